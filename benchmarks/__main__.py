@@ -1,0 +1,8 @@
+"""Entry point of ``python -m benchmarks``; the guard keeps spawned workers from running it."""
+
+import sys
+
+from benchmarks.run import main
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,57 @@
+"""HIPS autograd, whose user writes NumPy and applies the gradients himself."""
+
+from __future__ import annotations
+
+from autograd import grad, value_and_grad
+from autograd import numpy as anp
+
+from benchmarks.cases import Array, Chain, Data, Network
+from benchmarks.libs import Variant
+
+
+def _chain(data: Chain) -> Variant:
+    def f(x: Array) -> Array:
+        y = x
+        for _ in range(data.length):
+            y = anp.sin(y) * x
+        return y
+
+    gradient = grad(f)
+    return Variant(lambda: float(gradient(data.x)))
+
+
+def _network(data: Network) -> Variant:
+    weights = [w.copy() for w in data.weights]
+    rows = anp.arange(len(data.x))
+    # The product with the mask is cheaper than maximum, whose derivative looks for ties.
+    activation = anp.tanh if data.activation == "tanh" else lambda z: z * (z > 0)
+
+    def loss_of(weights: list[Array]) -> Array:
+        *hidden, last = zip(weights[::2], weights[1::2], strict=True)
+        x = data.x
+        for kernel, bias in hidden:
+            x = activation(x @ kernel + bias)
+        out = x @ last[0] + last[1]
+        if data.loss == "mean_squared_error":
+            return anp.mean((out - data.target) ** 2)
+        out = out - anp.max(out, axis=1, keepdims=True)
+        return anp.mean(anp.log(anp.sum(anp.exp(out), axis=1)) - out[rows, data.target])
+
+    gradient = value_and_grad(loss_of)
+
+    def step() -> float:
+        loss, gradients = gradient(weights)
+        for w, g in zip(weights, gradients, strict=True):
+            w -= data.learning_rate * g
+        return float(loss)
+
+    return Variant(step, lambda: [w.copy() for w in weights])
+
+
+def variants(data: Data) -> dict[str, Variant]:
+    """Gives the variants for a case's inputs."""
+    if isinstance(data, Chain):
+        return {"autograd": _chain(data)}
+    if isinstance(data, Network):
+        return {"autograd": _network(data)}
+    return {}

@@ -1,0 +1,66 @@
+"""TensorFlow: eager, and the same functions under ``tf.function``."""
+
+from __future__ import annotations
+
+import tensorflow as tf
+
+from benchmarks.cases import Chain, Data, Network
+from benchmarks.libs import Variant
+
+
+def _chain(data: Chain) -> dict[str, Variant]:
+    x = tf.constant(data.x)
+
+    def gradient(x: tf.Tensor) -> tf.Tensor:
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = x
+            for _ in range(data.length):
+                y = tf.sin(y) * x
+        return tape.gradient(y, x)
+
+    compiled = tf.function(gradient)
+    return {
+        "TF eager": Variant(lambda: float(gradient(x))),
+        "tf.function": Variant(lambda: float(compiled(x))),
+    }
+
+
+def _network(data: Network, *, compiled: bool) -> Variant:
+    x, target = tf.constant(data.x), tf.constant(data.target)
+    variables = [tf.Variable(w) for w in data.weights]
+    *hidden, last = zip(variables[::2], variables[1::2], strict=True)
+    activation = {"tanh": tf.tanh, "relu": tf.nn.relu}[data.activation]
+    optimizer = tf.keras.optimizers.SGD(data.learning_rate)
+    optimizer.build(variables)
+
+    def loss_of(x: tf.Tensor, target: tf.Tensor) -> tf.Tensor:
+        for kernel, bias in hidden:
+            x = activation(x @ kernel + bias)
+        out = x @ last[0] + last[1]
+        if data.loss == "mean_squared_error":
+            return tf.reduce_mean(tf.square(out - target))
+        return tf.reduce_mean(
+            tf.nn.sparse_softmax_cross_entropy_with_logits(labels=target, logits=out)
+        )
+
+    def update(x: tf.Tensor, target: tf.Tensor) -> tf.Tensor:
+        with tf.GradientTape() as tape:
+            loss = loss_of(x, target)
+        optimizer.apply_gradients(zip(tape.gradient(loss, variables), variables, strict=True))
+        return loss
+
+    update = tf.function(update) if compiled else update
+    return Variant(lambda: float(update(x, target)), lambda: [v.numpy() for v in variables])
+
+
+def variants(data: Data) -> dict[str, Variant]:
+    """Gives the variants for a case's inputs."""
+    if isinstance(data, Chain):
+        return _chain(data)
+    if isinstance(data, Network):
+        return {
+            "TF eager": _network(data, compiled=False),
+            "tf.function": _network(data, compiled=True),
+        }
+    return {}

@@ -1,0 +1,55 @@
+"""PyTorch, eager."""
+
+from __future__ import annotations
+
+import torch
+
+from benchmarks.cases import Chain, Data, Network
+from benchmarks.libs import Variant
+
+
+def _chain(data: Chain) -> Variant:
+    x = torch.tensor(data.x, requires_grad=True)
+
+    def step() -> float:
+        y = x
+        for _ in range(data.length):
+            y = torch.sin(y) * x
+        return torch.autograd.grad(y, x)[0].item()
+
+    return Variant(step)
+
+
+def _network(data: Network) -> Variant:
+    x, target = torch.from_numpy(data.x), torch.from_numpy(data.target)
+    activation = {"tanh": torch.nn.Tanh, "relu": torch.nn.ReLU}[data.activation]
+    layers: list[torch.nn.Module] = []
+    for kernel in data.weights[::2]:
+        layers += [torch.nn.Linear(*kernel.shape), activation()]
+    model = torch.nn.Sequential(*layers[:-1])
+    parameters = list(model.parameters())
+    with torch.no_grad():
+        for parameter, w in zip(parameters, data.weights, strict=True):
+            parameter.copy_(torch.from_numpy(w.T))  # Linear keeps (outputs, inputs)
+    loss_of = (
+        torch.nn.MSELoss() if data.loss == "mean_squared_error" else torch.nn.CrossEntropyLoss()
+    )
+    optimizer = torch.optim.SGD(parameters, lr=data.learning_rate)
+
+    def step() -> float:
+        optimizer.zero_grad()
+        loss = loss_of(model(x), target)
+        loss.backward()
+        optimizer.step()
+        return loss.item()
+
+    return Variant(step, lambda: [p.detach().numpy().T.copy() for p in parameters])
+
+
+def variants(data: Data) -> dict[str, Variant]:
+    """Gives the variants for a case's inputs."""
+    if isinstance(data, Chain):
+        return {"PyTorch": _chain(data)}
+    if isinstance(data, Network):
+        return {"PyTorch": _network(data)}
+    return {}

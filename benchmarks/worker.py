@@ -1,0 +1,163 @@
+"""One library in a process of its own, doing what the harness asks for through a pipe.
+
+A worker waits in ``recv`` and burns nothing while another one is measured.
+"""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import multiprocessing
+import os
+import time
+import traceback
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from typing import Any
+
+from benchmarks.cases import CASES, relative_error
+from benchmarks.libs import Variant
+
+MAX_REPEATS = 5_000
+AGREE = 1e-4
+# After their last call, OpenBLAS's threads of the worker before us spin for up to 0.1 s.
+SETTLE = 0.2
+
+
+class Failed(Exception):
+    """The library could not do what was asked; carries the worker's account of it."""
+
+
+@dataclass(frozen=True)
+class Batch:
+    """How long one turn of one variant lasts."""
+
+    seconds: float
+    at_least: int
+
+
+class _Served:
+    """The worker's side: a method per request."""
+
+    def __init__(self, library: str) -> None:
+        self.module = importlib.import_module(f"benchmarks.libs.{library}_")
+        self.variants: dict[str, Variant] = {}
+
+    def prepare(self, name: str) -> dict[str, float | str]:
+        """Checks each variant's first step, and makes ready those that are right.
+
+        Returns:
+            The relative error of each variant, or what went wrong.
+        """
+        make = CASES[name].data
+        assert make is not None
+        data = make()
+        checked = data.for_check()
+        expected = checked.expected()
+        self.variants = {}
+        outcome: dict[str, float | str] = {}
+        candidates = self.module.variants(data)
+        for heading, variant in self.module.variants(checked).items():
+            try:
+                result = variant.step()
+                error = relative_error(checked.observed(result, variant.weights()), expected)
+                if error > AGREE:
+                    raise ArithmeticError(f"the first step is off by {error:.1e}")
+                candidates[heading].step()
+            except Exception as problem:
+                traceback.print_exc()
+                outcome[heading] = _in_words(problem)
+            else:
+                outcome[heading] = error
+                self.variants[heading] = candidates[heading]
+        return outcome
+
+    def batch(self, heading: str, batch: Batch) -> list[float]:
+        """Repeats a step for a while and returns the seconds of each repeat."""
+        step = self.variants[heading].step
+        gc.collect()
+        time.sleep(SETTLE)
+        step()
+        step()  # caches and threads are awake again
+        times: list[float] = []
+        end = time.perf_counter() + batch.seconds
+        while True:
+            start = time.perf_counter()
+            step()
+            stop = time.perf_counter()
+            times.append(stop - start)
+            if len(times) >= batch.at_least and (stop > end or len(times) == MAX_REPEATS):
+                return times
+
+    def figure(self, name: str, quick: bool) -> dict[str, Any]:
+        """Measures something that only this library is asked for."""
+        return self.module.FIGURES[name](quick)
+
+
+def _in_words(problem: Exception) -> str:
+    """Only our own messages go into a result: others may name paths."""
+    own = isinstance(problem, ArithmeticError)
+    return str(problem) if own else type(problem).__name__
+
+
+def serve(connection: Connection, library: str, environment: dict[str, str]) -> None:
+    """Runs in the worker until the harness closes the pipe or sends ``None``."""
+    os.environ.update(environment)
+    served: _Served | None = None
+    try:
+        while (request := connection.recv()) is not None:
+            method, arguments = request
+            try:
+                served = served or _Served(library)
+                connection.send((True, getattr(served, method)(*arguments)))
+            except Exception as problem:
+                traceback.print_exc()
+                connection.send((False, _in_words(problem)))
+    except (EOFError, KeyboardInterrupt):
+        pass  # the harness is gone, or is being stopped and says so itself
+
+
+class Worker:
+    """The harness's side."""
+
+    def __init__(self, library: str, environment: dict[str, str], timeout: float = 180.0) -> None:
+        """Starts the process; the library is imported at the first request."""
+        context = multiprocessing.get_context("spawn")
+        self._timeout = timeout
+        self._connection, theirs = context.Pipe()
+        self._process = context.Process(
+            target=serve, args=(theirs, library, environment), daemon=True
+        )
+        self._process.start()
+        theirs.close()
+
+    def call(self, method: str, *arguments: object) -> Any:
+        """Asks the worker for something and waits for it.
+
+        Raises:
+            Failed: If the library failed, its process died, or nothing came in time.
+        """
+        try:
+            self._connection.send((method, arguments))
+            if not self._connection.poll(self._timeout):
+                self._process.kill()
+                raise Failed(f"no answer in {self._timeout:.0f} s")
+            done, answer = self._connection.recv()
+        except (EOFError, BrokenPipeError, ConnectionResetError):
+            self._process.join(5)
+            raise Failed(f"the process ended with status {self._process.exitcode}") from None
+        if not done:
+            raise Failed(answer)
+        return answer
+
+    def close(self) -> None:
+        """Ends the process."""
+        try:
+            self._connection.send(None)
+        except OSError:
+            pass
+        self._process.join(5)
+        if self._process.is_alive():
+            self._process.kill()
+            self._process.join()
+        self._connection.close()

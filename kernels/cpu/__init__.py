@@ -1,0 +1,1 @@
+"""What the CPU executor runs: the sweep over lanes and scalars, and lane kernels."""

@@ -1,0 +1,201 @@
+"""The reverse pass: append the adjoint rows of a log to the same log.
+
+A rule runs once, in Python, for every combination of code, operand specs and needed operands;
+what it recorded is a *template*, and this pass only instantiates templates. Shapes were
+settled when the template was made, so nothing here knows about them, nor about any op.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..jit import inline, jit
+from .rows import LEAF, MISSING, NEEDED, READ, VALUE, VARIADIC
+
+# How `transpose` returns. After anything but DONE the caller acts and calls again.
+DONE = 0
+NO_TEMPLATE = 1  # for the row in cursor[0]
+FULL = 2  # the columns are too short
+NO_GRADIENT = 3  # the row in cursor[0] has no gradient registered
+
+# References inside a template: its own rows from 0 on, or one of these.
+NOTHING = -1
+G = -2  # the adjoint of the row's output
+Y = -3  # the row's output
+INPUT = -4  # operand j is INPUT - j
+
+# An entry of the table of templates: template + 1, then the key: code, specs of three operands,
+# spec of the output, needed operands.
+ENTRY = 7
+
+
+@inline
+def hash_key(k0: int, k1: int, k2: int, k3: int, k4: int, k5: int) -> Any:
+    """Mix a template's key into 64 bits (multiply and xor-shift)."""
+    h = np.uint64(k0) * np.uint64(0x9E3779B97F4A7C15)
+    h = (h ^ np.uint64(k1)) * np.uint64(0xBF58476D1CE4E5B9)
+    h = (h ^ (h >> np.uint64(29)) ^ np.uint64(k2)) * np.uint64(0x94D049BB133111EB)
+    h = (h ^ np.uint64(k3)) * np.uint64(0x9E3779B97F4A7C15)
+    h = (h ^ (h >> np.uint64(31)) ^ np.uint64(k4)) * np.uint64(0xBF58476D1CE4E5B9)
+    h = (h ^ np.uint64(k5)) * np.uint64(0x94D049BB133111EB)
+    return h ^ (h >> np.uint64(32))
+
+
+@jit
+def find_template(keys: Any, key_mask: int, k0: int, k1: int, k2: int, k3: int, k4: int, k5: int) -> int:
+    """Slot of a key in the open-addressing table ``keys`` (for each slot template + 1, then the key).
+
+    Returns the slot that holds the key, or ``~slot`` of the free one where it belongs.
+    """
+    slot = np.int64(hash_key(k0, k1, k2, k3, k4, k5) & np.uint64(key_mask))
+    while keys[ENTRY * slot] != 0:
+        at = ENTRY * slot
+        if (keys[at + 1] == k0 and keys[at + 2] == k1 and keys[at + 3] == k2
+                and keys[at + 4] == k3 and keys[at + 5] == k4 and keys[at + 6] == k5):
+            return slot
+        slot = (slot + 1) & key_mask
+    return ~slot
+
+
+@inline
+def _operand(a: Any, b: Any, c: Any, extra: Any, row: int, arity: int, j: int) -> int:
+    if arity == VARIADIC:
+        return extra[a[row] + j]
+    if j == 0:
+        return a[row]
+    return b[row] if j == 1 else c[row]
+
+
+@inline
+def _resolve(
+    ref: int, a: Any, b: Any, c: Any, extra: Any, row: int, arity: int, g: int, local: Any
+) -> int:
+    if ref >= 0:
+        return local[ref]
+    if ref == G:
+        return g
+    if ref == Y:
+        return row
+    return _operand(a, b, c, extra, row, arity, INPUT - ref)
+
+
+@jit
+def transpose(
+    code: Any, a: Any, b: Any, c: Any, spec: Any, extra: Any, cell: Any, state: Any,
+    n: int, first: int, capacity: int, flags: Any, adjoint: Any,
+    variable_source: Any, variable_adjoint: Any,
+    code_kind: Any, code_arity: Any, code_gradient: Any,
+    keys: Any, key_mask: int, template_start: Any, result_start: Any,
+    t_code: Any, t_a: Any, t_b: Any, t_c: Any, t_spec: Any, t_result: Any,
+    pool_bits: Any, pool_spec: Any, pool_row: Any, local: Any,
+    add_code: int, leaf_code: int, cursor: Any,
+) -> int:
+    """Walk the rows ``cursor[0]`` down to ``first`` and append adjoint rows at ``cursor[1]``.
+
+    ``adjoint`` (int32, n) holds each row's adjoint row or -1, the seeds on entry;
+    contributions are added in the order of the walk. ``variable_adjoint`` collects the reads
+    of each variable that is a source. ``pool_row`` (int32) starts at -1 and remembers which
+    constants of the pool have a row already; ``local`` is scratch for the longest template.
+    """
+    row = cursor[0]
+    m = cursor[1]
+    while row >= first:
+        g = adjoint[row]
+        if g < 0 or (flags[row] & NEEDED) == 0:
+            row -= 1
+            continue
+        this = code[row]
+        kind = code_kind[this]
+        if kind == LEAF:
+            row -= 1
+            continue
+        if kind == READ:
+            variable = b[row]
+            if variable_source[variable] >= 0:
+                if variable_adjoint[variable] < 0:
+                    variable_adjoint[variable] = g
+                else:
+                    if m + 1 > capacity:
+                        cursor[0], cursor[1] = row, m
+                        return FULL
+                    code[m], a[m], b[m], spec[m] = add_code, variable_adjoint[variable], g, spec[row]
+                    variable_adjoint[variable] = m
+                    m += 1
+            row -= 1
+            continue
+        arity = code_arity[this]
+        needed = 0
+        s0 = s1 = s2 = -1
+        if arity == VARIADIC:
+            inputs = b[row]
+            for k in range(a[row], a[row] + inputs):
+                if flags[extra[k]] & NEEDED:
+                    needed = -1
+        else:
+            inputs = arity
+            s0 = spec[a[row]]
+            if flags[a[row]] & NEEDED:
+                needed = 1
+            if arity > 1:
+                s1 = spec[b[row]]
+                if flags[b[row]] & NEEDED:
+                    needed |= 2
+            if arity > 2:
+                s2 = spec[c[row]]
+                if flags[c[row]] & NEEDED:
+                    needed |= 4
+        if needed == 0:
+            row -= 1
+            continue
+        if code_gradient[this] == MISSING:
+            cursor[0], cursor[1] = row, m
+            return NO_GRADIENT
+        slot = find_template(keys, key_mask, this, s0, s1, s2, spec[row], needed)
+        if slot < 0:
+            cursor[0], cursor[1] = row, m
+            return NO_TEMPLATE
+        template = keys[ENTRY * slot] - 1
+        start = template_start[template]
+        end = template_start[template + 1]
+        if m + (end - start) + inputs > capacity:
+            cursor[0], cursor[1] = row, m
+            return FULL
+        for t in range(start, end):
+            u = t_code[t]
+            if u == leaf_code:  # constant t_a[t] of the pool: one row in each log
+                pooled = t_a[t]
+                if pool_row[pooled] < 0:
+                    pool_row[pooled] = m
+                    code[m], spec[m] = leaf_code, pool_spec[pooled]
+                    cell[m], state[m] = pool_bits[pooled], VALUE
+                    m += 1
+                local[t - start] = pool_row[pooled]
+                continue
+            code[m], spec[m] = u, t_spec[t]
+            uses = code_arity[u]
+            if uses > 0:
+                a[m] = _resolve(t_a[t], a, b, c, extra, row, arity, g, local)
+            if uses > 1:
+                b[m] = _resolve(t_b[t], a, b, c, extra, row, arity, g, local)
+            if uses > 2:
+                c[m] = _resolve(t_c[t], a, b, c, extra, row, arity, g, local)
+            local[t - start] = m
+            m += 1
+        results = result_start[template]
+        for j in range(inputs):
+            x = _operand(a, b, c, extra, row, arity, j)
+            ref = t_result[results + j]
+            if ref == NOTHING or (flags[x] & NEEDED) == 0:
+                continue
+            v = _resolve(ref, a, b, c, extra, row, arity, g, local)
+            if adjoint[x] < 0:
+                adjoint[x] = v
+            else:
+                code[m], a[m], b[m], spec[m] = add_code, adjoint[x], v, spec[x]
+                adjoint[x] = m
+                m += 1
+        row -= 1
+    cursor[0], cursor[1] = row, m
+    return DONE

@@ -1,0 +1,71 @@
+"""Every ``NUMTAPE_*`` variable, read here and nowhere else.
+
+==========================  ============================================================
+``NUMTAPE_DEVICE``          ``cpu`` (default) or ``reference``; ``cuda`` and ``auto`` are
+                            reserved for the GPU
+``NUMTAPE_CACHE_DIR``       where compiled kernels are kept (default: the user's cache folder)
+==========================  ============================================================
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from .errors import DeviceError
+
+DEVICES = ("cpu", "reference", "cuda", "auto")
+_device: str | None = None
+
+
+def device() -> str:
+    """The device that sweeps run on: read from ``NUMTAPE_DEVICE`` once, at first use.
+
+    Raises:
+      ValueError: If the variable names no device.
+      DeviceError: If it names one that this version does not have.
+    """
+    global _device
+    if _device is None:
+        _device = _checked(os.environ.get("NUMTAPE_DEVICE", "cpu"))
+    return _device
+
+
+def _checked(name: str) -> str:
+    choice = name.strip().lower()
+    if choice not in DEVICES:
+        raise ValueError(f"NUMTAPE_DEVICE={name!r} is not one of {', '.join(DEVICES)}.")
+    if choice in ("cuda", "auto"):
+        raise DeviceError(
+            f"NUMTAPE_DEVICE={choice} is not in this version of numtape: it sweeps on the CPU "
+            f"only. Set NUMTAPE_DEVICE=cpu or unset it."
+        )
+    return choice
+
+
+@contextmanager
+def override(device: str) -> Iterator[None]:
+    """Sweep on another device inside a ``with`` block, in every thread (for tests)."""
+    global _device
+    before, _device = _device, _checked(device)
+    try:
+        yield
+    finally:
+        _device = before
+
+
+def cache_dir() -> Path:
+    """The folder of compiled kernels. It need not exist yet."""
+    chosen = os.environ.get("NUMTAPE_CACHE_DIR")
+    if chosen:
+        return Path(chosen)
+    if sys.platform == "win32":
+        base = os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local"
+    elif sys.platform == "darwin":
+        base = Path.home() / "Library" / "Caches"
+    else:
+        base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(base) / "numtape"

@@ -1,0 +1,41 @@
+"""Bodies of elementwise ops: one scalar expression in x, y, z; one text for every target.
+
+A name in it is resolved where it is used: to NumPy here, to compiled scalar functions in
+`numtape.core.lower`.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from types import CodeType
+from typing import Any
+
+import numpy as np
+import scipy.special
+
+Array = Any
+
+_FUNCTIONS: dict[str, Any] = {
+    name: getattr(np, name)
+    for name in ("exp", "expm1", "log", "log1p", "sin", "cos", "tan", "sinh", "cosh", "tanh",
+                 "sqrt", "floor", "ceil", "rint", "isnan", "isinf", "isfinite",
+                 "copysign", "fmod", "power")
+}  # fmt: skip
+_FUNCTIONS |= {
+    "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan, "atan2": np.arctan2,
+    "asinh": np.arcsinh, "acosh": np.arccosh, "atanh": np.arctanh,
+    "erf": scipy.special.erf, "erfc": scipy.special.erfc,
+    "select": np.where, "absolute": np.abs,
+}  # fmt: skip
+
+
+@cache
+def _compiled(body: str) -> CodeType:
+    return compile(body, f"<body {body}>", "eval")
+
+
+def evaluate(body: str, operands: list[Array], dtype: Any) -> Array:
+    """The value of a body on arrays, with NumPy. ``cast(x)`` converts to ``dtype``."""
+    scope = dict(zip("xyz", operands, strict=False))
+    scope |= {"__builtins__": {}, "cast": lambda x: np.asarray(x).astype(dtype)}
+    return eval(_compiled(body), _FUNCTIONS | scope)

@@ -1,0 +1,151 @@
+"""Jitted passes as Python callables: one control block in memory, one argument in the call.
+
+Calling a jitted function with thirty arrays costs more than most passes take. So a pass reads
+its arguments from a block of int64: addresses that stay, scalars that are set before a call.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from . import cache as disk
+
+# The dtypes of the passes' arrays by name; what is not here is a scalar.
+_ARRAYS = {
+    "code": "int32", "a": "int32", "b": "int32", "c": "int32", "spec": "int32",
+    "extra": "int32", "cell": "int64", "state": "uint8",
+    "ranges": "int32", "watch_position": "int32", "watch_row": "int32", "sources": "int32",
+    "variable_watched": "uint8", "variable_source": "int32", "variable_adjoint": "int32",
+    "code_kind": "int32", "code_arity": "int32", "code_gradient": "int32", "code_lane": "int32",
+    "spec_float": "uint8", "spec_size": "int64", "spec_bytes": "int64", "spec_shape": "int32",
+    "spec_dtype": "int32", "spec_item": "int32", "spec_rank": "int32", "spec_dims": "int64",
+    "flags": "uint8", "adjoint": "int32", "keys": "int64", "template_start": "int32",
+    "result_start": "int32", "t_code": "int32", "t_a": "int32", "t_b": "int32", "t_c": "int32",
+    "t_spec": "int32", "t_result": "int32", "pool_bits": "int64", "pool_spec": "int32",
+    "pool_row": "int32", "local": "int32", "cursor": "int64",
+    "want": "uint8", "kernels": "int64", "mark": "uint8",
+    "rows": "int32", "tables": "int32", "order": "int32", "escape": "int32",
+    "canon": "int32", "phase": "int32", "group": "int32", "last": "int32", "root": "int32",
+    "slot": "int32", "stamp": "int32", "groups": "int64", "alloc": "int32", "aliases": "int32", "program": "int64",
+    "places": "int64",
+}  # fmt: skip
+
+# The unit that every sweep needs: symbol, module under numtape.kernels, function.
+_PASSES = (
+    ("follow", "log.follow", "follow"),
+    ("transpose", "log.transpose", "transpose"),
+    ("plan", "log.plan", "plan"),
+    ("sweep", "cpu.sweep", "sweep"),
+)
+
+
+def kernel_source(*modules: str) -> str:
+    """The text of kernel modules, for a cache key, without importing them."""
+    from .. import kernels_folder
+
+    return "\n".join(
+        (kernels_folder() / Path(*module.split("."))).with_suffix(".py").read_text("utf-8")
+        for module in modules
+    )
+
+
+def _parameters(symbol: str) -> list[str]:
+    """A pass's parameter names, read from its source: the cache may hold it, so no import."""
+    import ast
+
+    module, name = next((m, f) for s, m, f in _PASSES if s == symbol)
+    for node in ast.parse(kernel_source(module)).body:
+        if isinstance(node, ast.FunctionDef) and node.name == name:
+            return [argument.arg for argument in node.args.args]
+    raise AssertionError(f"no pass {symbol}")
+
+
+def _slots(parameters: list[str]) -> dict[str, int]:
+    """The first slot of each parameter in the control block."""
+    return {name: at for at, name in enumerate(parameters)}
+
+
+def _thunk(symbol: str, parameters: list[str]) -> str:
+    """Source of the function that unpacks a control block and calls the pass."""
+    slots = _slots(parameters)
+    values = [
+        f"{_ARRAYS[name]}(p[{slots[name]}])" if name in _ARRAYS else f"p[{slots[name]}]"
+        for name in parameters
+    ]
+    arguments = ",\n        ".join(values)
+    return f"def {symbol}(block):\n    p = int64(block)\n    return target(\n        {arguments})\n"
+
+
+@cache
+def _layout() -> dict[str, dict[str, int]]:
+    return {symbol: _slots(_parameters(symbol)) for symbol, _, _ in _PASSES}
+
+
+@cache
+def addresses() -> dict[str, int]:
+    """The addresses of all passes."""
+    thunks = {symbol: _thunk(symbol, _parameters(symbol)) for symbol, _, _ in _PASSES}
+    source = kernel_source("jit", "log.rows", *(module for _, module, _ in _PASSES))
+
+    def compile_passes() -> disk.Built:
+        from .compile import compile_unit
+
+        kernels = importlib.import_module("numtape.kernels.jit")
+        functions = []
+        for symbol, module, name in _PASSES:
+            target = getattr(importlib.import_module(f"numtape.kernels.{module}"), name)
+            scope = dict(kernels.POINTERS, target=target, __name__="numtape.passes")
+            exec(compile(thunks[symbol], f"<numtape pass {symbol}>", "exec"), scope)
+            functions.append((f"numtape_{symbol}", kernels.jit(scope[symbol]), 1))
+        return compile_unit("passes", functions)
+
+    found = disk.load("passes", source + "\n".join(thunks.values()), compile_passes)
+    return {symbol: found[f"numtape_{symbol}"] for symbol, _, _ in _PASSES}
+
+
+_KEEPS_GIL = ctypes.PYFUNCTYPE(ctypes.c_int64, ctypes.c_int64)
+_FREES_GIL = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)
+
+
+class Block:
+    """A pass's control block.
+
+    ``block.bind(name=array)`` sets arrays (and keeps them alive), ``block.set[slot] = int``
+    scalars (``block.slots[name]``; `scalars` does it by name), ``block.call()`` runs the pass and returns its int.
+    `call_without_gil` lets other Python threads run meanwhile; it costs half a µs more.
+    """
+
+    def __init__(self, symbol: str) -> None:
+        self.slots = _layout()[symbol]
+        self._memory = np.zeros(len(self.slots), np.int64)
+        self.set = memoryview(self._memory)
+        self._arrays: dict[str, np.ndarray[Any, Any]] = {}
+        self._address = self._memory.ctypes.data
+        pointer = addresses()[symbol]
+        self._keeps = _KEEPS_GIL(pointer)
+        self._frees = _FREES_GIL(pointer)
+
+    def bind(self, **arrays: np.ndarray[Any, Any]) -> None:
+        """Set array arguments. They must be contiguous and stay where they are."""
+        for name, array in arrays.items():
+            self._arrays[name] = array
+            self.set[self.slots[name]] = array.ctypes.data
+
+    def scalars(self, **values: int) -> None:
+        """Set scalar arguments."""
+        for name, value in values.items():
+            self.set[self.slots[name]] = value
+
+    def call(self) -> int:
+        """Run the pass."""
+        return self._keeps(self._address)
+
+    def call_without_gil(self) -> int:
+        """Run the pass while other Python threads go on."""
+        return self._frees(self._address)

@@ -1,0 +1,209 @@
+"""The CPU executor: plan, then sweep; jitted but for whole-array ops."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+import numpy as np
+
+from ..entry import Block
+from ..log import VALUE, Log
+from ..lower import lane_kernel
+from ..op import CODES
+from ..spec import TABLES
+from ..tables import CODE_TABLES, LANES, SPEC_TABLES
+
+NO_KERNEL = 1
+# Fields of the plan's report and of a group: as in kernels/log/plan.py (a test compares).
+(C_ROW, C_ROWS, C_GROUPS, C_INSTRUCTIONS, C_ALLOC, C_ALIASES, C_ARENA, C_SCRATCH,
+ C_WORK) = range(9)
+GROUP = 8
+(G_KIND, G_ROWS, G_ROWS_END, G_CODE, G_CODE_END, G_SIZE, G_WIDTH, G_BODY) = range(8)
+STEP = 5
+SHARED = 3
+KEPT = 2  # an escape: the row has a buffer of its own
+
+# Row-elements from which a sweep is long enough to let other Python threads run meanwhile.
+LONG = 200_000
+
+
+class Workspace:
+    """Arrays and control blocks of the passes, for one log at one capacity."""
+
+    def __init__(self, log: Log) -> None:
+        n = log.columns.capacity
+        self.capacity = n
+        self.extra = log.extra
+        for name in ("canon", "phase", "group", "last", "root", "slot", "stamp", "rows", "order",
+                     "escape", "alloc", "aliases"):  # fmt: skip
+            setattr(self, name, np.empty(n, np.int32))
+        self.tables = np.empty(8 * n + 64, np.int32)
+        self.want = np.zeros(n, np.uint8)
+        self.mark = np.zeros(n, np.uint8)
+        self.groups = np.empty((n, GROUP), np.int64)
+        self.program = np.empty((4 * n + log.extra.size, STEP), np.int64)
+        self.places = np.empty(0, np.int64)
+        self.cursor = np.zeros(16, np.int64)
+        self.scratch = np.empty(0, np.uint8)
+        self.arena = np.empty(0, np.uint8)
+        self.want_view = memoryview(self.want)
+        self.versions: tuple[int, ...] = ()
+        columns = log.columns
+        shared = {"code": columns.code, "a": columns.a, "b": columns.b, "c": columns.c,
+                  "spec": columns.spec, "cell": columns.cell, "state": columns.state}  # fmt: skip
+        self.plan = Block("plan")
+        self.plan.bind(
+            **shared, extra=log.extra,
+            **{name: getattr(self, name) for name in (
+                "canon", "phase", "group", "last", "root", "slot", "stamp", "rows", "order",
+                "escape", "alloc", "aliases", "tables", "want", "mark", "groups", "program",
+                "cursor")},
+        )  # fmt: skip
+        self.sweep = Block("sweep")
+        self.sweep.bind(
+            spec=columns.spec, cell=columns.cell, state=columns.state, order=self.order,
+            escape=self.escape, groups=self.groups, program=self.program,
+        )  # fmt: skip
+        self.sweep.set[self.sweep.slots["cells"]] = columns.address
+
+    def refresh(self) -> None:
+        """Bind the tables again if one of them moved."""
+        versions = (TABLES.version, CODES.version, LANES.version)
+        if versions != self.versions:
+            self.plan.bind(
+                **CODE_TABLES("code_kind", "code_arity", "code_lane"),
+                **SPEC_TABLES("spec_size", "spec_bytes", "spec_shape", "spec_dtype"),
+                kernels=LANES.kernels,
+            )
+            self.plan.set[self.plan.slots["dtypes"]] = LANES.dtypes
+            self.sweep.bind(**SPEC_TABLES("spec_size", "spec_item", "spec_rank", "spec_dims"))
+            self.versions = versions
+
+
+class Executor:
+    """Plans what a look needs and sweeps it."""
+
+    def compute(self, log: Log, wanted: list[int], retain: bool) -> None:
+        """Give the wanted rows their values; with ``retain``, keep what is expensive."""
+        work: Workspace | None = log.workspace
+        if (
+            work is None or work.capacity != log.columns.capacity or work.extra is not log.extra
+            or work.plan.set.obj is None
+        ):  # fmt: skip
+            work = log.workspace = Workspace(log)
+        while True:
+            work.refresh()
+            want = work.want_view
+            for row in wanted:
+                want[row] = 1
+            plan = work.plan
+            plan.set[plan.slots["top"]] = max(wanted)
+            plan.set[plan.slots["retain"]] = retain
+            status = plan.call()
+            for row in wanted:
+                want[row] = 0
+            if status != NO_KERNEL:
+                break
+            lane_kernel(log, int(work.cursor[C_ROW]))
+        self._sweep(log, work, retain)
+
+    def _sweep(self, log: Log, work: Workspace, retain: bool) -> None:
+        report = work.cursor.tolist()
+        found = report[C_GROUPS]
+        if not found:
+            return
+        columns = log.columns
+        specs, spec_of = TABLES.specs, log.spec
+        for row in work.alloc[: report[C_ALLOC]].tolist():
+            spec = specs[spec_of[row]]
+            log.put(row, np.empty(spec.shape, spec.dtype.numpy_dtype), spec)
+        if report[C_ARENA] > work.arena.size:
+            work.arena = aligned(report[C_ARENA])
+        if report[C_SCRATCH] > work.scratch.size:
+            work.scratch = aligned(report[C_SCRATCH])
+        if 8 * report[C_INSTRUCTIONS] > work.places.size:
+            work.places = np.empty(16 * report[C_INSTRUCTIONS], np.int64)
+            work.sweep.bind(places=work.places)
+        sweep, slots = work.sweep, work.sweep.slots
+        arena = work.arena.__array_interface__["data"][0]
+        sweep.set[slots["scratch"]] = work.scratch.__array_interface__["data"][0]
+        sweep.set[slots["arena"]] = arena
+        sweep.set[slots["found"]] = found
+        call = sweep.call_without_gil if report[C_WORK] > LONG else sweep.call
+        g = 0
+        while True:
+            sweep.set[slots["begin_group"]] = g
+            g = call()
+            if g == found:
+                break
+            self._whole(log, work, g, arena)
+            g += 1
+        # Views and merged rows share what their originals have.
+        state = columns.state_view
+        for g in np.flatnonzero(work.groups[:found, G_KIND] == SHARED).tolist():
+            row = int(work.order[work.groups[g, G_ROWS]])
+            spec = specs[spec_of[row]]
+            if spec.size == 1:
+                continue
+            original = int(work.program[work.groups[g, G_CODE], 1])
+            if work.escape[row] == KEPT:
+                log.put(row, log.buffers[original].reshape(spec.shape), spec)
+        if report[C_ALIASES]:
+            for row in work.aliases[: report[C_ALIASES]].tolist():
+                original = int(work.canon[row])
+                if state[original] == VALUE:
+                    columns.cell[row] = columns.cell[original]
+                    if original in log.buffers:
+                        log.buffers[row] = log.buffers[original]
+                    state[row] = VALUE
+
+    def _whole(self, log: Log, work: Workspace, g: int, arena: int) -> None:
+        """Compute the one row of a whole-array group."""
+        _, begin, _, code, code_end, _, _, _ = work.groups[g].tolist()
+        row = int(work.order[begin])
+        columns = log.columns
+        op, attributes = CODES.entries[columns.code[row]]
+        spec = TABLES.specs[columns.spec[row]]
+        dtype = spec.dtype.numpy_dtype
+        kept = work.escape[row] == KEPT
+        if spec.size == 1:
+            out = np.ndarray(spec.shape, dtype, columns.cell, 8 * row)
+        elif kept:
+            out = np.empty(spec.shape, dtype)
+            log.put(row, out, spec)
+        else:
+            offset = int(columns.cell[row])
+            out = np.ndarray(spec.shape, dtype, work.arena, offset)
+            columns.cell[row] = arena + offset
+        inputs = [self._operand(log, work, x, arena) for x in work.program[code:code_end, 1].tolist()]
+        assert op.compute is not None
+        if "operands" in attributes:
+            attributes = {k: v for k, v in attributes.items() if k != "operands"}
+        op.compute(out, *inputs, **attributes)
+        if kept:
+            columns.state_view[row] = VALUE
+
+    def _operand(self, log: Log, work: Workspace, row: int, arena: int) -> np.ndarray[Any, Any]:
+        columns = log.columns
+        spec = TABLES.specs[columns.spec[row]]
+        if spec.size == 1:
+            return np.ndarray(spec.shape, spec.dtype.numpy_dtype, columns.cell, 8 * row)
+        found = log.buffers.get(row)
+        if found is not None:
+            return found
+        address = int(columns.cell[row])
+        if not spec.size:
+            return np.empty(spec.shape, spec.dtype.numpy_dtype)
+        if arena <= address < arena + work.arena.size:
+            return np.ndarray(spec.shape, spec.dtype.numpy_dtype, work.arena, address - arena)
+        # A view of a kept buffer, which the log holds until the sweep is over.
+        memory = (ctypes.c_char * (spec.size * spec.dtype.size)).from_address(address)
+        return np.ndarray(spec.shape, spec.dtype.numpy_dtype, memory)
+
+
+def aligned(size: int) -> np.ndarray[Any, Any]:
+    """A buffer of at least ``size`` bytes that starts on a cache line."""
+    buffer = np.empty(size + 4096 + 64, np.uint8)
+    start = -buffer.__array_interface__["data"][0] % 64
+    return buffer[start:]

@@ -1,0 +1,68 @@
+"""The reference executor: plain NumPy, row by row. It defines what every op means."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..bodies import evaluate
+from ..log import VALUE, Log
+from ..op import ARRAY, CODES, ELEMENTWISE, READ, VARIADIC
+from ..spec import TABLES
+
+
+def operands(log: Log, row: int) -> list[int]:
+    """The rows that a row reads."""
+    op, _ = CODES.entries[log.code[row]]
+    if op.arity == VARIADIC:
+        start = log.a[row]
+        return log.extra[start : start + log.b[row]].tolist()
+    return [column[row] for column in (log.a, log.b, log.c)[: op.arity]]
+
+
+class Executor:
+    """Computes with NumPy alone."""
+
+    def compute(self, log: Log, wanted: list[int], retain: bool) -> None:
+        """Give the wanted rows their values; with ``retain``, keep every intermediate one."""
+        state = log.columns.state_view
+        needed: set[int] = set()
+        pending = [row for row in wanted if state[row] != VALUE]
+        while pending:
+            row = pending.pop()
+            if row not in needed:
+                needed.add(row)
+                pending += [x for x in operands(log, row) if state[x] != VALUE]
+        values: dict[int, np.ndarray[Any, Any]] = {}
+        keep = needed if retain else set(wanted)
+        for row in sorted(needed):
+            inputs = [
+                values[x] if x in values else log.value(x, TABLES.specs[log.spec[x]])
+                for x in operands(log, row)
+            ]
+            values[row] = result(log, row, inputs)
+            if row in keep:
+                log.put(row, values[row], TABLES.specs[log.spec[row]])
+                state[row] = VALUE
+
+
+def result(log: Log, row: int, inputs: list[np.ndarray[Any, Any]]) -> np.ndarray[Any, Any]:
+    """The value of one row from its operands' values, in an array of its own."""
+    op, attributes = CODES.entries[log.code[row]]
+    spec = TABLES.specs[log.spec[row]]
+    dtype = spec.dtype.numpy_dtype
+    with np.errstate(all="ignore"):
+        if op.kind == ELEMENTWISE:
+            value = np.asarray(evaluate(op.body, inputs, dtype))
+            out = np.empty(spec.shape, dtype)
+            out[...] = value
+            return out
+        if op.kind == ARRAY:
+            assert op.compute is not None
+            out = np.empty(spec.shape, dtype)
+            arguments = {k: v for k, v in attributes.items() if k != "operands"}
+            op.compute(out, *inputs, **arguments)
+            return out
+        assert op.kind == READ or len(inputs) == 1
+        return inputs[0].reshape(spec.shape)  # a view, or a read of a row: values never change

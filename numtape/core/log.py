@@ -1,0 +1,343 @@
+"""The log: a flat struct of arrays, one row a value.
+
+A row's number is its value's name. Column ``code`` says what the row is, ``a``, ``b``, ``c``
+which rows it reads (a variadic row reads ``extra[a : a + b]``), ``spec`` its shape and dtype.
+``cell`` holds a value of one element, or the address of a larger value's buffer once there is
+one; ``state`` says whether it holds it.
+
+One log belongs to one thread, which alone appends and rewinds. Other threads may look at
+values; whoever computes or moves columns holds the lock.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import struct
+import sys
+import threading
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from . import dtypes
+from .convert import to_array
+from .op import CODES, LEAF, READ, defop
+from .spec import Spec, intern
+from .tensor import Tensor, of_array
+
+if TYPE_CHECKING:
+    from .tape import Tape
+    from .variable import Variable
+
+VALUE = 1  # the state of a row whose cell holds its value; as in kernels/log/rows.py
+
+# Rows after which a log that nobody looks at is swept, and bytes of buffers after which it is.
+SWEEP_ROWS = 8192
+SWEEP_BYTES = 256 << 20
+SLACK = 64  # rows one op may append besides its own: constants, variable reads
+
+
+def _no_spec(*_: Any) -> Spec:
+    raise AssertionError("leaves are not recorded as ops")
+
+
+LEAF_OP = defop("Const", LEAF, 0, _no_spec)
+READ_OP = defop("ReadVariableOp", READ, 0, _no_spec)
+# A read of a value that is still a row of this log. Its derivative does not flow on to that
+# row: a variable is state.
+READ_ROW_OP = defop("ReadVariableOp", READ, 1, _no_spec)
+LEAF_CODE, READ_CODE, READ_ROW_CODE = LEAF_OP.code(), READ_OP.code(), READ_ROW_OP.code()
+
+_FORMATS = {"bool": "?", "int8": "b", "uint8": "B", "int16": "h", "uint16": "H", "int32": "i",
+            "uint32": "I", "int64": "q", "uint64": "Q", "float32": "f", "float64": "d"}  # fmt: skip
+_PACK = {dtype: struct.Struct("=" + _FORMATS[dtype.name]).pack_into for dtype in dtypes.DTYPES}
+
+
+class Columns:
+    """The arrays of a log at one capacity, and the memoryviews that Python writes through."""
+
+    NAMES = ("code", "a", "b", "c", "spec")
+    __slots__ = (
+        "a", "a_view", "address", "b", "b_view", "c", "c_view", "capacity", "cell", "code",
+        "code_view", "spec", "spec_view", "state", "state_view",
+    )  # fmt: skip
+
+    def __init__(self, capacity: int, old: Columns | None = None, n: int = 0) -> None:
+        self.capacity = capacity
+        for name in self.NAMES:
+            array = np.empty(capacity, np.int32)
+            setattr(self, name, array)
+            setattr(self, f"{name}_view", memoryview(array))
+        self.cell = np.empty(capacity, np.int64)
+        self.state = np.zeros(capacity, np.uint8)
+        self.state_view = memoryview(self.state)
+        self.address = self.cell.ctypes.data
+        if old is not None:
+            for name in (*self.NAMES, "cell", "state"):
+                getattr(self, name)[:n] = getattr(old, name)[:n]
+
+
+class Log:
+    """One thread's log. See the module's docstring; `numtape.core.sweep` computes its values."""
+
+    __slots__ = (
+        "_const_rows", "_leaf_rows", "a", "b", "buffers", "busy", "bytes", "c", "code", "columns", "eager",
+        "extra", "extra_n", "kept", "lazy", "limit", "lock", "n", "owner", "pending", "reads",
+        "scanned", "spec", "symbolic", "tapes", "variable_index", "variables", "workspace",
+    )  # fmt: skip
+
+    def __init__(self, capacity: int = 2 * SWEEP_ROWS, symbolic: bool = False) -> None:
+        self.lock = threading.RLock()
+        self.owner = threading.get_ident()
+        # A symbolic log records a rule or a trace: its values do not exist.
+        self.symbolic = symbolic
+        self.busy = False  # a gradient is being recorded: rows must stay where they are
+        self.n = 0
+        self._adopt(Columns(capacity))
+        self.limit = min(SWEEP_ROWS, capacity) - SLACK
+        self.extra = np.empty(256, np.int32)  # operands of variadic rows
+        self.extra_n = 0
+        self.buffers: dict[int, np.ndarray[Any, Any]] = {}  # values of more than one element
+        self.bytes = 0
+        self.kept: list[Tensor] = []  # every tensor with a row here
+        self.scanned = 0  # how many of them a look has considered
+        self.lazy: list[Tensor] = []  # those that were alive then, and not computed
+        self.eager: set[int] = set()  # gradients not swept yet
+        self.pending: dict[int, Variable] = {}  # variables whose value is a row not swept yet
+        self.reads: list[Variable] = []  # variables with a read that may be used again
+        self.variables: list[Variable] = []  # by their number in this log
+        self.variable_index: dict[int, int] = {}
+        self.tapes: list[Any] = []  # weak references to tapes that hold rows of this log
+        self._const_rows: dict[Any, int] = {}
+        self._leaf_rows: dict[int, tuple[int, Any]] = {}
+        self.workspace: Any = None  # numtape.core.sweep's
+
+    def _adopt(self, columns: Columns) -> None:
+        self.columns = columns
+        self.code = columns.code_view
+        self.a = columns.a_view
+        self.b = columns.b_view
+        self.c = columns.c_view
+        self.spec = columns.spec_view
+
+    # Appending. A row is written first and published by raising `n`, so that an interrupt
+    # between two bytecodes leaves at most a row that nobody refers to.
+
+    def reserve(self, rows: int) -> None:
+        """Make room for ``rows`` more rows."""
+        if self.n + rows + SLACK > self.columns.capacity:
+            with self.lock:
+                capacity = max(2 * self.columns.capacity, self.n + rows + SLACK)
+                self._adopt(Columns(capacity, self.columns, self.n))
+
+    def make_room(self) -> None:
+        """The log is full: sweep and rewind it, or grow it if a tape holds its rows."""
+        from .sweep import collect
+
+        if self.symbolic or self.busy or not collect(self):
+            self.reserve(self.columns.capacity)
+            self.limit = self.columns.capacity - SLACK
+
+    def leaf(self, array: np.ndarray[Any, Any], spec: Spec) -> int:
+        """Append a leaf whose value is ``array``, which nobody writes to. Returns its row."""
+        n = self.n
+        self.code[n] = LEAF_CODE
+        self.spec[n] = spec.id
+        self.put(n, array, spec)
+        self.n = n + 1
+        self.columns.state_view[n] = VALUE
+        return n
+
+    def put(self, row: int, array: np.ndarray[Any, Any], spec: Spec) -> None:
+        """Store the value of a row (its state is the caller's to set)."""
+        if spec.size == 1:
+            columns = self.columns
+            columns.cell[row] = 0
+            columns.cell[row : row + 1].view(np.uint8)[: spec.dtype.size] = np.frombuffer(
+                array.tobytes(), np.uint8
+            )
+        else:
+            self.buffers[row] = array
+            self.columns.cell[row] = array.__array_interface__["data"][0]
+            self.bytes += array.nbytes
+            if self.bytes > SWEEP_BYTES:
+                self.limit = 0  # the next op sweeps, if no tape holds the rows
+
+    def constant(self, value: Any, spec: Spec) -> int:
+        """The row of a Python number of ``spec`` (one element), one row for equal ones.
+
+        ``-0.0`` and ``0.0`` are different, and so are equal numbers of different dtypes.
+        """
+        # A zero carries its sign; every other number equals only numbers of its own value.
+        key = (value, spec) if value else (math.copysign(1.0, value), spec, None)
+        found = self._const_rows.get(key)
+        if found is not None:
+            return found
+        n = self.n
+        self.columns.cell[n] = 0
+        try:
+            _PACK[spec.dtype](self.columns.cell, 8 * n, value)
+        except OverflowError:  # a float too large for float32 rounds to infinity, as in NumPy
+            _PACK[spec.dtype](self.columns.cell, 8 * n, math.copysign(math.inf, value))
+        self.code[n] = LEAF_CODE
+        self.spec[n] = spec.id
+        self.n = n + 1
+        self.columns.state_view[n] = VALUE
+        self._const_rows[key] = n
+        return n
+
+    def enter(self, value: Any, like: Spec | None, op: str) -> tuple[int, Spec]:
+        """The row and spec of any operand: a tensor of any log, a variable, a NumPy or Python
+        value, which takes the dtype of the other operand, ``like``, if there is one.
+        """
+        kind = type(value)
+        if kind is Tensor:
+            home = value._home
+            spec = value._spec
+            if home is self:
+                return value._row, spec
+            found = self._leaf_rows.get(id(value))
+            if found is None:
+                row = self.leaf(value._array(), spec)
+                self._leaf_rows[id(value)] = row, value
+                return row, spec
+            return found[0], spec
+        if kind is float or kind is int:
+            dtype = dtypes.of_number(value, like, op)
+            spec = intern((), dtype)
+            return self.constant(value, spec), spec
+        if hasattr(value, "_read_in"):  # a Variable
+            return value._read_in(self), value._spec
+        tensor = to_array(value, like, op)
+        if isinstance(tensor, Tensor):  # a list with tensors inside, packed
+            return self.enter(tensor, like, op)
+        spec = intern(tensor.shape, dtypes.of_array(tensor))
+        return self.leaf(tensor, spec), spec
+
+    def read(self, variable: Variable, value: Tensor) -> int:
+        """Append a read of a variable whose current value is ``value``."""
+        number = self.variable_index.get(id(variable))
+        if number is None:
+            number = len(self.variables)
+            self.variables.append(variable)
+            self.variable_index[id(variable)] = number
+        n = self.n
+        home = value._home
+        if home is self:
+            self.code[n] = READ_ROW_CODE
+            self.a[n] = value._row
+        else:
+            array = value._array()
+            self.code[n] = READ_CODE
+            self.put(n, array, value._spec)
+        self.b[n] = number
+        self.spec[n] = value._spec.id
+        self.n = n + 1
+        if home is not self:
+            self.columns.state_view[n] = VALUE
+        return n
+
+    def forget_reads(self) -> None:
+        """Read variables anew from here on: a tape was entered, or began to watch."""
+        reads = self.reads
+        while reads:
+            variable = reads.pop()
+            read = variable._read
+            if read is not None and read[0] is self:
+                variable._read = None
+
+    def tensor(self, row: int, spec: Spec) -> Tensor:
+        """A new tensor for a row of this log."""
+        tensor = object.__new__(Tensor)
+        tensor._home = self
+        tensor._row = row
+        tensor._spec = spec
+        self.kept.append(tensor)
+        return tensor
+
+    # Values.
+
+    def value(self, row: int, spec: Spec) -> np.ndarray[Any, Any]:
+        """The value of a row whose state is VALUE."""
+        if spec.size == 1:
+            cell = self.columns.cell[row : row + 1].tobytes()
+            return np.frombuffer(cell, spec.dtype.numpy_dtype, 1).reshape(spec.shape)
+        return self.buffers[row]
+
+    def look(self, tensor: Tensor) -> np.ndarray[Any, Any]:
+        """The value of a tensor, computed now if need be."""
+        from .sweep import look
+
+        return look(self, tensor)
+
+    def held(self) -> bool:
+        """Whether a tape may still ask for gradients of rows of this log."""
+        alive = [ref for ref in self.tapes if (tape := ref()) is not None and tape.holds(self)]
+        self.tapes = alive
+        return bool(alive)
+
+    def rewind(self) -> None:
+        """Start again at row 0. Every tensor that can be looked at has its value already.
+
+        The order matters: an interrupt after any step leaves a log that works.
+        """
+        self.forget_reads()
+        self._const_rows.clear()
+        self._leaf_rows.clear()
+        self.pending.clear()
+        self.eager.clear()
+        self.lazy.clear()
+        self.variables.clear()
+        self.variable_index.clear()
+        self.kept.clear()
+        self.scanned = 0
+        self.buffers.clear()
+        self.columns.state[: self.n] = 0
+        self.bytes = 0
+        self.extra_n = 0
+        self.limit = SWEEP_ROWS - SLACK
+        self.n = 0
+
+
+class _Local(threading.local):
+    """The current log and the active tapes of a thread."""
+
+    def __init__(self) -> None:
+        self.log = Log()
+        self.tapes: list[Tape] = []
+
+
+local = _Local()
+
+
+def _renew_locks() -> None:
+    # A lock that another thread held at the fork would stay locked in the child for ever.
+    local.log.lock = threading.RLock()
+    CODES.lock = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew_locks)
+
+
+def _baseline() -> int:
+    probe = [of_array(np.zeros(()), intern((), dtypes.float32))]
+    return list(map(sys.getrefcount, probe))[0]
+
+
+# References to a tensor that only `Log.kept` holds, as `alive` counts them.
+_UNUSED = _baseline()
+_COUNTS = getattr(sys, "_is_gil_enabled", lambda: True)()
+
+
+def alive(tensors: list[Tensor], extra: int = 0) -> list[Tensor]:
+    """Those tensors that somebody besides this list (and ``extra`` others) can still reach.
+
+    Without a GIL reference counts say nothing, and every tensor counts as reachable.
+    """
+    if not _COUNTS:
+        return tensors
+    least = _UNUSED + extra
+    counts = list(map(sys.getrefcount, tensors))
+    return [tensors[i] for i, count in enumerate(counts) if count > least]

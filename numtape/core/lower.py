@@ -1,0 +1,99 @@
+"""From an op's body to a lane kernel: source text, compiled once, cached by content."""
+
+from __future__ import annotations
+
+import ast
+from functools import cache
+from typing import Any
+
+from . import cache as disk
+from .dtypes import DTYPES, DType
+from .entry import kernel_source
+from .log import Log
+from .op import CODES, VARIADIC, Op
+from .spec import TABLES
+from .tables import LANES
+
+
+def lane_kernel(log: Log, row: int) -> None:
+    """Make the kernel that a row needs and enter it in the table."""
+    op, _ = CODES.entries[log.code[row]]
+    assert op.arity != VARIADIC
+    operands = [log.a, log.b, log.c][: op.arity]
+    found = [DTYPES[TABLES.dtype[log.spec[column[row]]]] for column in operands]
+    result = DTYPES[TABLES.dtype[log.spec[row]]]
+    address = compiled(op, tuple(found), result)
+    LANES.add(op.lane, found[-1].code, result.code, address)
+
+
+@cache
+def compiled(op: Op, operands: tuple[DType, ...], result: DType) -> int:
+    """The address of the lane kernel of an op for these dtypes."""
+    symbol = "_".join(["lane", op.name, *(dtype.name for dtype in operands), result.name])
+    source = lane_source(op.body, symbol, operands, result)
+    found = disk.load(
+        symbol, kernel_source("jit", "cpu.scalar") + source, lambda: _compile(symbol, source)
+    )
+    return found[symbol]
+
+
+def lane_source(body: str, symbol: str, operands: tuple[DType, ...], result: DType) -> str:
+    """Source of the loop ``symbol(out, x, y, z, n)`` over addresses that computes a body.
+
+    Number literals get the operands' dtype: a Python literal would turn float32 arithmetic
+    into float64.
+    """
+    literal = operands[-1]
+    tree = _Typed(literal).visit(ast.parse(body, mode="eval"))
+    expression = ast.unparse(tree)
+    lines = [f"def {symbol}(out_, x_, y_, z_, n):", f"    out = {result.name}_at(out_)"]
+    for name, dtype in zip("xyz", operands, strict=False):
+        lines.append(f"    {name}s = {dtype.name}_at({name}_)")
+    lines.append("    for i in range(n):")
+    for name, dtype in zip("xyz", operands, strict=False):
+        load = f"{name}s[i] != 0" if dtype.is_bool else f"{name}s[i]"
+        lines.append(f"        {name} = {load}")
+    lines.append(f"        out[i] = {result.name}({expression})")
+    return "\n".join(lines) + "\n"
+
+
+class _Typed(ast.NodeTransformer):
+    """Literals of one dtype; ``select(c, a, b)`` and ``cast(x)`` as what Numba compiles best."""
+
+    def __init__(self, dtype: DType) -> None:
+        self._dtype = dtype
+
+    def visit_Constant(self, node: ast.Constant) -> ast.AST:
+        if isinstance(node.value, bool) or self._dtype.is_bool:
+            return node
+        if isinstance(node.value, float) and not self._dtype.is_floating:
+            return node
+        return ast.Call(ast.Name(self._dtype.name), [node], [])
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        self.generic_visit(node)
+        assert isinstance(node.func, ast.Name)
+        if node.func.id == "select":
+            condition, yes, no = node.args
+            return ast.IfExp(condition, yes, no)
+        if node.func.id == "cast":
+            return node.args[0]
+        return node
+
+
+def _compile(symbol: str, source: str) -> disk.Built:
+    import importlib
+
+    from numba import types
+
+    from .compile import compile_unit
+
+    jit = importlib.import_module("numtape.kernels.jit")
+    scalar = importlib.import_module("numtape.kernels.cpu.scalar")
+    scope: dict[str, Any] = {"__name__": "numtape.lanes"}
+    scope |= scalar.FUNCTIONS
+    scope |= {f"{name}_at": pointer for name, pointer in jit.POINTERS.items()}
+    scope |= {dtype.name: getattr(types, dtype.name) for dtype in DTYPES if not dtype.is_bool}
+    scope["bool"] = types.uint8
+    exec(compile(source, f"<{symbol}>", "exec"), scope)
+    return compile_unit(symbol, [(symbol, jit.jit(scope[symbol]), 5)])

@@ -1,0 +1,135 @@
+"""One record an op: everything numtape knows of it, in one place.
+
+A *code* is an op with its attributes, interned to a number: what a row of the log holds. The
+arrays of `CODES` tell the passes the little they need to know of a code.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from .spec import Spec
+
+# Kinds, arities and derivatives: the same numbers as in kernels/log/rows.py (a test compares).
+LEAF, READ, ELEMENTWISE, ARRAY, VIEW = range(5)
+VARIADIC = -1
+RULE, STOP, MISSING = range(3)
+
+SpecRule = Callable[..., Spec]
+
+
+@dataclass(eq=False, slots=True)
+class Op:
+    """An op.
+
+    Attributes:
+      name: The registered name, as TensorFlow spells it in errors (``Sin``).
+      kind: LEAF, READ, ELEMENTWISE, ARRAY or VIEW.
+      arity: The number of operands, or VARIADIC.
+      spec: ``spec(op, *operand_specs, **attributes)``: shape and dtype of the result. Raises
+        InvalidArgumentError where operands do not fit. Runs once for each combination.
+      body: For an elementwise op, the scalar expression in x, y, z.
+      compute: For a whole-array op, ``compute(out, *operands, **attributes)`` on NumPy arrays.
+      vjp: ``vjp(g, y, *operands, **attributes)`` gives one adjoint (or None) for each operand,
+        in numtape ops. Broadcasting is undone for it.
+      gradient: RULE, STOP or MISSING.
+      index: Its number among all ops.
+      lane: Its number among elementwise ops, or -1.
+    """
+
+    name: str
+    kind: int
+    arity: int
+    spec: SpecRule
+    body: str = ""
+    compute: Callable[..., Any] | None = None
+    vjp: Callable[..., Any] | None = None
+    gradient: int = RULE
+    index: int = -1
+    lane: int = -1
+    codes: dict[Any, int] = field(default_factory=dict, repr=False)
+
+    def code(self, attributes: dict[str, Any] | None = None) -> int:
+        """The number of this op with these attributes (whose values are hashable)."""
+        key = None if not attributes else tuple(attributes.items())
+        found = self.codes.get(key)
+        if found is None:
+            found = CODES.add(self, key, attributes or {})
+        return found
+
+
+class Codes:
+    """The table of codes. `version` changes when its arrays move."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.version = 0
+        self.ops: list[Op] = []
+        self.lanes = 0
+        self.entries: list[tuple[Op, dict[str, Any]]] = []
+        self._allocate(512)
+
+    kind: np.ndarray[Any, Any]
+    arity: np.ndarray[Any, Any]
+    gradient: np.ndarray[Any, Any]
+    lane: np.ndarray[Any, Any]
+
+    def _allocate(self, capacity: int) -> None:
+        for name in ("kind", "arity", "gradient", "lane"):
+            array = np.zeros(capacity, np.int32)
+            if self.entries:
+                array[: len(self.entries)] = getattr(self, name)[: len(self.entries)]
+            setattr(self, name, array)
+        self.capacity = capacity
+        self.version += 1
+
+    def add(self, op: Op, key: Any, attributes: dict[str, Any]) -> int:
+        """Number a code. Two threads may ask at once; both get the same number."""
+        with self.lock:
+            if key in op.codes:
+                return op.codes[key]
+            n = len(self.entries)
+            if n == self.capacity:
+                self._allocate(2 * n)
+            self.kind[n] = op.kind
+            self.arity[n] = op.arity
+            self.gradient[n] = op.gradient
+            self.lane[n] = op.lane
+            self.entries.append((op, attributes))
+            op.codes[key] = n
+            return n
+
+
+CODES = Codes()
+
+
+def defop(
+    name: str,
+    kind: int,
+    arity: int,
+    spec: SpecRule,
+    *,
+    body: str = "",
+    compute: Callable[..., Any] | None = None,
+    vjp: Callable[..., Any] | None = None,
+    gradient: int | None = None,
+) -> Op:
+    """Make an op and enter it in the table.
+
+    Without a ``vjp`` the op has no gradient registered, unless ``gradient=STOP`` says that
+    nothing flows through it.
+    """
+    if gradient is None:
+        gradient = RULE if vjp is not None else MISSING
+    op = Op(name, kind, arity, spec, body, compute, vjp, gradient, len(CODES.ops))
+    if kind == ELEMENTWISE:
+        op.lane = CODES.lanes
+        CODES.lanes += 1
+    CODES.ops.append(op)
+    return op
+

@@ -1,0 +1,1 @@
+"""The table of ops, by subject. One op, one record."""

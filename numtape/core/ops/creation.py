@@ -1,0 +1,198 @@
+"""Tensors from Python and NumPy values, and filled ones."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...errors import InvalidArgumentError
+from .. import dtypes
+from ..convert import new_array
+from ..dtypes import DType, as_dtype
+from ..record import as_tensor
+from ..spec import intern
+from ..tensor import Tensor, of_array
+from ..variable import Variable, _tensor
+from . import elementwise, movement
+
+
+def _owned(array: np.ndarray[Any, Any]) -> Tensor:
+    """A tensor of an array that nobody else has."""
+    return of_array(array, intern(array.shape, dtypes.of_array(array)))
+
+
+def _dtype(dtype: Any) -> DType | None:
+    if dtype is int:
+        raise TypeError("Cannot convert <class 'int'> to a dtype: use tf.int32 or tf.int64.")
+    return None if dtype is None else as_dtype(dtype)
+
+
+def constant(value: Any, dtype: Any = None, shape: Any = None, name: str = "Const") -> Tensor:
+    """A tensor of a Python number, a nested list or a NumPy array, which is copied.
+
+    Python floats are float32 and ints int32; NumPy arrays keep their dtype.
+
+    Args:
+      value: The value.
+      dtype: The dtype, if another one is wanted.
+      shape: The shape; a single element is repeated, more are reshaped.
+      name: Not used.
+
+    Raises:
+      TypeError: If ``dtype`` or ``shape`` cannot hold the value.
+      ValueError: If the value is not numeric, or ragged.
+    """
+    wanted = _dtype(dtype)
+    if isinstance(value, Tensor | Variable):
+        tensor = as_tensor(value)
+        if wanted is not None and tensor.dtype is not wanted:
+            raise TypeError(
+                f"Expected tensor with type {wanted!r} not {tensor.dtype!r}. Use `cast`."
+            )
+    else:
+        found = new_array(value, wanted)
+        tensor = found if isinstance(found, Tensor) else _owned(found)
+    if shape is None:
+        return tensor
+    target = movement.static_shape(shape)
+    size = int(np.prod(target, dtype=np.int64))
+    if tensor._spec.size == 1 and size != 1:
+        return movement.broadcast_to(movement.reshape(tensor, ()), target)
+    if tensor._spec.size != size:
+        raise TypeError(
+            f"Eager execution of tf.constant with unsupported shape. Tensor {tensor} (converted "
+            f"from {value!r}) has {tensor._spec.size:d} elements, but got `shape` {target} with "
+            f"{size} elements."
+        )
+    return movement.reshape(tensor, target)
+
+
+def convert_to_tensor(
+    value: Any, dtype: Any = None, dtype_hint: Any = None, name: str | None = None
+) -> Tensor:
+    """A tensor of any value; tensors are returned as they are.
+
+    Raises:
+      ValueError: If ``value`` is a tensor of another dtype than ``dtype``.
+    """
+    wanted = _dtype(dtype)
+    if wanted is None and dtype_hint is not None and not isinstance(value, Tensor | Variable):
+        try:
+            return _tensor(value, as_dtype(dtype_hint))
+        except (TypeError, ValueError):
+            pass
+    return _tensor(value, wanted)
+
+
+def fill(dims: Any, value: Any, name: str | None = None, *, layout: Any = None) -> Tensor:
+    """A tensor of shape ``dims`` with ``value``, a scalar, everywhere."""
+    scalar = as_tensor(value)
+    if scalar.ndim:
+        raise InvalidArgumentError(f"value must be a scalar, got shape {scalar.shape} [Op:Fill]")
+    return movement.broadcast_to(scalar, movement.static_shape(dims))
+
+
+def _filled(shape: tuple[int, ...], dtype: DType, value: int) -> Tensor:
+    return _owned(np.full(shape, value, dtype.numpy_dtype))
+
+
+def zeros(shape: Any, dtype: Any = dtypes.float32, name: str | None = None, layout: Any = None) -> Tensor:
+    """Zeros."""
+    return _filled(movement.static_shape(shape), as_dtype(dtype), 0)
+
+
+def ones(shape: Any, dtype: Any = dtypes.float32, name: str | None = None, layout: Any = None) -> Tensor:
+    """Ones."""
+    return _filled(movement.static_shape(shape), as_dtype(dtype), 1)
+
+
+def zeros_like(input: Any, dtype: Any = None, name: str | None = None, layout: Any = None) -> Tensor:
+    """Zeros of the shape and dtype of ``input``."""
+    x = as_tensor(input)
+    return _filled(tuple(x.shape), x.dtype if dtype is None else as_dtype(dtype), 0)
+
+
+def ones_like(input: Any, dtype: Any = None, name: str | None = None, layout: Any = None) -> Tensor:
+    """Ones of the shape and dtype of ``input``."""
+    x = as_tensor(input)
+    return _filled(tuple(x.shape), x.dtype if dtype is None else as_dtype(dtype), 1)
+
+
+def eye(
+    num_rows: Any, num_columns: Any = None, batch_shape: Any = None, dtype: Any = dtypes.float32,
+    name: str | None = None,
+) -> Tensor:  # fmt: skip
+    """Identity matrices."""
+    rows = movement.static(num_rows)
+    columns = rows if num_columns is None else movement.static(num_columns)
+    matrix = np.eye(rows, columns, dtype=as_dtype(dtype).numpy_dtype)
+    if batch_shape is not None:
+        lead = movement.static_shape(batch_shape)
+        matrix = np.broadcast_to(matrix, (*lead, *matrix.shape)).copy()
+    return _owned(matrix)
+
+
+def range_(
+    start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name: str = "range"
+) -> Tensor:
+    """The numbers from ``start`` (default 0) up to, not including, ``limit`` by ``delta``.
+
+    Raises:
+      InvalidArgumentError: If ``delta`` is 0 or leads away from ``limit``.
+    """
+    if limit is None:
+        start, limit = 0, start
+    parts = [np.asarray(new_array(x) if isinstance(x, int | float) else x)
+             for x in (start, limit, delta)]  # fmt: skip
+    if dtype is None:
+        found = [dtypes.of_array(part) for part in parts]
+        wanted = next((d for d in (dtypes.float64, dtypes.float32, dtypes.int64) if d in found),
+                      dtypes.int32)  # fmt: skip
+    else:
+        wanted = as_dtype(dtype)
+    first, last, step = (part.astype(wanted.numpy_dtype)[()] for part in parts)
+    if step == 0:
+        raise InvalidArgumentError("Requires delta != 0 [Op:Range]")
+    if (step > 0 and first > last) or (step < 0 and first < last):
+        sign = "<=" if step > 0 else ">="
+        raise InvalidArgumentError(
+            f"Requires start {sign} limit when delta {'>' if step > 0 else '<'} 0: {first}/{last} "
+            f"[Op:Range]"
+        )
+    return _owned(np.arange(first, last, step, dtype=wanted.numpy_dtype))
+
+
+def linspace(
+    start: Any, stop: Any, num: Any, name: str | None = None, axis: int = 0
+) -> Tensor:
+    """``num`` evenly spaced numbers from ``start`` to ``stop``, both included."""
+    first, last = new_array(np.asarray(start) if isinstance(start, Tensor) else start), np.asarray(
+        stop
+    )
+    dtype = np.float64 if first.dtype.kind in "iu" else first.dtype
+    if not first.ndim and not last.ndim:
+        count = movement.static(num)
+        if count < 1:
+            raise InvalidArgumentError(f"Requires num > 0: {count} [Op:LinSpace]")
+    return _owned(
+        np.ascontiguousarray(np.linspace(first, last, movement.static(num), axis=axis, dtype=dtype))
+    )
+
+
+def size(input: Any, out_type: Any = dtypes.int32, name: str | None = None) -> Tensor:
+    """The number of elements, as a tensor."""
+    return constant(as_tensor(input)._spec.size, out_type)
+
+
+def shape(input: Any, out_type: Any = dtypes.int32, name: str | None = None) -> Tensor:
+    """The shape, as a tensor."""
+    return constant(np.array(as_tensor(input).shape, np.int64).astype(as_dtype(out_type).numpy_dtype))
+
+
+def rank(input: Any, name: str | None = None) -> Tensor:
+    """The number of axes, as a tensor."""
+    return constant(as_tensor(input).ndim)
+
+
+identity = elementwise.identity

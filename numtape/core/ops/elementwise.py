@@ -1,0 +1,361 @@
+"""Elementwise ops: a scalar body, a rule that reads like a table of derivatives."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ...errors import InvalidArgumentError
+from .. import dtypes
+from ..dtypes import DType, as_dtype, bool_
+from ..op import ELEMENTWISE, STOP, Op, defop
+from ..record import Recorder, as_tensor, binary, record, spec_of, unary
+from ..spec import Spec, broadcast, intern
+from ..tensor import Tensor
+from . import rules
+
+
+def _unary(name: str, body: str, vjp: Any = None, spec: Any = rules.floating, **more: Any) -> Recorder:
+    return unary(defop(name, ELEMENTWISE, 1, spec, body=body, vjp=vjp, **more))
+
+
+def _binary(name: str, body: str, vjp: Any = None, spec: Any = rules.number, **more: Any) -> Recorder:
+    return binary(defop(name, ELEMENTWISE, 2, spec, body=body, vjp=vjp, **more))
+
+
+# Arithmetic.
+
+add = _binary("AddV2", "x + y", lambda g, z, x, y: (g, g))
+subtract = _binary("Sub", "x - y", lambda g, z, x, y: (g, negative(g)))
+multiply = _binary("Mul", "x * y", lambda g, z, x, y: (g * y, g * x))
+# A float quotient; `divide` below says what happens to integers.
+real_divide = _binary(
+    "RealDiv", "x / y", lambda g, z, x, y: (g / y, negative(g * z / y)), rules.floating
+)
+floor_divide_float = _binary("FloorDiv", "floor(x / y)", spec=rules.floating, gradient=STOP)
+floor_divide_int = _binary("FloorDiv", "x // y", spec=rules.integer, gradient=STOP)
+floor_mod_float = _binary(
+    "FloorMod", "x - y * floor(x / y)",
+    lambda g, z, x, y: (g, negative(g * floor_divide_float(x, y))), rules.floating,
+)  # fmt: skip
+floor_mod_int = _binary("FloorMod", "x % y", spec=rules.integer, gradient=STOP)
+pow_float = _binary(
+    "Pow", "power(x, y)",
+    lambda g, z, x, y: (g * y * pow_float(x, y - 1.0), g * z * log_or_zero(x)), rules.floating,
+)  # fmt: skip
+pow_int = _binary("Pow", "power(x, y)", spec=rules.integer, gradient=STOP)
+squared_difference = _binary(
+    "SquaredDifference", "(x - y) * (x - y)",
+    lambda g, z, x, y: (g * (2.0 * (x - y)), g * (2.0 * (y - x))),
+)  # fmt: skip
+# 0 where the numerator is 0, whatever the denominator; 0 where the denominator is 0.
+ratio_or_zero = _binary(
+    "RatioOrZero", "select(x == 0, 0.0, x / y)",
+    lambda g, z, x, y: (g / y, negative(ratio_or_zero(g * z, y))), rules.floating,
+)  # fmt: skip
+divide_no_nan = _binary(
+    "DivNoNan", "select(y == 0, 0.0, x / y)",
+    lambda g, z, x, y: (divide_no_nan(g, y), negative(divide_no_nan(g * z, y))), rules.floating,
+)  # fmt: skip
+multiply_no_nan = _binary(
+    "MulNoNan", "select(y == 0, 0.0, x * y)",
+    lambda g, z, x, y: (multiply_no_nan(g, y), multiply_no_nan(x, g)), rules.floating,
+)  # fmt: skip
+# At a tie the first operand gets it all.
+maximum = _binary(
+    "Maximum", "select(x >= y, x, select(y > x, y, x + y))",
+    lambda g, z, x, y: (where(x >= y, g, 0.0), where(x >= y, 0.0, g)),
+)  # fmt: skip
+minimum = _binary(
+    "Minimum", "select(x <= y, x, select(y < x, y, x + y))",
+    lambda g, z, x, y: (where(x <= y, g, 0.0), where(x <= y, 0.0, g)),
+)  # fmt: skip
+negative = _unary("Neg", "-x", lambda g, y, x: (negative(g),), rules.number)
+abs_ = _unary("Abs", "absolute(x)", lambda g, y, x: (g * sign(x),), rules.number)
+sign = _unary(
+    "Sign", "select(x > 0, 1, select(x < 0, -1, x))", lambda g, y, x: (zeros_of(x),), rules.number
+)
+square = _unary("Square", "x * x", lambda g, y, x: (g * (2.0 * x),), rules.number)
+reciprocal = _unary("Reciprocal", "1.0 / x", lambda g, y, x: (negative(g * y * y),))
+identity = _unary("Identity", "x", lambda g, y, x: (g,), rules.same)
+stop_gradient = _unary("StopGradient", "x", spec=rules.same, gradient=STOP)
+
+# Powers, exponentials, logarithms.
+
+sqrt = _unary("Sqrt", "sqrt(x)", lambda g, y, x: (ratio_or_zero(0.5 * g, y),))
+rsqrt = _unary("Rsqrt", "1.0 / sqrt(x)", lambda g, y, x: (-0.5 * g * (y * y * y),))
+exp = _unary("Exp", "exp(x)", lambda g, y, x: (g * y,))
+expm1 = _unary("Expm1", "expm1(x)", lambda g, y, x: (g * exp(x),))
+log = _unary("Log", "log(x)", lambda g, y, x: (g / x,))
+log1p = _unary("Log1p", "log1p(x)", lambda g, y, x: (g / (1.0 + x),))
+# The logarithm in the derivative of a power by its exponent: 0 where the base is not positive.
+log_or_zero = _unary(
+    "LogOrZero", "select(x > 0, log(select(x > 0, x, 1.0)), 0.0)",
+    lambda g, y, x: (where(x > 0.0, g / x, 0.0),),
+)  # fmt: skip
+
+# Trigonometric and hyperbolic.
+
+sin = _unary("Sin", "sin(x)", lambda g, y, x: (g * cos(x),))
+cos = _unary("Cos", "cos(x)", lambda g, y, x: (negative(g * sin(x)),))
+tan = _unary("Tan", "tan(x)", lambda g, y, x: (g * (1.0 + y * y),))
+asin = _unary("Asin", "asin(x)", lambda g, y, x: (g / sqrt(1.0 - x * x),))
+acos = _unary("Acos", "acos(x)", lambda g, y, x: (negative(g / sqrt(1.0 - x * x)),))
+atan = _unary("Atan", "atan(x)", lambda g, y, x: (g / (1.0 + x * x),))
+atan2 = _binary(
+    "Atan2", "atan2(x, y)",
+    lambda g, z, x, y: (g * y / (x * x + y * y), negative(g * x / (x * x + y * y))),
+    rules.floating,
+)  # fmt: skip
+sinh = _unary("Sinh", "sinh(x)", lambda g, y, x: (g * cosh(x),))
+cosh = _unary("Cosh", "cosh(x)", lambda g, y, x: (g * sinh(x),))
+tanh = _unary("Tanh", "tanh(x)", lambda g, y, x: (g * (1.0 - y * y),))
+asinh = _unary("Asinh", "asinh(x)", lambda g, y, x: (g / sqrt(x * x + 1.0),))
+acosh = _unary("Acosh", "acosh(x)", lambda g, y, x: (g / (sqrt(x - 1.0) * sqrt(x + 1.0)),))
+atanh = _unary("Atanh", "atanh(x)", lambda g, y, x: (g / (1.0 - x * x),))
+erf = _unary("Erf", "erf(x)", lambda g, y, x: (g * (2 / math.sqrt(math.pi) * exp(-(x * x))),))
+erfc = _unary("Erfc", "erfc(x)", lambda g, y, x: (g * (-2 / math.sqrt(math.pi) * exp(-(x * x))),))
+
+# Activations.
+
+sigmoid = _unary("Sigmoid", "1.0 / (1.0 + exp(-x))", lambda g, y, x: (g * (y * (1.0 - y)),))
+softplus = _unary(
+    "Softplus", "select(x > 0, x + log1p(exp(-x)), log1p(exp(x)))",
+    lambda g, y, x: (g * sigmoid(x),),
+)  # fmt: skip
+relu = _unary("Relu", "select(x <= 0, 0, x)", lambda g, y, x: (relu_gate(g, y),), rules.number)
+# g where the output of relu was positive.
+relu_gate = _binary(
+    "ReluGrad", "select(y > 0, x, 0)", lambda g, z, x, y: (relu_gate(g, y), zeros_of(y)),
+)  # fmt: skip
+relu6 = _unary(
+    "Relu6", "select(x <= 0, 0, select(x >= 6, 6, x))",
+    lambda g, y, x: (where(logical_and(y > 0.0, y < 6.0), g, 0.0),), rules.number,
+)  # fmt: skip
+elu = _unary(
+    "Elu", "select(x < 0, expm1(x), x)", lambda g, y, x: (where(x < 0.0, g * exp(x), g),)
+)
+selu = _unary(
+    "Selu", "1.0507009873554805 * select(x < 0, 1.6732632423543772 * expm1(x), x)",
+    lambda g, y, x: (1.0507009873554805 * where(x < 0.0, g * (1.6732632423543772 * exp(x)), g),),
+)  # fmt: skip
+softsign = _unary(
+    "Softsign", "x / (absolute(x) + 1.0)", lambda g, y, x: (g / square(abs_(x) + 1.0),)
+)
+
+# Rounding: no gradient flows through.
+
+floor = _unary("Floor", "floor(x)", gradient=STOP)
+ceil = _unary("Ceil", "ceil(x)", gradient=STOP)
+round_float = _unary("Round", "rint(x)", gradient=STOP)
+
+# Comparisons and logic.
+
+equal_ = _binary("Equal", "x == y", spec=rules.compared, gradient=STOP)
+not_equal_ = _binary("NotEqual", "x != y", spec=rules.compared, gradient=STOP)
+less = _binary("Less", "x < y", spec=rules.ordered, gradient=STOP)
+less_equal = _binary("LessEqual", "x <= y", spec=rules.ordered, gradient=STOP)
+greater = _binary("Greater", "x > y", spec=rules.ordered, gradient=STOP)
+greater_equal = _binary("GreaterEqual", "x >= y", spec=rules.ordered, gradient=STOP)
+logical_and = _binary("LogicalAnd", "x & y", spec=rules.boolean, gradient=STOP)
+logical_or = _binary("LogicalOr", "x | y", spec=rules.boolean, gradient=STOP)
+logical_xor = _binary("LogicalXor", "x != y", spec=rules.boolean, gradient=STOP)
+logical_not = _unary("LogicalNot", "x == False", spec=rules.boolean, gradient=STOP)
+bitwise_and = _binary("BitwiseAnd", "x & y", spec=rules.integer, gradient=STOP)
+bitwise_or = _binary("BitwiseOr", "x | y", spec=rules.integer, gradient=STOP)
+bitwise_xor = _binary("BitwiseXor", "x ^ y", spec=rules.integer, gradient=STOP)
+invert = _unary("Invert", "~x", spec=rules.integer, gradient=STOP)
+is_nan = _unary("IsNan", "isnan(x)", spec=rules.tested)
+is_inf = _unary("IsInf", "isinf(x)", spec=rules.tested)
+is_finite = _unary("IsFinite", "isfinite(x)", spec=rules.tested)
+
+
+# Ops of three operands, and ops with attributes.
+
+
+def _select_spec(op: Op, condition: Spec, x: Spec, y: Spec) -> Spec:
+    if not condition.dtype.is_bool:
+        raise dtypes.mismatch(op.name, 0, bool_, condition.dtype)
+    if x.dtype is not y.dtype:
+        raise dtypes.mismatch(op.name, 2, x.dtype, y.dtype)
+    return intern(broadcast(op.name, condition, x, y), x.dtype)
+
+
+SELECT = defop(
+    "SelectV2", ELEMENTWISE, 3, _select_spec, body="select(x, y, z)",
+    vjp=lambda g, o, c, x, y: (None, where(c, g, 0.0), where(c, 0.0, g)),
+)  # fmt: skip
+
+CLIP = defop(
+    "ClipByValue", ELEMENTWISE, 3, rules.number, body="select(x < y, y, select(x > z, z, x))",
+    vjp=lambda g, o, x, lo, hi: (
+        where(logical_or(x < lo, x > hi), 0.0, g), where(x < lo, g, 0.0),
+        where(logical_and(x > hi, x >= lo), g, 0.0),
+    ),
+)  # fmt: skip
+
+
+def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Tensor:
+    """``x`` where ``condition`` holds, else ``y``; all three broadcast.
+
+    With the condition alone: the indices where it holds, int64 of shape (count, rank).
+    """
+    if x is None and y is None:
+        from .indexing import indices_where
+
+        return indices_where(condition)
+    if x is None or y is None:
+        raise ValueError("x and y must both be non-None or both be None.")
+    like = spec_of(x) or spec_of(y)
+    return record(
+        SELECT, (as_tensor(condition), _like(x, like), _like(y, like or spec_of(_like(x, like))))
+    )
+
+
+def _like(value: Any, like: Spec | None) -> Any:
+    if spec_of(value) is not None:
+        return value
+    from ..log import local
+
+    row, spec = local.log.enter(value, like, "SelectV2")
+    return local.log.tensor(row, spec)
+
+
+def clip_by_value(
+    t: Any, clip_value_min: Any, clip_value_max: Any, name: str | None = None
+) -> Tensor:
+    """``t`` limited to the range from ``clip_value_min`` to ``clip_value_max``.
+
+    The gradient passes where ``t`` lies inside or on a bound.
+    """
+    return record(CLIP, (as_tensor(t), clip_value_min, clip_value_max))
+
+
+def _cast_spec(op: Op, x: Spec, dtype: str) -> Spec:
+    return intern(tuple(x.shape), as_dtype(dtype))
+
+
+def _cast_vjp(g: Tensor, y: Tensor, x: Tensor, dtype: str) -> tuple[Tensor | None]:
+    return (cast(g, x.dtype) if x.dtype.is_floating else None,)
+
+
+CAST = defop("Cast", ELEMENTWISE, 1, _cast_spec, body="cast(x)", vjp=_cast_vjp)
+CAST_TO_BOOL = defop("Cast", ELEMENTWISE, 1, _cast_spec, body="x != 0", gradient=STOP)
+
+
+def cast(x: Any, dtype: Any, name: str | None = None) -> Tensor:
+    """``x`` converted to ``dtype`` (floats are truncated to integers)."""
+    wanted: DType = as_dtype(dtype)
+    x = as_tensor(x)
+    if x.dtype is wanted:
+        return x
+    return record(CAST_TO_BOOL if wanted.is_bool else CAST, (x,), dtype=wanted.name)
+
+
+def _leaky_vjp(g: Tensor, y: Tensor, x: Tensor, alpha: float) -> tuple[Tensor]:
+    return (where(x > 0.0, g, g * alpha),)
+
+
+def leaky_relu(features: Any, alpha: float = 0.2, name: str | None = None) -> Tensor:
+    """``x`` where positive, ``alpha * x`` elsewhere. Its slope at 0 is ``alpha``."""
+    x = as_tensor(features)
+    if not x.dtype.is_floating:
+        x = cast(x, dtypes.float32)
+    return where(x > 0.0, x, x * alpha)
+
+
+def zeros_of(x: Tensor) -> Tensor:
+    """Zeros of the shape and dtype of ``x``."""
+    from .movement import broadcast_to
+
+    return broadcast_to(_like(0, x._spec), tuple(x.shape))
+
+
+# What picks an op by dtype.
+
+
+def _operands(x: Any, y: Any, op: str) -> tuple[Tensor, Tensor]:
+    """Two tensors, the one that is none converted to the other's dtype."""
+    like = spec_of(x) or spec_of(y)
+    x = _converted(x, like, op)
+    return x, _converted(y, x._spec, op)
+
+
+def _converted(value: Any, like: Spec | None, op: str) -> Tensor:
+    if spec_of(value) is not None:
+        return as_tensor(value)
+    from ..log import local
+
+    log = local.log
+    if log.n >= log.limit:
+        log.make_room()
+    row, spec = log.enter(value, like, op)
+    return log.tensor(row, spec)
+
+
+def divide(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """``x / y``. Small integers become float32, int32 and wider float64, as in TensorFlow."""
+    if type(x) is Tensor and x._spec.is_float:
+        return real_divide(x, y)
+    x, y = _operands(x, y, "RealDiv")
+    if not x._spec.is_float and x.dtype is y.dtype:
+        if x.dtype.is_bool:
+            raise TypeError(f"`x` and `y` must be numeric, got {x.dtype!r} [Op:RealDiv]")
+        wanted = dtypes.float32 if x.dtype.size <= 2 else dtypes.float64
+        x, y = cast(x, wanted), cast(y, wanted)
+    return real_divide(x, y)
+
+
+def _nonzero(y: Tensor, op: str) -> None:
+    """An integer division by zero is an error at the call."""
+    if not y._array().all():
+        raise InvalidArgumentError(f"Integer division by zero [Op:{op}]")
+
+
+def floordiv(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """``x / y`` rounded towards minus infinity. No gradient flows through."""
+    x, y = _operands(x, y, "FloorDiv")
+    if x._spec.is_float:
+        return floor_divide_float(x, y)
+    _nonzero(y, "FloorDiv")
+    return floor_divide_int(x, y)
+
+
+def floormod(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """The remainder of ``floordiv``: it has the sign of ``y``."""
+    x, y = _operands(x, y, "FloorMod")
+    if x._spec.is_float:
+        return floor_mod_float(x, y)
+    _nonzero(y, "FloorMod")
+    return floor_mod_int(x, y)
+
+
+def pow_(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """``x`` to the power ``y``."""
+    x, y = _operands(x, y, "Pow")
+    if x._spec.is_float:
+        return pow_float(x, y)
+    if (y._array() < 0).any():
+        raise InvalidArgumentError("Integers to negative integer powers are not allowed [Op:Pow]")
+    return pow_int(x, y)
+
+
+def round_(x: Any, name: str | None = None) -> Tensor:
+    """The nearest integer, halves to even; integers stay as they are."""
+    x = as_tensor(x)
+    return round_float(x) if x._spec.is_float else x
+
+
+def equal(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """Whether elements are equal."""
+    return equal_(x, y)
+
+
+def not_equal(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """Whether elements differ."""
+    return not_equal_(x, y)
+
+
+def log_sigmoid(x: Any, name: str | None = None) -> Tensor:
+    """``log(sigmoid(x))``, without overflow."""
+    return negative(softplus(negative(x)))

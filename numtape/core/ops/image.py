@@ -1,0 +1,38 @@
+"""Image ops."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..op import ARRAY, Op, defop
+from ..record import as_tensor, record, require
+from ..spec import Spec
+from ..tensor import Tensor
+from .elementwise import _converted
+from .rules import floating
+
+Array = np.ndarray[Any, Any]
+
+
+def _spec(op: Op, images: Spec, factor: Spec) -> Spec:
+    floating(op, images)
+    require(images.rank >= 3, op, f"input must be at least 3-D, got shape {images.shape}")
+    require(factor.size == 1, op, f"contrast_factor must be scalar, got shape {factor.shape}")
+    return images
+
+
+def _compute(out: Array, images: Array, factor: Array) -> None:
+    mean = images.mean((-3, -2), keepdims=True)
+    np.copyto(out, (images - mean) * factor.reshape(()) + mean)
+
+
+# As in TensorFlow, no gradient is registered.
+ADJUST_CONTRAST = defop("AdjustContrastv2", ARRAY, 2, _spec, compute=_compute)
+
+
+def adjust_contrast(images: Any, contrast_factor: Any) -> Tensor:
+    """Each channel's distance from its mean, times ``contrast_factor``; shape (..., H, W, C)."""
+    x = as_tensor(images)
+    return record(ADJUST_CONTRAST, (x, _converted(contrast_factor, x._spec, ADJUST_CONTRAST.name)))

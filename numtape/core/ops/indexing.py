@@ -1,0 +1,256 @@
+"""Indexing: slices in every form, gather, and their derivatives."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...errors import InvalidArgumentError
+from .. import dtypes
+from ..op import ARRAY, Op, defop
+from ..record import as_tensor, record, require
+from ..spec import Spec, axes_of, intern
+from ..tensor import Tensor
+from ..variable import Variable
+from . import elementwise, movement
+
+Array = np.ndarray[Any, Any]
+
+
+def _gather_spec(op: Op, x: Spec, indices: Spec, axis: int) -> Spec:
+    return intern((*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :]), x.dtype)
+
+
+def _gather(out: Array, x: Array, indices: Array, axis: int) -> None:
+    np.take(x, indices, axis, out=out, mode="clip")  # indices were checked at the call
+
+
+def _gather_vjp(
+    g: Tensor, y: Tensor, x: Tensor, indices: Tensor, axis: int
+) -> tuple[Tensor, None]:
+    return record(SCATTER_ADD, (g, indices), axis=axis, size=x.shape[axis]), None
+
+
+GATHER = defop("GatherV2", ARRAY, 2, _gather_spec, compute=_gather, vjp=_gather_vjp)
+
+
+def _scatter_spec(op: Op, g: Spec, indices: Spec, axis: int, size: int) -> Spec:
+    return intern((*g.shape[:axis], size, *g.shape[axis + indices.rank :]), g.dtype)
+
+
+def _scatter(out: Array, g: Array, indices: Array, axis: int, size: int) -> None:
+    out[...] = 0
+    rest = (*g.shape[:axis], indices.size, *g.shape[axis + indices.ndim :])
+    np.add.at(np.moveaxis(out, axis, 0), indices.ravel(), np.moveaxis(g.reshape(rest), axis, 0))
+
+
+# The derivative of a gather: what was taken is added back; repeated indices add up.
+SCATTER_ADD = defop(
+    "ScatterAdd", ARRAY, 2, _scatter_spec, compute=_scatter,
+    vjp=lambda g, y, x, indices, axis, size: (record(GATHER, (g, indices), axis=axis), None),
+)  # fmt: skip
+
+
+def _checked_indices(indices: Any, size: int, op: str) -> Tensor:
+    found = as_tensor(indices)
+    if not found.dtype.is_integer:
+        raise InvalidArgumentError(f"indices must be integers, got {found.dtype.name} [Op:{op}]")
+    values = found._array()
+    if values.size and (values.min() < 0 or values.max() >= size):
+        bad = values[(values < 0) | (values >= size)].ravel()[0]
+        raise InvalidArgumentError(
+            f"indices[...] = {bad} is not in [0, {size}) [Op:{op}]"
+        )
+    return found
+
+
+def gather(
+    params: Any, indices: Any, validate_indices: Any = None, axis: Any = None, batch_dims: int = 0,
+    name: str | None = None,
+) -> Tensor:  # fmt: skip
+    """The slices of ``params`` along ``axis`` (default 0) that ``indices`` name.
+
+    Raises:
+      InvalidArgumentError: If an index is out of range.
+    """
+    x = as_tensor(params)
+    require(x.ndim > 0, GATHER, "params must be at least 1 dimensional")
+    (at,) = axes_of("GatherV2", batch_dims if axis is None else axis, x.ndim)
+    found = _checked_indices(indices, x.shape[at], "GatherV2")
+    if not batch_dims:
+        return record(GATHER, (x, found), axis=at)
+    lead = tuple(x.shape[:batch_dims])
+    require(
+        lead == tuple(found.shape[:batch_dims]) and at >= batch_dims, GATHER,
+        f"params shape {x.shape} and indices shape {found.shape} must agree in the first "
+        f"{batch_dims} axes",
+    )  # fmt: skip
+    # One gather from the batches laid end to end, at offset indices.
+    batches = int(np.prod(lead, dtype=np.int64))
+    count = x.shape[at]
+    x = movement.transpose(
+        x, (*range(batch_dims), at, *(k for k in range(batch_dims, x.ndim) if k != at))
+    )
+    rest = tuple(x.shape[batch_dims + 1 :])
+    flat = movement.reshape(x, (batches * count, *rest))
+    offsets = np.arange(batches).reshape(lead + (1,) * (found.ndim - batch_dims)) * count
+    shifted = elementwise.cast(found, dtypes.int64) + offsets
+    taken = record(GATHER, (flat, shifted), axis=0)
+    inner = found.ndim
+    between = at - batch_dims
+    perm = (
+        *range(batch_dims), *range(inner, inner + between), *range(batch_dims, inner),
+        *range(inner + between, taken.ndim),
+    )  # fmt: skip
+    return movement.transpose(taken, perm)
+
+
+def gather_add(g: Tensor, origin: tuple[int, ...], size: int, axis: int) -> Tensor:
+    """Slices of ``g`` added up by the index that each came from, ``size`` of them."""
+    return record(FOLD, (g,), origin=origin, size=size, axis=axis)
+
+
+def _fold(out: Array, g: Array, origin: tuple[int, ...], size: int, axis: int) -> None:
+    _scatter(out, g, np.array(origin), axis, size)
+
+
+FOLD = defop(
+    "MirrorPadGrad", ARRAY, 1,
+    lambda op, g, origin, size, axis: intern(
+        (*g.shape[:axis], size, *g.shape[axis + 1 :]), g.dtype
+    ),
+    compute=_fold,
+    vjp=lambda g, y, x, origin, size, axis: (record(UNFOLD, (g,), origin=origin, axis=axis),),
+)  # fmt: skip
+UNFOLD = defop(
+    "MirrorPadGradGrad", ARRAY, 1,
+    lambda op, g, origin, axis: intern(
+        (*g.shape[:axis], len(origin), *g.shape[axis + 1 :]), g.dtype
+    ),
+    compute=lambda out, g, origin, axis: np.copyto(out, np.take(g, origin, axis)),
+    vjp=lambda g, y, x, origin, axis: (gather_add(g, origin, x.shape[axis], axis),),
+)  # fmt: skip
+
+
+# One element of the last axis for each row: what the sparse cross-entropy picks.
+
+PICK = defop(
+    "Pick", ARRAY, 2, lambda op, x, i: intern(tuple(x.shape[:-1]), x.dtype),
+    compute=lambda out, x, i: np.copyto(
+        out, np.take_along_axis(x, i[..., None].astype(np.intp), -1)[..., 0]
+    ),
+    vjp=lambda g, y, x, i: (record(PLACE, (g, i), size=x.shape[-1]), None),
+)  # fmt: skip
+
+
+def _place(out: Array, g: Array, i: Array, size: int) -> None:
+    out[...] = 0
+    np.put_along_axis(out, i[..., None].astype(np.intp), g[..., None], -1)
+
+
+PLACE = defop(
+    "Place", ARRAY, 2, lambda op, g, i, size: intern((*g.shape, size), g.dtype), compute=_place,
+    vjp=lambda g, y, x, i, size: (record(PICK, (g, i)), None),
+)  # fmt: skip
+
+
+def pick(x: Tensor, indices: Any, op: str) -> Tensor:
+    """``x[..., indices[...]]``: one element of the last axis in each row."""
+    return record(PICK, (x, _checked_indices(indices, x.shape[-1], op)))
+
+
+def boolean_mask(tensor: Any, mask: Any, axis: Any = None, name: str = "boolean_mask") -> Tensor:
+    """The slices of ``tensor`` where ``mask`` is true."""
+    x = as_tensor(tensor)
+    at = 0 if axis is None else next(axes_of("BooleanMask", axis, x.ndim))
+    found = as_tensor(mask)
+    end = at + found.ndim
+    if tuple(x.shape[at:end]) != tuple(found.shape):
+        raise ValueError(f"Shapes {x.shape[at:end]} and {found.shape} are incompatible")
+    flat = movement.reshape(x, (*x.shape[:at], -1, *x.shape[end:]))
+    return gather(flat, np.flatnonzero(found._array()), axis=at)
+
+
+def indices_where(condition: Any) -> Tensor:
+    """The indices of nonzero elements, int64 of shape (count, rank)."""
+    found = np.argwhere(as_tensor(condition)._array())
+    return as_tensor(found.astype(np.int64))
+
+
+def one_hot(
+    indices: Any, depth: Any, on_value: Any = None, off_value: Any = None, axis: int | None = None,
+    dtype: Any = None, name: str | None = None,
+) -> Tensor:  # fmt: skip
+    """``on_value`` at each index along a new axis of size ``depth``, ``off_value`` elsewhere."""
+    found = as_tensor(indices)
+    wanted = dtypes.as_dtype(dtype) if dtype is not None else dtypes.float32
+    on = elementwise.cast(1 if on_value is None else on_value, wanted)
+    off = elementwise.cast(0 if off_value is None else off_value, wanted)
+    depth = movement.static(depth)
+    at = found.ndim if axis in (None, -1) else int(axis or 0)
+    levels = np.arange(depth).reshape((depth,) + (1,) * (found.ndim - at))
+    here = elementwise.cast(movement.expand_dims(found, at), dtypes.int64) == levels
+    return elementwise.where(here, on, off)
+
+
+# x[...]
+
+
+def getitem(x: Any, key: Any) -> Tensor:
+    """``x[key]``: ints, slices, ellipsis, newaxis, integer tensors as ints, a bool mask.
+
+    Raises:
+      IndexError, TypeError, InvalidArgumentError: If the key does not fit.
+    """
+    x = x.read_value() if isinstance(x, Variable) else x
+    if type(key) is Tensor and key.dtype.is_bool or (
+        isinstance(key, np.ndarray) and key.dtype == bool
+    ):
+        return boolean_mask(x, key)
+    keys = list(key) if isinstance(key, tuple) else [key]
+    used = sum(1 for k in keys if k is not None and k is not Ellipsis)
+    if keys.count(Ellipsis) > 1 if all(not isinstance(k, Tensor) for k in keys) else False:
+        raise ValueError("Multiple ellipses not allowed")
+    if used > x.ndim:
+        raise InvalidArgumentError(
+            f"Index out of range using input dim {x.ndim}; input has only {x.ndim} dims "
+            f"[Op:StridedSlice]"
+        )
+    if not any(k is Ellipsis for k in keys):
+        keys.append(Ellipsis)
+    cut: list[tuple[int, int, int]] = []
+    shape: list[int] = []
+    for k in keys:
+        axis = len(cut)
+        if k is Ellipsis:
+            for _ in range(x.ndim - used):
+                dim = x.shape[len(cut)]
+                cut.append((0, dim, 1))
+                shape.append(dim)
+        elif k is None:
+            shape.append(1)
+        elif isinstance(k, slice):
+            part = slice(*(None if s is None else _int(s) for s in (k.start, k.stop, k.step)))
+            if part.step == 0:
+                raise InvalidArgumentError(f"strides[{axis}] must be non-zero [Op:StridedSlice]")
+            cut.append(part.indices(x.shape[axis]))
+            shape.append(len(range(*cut[-1])))
+        else:
+            dim = x.shape[axis]
+            at = _int(k)
+            if not -dim <= at < dim:
+                raise InvalidArgumentError(
+                    f"slice index {at} of dimension {axis} out of bounds [Op:StridedSlice]"
+                )
+            cut.append((at % dim, at % dim + 1, 1))
+    return movement.reshape(movement.strided_slice(x, tuple(cut)), tuple(shape))
+
+
+def _int(value: Any) -> int:
+    if isinstance(value, bool | np.bool_) or not hasattr(value, "__index__"):
+        raise TypeError(
+            f"Only integers, slices (`:`), ellipsis (`...`), tf.newaxis (`None`) and scalar "
+            f"tf.int32/tf.int64 tensors are valid indices, got {value!r}"
+        )
+    return int(value.__index__())

@@ -1,0 +1,158 @@
+"""Products of matrices, and norms."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ..dtypes import mismatch
+from ..op import ARRAY, Op, defop
+from ..record import as_tensor, record, require, spec_of
+from ..spec import Spec, axes_of, intern
+from ..tensor import Tensor
+from . import elementwise, movement, reduction
+
+Array = np.ndarray[Any, Any]
+
+
+def _matmul_spec(op: Op, a: Spec, b: Spec, ta: bool, tb: bool) -> Spec:
+    if a.dtype is not b.dtype:
+        raise mismatch(op.name, 1, a.dtype, b.dtype)
+    require(
+        a.rank >= 2 and b.rank >= 2, op,
+        f"In[0] and In[1] must have rank 2 or more, got shapes {a.shape} and {b.shape}",
+    )  # fmt: skip
+    m, k = a.shape[-2:][::-1] if ta else a.shape[-2:]
+    l, n = b.shape[-2:][::-1] if tb else b.shape[-2:]
+    require(
+        k == l, op,
+        f"Matrix size-incompatible: In[0]: {a.shape.as_list()}, In[1]: {b.shape.as_list()}, "
+        f"transpose_a={ta}, transpose_b={tb}",
+    )  # fmt: skip
+    try:
+        lead = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    except ValueError:
+        require(
+            False, op, f"In[0] and In[1] must have compatible batch dimensions: {a.shape.as_list()}"
+            f" vs. {b.shape.as_list()}",
+        )  # fmt: skip
+    return intern((*lead, m, n), a.dtype)
+
+
+def _matmul(out: Array, a: Array, b: Array, ta: bool, tb: bool) -> None:
+    # BLAS reads a transposed matrix where it lies.
+    np.matmul(a.swapaxes(-1, -2) if ta else a, b.swapaxes(-1, -2) if tb else b, out=out)
+
+
+def _matmul_vjp(
+    g: Tensor, y: Tensor, a: Tensor, b: Tensor, ta: bool, tb: bool
+) -> tuple[Tensor, Tensor]:
+    if not ta:
+        ga = _product(g, b, False, not tb)
+    else:
+        ga = _product(b, g, tb, True)
+    if not tb:
+        gb = _product(a, g, not ta, False)
+    else:
+        gb = _product(g, a, True, ta)
+    return ga, gb
+
+
+MATMUL = defop("MatMul", ARRAY, 2, _matmul_spec, compute=_matmul, vjp=_matmul_vjp)
+
+
+def _product(a: Any, b: Any, ta: bool, tb: bool) -> Tensor:
+    return record(MATMUL, (a, b), ta=ta, tb=tb)
+
+
+def matmul(
+    a: Any, b: Any, transpose_a: bool = False, transpose_b: bool = False, adjoint_a: bool = False,
+    adjoint_b: bool = False, name: str | None = None,
+) -> Tensor:  # fmt: skip
+    """The matrix product over the last two axes; leading axes are batches and broadcast.
+
+    Raises:
+      InvalidArgumentError: If the shapes do not fit.
+    """
+    return _product(a, b, bool(transpose_a or adjoint_a), bool(transpose_b or adjoint_b))
+
+
+def matvec(
+    a: Any, b: Any, transpose_a: bool = False, adjoint_a: bool = False, name: str | None = None
+) -> Tensor:
+    """The product of matrices (last two axes) and vectors (last axis)."""
+    b = movement.expand_dims(b, -1)
+    return movement.squeeze(matmul(a, b, transpose_a, adjoint_a=adjoint_a), -1)
+
+
+def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
+    """Products summed over pairs of axes.
+
+    Args:
+      a: A tensor.
+      b: A tensor of the same dtype.
+      axes: A number n (the last n axes of ``a`` with the first n of ``b``), or two lists.
+      name: Not used.
+    """
+    like = spec_of(a) or spec_of(b)
+    a = elementwise._converted(a, like, "Tensordot")
+    b = elementwise._converted(b, a._spec, "Tensordot")
+    chosen = movement.static(axes)
+    if isinstance(chosen, int):
+        if not 0 <= chosen <= min(a.ndim, b.ndim):
+            raise ValueError(f"`axes` must not be larger than the number of dimensions: {chosen}")
+        left, right = tuple(range(a.ndim - chosen, a.ndim)), tuple(range(chosen))
+    else:
+        if len(chosen) != 2:
+            raise ValueError(f"`axes` must be an integer or have length 2, got {axes}")
+        first, second = ((c,) if isinstance(c, int) else c for c in chosen)
+        left = tuple(next(axes_of("Tensordot", axis, a.ndim)) for axis in first)
+        right = tuple(next(axes_of("Tensordot", axis, b.ndim)) for axis in second)
+        if len(left) != len(right):
+            raise ValueError(f"Different number of contraction axes: {len(left)} and {len(right)}")
+    rows = tuple(axis for axis in range(a.ndim) if axis not in left)
+    columns = tuple(axis for axis in range(b.ndim) if axis not in right)
+    summed = math.prod(a.shape[axis] for axis in left)
+    shape = (*(a.shape[axis] for axis in rows), *(b.shape[axis] for axis in columns))
+    flat_a = movement.reshape(
+        movement.transpose(a, rows + left), (math.prod(a.shape[axis] for axis in rows), summed)
+    )
+    flat_b = movement.reshape(
+        movement.transpose(b, right + columns),
+        (math.prod(b.shape[axis] for axis in right), -1 if b._spec.size else
+         math.prod(b.shape[axis] for axis in columns)),
+    )  # fmt: skip
+    return movement.reshape(matmul(flat_a, flat_b), shape)
+
+
+def norm(
+    tensor: Any, ord: Any = "euclidean", axis: Any = None, keepdims: bool = False,
+    name: str | None = None,
+) -> Tensor:  # fmt: skip
+    """The norm of vectors (over all axes, or over ``axis``).
+
+    ``ord`` is "euclidean", a positive number, or infinity; with two axes "euclidean" (or "fro")
+    is the Frobenius norm, 1 and infinity the largest column and row sums.
+    """
+    x = as_tensor(tensor)
+    if ord in ("euclidean", "fro", 2) and not (ord == 2 and isinstance(axis, list | tuple)):
+        return elementwise.sqrt(reduction.reduce_sum(x * x, axis, keepdims))
+    magnitude = elementwise.abs_(x)
+    if isinstance(axis, list | tuple) and len(axis) == 2:
+        first, second = axes_of("Norm", axis, x.ndim)
+        if ord not in (1, math.inf, np.inf):
+            raise ValueError(f"'ord' must be a supported matrix norm, got {ord}")
+        summed, largest = (first, second) if ord == 1 else (second, first)
+        sums = reduction.reduce_sum(magnitude, summed, True)
+        found = reduction.reduce_max(sums, largest, True)
+        return found if keepdims else movement.squeeze(found, axis)
+    if ord in (math.inf, np.inf):
+        return reduction.reduce_max(magnitude, axis, keepdims)
+    if isinstance(ord, str) or ord <= 0:
+        raise ValueError(f"'ord' must be a supported vector norm, got {ord}")
+    if ord == 1:
+        return reduction.reduce_sum(magnitude, axis, keepdims)
+    power = elementwise.pow_(magnitude, float(ord))
+    return elementwise.pow_(reduction.reduce_sum(power, axis, keepdims), 1.0 / ord)

@@ -1,0 +1,448 @@
+"""Ops that move elements: reshape, transpose, broadcast, join, cut, pad, tile."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ...errors import InvalidArgumentError
+from ..dtypes import DType, mismatch
+from ..op import ARRAY, ELEMENTWISE, VARIADIC, VIEW, Op, defop
+from ..record import as_tensor, record, require
+from ..spec import Spec, TensorShape, intern
+from ..tensor import Tensor
+from . import elementwise
+
+Array = np.ndarray[Any, Any]
+
+
+def static(value: Any) -> Any:
+    """A shape-like argument as Python ints: a tensor, array, int or nest of them."""
+    if type(value) is int:
+        return value
+    if isinstance(value, list | tuple):
+        return tuple(static(item) for item in value)
+    array = np.asarray(value)
+    if array.dtype.kind not in "iu":
+        raise TypeError(f"Expected integers, got {value!r}")
+    return array.tolist() if not array.ndim else tuple(array.tolist())
+
+
+def static_shape(value: Any) -> tuple[int, ...]:
+    """A shape argument as a tuple of ints."""
+    found = static(value)
+    return (found,) if isinstance(found, int) else tuple(found)
+
+
+# One buffer under another shape.
+
+
+def _reshape_spec(op: Op, x: Spec, shape: tuple[int, ...]) -> Spec:
+    return intern(shape, x.dtype)
+
+
+RESHAPE = defop(
+    "Reshape", VIEW, 1, _reshape_spec, vjp=lambda g, y, x, shape: (reshape(g, tuple(x.shape)),)
+)
+
+
+def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
+    """The same elements in another shape; one size may be -1, which is inferred.
+
+    Raises:
+      InvalidArgumentError: If the sizes do not fit.
+    """
+    x = as_tensor(tensor)
+    wanted = static_shape(shape)
+    size = x._spec.size
+    if wanted.count(-1) > 1:
+        raise InvalidArgumentError("Only one input size may be -1 [Op:Reshape]")
+    if -1 in wanted:
+        rest = 1
+        for dim in wanted:
+            rest *= dim if dim != -1 else 1
+        require(
+            rest > 0 and size % rest == 0, RESHAPE,
+            f"Input to reshape is a tensor with {size} values, but the requested shape requires a "
+            f"multiple of {rest}",
+        )  # fmt: skip
+        wanted = tuple(size // rest if dim == -1 else dim for dim in wanted)
+    total = TensorShape(wanted).num_elements()
+    require(
+        total == size and min(wanted, default=0) >= 0, RESHAPE,
+        f"Input to reshape is a tensor with {size} values, but the requested shape has {total}: "
+        f"{x.shape} to {wanted}",
+    )  # fmt: skip
+    return x if wanted == x.shape else record(RESHAPE, (x,), shape=wanted)
+
+
+def _axis(axis: Any, rank: int, op: str) -> int:
+    """One axis counted from 0, for a rank that may include a new axis."""
+    axis = static(axis)
+    if not isinstance(axis, int):
+        (axis,) = axis
+    if not -rank <= axis < rank:
+        raise InvalidArgumentError(
+            f"Tried to use axis {axis} of {rank} [Op:{op}]: it must be in [-{rank}, {rank})"
+        )
+    return axis % rank
+
+
+def expand_dims(input: Any, axis: Any, name: str | None = None) -> Tensor:
+    """With a new axis of size 1 at ``axis``."""
+    x = as_tensor(input)
+    at = _axis(axis, x.ndim + 1, "ExpandDims")
+    return reshape(x, (*x.shape[:at], 1, *x.shape[at:]))
+
+
+def squeeze(input: Any, axis: Any = None, name: str | None = None) -> Tensor:
+    """Without the axes of size 1, or those of them that ``axis`` names."""
+    x = as_tensor(input)
+    if axis is None:
+        return reshape(x, tuple(dim for dim in x.shape if dim != 1))
+    axes = {_axis(one, x.ndim, "Squeeze") for one in static_shape(axis)}
+    for one in axes:
+        require(
+            x.shape[one] == 1, "Squeeze",
+            f"Can not squeeze dim[{one}], expected a dimension of 1, got {x.shape[one]}",
+        )  # fmt: skip
+    return reshape(x, tuple(dim for at, dim in enumerate(x.shape) if at not in axes))
+
+
+# Copies in another order or size.
+
+
+def _transpose_spec(op: Op, x: Spec, perm: tuple[int, ...]) -> Spec:
+    return intern(tuple(x.shape[axis] for axis in perm), x.dtype)
+
+
+def _transpose_vjp(g: Tensor, y: Tensor, x: Tensor, perm: tuple[int, ...]) -> tuple[Tensor]:
+    return (transpose(g, tuple(perm.index(axis) for axis in range(len(perm)))),)
+
+
+TRANSPOSE = defop(
+    "Transpose", ARRAY, 1, _transpose_spec, vjp=_transpose_vjp,
+    compute=lambda out, x, perm: np.copyto(out, x.transpose(perm)),
+)  # fmt: skip
+
+
+def transpose(a: Any, perm: Any = None, conjugate: bool = False, name: str = "transpose") -> Tensor:
+    """The axes in the order ``perm`` (default: reversed)."""
+    x = as_tensor(a)
+    order = tuple(range(x.ndim))[::-1] if perm is None else static_shape(perm)
+    order = tuple(axis % x.ndim if -x.ndim <= axis < x.ndim else axis for axis in order)
+    require(
+        sorted(order) == list(range(x.ndim)), TRANSPOSE,
+        f"{order} is not a permutation of the {x.ndim} axes of shape {x.shape}",
+    )  # fmt: skip
+    if order == tuple(range(x.ndim)):
+        return x
+    return record(TRANSPOSE, (x,), perm=order)
+
+
+def _broadcast_spec(op: Op, x: Spec, shape: tuple[int, ...]) -> Spec:
+    try:
+        fits = np.broadcast_shapes(x.shape, shape) == tuple(shape)
+    except ValueError:
+        fits = False
+    require(
+        fits, op, f"Incompatible shapes: {x.shape} cannot be broadcast to {TensorShape(shape)}"
+    )
+    return intern(tuple(shape), x.dtype)
+
+
+BROADCAST = defop(
+    "BroadcastTo", ELEMENTWISE, 1, _broadcast_spec, body="x", vjp=lambda g, y, x, shape: (g,)
+)
+
+
+def broadcast_to(input: Any, shape: Any, name: str | None = None) -> Tensor:
+    """``input`` repeated along axes of size 1, and new leading ones, to ``shape``."""
+    x = as_tensor(input)
+    wanted = static_shape(shape)
+    return x if wanted == x.shape else record(BROADCAST, (x,), shape=wanted)
+
+
+def _concat_spec(op: Op, *specs: Spec, axis: int) -> Spec:
+    first = specs[0]
+    for j, spec in enumerate(specs):
+        if spec.dtype is not first.dtype:
+            raise mismatch(op.name, j, first.dtype, spec.dtype)
+        rest = [dim for at, dim in enumerate(spec.shape) if at != axis]
+        require(
+            spec.rank == first.rank
+            and rest == [dim for at, dim in enumerate(first.shape) if at != axis],
+            op,
+            f"Dimension mismatch: shape[0] = {first.shape} vs. shape[{j}] = {spec.shape} on axis "
+            f"{axis}",
+        )
+    shape = list(first.shape)
+    shape[axis] = sum(spec.shape[axis] for spec in specs)
+    return intern(tuple(shape), first.dtype)
+
+
+def _concat_vjp(g: Tensor, y: Tensor, *xs: Tensor, axis: int) -> list[Tensor]:
+    parts, start = [], 0
+    for x in xs:
+        end = start + x.shape[axis]
+        cut = [(0, dim, 1) for dim in y.shape]
+        cut[axis] = (start, end, 1)
+        parts.append(strided_slice(g, tuple(cut)))
+        start = end
+    return parts
+
+
+CONCAT = defop(
+    "ConcatV2", ARRAY, VARIADIC, _concat_spec, vjp=_concat_vjp,
+    compute=lambda out, *xs, axis: np.concatenate(xs, axis, out=out),
+)  # fmt: skip
+
+
+def concat(values: Any, axis: Any, name: str = "concat") -> Tensor:
+    """Tensors joined along an axis they have."""
+    if not isinstance(values, list | tuple):
+        values = [values]
+    tensors = alike(values)
+    require(bool(tensors), CONCAT, "Expected at least one tensor")
+    require(tensors[0].ndim > 0, CONCAT, "Scalars cannot be concatenated: use `stack`")
+    at = _axis(axis, tensors[0].ndim, "ConcatV2")
+    if len(tensors) == 1:
+        return elementwise.identity(tensors[0])
+    return record(CONCAT, tuple(tensors), axis=at)
+
+
+def alike(values: Sequence[Any], dtype: DType | None = None) -> list[Tensor]:
+    """Tensors of a list's items; those that are none take the dtype of those that are."""
+    from ..record import spec_of
+
+    like = next((spec for x in values if (spec := spec_of(x)) is not None), None)
+    if like is None and dtype is not None:
+        like = intern((), dtype)
+    return [elementwise._converted(x, like, "Pack") for x in values]
+
+
+def stack(values: Any, axis: Any = 0, name: str = "stack") -> Tensor:
+    """Tensors of one shape joined along a new axis."""
+    tensors = alike(list(values))
+    require(bool(tensors), "Pack", "Expected at least one tensor")
+    shape = tensors[0].shape
+    for j, x in enumerate(tensors):
+        require(
+            x.shape == shape, "Pack",
+            f"Shapes of all inputs must match: values[0].shape = {shape.as_list()} != "
+            f"values[{j}].shape = {x.shape.as_list()}",
+        )  # fmt: skip
+    at = _axis(axis, len(shape) + 1, "Pack")
+    return concat([expand_dims(x, at) for x in tensors], at)
+
+
+def pack(value: Any, dtype: DType | None) -> Tensor:
+    """A nest of lists with tensors inside, stacked level by level."""
+    items = [pack(x, dtype) if isinstance(x, list | tuple) else x for x in value]
+    return stack(alike(items, dtype))
+
+
+def unstack(value: Any, num: int | None = None, axis: Any = 0, name: str = "unstack") -> list[Tensor]:
+    """The slices along an axis, as a list."""
+    x = as_tensor(value)
+    require(x.ndim > 0, "Unpack", "Cannot unstack a scalar")
+    at = _axis(axis, x.ndim, "Unpack")
+    if num is not None and num != x.shape[at]:
+        raise InvalidArgumentError(f"num={num} but axis {at} has {x.shape[at]} [Op:Unpack]")
+    rest = (*x.shape[:at], *x.shape[at + 1 :])
+    found = []
+    for k in range(x.shape[at]):
+        cut = [(0, dim, 1) for dim in x.shape]
+        cut[at] = (k, k + 1, 1)
+        found.append(reshape(strided_slice(x, tuple(cut)), rest))
+    return found
+
+
+def split(
+    value: Any, num_or_size_splits: Any, axis: Any = 0, num: int | None = None, name: str = "split"
+) -> list[Tensor]:
+    """Cut into equal parts (an int) or parts of given sizes (one of which may be -1)."""
+    x = as_tensor(value)
+    require(x.ndim > 0, "Split", "Cannot split a scalar")
+    at = _axis(axis, x.ndim, "Split")
+    size = x.shape[at]
+    sizes = static(num_or_size_splits)
+    if isinstance(sizes, int):
+        require(
+            sizes > 0 and size % sizes == 0, "Split",
+            f"Number of ways to split should evenly divide the split dimension, but got split_dim "
+            f"{at} (size = {size}) and num_split {sizes}",
+        )  # fmt: skip
+        sizes = (size // sizes,) * sizes
+    elif -1 in sizes:
+        rest = size - sum(s for s in sizes if s != -1)
+        sizes = tuple(rest if s == -1 else s for s in sizes)
+    require(
+        sum(sizes) == size and min(sizes, default=0) >= 0, "SplitV",
+        f"Determined shape must match along split_dim: sizes {tuple(sizes)} of {size}",
+    )  # fmt: skip
+    found, start = [], 0
+    for part in sizes:
+        cut = [(0, dim, 1) for dim in x.shape]
+        cut[at] = (start, start + part, 1)
+        found.append(strided_slice(x, tuple(cut)))
+        start += part
+    return found
+
+
+# Slices: (start, count-defining end, step) for each axis, as range() takes them.
+
+Cut = tuple[tuple[int, int, int], ...]
+
+
+def _slices(cut: Cut) -> tuple[slice, ...]:
+    # An end before 0 means "through the first element", which a slice spells None.
+    return tuple(slice(start, end if end >= 0 else None, step) for start, end, step in cut)
+
+
+def _slice_spec(op: Op, x: Spec, cut: Cut) -> Spec:
+    return intern(tuple(len(range(*part)) for part in cut), x.dtype)
+
+
+SLICE = defop(
+    "StridedSlice", ARRAY, 1, _slice_spec,
+    compute=lambda out, x, cut: np.copyto(out, x[_slices(cut)]),
+    vjp=lambda g, y, x, cut: (slice_into_zeros(g, tuple(x.shape), cut),),
+)  # fmt: skip
+
+
+def _into_zeros(out: Array, g: Array, shape: tuple[int, ...], cut: Cut) -> None:
+    out[...] = 0
+    out[_slices(cut)] = g
+
+
+# The derivative of a slice: the slice's elements among zeros.
+SLICE_INTO_ZEROS = defop(
+    "StridedSliceGrad", ARRAY, 1, lambda op, g, shape, cut: intern(shape, g.dtype),
+    compute=_into_zeros, vjp=lambda g, y, x, shape, cut: (strided_slice(g, cut),),
+)  # fmt: skip
+
+
+def strided_slice(x: Tensor, cut: Cut) -> Tensor:
+    """The elements range(start, end, step) of each axis."""
+    if all(part == (0, dim, 1) for part, dim in zip(cut, x.shape, strict=True)):
+        return x
+    return record(SLICE, (x,), cut=cut)
+
+
+def slice_into_zeros(g: Tensor, shape: tuple[int, ...], cut: Cut) -> Tensor:
+    """A tensor of ``shape`` that is 0 but for ``g`` where a slice would take its elements."""
+    return record(SLICE_INTO_ZEROS, (g,), shape=shape, cut=cut)
+
+
+def slice_(input_: Any, begin: Any, size: Any, name: str | None = None) -> Tensor:
+    """``size`` elements from ``begin`` on along each axis (-1: all that are left)."""
+    x = as_tensor(input_)
+    cut = []
+    for start, count, dim in zip(static_shape(begin), static_shape(size), x.shape, strict=True):
+        end = dim if count == -1 else start + count
+        require(
+            0 <= start <= end <= dim, "Slice",
+            f"Expected begin[{start}] and size[{count}] inside [0, {dim}]",
+        )  # fmt: skip
+        cut.append((start, end, 1))
+    return strided_slice(x, tuple(cut))
+
+
+def reverse(tensor: Any, axis: Any, name: str | None = None) -> Tensor:
+    """The order of elements reversed along the axes."""
+    x = as_tensor(tensor)
+    axes = {_axis(one, x.ndim, "ReverseV2") for one in static_shape(axis)}
+    return strided_slice(
+        x, tuple((dim - 1, -1, -1) if at in axes else (0, dim, 1) for at, dim in enumerate(x.shape))
+    )
+
+
+Paddings = tuple[tuple[int, int], ...]
+
+
+def _pad_spec(op: Op, x: Spec, paddings: Paddings, mode: str) -> Spec:
+    return intern(
+        tuple(dim + before + after for dim, (before, after) in zip(x.shape, paddings, strict=True)),
+        x.dtype,
+    )
+
+
+def _pad(out: Array, x: Array, paddings: Paddings, mode: str) -> None:
+    np.copyto(out, np.pad(x, paddings, mode=mode))
+
+
+def _pad_vjp(g: Tensor, y: Tensor, x: Tensor, paddings: Paddings, mode: str) -> tuple[Tensor]:
+    if mode == "constant":
+        inside = zip(x.shape, paddings, strict=True)
+        return (strided_slice(g, tuple((before, before + dim, 1) for dim, (before, _) in inside)),)
+    # Every element of y is an element of x: gather along each axis, add back along each.
+    from .indexing import gather_add
+
+    for axis, (dim, (before, after)) in enumerate(zip(x.shape, paddings, strict=True)):
+        origin = tuple(np.pad(np.arange(dim), (before, after), mode=mode).tolist())
+        g = gather_add(g, origin, dim, axis)
+    return (g,)
+
+
+PAD = defop("Pad", ARRAY, 1, _pad_spec, compute=_pad, vjp=_pad_vjp)
+
+
+def pad(
+    tensor: Any, paddings: Any, mode: str = "CONSTANT", constant_values: Any = 0,
+    name: str | None = None,
+) -> Tensor:  # fmt: skip
+    """Elements added before and after each axis: ``mode`` CONSTANT, REFLECT or SYMMETRIC."""
+    x = as_tensor(tensor)
+    pairs = tuple(tuple(pair) for pair in static(paddings))
+    require(
+        len(pairs) == x.ndim and all(len(p) == 2 and min(p) >= 0 for p in pairs), PAD,
+        f"paddings must be {x.ndim} pairs of non-negative ints, got {pairs}",
+    )  # fmt: skip
+    modes = {"CONSTANT": "constant", "REFLECT": "reflect", "SYMMETRIC": "symmetric"}
+    if mode.upper() not in modes:
+        raise ValueError(f"Expected 'mode' to be one of {list(modes)}, got {mode!r}")
+    chosen = modes[mode.upper()]
+    for dim, width in zip(x.shape, pairs, strict=True):
+        most = {"reflect": dim - 1, "symmetric": dim}.get(chosen, max(width))
+        require(max(width) <= most, PAD, f"{mode} padding of {width} is too wide for {dim}")
+    if chosen == "constant" and (type(constant_values) is not int or constant_values != 0):
+        value = elementwise._converted(constant_values, x._spec, "Pad")
+        return record(PAD, (x - value,), paddings=pairs, mode=chosen) + value
+    return record(PAD, (x,), paddings=pairs, mode=chosen)
+
+
+def tile(input: Any, multiples: Any, name: str | None = None) -> Tensor:
+    """``input`` repeated ``multiples`` times along each axis."""
+    x = as_tensor(input)
+    times = static_shape(multiples)
+    require(
+        len(times) == x.ndim and min(times, default=0) >= 0, "Tile",
+        f"Expected {x.ndim} non-negative multiples, got {times}",
+    )  # fmt: skip
+    # Repeating is broadcasting along a new axis before each, merged into it.
+    apart = tuple(part for dim in x.shape for part in (1, dim))
+    wide = tuple(p for dim, n in zip(x.shape, times, strict=True) for p in (n, dim))
+    whole = tuple(dim * n for dim, n in zip(x.shape, times, strict=True))
+    if 2 * x.ndim <= 8:
+        return reshape(broadcast_to(reshape(x, apart), wide), whole)
+    for axis, n in enumerate(times):
+        x = concat([x] * n, axis) if n else strided_slice(x, _emptied(x, axis))
+    return x
+
+
+def _emptied(x: Tensor, axis: int) -> Cut:
+    return tuple((0, 0 if at == axis else dim, 1) for at, dim in enumerate(x.shape))
+
+
+def repeat(input: Any, repeats: int, axis: Any = None, name: str | None = None) -> Tensor:
+    """Each element repeated ``repeats`` times along an axis (of the flat tensor if None)."""
+    x = as_tensor(input)
+    if axis is None:
+        x, axis = reshape(x, (-1,)), 0
+    at = _axis(axis, x.ndim, "Repeat")
+    wide = (*x.shape[: at + 1], repeats, *x.shape[at + 1 :])
+    whole = (*x.shape[:at], x.shape[at] * repeats, *x.shape[at + 1 :])
+    return reshape(broadcast_to(expand_dims(x, at + 1), wide), whole)

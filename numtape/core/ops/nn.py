@@ -1,0 +1,113 @@
+"""Softmax and cross-entropies."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..op import ARRAY, Op, defop
+from ..record import as_tensor, record, require
+from ..spec import Spec, axes_of
+from ..tensor import Tensor
+from . import elementwise, movement, rules
+from .indexing import pick
+from .reduction import reduce_sum
+
+Array = np.ndarray[Any, Any]
+
+
+def _rows(op: Op, x: Spec) -> Spec:
+    return rules.floating(op, x)
+
+
+def _shifted(x: Array) -> Array:
+    return x - x.max(-1, keepdims=True) if x.shape[-1] else x
+
+
+def _softmax(out: Array, x: Array) -> None:
+    np.exp(_shifted(x), out=out)
+    out /= out.sum(-1, keepdims=True)
+
+
+def _log_softmax(out: Array, x: Array) -> None:
+    shifted = _shifted(x)
+    np.subtract(shifted, np.log(np.exp(shifted).sum(-1, keepdims=True)), out=out)
+
+
+SOFTMAX = defop(
+    "Softmax", ARRAY, 1, _rows, compute=_softmax,
+    vjp=lambda g, y, x: (y * (g - reduce_sum(g * y, -1, True)),),
+)  # fmt: skip
+LOG_SOFTMAX = defop(
+    "LogSoftmax", ARRAY, 1, _rows, compute=_log_softmax,
+    vjp=lambda g, y, x: (g - elementwise.exp(y) * reduce_sum(g, -1, True),),
+)  # fmt: skip
+
+
+def _along(op: Op, logits: Any, axis: Any) -> Tensor:
+    x = as_tensor(logits)
+    require(x.ndim > 0, op, "logits must have at least one axis")
+    (at,) = axes_of(op.name, -1 if axis is None else axis, x.ndim)
+    last = x.ndim - 1
+    if at == last:
+        return record(op, (x,))
+    swap = list(range(x.ndim))
+    swap[at], swap[last] = last, at
+    return movement.transpose(record(op, (movement.transpose(x, swap),)), swap)
+
+
+def softmax(logits: Any, axis: Any = None, name: str | None = None) -> Tensor:
+    """``exp(x) / sum(exp(x))`` along an axis (default: the last)."""
+    return _along(SOFTMAX, logits, axis)
+
+
+def log_softmax(logits: Any, axis: Any = None, name: str | None = None) -> Tensor:
+    """``x - log(sum(exp(x)))`` along an axis (default: the last)."""
+    return _along(LOG_SOFTMAX, logits, axis)
+
+
+def softmax_cross_entropy_with_logits(
+    labels: Any, logits: Any, axis: Any = -1, name: str | None = None
+) -> Tensor:
+    """``-sum(labels * log_softmax(logits))`` along an axis."""
+    x = as_tensor(logits)
+    return elementwise.negative(reduce_sum(
+        elementwise._converted(labels, x._spec, "SoftmaxCrossEntropyWithLogits")
+        * log_softmax(x, axis), axis,
+    ))  # fmt: skip
+
+
+def sparse_softmax_cross_entropy_with_logits(
+    labels: Any, logits: Any, name: str | None = None
+) -> Tensor:
+    """``-log_softmax(logits)[label]`` for integer labels, over the last axis of ``logits``.
+
+    Raises:
+      ValueError: If ``labels`` does not have the shape of ``logits`` without its last axis.
+      InvalidArgumentError: If a label is out of range.
+    """
+    name = "SparseSoftmaxCrossEntropyWithLogits"
+    x = as_tensor(logits)
+    found = as_tensor(labels)
+    if x.ndim == 0:
+        raise ValueError(f"`logits` cannot be a scalar. Received: logits of shape {x.shape}")
+    if tuple(found.shape) != tuple(x.shape[:-1]):
+        raise ValueError(
+            f"`labels.shape.rank` must equal `logits.shape.rank - 1`, and the shapes agree. "
+            f"Received: labels.shape={found.shape}, logits.shape={x.shape} [Op:{name}]"
+        )
+    return elementwise.negative(pick(log_softmax(x), found, name))
+
+
+def sigmoid_cross_entropy_with_logits(
+    labels: Any = None, logits: Any = None, name: str | None = None
+) -> Tensor:
+    """``max(x, 0) - x * z + log(1 + exp(-|x|))`` for logits x and labels z."""
+    x = as_tensor(logits)
+    z = elementwise._converted(labels, x._spec, "SigmoidCrossEntropyWithLogits")
+    if z.shape != x.shape:
+        raise ValueError(
+            f"`logits` and `labels` must have the same shape, received ({x.shape} vs {z.shape})."
+        )
+    return elementwise.softplus(x) - x * z

@@ -1,0 +1,286 @@
+"""Reductions over axes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...errors import InvalidArgumentError
+from .. import dtypes
+from ..dtypes import bool_, mismatch
+from ..op import ARRAY, STOP, Op, defop
+from ..record import as_tensor, record
+from ..spec import Spec, axes_of, intern
+from ..tensor import Tensor
+from . import elementwise, movement
+
+Array = np.ndarray[Any, Any]
+Axes = tuple[int, ...]
+
+
+def _kept(x: Spec | Tensor, axes: Axes) -> tuple[int, ...]:
+    """The shape with the reduced axes kept as 1."""
+    return tuple(1 if axis in axes else dim for axis, dim in enumerate(x.shape))
+
+
+def _reduced(op: Op, x: Spec, axes: Axes, keepdims: bool) -> Spec:
+    shape = _kept(x, axes) if keepdims else tuple(
+        dim for axis, dim in enumerate(x.shape) if axis not in axes
+    )  # fmt: skip
+    return intern(shape, x.dtype)
+
+
+def _numeric(op: Op, x: Spec, axes: Axes, keepdims: bool) -> Spec:
+    if x.dtype.is_bool:
+        raise InvalidArgumentError(f"{op.name} of a bool tensor: `cast` it first [Op:{op.name}]")
+    return _reduced(op, x, axes, keepdims)
+
+
+def _boolean(op: Op, x: Spec, axes: Axes, keepdims: bool) -> Spec:
+    if not x.dtype.is_bool:
+        raise mismatch(op.name, 0, bool_, x.dtype)
+    return _reduced(op, x, axes, keepdims)
+
+
+def _spread(g: Tensor, x: Tensor, axes: Axes) -> Tensor:
+    """A result's adjoint, broadcast to the operand's shape."""
+    return movement.broadcast_to(movement.reshape(g, _kept(x, axes)), tuple(x.shape))
+
+
+def _count(x: Tensor | Spec, axes: Axes) -> int:
+    count = 1
+    for axis in axes:
+        count *= x.shape[axis]
+    return count
+
+
+def _mean(out: Array, x: Array, axes: Axes, keepdims: bool) -> None:
+    count = 1
+    for axis in axes:
+        count *= x.shape[axis]
+    np.add.reduce(x, axes, out=out, keepdims=keepdims)
+    if out.dtype.kind == "f":
+        np.true_divide(out, out.dtype.type(count), out=out)
+    elif count:
+        np.copyto(out, np.trunc(out / count), casting="unsafe")
+
+
+def _extreme_vjp(
+    g: Tensor, y: Tensor, x: Tensor, axes: Axes, keepdims: bool
+) -> tuple[Tensor]:
+    """The adjoint goes to the extreme element; several of them share it evenly."""
+    here = elementwise.cast(x == movement.reshape(y, _kept(x, axes)), x.dtype)
+    number = reduce_sum(here, axes, True)
+    return (here / number * movement.reshape(g, _kept(x, axes)),)
+
+
+def _ufunc(ufunc: Any, start: str | None = None) -> Any:
+    def compute(out: Array, x: Array, axes: Axes, keepdims: bool) -> None:
+        if start is not None and not x.size:
+            limits = np.finfo(x.dtype) if x.dtype.kind == "f" else np.iinfo(x.dtype)
+            infinite = {"min": -np.inf, "max": np.inf}[start]
+            out[...] = infinite if x.dtype.kind == "f" else getattr(limits, start)
+        else:
+            ufunc.reduce(x, axes, out=out, keepdims=keepdims)
+
+    return compute
+
+
+SUM = defop(
+    "Sum", ARRAY, 1, _numeric, compute=_ufunc(np.add),
+    vjp=lambda g, y, x, axes, keepdims: (_spread(g, x, axes),),
+)  # fmt: skip
+MEAN = defop(
+    "Mean", ARRAY, 1, _numeric, compute=_mean,
+    vjp=lambda g, y, x, axes, keepdims: (_spread(g * (1.0 / max(_count(x, axes), 1)), x, axes),),
+)  # fmt: skip
+MAX = defop("Max", ARRAY, 1, _numeric, compute=_ufunc(np.maximum, "min"), vjp=_extreme_vjp)
+MIN = defop("Min", ARRAY, 1, _numeric, compute=_ufunc(np.minimum, "max"), vjp=_extreme_vjp)
+ALL = defop("All", ARRAY, 1, _boolean, compute=_ufunc(np.logical_and), gradient=STOP)
+ANY = defop("Any", ARRAY, 1, _boolean, compute=_ufunc(np.logical_or), gradient=STOP)
+
+
+def _reduce(op: Op, x: Any, axis: Any, keepdims: bool) -> Tensor:
+    x = as_tensor(x)
+    axes = tuple(sorted(axes_of(op.name, axis, x.ndim)))
+    if not axes:
+        if op in (ALL, ANY):
+            _boolean(op, x._spec, axes, keepdims)
+        else:
+            _numeric(op, x._spec, axes, keepdims)
+        return elementwise.identity(x)
+    return record(op, (x,), axes=axes, keepdims=bool(keepdims))
+
+
+def reduce_sum(
+    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+) -> Tensor:
+    """The sum over the axes (default: all)."""
+    return _reduce(SUM, input_tensor, axis, keepdims)
+
+
+def reduce_mean(
+    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+) -> Tensor:
+    """The mean over the axes (default: all). Of integers it is an integer."""
+    return _reduce(MEAN, input_tensor, axis, keepdims)
+
+
+def reduce_max(
+    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+) -> Tensor:
+    """The largest element over the axes. At a tie the gradient is shared evenly."""
+    return _reduce(MAX, input_tensor, axis, keepdims)
+
+
+def reduce_min(
+    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+) -> Tensor:
+    """The smallest element over the axes. At a tie the gradient is shared evenly."""
+    return _reduce(MIN, input_tensor, axis, keepdims)
+
+
+def reduce_all(
+    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+) -> Tensor:
+    """Whether all elements over the axes are true."""
+    return _reduce(ALL, input_tensor, axis, keepdims)
+
+
+def reduce_any(
+    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+) -> Tensor:
+    """Whether any element over the axes is true."""
+    return _reduce(ANY, input_tensor, axis, keepdims)
+
+
+def reduce_prod(
+    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+) -> Tensor:
+    """The product over the axes (default: all).
+
+    Multiplied pairwise in log2(n) rounds, so that derivatives of every order are right where
+    elements are 0 as well.
+    """
+    x = as_tensor(input_tensor)
+    axes = tuple(sorted(axes_of("Prod", axis, x.ndim)))
+    shape = tuple(dim for at, dim in enumerate(x.shape) if at not in axes)
+    kept = _kept(x, axes)
+    last = [at for at in range(x.ndim) if at not in axes] + list(axes)
+    x = movement.reshape(movement.transpose(x, last), (*shape, _count(x, axes)))
+    if not x.shape[-1]:
+        one = elementwise.cast(np.int32(1), x.dtype)
+        return movement.broadcast_to(one, kept if keepdims else shape)
+    while (n := x.shape[-1]) > 1:
+        whole = tuple((0, dim, 1) for dim in shape)
+        first = movement.strided_slice(x, (*whole, (0, n - n % 2, 2)))
+        second = movement.strided_slice(x, (*whole, (1, n - n % 2, 2)))
+        product = first * second
+        if n % 2:
+            rest = movement.strided_slice(x, (*whole, (n - 1, n, 1)))
+            product = movement.concat([product, rest], -1)
+        x = product
+    return movement.reshape(x, kept if keepdims else shape)
+
+
+def reduce_variance(
+    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+) -> Tensor:
+    """The mean squared distance from the mean over the axes."""
+    x = as_tensor(input_tensor)
+    distance = x - reduce_mean(x, axis, True)
+    return reduce_mean(elementwise.square(distance), axis, keepdims)
+
+
+def reduce_std(
+    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+) -> Tensor:
+    """The standard deviation over the axes."""
+    return elementwise.sqrt(reduce_variance(input_tensor, axis, keepdims))
+
+
+def reduce_logsumexp(
+    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+) -> Tensor:
+    """``log(sum(exp(x)))`` over the axes, without overflow."""
+    x = as_tensor(input_tensor)
+    largest = elementwise.stop_gradient(reduce_max(x, axis, True))
+    largest = elementwise.where(elementwise.is_finite(largest), largest, 0.0)
+    total = elementwise.log(reduce_sum(elementwise.exp(x - largest), axis, keepdims))
+    return total + movement.reshape(largest, tuple(total.shape))
+
+
+def _arg_spec(op: Op, x: Spec, axis: int, output: str) -> Spec:
+    shape = tuple(dim for at, dim in enumerate(x.shape) if at != axis)
+    return intern(shape, dtypes.as_dtype(output))
+
+
+ARGMAX = defop(
+    "ArgMax", ARRAY, 1, _arg_spec, gradient=STOP,
+    compute=lambda out, x, axis, output: np.copyto(out, x.argmax(axis), casting="unsafe"),
+)  # fmt: skip
+ARGMIN = defop(
+    "ArgMin", ARRAY, 1, _arg_spec, gradient=STOP,
+    compute=lambda out, x, axis, output: np.copyto(out, x.argmin(axis), casting="unsafe"),
+)  # fmt: skip
+
+
+def _arg(op: Op, x: Any, axis: Any, output_type: Any) -> Tensor:
+    x = as_tensor(x)
+    (at,) = axes_of(op.name, 0 if axis is None else axis, x.ndim)
+    if not x.shape[at]:
+        raise InvalidArgumentError(
+            f"Reduction axis {at} is empty in shape {x.shape.as_list()} [Op:{op.name}]"
+        )
+    return record(op, (x,), axis=at, output=dtypes.as_dtype(output_type).name)
+
+
+def argmax(
+    input: Any, axis: Any = None, output_type: Any = dtypes.int64, name: str | None = None
+) -> Tensor:
+    """The index of the largest element along an axis (default 0), the first at a tie."""
+    return _arg(ARGMAX, input, axis, output_type)
+
+
+def argmin(
+    input: Any, axis: Any = None, output_type: Any = dtypes.int64, name: str | None = None
+) -> Tensor:
+    """The index of the smallest element along an axis (default 0), the first at a tie."""
+    return _arg(ARGMIN, input, axis, output_type)
+
+
+# Running sums and products.
+
+
+def _scan(ufunc: Any) -> Any:
+    def compute(out: Array, x: Array, axis: int, exclusive: bool, reverse: bool) -> None:
+        flip = slice(None, None, -1) if reverse else slice(None)
+        at = (slice(None),) * axis
+        source, target = x[(*at, flip)], out[(*at, flip)]
+        if not exclusive:
+            ufunc.accumulate(source, axis, out=target)
+        elif x.size:
+            target[(*at, slice(0, 1))] = ufunc.identity
+            ufunc.accumulate(
+                source[(*at, slice(0, -1))], axis, out=target[(*at, slice(1, None))]
+            )
+
+    return compute
+
+
+CUMSUM = defop(
+    "Cumsum", ARRAY, 1, lambda op, x, **_: x, compute=_scan(np.add),
+    vjp=lambda g, y, x, axis, exclusive, reverse: (
+        record(CUMSUM, (g,), axis=axis, exclusive=exclusive, reverse=not reverse),
+    ),
+)  # fmt: skip
+
+
+def cumsum(
+    x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
+) -> Tensor:
+    """Running sums along an axis; ``exclusive`` leaves out the element itself."""
+    x = as_tensor(x)
+    (at,) = axes_of("Cumsum", axis, x.ndim)
+    return record(CUMSUM, (x,), axis=at, exclusive=exclusive, reverse=reverse)

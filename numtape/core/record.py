@@ -1,0 +1,220 @@
+"""Recording: the functions behind every op, which append one row and return a tensor.
+
+This is the path that runs once an op, in Python, so it does no more than it must: the shape
+and dtype rules of an op run once for each combination of operand specs.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from ..errors import InvalidArgumentError
+from .log import Log, local
+from .op import Op
+from .spec import Spec
+from .tensor import Tensor
+from .variable import Variable
+
+_new = object.__new__
+
+
+class Recorder(Protocol):
+    """A function that records one op."""
+
+    op: Op
+
+    def __call__(self, *operands: Any, name: str | None = None) -> Tensor: ...
+
+
+def unary(op: Op) -> Recorder:
+    """The public function of an op of one operand and no attributes."""
+    code = op.code()
+    results: dict[Spec, Spec] = {}
+
+    def record(x: Any, name: str | None = None) -> Tensor:
+        log = local.log
+        if log.n >= log.limit:
+            log.make_room()
+        kind = type(x)
+        if kind is Tensor and x._home is log:
+            a = x._row
+            sx = x._spec
+        else:
+            a, sx = log.enter(x, None, op.name)
+        spec = results.get(sx)
+        if spec is None:
+            spec = results[sx] = op.spec(op, sx)
+        n = log.n
+        log.code[n] = code
+        log.a[n] = a
+        log.spec[n] = spec.id
+        log.n = n + 1
+        tensor = _new(Tensor)
+        tensor._home = log
+        tensor._row = n
+        tensor._spec = spec
+        log.kept.append(tensor)
+        return tensor
+
+    record.op = op  # type: ignore[attr-defined]
+    return record  # type: ignore[return-value]
+
+
+def binary(op: Op) -> Recorder:
+    """The public function of an op of two operands and no attributes.
+
+    An operand that is no tensor takes the other one's dtype.
+    """
+    code = op.code()
+    results: dict[tuple[Spec, Spec], Spec] = {}
+    same: dict[Spec, Spec] = {}
+
+    def record(x: Any, y: Any, name: str | None = None) -> Tensor:
+        log = local.log
+        if log.n >= log.limit:
+            log.make_room()
+        kind = type(x)
+        if kind is Tensor and x._home is log:
+            a = x._row
+            sx = x._spec
+        elif kind is Variable and (read := x._read) is not None and read[0] is log:
+            a = read[1]
+            sx = x._spec
+        else:
+            a, sx = log.enter(x, spec_of(y), op.name)
+        kind = type(y)
+        if kind is Tensor and y._home is log:
+            b = y._row
+            sy = y._spec
+        elif kind is Variable and (read := y._read) is not None and read[0] is log:
+            b = read[1]
+            sy = y._spec
+        else:
+            b, sy = log.enter(y, sx, op.name)
+        if sx is sy:
+            spec = same.get(sx)
+            if spec is None:
+                spec = same[sx] = op.spec(op, sx, sy)
+        else:
+            spec = results.get((sx, sy))
+            if spec is None:
+                spec = results[sx, sy] = op.spec(op, sx, sy)
+        n = log.n
+        log.code[n] = code
+        log.a[n] = a
+        log.b[n] = b
+        log.spec[n] = spec.id
+        log.n = n + 1
+        tensor = _new(Tensor)
+        tensor._home = log
+        tensor._row = n
+        tensor._spec = spec
+        log.kept.append(tensor)
+        return tensor
+
+    record.op = op  # type: ignore[attr-defined]
+    return record  # type: ignore[return-value]
+
+
+def reflected(record: Recorder) -> Any:
+    """The reflected operator of a binary function: ``y op x``."""
+
+    def swapped(x: Any, y: Any) -> Tensor:
+        return record(y, x)
+
+    return swapped
+
+
+def spec_of(value: Any) -> Spec | None:
+    """The spec of a tensor or variable; None for any other value."""
+    if type(value) is Tensor or isinstance(value, Variable):
+        return value._spec
+    return None
+
+
+_results: dict[tuple[Any, ...], Spec] = {}
+
+
+def record(op: Op, operands: tuple[Any, ...], **attributes: Any) -> Tensor:
+    """Append a row of any op.
+
+    Args:
+      op: The op.
+      operands: Tensors, variables, NumPy or Python values. Those that are no tensors take the
+        dtype of the first tensor among them.
+      **attributes: The op's attributes, all hashable, always in the same order.
+    """
+    log = local.log
+    if log.n >= log.limit:
+        log.make_room()
+    log.reserve(len(operands))
+    like = next((spec for x in operands if (spec := spec_of(x)) is not None), None)
+    entered = []
+    for x in operands:
+        row, spec = log.enter(x, like, op.name)
+        like = like or spec
+        entered.append((row, spec))
+    return append(log, op, [row for row, _ in entered], [spec for _, spec in entered], attributes)
+
+
+def append(
+    log: Log, op: Op, rows: list[int], specs: list[Spec], attributes: dict[str, Any]
+) -> Tensor:
+    """Append a row whose operands are rows of ``log`` already."""
+    if op.arity == -1:
+        # Part of the code, so that templates of variadic ops know their operands' specs.
+        code = op.code({**attributes, "operands": tuple(spec.id for spec in specs)})
+    else:
+        code = op.code(attributes)
+    key = (code, *specs)
+    spec = _results.get(key)
+    if spec is None:
+        spec = _results[key] = op.spec(op, *specs, **attributes)
+    n = log.n
+    log.code[n] = code
+    if op.arity == -1:
+        log.a[n] = _append_operands(log, rows)
+        log.b[n] = len(rows)
+    else:
+        if rows:
+            log.a[n] = rows[0]
+        if len(rows) > 1:
+            log.b[n] = rows[1]
+        if len(rows) > 2:
+            log.c[n] = rows[2]
+    log.spec[n] = spec.id
+    log.n = n + 1
+    return log.tensor(n, spec)
+
+
+def _append_operands(log: Log, rows: list[int]) -> int:
+    start = log.extra_n
+    end = start + len(rows)
+    if end > log.extra.size:
+        with log.lock:
+            extra = log.extra.copy()
+            extra.resize(max(2 * extra.size, end))
+            log.extra = extra
+    log.extra[start:end] = rows
+    log.extra_n = end
+    return start
+
+
+def as_tensor(value: Any) -> Tensor:
+    """A tensor for any operand: a variable is read, other values become constants."""
+    if type(value) is Tensor:
+        return value
+    if isinstance(value, Variable):
+        return value.read_value()
+    log = local.log
+    if log.n >= log.limit:
+        log.make_room()
+    row, spec = log.enter(value, None, "Const")
+    return log.tensor(row, spec)
+
+
+def require(condition: bool, op: Op | str, message: str) -> None:
+    """Raise InvalidArgumentError, naming the op, unless the condition holds."""
+    if not condition:
+        name = op if isinstance(op, str) else op.name
+        raise InvalidArgumentError(f"{message} [Op:{name}]")

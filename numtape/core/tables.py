@@ -1,0 +1,46 @@
+"""The tables that the passes read, under the names of their arguments."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .dtypes import DTYPES
+from .op import CODES
+from .spec import TABLES
+
+
+def CODE_TABLES(*names: str) -> dict[str, np.ndarray[Any, Any]]:
+    """Columns of the table of codes, such as ``code_kind``."""
+    return {name: getattr(CODES, name.removeprefix("code_")) for name in names}
+
+
+def SPEC_TABLES(*names: str) -> dict[str, np.ndarray[Any, Any]]:
+    """Columns of the table of specs, such as ``spec_size``."""
+    found = {}
+    for name in names:
+        column = "is_float" if name == "spec_float" else name.removeprefix("spec_")
+        found[name] = getattr(TABLES, column)
+    return found
+
+
+class Lanes:
+    """Addresses of lane kernels by op, operand dtype and result dtype; 0 where there is none."""
+
+    def __init__(self) -> None:
+        self.version = 0
+        self.dtypes = len(DTYPES)
+        self.kernels = np.zeros((256, self.dtypes, self.dtypes), np.int64)
+
+    def add(self, lane: int, operand: int, result: int, address: int) -> None:
+        """Enter a kernel."""
+        if lane >= self.kernels.shape[0]:
+            grown = np.zeros((2 * lane, self.dtypes, self.dtypes), np.int64)
+            grown[: self.kernels.shape[0]] = self.kernels
+            self.kernels = grown
+            self.version += 1
+        self.kernels[lane, operand, result] = address
+
+
+LANES = Lanes()

@@ -1,0 +1,125 @@
+"""What a gradient tape is to the log: stretches of rows, and watch events at positions."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from typing import Any
+
+import numpy as np
+
+from .log import READ_CODE, READ_ROW_CODE, Log, local
+from .tensor import Tensor
+from .variable import Variable
+
+
+class Tape:
+    """The record of one GradientTape. It holds no rows, only says which ones it follows.
+
+    Attributes:
+      persistent: Whether it survives a gradient.
+      watch_accessed: Whether reading a trainable variable watches it.
+      ranges: Start and end of each recorded stretch in `log`; the last is open (-1) while
+        recording.
+      events: (position, row), or (position, variable), in order.
+      seen: The variables a gradient found watched: all of the log's, and a flag for each.
+    """
+
+    __slots__ = (
+        "__weakref__", "events", "log", "persistent", "ranges", "recording", "seen", "spent", "thread",
+        "watch_accessed",
+    )  # fmt: skip
+
+    def __init__(self, persistent: bool, watch_accessed: bool) -> None:
+        self.persistent = persistent
+        self.watch_accessed = watch_accessed
+        self.log: Log | None = None
+        self.ranges: list[int] = []
+        self.events: list[tuple[int, int | Variable]] = []
+        self.seen: tuple[list[Variable], Any] = [], ()
+        self.recording = False
+        self.spent = False
+        self.thread = 0
+
+    def holds(self, log: Log) -> bool:
+        """Whether it may still ask for gradients of rows of ``log``."""
+        return self.log is log and not self.spent
+
+    def start(self) -> None:
+        """Record from here on."""
+        log = local.log
+        if self.log is not None and self.log is not log:
+            # The thread went on with another log while this tape held its own.
+            if local.tapes:
+                raise RuntimeError(
+                    "A persistent tape that holds an older part of the log cannot be entered "
+                    "again inside another tape. Enter it first, or record anew on a new tape."
+                )
+            log = local.log = self.log
+        self.log = log
+        if not any(ref() is self for ref in log.tapes):
+            log.tapes.append(weakref.ref(self))
+        log.forget_reads()
+        self.thread = threading.get_ident()
+        self.ranges += (log.n, -1)
+        self.recording = True
+        local.tapes.append(self)
+
+    def stop(self) -> None:
+        """Record no more."""
+        log = self.log
+        assert log is not None
+        self.recording = False
+        if self in local.tapes:
+            local.tapes.remove(self)
+        log.forget_reads()
+        self.ranges[-1] = log.n
+
+    def clear(self) -> None:
+        """Forget everything recorded."""
+        self.ranges = []
+        self.events = []
+        self.log = None
+
+    def release(self) -> None:
+        """Let go of the rows: no more gradients."""
+        self.spent = True
+        self.clear()
+
+    def watch_tensor(self, tensor: Tensor) -> None:
+        """Follow what is computed from ``tensor`` from here on."""
+        log = self.log
+        assert log is not None
+        row, _ = log.enter(tensor, None, "watch")
+        self.events.append((log.n, row))
+
+    def watch_variable(self, variable: Variable) -> None:
+        """Follow what is computed from reads of ``variable`` from here on."""
+        log = self.log
+        assert log is not None
+        log.forget_reads()
+        self.events.append((log.n, variable))
+
+    @property
+    def rows(self) -> int:
+        """The number of rows recorded."""
+        end = self.log.n if self.log is not None else 0
+        pairs = zip(self.ranges[::2], self.ranges[1::2], strict=True)
+        return sum((stop if stop >= 0 else end) - start for start, stop in pairs)
+
+    def variables_read(self) -> list[Variable]:
+        """The variables with reads among the recorded rows."""
+        log = self.log
+        assert log is not None
+        found = set()
+        bounds = self.closed_ranges(log)
+        for start, end in zip(bounds[::2], bounds[1::2], strict=True):
+            codes = log.columns.code[start:end]
+            rows = start + np.flatnonzero((codes == READ_CODE) | (codes == READ_ROW_CODE))
+            found.update(log.columns.b[rows].tolist())
+        return [log.variables[number] for number in sorted(found)]
+
+    def closed_ranges(self, log: Log) -> list[int]:
+        """The ranges, the open one ended here."""
+        return [log.n if bound < 0 else bound for bound in self.ranges]
+

@@ -1,0 +1,185 @@
+"""`Tensor`: a value that may not have been computed yet."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .dtypes import DType
+from .spec import Spec, TensorShape
+from .typed import Operators
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from .log import Log
+
+
+class Tensor(Operators):
+    """An immutable array of numbers or booleans.
+
+    Its operators append rows to the log; looking at the value (``numpy()``, ``float()``,
+    ``bool()``, printing) computes it. Made by `constant`, `convert_to_tensor` and every op.
+    """
+
+    # _home is the log that holds row _row, or, once the log let go, the value itself. No
+    # __weakref__: the log counts references to know which tensors can still be looked at.
+    __slots__ = ("_home", "_row", "_spec")
+
+    __array_priority__ = 100
+
+    _home: Log | np.ndarray[Any, Any]
+    _row: int
+    _spec: Spec
+
+    @property
+    def shape(self) -> TensorShape:
+        """The shape."""
+        return self._spec.shape
+
+    @property
+    def dtype(self) -> DType:
+        """The dtype."""
+        return self._spec.dtype
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return self._spec.rank
+
+    @property
+    def device(self) -> str:
+        """Where the value lives, in TensorFlow's spelling."""
+        return "/job:localhost/replica:0/task:0/device:CPU:0"
+
+    def get_shape(self) -> TensorShape:
+        """The shape."""
+        return self._spec.shape
+
+    def _array(self) -> np.ndarray[Any, Any]:
+        """The value, computed now if need be: the array behind it, not to be written to."""
+        home = self._home
+        if type(home) is np.ndarray:
+            return home
+        return home.look(self)  # type: ignore[union-attr]
+
+    def numpy(self) -> Any:
+        """The value: a NumPy array of its own, or a NumPy scalar for shape ``()``."""
+        array = self._array()
+        return array.copy() if array.ndim else array[()]
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+        if copy is False:
+            raise ValueError("A Tensor never shares memory with NumPy: copy=False is impossible.")
+        return np.array(self._array(), dtype=dtype)
+
+    def __len__(self) -> int:
+        if not self._spec.rank:
+            raise TypeError("Scalar tensor has no `len()`")
+        return self._spec.shape[0]
+
+    def __iter__(self) -> Iterator[Tensor]:
+        if not self._spec.rank:
+            raise TypeError("Cannot iterate over a scalar tensor.")
+        return (self[i] for i in range(self._spec.shape[0]))
+
+    def __bool__(self) -> bool:
+        if self._spec.size != 1:
+            raise ValueError(
+                f"The truth value of a tensor of shape {self.shape} is ambiguous: it has more "
+                f"than one element or none. Use reduce_any or reduce_all."
+            )
+        return bool(self._array().reshape(())[()])
+
+    def __float__(self) -> float:
+        return float(self._one())
+
+    def __int__(self) -> int:
+        return int(self._one())
+
+    def __complex__(self) -> complex:
+        return complex(self._one())
+
+    def __index__(self) -> int:
+        if self._spec.rank or not self._spec.dtype.is_integer:
+            raise TypeError(
+                f"Only integer scalar tensors can be converted to an index, not {self._describe()}"
+            )
+        return int(self._array()[()])
+
+    def _one(self) -> Any:
+        if self._spec.rank:
+            raise TypeError(
+                f"Only scalar tensors can be converted to Python numbers, not {self._describe()}"
+            )
+        return self._array()[()]
+
+    def _describe(self) -> str:
+        return f"a tensor of shape {self._spec.shape} and dtype {self._spec.dtype.name}"
+
+    def __format__(self, spec: str) -> str:
+        return self.numpy().__format__(spec)
+
+    def __repr__(self) -> str:
+        return f"<tf.Tensor: shape={self.shape}, dtype={self.dtype.name}, numpy={self._shown()}>"
+
+    def _shown(self) -> str:
+        value = self.numpy()
+        return repr(value) if isinstance(value, np.ndarray) else str(value)
+
+    def __str__(self) -> str:
+        value = str(self.numpy())
+        if self._spec.rank:
+            value = f"\n{value}" if "\n" in value else value
+        return f"tf.Tensor({value}, shape={self.shape}, dtype={self.dtype.name})"
+
+    def ref(self) -> Reference:
+        """A hashable reference to this tensor, for use as a key."""
+        return Reference(self)
+
+    def __hash__(self) -> int:
+        raise TypeError("Tensor is unhashable. Instead, use tensor.ref() as the key.")
+
+    def __copy__(self) -> Tensor:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Tensor:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return of_array, (self.numpy(), self._spec)
+
+
+Tensor.__name__ = Tensor.__qualname__ = "EagerTensor"  # what TensorFlow's programs print
+
+
+class Reference:
+    """A key that stands for one tensor or variable object."""
+
+    __slots__ = ("_referent",)
+
+    def __init__(self, referent: Any) -> None:
+        self._referent = referent
+
+    def deref(self) -> Any:
+        """The tensor or variable."""
+        return self._referent
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Reference) and self._referent is other._referent
+
+    def __hash__(self) -> int:
+        return id(self._referent)
+
+    def __repr__(self) -> str:
+        return f"<Reference wrapping {self._referent!r}>"
+
+
+def of_array(array: np.ndarray[Any, Any], spec: Spec) -> Tensor:
+    """A tensor whose value is ``array``, which nobody may write to from now on."""
+    tensor = object.__new__(Tensor)
+    tensor._home = np.asarray(array)
+    tensor._row = -1
+    tensor._spec = spec
+    return tensor

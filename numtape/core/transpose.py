@@ -1,0 +1,425 @@
+"""Reverse mode: adjoint rows are appended to the log, where they are rows like any other.
+
+A derivative rule runs once, on placeholders in a log of its own, for each combination of code,
+operand specs and needed operands. What it recorded, reduced to what is needed and with
+broadcasting undone, is a template; `kernels.log.transpose` walks the log and instantiates them.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from . import lookup
+from .entry import Block
+from .log import LEAF_CODE, Log, local
+from .op import CODES, MISSING, VARIADIC
+from .spec import TABLES, Spec
+from .tables import CODE_TABLES, SPEC_TABLES
+from .tape import Tape
+from .tensor import Tensor
+from .variable import Variable
+
+# As in kernels/log/transpose.py (a test compares).
+DONE, NO_TEMPLATE, FULL, NO_GRADIENT = range(4)
+NOTHING, G, Y, INPUT = -1, -2, -3, -4
+ENTRY = 7
+NEEDED = 2
+
+
+class Templates:
+    """All templates, flat. `version` changes when an array moves."""
+
+    COLUMNS = ("code", "a", "b", "c", "spec")
+
+    def __init__(self) -> None:
+        self.lock = threading.RLock()
+        self.version = 0
+        self.count = 0
+        self.rows = 0
+        self.longest = 0
+        self.results = 0
+        self.constants: dict[tuple[int, bytes], int] = {}
+        self.keys = np.zeros(1024 * ENTRY, np.int64)
+        self.start = np.zeros(512, np.int32)
+        self.result_start = np.zeros(512, np.int32)
+        for name in self.COLUMNS:
+            setattr(self, name, np.zeros(4096, np.int32))
+        self.result = np.zeros(1024, np.int32)
+        self.pool_bits = np.zeros(256, np.int64)
+        self.pool_spec = np.zeros(256, np.int32)
+
+    def arrays(self) -> dict[str, np.ndarray[Any, Any]]:
+        """The arrays under the names of the pass's arguments."""
+        found = {f"t_{name}": getattr(self, name) for name in self.COLUMNS}
+        return found | {
+            "t_result": self.result, "template_start": self.start,
+            "result_start": self.result_start, "keys": self.keys,
+            "pool_bits": self.pool_bits, "pool_spec": self.pool_spec,
+        }  # fmt: skip
+
+    def _fit(self, name: str, size: int) -> None:
+        array = getattr(self, name)
+        if size > array.size:
+            grown = np.zeros(max(size, 2 * array.size), array.dtype)
+            grown[: array.size] = array
+            setattr(self, name, grown)
+            self.version += 1
+
+    def constant(self, spec: Spec, bits: int) -> int:
+        """The number of a constant in the pool."""
+        key = spec.id, bits
+        found = self.constants.get(key)
+        if found is None:
+            found = len(self.constants)
+            self._fit("pool_bits", found + 1)
+            self._fit("pool_spec", found + 1)
+            self.pool_bits[found] = bits
+            self.pool_spec[found] = spec.id
+            self.constants[key] = found
+        return found
+
+    def add(self, key: tuple[int, ...], rows: list[tuple[int, ...]], results: list[int]) -> None:
+        """Enter a template: rows of (code, a, b, c, spec), and each operand's adjoint."""
+        template = self.count
+        end = self.rows + len(rows)
+        for name in self.COLUMNS:
+            self._fit(name, end)
+        self._fit("start", template + 2)
+        self._fit("result_start", template + 2)
+        self._fit("result", self.results + len(results))
+        for k, name in enumerate(self.COLUMNS):
+            getattr(self, name)[self.rows : end] = [row[k] for row in rows]
+        self.result[self.results : self.results + len(results)] = results
+        self.result_start[template] = self.results
+        self.start[template + 1] = end
+        self.rows = end
+        self.results += len(results)
+        self.longest = max(self.longest, len(rows))
+        self.count += 1
+        if 4 * self.count > self.keys.size // ENTRY:
+            self._rehash()
+        self._insert(self.keys, (template + 1, *key))
+
+    def _rehash(self) -> None:
+        old = self.keys.reshape(-1, ENTRY)
+        keys = np.zeros(4 * self.keys.size, np.int64)
+        for entry in old[old[:, 0] != 0].tolist():
+            self._insert(keys, tuple(entry))
+        self.keys = keys
+        self.version += 1
+
+    def _insert(self, keys: np.ndarray[Any, Any], entry: tuple[int, ...]) -> None:
+        mask = keys.size // ENTRY - 1
+        slot = lookup.hash_key(*entry[1:]) & mask
+        while keys[ENTRY * slot]:
+            slot = (slot + 1) & mask
+        keys[ENTRY * slot + 1 : ENTRY * slot + ENTRY] = entry[1:]
+        keys[ENTRY * slot] = entry[0]
+
+
+TEMPLATES = Templates()
+
+
+@contextmanager
+def recording_into(log: Log) -> Iterator[None]:
+    """Make ``log`` the thread's current one, with no tape active."""
+    before, tapes = local.log, local.tapes
+    local.log, local.tapes = log, []
+    try:
+        yield
+    finally:
+        local.log, local.tapes = before, tapes
+
+
+def build_template(log: Log, row: int, needed: int) -> None:
+    """Run the rule of a row on placeholders and enter what it recorded."""
+    op, attributes = CODES.entries[log.code[row]]
+    specs = [TABLES.specs[log.spec[x]] for x in _operands(log, row)]
+    out = TABLES.specs[log.spec[row]]
+    arguments = {name: value for name, value in attributes.items() if name != "operands"}
+    scratch = Log(256, symbolic=True)
+    with recording_into(scratch):
+        places = [_placeholder(scratch, spec) for spec in (out, out, *specs)]
+        assert op.vjp is not None
+        adjoints = op.vjp(*places, **arguments)
+        if not isinstance(adjoints, tuple | list):
+            adjoints = (adjoints,)
+        if len(adjoints) != len(specs):
+            raise AssertionError(f"the rule of {op.name} gives {len(adjoints)} adjoints")
+        found = []
+        for j, (adjoint, spec) in enumerate(zip(adjoints, specs, strict=True)):
+            if adjoint is None or not (needed >> j) & 1:
+                found.append(None)
+            else:
+                found.append(_unbroadcast(adjoint, spec, op.name))
+        places += [x for x in found if x is not None]
+    rows, results = _reduced(scratch, 2 + len(specs), found)
+    key_specs = [-1, -1, -1]
+    if op.arity != VARIADIC:
+        key_specs[: len(specs)] = [spec.id for spec in specs]
+    key = (log.code[row], *key_specs, out.id, needed)
+    TEMPLATES.add(key, rows, results)
+
+
+def _operands(log: Log, row: int) -> list[int]:
+    arity = int(CODES.arity[log.code[row]])
+    if arity == VARIADIC:
+        return log.extra[log.a[row] : log.a[row] + log.b[row]].tolist()
+    return [log.a[row], log.b[row], log.c[row]][:arity]
+
+
+def _placeholder(log: Log, spec: Spec) -> Tensor:
+    n = log.n
+    log.code[n] = LEAF_CODE
+    log.spec[n] = spec.id
+    log.n = n + 1
+    return log.tensor(n, spec)
+
+
+def _unbroadcast(adjoint: Any, spec: Spec, op: str) -> Tensor:
+    """The adjoint summed over the axes along which the operand was broadcast."""
+    from .ops.movement import reshape
+    from .ops.reduction import reduce_sum
+    from .record import as_tensor
+
+    adjoint = as_tensor(adjoint)
+    if adjoint.dtype is not spec.dtype:
+        raise AssertionError(f"the rule of {op} gives {adjoint.dtype.name} for {spec.dtype.name}")
+    if adjoint._spec is spec:
+        return adjoint
+    shape, wanted = adjoint._spec.shape, spec.shape
+    lead = len(shape) - len(wanted)
+    axes = tuple(range(lead)) + tuple(
+        lead + axis for axis, dim in enumerate(wanted) if dim != shape[lead + axis]
+    )
+    return reshape(reduce_sum(adjoint, axes, True), tuple(wanted)) if axes else adjoint
+
+
+def _reduced(
+    scratch: Log, places: int, found: list[Tensor | None]
+) -> tuple[list[tuple[int, ...]], list[int]]:
+    """The scratch log's rows that are needed, renumbered, and references to the results."""
+    needed = {tensor._row for tensor in found if tensor is not None}
+    for row in range(scratch.n - 1, places - 1, -1):
+        if row in needed:
+            needed.update(_operands(scratch, row))
+    rows: list[tuple[int, ...]] = []
+    number = {0: G, 1: Y} | {2 + j: INPUT - j for j in range(places - 2)}
+    for row in range(places, scratch.n):
+        if row not in needed:
+            continue
+        number[row] = len(rows)
+        code, spec = scratch.code[row], scratch.spec[row]
+        if code == LEAF_CODE:
+            if TABLES.specs[spec].size != 1:
+                raise AssertionError("a rule may record constants of one element only")
+            pooled = TEMPLATES.constant(TABLES.specs[spec], int(scratch.columns.cell[row]))
+            rows.append((code, pooled, NOTHING, NOTHING, spec))
+            continue
+        if CODES.arity[code] == VARIADIC:
+            raise AssertionError("a rule may not record variadic ops")
+        operands = [number[x] for x in _operands(scratch, row)]
+        rows.append((code, *operands, *[NOTHING] * (3 - len(operands)), spec))
+    return rows, [NOTHING if x is None else number[x._row] for x in found]
+
+
+class Workspace:
+    """Control blocks and scratch of `follow` and `transpose` for one log."""
+
+    def __init__(self) -> None:
+        self.follow = Block("follow")
+        self.transpose = Block("transpose")
+        self.cursor = np.zeros(4, np.int64)
+        self.transpose.bind(cursor=self.cursor)
+        self.columns: Any = None
+        self.extra: Any = None
+        self.versions: tuple[int, ...] = ()
+        self.flags = np.empty(0, np.uint8)
+        self.adjoint = np.empty(0, np.int32)
+        self.local = np.empty(0, np.int32)
+        self.pool_row = np.empty(0, np.int32)
+
+    def refresh(self, log: Log) -> None:
+        """Bind what moved since the last call."""
+        columns = log.columns
+        if columns is not self.columns or log.extra is not self.extra:
+            shared = {"code": columns.code, "a": columns.a, "b": columns.b, "c": columns.c,
+                      "spec": columns.spec, "extra": log.extra}  # fmt: skip
+            self.follow.bind(**shared)
+            self.transpose.bind(**shared, cell=columns.cell, state=columns.state)
+            if self.flags.size < columns.capacity:
+                self.flags = np.empty(columns.capacity, np.uint8)
+                adjoint = np.empty(columns.capacity, np.int32)
+                adjoint[: self.adjoint.size] = self.adjoint
+                self.adjoint = adjoint
+                self.follow.bind(flags=self.flags)
+                self.transpose.bind(flags=self.flags, adjoint=self.adjoint)
+            self.columns, self.extra = columns, log.extra
+        if TEMPLATES.longest > self.local.size:
+            self.local = np.empty(2 * TEMPLATES.longest, np.int32)
+            self.transpose.bind(local=self.local)
+        if len(TEMPLATES.constants) > self.pool_row.size:
+            grown = np.full(2 * len(TEMPLATES.constants), -1, np.int32)
+            grown[: self.pool_row.size] = self.pool_row
+            self.pool_row = grown
+            self.transpose.bind(pool_row=grown)
+        versions = (TABLES.version, CODES.version, TEMPLATES.version)
+        if versions != self.versions:
+            self.follow.bind(
+                **CODE_TABLES("code_kind", "code_arity", "code_gradient"),
+                **SPEC_TABLES("spec_float"),
+            )
+            self.transpose.bind(
+                **CODE_TABLES("code_kind", "code_arity", "code_gradient"), **TEMPLATES.arrays()
+            )
+            self.transpose.set[self.transpose.slots["key_mask"]] = (
+                TEMPLATES.keys.size // ENTRY - 1
+            )
+            self.versions = versions
+
+
+_workspaces = threading.local()
+
+
+def transposed(
+    log: Log,
+    tape: Tape,
+    targets: list[tuple[int, int]],
+    sources: list[Tensor | Variable],
+    discrete: list[int],
+) -> list[tuple[int, Spec] | None]:
+    """Append the adjoint rows for ``targets``, pairs of a row and its seed's row.
+
+    Args:
+      log: The current log, which holds the tape's rows.
+      tape: Whose rows to follow.
+      targets: Rows of float dtype, each with the row of its incoming adjoint.
+      sources: Tensors and variables.
+      discrete: Targets of other dtypes: they have no derivative, unless their op should have.
+
+    Returns:
+      For each source the row and spec of its adjoint, or None if nothing reaches it.
+
+    Raises:
+      LookupError: If a path goes through an op that has no gradient registered.
+    """
+    from .ops.elementwise import add
+
+    work: Workspace | None = getattr(_workspaces, "work", None)
+    if work is None:
+        work = _workspaces.work = Workspace()
+    n = log.n
+    work.refresh(log)
+    source_rows = [_row_of(log, x) if type(x) is Tensor else -1 for x in sources]
+    variables = len(log.variables)
+    watched = np.zeros(max(variables, 1), np.uint8)
+    variable_source = np.full(max(variables, 1), -1, np.int32)
+    variable_adjoint = np.full(max(variables, 1), -1, np.int32)
+    if tape.watch_accessed:
+        watched[:variables] = [variable.trainable for variable in log.variables]
+    numbers = [-1 if type(x) is Tensor else log.variable_index.get(id(x), -1) for x in sources]
+    for j, number in enumerate(numbers):
+        if number >= 0:
+            variable_source[number] = j
+    positions, events = [], []
+    for position, event in tape.events:
+        if type(event) is not int:
+            number = log.variable_index.get(id(event), -1)
+            if number < 0:
+                continue
+            event = ~number
+        positions.append(position)
+        events.append(event)
+    ranges = np.array(tape.closed_ranges(log), np.int32)
+    rows = np.array([row for row in source_rows if row >= 0], np.int32)
+    adjoint = work.adjoint
+    follow = work.follow
+    follow.bind(
+        ranges=ranges, watch_position=np.array(positions, np.int32),
+        watch_row=np.array(events, np.int32), sources=rows, variable_watched=watched,
+        variable_source=variable_source,
+    )  # fmt: skip
+    follow.scalars(n=n, stretches=ranges.size // 2, events=len(events), source_count=rows.size)
+    first = follow.call()
+    tape.seen = log.variables.copy(), watched
+    for row in discrete:
+        op, _ = CODES.entries[log.code[row]]
+        if op.gradient == MISSING and any(work.flags[x] & NEEDED for x in _operands(log, row)):
+            raise LookupError(f"gradient registry has no entry for: {op.name}")
+    adjoint[:n] = -1
+    for row, seed in targets:
+        if adjoint[row] < 0:
+            adjoint[row] = seed
+        else:  # the same target twice: the seeds add up
+            adjoint[row] = add(
+                log.tensor(int(adjoint[row]), TABLES.specs[log.spec[row]]),
+                log.tensor(seed, TABLES.specs[log.spec[row]]),
+            )._row
+    start = log.n
+    cursor = work.cursor
+    cursor[0], cursor[1] = n - 1, start
+    work.pool_row[:] = -1
+    transpose = work.transpose
+    transpose.bind(variable_source=variable_source, variable_adjoint=variable_adjoint)
+    status = FULL
+    try:
+        while status != DONE:
+            transpose.scalars(
+                n=n, first=first, capacity=log.columns.capacity - 64, add_code=add.op.code(),
+                leaf_code=LEAF_CODE,
+            )  # fmt: skip
+            status = transpose.call()
+            row = int(cursor[0])
+            if status == NO_GRADIENT:
+                op, _ = CODES.entries[log.code[row]]
+                raise LookupError(f"gradient registry has no entry for: {op.name}")
+            if status == NO_TEMPLATE:
+                with TEMPLATES.lock:
+                    build_template(log, row, _needed(log, row, work.flags))
+                work.refresh(log)
+            elif status == FULL:
+                _grow(log, int(cursor[1]), work)
+        results: list[tuple[int, Spec] | None] = []
+        for j, source in enumerate(sources):
+            if type(source) is Tensor:
+                found = int(adjoint[source_rows[j]]) if source_rows[j] >= 0 else -1
+            else:
+                found = int(variable_adjoint[numbers[j]]) if numbers[j] >= 0 else -1
+            results.append((found, source._spec) if found >= 0 else None)
+        log.n = int(cursor[1])
+    except BaseException:
+        # Constants of templates were marked as computed: those rows do not exist.
+        log.columns.state[log.n :] = 0
+        raise
+    return results
+
+
+def _grow(log: Log, rows: int, work: Workspace) -> None:
+    """Double the columns; rows up to ``rows`` are written but not published yet."""
+    published = log.n
+    log.n = rows
+    try:
+        log.reserve(log.columns.capacity)
+    finally:
+        log.n = published
+    work.refresh(log)
+
+
+def _needed(log: Log, row: int, flags: np.ndarray[Any, Any]) -> int:
+    """The needed-operands part of a row's template key."""
+    if CODES.arity[log.code[row]] == VARIADIC:
+        return -1
+    return sum(1 << j for j, x in enumerate(_operands(log, row)) if flags[x] & NEEDED)
+
+
+def _row_of(log: Log, tensor: Tensor) -> int:
+    """The row of a tensor in ``log``, or -1 if it has none."""
+    if tensor._home is log:
+        return tensor._row
+    found = log._leaf_rows.get(id(tensor))
+    return -1 if found is None else found[0]

@@ -1,0 +1,306 @@
+"""`Variable`: state, read and assigned."""
+
+from __future__ import annotations
+
+import itertools
+import operator
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..errors import InvalidArgumentError
+from . import dtypes
+from .convert import new_array
+from .dtypes import DType
+from .log import Log, local
+from .spec import Spec, TensorShape, intern
+from .tensor import Reference, Tensor, of_array
+from .typed import Operators
+
+_order = itertools.count()
+
+
+class Variable(Operators):
+    """A value that changes by `assign`, and that tapes watch by themselves if trainable.
+
+    Args:
+      initial_value: A tensor, NumPy array, Python number or nested list, or a function of no
+        arguments that returns one.
+      trainable: Whether a GradientTape watches it whenever it is read.
+      validate_shape: Accepted for TensorFlow's sake.
+      name: Its name; `Variable.name` appends ``:0``.
+      dtype: The dtype, if not the initial value's.
+      shape: The shape, if given, must be the initial value's.
+
+    Raises:
+      ValueError: If there is no initial value, or it has another shape.
+    """
+
+    # _value is a tensor whose value is the variable's; _read, if not None, (log, row) of a read
+    # that may be used again.
+    __slots__ = ("__weakref__", "_name", "_order", "_read", "_spec", "_trainable", "_value")
+
+    __array_priority__ = 100
+
+    def __init__(
+        self,
+        initial_value: Any = None,
+        trainable: bool | None = None,
+        validate_shape: bool = True,
+        name: str | None = None,
+        dtype: Any = None,
+        shape: Any = None,
+    ) -> None:
+        if initial_value is None:
+            raise ValueError(
+                "The `initial_value` arg to `tf.Variable` must be specified except when you are "
+                "not providing a value."
+            )
+        if callable(initial_value):
+            initial_value = initial_value()
+        wanted = dtypes.as_dtype(dtype) if dtype is not None else None
+        value = _tensor(initial_value, wanted)
+        if shape is not None and tuple(shape) != tuple(value.shape):
+            raise ValueError(f"The initial value's shape {value.shape} is not shape={shape}.")
+        self._value = value
+        self._spec = value._spec
+        self._read: tuple[Log, int] | None = None
+        self._trainable = True if trainable is None else bool(trainable)
+        self._name = "Variable" if name is None else name
+        self._order = next(_order)
+        if type(value._home) is Log:
+            value._home.pending[id(self)] = self
+
+    # Reading.
+
+    def _read_in(self, log: Log) -> int:
+        """The row of a read in ``log``: the last one, if the value is still the same."""
+        read = self._read
+        if read is not None and read[0] is log:
+            return read[1]
+        row = log.read(self, self._value)
+        self._read = (log, row)
+        log.reads.append(self)
+        return row
+
+    def read_value(self) -> Tensor:
+        """The current value, as a tensor through which gradients reach the variable."""
+        log = local.log
+        if log.n >= log.limit:
+            log.make_room()
+        return log.tensor(self._read_in(log), self._spec)
+
+    def value(self) -> Tensor:
+        """The current value, as a tensor through which gradients reach the variable."""
+        return self.read_value()
+
+    def _array(self) -> np.ndarray[Any, Any]:
+        return self._value._array()
+
+    def numpy(self) -> Any:
+        """The value: a NumPy array of its own, or a NumPy scalar for shape ``()``."""
+        return self._value.numpy()
+
+    # Assigning.
+
+    def assign(
+        self, value: Any, use_locking: bool = False, name: str | None = None,
+        read_value: bool = True,
+    ) -> Variable:  # fmt: skip
+        """Change the value. Computed with the next look, or the next assign of this variable.
+
+        Returns:
+          The variable.
+
+        Raises:
+          ValueError: If the shape is another one, or the dtype (values that are no tensors
+            are converted).
+        """
+        assign_all([self], [self._converted(value)])
+        return self
+
+    def assign_add(
+        self, delta: Any, use_locking: bool = False, name: str | None = None,
+        read_value: bool = True,
+    ) -> Variable:  # fmt: skip
+        """Add ``delta`` to the value. Like `assign`."""
+        delta = self._converted(delta)
+        assign_all([self], [_arithmetic["add"](self, delta)])
+        return self
+
+    def assign_sub(
+        self, delta: Any, use_locking: bool = False, name: str | None = None,
+        read_value: bool = True,
+    ) -> Variable:  # fmt: skip
+        """Subtract ``delta`` from the value. Like `assign`."""
+        delta = self._converted(delta)
+        assign_all([self], [_arithmetic["subtract"](self, delta)])
+        return self
+
+    def _converted(self, value: Any) -> Tensor:
+        if isinstance(value, Variable):
+            value = value.read_value()
+        elif type(value) is not Tensor:
+            value = _tensor(value, self._spec.dtype)
+        if value._spec is not self._spec:
+            if value.dtype is not self._spec.dtype:
+                raise ValueError(
+                    f"Tensor conversion requested dtype {self.dtype.name} for Tensor with dtype "
+                    f"{value.dtype.name}: cannot assign to {self.name}."
+                )
+            raise ValueError(
+                f"Cannot assign value to variable '{self.name}': Shape mismatch. The variable "
+                f"shape {self.shape}, and the assigned value shape {value.shape} are incompatible."
+            )
+        return value
+
+    # What it is.
+
+    @property
+    def name(self) -> str:
+        """The name, with TensorFlow's ``:0``."""
+        return f"{self._name}:0"
+
+    @property
+    def trainable(self) -> bool:
+        """Whether tapes watch it by themselves."""
+        return self._trainable
+
+    @property
+    def shape(self) -> TensorShape:
+        """The shape."""
+        return self._spec.shape
+
+    @property
+    def dtype(self) -> DType:
+        """The dtype."""
+        return self._spec.dtype
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return self._spec.rank
+
+    @property
+    def device(self) -> str:
+        """Where the value lives, in TensorFlow's spelling."""
+        return self._value.device
+
+    def get_shape(self) -> TensorShape:
+        """The shape."""
+        return self._spec.shape
+
+    def ref(self) -> Reference:
+        """A hashable reference to this variable, for use as a key."""
+        return Reference(self)
+
+    def __hash__(self) -> int:
+        raise TypeError("Variable is unhashable. Instead, use variable.ref() as the key.")
+
+    def __repr__(self) -> str:
+        value = self._value._shown()
+        return (
+            f"<tf.Variable '{self.name}' shape={self.shape} dtype={self.dtype.name}, "
+            f"numpy={value}>"
+        )
+
+    def __format__(self, spec: str) -> str:
+        return self.numpy().__format__(spec) if spec else repr(self)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+        return self._value.__array__(dtype, copy)
+
+    def __len__(self) -> int:
+        return len(self._value)
+
+    def __iter__(self) -> Iterator[Tensor]:
+        return iter(self.read_value())
+
+    def __bool__(self) -> bool:
+        return bool(self._value)
+
+    def __float__(self) -> float:
+        return float(self._value)
+
+    def __int__(self) -> int:
+        return int(self._value)
+
+    def __index__(self) -> int:
+        return self._value.__index__()
+
+    def __iadd__(self, other: Any) -> Variable:
+        raise RuntimeError("Variable += value not supported. Use `variable.assign_add(value)`.")
+
+    def __isub__(self, other: Any) -> Variable:
+        raise RuntimeError("Variable -= value not supported. Use `variable.assign_sub(value)`.")
+
+    def __imul__(self, other: Any) -> Variable:
+        raise RuntimeError("Variable *= value not supported. Use `variable.assign(v * value)`.")
+
+    def __itruediv__(self, other: Any) -> Variable:
+        raise RuntimeError("Variable /= value not supported. Use `variable.assign(v / value)`.")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Variable, (self.numpy(), self._trainable, True, self._name, self.dtype)
+
+    def __deepcopy__(self, memo: Any) -> Variable:
+        return Variable(self.read_value(), self._trainable, name=self._name)
+
+
+Variable.__name__ = Variable.__qualname__ = "ResourceVariable"  # what TensorFlow's programs print
+
+# `add` and `subtract`, set in numtape.core.operators, where the ops are known.
+_arithmetic: dict[str, Callable[..., Tensor]] = {}
+
+
+def _tensor(value: Any, dtype: DType | None) -> Tensor:
+    if isinstance(value, Variable):
+        value = value.read_value()
+    if type(value) is not Tensor:
+        value = new_array(value, dtype)
+    if type(value) is Tensor:
+        if dtype is not None and value.dtype is not dtype:
+            raise ValueError(
+                f"Tensor conversion requested dtype {dtype.name} for Tensor with dtype "
+                f"{value.dtype.name}: {value._describe()}. Use `cast`."
+            )
+        return value
+    return of_array(value, intern(value.shape, dtypes.of_array(value)))
+
+
+_set_value: Any = Variable._value.__set__  # type: ignore[attr-defined]
+_set_read: Any = Variable._read.__set__  # type: ignore[attr-defined]
+
+
+def assign_all(variables: Sequence[Variable], values: Sequence[Tensor]) -> None:
+    """Assign all variables at once, or, if anything goes wrong or interrupts, none.
+
+    Values have the variables' specs. Values that an earlier assign left to be computed are
+    computed first, in one sweep.
+    """
+    for variable in variables:
+        home = variable._value._home
+        if type(home) is Log and not home.symbolic:
+            variable._value._array()
+    log = local.log
+    for variable, value in zip(variables, values, strict=True):
+        if value._spec is not variable._spec:
+            raise InvalidArgumentError(
+                f"Cannot assign {value._describe()} to variable '{variable.name}' of shape "
+                f"{variable.shape} and dtype {variable.dtype.name}."
+            )
+    # Entering a variable in `pending` before its value changes is harmless; the change itself
+    # is one call into C, which no signal handler can divide.
+    log.pending.update((id(variable), variable) for variable in variables)
+    nothing = itertools.repeat(None)
+    deque(
+        itertools.chain(
+            map(_set_read, variables, nothing), map(_set_value, variables, values)
+        ),
+        maxlen=0,
+    )  # fmt: skip
+
+
+by_creation = operator.attrgetter("_order")

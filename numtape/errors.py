@@ -1,0 +1,31 @@
+"""Exceptions, with TensorFlow's names, and one of numtape's own."""
+
+from __future__ import annotations
+
+
+class OpError(Exception):
+    """An op could not be computed. Base of the errors below.
+
+    Attributes:
+      message: What went wrong, and what to do.
+    """
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.message = message
+
+
+class InvalidArgumentError(OpError):
+    """Shapes, dtypes or values that an op does not take."""
+
+
+class UnimplementedError(OpError):
+    """A case of an op that numtape does not have yet."""
+
+
+class ResourceExhaustedError(OpError):
+    """A value needs more memory than there is."""
+
+
+class DeviceError(RuntimeError):
+    """The device that ``NUMTAPE_DEVICE`` asks for cannot be used."""

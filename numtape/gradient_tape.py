@@ -1,0 +1,481 @@
+"""`GradientTape`: which rows of the log to differentiate."""
+
+from __future__ import annotations
+
+import enum
+import logging
+import sys
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from .core.log import Log, local
+from .core.ops.creation import ones_like, zeros
+from .core.ops.movement import broadcast_to, reshape, stack
+from .core.record import as_tensor, spec_of
+from .core.spec import intern
+from .core.tape import Tape
+from .core.tensor import Tensor
+from .core.transpose import transposed
+from .core.variable import Variable, by_creation
+
+SEEN_WATCHED = 2  # as in kernels/log/rows.py (a test compares)
+
+log_messages = logging.getLogger("numtape")
+
+
+class UnconnectedGradients(enum.Enum):
+    """What `GradientTape.gradient` gives for a source that the targets do not depend on."""
+
+    NONE = "none"
+    ZERO = "zero"
+
+
+_SPENT = (
+    "A non-persistent GradientTape can only be used to compute one set of gradients (or "
+    "jacobians). Make it with persistent=True to ask more often."
+)
+
+_warned: Counter[tuple[str, int, str]] = Counter()
+
+
+def _warn_here(message: str, times: int) -> None:
+    """Log a warning, at most so many times for one line of the caller's code."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("numtape."):
+        frame = frame.f_back
+    place = frame.f_code.co_filename, frame.f_lineno, message
+    _warned[place] += 1
+    if _warned[place] <= times:
+        log_messages.warning(message)
+
+
+class GradientTape:
+    """Record operations for automatic differentiation.
+
+    Inside its ``with`` block, what is computed from watched tensors and from trainable
+    variables is followed; `gradient` then differentiates it.
+
+    Args:
+      persistent: Whether `gradient` may be called more than once.
+      watch_accessed_variables: Whether reading a trainable variable watches it.
+
+    Example:
+      >>> x = nt.constant(3.0)
+      >>> with nt.GradientTape() as tape:
+      ...     tape.watch(x)
+      ...     y = x * x
+      >>> tape.gradient(y, x)
+      <tf.Tensor: shape=(), dtype=float32, numpy=6.0>
+    """
+
+    def __init__(self, persistent: bool = False, watch_accessed_variables: bool = True) -> None:
+        self._persistent = bool(persistent)
+        self._watch_accessed = bool(watch_accessed_variables)
+        self._tape: Tape | None = None
+        self._watched: dict[int, Variable] = {}
+
+    # Recording.
+
+    def __enter__(self) -> GradientTape:
+        self._start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        tape = self._tape
+        if tape is not None and tape.recording:
+            self._stop(tape)
+
+    def _start(self) -> None:
+        tape = self._tape
+        if tape is not None and tape.recording:
+            raise ValueError("Tape is still recording, This can happen if you try to re-enter an "
+                             "already-active tape.")  # fmt: skip
+        if tape is None or tape.spent:
+            tape = self._tape = Tape(self._persistent, self._watch_accessed)
+            self._watched = {}
+        tape.start()
+
+    def _stop(self, tape: Tape) -> None:
+        tape.stop()
+
+    def _recording(self, doing: str) -> Tape:
+        tape = self._tape
+        if tape is None or not tape.recording:
+            raise ValueError(f"Tape is not recording: {doing} belongs inside its `with` block.")
+        return tape
+
+    def watch(self, tensor: Any) -> None:
+        """Follow what is computed from a tensor, or a nest of tensors, from here on.
+
+        Raises:
+          ValueError: If something is no tensor or variable; or if the tape is not recording.
+        """
+        leaves = _leaves(tensor)
+        for leaf in leaves:
+            if not isinstance(leaf, Tensor | Variable):
+                raise ValueError(f"Passed in object {leaf} of type {type(leaf).__name__!r}, not "
+                                 f"tf.Tensor or tf.Variable or ExtensionType.")  # fmt: skip
+        tape = self._recording("watch")
+        for leaf in leaves:
+            if not leaf.dtype.is_floating:
+                _warn_here(
+                    f"The dtype of the watched tensor must be floating (e.g. tf.float32), got "
+                    f"{leaf.dtype!r}", 5,
+                )  # fmt: skip
+            elif isinstance(leaf, Variable):
+                tape.watch_variable(leaf)
+                self._watched[id(leaf)] = leaf
+            else:
+                tape.watch_tensor(leaf)
+
+    @contextmanager
+    def stop_recording(self) -> Iterator[None]:
+        """Do not record what is computed inside this ``with`` block.
+
+        Raises:
+          RuntimeError: If the tape was never entered.
+          ValueError: If it is not recording.
+        """
+        tape = self._tape
+        if tape is None or (tape.spent and not tape.recording):
+            raise RuntimeError("Trying to stop recording a tape which is not recording.")
+        if not tape.recording:
+            raise ValueError("Tape is not recording.")
+        self._stop(tape)
+        try:
+            yield
+        finally:
+            if self._tape is tape and not tape.spent:
+                tape.start()
+            else:
+                self._start()
+
+    def reset(self) -> None:
+        """Forget everything recorded, and go on recording.
+
+        Raises:
+          ValueError: If the tape is not recording.
+        """
+        tape = self._recording("reset")
+        tape.stop()
+        self._tape = None
+        self._start()
+
+    def watched_variables(self) -> tuple[Variable, ...]:
+        """The variables that were read or watched while recording, in order of construction."""
+        self._note_variables()
+        return tuple(sorted(self._watched.values(), key=by_creation))
+
+    def _note_variables(self) -> None:
+        """Remember the variables read so far: the log will forget them."""
+        tape = self._tape
+        if tape is None:
+            return
+        for variable, flag in zip(*tape.seen, strict=False):
+            if flag == SEEN_WATCHED:
+                self._watched[id(variable)] = variable
+        if tape.log is not None and tape.watch_accessed:
+            for variable in tape.variables_read():
+                if variable.trainable:
+                    self._watched[id(variable)] = variable
+
+    @property
+    def rows(self) -> int:
+        """The number of rows of the log that were recorded on this tape."""
+        return 0 if self._tape is None else self._tape.rows
+
+    # Differentiating.
+
+    def gradient(
+        self, target: Any, sources: Any, output_gradients: Any = None,
+        unconnected_gradients: Any = UnconnectedGradients.NONE,
+    ) -> Any:  # fmt: skip
+        """The derivative of the sum of all targets with respect to each source.
+
+        Args:
+          target: A tensor or variable, or a nest of them.
+          sources: A tensor or variable, or a nest of them.
+          output_gradients: A factor for each target, of its shape; None means ones.
+          unconnected_gradients: What a source gets that no target depends on: "none" or "zero".
+
+        Returns:
+          A tensor (or None) for each source, in the structure of ``sources``.
+
+        Raises:
+          RuntimeError: If the tape is not persistent and was asked before, or never recorded.
+          TypeError: If ``target`` or ``sources`` is None.
+          LookupError: If a path leads through an op that has no gradient registered.
+          ValueError: If ``unconnected_gradients`` is unknown.
+        """
+        tape = self._ready()
+        if target is None:
+            raise TypeError("Argument `target` should be a list or nested structure of Tensors, "
+                            "Variables or CompositeTensors to be differentiated, but received "
+                            "None.")  # fmt: skip
+        if sources is None:
+            raise TypeError("Argument `sources` should be a list or nested structure of Tensors, "
+                            "Variables or CompositeTensors, but received None.")  # fmt: skip
+        zero = _unconnected(unconnected_gradients)
+        targets = _leaves(target)
+        leaves, rebuild = _flat(sources)
+        for leaf in (*targets, *leaves):
+            if not isinstance(leaf, Tensor | Variable):
+                raise TypeError(
+                    f"Targets and sources must be tensors or variables, got {type(leaf).__name__}."
+                )
+        seeds = [] if output_gradients is None else _leaves(output_gradients)
+        resume = self._suspend(tape)
+        found = self._gradient(tape, targets, leaves, seeds, zero)
+        if not tape.persistent and not resume:
+            tape.release()
+        return rebuild(found)
+
+    def _ready(self) -> Tape:
+        tape = self._tape
+        if tape is None or tape.spent:
+            raise RuntimeError(_SPENT)
+        return tape
+
+    def _suspend(self, tape: Tape) -> bool:
+        """Asked inside its own block: an ordinary tape ends, a persistent one goes on."""
+        if tape.recording:
+            if tape.persistent:
+                _warn_here(
+                    "Calling GradientTape.gradient on a persistent tape inside its context is "
+                    "significantly less efficient than calling it outside the context (it causes "
+                    "the gradient ops to be recorded on the tape, leading to increased CPU and "
+                    "memory usage). Only call GradientTape.gradient inside the context if you "
+                    "actually want to trace the gradient in order to compute higher order "
+                    "derivatives.", 1,
+                )  # fmt: skip
+            else:
+                self._stop(tape)
+        return False
+
+    def _gradient(
+        self, tape: Tape, targets: list[Any], sources: list[Any], seeds: list[Any], zero: bool
+    ) -> list[Tensor | None]:
+        log = _home(tape)
+        log.busy = True
+        try:
+            log.reserve(4 * (len(targets) + len(sources)) + len(seeds))
+            rows: list[tuple[int, int]] = []
+            discrete: list[int] = []
+            for k, target in enumerate(targets):
+                row, spec = log.enter(target, None, "gradient")
+                if not spec.is_float:
+                    discrete.append(row)
+                    seed = -1
+                else:
+                    seed = _seed(log, target, seeds[k] if k < len(seeds) else None)
+                rows.append((row, seed))
+            found = transposed(
+                log, tape, [(row, seed) for row, seed in rows if seed >= 0], sources, discrete
+            )
+            results: list[Tensor | None] = []
+            for source, adjoint in zip(sources, found, strict=True):
+                total = None if adjoint is None else log.tensor(*adjoint)
+                # A target that is a source itself is its own derivative, followed or not.
+                for target, (_, seed) in zip(targets, rows, strict=True):
+                    if target is source and adjoint is None:
+                        total = _own(total, log, source, seed)
+                if total is not None and total._spec is not source._spec:
+                    raise AssertionError("an adjoint of another shape than its primal")
+                if total is None and zero:
+                    total = zeros(source.shape, source.dtype)
+                elif total is not None and total._home is log:
+                    log.eager.add(total._row)
+                results.append(total)
+            return results
+        finally:
+            log.busy = False
+
+    # Jacobians.
+
+    def jacobian(
+        self, target: Any, sources: Any,
+        unconnected_gradients: Any = UnconnectedGradients.NONE,
+        parallel_iterations: int | None = None, experimental_use_pfor: bool = True,
+    ) -> Any:  # fmt: skip
+        """The derivative of every element of ``target`` with respect to each source.
+
+        Args:
+          target: A tensor.
+          sources: A tensor or variable, or a nest of them.
+          unconnected_gradients: As for `gradient`.
+          parallel_iterations: Accepted for TensorFlow's sake.
+          experimental_use_pfor: Likewise; False asks for a persistent tape.
+
+        Returns:
+          A tensor of shape target.shape + source.shape (or None) for each source.
+
+        Raises:
+          RuntimeError: As for `gradient`.
+        """
+        tape = self._ready()
+        if not experimental_use_pfor and not tape.persistent:
+            raise RuntimeError(
+                "GradientTape must be created with persistent=True to compute the jacobian with "
+                "eager execution enabled and with experimental_use_pfor set to False."
+            )
+        zero = _unconnected(unconnected_gradients)
+        leaves, rebuild = _flat(sources)
+        shape = tuple(target.shape)
+        size = target._spec.size
+        rows = self._rows_of_jacobian(tape, target, leaves)
+        if not tape.persistent:
+            tape.release()
+        found: list[Tensor | None] = []
+        for j, source in enumerate(leaves):
+            parts = [row[j] for row in rows]
+            whole = (*shape, *source.shape)
+            if all(part is None for part in parts) and (size or not source.dtype.is_floating):
+                found.append(zeros(whole, source.dtype) if zero else None)
+            elif not size:
+                found.append(zeros(whole, source.dtype))
+            else:
+                full = [zeros(source.shape, source.dtype) if p is None else p for p in parts]
+                found.append(reshape(stack(full), whole))
+        return rebuild(found)
+
+    def _rows_of_jacobian(
+        self, tape: Tape, target: Any, sources: list[Any]
+    ) -> list[list[Tensor | None]]:
+        size = target._spec.size
+        if not target.dtype.is_floating:
+            return [[None] * len(sources)] * size
+        self._suspend(tape)
+        rows = []
+        for k in range(size):
+            one = np.zeros(size, target.dtype.numpy_dtype)
+            one[k] = 1
+            seed = as_tensor(one.reshape(target.shape))
+            rows.append(self._gradient(tape, [target], sources, [seed], False))
+        return rows
+
+    def batch_jacobian(
+        self, target: Any, source: Any,
+        unconnected_gradients: Any = UnconnectedGradients.NONE,
+        parallel_iterations: int | None = None, experimental_use_pfor: bool = True,
+    ) -> Tensor:  # fmt: skip
+        """The Jacobian of each example: ``target[i]`` depends on ``source[i]`` alone.
+
+        Args:
+          target: A tensor of shape (b, ...).
+          source: A tensor of shape (b, ...).
+          unconnected_gradients: Accepted for TensorFlow's sake: an unconnected source gives 0.
+          parallel_iterations: Likewise.
+          experimental_use_pfor: Likewise; False asks for a persistent tape.
+
+        Returns:
+          A tensor of shape (b,) + target.shape[1:] + source.shape[1:].
+
+        Raises:
+          RuntimeError: As for `gradient`.
+          ValueError: If ranks or first axes do not fit.
+        """
+        tape = self._ready()
+        for one in (target, source):
+            if one.shape.rank < 2:
+                raise ValueError(f"Shape {one.shape} must have rank at least 2")
+        if target.shape[0] != source.shape[0]:
+            raise ValueError(
+                f"Need first dimension of target shape ({target.shape}) and source shape "
+                f"({source.shape}) to match."
+            )
+        if not experimental_use_pfor and not tape.persistent:
+            raise RuntimeError(
+                "GradientTape must be created with persistent=True to compute the batch_jacobian "
+                "with eager execution enabled and with experimental_use_pfor set to False."
+            )
+        batch, rest = target.shape[0], tuple(target.shape[1:])
+        size = intern(rest, target.dtype).size
+        self._suspend(tape)
+        parts = []
+        for k in range(size):
+            one = np.zeros((batch, size), target.dtype.numpy_dtype)
+            one[:, k] = 1
+            seed = as_tensor(one.reshape(target.shape))
+            (part,) = self._gradient(tape, [target], [source], [seed], False)
+            parts.append(zeros(source.shape, source.dtype) if part is None else part)
+        if not tape.persistent:
+            tape.release()
+        whole = (batch, *rest, *source.shape[1:])
+        return reshape(stack(parts, axis=1), whole) if parts else zeros(whole, source.dtype)
+
+
+def _home(tape: Tape) -> Log:
+    """The log to transpose in: the tape's, which is made the thread's current one."""
+    log = tape.log
+    assert log is not None
+    if tape.thread != threading.get_ident():
+        raise RuntimeError("A GradientTape belongs to the thread that recorded it.")
+    if log is not local.log:
+        if any(other.log is not log for other in local.tapes):
+            raise RuntimeError(
+                "This tape holds an older part of the log than a tape that is recording now: "
+                "ask for its gradient before entering that tape, or inside the same one."
+            )
+        local.log = log
+    return log
+
+
+def _seed(log: Log, target: Any, seed: Any) -> int:
+    """The row of a target's incoming adjoint: ones, or what the caller gave."""
+    spec = target._spec
+    if seed is None:
+        if not spec.rank:
+            return log.constant(1.0, spec)
+        scalar = intern((), spec.dtype)
+        one = log.tensor(log.constant(1.0, scalar), scalar)
+        return broadcast_to(one, tuple(spec.shape))._row
+    given = as_tensor(seed) if spec_of(seed) is not None else as_tensor(np.asarray(seed))
+    from .core.dtypes import mismatch
+
+    if given.dtype is not spec.dtype:
+        raise mismatch("gradient", 0, spec.dtype, given.dtype)
+    if given._spec is not spec:
+        given = broadcast_to(given, tuple(spec.shape))
+    return log.enter(given, spec, "gradient")[0]
+
+
+def _own(total: Tensor | None, log: Log, source: Any, seed: int) -> Tensor:
+    own = ones_like(source) if seed < 0 else log.tensor(seed, source._spec)
+    return own if total is None else total + own
+
+
+def _unconnected(value: Any) -> bool:
+    """Whether unconnected sources get zeros."""
+    try:
+        return UnconnectedGradients(value) is UnconnectedGradients.ZERO
+    except ValueError:
+        raise ValueError(f"Unknown value for unconnected_gradients: {value!r}") from None
+
+
+def _leaves(structure: Any) -> list[Any]:
+    if isinstance(structure, Tensor | Variable):
+        return [structure]
+    if type(structure) in (list, tuple) and all(
+        isinstance(x, Tensor | Variable) for x in structure
+    ):
+        return list(structure)
+    from .nest import flatten
+
+    return flatten(structure)
+
+
+def _flat(structure: Any) -> tuple[list[Any], Any]:
+    """Leaves of a structure, and what puts results in their places."""
+    if isinstance(structure, Tensor | Variable):
+        return [structure], lambda found: found[0]
+    if type(structure) is list and all(isinstance(x, Tensor | Variable) for x in structure):
+        return structure, lambda found: found
+    from .nest import flatten_with
+
+    return flatten_with(structure)
+

@@ -1,0 +1,8 @@
+"""``tf.keras``: layers, activations, optimizers."""
+
+from __future__ import annotations
+
+from . import activations, initializers, layers, optimizers
+from .layers import Layer
+
+__all__ = ["Layer", "activations", "initializers", "layers", "optimizers"]

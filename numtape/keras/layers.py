@@ -1,0 +1,189 @@
+"""Layers: modules that make their variables on the first call."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+from ..core.dtypes import DType, as_dtype
+from ..core.ops.elementwise import cast
+from ..core.record import as_tensor
+from ..core.spec import TensorShape
+from ..core.tensor import Tensor
+from ..core.variable import Variable
+from ..module import Module, snake_case
+from . import activations, initializers
+
+_count: Counter[str] = Counter()
+
+
+class LayerVariable(Variable):
+    """A variable of a layer. Its `name` is the bare one, as in Keras 3; `path` says whose."""
+
+    __slots__ = ("_layer",)
+
+    def __init__(self, value: Any, layer: str, name: str, trainable: bool = True) -> None:
+        super().__init__(value, trainable=trainable, name=name)
+        self._layer = layer
+
+    @property
+    def name(self) -> str:
+        """The name inside the layer, such as ``kernel``."""
+        return self._name
+
+    @property
+    def path(self) -> str:
+        """The layer's name and the variable's."""
+        return f"{self._layer}/{self._name}"
+
+    def __repr__(self) -> str:
+        return (
+            f"<Variable path={self.path}, shape={self.shape}, dtype={self.dtype.name}, "
+            f"value={self._value._shown()}>"
+        )
+
+
+class Layer(Module):
+    """Base class of layers: override ``build(input_shape)`` and ``call(inputs)``.
+
+    Args:
+      trainable: Whether the variables it makes are.
+      name: Its name; default: the class's in snake case, numbered.
+      dtype: The dtype of its variables.
+    """
+
+    def __init__(
+        self, trainable: bool = True, name: str | None = None, dtype: Any = "float32"
+    ) -> None:
+        if name is None:
+            kind = snake_case(type(self).__name__)
+            number = _count[kind]
+            _count[kind] += 1
+            name = f"{kind}_{number}" if number else kind
+        self._name = name
+        self.trainable = trainable
+        self.built = False
+        self._dtype: DType = as_dtype(dtype)
+
+    @property
+    def dtype(self) -> str:
+        """The name of the variables' dtype."""
+        return self._dtype.name
+
+    def add_weight(
+        self, shape: Any = (), initializer: Any = "glorot_uniform", dtype: Any = None,
+        trainable: bool = True, name: str = "variable",
+    ) -> LayerVariable:  # fmt: skip
+        """A new variable of this layer."""
+        wanted = self._dtype if dtype is None else as_dtype(dtype)
+        value = initializers.get(initializer)(tuple(shape), wanted)
+        return LayerVariable(value, self._name, name, trainable and self.trainable)
+
+    def build(self, input_shape: TensorShape) -> None:
+        """Make the variables; runs before the first call."""
+
+    def call(self, inputs: Any) -> Any:
+        """What the layer computes."""
+        return inputs
+
+    def __call__(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+        inputs = as_tensor(inputs)
+        if inputs.dtype is not self._dtype:
+            inputs = cast(inputs, self._dtype)
+        if not self.built:
+            self.build(inputs.shape)
+            self.built = True
+        return self.call(inputs, *args, **kwargs)
+
+    @property
+    def weights(self) -> list[Variable]:
+        """All variables."""
+        return list(super().variables)
+
+    @property
+    def variables(self) -> list[Variable]:  # type: ignore[override]
+        """All variables, as a list."""
+        return list(super().variables)
+
+    @property
+    def trainable_variables(self) -> list[Variable]:  # type: ignore[override]
+        """The trainable ones, as a list."""
+        return [v for v in self.variables if v.trainable]
+
+    @property
+    def trainable_weights(self) -> list[Variable]:
+        """The trainable ones, as a list."""
+        return self.trainable_variables
+
+
+class Dense(Layer):
+    """``activation(inputs @ kernel + bias)``.
+
+    Args:
+      units: The size of the output's last axis.
+      activation: A function or the name of one; default: none.
+      use_bias: Whether there is a bias.
+      kernel_initializer: A function (shape, dtype) -> tensor, or a name.
+      bias_initializer: Likewise.
+      name: Its name.
+      dtype: The dtype of its variables; inputs are cast to it.
+    """
+
+    def __init__(
+        self, units: int, activation: Any = None, use_bias: bool = True,
+        kernel_initializer: Any = "glorot_uniform", bias_initializer: Any = "zeros",
+        name: str | None = None, dtype: Any = "float32", trainable: bool = True,
+    ) -> None:  # fmt: skip
+        super().__init__(trainable=trainable, name=name, dtype=dtype)
+        if not isinstance(units, int) or units <= 0:
+            raise ValueError(f"Received an invalid value for `units`, expected a positive "
+                             f"integer. Received: units={units}")  # fmt: skip
+        self.units = units
+        self.activation: Callable[..., Any] = activations.get(activation)
+        self.use_bias = use_bias
+        self._kernel_initializer = initializers.get(kernel_initializer)
+        self._bias_initializer = initializers.get(bias_initializer)
+
+    def build(self, input_shape: TensorShape) -> None:
+        """Make ``kernel``, of shape (inputs, units), and ``bias``, of shape (units,)."""
+        self.kernel = self.add_weight(
+            (input_shape[-1], self.units), self._kernel_initializer, name="kernel"
+        )
+        if self.use_bias:
+            self.bias = self.add_weight((self.units,), self._bias_initializer, name="bias")
+
+    def _leaves(self) -> Any:
+        # Kernel before bias, though "b" comes before "k".
+        if self.built:
+            yield self.kernel
+            if self.use_bias:
+                yield self.bias
+
+    def __call__(self, inputs: Any, *args: Any, **kwargs: Any) -> Tensor:
+        if isinstance(inputs, list | tuple):
+            raise ValueError(f"Layer {self.name!r} expects a tensor or array, got a list.")
+        rank = inputs.ndim if hasattr(inputs, "ndim") else as_tensor(inputs).ndim
+        if rank < 2:
+            raise ValueError(
+                f"Input 0 of layer {self.name!r} is incompatible with the layer: expected "
+                f"min_ndim=2, found ndim={rank}. Full shape received: {tuple(inputs.shape)}"
+            )
+        if self.built and inputs.shape[-1] != self.kernel.shape[0]:
+            raise ValueError(
+                f"Input 0 of layer {self.name!r} is incompatible with the layer: expected axis -1 "
+                f"of input shape to have value {self.kernel.shape[0]}, but received input with "
+                f"shape {tuple(inputs.shape)}"
+            )
+        return super().__call__(inputs, *args, **kwargs)
+
+    def call(self, inputs: Tensor) -> Tensor:
+        """``activation(inputs @ kernel + bias)``."""
+        from ..core.ops.linalg import matmul, tensordot
+
+        kernel: Any = self.kernel
+        product = matmul(inputs, kernel) if inputs.ndim == 2 else tensordot(inputs, kernel, 1)
+        if self.use_bias:
+            bias: Any = self.bias
+            product = product + bias
+        return self.activation(product)

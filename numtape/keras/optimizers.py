@@ -1,0 +1,197 @@
+"""Optimizers. An optimizer step is one assign of all its variables: all of it, or none."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from ..core.dtypes import float32, int64
+from ..core.ops.creation import zeros
+from ..core.ops.elementwise import cast, sqrt
+from ..core.record import as_tensor
+from ..core.tensor import Tensor
+from ..core.variable import Variable, assign_all
+from ..errors import InvalidArgumentError
+
+
+class Optimizer:
+    """Base class: slot variables, the step counter, `apply_gradients`.
+
+    Attributes:
+      learning_rate: A variable.
+      iterations: The number of steps so far, an int64 variable.
+      variables: The optimizer's own variables.
+    """
+
+    def __init__(self, learning_rate: Any, name: str) -> None:
+        self.name = name
+        self._learning_rate = Variable(
+            learning_rate, trainable=False, name="learning_rate", dtype=float32
+        )
+        self.iterations = Variable(0, trainable=False, name="iteration", dtype=int64)
+        self._trained: list[Variable] | None = None
+        self._slots: list[list[Variable]] = []
+
+    @property
+    def learning_rate(self) -> Variable:
+        """The step size, a variable."""
+        return self._learning_rate
+
+    @learning_rate.setter
+    def learning_rate(self, value: Any) -> None:
+        self._learning_rate.assign(value)
+
+    @property
+    def variables(self) -> list[Variable]:
+        """The optimizer's own variables: step counter, learning rate, slots."""
+        return [self.iterations, self._learning_rate, *(v for slots in self._slots for v in slots)]
+
+    def build(self, variables: Iterable[Variable]) -> None:
+        """Make the slot variables for the variables to train."""
+        trained = list(variables)
+        self._slots = [self._slots_for(variable) for variable in trained]
+        self._index = {id(variable): k for k, variable in enumerate(trained)}
+        self._trained = trained
+
+    def _slots_for(self, variable: Variable) -> list[Variable]:
+        return []
+
+    def _slot(self, variable: Variable, name: str) -> Variable:
+        return Variable(
+            zeros(variable.shape, variable.dtype), trainable=False, name=f"{variable._name}_{name}"
+        )
+
+    def apply_gradients(self, grads_and_vars: Iterable[tuple[Any, Variable]]) -> Variable:
+        """One step.
+
+        Args:
+          grads_and_vars: Pairs of a gradient and its variable. A None is left out, with a
+            warning.
+
+        Returns:
+          The step counter.
+
+        Raises:
+          ValueError: If there is no gradient at all, or a variable is unknown.
+        """
+        pairs = [(gradient, variable) for gradient, variable in grads_and_vars]
+        self.apply([g for g, _ in pairs], [v for _, v in pairs])
+        return self.iterations
+
+    def apply(
+        self, grads: Sequence[Any], trainable_variables: Sequence[Variable] | None = None
+    ) -> None:
+        """One step, gradients and variables in two lists."""
+        if trainable_variables is None:
+            trainable_variables = self._trained or []
+        if len(grads) != len(trainable_variables):
+            raise ValueError("The list of gradients does not match the list of variables: "
+                             f"{len(grads)} and {len(trainable_variables)}.")  # fmt: skip
+        if self._trained is None:
+            self.build(trainable_variables)
+        for variable in trainable_variables:
+            if id(variable) not in self._index:
+                raise ValueError(
+                    f"Unknown variable: {variable!r}. This optimizer can only be called for the "
+                    f"variables it was originally built with."
+                )
+        pairs = [(g, v) for g, v in zip(grads, trainable_variables, strict=True) if g is not None]
+        if not pairs:
+            raise ValueError("No gradients provided for any variable.")
+        if len(pairs) < len(grads):
+            missing = [
+                v.name for g, v in zip(grads, trainable_variables, strict=True) if g is None
+            ]
+            warnings.warn(
+                f"Gradients do not exist for variables {missing} when minimizing the loss. If "
+                f"using `model.compile()`, did you forget to provide a `loss` argument?",
+                stacklevel=3,
+            )
+        variables: list[Variable] = [self.iterations]
+        values: list[Tensor] = [self.iterations + 1]
+        rate = self._rate()
+        for gradient, variable in pairs:
+            gradient = as_tensor(gradient)
+            if gradient.shape != variable.shape:
+                raise InvalidArgumentError(
+                    f"A gradient of shape {gradient.shape} for variable {variable.name!r} of shape "
+                    f"{variable.shape}: shapes must be equal."
+                )
+            own = rate if variable.dtype is rate.dtype else cast(rate, variable.dtype)
+            slots = self._slots[self._index[id(variable)]]
+            new, new_slots = self._update(variable, gradient, own, slots)
+            variables += [variable, *slots]
+            values += [new, *new_slots]
+        assign_all(variables, values)
+
+    def _rate(self) -> Tensor:
+        """The step size of this step, a float32 scalar."""
+        return self._learning_rate.read_value()
+
+    def _update(
+        self, variable: Variable, gradient: Tensor, rate: Tensor, slots: list[Variable]
+    ) -> tuple[Tensor, list[Tensor]]:
+        """The variable's new value, and its slots'."""
+        raise NotImplementedError
+
+
+class SGD(Optimizer):
+    """Gradient descent, with momentum if asked for (Sutskever et al. 2013 for ``nesterov``).
+
+    Raises:
+      ValueError: If ``momentum`` is not in [0, 1].
+    """
+
+    def __init__(
+        self, learning_rate: Any = 0.01, momentum: float = 0.0, nesterov: bool = False,
+        name: str = "SGD",
+    ) -> None:  # fmt: skip
+        super().__init__(learning_rate, name)
+        if not isinstance(momentum, int | float) or not 0 <= momentum <= 1:
+            raise ValueError("`momentum` must be a float between [0, 1].")
+        self.momentum = momentum
+        self.nesterov = nesterov
+
+    def _slots_for(self, variable: Variable) -> list[Variable]:
+        return [self._slot(variable, "momentum")] if self.momentum else []
+
+    def _update(
+        self, variable: Any, gradient: Tensor, rate: Tensor, slots: list[Any]
+    ) -> tuple[Tensor, list[Tensor]]:
+        step = gradient * rate
+        if not slots:
+            return variable - step, []
+        velocity = slots[0] * self.momentum - step
+        if self.nesterov:
+            return variable + (velocity * self.momentum - step), [velocity]
+        return variable + velocity, [velocity]
+
+
+class Adam(Optimizer):
+    """Adam (Kingma and Ba 2015), with epsilon outside the bias correction as in Keras."""
+
+    def __init__(
+        self, learning_rate: Any = 0.001, beta_1: float = 0.9, beta_2: float = 0.999,
+        epsilon: float = 1e-7, name: str = "adam",
+    ) -> None:  # fmt: skip
+        super().__init__(learning_rate, name)
+        self.beta_1 = beta_1
+        self.beta_2 = beta_2
+        self.epsilon = epsilon
+
+    def _slots_for(self, variable: Variable) -> list[Variable]:
+        return [self._slot(variable, "momentum"), self._slot(variable, "velocity")]
+
+    def _rate(self) -> Tensor:
+        step = cast(self.iterations + 1, float32)
+        one: Any = as_tensor(1.0)
+        return super()._rate() * sqrt(one - self.beta_2**step) / (one - self.beta_1**step)
+
+    def _update(
+        self, variable: Any, gradient: Tensor, rate: Tensor, slots: list[Any]
+    ) -> tuple[Tensor, list[Tensor]]:
+        momentum, velocity = slots
+        m = momentum + (gradient - momentum) * (1 - self.beta_1)
+        v = velocity + (gradient * gradient - velocity) * (1 - self.beta_2)
+        return variable - m * rate / (sqrt(v) + self.epsilon), [m, v]

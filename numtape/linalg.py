@@ -1,0 +1,8 @@
+"""``tf.linalg``: products of matrices, and norms."""
+
+from __future__ import annotations
+
+from .core.ops.creation import eye
+from .core.ops.linalg import matmul, matvec, norm, tensordot
+
+__all__ = ["eye", "matmul", "matvec", "norm", "tensordot"]

@@ -1,0 +1,112 @@
+"""`Module`: an object that finds the variables in its attributes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from .core.variable import Variable
+
+
+def snake_case(name: str) -> str:
+    """``CamelCase`` as ``camel_case``."""
+    name = re.sub(r"(.)([A-Z][a-z0-9]+)", r"\1_\2", name)
+    return re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", name).lower()
+
+
+class Module:
+    """Base class of things that have variables.
+
+    Variables, and modules with variables, are found in attributes, also inside lists, tuples
+    and dicts; attributes come in the order of their names.
+
+    Args:
+      name: A Python identifier; default: the class's name in snake case.
+
+    Raises:
+      ValueError: If ``name`` is no identifier.
+    """
+
+    _name: str
+
+    def __init__(self, name: str | None = None) -> None:
+        if name is None:
+            name = snake_case(type(self).__name__)
+        elif not name.isidentifier():
+            raise ValueError(f"{name!r} is not a valid module name. Module names must be valid "
+                             f"Python identifiers (e.g. a valid class name).")  # fmt: skip
+        self._name = name
+
+    @property
+    def name(self) -> str:
+        """The name."""
+        return self._name
+
+    @property
+    def variables(self) -> tuple[Variable, ...]:
+        """All variables, each once, the module's own before those of submodules."""
+        return tuple(_unique(self._variables(set())))
+
+    @property
+    def trainable_variables(self) -> tuple[Variable, ...]:
+        """The trainable ones among `variables`."""
+        return tuple(v for v in self.variables if v.trainable)
+
+    @property
+    def non_trainable_variables(self) -> tuple[Variable, ...]:
+        """The others."""
+        return tuple(v for v in self.variables if not v.trainable)
+
+    @property
+    def submodules(self) -> tuple[Module, ...]:
+        """All modules inside this one."""
+        found = list(_unique(self._modules({id(self)})))
+        return tuple(found)
+
+    def _leaves(self) -> Iterator[Any]:
+        for _, value in sorted(vars(self).items()):
+            yield from _inside(value)
+
+    def _variables(self, seen: set[int]) -> Iterator[Variable]:
+        seen.add(id(self))
+        leaves = list(self._leaves())
+        yield from (leaf for leaf in leaves if isinstance(leaf, Variable))
+        for leaf in leaves:
+            if isinstance(leaf, Module) and id(leaf) not in seen:
+                yield from leaf._variables(seen)
+
+    def _modules(self, seen: set[int]) -> Iterator[Module]:
+        own = [leaf for leaf in self._leaves() if isinstance(leaf, Module)]
+        fresh = []
+        for module in own:
+            if id(module) not in seen:
+                seen.add(id(module))
+                fresh.append(module)
+        yield from fresh
+        for module in fresh:
+            yield from module._modules(seen)
+
+    @classmethod
+    def with_name_scope(cls, method: Callable[..., Any]) -> Callable[..., Any]:
+        """TensorFlow's decorator; names are not scoped here, so it changes nothing."""
+        return method
+
+
+def _inside(value: Any) -> Iterator[Any]:
+    if isinstance(value, Variable | Module):
+        yield value
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from _inside(item)
+    elif isinstance(value, dict):
+        for key in sorted(value, key=str):
+            yield from _inside(value[key])
+
+
+def _unique(items: Iterator[Any]) -> Iterator[Any]:
+    seen = set()
+    for item in items:
+        if id(item) not in seen:
+            seen.add(id(item))
+            yield item

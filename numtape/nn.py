@@ -1,0 +1,24 @@
+"""``tf.nn``: activations and losses."""
+
+from __future__ import annotations
+
+from .core.ops.elementwise import (
+    elu,
+    leaky_relu,
+    relu,
+    relu6,
+    selu,
+    sigmoid,
+    softplus,
+    softsign,
+    tanh,
+)
+from .core.ops.nn import (
+    log_softmax,
+    sigmoid_cross_entropy_with_logits,
+    softmax,
+    softmax_cross_entropy_with_logits,
+    sparse_softmax_cross_entropy_with_logits,
+)
+
+__all__ = [name for name in dir() if not name.startswith("_") and name != "annotations"]

@@ -1,0 +1,7 @@
+"""``tf.random``: random tensors."""
+
+from __future__ import annotations
+
+from .core.ops.random import normal, set_seed, shuffle, truncated_normal, uniform
+
+__all__ = ["normal", "set_seed", "shuffle", "truncated_normal", "uniform"]

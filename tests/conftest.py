@@ -1,0 +1,48 @@
+"""One set of tests, two libraries: numtape by default, TensorFlow with `--against tensorflow`."""
+
+import importlib
+import os
+
+import pytest
+
+LIBRARIES = ("numtape", "tensorflow")
+
+
+def pytest_addoption(parser):
+    parser.addoption(
+        "--against",
+        choices=LIBRARIES,
+        default="numtape",
+        help="the library behind the `tf` fixture; tensorflow shows that the tests tell the truth",
+    )
+
+
+def pytest_configure(config):
+    config.addinivalue_line(
+        "markers", "numtape_only(reason): a promise TensorFlow does not make; skipped there"
+    )
+    config.addinivalue_line(
+        "markers", "tf_differs(reason): numtape differs on purpose; skipped against TensorFlow"
+    )
+    if config.getoption("--against") == "tensorflow":
+        config.addinivalue_line("filterwarnings", "ignore")
+
+
+def pytest_collection_modifyitems(config, items):
+    if config.getoption("--against") != "tensorflow":
+        return
+    for item in items:
+        for name in ("numtape_only", "tf_differs"):
+            marker = item.get_closest_marker(name)
+            if marker is not None:
+                reason = marker.args[0] if marker.args else marker.kwargs.get("reason", "")
+                item.add_marker(pytest.mark.skip(reason=f"{name}: {reason}"))
+
+
+@pytest.fixture(scope="session")
+def tf(request):
+    """The library under test, under the name that user programs give it."""
+    library = request.config.getoption("--against")
+    if library == "tensorflow":
+        os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    return importlib.import_module(library)

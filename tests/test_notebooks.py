@@ -1,0 +1,61 @@
+"""Every notebook runs from top to bottom without an exception."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+import numtape
+
+NOTEBOOKS = sorted((Path(__file__).resolve().parent.parent / "notebooks").glob("*.ipynb"))
+
+# The warnings of Jupyter's own packages are not ours to turn into errors; the notebook itself
+# runs in another process. For the same reason they are imported inside the tests.
+pytestmark = pytest.mark.filterwarnings("default")
+
+
+def test_there_are_notebooks() -> None:
+    """The parametrised tests below would pass in silence without any."""
+    assert NOTEBOOKS
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_notebook_is_clean(path: Path) -> None:
+    """A notebook is valid, its code is complete, and its metadata names no machine."""
+    import nbformat
+
+    notebook = nbformat.read(path, as_version=4)
+    nbformat.validate(notebook)
+    assert set(notebook.metadata) <= {"kernelspec", "language_info"}
+    assert notebook.metadata.kernelspec.name == "python3"
+    for cell in notebook.cells:
+        assert not cell.metadata
+        for output in cell.get("outputs", []):
+            assert output.output_type != "error"
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_notebook_runs(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each cell runs, in a kernel of the interpreter that runs this test."""
+    import nbformat
+    from jupyter_client.kernelspec import KernelSpecManager
+    from jupyter_client.manager import AsyncKernelManager
+    from nbclient import NotebookClient
+
+    package_parent = str(Path(numtape.__file__).resolve().parent.parent)
+    paths = [package_parent, os.environ.get("PYTHONPATH", "")]
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, paths)))
+    monkeypatch.setenv("MPLBACKEND", "Agg")
+    # With no folders to search, python3 means sys.executable; a kernel the user has installed
+    # under the same name could be any interpreter.
+    manager = AsyncKernelManager(
+        kernel_name="python3", kernel_spec_manager=KernelSpecManager(kernel_dirs=[])
+    )
+    client = NotebookClient(
+        nbformat.read(path, as_version=4),
+        km=manager,
+        timeout=120,
+        resources={"metadata": {"path": str(tmp_path)}},
+    )
+    # A client that was given its manager leaves the kernel running unless told otherwise.
+    client.execute(cleanup_kc=True)

@@ -1,0 +1,92 @@
+"""The objects behind `x.shape` and `x.dtype`."""
+
+import numpy as np
+import pytest
+
+# --- Shapes --------------------------------------------------------------------------------------
+
+
+def test_shape(tf):
+    shape = tf.zeros((2, 3)).shape
+    assert shape == (2, 3)
+    assert shape == [2, 3]
+    assert (2, 3) == shape
+    assert shape != (3, 2)
+    assert shape == tf.TensorShape([2, 3])
+    assert shape[0] == 2
+    assert type(shape[0]) is int
+    assert shape[-1:] == (3,)
+    assert (shape.rank, shape.ndims, len(shape)) == (2, 2, 2)
+    assert shape.as_list() == list(shape) == [2, 3]
+    assert tuple(shape) == (2, 3)
+    assert shape.num_elements() == 6
+    assert hash(shape) == hash(tf.ones((2, 3)).shape)
+    assert np.zeros(shape).shape == (2, 3)
+    assert tf.zeros(shape).shape == shape
+    rows, columns = shape
+    assert (rows, columns) == (2, 3)
+
+
+def test_shape_text(tf):
+    assert str(tf.zeros((2, 3)).shape) == "(2, 3)"
+    assert f"{tf.zeros((2,)).shape}" == "(2,)"
+    assert repr(tf.zeros((2, 3)).shape) == "TensorShape([2, 3])"
+    assert repr(tf.constant(1.0).shape) == "TensorShape([])"
+
+
+def test_shapes_are_joined_with_tuples(tf):
+    shape = tf.zeros((2, 3)).shape
+    assert shape + (4,) == (2, 3, 4)  # noqa: RUF005
+    assert (4,) + shape == (4, 2, 3)  # noqa: RUF005
+    assert shape.concatenate([4]) == (2, 3, 4)
+    with pytest.raises(IndexError):
+        shape[2]
+    with pytest.raises(TypeError):
+        shape[0] = 1
+
+
+# --- Dtypes --------------------------------------------------------------------------------------
+
+FLOATS = ["float16", "float32", "float64"]
+INTEGERS = ["int8", "int16", "int32", "int64", "uint8"]
+
+
+@pytest.mark.parametrize("name", [*FLOATS, *INTEGERS, "bool"])
+def test_dtype(tf, name):
+    dtype, kind = getattr(tf, name), np.dtype(name)
+    assert repr(dtype) == f"tf.{name}"
+    assert str(dtype) == f"<dtype: '{name}'>"
+    assert dtype.name == name
+    assert dtype.as_numpy_dtype is kind.type
+    assert dtype.size == kind.itemsize
+    assert dtype.is_floating is (name in FLOATS)
+    assert dtype.is_integer is (name in INTEGERS)
+    assert dtype.is_bool is (name == "bool")
+    assert dtype == name == dtype
+    assert dtype == kind == dtype
+    assert dtype == kind.type
+    assert dtype is tf.as_dtype(name) is tf.as_dtype(kind)
+    assert {dtype: 1}[getattr(tf.dtypes, name)] == 1
+    assert tf.zeros((), dtype).dtype is dtype
+
+
+def test_dtypes_differ(tf):
+    assert tf.float32 != tf.float64
+    assert tf.float32 != "int32"
+    for other in (3, None, "no dtype"):
+        assert not tf.float32 == other
+    assert isinstance(tf.float32, tf.DType)
+    assert (tf.double, tf.half) == (tf.float64, tf.float16)
+
+
+def test_dtype_limits(tf):
+    assert (tf.int32.min, tf.int32.max) == (-(2**31), 2**31 - 1)
+    assert tf.float32.max == np.finfo(np.float32).max
+
+
+def test_python_types_as_dtypes(tf):
+    assert tf.as_dtype(float) is tf.float32
+    assert tf.as_dtype(bool) is tf.bool
+    for unknown in (int, "no dtype", None):
+        with pytest.raises(TypeError, match="Cannot convert"):
+            tf.as_dtype(unknown)
