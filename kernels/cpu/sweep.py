@@ -207,6 +207,8 @@ def sweep(
             )
         elif kind == SHARED:
             cell[order[begin]] = cell[program[STEP * groups[GROUP * g + G_CODE] + 1]]
+            if spec_size[spec[order[begin]]] != 1:
+                continue  # whoever keeps the buffer alive says when there is a value
         else:
             return g
         for k in range(begin, end):

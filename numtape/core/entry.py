@@ -32,7 +32,8 @@ _ARRAYS = {
     "want": "uint8", "kernels": "int64", "mark": "uint8",
     "rows": "int32", "tables": "int32", "order": "int32", "escape": "int32",
     "canon": "int32", "phase": "int32", "group": "int32", "last": "int32", "root": "int32",
-    "slot": "int32", "stamp": "int32", "groups": "int64", "alloc": "int32", "aliases": "int32", "program": "int64",
+    "slot": "int32", "stamp": "int32", "operands": "int32", "many": "int32",
+    "kernel": "int64", "groups": "int64", "alloc": "int32", "aliases": "int32", "program": "int64",
     "places": "int64",
 }  # fmt: skip
 
@@ -117,7 +118,7 @@ class Block:
     """A pass's control block.
 
     ``block.bind(name=array)`` sets arrays (and keeps them alive), ``block.set[slot] = int``
-    scalars (``block.slots[name]``; `scalars` does it by name), ``block.call()`` runs the pass and returns its int.
+    scalars (``block.slots[name]``), ``block.call()`` runs the pass and returns its int.
     `call_without_gil` lets other Python threads run meanwhile; it costs half a µs more.
     """
 
@@ -137,11 +138,6 @@ class Block:
             self._arrays[name] = array
             self.set[self.slots[name]] = array.ctypes.data
 
-    def scalars(self, **values: int) -> None:
-        """Set scalar arguments."""
-        for name, value in values.items():
-            self.set[self.slots[name]] = value
-
     def call(self) -> int:
         """Run the pass."""
         return self._keeps(self._address)
@@ -149,3 +145,31 @@ class Block:
     def call_without_gil(self) -> int:
         """Run the pass while other Python threads go on."""
         return self._frees(self._address)
+
+
+class Numbers:
+    """A short array argument of several passes that is filled anew for every call."""
+
+    def __init__(self, dtype: str, name: str, *blocks: Block) -> None:
+        self._name = name
+        self._blocks = blocks
+        self._allocate(np.zeros(16, dtype))
+
+    def _allocate(self, array: np.ndarray[Any, Any]) -> None:
+        self.array = array
+        self.view = memoryview(array)
+        for block in self._blocks:
+            block.bind(**{self._name: array})
+
+    def fill(self, values: list[int]) -> int:
+        """Put the values in. Returns how many there are."""
+        count = len(values)
+        if count > self.array.size:
+            self._allocate(np.zeros(2 * count, self.array.dtype))
+        if count > 16:
+            self.array[:count] = values
+        else:  # faster than NumPy for the few that there mostly are
+            view = self.view
+            for k, value in enumerate(values):
+                view[k] = value
+        return count

@@ -249,7 +249,7 @@ class Log:
 
     def tensor(self, row: int, spec: Spec) -> Tensor:
         """A new tensor for a row of this log."""
-        tensor = object.__new__(Tensor)
+        tensor = Tensor()
         tensor._home = self
         tensor._row = row
         tensor._spec = spec

@@ -15,7 +15,6 @@ from .spec import Spec
 from .tensor import Tensor
 from .variable import Variable
 
-_new = object.__new__
 
 
 class Recorder(Protocol):
@@ -49,7 +48,7 @@ def unary(op: Op) -> Recorder:
         log.a[n] = a
         log.spec[n] = spec.id
         log.n = n + 1
-        tensor = _new(Tensor)
+        tensor = Tensor()
         tensor._home = log
         tensor._row = n
         tensor._spec = spec
@@ -105,7 +104,7 @@ def binary(op: Op) -> Recorder:
         log.b[n] = b
         log.spec[n] = spec.id
         log.n = n + 1
-        tensor = _new(Tensor)
+        tensor = Tensor()
         tensor._home = log
         tensor._row = n
         tensor._spec = spec

@@ -40,25 +40,34 @@ def look(log: Log, tensor: Tensor) -> np.ndarray[Any, Any]:
         if log.symbolic:
             raise RuntimeError("A derivative rule looked at a value; it may only record ops.")
         row = tensor._row
+        held = log.held()
+        live = None
         if log.columns.state_view[row] != VALUE:
-            wanted = _wanted(log)
+            wanted, live = _wanted(log)
             wanted.append(row)
-            executor().compute(log, wanted, log.held())
+            executor().compute(log, wanted, held)
             log.eager.clear()
             log.pending.clear()
         value = log.value(row, tensor._spec)
-        _let_go(log)
+        if not held and log.owner == threading.get_ident():
+            _let_go(log, live)
         return value
 
 
-def _wanted(log: Log) -> list[int]:
-    """What every look computes besides its own value, as rows; new tensors only."""
+def _wanted(log: Log) -> tuple[list[int], list[Tensor] | None]:
+    """What every look computes besides its own value, as rows; new tensors only.
+
+    Also the live tensors, if that was all tensors of the log.
+    """
     wanted = []
     state = log.columns.state_view
-    end = len(log.kept)
+    start, end = log.scanned, len(log.kept)
     eager = log.eager
-    fresh = log.kept[log.scanned : end]
-    for tensor in alive(fresh, 1):
+    if start:
+        fresh = alive(log.kept[start:end], 1)
+    else:
+        fresh = alive(log.kept)
+    for tensor in fresh:
         row = tensor._row
         if tensor._home is not log or state[row] == VALUE:
             continue
@@ -71,27 +80,27 @@ def _wanted(log: Log) -> list[int]:
         if value._home is log and state[value._row] != VALUE:
             wanted.append(value._row)
     log.scanned = end
-    return wanted
+    return wanted, None if start else fresh
 
 
-def _let_go(log: Log) -> None:
-    """Rewind the log if that loses nothing: no tape needs it, no live value is uncomputed."""
-    if log.owner != threading.get_ident() or log.held():
-        return
-    state = log.columns.state_view
+def _let_go(log: Log, live: list[Tensor] | None) -> None:
+    """Rewind the log if that loses nothing: no live value is uncomputed."""
     if log.lazy:
+        state = log.columns.state_view
+        live = None  # a list of them is one more reference to each
         log.lazy = [t for t in alive(log.lazy, 1) if state[t._row] != VALUE]
         if log.lazy:
             return
-    _settle(log, alive(log.kept))
+    _settle(log, alive(log.kept) if live is None else live)
 
 
 def _settle(log: Log, live: list[Tensor]) -> None:
     """Hand the live tensors their values and rewind, unless one of them has none yet."""
     state = log.columns.state_view
     here = [tensor for tensor in live if tensor._home is log]
-    if not all(state[tensor._row] == VALUE for tensor in here):
-        return
+    for tensor in here:
+        if state[tensor._row] != VALUE:
+            return
     for tensor in here:
         tensor._home = log.value(tensor._row, tensor._spec)
     log.rewind()

@@ -178,7 +178,7 @@ class Reference:
 
 def of_array(array: np.ndarray[Any, Any], spec: Spec) -> Tensor:
     """A tensor whose value is ``array``, which nobody may write to from now on."""
-    tensor = object.__new__(Tensor)
+    tensor = Tensor()
     tensor._home = np.asarray(array)
     tensor._row = -1
     tensor._spec = spec

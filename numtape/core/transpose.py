@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from . import lookup
-from .entry import Block
-from .log import LEAF_CODE, Log, local
+from .entry import Block, Numbers
+from .log import LEAF_CODE, SLACK, Log, local
 from .op import CODES, MISSING, VARIADIC
 from .spec import TABLES, Spec
 from .tables import CODE_TABLES, SPEC_TABLES
@@ -229,13 +229,20 @@ def _reduced(
 
 
 class Workspace:
-    """Control blocks and scratch of `follow` and `transpose` for one log."""
+    """Control blocks and scratch of `follow` and `transpose` for one thread."""
 
     def __init__(self) -> None:
-        self.follow = Block("follow")
-        self.transpose = Block("transpose")
+        self.follow = follow = Block("follow")
+        self.transpose = transpose = Block("transpose")
         self.cursor = np.zeros(4, np.int64)
-        self.transpose.bind(cursor=self.cursor)
+        transpose.bind(cursor=self.cursor)
+        self.ranges = Numbers("int32", "ranges", follow)
+        self.positions = Numbers("int32", "watch_position", follow)
+        self.events = Numbers("int32", "watch_row", follow)
+        self.sources = Numbers("int32", "sources", follow)
+        self.watched = Numbers("uint8", "variable_watched", follow)
+        self.variable_source = Numbers("int32", "variable_source", follow, transpose)
+        self.variable_adjoint = Numbers("int32", "variable_adjoint", transpose)
         self.columns: Any = None
         self.extra: Any = None
         self.versions: tuple[int, ...] = ()
@@ -253,10 +260,8 @@ class Workspace:
             self.follow.bind(**shared)
             self.transpose.bind(**shared, cell=columns.cell, state=columns.state)
             if self.flags.size < columns.capacity:
-                self.flags = np.empty(columns.capacity, np.uint8)
-                adjoint = np.empty(columns.capacity, np.int32)
-                adjoint[: self.adjoint.size] = self.adjoint
-                self.adjoint = adjoint
+                self.flags = _longer(self.flags, columns.capacity)
+                self.adjoint = _longer(self.adjoint, columns.capacity)
                 self.follow.bind(flags=self.flags)
                 self.transpose.bind(flags=self.flags, adjoint=self.adjoint)
             self.columns, self.extra = columns, log.extra
@@ -264,10 +269,10 @@ class Workspace:
             self.local = np.empty(2 * TEMPLATES.longest, np.int32)
             self.transpose.bind(local=self.local)
         if len(TEMPLATES.constants) > self.pool_row.size:
-            grown = np.full(2 * len(TEMPLATES.constants), -1, np.int32)
-            grown[: self.pool_row.size] = self.pool_row
-            self.pool_row = grown
-            self.transpose.bind(pool_row=grown)
+            known = self.pool_row.size
+            self.pool_row = _longer(self.pool_row, 2 * len(TEMPLATES.constants))
+            self.pool_row[known:] = -1
+            self.transpose.bind(pool_row=self.pool_row)
         versions = (TABLES.version, CODES.version, TEMPLATES.version)
         if versions != self.versions:
             self.follow.bind(
@@ -281,6 +286,13 @@ class Workspace:
                 TEMPLATES.keys.size // ENTRY - 1
             )
             self.versions = versions
+
+
+def _longer(array: np.ndarray[Any, Any], size: int) -> np.ndarray[Any, Any]:
+    """A longer array that begins with the elements of ``array``."""
+    grown = np.empty(size, array.dtype)
+    grown[: array.size] = array
+    return grown
 
 
 _workspaces = threading.local()
@@ -308,24 +320,56 @@ def transposed(
     Raises:
       LookupError: If a path goes through an op that has no gradient registered.
     """
-    from .ops.elementwise import add
-
     work: Workspace | None = getattr(_workspaces, "work", None)
     if work is None:
         work = _workspaces.work = Workspace()
-    n = log.n
     work.refresh(log)
-    source_rows = [_row_of(log, x) if type(x) is Tensor else -1 for x in sources]
-    variables = len(log.variables)
-    watched = np.zeros(max(variables, 1), np.uint8)
-    variable_source = np.full(max(variables, 1), -1, np.int32)
-    variable_adjoint = np.full(max(variables, 1), -1, np.int32)
-    if tape.watch_accessed:
-        watched[:variables] = [variable.trainable for variable in log.variables]
-    numbers = [-1 if type(x) is Tensor else log.variable_index.get(id(x), -1) for x in sources]
-    for j, number in enumerate(numbers):
+    n = log.n
+    places = [_place(log, source) for source in sources]
+    first = _follow(log, tape, work, n, places)
+    for row in discrete:
+        op, _ = CODES.entries[log.code[row]]
+        if op.gradient == MISSING and any(work.flags[x] & NEEDED for x in _operands(log, row)):
+            raise LookupError(f"gradient registry has no entry for: {op.name}")
+    _seed(log, work, n, targets)
+    try:
+        _transpose(log, work, n, first)
+        adjoint, variable_adjoint = memoryview(work.adjoint), work.variable_adjoint.view
+        results: list[tuple[int, Spec] | None] = []
+        for source, (row, number) in zip(sources, places, strict=True):
+            found = adjoint[row] if row >= 0 else variable_adjoint[number] if number >= 0 else -1
+            results.append((found, source._spec) if found >= 0 else None)
+        log.n = int(work.cursor[1])
+    except BaseException:
+        # Constants of templates were marked as computed: those rows do not exist.
+        log.columns.state[log.n :] = 0
+        raise
+    return results
+
+
+def _place(log: Log, source: Tensor | Variable) -> tuple[int, int]:
+    """A source's row, and a variable's number in the log; -1 where there is none."""
+    if type(source) is not Tensor:
+        return -1, log.variable_index.get(id(source), -1)
+    if source._home is log:
+        return source._row, -1
+    found = log._leaf_rows.get(id(source))
+    return -1 if found is None else found[0], -1
+
+
+def _follow(
+    log: Log, tape: Tape, work: Workspace, n: int, places: list[tuple[int, int]]
+) -> int:
+    """Flag the tape's rows. Returns the first one."""
+    variables = log.variables
+    count = len(variables)
+    accessed = tape.watch_accessed
+    work.watched.fill([accessed and variable._trainable for variable in variables])
+    work.variable_source.fill([-1] * count)
+    work.variable_adjoint.fill([-1] * count)
+    for _, number in places:
         if number >= 0:
-            variable_source[number] = j
+            work.variable_source.view[number] = 0
     positions, events = [], []
     for position, event in tape.events:
         if type(event) is not int:
@@ -335,68 +379,57 @@ def transposed(
             event = ~number
         positions.append(position)
         events.append(event)
-    ranges = np.array(tape.closed_ranges(log), np.int32)
-    rows = np.array([row for row in source_rows if row >= 0], np.int32)
-    adjoint = work.adjoint
-    follow = work.follow
-    follow.bind(
-        ranges=ranges, watch_position=np.array(positions, np.int32),
-        watch_row=np.array(events, np.int32), sources=rows, variable_watched=watched,
-        variable_source=variable_source,
-    )  # fmt: skip
-    follow.scalars(n=n, stretches=ranges.size // 2, events=len(events), source_count=rows.size)
+    follow, slots = work.follow, work.follow.slots
+    work.positions.fill(positions)
+    follow.set[slots["events"]] = work.events.fill(events)
+    follow.set[slots["stretches"]] = work.ranges.fill(tape.closed_ranges(log)) // 2
+    follow.set[slots["source_count"]] = work.sources.fill([row for row, _ in places if row >= 0])
+    follow.set[slots["n"]] = n
     first = follow.call()
-    tape.seen = log.variables.copy(), watched
-    for row in discrete:
-        op, _ = CODES.entries[log.code[row]]
-        if op.gradient == MISSING and any(work.flags[x] & NEEDED for x in _operands(log, row)):
-            raise LookupError(f"gradient registry has no entry for: {op.name}")
-    adjoint[:n] = -1
+    tape.seen = variables.copy(), work.watched.view[:count].tolist()
+    return first
+
+
+def _seed(log: Log, work: Workspace, n: int, targets: list[tuple[int, int]]) -> None:
+    """Put the seeds in place; the same target twice gets their sum."""
+    from .ops.elementwise import add
+
+    work.adjoint[:n] = -1
+    adjoint = memoryview(work.adjoint)
     for row, seed in targets:
-        if adjoint[row] < 0:
-            adjoint[row] = seed
-        else:  # the same target twice: the seeds add up
-            adjoint[row] = add(
-                log.tensor(int(adjoint[row]), TABLES.specs[log.spec[row]]),
-                log.tensor(seed, TABLES.specs[log.spec[row]]),
-            )._row
-    start = log.n
-    cursor = work.cursor
-    cursor[0], cursor[1] = n - 1, start
+        if adjoint[row] >= 0:
+            spec = TABLES.specs[log.spec[row]]
+            seed = add(log.tensor(adjoint[row], spec), log.tensor(seed, spec))._row
+        adjoint[row] = seed
+
+
+def _transpose(log: Log, work: Workspace, n: int, first: int) -> None:
+    """Append adjoint rows behind the log's, not published yet: ``work.cursor[1]`` ends them."""
+    from .ops.elementwise import add
+
     work.pool_row[:] = -1
-    transpose = work.transpose
-    transpose.bind(variable_source=variable_source, variable_adjoint=variable_adjoint)
-    status = FULL
-    try:
-        while status != DONE:
-            transpose.scalars(
-                n=n, first=first, capacity=log.columns.capacity - 64, add_code=add.op.code(),
-                leaf_code=LEAF_CODE,
-            )  # fmt: skip
-            status = transpose.call()
-            row = int(cursor[0])
-            if status == NO_GRADIENT:
-                op, _ = CODES.entries[log.code[row]]
-                raise LookupError(f"gradient registry has no entry for: {op.name}")
-            if status == NO_TEMPLATE:
-                with TEMPLATES.lock:
-                    build_template(log, row, _needed(log, row, work.flags))
-                work.refresh(log)
-            elif status == FULL:
-                _grow(log, int(cursor[1]), work)
-        results: list[tuple[int, Spec] | None] = []
-        for j, source in enumerate(sources):
-            if type(source) is Tensor:
-                found = int(adjoint[source_rows[j]]) if source_rows[j] >= 0 else -1
-            else:
-                found = int(variable_adjoint[numbers[j]]) if numbers[j] >= 0 else -1
-            results.append((found, source._spec) if found >= 0 else None)
-        log.n = int(cursor[1])
-    except BaseException:
-        # Constants of templates were marked as computed: those rows do not exist.
-        log.columns.state[log.n :] = 0
-        raise
-    return results
+    cursor = memoryview(work.cursor)
+    cursor[0], cursor[1] = n - 1, log.n
+    transpose, slots = work.transpose, work.transpose.slots
+    transpose.set[slots["n"]] = n
+    transpose.set[slots["first"]] = first
+    transpose.set[slots["add_code"]] = add.op.code()
+    transpose.set[slots["leaf_code"]] = LEAF_CODE
+    while True:
+        transpose.set[slots["capacity"]] = log.columns.capacity - SLACK
+        status = transpose.call()
+        if status == DONE:
+            return
+        row = cursor[0]
+        if status == NO_GRADIENT:
+            op, _ = CODES.entries[log.code[row]]
+            raise LookupError(f"gradient registry has no entry for: {op.name}")
+        if status == NO_TEMPLATE:
+            with TEMPLATES.lock:
+                build_template(log, row, _needed(log, row, work.flags))
+            work.refresh(log)
+        else:
+            _grow(log, cursor[1], work)
 
 
 def _grow(log: Log, rows: int, work: Workspace) -> None:
@@ -416,10 +449,3 @@ def _needed(log: Log, row: int, flags: np.ndarray[Any, Any]) -> int:
         return -1
     return sum(1 << j for j, x in enumerate(_operands(log, row)) if flags[x] & NEEDED)
 
-
-def _row_of(log: Log, tensor: Tensor) -> int:
-    """The row of a tensor in ``log``, or -1 if it has none."""
-    if tensor._home is log:
-        return tensor._row
-    found = log._leaf_rows.get(id(tensor))
-    return -1 if found is None else found[0]

@@ -17,7 +17,7 @@ from ..tables import CODE_TABLES, LANES, SPEC_TABLES
 NO_KERNEL = 1
 # Fields of the plan's report and of a group: as in kernels/log/plan.py (a test compares).
 (C_ROW, C_ROWS, C_GROUPS, C_INSTRUCTIONS, C_ALLOC, C_ALIASES, C_ARENA, C_SCRATCH,
- C_WORK) = range(9)
+ C_WORK, C_SHARED) = range(10)
 GROUP = 8
 (G_KIND, G_ROWS, G_ROWS_END, G_CODE, G_CODE_END, G_SIZE, G_WIDTH, G_BODY) = range(8)
 STEP = 5
@@ -38,6 +38,9 @@ class Workspace:
         for name in ("canon", "phase", "group", "last", "root", "slot", "stamp", "rows", "order",
                      "escape", "alloc", "aliases"):  # fmt: skip
             setattr(self, name, np.empty(n, np.int32))
+        self.operands = np.empty(3 * n, np.int32)
+        self.many = np.empty(log.extra.size, np.int32)
+        self.kernel = np.empty(n, np.int64)
         self.tables = np.empty(8 * n + 64, np.int32)
         self.want = np.zeros(n, np.uint8)
         self.mark = np.zeros(n, np.uint8)
@@ -45,8 +48,8 @@ class Workspace:
         self.program = np.empty((4 * n + log.extra.size, STEP), np.int64)
         self.places = np.empty(0, np.int64)
         self.cursor = np.zeros(16, np.int64)
-        self.scratch = np.empty(0, np.uint8)
-        self.arena = np.empty(0, np.uint8)
+        self.scratch, self.scratch_at = aligned(0)
+        self.arena, self.arena_at = aligned(0)
         self.want_view = memoryview(self.want)
         self.versions: tuple[int, ...] = ()
         columns = log.columns
@@ -57,8 +60,8 @@ class Workspace:
             **shared, extra=log.extra,
             **{name: getattr(self, name) for name in (
                 "canon", "phase", "group", "last", "root", "slot", "stamp", "rows", "order",
-                "escape", "alloc", "aliases", "tables", "want", "mark", "groups", "program",
-                "cursor")},
+                "escape", "alloc", "aliases", "operands", "many", "kernel", "tables", "want", "mark",
+                "groups", "program", "cursor")},
         )  # fmt: skip
         self.sweep = Block("sweep")
         self.sweep.bind(
@@ -119,15 +122,15 @@ class Executor:
             spec = specs[spec_of[row]]
             log.put(row, np.empty(spec.shape, spec.dtype.numpy_dtype), spec)
         if report[C_ARENA] > work.arena.size:
-            work.arena = aligned(report[C_ARENA])
+            work.arena, work.arena_at = aligned(report[C_ARENA])
         if report[C_SCRATCH] > work.scratch.size:
-            work.scratch = aligned(report[C_SCRATCH])
+            work.scratch, work.scratch_at = aligned(report[C_SCRATCH])
         if 8 * report[C_INSTRUCTIONS] > work.places.size:
             work.places = np.empty(16 * report[C_INSTRUCTIONS], np.int64)
             work.sweep.bind(places=work.places)
         sweep, slots = work.sweep, work.sweep.slots
-        arena = work.arena.__array_interface__["data"][0]
-        sweep.set[slots["scratch"]] = work.scratch.__array_interface__["data"][0]
+        arena = work.arena_at
+        sweep.set[slots["scratch"]] = work.scratch_at
         sweep.set[slots["arena"]] = arena
         sweep.set[slots["found"]] = found
         call = sweep.call_without_gil if report[C_WORK] > LONG else sweep.call
@@ -141,14 +144,19 @@ class Executor:
             g += 1
         # Views and merged rows share what their originals have.
         state = columns.state_view
-        for g in np.flatnonzero(work.groups[:found, G_KIND] == SHARED).tolist():
+        views: dict[int, np.ndarray[Any, Any]] = {}
+        shared = np.flatnonzero(work.groups[:found, G_KIND] == SHARED) if report[C_SHARED] else ()
+        for g in shared:
             row = int(work.order[work.groups[g, G_ROWS]])
             spec = specs[spec_of[row]]
-            if spec.size == 1:
-                continue
             original = int(work.program[work.groups[g, G_CODE], 1])
+            buffer = log.buffers.get(original) if state[original] == VALUE else views.get(original)
+            if spec.size == 1 or buffer is None:  # None: a view of a temporary
+                continue
+            views[row] = buffer.reshape(spec.shape)
             if work.escape[row] == KEPT:
-                log.put(row, log.buffers[original].reshape(spec.shape), spec)
+                log.put(row, views[row], spec)
+                state[row] = VALUE
         if report[C_ALIASES]:
             for row in work.aliases[: report[C_ALIASES]].tolist():
                 original = int(work.canon[row])
@@ -189,9 +197,8 @@ class Executor:
         spec = TABLES.specs[columns.spec[row]]
         if spec.size == 1:
             return np.ndarray(spec.shape, spec.dtype.numpy_dtype, columns.cell, 8 * row)
-        found = log.buffers.get(row)
-        if found is not None:
-            return found
+        if columns.state_view[row] == VALUE:
+            return log.buffers[row]
         address = int(columns.cell[row])
         if not spec.size:
             return np.empty(spec.shape, spec.dtype.numpy_dtype)
@@ -202,8 +209,9 @@ class Executor:
         return np.ndarray(spec.shape, spec.dtype.numpy_dtype, memory)
 
 
-def aligned(size: int) -> np.ndarray[Any, Any]:
-    """A buffer of at least ``size`` bytes that starts on a cache line."""
+def aligned(size: int) -> tuple[np.ndarray[Any, Any], int]:
+    """A buffer of at least ``size`` bytes that starts on a cache line, and its address."""
     buffer = np.empty(size + 4096 + 64, np.uint8)
-    start = -buffer.__array_interface__["data"][0] % 64
-    return buffer[start:]
+    address = buffer.__array_interface__["data"][0]
+    start = -address % 64
+    return buffer[start:], address + start
