@@ -5,25 +5,28 @@ The names are TensorFlow's: ``import numtape as tf`` runs TensorFlow's autodiff 
 
 from __future__ import annotations
 
-from pathlib import Path as _Path
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 # In a checkout kernels/ is this package's sibling, not its child.
-_here = _Path(__file__).resolve().parent
+_here = Path(__file__).resolve().parent
 if not (_here / "kernels").is_dir():
     __path__.append(str(_here.parent))
 
 
-def kernels_folder() -> _Path:
+def kernels_folder() -> Path:
     """The folder of the kernels' source."""
     inside = _here / "kernels"
     return inside if inside.is_dir() else _here.parent / "kernels"
 
 
-from . import config, errors, image, linalg, math, nn, random  # noqa: E402
-from .core import operators as _operators  # noqa: E402, F401
-from .core.dtypes import (  # noqa: E402
+from . import config, dtypes, errors, image, linalg, math, nn, random
+from .core import operators as _operators
+from .core.dtypes import (
     DType,
     as_dtype,
+    float16,
     float32,
     float64,
     int8,
@@ -35,12 +38,15 @@ from .core.dtypes import (  # noqa: E402
     uint32,
     uint64,
 )
-from .core.dtypes import bool_ as bool  # noqa: E402
-from .core.ops.creation import (  # noqa: E402
+from .core.dtypes import bool_ as bool
+from .core.dtypes import float16 as half
+from .core.dtypes import float64 as double
+from .core.ops.creation import (
     constant,
     convert_to_tensor,
     eye,
     fill,
+    is_tensor,
     linspace,
     ones,
     ones_like,
@@ -50,9 +56,9 @@ from .core.ops.creation import (  # noqa: E402
     zeros,
     zeros_like,
 )
-from .core.ops.creation import range_ as range  # noqa: E402
-from .core.ops.elementwise import abs_ as abs  # noqa: E402
-from .core.ops.elementwise import (  # noqa: E402
+from .core.ops.creation import range_ as range
+from .core.ops.elementwise import abs_ as abs
+from .core.ops.elementwise import (
     acos,
     acosh,
     add,
@@ -94,12 +100,12 @@ from .core.ops.elementwise import (  # noqa: E402
     tanh,
     where,
 )
-from .core.ops.elementwise import divide as truediv  # noqa: E402
-from .core.ops.elementwise import pow_ as pow  # noqa: E402
-from .core.ops.elementwise import round_ as round  # noqa: E402
-from .core.ops.indexing import boolean_mask, gather, one_hot  # noqa: E402
-from .core.ops.linalg import matmul, norm, tensordot  # noqa: E402
-from .core.ops.movement import (  # noqa: E402
+from .core.ops.elementwise import divide as truediv
+from .core.ops.elementwise import pow_ as pow
+from .core.ops.elementwise import round_ as round
+from .core.ops.indexing import boolean_mask, gather, one_hot
+from .core.ops.linalg import matmul, norm, tensordot
+from .core.ops.movement import (
     broadcast_to,
     concat,
     expand_dims,
@@ -114,8 +120,8 @@ from .core.ops.movement import (  # noqa: E402
     transpose,
     unstack,
 )
-from .core.ops.movement import slice_ as slice  # noqa: E402
-from .core.ops.reduction import (  # noqa: E402
+from .core.ops.movement import slice_ as slice
+from .core.ops.reduction import (
     argmax,
     argmin,
     cumsum,
@@ -128,23 +134,49 @@ from .core.ops.reduction import (  # noqa: E402
     reduce_prod,
     reduce_sum,
 )
-from .core.spec import TensorShape  # noqa: E402
-from .core.tensor import Tensor  # noqa: E402
-from .core.variable import Variable  # noqa: E402
-from .errors import DeviceError  # noqa: E402
-from .gradient_tape import GradientTape, UnconnectedGradients  # noqa: E402
-from .module import Module  # noqa: E402
+from .core.spec import TensorShape
+from .core.tensor import Tensor
+from .core.variable import Variable
+from .errors import DeviceError
+from .gradient_tape import GradientTape, UnconnectedGradients
+from .module import Module
 
 __version__ = "0.1.0"
 newaxis = None
 
-__all__ = [name for name in dir() if not name.startswith("_") and name != "annotations"]
+__all__ = [
+    "DType", "DeviceError", "GradientTape", "Module", "Tensor", "TensorShape",
+    "UnconnectedGradients", "Variable", "abs", "acos", "acosh", "add", "argmax", "argmin",
+    "as_dtype", "asin", "asinh", "atan", "atan2", "atanh", "bool", "boolean_mask", "broadcast_to",
+    "cast", "clip_by_value", "concat", "config", "constant", "convert_to_tensor", "cos", "cosh",
+    "cumsum", "datasets", "divide", "double", "dtypes", "equal", "errors", "exp", "expand_dims",
+    "eye", "fill", "float16", "float32", "float64", "floor", "gather", "greater", "greater_equal",
+    "half", "identity", "image", "int8", "int16", "int32", "int64", "is_tensor", "keras", "less",
+    "less_equal", "linalg", "linspace", "logical_and", "logical_not", "logical_or", "math",
+    "matmul", "maximum", "minimum", "multiply", "negative", "nest", "newaxis", "nn", "norm",
+    "not_equal", "one_hot", "ones", "ones_like", "optimizers", "pad", "pow", "random", "range",
+    "rank", "reduce_all", "reduce_any", "reduce_logsumexp", "reduce_max", "reduce_mean",
+    "reduce_min", "reduce_prod", "reduce_sum", "repeat", "reshape", "reverse", "round", "shape",
+    "sigmoid", "sign", "sin", "sinh", "size", "slice", "split", "sqrt", "square", "squeeze",
+    "stack", "stop_gradient", "subtract", "tan", "tanh", "tensordot", "tile", "transpose",
+    "truediv", "uint8", "uint16", "uint32", "uint64", "unstack", "where", "zeros", "zeros_like",
+]  # fmt: skip
+
+if TYPE_CHECKING:
+    from . import datasets, keras, nest
+    from .keras import optimizers
+
+# Modules that are imported when they are first used.
+_LAZY = {
+    "datasets": "datasets", "keras": "keras", "nest": "nest", "optimizers": "keras.optimizers",
+}  # fmt: skip
 
 
-def __getattr__(name: str) -> object:
-    """`keras` and `nest`, imported when they are first used."""
-    if name in ("keras", "nest", "datasets", "testing"):
-        from importlib import import_module
+def __getattr__(name: str) -> Any:
+    if name not in _LAZY:
+        raise AttributeError(f"module 'numtape' has no attribute {name!r}")
+    return import_module(f"numtape.{_LAZY[name]}")
 
-        return import_module(f"numtape.{name}")
-    raise AttributeError(f"module 'numtape' has no attribute {name!r}")
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LAZY})

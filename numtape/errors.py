@@ -19,6 +19,18 @@ class InvalidArgumentError(OpError):
     """Shapes, dtypes or values that an op does not take."""
 
 
+class DtypeError(InvalidArgumentError, TypeError):
+    """Dtypes that do not go together.
+
+    TensorFlow raises InvalidArgumentError from some functions and TypeError from others, by the
+    side on which an operand stands; this one is both.
+    """
+
+
+class AxisError(InvalidArgumentError, ValueError):
+    """An axis that a tensor does not have. Both of what TensorFlow raises here and there."""
+
+
 class UnimplementedError(OpError):
     """A case of an op that numtape does not have yet."""
 

@@ -16,12 +16,13 @@ import numpy as np
 from .core.log import Log, local
 from .core.ops.creation import ones_like, zeros
 from .core.ops.movement import broadcast_to, reshape, stack
+from .core.dtypes import mismatch
 from .core.record import as_tensor, spec_of
 from .core.spec import intern
 from .core.tape import Tape
 from .core.tensor import Tensor
 from .core.transpose import transposed
-from .core.variable import Variable, by_creation
+from .core.variable import Variable, by_creation, original
 
 SEEN_WATCHED = 2  # as in kernels/log/rows.py (a test compares)
 
@@ -128,8 +129,9 @@ class GradientTape:
                     f"{leaf.dtype!r}", 5,
                 )  # fmt: skip
             elif isinstance(leaf, Variable):
-                tape.watch_variable(leaf)
-                self._watched[id(leaf)] = leaf
+                variable = original(leaf)
+                tape.watch_variable(variable)
+                self._watched[id(variable)] = variable
             else:
                 tape.watch_tensor(leaf)
 
@@ -221,13 +223,9 @@ class GradientTape:
             raise TypeError("Argument `sources` should be a list or nested structure of Tensors, "
                             "Variables or CompositeTensors, but received None.")  # fmt: skip
         zero = _unconnected(unconnected_gradients)
-        targets = _leaves(target)
+        targets = _checked(_leaves(target))
         leaves, rebuild = _flat(sources)
-        for leaf in (*targets, *leaves):
-            if not isinstance(leaf, Tensor | Variable):
-                raise TypeError(
-                    f"Targets and sources must be tensors or variables, got {type(leaf).__name__}."
-                )
+        leaves = _checked(leaves)
         seeds = [] if output_gradients is None else _leaves(output_gradients)
         resume = self._suspend(tape)
         found = self._gradient(tape, targets, leaves, seeds, zero)
@@ -267,7 +265,9 @@ class GradientTape:
             rows: list[tuple[int, int]] = []
             discrete: list[int] = []
             for k, target in enumerate(targets):
-                row, spec = log.enter(target, None, "gradient")
+                spec = target._spec
+                # A variable depends on itself alone: it is no row to go back from.
+                row = -1 if isinstance(target, Variable) else log.enter(target, None, "gradient")[0]
                 if not spec.is_float:
                     discrete.append(row)
                     seed = -1
@@ -275,14 +275,14 @@ class GradientTape:
                     seed = _seed(log, target, seeds[k] if k < len(seeds) else None)
                 rows.append((row, seed))
             found = transposed(
-                log, tape, [(row, seed) for row, seed in rows if seed >= 0], sources, discrete
+                log, tape, [pair for pair in rows if min(pair) >= 0], sources, discrete
             )
             results: list[Tensor | None] = []
             for source, adjoint in zip(sources, found, strict=True):
                 total = None if adjoint is None else log.tensor(*adjoint)
-                # A target that is a source itself is its own derivative, followed or not.
-                for target, (_, seed) in zip(targets, rows, strict=True):
-                    if target is source and adjoint is None:
+                # A target that is a source itself has the derivative 1, followed or not.
+                for target, (row, seed) in zip(targets, rows, strict=True):
+                    if target is source and (row < 0 or adjoint is None):
                         total = _own(total, log, source, seed)
                 if total is not None and total._spec is not source._spec:
                     raise AssertionError("an adjoint of another shape than its primal")
@@ -324,7 +324,9 @@ class GradientTape:
                 "eager execution enabled and with experimental_use_pfor set to False."
             )
         zero = _unconnected(unconnected_gradients)
+        (target,) = _checked([target])
         leaves, rebuild = _flat(sources)
+        leaves = _checked(leaves)
         shape = tuple(target.shape)
         size = target._spec.size
         rows = self._rows_of_jacobian(tape, target, leaves)
@@ -380,6 +382,7 @@ class GradientTape:
           ValueError: If ranks or first axes do not fit.
         """
         tape = self._ready()
+        target, source = _checked([target, source])
         for one in (target, source):
             if one.shape.rank < 2:
                 raise ValueError(f"Shape {one.shape} must have rank at least 2")
@@ -435,8 +438,6 @@ def _seed(log: Log, target: Any, seed: Any) -> int:
         one = log.tensor(log.constant(1.0, scalar), scalar)
         return broadcast_to(one, tuple(spec.shape))._row
     given = as_tensor(seed) if spec_of(seed) is not None else as_tensor(np.asarray(seed))
-    from .core.dtypes import mismatch
-
     if given.dtype is not spec.dtype:
         raise mismatch("gradient", 0, spec.dtype, given.dtype)
     if given._spec is not spec:
@@ -455,6 +456,21 @@ def _unconnected(value: Any) -> bool:
         return UnconnectedGradients(value) is UnconnectedGradients.ZERO
     except ValueError:
         raise ValueError(f"Unknown value for unconnected_gradients: {value!r}") from None
+
+
+_PLAIN = {Tensor, Variable}
+
+
+def _checked(leaves: list[Any]) -> list[Any]:
+    """Targets or sources, each alias replaced by its variable."""
+    if set(map(type, leaves)) <= _PLAIN:
+        return leaves
+    for leaf in leaves:
+        if not isinstance(leaf, Tensor | Variable):
+            raise TypeError(
+                f"Targets and sources must be tensors or variables, got {type(leaf).__name__}."
+            )
+    return [original(leaf) if isinstance(leaf, Variable) else leaf for leaf in leaves]
 
 
 def _leaves(structure: Any) -> list[Any]:

@@ -21,4 +21,8 @@ from .core.ops.nn import (
     sparse_softmax_cross_entropy_with_logits,
 )
 
-__all__ = [name for name in dir() if not name.startswith("_") and name != "annotations"]
+__all__ = [
+    "elu", "leaky_relu", "log_softmax", "relu", "relu6", "selu", "sigmoid",
+    "sigmoid_cross_entropy_with_logits", "softmax", "softmax_cross_entropy_with_logits",
+    "softplus", "softsign", "sparse_softmax_cross_entropy_with_logits", "tanh",
+]  # fmt: skip

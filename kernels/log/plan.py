@@ -22,6 +22,10 @@ LANES = 1
 WHOLE = 2  # one row, computed by a whole-array kernel
 SHARED = 3  # one row that shares its operand's buffer
 
+# What `want` says of a row.
+WANTED = 1
+WELCOME = 2  # kept if it is computed anyway: somebody can still look at it
+
 # Where a value lives.
 IN_SLOT = 0
 TEMPORARY = 1  # in the arena
@@ -58,7 +62,7 @@ def mark_needed(
     """List in ``rows``, descending, what the wanted rows up to ``top`` need computed; mark it."""
     pending = 0
     for row in range(top + 1):
-        if want[row] and state[row] != VALUE:
+        if want[row] == WANTED and state[row] != VALUE:
             mark[row] = 1
             pending += 1
     count = 0
@@ -111,7 +115,9 @@ def merge_equal(
     Returns how many rows are left, and how many were merged.
     """
     for k in range(count // 2):
-        rows[k], rows[count - 1 - k] = rows[count - 1 - k], rows[k]
+        other = rows[count - 1 - k]
+        rows[count - 1 - k] = rows[k]
+        rows[k] = other
     mask = size - 1
     for k in range(size):
         table[k] = -1
@@ -122,14 +128,18 @@ def merge_equal(
         this = code[row]
         arity = code_arity[this]
         canon[row] = row
-        x = y = z = NO_OPERAND
+        x = NO_OPERAND
+        y = NO_OPERAND
+        z = NO_OPERAND
         if arity > 0:
             x = _canonical(a[row], mark, canon)
         if arity > 1:
             y = _canonical(b[row], mark, canon)
         if arity > 2:
             z = _canonical(c[row], mark, canon)
-        operands[3 * row], operands[3 * row + 1], operands[3 * row + 2] = x, y, z
+        operands[3 * row] = x
+        operands[3 * row + 1] = y
+        operands[3 * row + 2] = z
         if arity == VARIADIC:
             for j in range(a[row], a[row] + b[row]):
                 many[j] = _canonical(extra[j], mark, canon)
@@ -152,7 +162,7 @@ def merge_equal(
                 aliases[merged] = row
                 merged += 1
                 if want[row]:
-                    want[found] = 1
+                    want[found] = want[row]
                 continue
             table[slot] = row
         rows[left] = row
@@ -229,7 +239,9 @@ def group_rows(
                     table[slot] = found
         if g < 0:
             g = found
-            table[phases + g], table[classes + g], table[sizes + g] = at, lane, 0
+            table[phases + g] = at
+            table[classes + g] = lane
+            table[sizes + g] = 0
             found += 1
         table[sizes + g] += 1
         group[row] = g
@@ -408,62 +420,54 @@ def write_lanes(
         last[row] = k
         for j in range(3):
             x = operands[3 * row + j]
-            if x == NO_OPERAND:
-                break
             if x >= 0 and group[x] == g:
                 last[x] = k
-                continue
-            v = _row(x)
-            if spec_size[spec[v]] == 1 and stamp[v] != g:
-                stamp[v] = g
-                loaded[v] = slots
-                program[STEP * at], program[STEP * at + 1], program[STEP * at + 2] = SPLAT, slots, v
-                slots += 1
-                at += 1
+            elif x != NO_OPERAND:
+                v = _row(x)
+                if spec_size[spec[v]] == 1 and stamp[v] != g:
+                    stamp[v] = g
+                    loaded[v] = slots
+                    program[STEP * at] = SPLAT
+                    program[STEP * at + 1] = slots
+                    program[STEP * at + 2] = v
+                    slots += 1
+                    at += 1
     groups[GROUP * g + G_BODY] = at
     unused = 0
     for k in range(begin, end):
         row = order[k]
-        # The instruction is written after the loads it needs; its operands are noted first.
-        refs = (0, 0, 0)
+        # Loads of broadcast operands come before the instruction.
         for j in range(3):
             x = operands[3 * row + j]
-            if x == NO_OPERAND:
-                break
-            v = _row(x)
+            if x != NO_OPERAND and (x < 0 or group[x] != g):
+                v = _row(x)
+                if stamp[v] != g and spec_shape[spec[v]] != shape:
+                    stamp[v] = g
+                    loaded[v] = slots
+                    program[STEP * at] = SPREAD
+                    program[STEP * at + 1] = slots
+                    program[STEP * at + 2] = v
+                    program[STEP * at + 3] = row
+                    slots += 1
+                    at += 1
+        for j in range(3):
+            x = operands[3 * row + j]
             if x >= 0 and group[x] == g and escape[x] == IN_SLOT:
-                ref = slot[x]
-            elif stamp[v] == g:
-                ref = loaded[v]
-            elif spec_shape[spec[v]] == shape:
-                ref = ~v
-            else:
-                stamp[v] = g
-                loaded[v] = slots
-                program[STEP * at], program[STEP * at + 1] = SPREAD, slots
-                program[STEP * at + 2], program[STEP * at + 3] = v, row
-                ref = slots
-                slots += 1
-                at += 1
-            if j == 0:
-                refs = (ref, refs[1], refs[2])
-            elif j == 1:
-                refs = (refs[0], ref, refs[2])
-            else:
-                refs = (refs[0], refs[1], ref)
+                program[STEP * at + 2 + j] = slot[x]
+            elif x != NO_OPERAND:
+                v = _row(x)
+                program[STEP * at + 2 + j] = loaded[v] if stamp[v] == g else ~v
+        program[STEP * at] = kernel[row]
         if escape[row] != IN_SLOT:
-            out = ~row
+            program[STEP * at + 1] = ~row
+        elif unused > 0:
+            unused -= 1
+            slot[row] = free[unused]
+            program[STEP * at + 1] = slot[row]
         else:
-            if unused > 0:
-                unused -= 1
-                slot[row] = free[unused]
-            else:
-                slot[row] = slots
-                slots += 1
-            out = slot[row]
-        program[STEP * at], program[STEP * at + 1] = kernel[row], out
-        program[STEP * at + 2], program[STEP * at + 3] = refs[0], refs[1]
-        program[STEP * at + 4] = refs[2]
+            slot[row] = slots
+            program[STEP * at + 1] = slots
+            slots += 1
         at += 1
         # Slots whose value was used for the last time; the output's own was taken before, so
         # that no kernel writes what it reads.
@@ -529,7 +533,8 @@ def write_program(
                 cursor[C_ROW] = row
                 return NO_KERNEL
             if kind == SCALARS:
-                program[STEP * at], program[STEP * at + 1] = kernel[row], row
+                program[STEP * at] = kernel[row]
+                program[STEP * at + 1] = row
                 for j in range(3):
                     program[STEP * at + 2 + j] = _row(operands[3 * row + j])
                 at += 1
@@ -564,7 +569,7 @@ def plan(
     stamp: Any, kernel: Any, mark: Any, rows: Any, tables: Any, order: Any, escape: Any,
     groups: Any, alloc: Any, aliases: Any, program: Any, cursor: Any,
 ) -> int:
-    """Plan the computation of the rows in ``want`` (uint8 by row) up to ``top``.
+    """Plan the computation of the rows that are WANTED in ``want`` (uint8 by row), up to ``top``.
 
     ``canon`` to ``kernel`` (by row), ``rows``, and ``tables`` (8 x capacity) are workspace;
     ``mark`` (uint8 by row) is zero on entry and on return, and so is ``want`` for what was

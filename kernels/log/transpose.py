@@ -118,16 +118,22 @@ def transpose(
                     variable_adjoint[variable] = g
                 else:
                     if m + 1 > capacity:
-                        cursor[0], cursor[1] = row, m
+                        cursor[0] = row
+                        cursor[1] = m
                         return FULL
-                    code[m], a[m], b[m], spec[m] = add_code, variable_adjoint[variable], g, spec[row]
+                    code[m] = add_code
+                    a[m] = variable_adjoint[variable]
+                    b[m] = g
+                    spec[m] = spec[row]
                     variable_adjoint[variable] = m
                     m += 1
             row -= 1
             continue
         arity = code_arity[this]
         needed = 0
-        s0 = s1 = s2 = -1
+        s0 = -1
+        s1 = -1
+        s2 = -1
         if arity == VARIADIC:
             inputs = b[row]
             for k in range(a[row], a[row] + inputs):
@@ -150,17 +156,20 @@ def transpose(
             row -= 1
             continue
         if code_gradient[this] == MISSING:
-            cursor[0], cursor[1] = row, m
+            cursor[0] = row
+            cursor[1] = m
             return NO_GRADIENT
         slot = find_template(keys, key_mask, this, s0, s1, s2, spec[row], needed)
         if slot < 0:
-            cursor[0], cursor[1] = row, m
+            cursor[0] = row
+            cursor[1] = m
             return NO_TEMPLATE
         template = keys[ENTRY * slot] - 1
         start = template_start[template]
         end = template_start[template + 1]
         if m + (end - start) + inputs > capacity:
-            cursor[0], cursor[1] = row, m
+            cursor[0] = row
+            cursor[1] = m
             return FULL
         for t in range(start, end):
             u = t_code[t]
@@ -168,12 +177,15 @@ def transpose(
                 pooled = t_a[t]
                 if pool_row[pooled] < 0:
                     pool_row[pooled] = m
-                    code[m], spec[m] = leaf_code, pool_spec[pooled]
-                    cell[m], state[m] = pool_bits[pooled], VALUE
+                    code[m] = leaf_code
+                    spec[m] = pool_spec[pooled]
+                    cell[m] = pool_bits[pooled]
+                    state[m] = VALUE
                     m += 1
                 local[t - start] = pool_row[pooled]
                 continue
-            code[m], spec[m] = u, t_spec[t]
+            code[m] = u
+            spec[m] = t_spec[t]
             uses = code_arity[u]
             if uses > 0:
                 a[m] = _resolve(t_a[t], a, b, c, extra, row, arity, g, local)
@@ -193,9 +205,13 @@ def transpose(
             if adjoint[x] < 0:
                 adjoint[x] = v
             else:
-                code[m], a[m], b[m], spec[m] = add_code, adjoint[x], v, spec[x]
+                code[m] = add_code
+                a[m] = adjoint[x]
+                b[m] = v
+                spec[m] = spec[x]
                 adjoint[x] = m
                 m += 1
         row -= 1
-    cursor[0], cursor[1] = row, m
+    cursor[0] = row
+    cursor[1] = m
     return DONE

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from llvmlite import ir
@@ -18,33 +19,61 @@ _LIBM = ("sin", "cos", "tan", "exp", "exp2", "log", "log2", "log10", "pow", "flo
          "trunc", "rint", "nearbyint", "round", "fabs", "sqrt", "copysign", "fmod")  # fmt: skip
 
 
-@global_compiler_lock
-def compile_unit(name: str, functions: list[tuple[str, Any, int]]) -> Built:
-    """Compile ``(symbol, jitted function, number of int64 arguments)`` into one object.
+@dataclass
+class Function:
+    """A function of a unit.
 
-    Each becomes a C function that takes int64 and returns one. Kernels never raise, so the
-    status Numba's calling convention returns is not looked at.
+    Attributes:
+      symbol: Its name in the object code.
+      jitted: What to compile.
+      parameters: The dtype that each parameter points to, or "" for an int64.
+      block: Whether the C function takes the address of a block that holds the arguments, each
+        in eight bytes, instead of the arguments.
+    """
+
+    symbol: str
+    jitted: Any
+    parameters: list[str]
+    block: bool = False
+
+
+@global_compiler_lock
+def compile_unit(name: str, functions: list[Function]) -> Built:
+    """Compile functions into one object: C functions that take int64 and return one.
+
+    Kernels never raise, so the status that Numba's calling convention returns is not looked at.
     """
     context = cpu_target.target_context
     library = context.codegen().create_library(f"numtape.{name}")
     library.enable_object_caching()
     module = library.create_ir_module(f"numtape.{name}")
-    for symbol, function, arity in functions:
-        function.compile((types.intp,) * arity)
-        result = next(iter(function.overloads.values()))
+    for function in functions:
+        jitted, parameters = function.jitted, function.parameters
+        signature = tuple(
+            types.CPointer(getattr(types, kind)) if kind else types.intp for kind in parameters
+        )
+        jitted.compile(signature)
+        result = jitted.overloads[signature]
         library.add_linking_library(result.library)
-        returns = result.signature.return_type
-        entry = ir.Function(module, ir.FunctionType(INT64, [INT64] * arity), symbol)
+        count = 1 if function.block else len(parameters)
+        entry = ir.Function(module, ir.FunctionType(INT64, [INT64] * count), function.symbol)
         builder = ir.IRBuilder(entry.append_basic_block("entry"))
+        values = list(entry.args)
+        if function.block:
+            block = builder.inttoptr(values[0], INT64.as_pointer())
+            values = [builder.load(builder.gep(block, [INT64(k)])) for k in range(len(parameters))]
+        arguments = [
+            builder.inttoptr(value, context.get_data_type(kind)) if kind is not types.intp else value
+            for value, kind in zip(values, signature, strict=True)
+        ]
         out = context.call_internal_no_propagate(
-            builder, result.fndesc, result.signature, entry.args
+            builder, result.fndesc, result.signature, arguments
         )
         value = out[1] if isinstance(out, tuple) else out
-        builder.ret(INT64(0) if returns == types.none else value)
+        builder.ret(INT64(0) if result.signature.return_type == types.none else value)
     library.add_ir_module(module)
     library.finalize()
-    code = library._get_compiled_object()
-    return code, [symbol for symbol, _, _ in functions], _needs(library)
+    return library._get_compiled_object(), [f.symbol for f in functions], _needs(library)
 
 
 def _needs(library: Any) -> list[str]:

@@ -12,6 +12,8 @@ from .dtypes import DType
 from .spec import Spec
 from .tensor import Tensor
 
+NUMPY = (np.ndarray, np.generic)
+
 
 def to_array(value: Any, like: Spec | None, op: str) -> Any:
     """An operand as a new array. NumPy values and lists take the dtype of ``like``.
@@ -21,22 +23,20 @@ def to_array(value: Any, like: Spec | None, op: str) -> Any:
       a nest of lists that holds tensors.
 
     Raises:
-      InvalidArgumentError: If a Python float meets an integer operand.
+      DtypeError: If a Python float meets an integer operand.
       ValueError: If ``value`` is not numeric, or is ragged.
     """
     if like is None:
         return new_array(value)
-    if isinstance(value, np.ndarray | np.generic):
-        return np.array(value, dtype=like.dtype.numpy_dtype, order="C")
-    if isinstance(value, bool):
-        return np.array(value, dtype=like.dtype.numpy_dtype)
-    packed = _packed(value, like.dtype)
-    if packed is not None:
-        return packed
-    array = _numeric(value)
-    if array.dtype.kind == "f" and not like.is_float:
-        raise dtypes.mismatch(op, 1, like.dtype, dtypes.float32)
-    return np.array(array, dtype=like.dtype.numpy_dtype, order="C")
+    if not isinstance(value, (*NUMPY, bool)):
+        kinds = _kinds(value)
+        if _has_tensors(kinds):
+            return _packed(value, like.dtype)
+        array = _numeric(value)
+        if array.dtype.kind == "f" and not like.is_float:
+            raise dtypes.float_beside(op, value, like.dtype)
+        value = array
+    return np.array(value, dtype=like.dtype.numpy_dtype, order="C")
 
 
 def new_array(value: Any, dtype: DType | None = None) -> Any:
@@ -44,43 +44,51 @@ def new_array(value: Any, dtype: DType | None = None) -> Any:
 
     Raises:
       TypeError: If ``dtype`` cannot hold the value (a float for an integer dtype).
-      ValueError: If ``value`` is not numeric, or is ragged.
+      ValueError: If ``value`` is not numeric, is ragged, or mixes bools and numbers.
     """
-    if isinstance(value, np.ndarray | np.generic):
-        found = dtypes.of_array(np.asarray(value))
-        if dtype is None:
-            return np.array(value, dtype=found.numpy_dtype, order="C")
-        _check(value, np.asarray(value).dtype.kind, dtype)
-        return np.array(value, dtype=dtype.numpy_dtype, order="C")
-    packed = _packed(value, dtype)
-    if packed is not None:
-        return packed
+    if isinstance(value, NUMPY):
+        found = dtypes.of_array(np.asarray(value)) if dtype is None else dtype
+        return np.array(value, dtype=found.numpy_dtype, order="C")
+    kinds = _kinds(value)
+    if _has_tensors(kinds):
+        return _packed(value, dtype)
     array = _numeric(value)
     if dtype is None:
-        if array.dtype.kind == "f":
-            # Lists of Python floats are float32; of NumPy scalars, what NumPy makes of them.
-            keeps = any(isinstance(leaf, np.generic) for leaf in _leaves(value))
-            dtype = dtypes.of_array(array) if keeps else dtypes.float32
-        elif array.dtype.kind == "i" and not hasattr(value, "__array__"):
-            dtype = dtypes.int32
-            if array.size and (array.max() > 2**31 - 1 or array.min() < -(2**31)):
-                raise ValueError(
-                    "Can't convert Python sequence with out-of-range integer to Tensor: give a "
-                    "dtype of int64."
-                )
-        else:
-            dtype = dtypes.of_array(array)
-    _check(value, array.dtype.kind, dtype)
+        dtype = _inferred(value, array, kinds)
+    else:
+        _check(value, array, dtype)
     return np.array(array, dtype=dtype.numpy_dtype, order="C")
 
 
-def _check(value: Any, kind: str, dtype: DType) -> None:
-    if kind == "f" and not dtype.is_floating and not isinstance(value, np.ndarray | np.generic):
+def _inferred(value: Any, array: np.ndarray[Any, Any], kinds: set[type]) -> DType:
+    """The dtype of a Python value, a list, or an object that has an array."""
+    if hasattr(value, "__array__") or any(issubclass(kind, NUMPY) for kind in kinds):
+        return dtypes.of_array(array)
+    kind = array.dtype.kind
+    if kind == "b":
+        return dtypes.bool_
+    if type(next(_leaves(value), None)) is bool:
+        raise ValueError(
+            f"Can't convert Python sequence with mixed types to Tensor: {value!r} begins with a "
+            f"bool. Give a dtype, or write numbers only."
+        )
+    if kind == "f":
+        return dtypes.float32
+    return dtypes.of_int(int(array.min()), int(array.max())) if array.size else dtypes.int32
+
+
+def _check(value: Any, array: np.ndarray[Any, Any], dtype: DType) -> None:
+    """Whether a Python value may become ``dtype``: no rounding, no truth values of numbers."""
+    kind = array.dtype.kind
+    if not array.size or kind == "b":
+        return
+    if dtype.is_bool or (kind == "f" and not dtype.is_floating):
         raise TypeError(f"Cannot convert {value!r} to EagerTensor of dtype {dtype.name}")
-    if kind == "b" and not dtype.is_bool:
-        raise TypeError(f"Cannot convert {value!r} to EagerTensor of dtype {dtype.name}")
-    if kind in "iuf" and dtype.is_bool:
-        raise TypeError(f"Cannot convert {value!r} to EagerTensor of dtype bool")
+    if dtype.is_integer and (array.min() < dtype.min or array.max() > dtype.max):
+        raise ValueError(
+            f"Can't convert Python sequence with out-of-range integer to Tensor: {value!r} does "
+            f"not fit {dtype.name}."
+        )
 
 
 def _numeric(value: Any) -> np.ndarray[Any, Any]:
@@ -91,6 +99,11 @@ def _numeric(value: Any) -> np.ndarray[Any, Any]:
             f"Can't convert non-rectangular Python sequence to Tensor: {value!r}"
         ) from error
     if array.dtype.kind not in "biuf":
+        if array.dtype.kind == "O" and all(isinstance(x, int) for x in array.ravel().tolist()):
+            raise ValueError(
+                f"Can't convert Python sequence with out-of-range integer to Tensor: {value!r} "
+                f"does not fit int64. Write it as a float."
+            )
         raise ValueError(
             f"Attempt to convert a value ({value!r}) with an unsupported type ({type(value)}) "
             f"to a Tensor."
@@ -108,12 +121,17 @@ def _leaves(value: Any) -> Iterator[Any]:
         yield value
 
 
-def _packed(value: Any, dtype: DType | None) -> Tensor | None:
-    """A list with tensors or variables inside, stacked; None if there are none."""
-    if not isinstance(value, list | tuple):
-        return None
-    if not any(isinstance(leaf, Tensor) or hasattr(leaf, "_read_in") for leaf in _leaves(value)):
-        return None
+def _kinds(value: Any) -> set[type]:
+    """The types of the leaves of a nest of lists."""
+    return set(map(type, _leaves(value)))
+
+
+def _has_tensors(kinds: set[type]) -> bool:
+    return any(kind is Tensor or hasattr(kind, "_read_in") for kind in kinds)
+
+
+def _packed(value: Any, dtype: DType | None) -> Tensor:
+    """A list with tensors or variables inside, stacked."""
     from .ops.movement import pack
 
     return pack(value, dtype)

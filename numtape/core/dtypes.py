@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import InvalidArgumentError
+from ..errors import DtypeError, UnimplementedError
 
 
 class DType:
@@ -46,7 +46,7 @@ class DType:
 
     @property
     def is_complex(self) -> bool:
-        """Whether it is complex: no dtype here is, yet."""
+        """Whether it is complex: no dtype here is."""
         return False
 
     @property
@@ -95,12 +95,14 @@ NAMES = (
     "bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64",
     "float32", "float64",
 )  # fmt: skip
+# What ops compute with. float16 comes after them: values are held and shown, ops refuse it.
 DTYPES = tuple(DType(name, code) for code, name in enumerate(NAMES))
-_BY_NAME = {dtype.name: dtype for dtype in DTYPES}
-_BY_NAME |= {"float": _BY_NAME["float32"], "double": _BY_NAME["float64"]}
-_BY_NUMPY: dict[Any, DType] = {dtype.numpy_dtype: dtype for dtype in DTYPES}
-_BY_NUMPY |= {dtype.as_numpy_dtype: dtype for dtype in DTYPES}
-_BY_NUMPY |= {float: _BY_NAME["float32"], int: _BY_NAME["int32"], bool: _BY_NAME["bool"]}
+float16 = DType("float16", len(DTYPES))
+_BY_NAME = {dtype.name: dtype for dtype in (*DTYPES, float16)}
+_BY_NUMPY: dict[Any, DType] = {dtype.numpy_dtype: dtype for dtype in _BY_NAME.values()}
+_BY_NUMPY |= {dtype.as_numpy_dtype: dtype for dtype in _BY_NAME.values()}
+_BY_NUMPY |= {float: _BY_NAME["float32"], bool: _BY_NAME["bool"]}
+_BY_NAME |= {"float": _BY_NAME["float32"], "double": _BY_NAME["float64"], "half": float16}
 
 bool_ = _BY_NAME["bool"]
 int8 = _BY_NAME["int8"]
@@ -131,8 +133,8 @@ def as_dtype(value: Any) -> DType:
         found = _BY_NUMPY.get(value.newbyteorder("="))
     if found is None:
         raise TypeError(
-            f"Cannot convert the argument `type_value`: {value!r} to a TensorFlow DType. "
-            f"numtape has {', '.join(NAMES)}."
+            f"Cannot convert the argument `type_value`: {value!r} to a TensorFlow DType. numtape "
+            f"has {', '.join(NAMES)} (write int32 or int64 for Python's int)."
         )
     return found
 
@@ -154,12 +156,29 @@ def of_array(array: np.ndarray[Any, Any]) -> DType:
     return found
 
 
-def mismatch(op: str, position: int, expected: DType, got: DType) -> InvalidArgumentError:
+def mismatch(op: str, position: int, expected: DType, got: DType) -> DtypeError:
     """The error for an operand of another dtype than the first one."""
-    return InvalidArgumentError(
+    return DtypeError(
         f"cannot compute {op} as input #{position}(zero-based) was expected to be a "
         f"{expected.name} tensor but is a {got.name} tensor [Op:{op}]. Convert one of them with "
         f"`cast`: numtape does not mix dtypes silently."
+    )
+
+
+def float_beside(op: str, value: Any, dtype: DType) -> DtypeError:
+    """The error for Python floats as an operand beside a tensor of no float dtype."""
+    return DtypeError(
+        f"cannot compute {op} of the Python float {value!r} and an operand of {dtype.name}: a "
+        f"float is not rounded to {dtype.name} silently [Op:{op}]. `cast` the operand to float32 "
+        f"first, or round the number."
+    )
+
+
+def not_computed(op: str, dtype: DType) -> UnimplementedError:
+    """The error for an operand of a dtype that values may have, but ops do not compute with."""
+    return UnimplementedError(
+        f"cannot compute {op} of {dtype.name} [Op:{op}]: numtape holds and shows {dtype.name} "
+        f"values, but does not compute with them. `constant(x.numpy(), tf.float32)` converts one."
     )
 
 
@@ -167,19 +186,37 @@ def of_number(value: int | float, like: Any, op: str) -> DType:
     """The dtype of a Python int or float as an operand beside one of spec ``like`` (or None).
 
     Raises:
-      InvalidArgumentError: If a float meets an integer.
+      DtypeError: If a float meets an integer.
       ValueError: If an int does not fit.
     """
-    if type(value) is int:
-        found = int32 if like is None else like.dtype
-        if not found.is_floating and not found.min <= value <= found.max:
-            raise ValueError(
-                f"Can't convert Python sequence with out-of-range integer to Tensor: {value} "
-                f"does not fit {found.name} [Op:{op}]."
-            )
-        return found
     if like is None:
-        return float32
-    if not like.is_float:
-        raise mismatch(op, 1, like.dtype, float32)
-    return like.dtype
+        return float32 if type(value) is float else of_int(int(value), int(value))
+    found: DType = like.dtype
+    if found is float32 or found is float64:
+        return found
+    if found is float16:
+        raise not_computed(op, found)
+    if type(value) is float:
+        raise float_beside(op, value, found)
+    if not found.min <= value <= found.max:
+        raise ValueError(
+            f"Can't convert Python sequence with out-of-range integer to Tensor: {value} does "
+            f"not fit {found.name} [Op:{op}]."
+        )
+    return found
+
+
+def of_int(low: int, high: int) -> DType:
+    """The dtype of Python ints between these: int32, or int64 if that is too small.
+
+    Raises:
+      ValueError: If int64 is too small as well.
+    """
+    if -(2**31) <= low and high < 2**31:
+        return int32
+    if -(2**63) <= low and high < 2**63:
+        return int64
+    raise ValueError(
+        f"Can't convert Python sequence with out-of-range integer to Tensor: {low} to {high} does "
+        f"not fit int64."
+    )

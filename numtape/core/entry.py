@@ -72,17 +72,6 @@ def _slots(parameters: list[str]) -> dict[str, int]:
     return {name: at for at, name in enumerate(parameters)}
 
 
-def _thunk(symbol: str, parameters: list[str]) -> str:
-    """Source of the function that unpacks a control block and calls the pass."""
-    slots = _slots(parameters)
-    values = [
-        f"{_ARRAYS[name]}(p[{slots[name]}])" if name in _ARRAYS else f"p[{slots[name]}]"
-        for name in parameters
-    ]
-    arguments = ",\n        ".join(values)
-    return f"def {symbol}(block):\n    p = int64(block)\n    return target(\n        {arguments})\n"
-
-
 @cache
 def _layout() -> dict[str, dict[str, int]]:
     return {symbol: _slots(_parameters(symbol)) for symbol, _, _ in _PASSES}
@@ -91,23 +80,20 @@ def _layout() -> dict[str, dict[str, int]]:
 @cache
 def addresses() -> dict[str, int]:
     """The addresses of all passes."""
-    thunks = {symbol: _thunk(symbol, _parameters(symbol)) for symbol, _, _ in _PASSES}
-    source = kernel_source("jit", "log.rows", *(module for _, module, _ in _PASSES))
-
-    def compile_passes() -> disk.Built:
-        from .compile import compile_unit
-
-        kernels = importlib.import_module("numtape.kernels.jit")
-        functions = []
-        for symbol, module, name in _PASSES:
-            target = getattr(importlib.import_module(f"numtape.kernels.{module}"), name)
-            scope = dict(kernels.POINTERS, target=target, __name__="numtape.passes")
-            exec(compile(thunks[symbol], f"<numtape pass {symbol}>", "exec"), scope)
-            functions.append((f"numtape_{symbol}", kernels.jit(scope[symbol]), 1))
-        return compile_unit("passes", functions)
-
-    found = disk.load("passes", source + "\n".join(thunks.values()), compile_passes)
+    modules = ("jit", "log.rows", *(module for _, module, _ in _PASSES))
+    found = disk.load("passes", kernel_source(*modules) + str(_ARRAYS), _compile_passes)
     return {symbol: found[f"numtape_{symbol}"] for symbol, _, _ in _PASSES}
+
+
+def _compile_passes() -> disk.Built:
+    from .compile import Function, compile_unit
+
+    functions = []
+    for symbol, module, name in _PASSES:
+        jitted = getattr(importlib.import_module(f"numtape.kernels.{module}"), name)
+        parameters = [_ARRAYS.get(parameter, "") for parameter in _parameters(symbol)]
+        functions.append(Function(f"numtape_{symbol}", jitted, parameters, block=True))
+    return compile_unit("passes", functions)
 
 
 _KEEPS_GIL = ctypes.PYFUNCTYPE(ctypes.c_int64, ctypes.c_int64)

@@ -11,6 +11,7 @@ values; whoever computes or moves columns holds the lock.
 
 from __future__ import annotations
 
+import ctypes
 import math
 import os
 import struct
@@ -54,12 +55,23 @@ _FORMATS = {"bool": "?", "int8": "b", "uint8": "B", "int16": "h", "uint16": "H",
 _PACK = {dtype: struct.Struct("=" + _FORMATS[dtype.name]).pack_into for dtype in dtypes.DTYPES}
 
 
+_ZEROS = [bytes(8 - k) for k in range(9)]  # a cell's upper bytes are 0
+
+
+def address_of(array: np.ndarray[Any, Any]) -> int:
+    """Where an array's elements are. (NumPy's own ways to ask take four times as long.)"""
+    try:
+        return ctypes.addressof(ctypes.c_char.from_buffer(array))
+    except (TypeError, ValueError):  # read-only, or empty
+        return array.__array_interface__["data"][0]
+
+
 class Columns:
     """The arrays of a log at one capacity, and the memoryviews that Python writes through."""
 
     NAMES = ("code", "a", "b", "c", "spec")
     __slots__ = (
-        "a", "a_view", "address", "b", "b_view", "c", "c_view", "capacity", "cell", "code",
+        "a", "a_view", "address", "b", "b_view", "bytes_view", "c", "c_view", "capacity", "cell", "code",
         "code_view", "spec", "spec_view", "state", "state_view",
     )  # fmt: skip
 
@@ -72,6 +84,7 @@ class Columns:
         self.cell = np.empty(capacity, np.int64)
         self.state = np.zeros(capacity, np.uint8)
         self.state_view = memoryview(self.state)
+        self.bytes_view = memoryview(self.cell).cast("B")
         self.address = self.cell.ctypes.data
         if old is not None:
             for name in (*self.NAMES, "cell", "state"):
@@ -84,7 +97,7 @@ class Log:
     __slots__ = (
         "_const_rows", "_leaf_rows", "a", "b", "buffers", "busy", "bytes", "c", "code", "columns", "eager",
         "extra", "extra_n", "kept", "lazy", "limit", "lock", "n", "owner", "pending", "reads",
-        "scanned", "spec", "symbolic", "tapes", "variable_index", "variables", "workspace",
+        "scanned", "settle", "spec", "symbolic", "tapes", "variable_index", "variables", "workspace",
     )  # fmt: skip
 
     def __init__(self, capacity: int = 2 * SWEEP_ROWS, symbolic: bool = False) -> None:
@@ -102,6 +115,7 @@ class Log:
         self.bytes = 0
         self.kept: list[Tensor] = []  # every tensor with a row here
         self.scanned = 0  # how many of them a look has considered
+        self.settle = 0  # how many there must be before a look considers all of them again
         self.lazy: list[Tensor] = []  # those that were alive then, and not computed
         self.eager: set[int] = set()  # gradients not swept yet
         self.pending: dict[int, Variable] = {}  # variables whose value is a row not swept yet
@@ -153,13 +167,11 @@ class Log:
         """Store the value of a row (its state is the caller's to set)."""
         if spec.size == 1:
             columns = self.columns
-            columns.cell[row] = 0
-            columns.cell[row : row + 1].view(np.uint8)[: spec.dtype.size] = np.frombuffer(
-                array.tobytes(), np.uint8
-            )
+            raw = array.tobytes()
+            columns.bytes_view[8 * row : 8 * row + 8] = raw + _ZEROS[len(raw)]
         else:
             self.buffers[row] = array
-            self.columns.cell[row] = array.__array_interface__["data"][0]
+            self.columns.cell[row] = address_of(array)
             self.bytes += array.nbytes
             if self.bytes > SWEEP_BYTES:
                 self.limit = 0  # the next op sweeps, if no tape holds the rows
@@ -175,15 +187,16 @@ class Log:
         if found is not None:
             return found
         n = self.n
-        self.columns.cell[n] = 0
+        columns = self.columns
+        columns.bytes_view[8 * n : 8 * n + 8] = _ZEROS[0]
         try:
-            _PACK[spec.dtype](self.columns.cell, 8 * n, value)
+            _PACK[spec.dtype](columns.bytes_view, 8 * n, value)
         except OverflowError:  # a float too large for float32 rounds to infinity, as in NumPy
-            _PACK[spec.dtype](self.columns.cell, 8 * n, math.copysign(math.inf, value))
+            _PACK[spec.dtype](columns.bytes_view, 8 * n, math.copysign(math.inf, value))
         self.code[n] = LEAF_CODE
         self.spec[n] = spec.id
         self.n = n + 1
-        self.columns.state_view[n] = VALUE
+        columns.state_view[n] = VALUE
         self._const_rows[key] = n
         return n
 
@@ -197,15 +210,20 @@ class Log:
             spec = value._spec
             if home is self:
                 return value._row, spec
-            found = self._leaf_rows.get(id(value))
-            if found is None:
+            entered = self._leaf_rows.get(id(value))
+            if entered is None:
                 row = self.leaf(value._array(), spec)
                 self._leaf_rows[id(value)] = row, value
                 return row, spec
-            return found[0], spec
+            return entered[0], spec
         if kind is float or kind is int:
-            dtype = dtypes.of_number(value, like, op)
-            spec = intern((), dtype)
+            if like is not None and like.is_float:
+                spec = like.scalar or like.with_scalar()
+                found = self._const_rows.get((value, spec))
+                if found is not None and value:
+                    return found, spec
+            else:
+                spec = intern((), dtypes.of_number(value, like, op))
             return self.constant(value, spec), spec
         if hasattr(value, "_read_in"):  # a Variable
             return value._read_in(self), value._spec
@@ -292,6 +310,7 @@ class Log:
         self.variable_index.clear()
         self.kept.clear()
         self.scanned = 0
+        self.settle = 0
         self.buffers.clear()
         self.columns.state[: self.n] = 0
         self.bytes = 0

@@ -86,7 +86,7 @@ def _compile(symbol: str, source: str) -> disk.Built:
 
     from numba import types
 
-    from .compile import compile_unit
+    from .compile import Function, compile_unit
 
     jit = importlib.import_module("numtape.kernels.jit")
     scalar = importlib.import_module("numtape.kernels.cpu.scalar")
@@ -96,4 +96,4 @@ def _compile(symbol: str, source: str) -> disk.Built:
     scope |= {dtype.name: getattr(types, dtype.name) for dtype in DTYPES if not dtype.is_bool}
     scope["bool"] = types.uint8
     exec(compile(source, f"<{symbol}>", "exec"), scope)
-    return compile_unit(symbol, [(symbol, jit.jit(scope[symbol]), 5)])
+    return compile_unit(symbol, [Function(symbol, jit.jit(scope[symbol]), [""] * 5)])

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from .dtypes import DTYPES, not_computed
 from .spec import Spec
 
 # Kinds, arities and derivatives: the same numbers as in kernels/log/rows.py (a test compares).
@@ -54,9 +55,12 @@ class Op:
     lane: int = -1
     codes: dict[Any, int] = field(default_factory=dict, repr=False)
 
-    def code(self, attributes: dict[str, Any] | None = None) -> int:
-        """The number of this op with these attributes (whose values are hashable)."""
-        key = None if not attributes else tuple(attributes.items())
+    def code(self, attributes: dict[str, Any] | None = None, operands: Any = None) -> int:
+        """The number of this op with these attributes (whose values are hashable).
+
+        A variadic op has a code for each combination of ``operands``, a tuple of spec numbers.
+        """
+        key = (operands, *attributes.items()) if attributes else operands
         found = self.codes.get(key)
         if found is None:
             found = CODES.add(self, key, attributes or {})
@@ -108,6 +112,19 @@ class Codes:
 CODES = Codes()
 
 
+def _computable(rule: SpecRule) -> SpecRule:
+    """A rule that refuses dtypes which no executor computes with (float16)."""
+
+    def checked(op: Op, *specs: Spec, **attributes: Any) -> Spec:
+        found = rule(op, *specs, **attributes)
+        for spec in (*specs, found):
+            if spec.dtype not in DTYPES:
+                raise not_computed(op.name, spec.dtype)
+        return found
+
+    return checked
+
+
 def defop(
     name: str,
     kind: int,
@@ -126,7 +143,7 @@ def defop(
     """
     if gradient is None:
         gradient = RULE if vjp is not None else MISSING
-    op = Op(name, kind, arity, spec, body, compute, vjp, gradient, len(CODES.ops))
+    op = Op(name, kind, arity, _computable(spec), body, compute, vjp, gradient, len(CODES.ops))
     if kind == ELEMENTWISE:
         op.lane = CODES.lanes
         CODES.lanes += 1

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..errors import InvalidArgumentError
 from .ops import elementwise as ew
 from .ops import linalg
-from .ops.indexing import getitem
+from .ops.creation import constant
+from .ops.indexing import getitem, with_slice
 from .record import reflected, spec_of
 from .tensor import Tensor
-from .variable import Variable, _arithmetic
+from .variable import Variable, _ops
 
 
 def _swapped(function: Any) -> Any:
@@ -42,13 +44,11 @@ def _not_equal(x: Any, y: Any) -> Any:
 
 def _compared(op: Any, x: Any, y: Any, otherwise: bool) -> Any:
     """An elementwise comparison; shapes that do not fit compare as unequal."""
-    from ..errors import InvalidArgumentError
-
     try:
         return op(x, y)
     except InvalidArgumentError as error:
         if "Incompatible shapes" in error.message:
-            return otherwise
+            return constant(otherwise)
         raise
 
 
@@ -77,5 +77,4 @@ for _class in (Tensor, Variable):
     for _name, _function in OPERATORS.items():
         setattr(_class, _name, _function)
 
-_arithmetic["add"] = ew.add
-_arithmetic["subtract"] = ew.subtract
+_ops.update(add=ew.add, subtract=ew.subtract, with_slice=with_slice)

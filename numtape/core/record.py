@@ -16,7 +16,6 @@ from .tensor import Tensor
 from .variable import Variable
 
 
-
 class Recorder(Protocol):
     """A function that records one op."""
 
@@ -25,24 +24,24 @@ class Recorder(Protocol):
     def __call__(self, *operands: Any, name: str | None = None) -> Tensor: ...
 
 
-def unary(op: Op) -> Recorder:
-    """The public function of an op of one operand and no attributes."""
-    code = op.code()
+def unary(op: Op, **attributes: Any) -> Recorder:
+    """The function that records an op of one operand, with these attributes."""
+    code = op.code(attributes)
     results: dict[Spec, Spec] = {}
 
     def record(x: Any, name: str | None = None) -> Tensor:
         log = local.log
         if log.n >= log.limit:
             log.make_room()
-        kind = type(x)
-        if kind is Tensor and x._home is log:
+        if type(x) is Tensor and x._home is log:
             a = x._row
             sx = x._spec
         else:
             a, sx = log.enter(x, None, op.name)
-        spec = results.get(sx)
-        if spec is None:
-            spec = results[sx] = op.spec(op, sx)
+        try:
+            spec = results[sx]
+        except KeyError:
+            spec = results[sx] = op.spec(op, sx, **attributes)
         n = log.n
         log.code[n] = code
         log.a[n] = a
@@ -59,12 +58,12 @@ def unary(op: Op) -> Recorder:
     return record  # type: ignore[return-value]
 
 
-def binary(op: Op) -> Recorder:
-    """The public function of an op of two operands and no attributes.
+def binary(op: Op, **attributes: Any) -> Recorder:
+    """The function that records an op of two operands, with these attributes.
 
     An operand that is no tensor takes the other one's dtype.
     """
-    code = op.code()
+    code = op.code(attributes)
     results: dict[tuple[Spec, Spec], Spec] = {}
     same: dict[Spec, Spec] = {}
 
@@ -90,14 +89,14 @@ def binary(op: Op) -> Recorder:
             sy = y._spec
         else:
             b, sy = log.enter(y, sx, op.name)
-        if sx is sy:
-            spec = same.get(sx)
-            if spec is None:
-                spec = same[sx] = op.spec(op, sx, sy)
-        else:
-            spec = results.get((sx, sy))
-            if spec is None:
-                spec = results[sx, sy] = op.spec(op, sx, sy)
+        try:
+            spec = same[sx] if sx is sy else results[sx, sy]
+        except KeyError:
+            spec = op.spec(op, sx, sy, **attributes)
+            if sx is sy:
+                same[sx] = spec
+            else:
+                results[sx, sy] = spec
         n = log.n
         log.code[n] = code
         log.a[n] = a
@@ -162,7 +161,7 @@ def append(
     """Append a row whose operands are rows of ``log`` already."""
     if op.arity == -1:
         # Part of the code, so that templates of variadic ops know their operands' specs.
-        code = op.code({**attributes, "operands": tuple(spec.id for spec in specs)})
+        code = op.code(attributes, tuple(spec.id for spec in specs))
     else:
         code = op.code(attributes)
     key = (code, *specs)
@@ -203,8 +202,6 @@ def as_tensor(value: Any) -> Tensor:
     """A tensor for any operand: a variable is read, other values become constants."""
     if type(value) is Tensor:
         return value
-    if isinstance(value, Variable):
-        return value.read_value()
     log = local.log
     if log.n >= log.limit:
         log.make_room()

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import InvalidArgumentError
+from ..errors import AxisError, InvalidArgumentError
 from .dtypes import DType
 
 MAX_RANK = 8
@@ -85,9 +85,10 @@ class Spec:
       shape: The shape.
       dtype: The dtype.
       size: The number of elements.
+      scalar: The spec of shape () and the same dtype, once it was asked for.
     """
 
-    __slots__ = ("dtype", "id", "is_float", "rank", "shape", "size")
+    __slots__ = ("dtype", "id", "is_float", "rank", "scalar", "shape", "size")
 
     def __init__(self, number: int, shape: TensorShape, dtype: DType) -> None:
         self.id = number
@@ -96,6 +97,12 @@ class Spec:
         self.size = shape.num_elements()
         self.rank = len(shape)
         self.is_float = dtype.is_floating
+        self.scalar: Spec | None = None
+
+    def with_scalar(self) -> Spec:
+        """The spec of one element, kept in `scalar`."""
+        self.scalar = intern((), self.dtype)
+        return self.scalar
 
     def __repr__(self) -> str:
         return f"Spec({self.dtype.name}{list(self.shape)})"
@@ -185,6 +192,13 @@ def broadcast(op: str, *specs: Spec) -> tuple[int, ...]:
         ) from None
 
 
+def check_axis(op: str, axis: int, rank: int) -> None:
+    """Raise AxisError unless a tensor of this rank has this axis."""
+    if not -rank <= axis < rank:
+        allowed = f"from {-rank} to {rank - 1}" if rank else "none: it is a scalar"
+        raise AxisError(f"axis={axis} is not an axis of the tensor; these are {allowed} [Op:{op}].")
+
+
 def axes_of(op: str, axis: Any, rank: int) -> Iterator[int]:
     """The axes that an ``axis`` argument names (None: all), counted from 0.
 
@@ -194,16 +208,12 @@ def axes_of(op: str, axis: Any, rank: int) -> Iterator[int]:
     if axis is None:
         yield from range(rank)
         return
-    seen = set()
+    seen: set[int] = set()
     for one in np.atleast_1d(np.asarray(axis, dtype=np.int64)).ravel().tolist():
-        if not -rank <= one < rank:
-            raise InvalidArgumentError(
-                f"Invalid reduction dimension ({one} for input with {rank} dimension(s)) [Op:{op}]"
-            )
+        check_axis(op, one, rank)
         if one % rank in seen:
             raise InvalidArgumentError(
-                f"Invalid reduction arguments: Axes contains duplicate dimension: {one % rank} "
-                f"[Op:{op}]"
+                f"Axis {one % rank} is named twice in axis={axis} [Op:{op}]."
             )
         seen.add(one % rank)
         yield one % rank

@@ -19,7 +19,7 @@ _executors: dict[str, Any] = {}
 
 
 def executor() -> Any:
-    """The executor of the chosen device: an object with ``compute(log, wanted, retain)``."""
+    """The executor of the chosen device: an object with ``compute(log, wanted, welcome, retain)``."""
     name = config.device()
     found = _executors.get(name)
     if found is None:
@@ -40,14 +40,14 @@ def look(log: Log, tensor: Tensor) -> np.ndarray[Any, Any]:
         if log.symbolic:
             raise RuntimeError("A derivative rule looked at a value; it may only record ops.")
         row = tensor._row
+        if log.columns.state_view[row] == VALUE:
+            return log.value(row, tensor._spec)
         held = log.held()
-        live = None
-        if log.columns.state_view[row] != VALUE:
-            wanted, live = _wanted(log)
-            wanted.append(row)
-            executor().compute(log, wanted, held)
-            log.eager.clear()
-            log.pending.clear()
+        wanted, live = _wanted(log)
+        wanted.append(row)
+        executor().compute(log, wanted, [t._row for t in log.lazy], held)
+        log.eager.clear()
+        log.pending.clear()
         value = log.value(row, tensor._spec)
         if not held and log.owner == threading.get_ident():
             _let_go(log, live)
@@ -57,17 +57,15 @@ def look(log: Log, tensor: Tensor) -> np.ndarray[Any, Any]:
 def _wanted(log: Log) -> tuple[list[int], list[Tensor] | None]:
     """What every look computes besides its own value, as rows; new tensors only.
 
-    Also the live tensors, if that was all tensors of the log.
+    Also the live tensors, if that was all tensors of the log. Live arrays that stay lazy are
+    added to ``log.lazy``.
     """
     wanted = []
     state = log.columns.state_view
     start, end = log.scanned, len(log.kept)
     eager = log.eager
-    if start:
-        fresh = alive(log.kept[start:end], 1)
-    else:
-        fresh = alive(log.kept)
-    for tensor in fresh:
+    live = alive(log.kept[start:end], 1) if start else alive(log.kept)
+    for tensor in live:
         row = tensor._row
         if tensor._home is not log or state[row] == VALUE:
             continue
@@ -80,18 +78,25 @@ def _wanted(log: Log) -> tuple[list[int], list[Tensor] | None]:
         if value._home is log and state[value._row] != VALUE:
             wanted.append(value._row)
     log.scanned = end
-    return wanted, None if start else fresh
+    return wanted, None if start else live
 
 
 def _let_go(log: Log, live: list[Tensor] | None) -> None:
     """Rewind the log if that loses nothing: no live value is uncomputed."""
+    state = log.columns.state_view
     if log.lazy:
-        state = log.columns.state_view
-        live = None  # a list of them is one more reference to each
-        log.lazy = [t for t in alive(log.lazy, 1) if state[t._row] != VALUE]
+        log.lazy = [tensor for tensor in log.lazy if state[tensor._row] != VALUE]
         if log.lazy:
+            live = None  # a list of them is one more reference to each
+            log.lazy = alive(log.lazy, 1)
+            if log.lazy:
+                return
+    if live is None:
+        if len(log.kept) < log.settle:
             return
-    _settle(log, alive(log.kept) if live is None else live)
+        live = alive(log.kept)
+        log.settle = 2 * len(log.kept)  # so that looking often costs no more than recording
+    _settle(log, live)
 
 
 def _settle(log: Log, live: list[Tensor]) -> None:
@@ -122,7 +127,7 @@ def collect(log: Log) -> bool:
         live = [tensor for tensor in alive(log.kept) if tensor._home is log]
         wanted = [tensor._row for tensor in live if state[tensor._row] != VALUE]
         if wanted:
-            executor().compute(log, wanted, held)
+            executor().compute(log, wanted, [], held)
         if held:
             _leave(log, live)
         else:

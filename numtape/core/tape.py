@@ -72,7 +72,6 @@ class Tape:
         self.recording = False
         if self in local.tapes:
             local.tapes.remove(self)
-        log.forget_reads()
         self.ranges[-1] = log.n
 
     def clear(self) -> None:

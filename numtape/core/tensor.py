@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,9 +12,10 @@ from .spec import Spec, TensorShape
 from .typed import Operators
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from .log import Log
+    from .variable import Variable
 
 
 class Tensor(Operators):
@@ -25,13 +27,15 @@ class Tensor(Operators):
 
     # _home is the log that holds row _row, or, once the log let go, the value itself. No
     # __weakref__: the log counts references to know which tensors can still be looked at.
-    __slots__ = ("_home", "_row", "_spec")
+    # _sliced, where set, is the variable that the tensor is a slice of, and the key.
+    __slots__ = ("_home", "_row", "_sliced", "_spec")
 
     __array_priority__ = 100
 
     _home: Log | np.ndarray[Any, Any]
     _row: int
     _spec: Spec
+    _sliced: tuple[Variable, Any]
 
     @property
     def shape(self) -> TensorShape:
@@ -85,12 +89,12 @@ class Tensor(Operators):
         return (self[i] for i in range(self._spec.shape[0]))
 
     def __bool__(self) -> bool:
-        if self._spec.size != 1:
+        if self._spec.size > 1:
             raise ValueError(
                 f"The truth value of a tensor of shape {self.shape} is ambiguous: it has more "
-                f"than one element or none. Use reduce_any or reduce_all."
+                f"than one element. Use reduce_any or reduce_all."
             )
-        return bool(self._array().reshape(())[()])
+        return bool(self._array().any())
 
     def __float__(self) -> float:
         return float(self._one())
@@ -111,7 +115,8 @@ class Tensor(Operators):
     def _one(self) -> Any:
         if self._spec.rank:
             raise TypeError(
-                f"Only scalar tensors can be converted to Python numbers, not {self._describe()}"
+                f"Only 0-dimensional tensors can be converted to Python numbers, not "
+                f"{self._describe()}"
             )
         return self._array()[()]
 
@@ -119,20 +124,36 @@ class Tensor(Operators):
         return f"a tensor of shape {self._spec.shape} and dtype {self._spec.dtype.name}"
 
     def __format__(self, spec: str) -> str:
-        return self.numpy().__format__(spec)
+        return format(self.numpy(), spec)
 
     def __repr__(self) -> str:
         return f"<tf.Tensor: shape={self.shape}, dtype={self.dtype.name}, numpy={self._shown()}>"
 
     def _shown(self) -> str:
-        value = self.numpy()
-        return repr(value) if isinstance(value, np.ndarray) else str(value)
+        """The value in a repr: a scalar in full precision, a block on lines of its own."""
+        array = self._array()
+        if not array.ndim:
+            return format(array[()], "")
+        text = repr(array)
+        return f"\n{text}" if "\n" in text else text
 
     def __str__(self) -> str:
         value = str(self.numpy())
         if self._spec.rank:
             value = f"\n{value}" if "\n" in value else value
         return f"tf.Tensor({value}, shape={self.shape}, dtype={self.dtype.name})"
+
+    @property
+    def assign(self) -> Callable[..., Variable]:
+        """``v[key].assign(value)`` changes a part of the variable ``v``."""
+        try:
+            variable, key = self._sliced
+        except AttributeError:
+            raise AttributeError(
+                "'EagerTensor' object has no attribute 'assign': a tensor does not change. Only "
+                "a Variable and its slices are assigned to."
+            ) from None
+        return functools.partial(variable._assign_slice, key)
 
     def ref(self) -> Reference:
         """A hashable reference to this tensor, for use as a key."""
@@ -151,7 +172,7 @@ class Tensor(Operators):
         return of_array, (self.numpy(), self._spec)
 
 
-Tensor.__name__ = Tensor.__qualname__ = "EagerTensor"  # what TensorFlow's programs print
+Tensor.__name__ = "EagerTensor"  # what TensorFlow's programs print
 
 
 class Reference:
@@ -167,7 +188,12 @@ class Reference:
         return self._referent
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Reference) and self._referent is other._referent
+        if not isinstance(other, Reference):
+            raise TypeError(
+                f"Cannot compare a Reference with an unwrapped {type(other).__name__}: compare "
+                f"with its ref()."
+            )
+        return self._referent is other._referent
 
     def __hash__(self) -> int:
         return id(self._referent)

@@ -141,12 +141,11 @@ def build_template(log: Log, row: int, needed: int) -> None:
     op, attributes = CODES.entries[log.code[row]]
     specs = [TABLES.specs[log.spec[x]] for x in _operands(log, row)]
     out = TABLES.specs[log.spec[row]]
-    arguments = {name: value for name, value in attributes.items() if name != "operands"}
     scratch = Log(256, symbolic=True)
     with recording_into(scratch):
         places = [_placeholder(scratch, spec) for spec in (out, out, *specs)]
         assert op.vjp is not None
-        adjoints = op.vjp(*places, **arguments)
+        adjoints = op.vjp(*places, **attributes)
         if not isinstance(adjoints, tuple | list):
             adjoints = (adjoints,)
         if len(adjoints) != len(specs):

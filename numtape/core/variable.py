@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
 import operator
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -14,12 +15,19 @@ from ..errors import InvalidArgumentError
 from . import dtypes
 from .convert import new_array
 from .dtypes import DType
-from .log import Log, local
+from .log import VALUE, Log, local
 from .spec import Spec, TensorShape, intern
 from .tensor import Reference, Tensor, of_array
 from .typed import Operators
 
 _order = itertools.count()
+
+
+def _in_place(operator: str, instead: str) -> Callable[[Any, Any], NoReturn]:
+    def refuse(self: Any, other: Any) -> NoReturn:
+        raise RuntimeError(f"Variable {operator} value not supported. Use `{instead}`.")
+
+    return refuse
 
 
 class Variable(Operators):
@@ -86,14 +94,14 @@ class Variable(Operators):
         return row
 
     def read_value(self) -> Tensor:
-        """The current value, as a tensor through which gradients reach the variable."""
+        """The current value, as a tensor of its own through which gradients reach the variable."""
         log = local.log
         if log.n >= log.limit:
             log.make_room()
-        return log.tensor(self._read_in(log), self._spec)
+        return log.tensor(log.read(self, self._value), self._spec)
 
     def value(self) -> Tensor:
-        """The current value, as a tensor through which gradients reach the variable."""
+        """The current value, as a tensor of its own through which gradients reach the variable."""
         return self.read_value()
 
     def _array(self) -> np.ndarray[Any, Any]:
@@ -112,49 +120,68 @@ class Variable(Operators):
         """Change the value. Computed with the next look, or the next assign of this variable.
 
         Returns:
-          The variable.
+          Another name of this variable; None if ``read_value`` is False.
 
         Raises:
-          ValueError: If the shape is another one, or the dtype (values that are no tensors
-            are converted).
+          ValueError: If ``value`` has another shape, or is a tensor of another dtype.
+          TypeError: If ``value`` is a Python float and the variable an integer.
         """
-        assign_all([self], [self._converted(value)])
-        return self
+        found = self._operand(value)
+        if found._spec is not self._spec:
+            raise ValueError(
+                f"Cannot assign value to variable '{self.name}': Shape mismatch. The variable "
+                f"shape {self.shape}, and the assigned value shape {found.shape} are incompatible."
+            )
+        return self._assigned(found, read_value)
 
     def assign_add(
         self, delta: Any, use_locking: bool = False, name: str | None = None,
         read_value: bool = True,
     ) -> Variable:  # fmt: skip
-        """Add ``delta`` to the value. Like `assign`."""
-        delta = self._converted(delta)
-        assign_all([self], [_arithmetic["add"](self, delta)])
-        return self
+        """Add ``delta`` to the value. Like `assign`.
+
+        Raises:
+          InvalidArgumentError: If ``delta`` has another shape.
+        """
+        return self._assigned(_ops["add"](self, self._delta(delta)), read_value)
 
     def assign_sub(
         self, delta: Any, use_locking: bool = False, name: str | None = None,
         read_value: bool = True,
     ) -> Variable:  # fmt: skip
-        """Subtract ``delta`` from the value. Like `assign`."""
-        delta = self._converted(delta)
-        assign_all([self], [_arithmetic["subtract"](self, delta)])
-        return self
+        """Subtract ``delta`` from the value. Like `assign`.
 
-    def _converted(self, value: Any) -> Tensor:
-        if isinstance(value, Variable):
-            value = value.read_value()
-        elif type(value) is not Tensor:
-            value = _tensor(value, self._spec.dtype)
-        if value._spec is not self._spec:
-            if value.dtype is not self._spec.dtype:
-                raise ValueError(
-                    f"Tensor conversion requested dtype {self.dtype.name} for Tensor with dtype "
-                    f"{value.dtype.name}: cannot assign to {self.name}."
-                )
-            raise ValueError(
-                f"Cannot assign value to variable '{self.name}': Shape mismatch. The variable "
-                f"shape {self.shape}, and the assigned value shape {value.shape} are incompatible."
+        Raises:
+          InvalidArgumentError: If ``delta`` has another shape.
+        """
+        return self._assigned(_ops["subtract"](self, self._delta(delta)), read_value)
+
+    def _assign_slice(
+        self, key: Any, value: Any, use_locking: bool = False, name: str | None = None,
+        read_value: bool = True,
+    ) -> Variable:  # fmt: skip
+        """``self[key].assign(value)``; the value broadcasts to the slice."""
+        found = _ops["with_slice"](self, key, self._operand(value))
+        return self._assigned(found, read_value)
+
+    def _assigned(self, value: Tensor, read_value: bool) -> Variable:
+        assign_all([self], [value])
+        return UnreadVariable(self) if read_value else None  # type: ignore[return-value]
+
+    def _operand(self, value: Any) -> Tensor:
+        """A value of this dtype."""
+        if type(value) is Tensor and value._spec.dtype is self._spec.dtype:
+            return value
+        return _tensor(value, self._spec.dtype)
+
+    def _delta(self, value: Any) -> Tensor:
+        found = self._operand(value)
+        if found._spec is not self._spec:
+            raise InvalidArgumentError(
+                f"Cannot update variable '{self.name}' of shape {self.shape} with a delta of "
+                f"shape {found.shape}: shapes must be equal."
             )
-        return value
+        return found
 
     # What it is.
 
@@ -206,14 +233,8 @@ class Variable(Operators):
             f"numpy={value}>"
         )
 
-    def __format__(self, spec: str) -> str:
-        return self.numpy().__format__(spec) if spec else repr(self)
-
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         return self._value.__array__(dtype, copy)
-
-    def __len__(self) -> int:
-        return len(self._value)
 
     def __iter__(self) -> Iterator[Tensor]:
         return iter(self.read_value())
@@ -230,17 +251,11 @@ class Variable(Operators):
     def __index__(self) -> int:
         return self._value.__index__()
 
-    def __iadd__(self, other: Any) -> Variable:
-        raise RuntimeError("Variable += value not supported. Use `variable.assign_add(value)`.")
-
-    def __isub__(self, other: Any) -> Variable:
-        raise RuntimeError("Variable -= value not supported. Use `variable.assign_sub(value)`.")
-
-    def __imul__(self, other: Any) -> Variable:
-        raise RuntimeError("Variable *= value not supported. Use `variable.assign(v * value)`.")
-
-    def __itruediv__(self, other: Any) -> Variable:
-        raise RuntimeError("Variable /= value not supported. Use `variable.assign(v / value)`.")
+    __iadd__ = _in_place("+=", "variable.assign_add(value)")
+    __isub__ = _in_place("-=", "variable.assign_sub(value)")
+    __imul__ = _in_place("*=", "variable.assign(variable * value)")
+    __itruediv__ = _in_place("/=", "variable.assign(variable / value)")
+    __ipow__ = _in_place("**=", "variable.assign(variable ** value)")
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Variable, (self.numpy(), self._trainable, True, self._name, self.dtype)
@@ -249,10 +264,58 @@ class Variable(Operators):
         return Variable(self.read_value(), self._trainable, name=self._name)
 
 
-Variable.__name__ = Variable.__qualname__ = "ResourceVariable"  # what TensorFlow's programs print
+Variable.__name__ = "ResourceVariable"  # what TensorFlow's programs print
 
-# `add` and `subtract`, set in numtape.core.operators, where the ops are known.
-_arithmetic: dict[str, Callable[..., Tensor]] = {}
+# What `assign_add` and its like compute; set in numtape.core.operators, where ops are known.
+_ops: dict[str, Callable[..., Tensor]] = {}
+
+
+def _delegated(name: str) -> Any:
+    def method(self: Alias, *args: Any, **kwargs: Any) -> Any:
+        return getattr(self._of, name)(*args, **kwargs)
+
+    return method
+
+
+class Alias(Variable):
+    """A variable under another name: its state is the other variable's."""
+
+    __slots__ = ("_of",)
+
+    def __init__(self, of: Variable) -> None:
+        self._of = of
+
+    def __getattr__(self, name: str) -> Any:  # what is not set here
+        return getattr(self._of, name)
+
+    _read_in = _delegated("_read_in")
+    read_value = _delegated("read_value")
+    assign = _delegated("assign")
+    assign_add = _delegated("assign_add")
+    assign_sub = _delegated("assign_sub")
+    _assign_slice = _delegated("_assign_slice")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self._of,)
+
+    def __deepcopy__(self, memo: Any) -> Variable:
+        return type(self)(copy.deepcopy(self._of, memo))
+
+
+class UnreadVariable(Alias):
+    """What `assign` returns."""
+
+    __slots__ = ()
+
+    @property
+    def name(self) -> str:
+        """TensorFlow's name for it."""
+        return "UnreadVariable"
+
+
+def original(variable: Variable) -> Variable:
+    """The variable that holds the state."""
+    return variable._of if isinstance(variable, Alias) else variable
 
 
 def _tensor(value: Any, dtype: DType | None) -> Tensor:
@@ -270,20 +333,21 @@ def _tensor(value: Any, dtype: DType | None) -> Tensor:
     return of_array(value, intern(value.shape, dtypes.of_array(value)))
 
 
-_set_value: Any = Variable._value.__set__  # type: ignore[attr-defined]
-_set_read: Any = Variable._read.__set__  # type: ignore[attr-defined]
+_set_value: Any = vars(Variable)["_value"].__set__
+_set_read: Any = vars(Variable)["_read"].__set__
 
 
 def assign_all(variables: Sequence[Variable], values: Sequence[Tensor]) -> None:
     """Assign all variables at once, or, if anything goes wrong or interrupts, none.
 
-    Values have the variables' specs. Values that an earlier assign left to be computed are
+    The variables are no aliases. Values have the variables' specs. Values that an earlier assign left to be computed are
     computed first, in one sweep.
     """
     for variable in variables:
-        home = variable._value._home
-        if type(home) is Log and not home.symbolic:
-            variable._value._array()
+        value = variable._value
+        home = value._home
+        if type(home) is Log and home.columns.state_view[value._row] != VALUE:
+            value._array()
     log = local.log
     for variable, value in zip(variables, values, strict=True):
         if value._spec is not variable._spec:

@@ -43,7 +43,8 @@ def get(identifier: Any) -> Callable[..., Any]:
     if identifier is None:
         return linear
     if callable(identifier):
-        return identifier
+        function: Callable[..., Any] = identifier
+        return function
     found = _BY_NAME.get(identifier) if isinstance(identifier, str) else None
     if found is None:
         raise ValueError(

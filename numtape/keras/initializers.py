@@ -51,7 +51,8 @@ def get(identifier: Any) -> Callable[..., Any]:
       ValueError: If the name is unknown.
     """
     if callable(identifier):
-        return identifier
+        function: Callable[..., Any] = identifier
+        return function
     found = _BY_NAME.get(identifier) if isinstance(identifier, str) else None
     if found is None:
         raise ValueError(

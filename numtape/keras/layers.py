@@ -8,39 +8,36 @@ from typing import Any
 
 from ..core.dtypes import DType, as_dtype
 from ..core.ops.elementwise import cast
+from ..core.ops.linalg import matmul, tensordot
 from ..core.record import as_tensor
 from ..core.spec import TensorShape
 from ..core.tensor import Tensor
-from ..core.variable import Variable
+from ..core.variable import Alias, Variable, original
 from ..module import Module, snake_case
 from . import activations, initializers
 
 _count: Counter[str] = Counter()
 
 
-class LayerVariable(Variable):
-    """A variable of a layer. Its `name` is the bare one, as in Keras 3; `path` says whose."""
+class LayerVariable(Alias):
+    """A variable as its layer names it: ``kernel``; tapes know it as ``dense/kernel:0``."""
 
-    __slots__ = ("_layer",)
-
-    def __init__(self, value: Any, layer: str, name: str, trainable: bool = True) -> None:
-        super().__init__(value, trainable=trainable, name=name)
-        self._layer = layer
+    __slots__ = ()
 
     @property
     def name(self) -> str:
         """The name inside the layer, such as ``kernel``."""
-        return self._name
+        return self.path.rpartition("/")[2]
 
     @property
     def path(self) -> str:
         """The layer's name and the variable's."""
-        return f"{self._layer}/{self._name}"
+        return self._of._name
 
     def __repr__(self) -> str:
         return (
             f"<Variable path={self.path}, shape={self.shape}, dtype={self.dtype.name}, "
-            f"value={self._value._shown()}>"
+            f"value={self.numpy()}>"
         )
 
 
@@ -78,7 +75,9 @@ class Layer(Module):
         """A new variable of this layer."""
         wanted = self._dtype if dtype is None else as_dtype(dtype)
         value = initializers.get(initializer)(tuple(shape), wanted)
-        return LayerVariable(value, self._name, name, trainable and self.trainable)
+        return LayerVariable(
+            Variable(value, trainable and self.trainable, name=f"{self._name}/{name}")
+        )
 
     def build(self, input_shape: TensorShape) -> None:
         """Make the variables; runs before the first call."""
@@ -88,6 +87,7 @@ class Layer(Module):
         return inputs
 
     def __call__(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+        """The output for the inputs; the first call makes the variables."""
         inputs = as_tensor(inputs)
         if inputs.dtype is not self._dtype:
             inputs = cast(inputs, self._dtype)
@@ -142,6 +142,7 @@ class Dense(Layer):
         self.units = units
         self.activation: Callable[..., Any] = activations.get(activation)
         self.use_bias = use_bias
+        self.bias: LayerVariable | None = None
         self._kernel_initializer = initializers.get(kernel_initializer)
         self._bias_initializer = initializers.get(bias_initializer)
 
@@ -156,11 +157,10 @@ class Dense(Layer):
     def _leaves(self) -> Any:
         # Kernel before bias, though "b" comes before "k".
         if self.built:
-            yield self.kernel
-            if self.use_bias:
-                yield self.bias
+            yield from (v for v in (self.kernel, self.bias) if v is not None)
 
     def __call__(self, inputs: Any, *args: Any, **kwargs: Any) -> Tensor:
+        """The layer's output, of shape (..., units), for inputs of shape (..., n)."""
         if isinstance(inputs, list | tuple):
             raise ValueError(f"Layer {self.name!r} expects a tensor or array, got a list.")
         rank = inputs.ndim if hasattr(inputs, "ndim") else as_tensor(inputs).ndim
@@ -175,15 +175,14 @@ class Dense(Layer):
                 f"of input shape to have value {self.kernel.shape[0]}, but received input with "
                 f"shape {tuple(inputs.shape)}"
             )
-        return super().__call__(inputs, *args, **kwargs)
+        result: Tensor = super().__call__(inputs, *args, **kwargs)
+        return result
 
     def call(self, inputs: Tensor) -> Tensor:
         """``activation(inputs @ kernel + bias)``."""
-        from ..core.ops.linalg import matmul, tensordot
-
-        kernel: Any = self.kernel
+        kernel = original(self.kernel)  # variables themselves are recorded faster than aliases
         product = matmul(inputs, kernel) if inputs.ndim == 2 else tensordot(inputs, kernel, 1)
-        if self.use_bias:
-            bias: Any = self.bias
-            product = product + bias
-        return self.activation(product)
+        if self.bias is not None:
+            product = product + original(self.bias)
+        result: Tensor = self.activation(product)
+        return result

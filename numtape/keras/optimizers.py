@@ -11,7 +11,7 @@ from ..core.ops.creation import zeros
 from ..core.ops.elementwise import cast, sqrt
 from ..core.record import as_tensor
 from ..core.tensor import Tensor
-from ..core.variable import Variable, assign_all
+from ..core.variable import Variable, assign_all, original
 from ..errors import InvalidArgumentError
 
 
@@ -49,7 +49,7 @@ class Optimizer:
 
     def build(self, variables: Iterable[Variable]) -> None:
         """Make the slot variables for the variables to train."""
-        trained = list(variables)
+        trained = list(map(original, variables))
         self._slots = [self._slots_for(variable) for variable in trained]
         self._index = {id(variable): k for k, variable in enumerate(trained)}
         self._trained = trained
@@ -85,6 +85,7 @@ class Optimizer:
         """One step, gradients and variables in two lists."""
         if trainable_variables is None:
             trainable_variables = self._trained or []
+        trainable_variables = list(map(original, trainable_variables))
         if len(grads) != len(trainable_variables):
             raise ValueError("The list of gradients does not match the list of variables: "
                              f"{len(grads)} and {len(trainable_variables)}.")  # fmt: skip
@@ -113,7 +114,7 @@ class Optimizer:
         rate = self._rate()
         for gradient, variable in pairs:
             gradient = as_tensor(gradient)
-            if gradient.shape != variable.shape:
+            if gradient._spec is not variable._spec and gradient.shape != variable.shape:
                 raise InvalidArgumentError(
                     f"A gradient of shape {gradient.shape} for variable {variable.name!r} of shape "
                     f"{variable.shape}: shapes must be equal."
@@ -127,7 +128,7 @@ class Optimizer:
 
     def _rate(self) -> Tensor:
         """The step size of this step, a float32 scalar."""
-        return self._learning_rate.read_value()
+        return as_tensor(self._learning_rate)
 
     def _update(
         self, variable: Variable, gradient: Tensor, rate: Tensor, slots: list[Variable]
@@ -157,7 +158,7 @@ class SGD(Optimizer):
         return [self._slot(variable, "momentum")] if self.momentum else []
 
     def _update(
-        self, variable: Any, gradient: Tensor, rate: Tensor, slots: list[Any]
+        self, variable: Variable, gradient: Tensor, rate: Tensor, slots: list[Variable]
     ) -> tuple[Tensor, list[Tensor]]:
         step = gradient * rate
         if not slots:
@@ -185,11 +186,11 @@ class Adam(Optimizer):
 
     def _rate(self) -> Tensor:
         step = cast(self.iterations + 1, float32)
-        one: Any = as_tensor(1.0)
+        one = as_tensor(1.0)
         return super()._rate() * sqrt(one - self.beta_2**step) / (one - self.beta_1**step)
 
     def _update(
-        self, variable: Any, gradient: Tensor, rate: Tensor, slots: list[Any]
+        self, variable: Variable, gradient: Tensor, rate: Tensor, slots: list[Variable]
     ) -> tuple[Tensor, list[Tensor]]:
         momentum, velocity = slots
         m = momentum + (gradient - momentum) * (1 - self.beta_1)

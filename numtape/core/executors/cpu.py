@@ -22,6 +22,7 @@ GROUP = 8
 (G_KIND, G_ROWS, G_ROWS_END, G_CODE, G_CODE_END, G_SIZE, G_WIDTH, G_BODY) = range(8)
 STEP = 5
 SHARED = 3
+WANTED, WELCOME = 1, 2
 KEPT = 2  # an escape: the row has a buffer of its own
 
 # Row-elements from which a sweep is long enough to let other Python threads run meanwhile.
@@ -87,7 +88,7 @@ class Workspace:
 class Executor:
     """Plans what a look needs and sweeps it."""
 
-    def compute(self, log: Log, wanted: list[int], retain: bool) -> None:
+    def compute(self, log: Log, wanted: list[int], welcome: list[int], retain: bool) -> None:
         """Give the wanted rows their values; with ``retain``, keep what is expensive."""
         work: Workspace | None = log.workspace
         if (
@@ -98,13 +99,15 @@ class Executor:
         while True:
             work.refresh()
             want = work.want_view
+            for row in welcome:
+                want[row] = WELCOME
             for row in wanted:
-                want[row] = 1
+                want[row] = WANTED
             plan = work.plan
             plan.set[plan.slots["top"]] = max(wanted)
             plan.set[plan.slots["retain"]] = retain
             status = plan.call()
-            for row in wanted:
+            for row in (*welcome, *wanted):
                 want[row] = 0
             if status != NO_KERNEL:
                 break
@@ -129,19 +132,21 @@ class Executor:
             work.places = np.empty(16 * report[C_INSTRUCTIONS], np.int64)
             work.sweep.bind(places=work.places)
         sweep, slots = work.sweep, work.sweep.slots
-        arena = work.arena_at
         sweep.set[slots["scratch"]] = work.scratch_at
-        sweep.set[slots["arena"]] = arena
+        sweep.set[slots["arena"]] = work.arena_at
         sweep.set[slots["found"]] = found
         call = sweep.call_without_gil if report[C_WORK] > LONG else sweep.call
-        g = 0
-        while True:
-            sweep.set[slots["begin_group"]] = g
+        begin_group = slots["begin_group"]
+        sweep.set[begin_group] = 0
+        g = call()
+        if g < found:
+            groups = work.groups[:found].tolist()
+            operands = work.program[: report[C_INSTRUCTIONS], 1].tolist()
+        while g < found:
+            _, begin, _, code, code_end, _, _, _ = groups[g]
+            self._whole(log, work, int(work.order[begin]), operands[code:code_end])
+            sweep.set[begin_group] = g + 1
             g = call()
-            if g == found:
-                break
-            self._whole(log, work, g, arena)
-            g += 1
         # Views and merged rows share what their originals have.
         state = columns.state_view
         views: dict[int, np.ndarray[Any, Any]] = {}
@@ -166,13 +171,11 @@ class Executor:
                         log.buffers[row] = log.buffers[original]
                     state[row] = VALUE
 
-    def _whole(self, log: Log, work: Workspace, g: int, arena: int) -> None:
+    def _whole(self, log: Log, work: Workspace, row: int, operands: list[int]) -> None:
         """Compute the one row of a whole-array group."""
-        _, begin, _, code, code_end, _, _, _ = work.groups[g].tolist()
-        row = int(work.order[begin])
         columns = log.columns
-        op, attributes = CODES.entries[columns.code[row]]
-        spec = TABLES.specs[columns.spec[row]]
+        op, attributes = CODES.entries[columns.code_view[row]]
+        spec = TABLES.specs[columns.spec_view[row]]
         dtype = spec.dtype.numpy_dtype
         kept = work.escape[row] == KEPT
         if spec.size == 1:
@@ -183,29 +186,26 @@ class Executor:
         else:
             offset = int(columns.cell[row])
             out = np.ndarray(spec.shape, dtype, work.arena, offset)
-            columns.cell[row] = arena + offset
-        inputs = [self._operand(log, work, x, arena) for x in work.program[code:code_end, 1].tolist()]
+            columns.cell[row] = work.arena_at + offset
         assert op.compute is not None
-        if "operands" in attributes:
-            attributes = {k: v for k, v in attributes.items() if k != "operands"}
-        op.compute(out, *inputs, **attributes)
+        op.compute(out, *[self._operand(log, work, x) for x in operands], **attributes)
         if kept:
             columns.state_view[row] = VALUE
 
-    def _operand(self, log: Log, work: Workspace, row: int, arena: int) -> np.ndarray[Any, Any]:
+    def _operand(self, log: Log, work: Workspace, row: int) -> np.ndarray[Any, Any]:
         columns = log.columns
-        spec = TABLES.specs[columns.spec[row]]
+        spec = TABLES.specs[columns.spec_view[row]]
         if spec.size == 1:
             return np.ndarray(spec.shape, spec.dtype.numpy_dtype, columns.cell, 8 * row)
         if columns.state_view[row] == VALUE:
             return log.buffers[row]
-        address = int(columns.cell[row])
         if not spec.size:
             return np.empty(spec.shape, spec.dtype.numpy_dtype)
-        if arena <= address < arena + work.arena.size:
-            return np.ndarray(spec.shape, spec.dtype.numpy_dtype, work.arena, address - arena)
+        offset = int(columns.cell[row]) - work.arena_at
+        if 0 <= offset < work.arena.size:
+            return np.ndarray(spec.shape, spec.dtype.numpy_dtype, work.arena, offset)
         # A view of a kept buffer, which the log holds until the sweep is over.
-        memory = (ctypes.c_char * (spec.size * spec.dtype.size)).from_address(address)
+        memory = (ctypes.c_char * (spec.size * spec.dtype.size)).from_address(columns.cell[row])
         return np.ndarray(spec.shape, spec.dtype.numpy_dtype, memory)
 
 

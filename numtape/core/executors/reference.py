@@ -24,7 +24,7 @@ def operands(log: Log, row: int) -> list[int]:
 class Executor:
     """Computes with NumPy alone."""
 
-    def compute(self, log: Log, wanted: list[int], retain: bool) -> None:
+    def compute(self, log: Log, wanted: list[int], welcome: list[int], retain: bool) -> None:
         """Give the wanted rows their values; with ``retain``, keep every intermediate one."""
         state = log.columns.state_view
         needed: set[int] = set()
@@ -35,7 +35,7 @@ class Executor:
                 needed.add(row)
                 pending += [x for x in operands(log, row) if state[x] != VALUE]
         values: dict[int, np.ndarray[Any, Any]] = {}
-        keep = needed if retain else set(wanted)
+        keep = needed if retain else {*wanted, *welcome}
         for row in sorted(needed):
             inputs = [
                 values[x] if x in values else log.value(x, TABLES.specs[log.spec[x]])
@@ -61,8 +61,7 @@ def result(log: Log, row: int, inputs: list[np.ndarray[Any, Any]]) -> np.ndarray
         if op.kind == ARRAY:
             assert op.compute is not None
             out = np.empty(spec.shape, dtype)
-            arguments = {k: v for k, v in attributes.items() if k != "operands"}
-            op.compute(out, *inputs, **arguments)
+            op.compute(out, *inputs, **attributes)
             return out
         assert op.kind == READ or len(inputs) == 1
         return inputs[0].reshape(spec.shape)  # a view, or a read of a row: values never change

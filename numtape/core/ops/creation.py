@@ -10,7 +10,7 @@ from ...errors import InvalidArgumentError
 from .. import dtypes
 from ..convert import new_array
 from ..dtypes import DType, as_dtype
-from ..record import as_tensor
+from ..record import as_tensor, require, spec_of
 from ..spec import intern
 from ..tensor import Tensor, of_array
 from ..variable import Variable, _tensor
@@ -23,8 +23,6 @@ def _owned(array: np.ndarray[Any, Any]) -> Tensor:
 
 
 def _dtype(dtype: Any) -> DType | None:
-    if dtype is int:
-        raise TypeError("Cannot convert <class 'int'> to a dtype: use tf.int32 or tf.int64.")
     return None if dtype is None else as_dtype(dtype)
 
 
@@ -94,26 +92,35 @@ def fill(dims: Any, value: Any, name: str | None = None, *, layout: Any = None) 
 
 
 def _filled(shape: tuple[int, ...], dtype: DType, value: int) -> Tensor:
+    require(min(shape, default=0) >= 0, "Fill", f"Dimensions must be >= 0, got shape {shape}")
     return _owned(np.full(shape, value, dtype.numpy_dtype))
 
 
-def zeros(shape: Any, dtype: Any = dtypes.float32, name: str | None = None, layout: Any = None) -> Tensor:
+def zeros(
+    shape: Any, dtype: Any = dtypes.float32, name: str | None = None, layout: Any = None
+) -> Tensor:
     """Zeros."""
     return _filled(movement.static_shape(shape), as_dtype(dtype), 0)
 
 
-def ones(shape: Any, dtype: Any = dtypes.float32, name: str | None = None, layout: Any = None) -> Tensor:
+def ones(
+    shape: Any, dtype: Any = dtypes.float32, name: str | None = None, layout: Any = None
+) -> Tensor:
     """Ones."""
     return _filled(movement.static_shape(shape), as_dtype(dtype), 1)
 
 
-def zeros_like(input: Any, dtype: Any = None, name: str | None = None, layout: Any = None) -> Tensor:
+def zeros_like(
+    input: Any, dtype: Any = None, name: str | None = None, layout: Any = None
+) -> Tensor:
     """Zeros of the shape and dtype of ``input``."""
     x = as_tensor(input)
     return _filled(tuple(x.shape), x.dtype if dtype is None else as_dtype(dtype), 0)
 
 
-def ones_like(input: Any, dtype: Any = None, name: str | None = None, layout: Any = None) -> Tensor:
+def ones_like(
+    input: Any, dtype: Any = None, name: str | None = None, layout: Any = None
+) -> Tensor:
     """Ones of the shape and dtype of ``input``."""
     x = as_tensor(input)
     return _filled(tuple(x.shape), x.dtype if dtype is None else as_dtype(dtype), 1)
@@ -180,6 +187,11 @@ def linspace(
     )
 
 
+def is_tensor(x: Any) -> bool:
+    """Whether ``x`` is a tensor or a variable."""
+    return spec_of(x) is not None
+
+
 def size(input: Any, out_type: Any = dtypes.int32, name: str | None = None) -> Tensor:
     """The number of elements, as a tensor."""
     return constant(as_tensor(input)._spec.size, out_type)
@@ -187,7 +199,7 @@ def size(input: Any, out_type: Any = dtypes.int32, name: str | None = None) -> T
 
 def shape(input: Any, out_type: Any = dtypes.int32, name: str | None = None) -> Tensor:
     """The shape, as a tensor."""
-    return constant(np.array(as_tensor(input).shape, np.int64).astype(as_dtype(out_type).numpy_dtype))
+    return constant(np.array(as_tensor(input).shape, as_dtype(out_type).numpy_dtype))
 
 
 def rank(input: Any, name: str | None = None) -> Tensor:

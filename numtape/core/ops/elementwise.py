@@ -15,12 +15,30 @@ from ..tensor import Tensor
 from . import rules
 
 
-def _unary(name: str, body: str, vjp: Any = None, spec: Any = rules.floating, **more: Any) -> Recorder:
-    return unary(defop(name, ELEMENTWISE, 1, spec, body=body, vjp=vjp, **more))
+def _unary(
+    name: str, body: str, vjp: Any = None, spec: Any = rules.floating, argument: str = "x",
+    **more: Any,
+) -> Recorder:  # fmt: skip
+    return _public(unary(defop(name, ELEMENTWISE, 1, spec, body=body, vjp=vjp, **more)), argument)
 
 
-def _binary(name: str, body: str, vjp: Any = None, spec: Any = rules.number, **more: Any) -> Recorder:
-    return binary(defop(name, ELEMENTWISE, 2, spec, body=body, vjp=vjp, **more))
+def _binary(
+    name: str, body: str, vjp: Any = None, spec: Any = rules.number, **more: Any
+) -> Recorder:
+    return _public(binary(defop(name, ELEMENTWISE, 2, spec, body=body, vjp=vjp, **more)), "x")
+
+
+def _public(function: Any, argument: str) -> Recorder:
+    """The function, documented, its first parameter under TensorFlow's name for it.
+
+    It is renamed in the code object: a wrapper would cost a frame an op.
+    """
+    code = function.__code__
+    function.__code__ = code.replace(co_varnames=(argument, *code.co_varnames[1:]))
+    function.__module__ = __name__
+    function.__doc__ = f"{function.op.name}, elementwise: ``{function.op.body}``."
+    found: Recorder = function
+    return found
 
 
 # Arithmetic.
@@ -39,7 +57,7 @@ floor_mod_float = _binary(
     lambda g, z, x, y: (g, negative(g * floor_divide_float(x, y))), rules.floating,
 )  # fmt: skip
 floor_mod_int = _binary("FloorMod", "x % y", spec=rules.integer, gradient=STOP)
-pow_float = _binary(
+pow_float: Recorder = _binary(
     "Pow", "power(x, y)",
     lambda g, z, x, y: (g * y * pow_float(x, y - 1.0), g * z * log_or_zero(x)), rules.floating,
 )  # fmt: skip
@@ -49,15 +67,15 @@ squared_difference = _binary(
     lambda g, z, x, y: (g * (2.0 * (x - y)), g * (2.0 * (y - x))),
 )  # fmt: skip
 # 0 where the numerator is 0, whatever the denominator; 0 where the denominator is 0.
-ratio_or_zero = _binary(
+ratio_or_zero: Recorder = _binary(
     "RatioOrZero", "select(x == 0, 0.0, x / y)",
     lambda g, z, x, y: (g / y, negative(ratio_or_zero(g * z, y))), rules.floating,
 )  # fmt: skip
-divide_no_nan = _binary(
+divide_no_nan: Recorder = _binary(
     "DivNoNan", "select(y == 0, 0.0, x / y)",
     lambda g, z, x, y: (divide_no_nan(g, y), negative(divide_no_nan(g * z, y))), rules.floating,
 )  # fmt: skip
-multiply_no_nan = _binary(
+multiply_no_nan: Recorder = _binary(
     "MulNoNan", "select(y == 0, 0.0, x * y)",
     lambda g, z, x, y: (multiply_no_nan(g, y), multiply_no_nan(x, g)), rules.floating,
 )  # fmt: skip
@@ -70,15 +88,15 @@ minimum = _binary(
     "Minimum", "select(x <= y, x, select(y < x, y, x + y))",
     lambda g, z, x, y: (where(x <= y, g, 0.0), where(x <= y, 0.0, g)),
 )  # fmt: skip
-negative = _unary("Neg", "-x", lambda g, y, x: (negative(g),), rules.number)
+negative: Recorder = _unary("Neg", "-x", lambda g, y, x: (negative(g),), rules.number)
 abs_ = _unary("Abs", "absolute(x)", lambda g, y, x: (g * sign(x),), rules.number)
-sign = _unary(
+sign: Recorder = _unary(
     "Sign", "select(x > 0, 1, select(x < 0, -1, x))", lambda g, y, x: (zeros_of(x),), rules.number
 )
 square = _unary("Square", "x * x", lambda g, y, x: (g * (2.0 * x),), rules.number)
 reciprocal = _unary("Reciprocal", "1.0 / x", lambda g, y, x: (negative(g * y * y),))
-identity = _unary("Identity", "x", lambda g, y, x: (g,), rules.same)
-stop_gradient = _unary("StopGradient", "x", spec=rules.same, gradient=STOP)
+identity = _unary("Identity", "x", lambda g, y, x: (g,), rules.same, "input")
+stop_gradient = _unary("StopGradient", "x", None, rules.same, "input", gradient=STOP)
 
 # Powers, exponentials, logarithms.
 
@@ -89,7 +107,7 @@ expm1 = _unary("Expm1", "expm1(x)", lambda g, y, x: (g * exp(x),))
 log = _unary("Log", "log(x)", lambda g, y, x: (g / x,))
 log1p = _unary("Log1p", "log1p(x)", lambda g, y, x: (g / (1.0 + x),))
 # The logarithm in the derivative of a power by its exponent: 0 where the base is not positive.
-log_or_zero = _unary(
+log_or_zero: Recorder = _unary(
     "LogOrZero", "select(x > 0, log(select(x > 0, x, 1.0)), 0.0)",
     lambda g, y, x: (where(x > 0.0, g / x, 0.0),),
 )  # fmt: skip
@@ -97,7 +115,7 @@ log_or_zero = _unary(
 # Trigonometric and hyperbolic.
 
 sin = _unary("Sin", "sin(x)", lambda g, y, x: (g * cos(x),))
-cos = _unary("Cos", "cos(x)", lambda g, y, x: (negative(g * sin(x)),))
+cos: Recorder = _unary("Cos", "cos(x)", lambda g, y, x: (negative(g * sin(x)),))
 tan = _unary("Tan", "tan(x)", lambda g, y, x: (g * (1.0 + y * y),))
 asin = _unary("Asin", "asin(x)", lambda g, y, x: (g / sqrt(1.0 - x * x),))
 acos = _unary("Acos", "acos(x)", lambda g, y, x: (negative(g / sqrt(1.0 - x * x)),))
@@ -108,7 +126,7 @@ atan2 = _binary(
     rules.floating,
 )  # fmt: skip
 sinh = _unary("Sinh", "sinh(x)", lambda g, y, x: (g * cosh(x),))
-cosh = _unary("Cosh", "cosh(x)", lambda g, y, x: (g * sinh(x),))
+cosh: Recorder = _unary("Cosh", "cosh(x)", lambda g, y, x: (g * sinh(x),))
 tanh = _unary("Tanh", "tanh(x)", lambda g, y, x: (g * (1.0 - y * y),))
 asinh = _unary("Asinh", "asinh(x)", lambda g, y, x: (g / sqrt(x * x + 1.0),))
 acosh = _unary("Acosh", "acosh(x)", lambda g, y, x: (g / (sqrt(x - 1.0) * sqrt(x + 1.0)),))
@@ -121,27 +139,32 @@ erfc = _unary("Erfc", "erfc(x)", lambda g, y, x: (g * (-2 / math.sqrt(math.pi) *
 sigmoid = _unary("Sigmoid", "1.0 / (1.0 + exp(-x))", lambda g, y, x: (g * (y * (1.0 - y)),))
 softplus = _unary(
     "Softplus", "select(x > 0, x + log1p(exp(-x)), log1p(exp(x)))",
-    lambda g, y, x: (g * sigmoid(x),),
+    lambda g, y, x: (g * sigmoid(x),), argument="features",
 )  # fmt: skip
-relu = _unary("Relu", "select(x <= 0, 0, x)", lambda g, y, x: (relu_gate(g, y),), rules.number)
+relu = _unary(
+    "Relu", "select(x <= 0, 0, x)", lambda g, y, x: (relu_gate(g, y),), rules.number, "features"
+)
 # g where the output of relu was positive.
-relu_gate = _binary(
+relu_gate: Recorder = _binary(
     "ReluGrad", "select(y > 0, x, 0)", lambda g, z, x, y: (relu_gate(g, y), zeros_of(y)),
 )  # fmt: skip
 relu6 = _unary(
     "Relu6", "select(x <= 0, 0, select(x >= 6, 6, x))",
-    lambda g, y, x: (where(logical_and(y > 0.0, y < 6.0), g, 0.0),), rules.number,
+    lambda g, y, x: (where(logical_and(y > 0.0, y < 6.0), g, 0.0),), rules.number, "features",
 )  # fmt: skip
 elu = _unary(
-    "Elu", "select(x < 0, expm1(x), x)", lambda g, y, x: (where(x < 0.0, g * exp(x), g),)
-)
+    "Elu", "select(x < 0, expm1(x), x)", lambda g, y, x: (where(x < 0.0, g * exp(x), g),),
+    argument="features",
+)  # fmt: skip
 selu = _unary(
     "Selu", "1.0507009873554805 * select(x < 0, 1.6732632423543772 * expm1(x), x)",
     lambda g, y, x: (1.0507009873554805 * where(x < 0.0, g * (1.6732632423543772 * exp(x)), g),),
+    argument="features",
 )  # fmt: skip
 softsign = _unary(
-    "Softsign", "x / (absolute(x) + 1.0)", lambda g, y, x: (g / square(abs_(x) + 1.0),)
-)
+    "Softsign", "x / (absolute(x) + 1.0)", lambda g, y, x: (g / square(abs_(x) + 1.0),),
+    argument="features",
+)  # fmt: skip
 
 # Rounding: no gradient flows through.
 
@@ -157,7 +180,7 @@ less = _binary("Less", "x < y", spec=rules.ordered, gradient=STOP)
 less_equal = _binary("LessEqual", "x <= y", spec=rules.ordered, gradient=STOP)
 greater = _binary("Greater", "x > y", spec=rules.ordered, gradient=STOP)
 greater_equal = _binary("GreaterEqual", "x >= y", spec=rules.ordered, gradient=STOP)
-logical_and = _binary("LogicalAnd", "x & y", spec=rules.boolean, gradient=STOP)
+logical_and: Recorder = _binary("LogicalAnd", "x & y", spec=rules.boolean, gradient=STOP)
 logical_or = _binary("LogicalOr", "x | y", spec=rules.boolean, gradient=STOP)
 logical_xor = _binary("LogicalXor", "x != y", spec=rules.boolean, gradient=STOP)
 logical_not = _unary("LogicalNot", "x == False", spec=rules.boolean, gradient=STOP)
@@ -268,7 +291,8 @@ def zeros_of(x: Tensor) -> Tensor:
     """Zeros of the shape and dtype of ``x``."""
     from .movement import broadcast_to
 
-    return broadcast_to(_like(0, x._spec), tuple(x.shape))
+    zero: Tensor = _like(0, x._spec)
+    return broadcast_to(zero, tuple(x.shape)) if x.ndim else zero
 
 
 # What picks an op by dtype.
@@ -359,3 +383,8 @@ def not_equal(x: Any, y: Any, name: str | None = None) -> Tensor:
 def log_sigmoid(x: Any, name: str | None = None) -> Tensor:
     """``log(sigmoid(x))``, without overflow."""
     return negative(softplus(negative(x)))
+
+
+for _name, _function in list(globals().items()):
+    if hasattr(_function, "op"):
+        _function.__name__, _function.__qualname__ = _name.rstrip("_"), _name

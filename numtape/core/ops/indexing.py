@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,8 @@ from ...errors import InvalidArgumentError
 from .. import dtypes
 from ..op import ARRAY, Op, defop
 from ..record import as_tensor, record, require
-from ..spec import Spec, axes_of, intern
+from ..dtypes import bool_
+from ..spec import Spec, TensorShape, axes_of, intern
 from ..tensor import Tensor
 from ..variable import Variable
 from . import elementwise, movement
@@ -52,16 +54,14 @@ SCATTER_ADD = defop(
 )  # fmt: skip
 
 
-def _checked_indices(indices: Any, size: int, op: str) -> Tensor:
+def _checked_indices(indices: Any, size: int, op: str, what: str = "an index") -> Tensor:
     found = as_tensor(indices)
     if not found.dtype.is_integer:
         raise InvalidArgumentError(f"indices must be integers, got {found.dtype.name} [Op:{op}]")
     values = found._array()
     if values.size and (values.min() < 0 or values.max() >= size):
         bad = values[(values < 0) | (values >= size)].ravel()[0]
-        raise InvalidArgumentError(
-            f"indices[...] = {bad} is not in [0, {size}) [Op:{op}]"
-        )
+        raise InvalidArgumentError(f"{what} of {bad} is not in [0, {size}) [Op:{op}]")
     return found
 
 
@@ -123,7 +123,7 @@ FOLD = defop(
     compute=_fold,
     vjp=lambda g, y, x, origin, size, axis: (record(UNFOLD, (g,), origin=origin, axis=axis),),
 )  # fmt: skip
-UNFOLD = defop(
+UNFOLD: Op = defop(
     "MirrorPadGradGrad", ARRAY, 1,
     lambda op, g, origin, axis: intern(
         (*g.shape[:axis], len(origin), *g.shape[axis + 1 :]), g.dtype
@@ -149,15 +149,15 @@ def _place(out: Array, g: Array, i: Array, size: int) -> None:
     np.put_along_axis(out, i[..., None].astype(np.intp), g[..., None], -1)
 
 
-PLACE = defop(
+PLACE: Op = defop(
     "Place", ARRAY, 2, lambda op, g, i, size: intern((*g.shape, size), g.dtype), compute=_place,
     vjp=lambda g, y, x, i, size: (record(PICK, (g, i)), None),
 )  # fmt: skip
 
 
-def pick(x: Tensor, indices: Any, op: str) -> Tensor:
+def pick(x: Tensor, indices: Any, op: str, what: str) -> Tensor:
     """``x[..., indices[...]]``: one element of the last axis in each row."""
-    return record(PICK, (x, _checked_indices(indices, x.shape[-1], op)))
+    return record(PICK, (x, _checked_indices(indices, x.shape[-1], op, what)))
 
 
 def boolean_mask(tensor: Any, mask: Any, axis: Any = None, name: str = "boolean_mask") -> Tensor:
@@ -200,57 +200,86 @@ def one_hot(
 def getitem(x: Any, key: Any) -> Tensor:
     """``x[key]``: ints, slices, ellipsis, newaxis, integer tensors as ints, a bool mask.
 
+    A slice of a variable has an `assign` that changes that part of the variable.
+
     Raises:
-      IndexError, TypeError, InvalidArgumentError: If the key does not fit.
+      TypeError: If the key is of another kind.
+      InvalidArgumentError: If the key does not fit the shape.
     """
-    x = x.read_value() if isinstance(x, Variable) else x
-    if type(key) is Tensor and key.dtype.is_bool or (
-        isinstance(key, np.ndarray) and key.dtype == bool
-    ):
+    spec = x._spec
+    if getattr(key, "dtype", None) == bool_ and key.ndim:
         return boolean_mask(x, key)
+    cut, shape = _cut(spec.shape, key)
+    value = x.read_value() if isinstance(x, Variable) else x
+    found = movement.shaped(movement.strided_slice(value, cut), shape)
+    if isinstance(x, Variable):
+        found._sliced = x, key
+        return found
+    return elementwise.identity(found) if found is x else found
+
+
+def with_slice(x: Variable, key: Any, value: Tensor) -> Tensor:
+    """The value of ``x``, but for ``value`` in the place of ``x[key]``."""
+    cut, shape = _cut(x.shape, key)
+    taken = tuple(len(range(*part)) for part in cut)
+    if value.ndim > len(shape):  # leading axes of size 1 go
+        value = movement.reshape(value, value.shape[value.ndim - len(shape) :])
+    value = movement.shaped(movement.broadcast_to(value, shape), taken)
+    inside = np.zeros(x.shape, bool)
+    inside[movement._slices(cut)] = True
+    return elementwise.where(inside, movement.slice_into_zeros(value, tuple(x.shape), cut), x)
+
+
+def _cut(whole: TensorShape, key: Any) -> tuple[movement.Cut, tuple[int, ...]]:
+    """What a key takes of each axis, as arguments of range(); and the result's shape."""
+    rank = len(whole)
     keys = list(key) if isinstance(key, tuple) else [key]
-    used = sum(1 for k in keys if k is not None and k is not Ellipsis)
-    if keys.count(Ellipsis) > 1 if all(not isinstance(k, Tensor) for k in keys) else False:
-        raise ValueError("Multiple ellipses not allowed")
-    if used > x.ndim:
-        raise InvalidArgumentError(
-            f"Index out of range using input dim {x.ndim}; input has only {x.ndim} dims "
-            f"[Op:StridedSlice]"
-        )
-    if not any(k is Ellipsis for k in keys):
+    used = sum(k is not None and k is not Ellipsis for k in keys)
+    ellipses = sum(k is Ellipsis for k in keys)
+    require(ellipses <= 1, movement.SLICE, "Multiple ellipses in slice not allowed")
+    require(
+        used == 0 or rank > 0, movement.SLICE, "Attempting to slice scalar input: it has no axes"
+    )
+    require(
+        used <= rank, movement.SLICE,
+        f"Index out of range using input dim {rank}; input has only {rank} dims, its shape is "
+        f"{whole}",
+    )  # fmt: skip
+    if not ellipses:
         keys.append(Ellipsis)
     cut: list[tuple[int, int, int]] = []
     shape: list[int] = []
     for k in keys:
         axis = len(cut)
         if k is Ellipsis:
-            for _ in range(x.ndim - used):
-                dim = x.shape[len(cut)]
-                cut.append((0, dim, 1))
-                shape.append(dim)
+            rest = whole[axis : axis + rank - used]
+            cut += ((0, dim, 1) for dim in rest)
+            shape += rest
         elif k is None:
             shape.append(1)
         elif isinstance(k, slice):
             part = slice(*(None if s is None else _int(s) for s in (k.start, k.stop, k.step)))
-            if part.step == 0:
-                raise InvalidArgumentError(f"strides[{axis}] must be non-zero [Op:StridedSlice]")
-            cut.append(part.indices(x.shape[axis]))
+            require(part.step != 0, movement.SLICE, f"strides[{axis}] must be non-zero")
+            cut.append(part.indices(whole[axis]))
             shape.append(len(range(*cut[-1])))
         else:
-            dim = x.shape[axis]
-            at = _int(k)
-            if not -dim <= at < dim:
-                raise InvalidArgumentError(
-                    f"slice index {at} of dimension {axis} out of bounds [Op:StridedSlice]"
-                )
+            dim, at = whole[axis], _int(k)
+            require(
+                -dim <= at < dim, movement.SLICE,
+                f"slice index {at} of dimension {axis} out of bounds: the shape is {whole}",
+            )  # fmt: skip
             cut.append((at % dim, at % dim + 1, 1))
-    return movement.reshape(movement.strided_slice(x, tuple(cut)), tuple(shape))
+    return tuple(cut), tuple(shape)
 
 
 def _int(value: Any) -> int:
-    if isinstance(value, bool | np.bool_) or not hasattr(value, "__index__"):
+    try:
+        if isinstance(value, bool | np.bool_):
+            raise TypeError
+        return operator.index(value)
+    except TypeError:
         raise TypeError(
             f"Only integers, slices (`:`), ellipsis (`...`), tf.newaxis (`None`) and scalar "
-            f"tf.int32/tf.int64 tensors are valid indices, got {value!r}"
-        )
-    return int(value.__index__())
+            f"tf.int32/tf.int64 tensors are valid indices, got {value!r}. Use `gather` to take "
+            f"several indices."
+        ) from None

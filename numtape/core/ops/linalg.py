@@ -9,7 +9,7 @@ import numpy as np
 
 from ..dtypes import mismatch
 from ..op import ARRAY, Op, defop
-from ..record import as_tensor, record, require, spec_of
+from ..record import as_tensor, binary, require, spec_of
 from ..spec import Spec, axes_of, intern
 from ..tensor import Tensor
 from . import elementwise, movement, reduction
@@ -25,9 +25,9 @@ def _matmul_spec(op: Op, a: Spec, b: Spec, ta: bool, tb: bool) -> Spec:
         f"In[0] and In[1] must have rank 2 or more, got shapes {a.shape} and {b.shape}",
     )  # fmt: skip
     m, k = a.shape[-2:][::-1] if ta else a.shape[-2:]
-    l, n = b.shape[-2:][::-1] if tb else b.shape[-2:]
+    inner, n = b.shape[-2:][::-1] if tb else b.shape[-2:]
     require(
-        k == l, op,
+        k == inner, op,
         f"Matrix size-incompatible: In[0]: {a.shape.as_list()}, In[1]: {b.shape.as_list()}, "
         f"transpose_a={ta}, transpose_b={tb}",
     )  # fmt: skip
@@ -63,8 +63,13 @@ def _matmul_vjp(
 MATMUL = defop("MatMul", ARRAY, 2, _matmul_spec, compute=_matmul, vjp=_matmul_vjp)
 
 
+_PRODUCTS = {
+    (ta, tb): binary(MATMUL, ta=ta, tb=tb) for ta in (False, True) for tb in (False, True)
+}
+
+
 def _product(a: Any, b: Any, ta: bool, tb: bool) -> Tensor:
-    return record(MATMUL, (a, b), ta=ta, tb=tb)
+    return _PRODUCTS[ta, tb](a, b)
 
 
 def matmul(
@@ -76,7 +81,7 @@ def matmul(
     Raises:
       InvalidArgumentError: If the shapes do not fit.
     """
-    return _product(a, b, bool(transpose_a or adjoint_a), bool(transpose_b or adjoint_b))
+    return _PRODUCTS[bool(transpose_a or adjoint_a), bool(transpose_b or adjoint_b)](a, b)
 
 
 def matvec(
@@ -102,7 +107,10 @@ def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
     chosen = movement.static(axes)
     if isinstance(chosen, int):
         if not 0 <= chosen <= min(a.ndim, b.ndim):
-            raise ValueError(f"`axes` must not be larger than the number of dimensions: {chosen}")
+            raise ValueError(
+                f"`axes`={chosen} must not be larger than the number of axes of `a` and `b`, of "
+                f"shapes {a.shape} and {b.shape}"
+            )
         left, right = tuple(range(a.ndim - chosen, a.ndim)), tuple(range(chosen))
     else:
         if len(chosen) != 2:
@@ -116,19 +124,19 @@ def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
     columns = tuple(axis for axis in range(b.ndim) if axis not in right)
     summed = math.prod(a.shape[axis] for axis in left)
     shape = (*(a.shape[axis] for axis in rows), *(b.shape[axis] for axis in columns))
-    flat_a = movement.reshape(
-        movement.transpose(a, rows + left), (math.prod(a.shape[axis] for axis in rows), summed)
+    flat_a = movement.shaped(
+        movement.permuted(a, rows + left), (math.prod(a.shape[axis] for axis in rows), summed)
     )
     flat_b = movement.reshape(
-        movement.transpose(b, right + columns),
+        movement.permuted(b, right + columns),
         (math.prod(b.shape[axis] for axis in right), -1 if b._spec.size else
          math.prod(b.shape[axis] for axis in columns)),
     )  # fmt: skip
-    return movement.reshape(matmul(flat_a, flat_b), shape)
+    return movement.shaped(matmul(flat_a, flat_b), shape)
 
 
 def norm(
-    tensor: Any, ord: Any = "euclidean", axis: Any = None, keepdims: bool = False,
+    tensor: Any, ord: Any = "euclidean", axis: Any = None, keepdims: bool | None = None,
     name: str | None = None,
 ) -> Tensor:  # fmt: skip
     """The norm of vectors (over all axes, or over ``axis``).
@@ -137,6 +145,7 @@ def norm(
     is the Frobenius norm, 1 and infinity the largest column and row sums.
     """
     x = as_tensor(tensor)
+    keepdims = bool(keepdims)
     if ord in ("euclidean", "fro", 2) and not (ord == 2 and isinstance(axis, list | tuple)):
         return elementwise.sqrt(reduction.reduce_sum(x * x, axis, keepdims))
     magnitude = elementwise.abs_(x)

@@ -10,8 +10,8 @@ import numpy as np
 from ...errors import InvalidArgumentError
 from ..dtypes import DType, mismatch
 from ..op import ARRAY, ELEMENTWISE, VARIADIC, VIEW, Op, defop
-from ..record import as_tensor, record, require
-from ..spec import Spec, TensorShape, intern
+from ..record import as_tensor, record, require, spec_of
+from ..spec import Spec, TensorShape, check_axis, intern
 from ..tensor import Tensor
 from . import elementwise
 
@@ -55,7 +55,16 @@ def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
       InvalidArgumentError: If the sizes do not fit.
     """
     x = as_tensor(tensor)
-    wanted = static_shape(shape)
+    return record(RESHAPE, (x,), shape=_reshaped(x, static_shape(shape)))
+
+
+def shaped(x: Tensor, shape: tuple[int, ...]) -> Tensor:
+    """``x`` itself where it has the shape, else `reshape`."""
+    return x if shape == x.shape else reshape(x, shape)
+
+
+def _reshaped(x: Tensor, wanted: tuple[int, ...]) -> tuple[int, ...]:
+    """The shape that `reshape` gives."""
     size = x._spec.size
     if wanted.count(-1) > 1:
         raise InvalidArgumentError("Only one input size may be -1 [Op:Reshape]")
@@ -75,7 +84,7 @@ def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
         f"Input to reshape is a tensor with {size} values, but the requested shape has {total}: "
         f"{x.shape} to {wanted}",
     )  # fmt: skip
-    return x if wanted == x.shape else record(RESHAPE, (x,), shape=wanted)
+    return wanted
 
 
 def _axis(axis: Any, rank: int, op: str) -> int:
@@ -83,11 +92,8 @@ def _axis(axis: Any, rank: int, op: str) -> int:
     axis = static(axis)
     if not isinstance(axis, int):
         (axis,) = axis
-    if not -rank <= axis < rank:
-        raise InvalidArgumentError(
-            f"Tried to use axis {axis} of {rank} [Op:{op}]: it must be in [-{rank}, {rank})"
-        )
-    return axis % rank
+    check_axis(op, axis, rank)
+    return int(axis % rank)
 
 
 def expand_dims(input: Any, axis: Any, name: str | None = None) -> Tensor:
@@ -135,11 +141,17 @@ def transpose(a: Any, perm: Any = None, conjugate: bool = False, name: str = "tr
     order = tuple(axis % x.ndim if -x.ndim <= axis < x.ndim else axis for axis in order)
     require(
         sorted(order) == list(range(x.ndim)), TRANSPOSE,
-        f"{order} is not a permutation of the {x.ndim} axes of shape {x.shape}",
+        f"perm must name each of the {x.ndim} axes of shape {x.shape} once, got {len(order)}: "
+        f"{order}",
     )  # fmt: skip
     if order == tuple(range(x.ndim)):
-        return x
+        return elementwise.identity(x)
     return record(TRANSPOSE, (x,), perm=order)
+
+
+def permuted(x: Tensor, order: tuple[int, ...]) -> Tensor:
+    """``x`` itself where the order is its own, else `transpose`."""
+    return x if order == tuple(range(x.ndim)) else transpose(x, order)
 
 
 def _broadcast_spec(op: Op, x: Spec, shape: tuple[int, ...]) -> Spec:
@@ -162,7 +174,7 @@ def broadcast_to(input: Any, shape: Any, name: str | None = None) -> Tensor:
     """``input`` repeated along axes of size 1, and new leading ones, to ``shape``."""
     x = as_tensor(input)
     wanted = static_shape(shape)
-    return x if wanted == x.shape else record(BROADCAST, (x,), shape=wanted)
+    return elementwise.identity(x) if wanted == x.shape else record(BROADCAST, (x,), shape=wanted)
 
 
 def _concat_spec(op: Op, *specs: Spec, axis: int) -> Spec:
@@ -214,24 +226,29 @@ def concat(values: Any, axis: Any, name: str = "concat") -> Tensor:
 
 
 def alike(values: Sequence[Any], dtype: DType | None = None) -> list[Tensor]:
-    """Tensors of a list's items; those that are none take the dtype of those that are."""
-    from ..record import spec_of
-
+    """Tensors of a list's items, all of the first tensor's dtype (or the first item's)."""
     like = next((spec for x in values if (spec := spec_of(x)) is not None), None)
     if like is None and dtype is not None:
         like = intern((), dtype)
-    return [elementwise._converted(x, like, "Pack") for x in values]
+    found = []
+    for x in values:
+        found.append(elementwise._converted(x, like, "Pack"))
+        like = like or found[0]._spec
+    return found
 
 
 def stack(values: Any, axis: Any = 0, name: str = "stack") -> Tensor:
     """Tensors of one shape joined along a new axis."""
-    tensors = alike(list(values))
-    require(bool(tensors), "Pack", "Expected at least one tensor")
+    # Python numbers are one list to convert: of [1, 2.5] both become floats.
+    values = list(values)
+    plain = values and not any(spec_of(x) or isinstance(x, np.ndarray) for x in values)
+    tensors = unstack(as_tensor(values)) if plain else alike(values)
+    require(bool(tensors), "Pack", "Expected at least one tensor to stack")
     shape = tensors[0].shape
     for j, x in enumerate(tensors):
         require(
             x.shape == shape, "Pack",
-            f"Shapes of all inputs must match: values[0].shape = {shape.as_list()} != "
+            f"Shapes of all inputs to stack must match: values[0].shape = {shape.as_list()} != "
             f"values[{j}].shape = {x.shape.as_list()}",
         )  # fmt: skip
     at = _axis(axis, len(shape) + 1, "Pack")
@@ -244,19 +261,22 @@ def pack(value: Any, dtype: DType | None) -> Tensor:
     return stack(alike(items, dtype))
 
 
-def unstack(value: Any, num: int | None = None, axis: Any = 0, name: str = "unstack") -> list[Tensor]:
+def unstack(
+    value: Any, num: int | None = None, axis: Any = 0, name: str = "unstack"
+) -> list[Tensor]:
     """The slices along an axis, as a list."""
     x = as_tensor(value)
-    require(x.ndim > 0, "Unpack", "Cannot unstack a scalar")
     at = _axis(axis, x.ndim, "Unpack")
-    if num is not None and num != x.shape[at]:
-        raise InvalidArgumentError(f"num={num} but axis {at} has {x.shape[at]} [Op:Unpack]")
+    require(
+        num in (None, x.shape[at]), "Unpack",
+        f"Expected num={num} slices along axis {at}, but the shape is {x.shape.as_list()}",
+    )  # fmt: skip
     rest = (*x.shape[:at], *x.shape[at + 1 :])
     found = []
     for k in range(x.shape[at]):
         cut = [(0, dim, 1) for dim in x.shape]
         cut[at] = (k, k + 1, 1)
-        found.append(reshape(strided_slice(x, tuple(cut)), rest))
+        found.append(shaped(strided_slice(x, tuple(cut)), rest))
     return found
 
 
@@ -281,7 +301,7 @@ def split(
         sizes = tuple(rest if s == -1 else s for s in sizes)
     require(
         sum(sizes) == size and min(sizes, default=0) >= 0, "SplitV",
-        f"Determined shape must match along split_dim: sizes {tuple(sizes)} of {size}",
+        f"Sizes {tuple(sizes)} add up to {sum(sizes)}, but axis {at} has {size}",
     )  # fmt: skip
     found, start = [], 0
     for part in sizes:
@@ -371,7 +391,8 @@ def _pad_spec(op: Op, x: Spec, paddings: Paddings, mode: str) -> Spec:
 
 
 def _pad(out: Array, x: Array, paddings: Paddings, mode: str) -> None:
-    np.copyto(out, np.pad(x, paddings, mode=mode))
+    how: Any = mode
+    np.copyto(out, np.pad(x, paddings, mode=how))
 
 
 def _pad_vjp(g: Tensor, y: Tensor, x: Tensor, paddings: Paddings, mode: str) -> tuple[Tensor]:
@@ -381,8 +402,9 @@ def _pad_vjp(g: Tensor, y: Tensor, x: Tensor, paddings: Paddings, mode: str) -> 
     # Every element of y is an element of x: gather along each axis, add back along each.
     from .indexing import gather_add
 
+    how: Any = mode
     for axis, (dim, (before, after)) in enumerate(zip(x.shape, paddings, strict=True)):
-        origin = tuple(np.pad(np.arange(dim), (before, after), mode=mode).tolist())
+        origin = tuple(np.pad(np.arange(dim), (before, after), mode=how).tolist())
         g = gather_add(g, origin, dim, axis)
     return (g,)
 
@@ -420,7 +442,7 @@ def tile(input: Any, multiples: Any, name: str | None = None) -> Tensor:
     times = static_shape(multiples)
     require(
         len(times) == x.ndim and min(times, default=0) >= 0, "Tile",
-        f"Expected {x.ndim} non-negative multiples, got {times}",
+        f"Expected {x.ndim} non-negative multiples for shape {x.shape}, got {len(times)}: {times}",
     )  # fmt: skip
     # Repeating is broadcasting along a new axis before each, merged into it.
     apart = tuple(part for dim in x.shape for part in (1, dim))

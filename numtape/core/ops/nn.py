@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ...errors import InvalidArgumentError
 from ..op import ARRAY, Op, defop
 from ..record import as_tensor, record, require
 from ..spec import Spec, axes_of
@@ -71,11 +72,17 @@ def softmax_cross_entropy_with_logits(
     labels: Any, logits: Any, axis: Any = -1, name: str | None = None
 ) -> Tensor:
     """``-sum(labels * log_softmax(logits))`` along an axis."""
+    name = "SoftmaxCrossEntropyWithLogits"
     x = as_tensor(logits)
-    return elementwise.negative(reduce_sum(
-        elementwise._converted(labels, x._spec, "SoftmaxCrossEntropyWithLogits")
-        * log_softmax(x, axis), axis,
-    ))  # fmt: skip
+    p = elementwise.cast(elementwise._converted(labels, x._spec, name), x.dtype)
+    try:
+        np.broadcast_shapes(x.shape, p.shape)
+    except ValueError:
+        raise InvalidArgumentError(
+            f"logits and labels must broadcast: the shape of logits is {x.shape}, of labels "
+            f"{p.shape} [Op:{name}]"
+        ) from None
+    return elementwise.negative(reduce_sum(p * log_softmax(x, axis), axis))
 
 
 def sparse_softmax_cross_entropy_with_logits(
@@ -97,7 +104,7 @@ def sparse_softmax_cross_entropy_with_logits(
             f"`labels.shape.rank` must equal `logits.shape.rank - 1`, and the shapes agree. "
             f"Received: labels.shape={found.shape}, logits.shape={x.shape} [Op:{name}]"
         )
-    return elementwise.negative(pick(log_softmax(x), found, name))
+    return elementwise.negative(pick(log_softmax(x), found, name, "a label value"))
 
 
 def sigmoid_cross_entropy_with_logits(

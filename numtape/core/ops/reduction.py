@@ -10,7 +10,7 @@ from ...errors import InvalidArgumentError
 from .. import dtypes
 from ..dtypes import bool_, mismatch
 from ..op import ARRAY, STOP, Op, defop
-from ..record import as_tensor, record
+from ..record import Recorder, as_tensor, record, unary
 from ..spec import Spec, axes_of, intern
 from ..tensor import Tensor
 from . import elementwise, movement
@@ -45,7 +45,7 @@ def _boolean(op: Op, x: Spec, axes: Axes, keepdims: bool) -> Spec:
 
 def _spread(g: Tensor, x: Tensor, axes: Axes) -> Tensor:
     """A result's adjoint, broadcast to the operand's shape."""
-    return movement.broadcast_to(movement.reshape(g, _kept(x, axes)), tuple(x.shape))
+    return movement.broadcast_to(movement.shaped(g, _kept(x, axes)), tuple(x.shape))
 
 
 def _count(x: Tensor | Spec, axes: Axes) -> int:
@@ -60,19 +60,19 @@ def _mean(out: Array, x: Array, axes: Axes, keepdims: bool) -> None:
     for axis in axes:
         count *= x.shape[axis]
     np.add.reduce(x, axes, out=out, keepdims=keepdims)
-    if out.dtype.kind == "f":
+    if not count:
+        out[...] = np.nan if out.dtype.kind == "f" else 0
+    elif out.dtype.kind == "f":
         np.true_divide(out, out.dtype.type(count), out=out)
-    elif count:
+    else:
         np.copyto(out, np.trunc(out / count), casting="unsafe")
 
 
-def _extreme_vjp(
-    g: Tensor, y: Tensor, x: Tensor, axes: Axes, keepdims: bool
-) -> tuple[Tensor]:
+def _extreme_vjp(g: Tensor, y: Tensor, x: Tensor, axes: Axes, keepdims: bool) -> tuple[Tensor]:
     """The adjoint goes to the extreme element; several of them share it evenly."""
-    here = elementwise.cast(x == movement.reshape(y, _kept(x, axes)), x.dtype)
+    here = elementwise.cast(x == movement.shaped(y, _kept(x, axes)), x.dtype)
     number = reduce_sum(here, axes, True)
-    return (here / number * movement.reshape(g, _kept(x, axes)),)
+    return (here / number * movement.shaped(g, _kept(x, axes)),)
 
 
 def _ufunc(ufunc: Any, start: str | None = None) -> Any:
@@ -101,16 +101,24 @@ ALL = defop("All", ARRAY, 1, _boolean, compute=_ufunc(np.logical_and), gradient=
 ANY = defop("Any", ARRAY, 1, _boolean, compute=_ufunc(np.logical_or), gradient=STOP)
 
 
+_recorders: dict[Any, Recorder] = {}
+
+
 def _reduce(op: Op, x: Any, axis: Any, keepdims: bool) -> Tensor:
-    x = as_tensor(x)
-    axes = tuple(sorted(axes_of(op.name, axis, x.ndim)))
-    if not axes:
-        if op in (ALL, ANY):
-            _boolean(op, x._spec, axes, keepdims)
-        else:
-            _numeric(op, x._spec, axes, keepdims)
-        return elementwise.identity(x)
-    return record(op, (x,), axes=axes, keepdims=bool(keepdims))
+    if type(x) is not Tensor:
+        x = as_tensor(x)
+    fixed = axis is None or type(axis) is int
+    key = (op.index, axis, keepdims, x._spec.rank) if fixed else None
+    recorder = _recorders.get(key)
+    if recorder is None:
+        axes = tuple(sorted(axes_of(op.name, axis, x.ndim)))
+        if not axes:
+            op.spec(op, x._spec, axes, keepdims)  # refuses dtypes
+            return elementwise.identity(x)
+        recorder = unary(op, axes=axes, keepdims=bool(keepdims))
+        if fixed:
+            _recorders[key] = recorder
+    return recorder(x)
 
 
 def reduce_sum(
@@ -167,8 +175,8 @@ def reduce_prod(
     axes = tuple(sorted(axes_of("Prod", axis, x.ndim)))
     shape = tuple(dim for at, dim in enumerate(x.shape) if at not in axes)
     kept = _kept(x, axes)
-    last = [at for at in range(x.ndim) if at not in axes] + list(axes)
-    x = movement.reshape(movement.transpose(x, last), (*shape, _count(x, axes)))
+    last = tuple(at for at in range(x.ndim) if at not in axes) + axes
+    x = movement.reshape(movement.permuted(x, last), (*shape, _count(x, axes)))
     if not x.shape[-1]:
         one = elementwise.cast(np.int32(1), x.dtype)
         return movement.broadcast_to(one, kept if keepdims else shape)
@@ -181,7 +189,7 @@ def reduce_prod(
             rest = movement.strided_slice(x, (*whole, (n - 1, n, 1)))
             product = movement.concat([product, rest], -1)
         x = product
-    return movement.reshape(x, kept if keepdims else shape)
+    return movement.shaped(x, kept if keepdims else shape)
 
 
 def reduce_variance(
@@ -208,7 +216,7 @@ def reduce_logsumexp(
     largest = elementwise.stop_gradient(reduce_max(x, axis, True))
     largest = elementwise.where(elementwise.is_finite(largest), largest, 0.0)
     total = elementwise.log(reduce_sum(elementwise.exp(x - largest), axis, keepdims))
-    return total + movement.reshape(largest, tuple(total.shape))
+    return total + movement.shaped(largest, tuple(total.shape))
 
 
 def _arg_spec(op: Op, x: Spec, axis: int, output: str) -> Spec:
@@ -269,7 +277,7 @@ def _scan(ufunc: Any) -> Any:
     return compute
 
 
-CUMSUM = defop(
+CUMSUM: Op = defop(
     "Cumsum", ARRAY, 1, lambda op, x, **_: x, compute=_scan(np.add),
     vjp=lambda g, y, x, axis, exclusive, reverse: (
         record(CUMSUM, (g,), axis=axis, exclusive=exclusive, reverse=not reverse),

@@ -1,0 +1,55 @@
+"""``python -m numtape demo``, ``info``, ``cache clear``."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import sys
+
+
+def info() -> None:
+    """Print versions, the device, threads, and the cache folder and its size."""
+    import importlib.metadata
+
+    from . import __version__, config
+    from .core import cache
+
+    files, size = cache.size()
+    rows = [
+        ("numtape", __version__),
+        ("Python", f"{platform.python_version()} on {platform.platform()}"),
+        *((name, importlib.metadata.version(name))
+          for name in ("numpy", "numba", "llvmlite", "scipy", "optree")),
+        ("device", config.device()),
+        ("threads", f"{os.cpu_count()} cores; sweeps use 1, BLAS its own"),
+        ("cache", f"{config.cache_dir()} ({files} kernels, {size / 1024:.0f} KiB)"),
+    ]  # fmt: skip
+    for name, value in rows:
+        print(f"{name:<9} {value}")
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run a command. Returns the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m numtape", description="numtape's commands")
+    commands = parser.add_subparsers(dest="command", required=True)
+    commands.add_parser("demo", help="the guide's gradients, then a small classifier")
+    commands.add_parser("info", help="versions, device, cache")
+    cache_parser = commands.add_parser("cache", help="the folder of compiled kernels")
+    cache_parser.add_argument("action", choices=["clear"], help="remove all compiled kernels")
+    chosen = parser.parse_args(arguments)
+    if chosen.command == "demo":
+        from .demo import main as demo
+
+        return demo()
+    if chosen.command == "info":
+        info()
+        return 0
+    from .core import cache
+
+    print(f"removed {cache.clear()} files")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,28 @@
+"""``tf.dtypes``: the dtypes, and conversion between them."""
+
+from __future__ import annotations
+
+from .core.dtypes import (
+    DType,
+    as_dtype,
+    float16,
+    float32,
+    float64,
+    int8,
+    int16,
+    int32,
+    int64,
+    uint8,
+    uint16,
+    uint32,
+    uint64,
+)
+from .core.dtypes import bool_ as bool
+from .core.dtypes import float16 as half
+from .core.dtypes import float64 as double
+from .core.ops.elementwise import cast
+
+__all__ = [
+    "DType", "as_dtype", "bool", "cast", "double", "float16", "float32", "float64", "half", "int8",
+    "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
+]  # fmt: skip

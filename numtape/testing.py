@@ -1,0 +1,109 @@
+"""Checking derivatives: for numtape's own ops, and for functions built from them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from . import nest
+from .core.record import as_tensor
+from .core.tensor import Tensor
+from .core.variable import Variable
+from .gradient_tape import GradientTape
+
+Array = np.ndarray[Any, Any]
+
+
+def check_grads(
+    f: Callable[..., Any], args: Sequence[Any], order: int = 2,
+    rtol: float = 1e-6, atol: float = 1e-6, eps: float = 1e-6,
+) -> None:  # fmt: skip
+    """Check the derivatives of a function of tensors against central differences.
+
+    The results of ``f`` are projected on random weights. The gradient of that number along a
+    random direction in each argument must be what a small step there and back gives. For the
+    next order, the gradient, a function of the arguments and the weights, is checked the same
+    way.
+
+    Args:
+      f: Takes tensors, returns a tensor or a nest of them. It must be smooth near ``args``.
+      args: An array, number or tensor for each argument. Floats of any shape become float64;
+        integers and bools are passed on as they are.
+      order: The highest order of derivative to check.
+      rtol: The relative tolerance.
+      atol: The absolute tolerance.
+      eps: The length of the step.
+
+    Raises:
+      AssertionError: If a derivative is wrong, naming its order, the argument and the element.
+
+    Example:
+      >>> check_grads(lambda x, y: nt.sin(x) * y, [[0.1, 0.2], 3.0])
+    """
+    points = [_float64(x) for x in args]
+    names = [f"argument {j}" for j in range(len(points))]
+    _check(f, points, names, order, 1, (rtol, atol, eps))
+
+
+def _float64(value: Any) -> Array:
+    array = np.asarray(value)
+    return array.astype(np.float64) if array.dtype.kind == "f" else array
+
+
+def _check(
+    f: Callable[..., Any], points: list[Array], names: list[str], orders: int, order: int,
+    limits: tuple[float, float, float],
+) -> None:  # fmt: skip
+    rtol, atol, eps = limits
+    random = np.random.default_rng(order)
+    weights = [random.standard_normal(y.shape) for y in _floats(f(*map(as_tensor, points)))]
+
+    def gradient(*arguments: Tensor) -> list[Tensor]:
+        """The gradient of the projection, for float arguments: it takes the weights as well."""
+        inputs, factors = list(arguments[: len(points)]), list(arguments[len(points) :])
+        with GradientTape() as tape:
+            tape.watch(_floats(inputs))
+            results = _floats(f(*inputs))
+        found: list[Tensor] = tape.gradient(results, _floats(inputs), factors, "zero")
+        return found
+
+    def projection(j: int, step: Array) -> float:
+        moved = [x + step if k == j else x for k, x in enumerate(points)]
+        results = _floats(f(*map(as_tensor, moved)))
+        return sum(float(np.vdot(w, y)) for w, y in zip(weights, results, strict=True))
+
+    def slope(j: int, step: Array) -> float:
+        return (projection(j, eps * step) - projection(j, -eps * step)) / (2 * eps)
+
+    floats = [j for j, x in enumerate(points) if x.dtype == np.float64]
+    exact = gradient(*map(as_tensor, [*points, *weights])) if weights else []
+    for j, tensor in zip(floats, exact, strict=bool(weights)):
+        found = np.asarray(tensor)
+        direction = np.asarray(random.standard_normal(found.shape))
+        if not np.isclose(np.vdot(found, direction), slope(j, direction), rtol, atol):
+            worst = _worst(found, partial(slope, j))
+            raise AssertionError(f"derivative of order {order} by {names[j]}: {worst}")
+    if order < orders and floats and weights:
+        seeds = [f"the weights of result {j} in order {order}" for j in range(len(weights))]
+        _check(gradient, [*points, *weights], names + seeds, orders, order + 1, limits)
+
+
+def _floats(results: Any) -> list[Any]:
+    """The float tensors in a nest."""
+    flat = [as_tensor(x) if isinstance(x, Variable) else x for x in nest.flatten(results)]
+    return [x for x in flat if x is not None and x.dtype.is_floating]
+
+
+def _worst(found: Array, slope: Callable[[Array], float]) -> str:
+    """Where a gradient differs most from central differences, element by element."""
+    expected = np.empty_like(found)
+    for at in np.ndindex(found.shape):
+        step = np.zeros_like(found)
+        step[at] = 1.0
+        expected[at] = slope(step)
+    error = np.nan_to_num(np.abs(found - expected), nan=np.inf)
+    worst = tuple(int(k) for k in np.unravel_index(error.argmax(), error.shape))
+    return f"element {worst} is {found[worst]:.9g}, central differences give {expected[worst]:.9g}"
