@@ -5,24 +5,24 @@ The names are TensorFlow's: ``import numtape as tf`` runs TensorFlow's autodiff 
 
 from __future__ import annotations
 
-from importlib import import_module
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+import typing as _typing
+from importlib import import_module as _import_module
+from pathlib import Path as _Path
 
 # In a checkout kernels/ is this package's sibling, not its child.
-_here = Path(__file__).resolve().parent
+_here = _Path(__file__).resolve().parent
 if not (_here / "kernels").is_dir():
     __path__.append(str(_here.parent))
 
 
-def kernels_folder() -> Path:
+def kernels_folder() -> _Path:
     """The folder of the kernels' source."""
     inside = _here / "kernels"
     return inside if inside.is_dir() else _here.parent / "kernels"
 
 
 from . import config, dtypes, errors, image, linalg, math, nn, random
-from .core import operators as _operators
+from .core import operators as _operators  # noqa: F401
 from .core.dtypes import (
     DType,
     as_dtype,
@@ -162,7 +162,7 @@ __all__ = [
     "truediv", "uint8", "uint16", "uint32", "uint64", "unstack", "where", "zeros", "zeros_like",
 ]  # fmt: skip
 
-if TYPE_CHECKING:
+if _typing.TYPE_CHECKING:
     from . import datasets, keras, nest
     from .keras import optimizers
 
@@ -172,10 +172,10 @@ _LAZY = {
 }  # fmt: skip
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> _typing.Any:
     if name not in _LAZY:
         raise AttributeError(f"module 'numtape' has no attribute {name!r}")
-    return import_module(f"numtape.{_LAZY[name]}")
+    return _import_module(f"numtape.{_LAZY[name]}")
 
 
 def __dir__() -> list[str]:

@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
+from .core.dtypes import mismatch
 from .core.log import Log, local
 from .core.ops.creation import ones_like, zeros
 from .core.ops.movement import broadcast_to, reshape, stack
-from .core.dtypes import mismatch
 from .core.record import as_tensor, spec_of
 from .core.spec import intern
 from .core.tape import Tape

@@ -16,7 +16,7 @@ from . import dtypes
 from .convert import new_array
 from .dtypes import DType
 from .log import VALUE, Log, local
-from .spec import Spec, TensorShape, intern
+from .spec import TensorShape, intern
 from .tensor import Reference, Tensor, of_array
 from .typed import Operators
 

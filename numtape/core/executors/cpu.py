@@ -205,7 +205,7 @@ class Executor:
         if 0 <= offset < work.arena.size:
             return np.ndarray(spec.shape, spec.dtype.numpy_dtype, work.arena, offset)
         # A view of a kept buffer, which the log holds until the sweep is over.
-        memory = (ctypes.c_char * (spec.size * spec.dtype.size)).from_address(columns.cell[row])
+        memory = (ctypes.c_char * (spec.size * spec.dtype.size)).from_address(int(columns.cell[row]))
         return np.ndarray(spec.shape, spec.dtype.numpy_dtype, memory)
 
 

@@ -9,9 +9,9 @@ import numpy as np
 
 from ...errors import InvalidArgumentError
 from .. import dtypes
+from ..dtypes import bool_
 from ..op import ARRAY, Op, defop
 from ..record import as_tensor, record, require
-from ..dtypes import bool_
 from ..spec import Spec, TensorShape, axes_of, intern
 from ..tensor import Tensor
 from ..variable import Variable

@@ -113,7 +113,7 @@ def _reduce(op: Op, x: Any, axis: Any, keepdims: bool) -> Tensor:
     if recorder is None:
         axes = tuple(sorted(axes_of(op.name, axis, x.ndim)))
         if not axes:
-            op.spec(op, x._spec, axes, keepdims)  # refuses dtypes
+            op.spec(op, x._spec, axes=axes, keepdims=keepdims)  # refuses dtypes
             return elementwise.identity(x)
         recorder = unary(op, axes=axes, keepdims=bool(keepdims))
         if fixed:
