@@ -22,7 +22,6 @@ def kernels_folder() -> _Path:
 
 
 from . import config, dtypes, errors, image, linalg, math, nn, random
-from .core import operators as _operators  # noqa: F401
 from .core.dtypes import (
     DType,
     as_dtype,
@@ -158,17 +157,18 @@ __all__ = [
     "rank", "reduce_all", "reduce_any", "reduce_logsumexp", "reduce_max", "reduce_mean",
     "reduce_min", "reduce_prod", "reduce_sum", "repeat", "reshape", "reverse", "round", "shape",
     "sigmoid", "sign", "sin", "sinh", "size", "slice", "split", "sqrt", "square", "squeeze",
-    "stack", "stop_gradient", "subtract", "tan", "tanh", "tensordot", "tile", "transpose",
+    "stack", "stop_gradient", "subtract", "tan", "tanh", "tensordot", "testing", "tile", "transpose",
     "truediv", "uint8", "uint16", "uint32", "uint64", "unstack", "where", "zeros", "zeros_like",
 ]  # fmt: skip
 
 if _typing.TYPE_CHECKING:
-    from . import datasets, keras, nest
+    from . import datasets, keras, nest, testing
     from .keras import optimizers
 
 # Modules that are imported when they are first used.
 _LAZY = {
     "datasets": "datasets", "keras": "keras", "nest": "nest", "optimizers": "keras.optimizers",
+    "testing": "testing",
 }  # fmt: skip
 
 

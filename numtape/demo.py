@@ -181,7 +181,7 @@ def _unconnected() -> Any:
 
 @_case("x + 1, then x = x + 1", [1.0, None])
 def _variable_replaced() -> Any:
-    x = tf.Variable(2.0)
+    x: Any = tf.Variable(2.0)
     grads = []
     for _ in range(2):
         with tf.GradientTape() as tape:

@@ -227,9 +227,9 @@ class GradientTape:
         leaves, rebuild = _flat(sources)
         leaves = _checked(leaves)
         seeds = [] if output_gradients is None else _leaves(output_gradients)
-        resume = self._suspend(tape)
+        self._suspend(tape)
         found = self._gradient(tape, targets, leaves, seeds, zero)
-        if not tape.persistent and not resume:
+        if not tape.persistent:
             tape.release()
         return rebuild(found)
 
@@ -239,7 +239,7 @@ class GradientTape:
             raise RuntimeError(_SPENT)
         return tape
 
-    def _suspend(self, tape: Tape) -> bool:
+    def _suspend(self, tape: Tape) -> None:
         """Asked inside its own block: an ordinary tape ends, a persistent one goes on."""
         if tape.recording:
             if tape.persistent:
@@ -253,7 +253,6 @@ class GradientTape:
                 )  # fmt: skip
             else:
                 self._stop(tape)
-        return False
 
     def _gradient(
         self, tape: Tape, targets: list[Any], sources: list[Any], seeds: list[Any], zero: bool
@@ -278,12 +277,14 @@ class GradientTape:
                 log, tape, [pair for pair in rows if min(pair) >= 0], sources, discrete
             )
             results: list[Tensor | None] = []
+            names = {id(target) for target in targets}
             for source, adjoint in zip(sources, found, strict=True):
                 total = None if adjoint is None else log.tensor(*adjoint)
-                # A target that is a source itself has the derivative 1, followed or not.
-                for target, (row, seed) in zip(targets, rows, strict=True):
-                    if target is source and (row < 0 or adjoint is None):
-                        total = _own(total, log, source, seed)
+                if id(source) in names:
+                    # A target that is a source itself has the derivative 1, followed or not.
+                    for target, (row, seed) in zip(targets, rows, strict=True):
+                        if target is source and (row < 0 or adjoint is None):
+                            total = _own(total, log, source, seed)
                 if total is not None and total._spec is not source._spec:
                     raise AssertionError("an adjoint of another shape than its primal")
                 if total is None and zero:
@@ -452,6 +453,8 @@ def _own(total: Tensor | None, log: Log, source: Any, seed: int) -> Tensor:
 
 def _unconnected(value: Any) -> bool:
     """Whether unconnected sources get zeros."""
+    if value is UnconnectedGradients.NONE:
+        return False
     try:
         return UnconnectedGradients(value) is UnconnectedGradients.ZERO
     except ValueError:

@@ -57,6 +57,33 @@ def test_reads_are_tensors_of_their_own(tf):
     assert [float(tape.gradient(y, read)) for read in (a, b, c, d)] == [27.0] * 4
 
 
+SAME_SHAPE = {
+    "reshape": lambda tf, x: tf.reshape(x, (2, 1)),
+    "transpose": lambda tf, x: tf.transpose(x, [0, 1]),
+    "broadcast_to": lambda tf, x: tf.broadcast_to(x, (2, 1)),
+    "slice": lambda tf, x: x[:],
+    "ellipsis": lambda tf, x: x[...],
+    "identity": lambda tf, x: tf.identity(x),
+    "no axes": lambda tf, x: tf.reduce_sum(x, axis=[]),
+    "concat of one": lambda tf, x: tf.concat([x], 0),
+    "tile by one": lambda tf, x: tf.tile(x, [1, 1]),
+}
+
+
+@pytest.mark.parametrize("function", SAME_SHAPE.values(), ids=SAME_SHAPE.keys())
+def test_results_are_tensors_of_their_own(tf, function):
+    x = tf.constant([[1.0], [2.0]])
+    with tf.GradientTape(persistent=True) as tape:
+        tape.watch(x)
+        y = function(tf, x)
+        z = y * x
+    outside = function(tf, x)
+    assert y is not x
+    same(tape.gradient(z, y), [[1.0], [2.0]])
+    same(tape.gradient(z, x), [[2.0], [4.0]])
+    assert tape.gradient(outside, x) is None
+
+
 def test_elements_of_a_variable(tf):
     v = tf.Variable([1.0, 2.0, 3.0])
     with tf.GradientTape() as tape:

@@ -1,5 +1,8 @@
 """Modules, the dense layer and the two optimizers."""
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 from checks import same
@@ -108,6 +111,34 @@ def test_dense_without_a_bias(tf):
     layer(np.ones((1, 3), np.float32))
     assert [v.name for v in layer.variables] == ["kernel"]
     assert layer.bias is None
+
+
+def test_variables_of_a_layer_and_those_a_tape_saw_are_the_same(tf):
+    layer = tf.keras.layers.Dense(2)
+    with tf.GradientTape() as tape:
+        y = layer(tf.ones((1, 3)))
+    kernel, bias = tape.watched_variables()
+    assert [v.name for v in (kernel, bias)] == [f"{layer.name}/{n}:0" for n in ("kernel", "bias")]
+    assert layer.kernel.path == f"{layer.name}/kernel"
+    dkernel, dbias = tape.gradient(y, [kernel, layer.bias])
+    same(dkernel, np.ones((3, 2)))
+    same(dbias, [1.0, 1.0])
+    bias.assign([3.0, 4.0])
+    np.testing.assert_array_equal(np.asarray(layer.bias), [3.0, 4.0])
+    layer.bias.assign([5.0, 6.0])
+    same(bias, [5.0, 6.0])
+
+
+@pytest.mark.numtape_only("Keras copies layers in its own way")
+def test_copied_layers_have_variables_of_their_own(tf):
+    layer = tf.keras.layers.Dense(2, activation="tanh")
+    layer(tf.ones((1, 3)))
+    for twin in (copy.deepcopy(layer), pickle.loads(pickle.dumps(layer))):
+        np.testing.assert_array_equal(twin.kernel, layer.kernel)
+        assert twin.kernel.name == "kernel"
+        twin.kernel.assign(tf.zeros((3, 2)))
+        assert np.asarray(layer.kernel).any()
+        assert not np.asarray(twin(tf.ones((1, 3)))).any()
 
 
 def test_dense_of_higher_rank_and_other_dtypes(tf):

@@ -241,6 +241,14 @@ def test_copies(tf):
         same(other, [1.0, 2.0], "float32")
 
 
+def test_copies_are_differentiated(tf):
+    x = pickle.loads(pickle.dumps(tf.constant([1.0, 2.0])))
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = x * tf.constant([3.0, 4.0])
+    same(tape.gradient(y, x), [3.0, 4.0])
+
+
 def test_kinds(tf):
     x = tf.constant(1.0)
     assert type(x).__name__ == "EagerTensor"

@@ -157,11 +157,70 @@ def test_assigned_answer_follows_the_variable(tf):
     assert answer.numpy() == 3.0
 
 
+def test_gradients_go_through_what_assign_returns(tf):
+    v = tf.Variable(2.0, name="v")
+    with tf.GradientTape(persistent=True) as tape:
+        answer = v.assign_add(1.0)
+        y, z = answer * answer, v * v
+    for target, source, expected in [
+        (y, v, 6.0), (y, answer, 6.0), (z, answer, 6.0), (answer, v, 1.0), (v, answer, 1.0),
+    ]:  # fmt: skip
+        same(tape.gradient(target, source), expected)
+    assert [w.name for w in tape.watched_variables()] == ["v:0"]
+    with tf.GradientTape(watch_accessed_variables=False) as tape:
+        tape.watch(answer)
+        y = v * 3.0
+    same(tape.gradient(y, v), 3.0)
+
+
+def test_what_assign_returns_is_an_operand(tf):
+    v = tf.Variable([1.0, 2.0])
+    answer = v.assign([3.0, 4.0])
+    np.testing.assert_array_equal(np.asarray(answer + answer), [6.0, 8.0])
+    assert (answer.shape, answer.dtype, answer.trainable) == ((2,), tf.float32, True)
+
+
 def test_assign_to_a_slice(tf):
     v = tf.Variable([1.0, 2.0, 3.0])
     v[1].assign(5.0)
     v[1:].assign([7.0, 8.0])
     same(v, [1.0, 7.0, 8.0])
+
+
+SLICED = [
+    (np.s_[1:], 5.0, [1.0, 5.0, 5.0]),
+    (np.s_[1:], [5.0], [1.0, 5.0, 5.0]),
+    (np.s_[1:], [[5.0, 6.0]], [1.0, 5.0, 6.0]),
+    (np.s_[0], [5.0], [5.0, 2.0, 3.0]),
+    (np.s_[...], [7.0, 8.0, 9.0], [7.0, 8.0, 9.0]),
+    (np.s_[::-1], [7.0, 8.0, 9.0], [9.0, 8.0, 7.0]),
+    (np.s_[None, -1], np.array([7.0]), [1.0, 2.0, 7.0]),
+    (np.s_[1:1], 7.0, [1.0, 2.0, 3.0]),
+]
+
+
+@pytest.mark.parametrize(("key", "value", "expected"), SLICED)
+def test_slices_of_a_variable_take_what_broadcasts(tf, key, value, expected):
+    v = tf.Variable([1.0, 2.0, 3.0])
+    part = v[key]
+    answer = part.assign(value)
+    assert isinstance(answer, tf.Variable)
+    same(v, expected, "float32")
+    same(answer, expected)
+    np.testing.assert_array_equal(part, np.array([1.0, 2.0, 3.0])[key])
+
+
+def test_slices_that_cannot_be_assigned(tf):
+    v, n = tf.Variable([[1.0, 2.0], [3.0, 4.0]]), tf.Variable([1, 2])
+    with pytest.raises(TypeError, match="int32"):
+        n[0].assign(1.5)
+    with pytest.raises(ValueError, match=r"float32.*int32"):
+        v[0, 0].assign(tf.constant(1))
+    for tensor in (tf.constant([1.0])[0], v[v > 2.0], v + 1.0):
+        assert not hasattr(tensor, "assign")
+    v.assign(v * 2.0)[1].assign([0.0, 1.0])
+    same(v, [[2.0, 4.0], [0.0, 1.0]])
+    same(n, [1, 2])
 
 
 @pytest.mark.parametrize("value", [1.0, [1.0, 2.0, 3.0], [[1.0, 2.0]], []])

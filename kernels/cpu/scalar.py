@@ -20,8 +20,9 @@ FUNCTIONS: dict[str, Any] = {
     name: getattr(math, name)
     for name in ("exp", "expm1", "log", "log1p", "sin", "cos", "tan", "sinh", "cosh", "tanh",
                  "sqrt", "asin", "acos", "atan", "atan2", "asinh", "acosh", "atanh", "erf",
-                 "erfc", "isnan", "isinf", "isfinite", "copysign", "fmod")
+                 "erfc", "isnan", "isinf", "isfinite", "copysign")
 }  # fmt: skip
 FUNCTIONS |= {
-    "floor": np.floor, "ceil": np.ceil, "rint": np.rint, "power": power, "absolute": abs,
+    "floor": np.floor, "ceil": np.ceil, "rint": np.rint, "fmod": np.fmod,
+    "power": power, "absolute": abs,
 }  # fmt: skip

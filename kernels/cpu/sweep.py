@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..jit import POINTERS, call_kernel, inline, jit
-from ..log.plan import (
+from ..log.layout import (
     G_BODY,
     G_CODE,
     G_CODE_END,
@@ -18,7 +18,6 @@ from ..log.plan import (
     LANES,
     SCALARS,
     SHARED,
-    SPLAT,
     SPREAD,
     STEP,
 )
@@ -193,8 +192,9 @@ def sweep(
         if kind == SCALARS:
             for k in range(groups[GROUP * g + G_CODE], groups[GROUP * g + G_CODE_END]):
                 call_kernel(
-                    program[STEP * k], cells + 8 * program[STEP * k + 1], cells + 8 * program[STEP * k + 2],
-                    cells + 8 * program[STEP * k + 3], cells + 8 * program[STEP * k + 4], 1,
+                    program[STEP * k], cells + 8 * program[STEP * k + 1],
+                    cells + 8 * program[STEP * k + 2], cells + 8 * program[STEP * k + 3],
+                    cells + 8 * program[STEP * k + 4], 1,
                 )
         elif kind == LANES:
             for k in range(begin, end):
@@ -202,7 +202,8 @@ def sweep(
                     cell[order[k]] += arena
             run_lanes(
                 spec, cell, cells, spec_size, spec_item, spec_rank, spec_dims, program,
-                groups[GROUP * g + G_CODE], groups[GROUP * g + G_BODY], groups[GROUP * g + G_CODE_END], groups[GROUP * g + G_SIZE],
+                groups[GROUP * g + G_CODE], groups[GROUP * g + G_BODY],
+                groups[GROUP * g + G_CODE_END], groups[GROUP * g + G_SIZE],
                 groups[GROUP * g + G_WIDTH], scratch, places,
             )
         elif kind == SHARED:

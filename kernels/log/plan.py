@@ -14,44 +14,29 @@ from typing import Any
 import numpy as np
 
 from ..jit import inline, jit
+from .layout import (
+    C_ALIASES,
+    C_ALLOC,
+    C_ARENA,
+    C_GROUPS,
+    C_ROWS,
+    G_KIND,
+    G_ROWS,
+    G_ROWS_END,
+    GROUP,
+    IN_SLOT,
+    KEPT,
+    LANES,
+    NO_OPERAND,
+    OK,
+    SCALARS,
+    SHARED,
+    TEMPORARY,
+    WANTED,
+    WHOLE,
+)
+from .program import row_of, write_program
 from .rows import ARRAY, ELEMENTWISE, READ, SEEN, VALUE, VARIADIC
-
-# Kinds of groups.
-SCALARS = 0
-LANES = 1
-WHOLE = 2  # one row, computed by a whole-array kernel
-SHARED = 3  # one row that shares its operand's buffer
-
-# What `want` says of a row.
-WANTED = 1
-WELCOME = 2  # kept if it is computed anyway: somebody can still look at it
-
-# Where a value lives.
-IN_SLOT = 0
-TEMPORARY = 1  # in the arena
-KEPT = 2  # in its cell, or in a buffer of its own
-
-# Instructions that are not lane kernels.
-SPLAT = 1  # fill a slot with one element, before the first block
-SPREAD = 2  # load a block of an operand that is broadcast
-
-# Fields of cursor: what `plan` reports.
-(C_ROW, C_ROWS, C_GROUPS, C_INSTRUCTIONS, C_ALLOC, C_ALIASES, C_ARENA, C_SCRATCH,
- C_WORK, C_SHARED) = range(10)
-
-GROUP = 8  # columns of the group table:
-(G_KIND, G_ROWS, G_ROWS_END, G_CODE, G_CODE_END, G_SIZE, G_WIDTH, G_BODY) = range(8)
-
-STEP = 5  # an instruction: kernel, output, three operands
-
-NO_OPERAND = -(1 << 31)  # in `operands`, where a row has fewer than three
-
-OK = 0
-NO_KERNEL = 1  # the row in cursor[C_ROW] needs a lane kernel that is not in the table
-
-SCRATCH_BYTES = 192 * 1024  # a block's slots stay well inside L2
-MAX_WIDTH = 1024
-MIN_WIDTH = 64
 
 
 @jit
@@ -391,174 +376,6 @@ def place_values(
     return allocated, 64 * arena  # stretches are counted in cache lines
 
 
-@inline
-def _row(x: int) -> int:
-    """The row behind a canonical operand."""
-    return x if x >= 0 else ~x
-
-
-@jit
-def write_lanes(
-    g: int, at: int, code: Any, spec: Any, spec_size: Any, spec_shape: Any, operands: Any,
-    kernel: Any, order: Any, group: Any, groups: Any, escape: Any,
-    slot: Any, last: Any, stamp: Any, loaded: Any, free: Any, program: Any,
-) -> tuple[int, int]:
-    """Write the instructions of one lane group from ``at`` on.
-
-    Operands are slots, or ``~row`` for a value in a buffer. ``stamp`` (int32 by row) and
-    ``loaded`` say which slot holds an operand from outside the group. Returns where the
-    instructions end, and the number of slots.
-    """
-    begin = groups[GROUP * g + G_ROWS]
-    end = groups[GROUP * g + G_ROWS_END]
-    shape = spec_shape[spec[order[begin]]]
-    slots = 0
-    # Operands from outside the group: single elements are splatted once, before the first
-    # block. And each value's last use inside the group.
-    for k in range(begin, end):
-        row = order[k]
-        last[row] = k
-        for j in range(3):
-            x = operands[3 * row + j]
-            if x >= 0 and group[x] == g:
-                last[x] = k
-            elif x != NO_OPERAND:
-                v = _row(x)
-                if spec_size[spec[v]] == 1 and stamp[v] != g:
-                    stamp[v] = g
-                    loaded[v] = slots
-                    program[STEP * at] = SPLAT
-                    program[STEP * at + 1] = slots
-                    program[STEP * at + 2] = v
-                    slots += 1
-                    at += 1
-    groups[GROUP * g + G_BODY] = at
-    unused = 0
-    for k in range(begin, end):
-        row = order[k]
-        # Loads of broadcast operands come before the instruction.
-        for j in range(3):
-            x = operands[3 * row + j]
-            if x != NO_OPERAND and (x < 0 or group[x] != g):
-                v = _row(x)
-                if stamp[v] != g and spec_shape[spec[v]] != shape:
-                    stamp[v] = g
-                    loaded[v] = slots
-                    program[STEP * at] = SPREAD
-                    program[STEP * at + 1] = slots
-                    program[STEP * at + 2] = v
-                    program[STEP * at + 3] = row
-                    slots += 1
-                    at += 1
-        for j in range(3):
-            x = operands[3 * row + j]
-            if x >= 0 and group[x] == g and escape[x] == IN_SLOT:
-                program[STEP * at + 2 + j] = slot[x]
-            elif x != NO_OPERAND:
-                v = _row(x)
-                program[STEP * at + 2 + j] = loaded[v] if stamp[v] == g else ~v
-        program[STEP * at] = kernel[row]
-        if escape[row] != IN_SLOT:
-            program[STEP * at + 1] = ~row
-        elif unused > 0:
-            unused -= 1
-            slot[row] = free[unused]
-            program[STEP * at + 1] = slot[row]
-        else:
-            slot[row] = slots
-            program[STEP * at + 1] = slots
-            slots += 1
-        at += 1
-        # Slots whose value was used for the last time; the output's own was taken before, so
-        # that no kernel writes what it reads.
-        for j in range(3):
-            x = operands[3 * row + j]
-            if x >= 0 and group[x] == g and escape[x] == IN_SLOT and last[x] == k:
-                free[unused] = slot[x]
-                unused += 1
-                last[x] = -1
-        if escape[row] == IN_SLOT and last[row] == k:
-            free[unused] = slot[row]
-            unused += 1
-    return at, slots
-
-
-@jit
-def write_program(
-    code: Any, a: Any, b: Any, spec: Any, code_arity: Any, code_lane: Any, spec_size: Any,
-    spec_shape: Any, spec_dtype: Any, kernels: Any, dtypes: int, operands: Any, many: Any,
-    order: Any, group: Any, groups: Any, found: int, escape: Any,
-    slot: Any, last: Any, stamp: Any, loaded: Any, kernel: Any, free: Any, program: Any,
-    cursor: Any,
-) -> int:
-    """Write the instructions of every group: kernel, output, three operands.
-
-    In a scalar group operands are rows; a whole-array row has one instruction for each of its
-    operands. ``kernel`` (int64 by row) is scratch. Returns OK or NO_KERNEL.
-    """
-    at = 0
-    work = 0
-    scratch = 0
-    shared = 0
-    for g in range(found):
-        this_group = GROUP * g
-        kind = groups[this_group + G_KIND]
-        begin = groups[this_group + G_ROWS]
-        end = groups[this_group + G_ROWS_END]
-        groups[this_group + G_CODE] = at
-        groups[this_group + G_BODY] = at
-        if kind == WHOLE or kind == SHARED:
-            row = order[begin]
-            if kind == SHARED:
-                shared += 1
-            if code_arity[code[row]] == VARIADIC:
-                for j in range(a[row], a[row] + b[row]):
-                    program[STEP * at + 1] = _row(many[j])
-                    at += 1
-            else:
-                for j in range(code_arity[code[row]]):
-                    program[STEP * at + 1] = _row(operands[3 * row + j])
-                    at += 1
-            groups[this_group + G_CODE_END] = at
-            continue
-        for k in range(begin, end):
-            row = order[k]
-            this = code[row]
-            # The operands' dtype is that of the last one: a select's first is the condition.
-            of = _row(operands[3 * row + code_arity[this] - 1])
-            kernel[row] = kernels[
-                (code_lane[this] * dtypes + spec_dtype[spec[of]]) * dtypes + spec_dtype[spec[row]]
-            ]
-            if kernel[row] == 0:
-                cursor[C_ROW] = row
-                return NO_KERNEL
-            if kind == SCALARS:
-                program[STEP * at] = kernel[row]
-                program[STEP * at + 1] = row
-                for j in range(3):
-                    program[STEP * at + 2 + j] = _row(operands[3 * row + j])
-                at += 1
-        size = spec_size[spec[order[begin]]]
-        work += (end - begin) * size
-        groups[this_group + G_SIZE] = size
-        if kind == LANES:
-            at, slots = write_lanes(
-                g, at, code, spec, spec_size, spec_shape, operands, kernel, order, group, groups,
-                escape, slot, last, stamp, loaded, free, program,
-            )
-            width = SCRATCH_BYTES // (8 * max(slots, 1)) // MIN_WIDTH * MIN_WIDTH
-            width = max(MIN_WIDTH, min(MAX_WIDTH, width))
-            width = min(width, (size + 7) // 8 * 8)
-            groups[this_group + G_WIDTH] = width
-            scratch = max(scratch, slots * width * 8)
-        groups[this_group + G_CODE_END] = at
-    cursor[C_INSTRUCTIONS] = at
-    cursor[C_SCRATCH] = scratch
-    cursor[C_WORK] = work
-    cursor[C_SHARED] = shared
-    return OK
-
-
 @jit
 def plan(
     code: Any, a: Any, b: Any, c: Any, spec: Any, extra: Any, cell: Any, state: Any,
@@ -603,7 +420,7 @@ def plan(
         for j in range(3):
             x = operands[3 * row + j]
             if x != NO_OPERAND:
-                stamp[_row(x)] = -1
+                stamp[row_of(x)] = -1
     for k in range(merged):
         mark[aliases[k]] = 0
     status = write_program(

@@ -44,8 +44,10 @@ def hash_key(k0: int, k1: int, k2: int, k3: int, k4: int, k5: int) -> Any:
 
 
 @jit
-def find_template(keys: Any, key_mask: int, k0: int, k1: int, k2: int, k3: int, k4: int, k5: int) -> int:
-    """Slot of a key in the open-addressing table ``keys`` (for each slot template + 1, then the key).
+def find_template(
+    keys: Any, key_mask: int, k0: int, k1: int, k2: int, k3: int, k4: int, k5: int
+) -> int:
+    """Slot of a key in the open-addressing table ``keys`` of entries (see ENTRY).
 
     Returns the slot that holds the key, or ``~slot`` of the free one where it belongs.
     """

@@ -37,7 +37,7 @@ class Function:
     block: bool = False
 
 
-@global_compiler_lock
+@global_compiler_lock  # type: ignore[untyped-decorator]
 def compile_unit(name: str, functions: list[Function]) -> Built:
     """Compile functions into one object: C functions that take int64 and return one.
 
@@ -63,7 +63,7 @@ def compile_unit(name: str, functions: list[Function]) -> Built:
             block = builder.inttoptr(values[0], INT64.as_pointer())
             values = [builder.load(builder.gep(block, [INT64(k)])) for k in range(len(parameters))]
         arguments = [
-            builder.inttoptr(value, context.get_data_type(kind)) if kind is not types.intp else value
+            value if kind is types.intp else builder.inttoptr(value, context.get_data_type(kind))
             for value, kind in zip(values, signature, strict=True)
         ]
         out = context.call_internal_no_propagate(

@@ -168,9 +168,9 @@ def mismatch(op: str, position: int, expected: DType, got: DType) -> DtypeError:
 def float_beside(op: str, value: Any, dtype: DType) -> DtypeError:
     """The error for Python floats as an operand beside a tensor of no float dtype."""
     return DtypeError(
-        f"cannot compute {op} of the Python float {value!r} and an operand of {dtype.name}: a "
-        f"float is not rounded to {dtype.name} silently [Op:{op}]. `cast` the operand to float32 "
-        f"first, or round the number."
+        f"cannot compute {op} of the float value {value!r} and a tensor of {dtype.name}: floats "
+        f"are not rounded to {dtype.name} silently [Op:{op}]. `cast` the tensor to float32 first, "
+        f"or round the value."
     )
 
 

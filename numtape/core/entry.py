@@ -10,11 +10,11 @@ import ctypes
 import importlib
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from . import cache as disk
+from .arrays import Array, address_of, view
 
 # The dtypes of the passes' arrays by name; what is not here is a scalar.
 _ARRAYS = {
@@ -80,7 +80,7 @@ def _layout() -> dict[str, dict[str, int]]:
 @cache
 def addresses() -> dict[str, int]:
     """The addresses of all passes."""
-    modules = ("jit", "log.rows", *(module for _, module, _ in _PASSES))
+    modules = ("jit", "log.rows", "log.layout", "log.program", *(m for _, m, _ in _PASSES))
     found = disk.load("passes", kernel_source(*modules) + str(_ARRAYS), _compile_passes)
     return {symbol: found[f"numtape_{symbol}"] for symbol, _, _ in _PASSES}
 
@@ -93,7 +93,8 @@ def _compile_passes() -> disk.Built:
         jitted = getattr(importlib.import_module(f"numtape.kernels.{module}"), name)
         parameters = [_ARRAYS.get(parameter, "") for parameter in _parameters(symbol)]
         functions.append(Function(f"numtape_{symbol}", jitted, parameters, block=True))
-    return compile_unit("passes", functions)
+    built: disk.Built = compile_unit("passes", functions)
+    return built
 
 
 _KEEPS_GIL = ctypes.PYFUNCTYPE(ctypes.c_int64, ctypes.c_int64)
@@ -111,26 +112,26 @@ class Block:
     def __init__(self, symbol: str) -> None:
         self.slots = _layout()[symbol]
         self._memory = np.zeros(len(self.slots), np.int64)
-        self.set = memoryview(self._memory)
-        self._arrays: dict[str, np.ndarray[Any, Any]] = {}
-        self._address = self._memory.ctypes.data
+        self.set = view(self._memory)
+        self._arrays: dict[str, Array] = {}
+        self._address = address_of(self._memory)
         pointer = addresses()[symbol]
         self._keeps = _KEEPS_GIL(pointer)
         self._frees = _FREES_GIL(pointer)
 
-    def bind(self, **arrays: np.ndarray[Any, Any]) -> None:
+    def bind(self, **arrays: Array) -> None:
         """Set array arguments. They must be contiguous and stay where they are."""
         for name, array in arrays.items():
             self._arrays[name] = array
-            self.set[self.slots[name]] = array.ctypes.data
+            self.set[self.slots[name]] = address_of(array)
 
     def call(self) -> int:
         """Run the pass."""
-        return self._keeps(self._address)
+        return int(self._keeps(self._address))
 
     def call_without_gil(self) -> int:
         """Run the pass while other Python threads go on."""
-        return self._frees(self._address)
+        return int(self._frees(self._address))
 
 
 class Numbers:
@@ -141,9 +142,9 @@ class Numbers:
         self._blocks = blocks
         self._allocate(np.zeros(16, dtype))
 
-    def _allocate(self, array: np.ndarray[Any, Any]) -> None:
+    def _allocate(self, array: Array) -> None:
         self.array = array
-        self.view = memoryview(array)
+        self.view = view(array)
         for block in self._blocks:
             block.bind(**{self._name: array})
 

@@ -11,17 +11,18 @@ values; whoever computes or moves columns holds the lock.
 
 from __future__ import annotations
 
-import ctypes
 import math
 import os
 import struct
 import sys
 import threading
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from . import dtypes
+from .arrays import Array, address_of, view
 from .convert import to_array
 from .op import CODES, LEAF, READ, defop
 from .spec import Spec, intern
@@ -58,46 +59,48 @@ _PACK = {dtype: struct.Struct("=" + _FORMATS[dtype.name]).pack_into for dtype in
 _ZEROS = [bytes(8 - k) for k in range(9)]  # a cell's upper bytes are 0
 
 
-def address_of(array: np.ndarray[Any, Any]) -> int:
-    """Where an array's elements are. (NumPy's own ways to ask take four times as long.)"""
-    try:
-        return ctypes.addressof(ctypes.c_char.from_buffer(array))
-    except (TypeError, ValueError):  # read-only, or empty
-        return array.__array_interface__["data"][0]
-
-
 class Columns:
     """The arrays of a log at one capacity, and the memoryviews that Python writes through."""
 
-    NAMES = ("code", "a", "b", "c", "spec")
-    __slots__ = (
-        "a", "a_view", "address", "b", "b_view", "bytes_view", "c", "c_view", "capacity", "cell", "code",
-        "code_view", "spec", "spec_view", "state", "state_view",
-    )  # fmt: skip
+    NAMES = ("code", "a", "b", "c", "spec", "cell", "state")
+    __slots__ = (*NAMES, *(f"{name}_view" for name in NAMES), "address", "bytes_view", "capacity")
+
+    code: Array
+    a: Array
+    b: Array
+    c: Array
+    spec: Array
+    cell: Array
+    state: Array
+    code_view: memoryview[int]
+    a_view: memoryview[int]
+    b_view: memoryview[int]
+    c_view: memoryview[int]
+    spec_view: memoryview[int]
+    cell_view: memoryview[int]
+    state_view: memoryview[int]
 
     def __init__(self, capacity: int, old: Columns | None = None, n: int = 0) -> None:
         self.capacity = capacity
         for name in self.NAMES:
-            array = np.empty(capacity, np.int32)
+            dtype = {"cell": np.int64, "state": np.uint8}.get(name, np.int32)
+            array = np.zeros(capacity, dtype)
+            if old is not None:
+                array[:n] = getattr(old, name)[:n]
             setattr(self, name, array)
-            setattr(self, f"{name}_view", memoryview(array))
-        self.cell = np.empty(capacity, np.int64)
-        self.state = np.zeros(capacity, np.uint8)
-        self.state_view = memoryview(self.state)
-        self.bytes_view = memoryview(self.cell).cast("B")
-        self.address = self.cell.ctypes.data
-        if old is not None:
-            for name in (*self.NAMES, "cell", "state"):
-                getattr(self, name)[:n] = getattr(old, name)[:n]
+            setattr(self, f"{name}_view", view(array))
+        self.bytes_view = self.cell_view.cast("B")
+        self.address = address_of(self.cell)
 
 
 class Log:
     """One thread's log. See the module's docstring; `numtape.core.sweep` computes its values."""
 
     __slots__ = (
-        "_const_rows", "_leaf_rows", "a", "b", "buffers", "busy", "bytes", "c", "code", "columns", "eager",
-        "extra", "extra_n", "kept", "lazy", "limit", "lock", "n", "owner", "pending", "reads",
-        "scanned", "settle", "spec", "symbolic", "tapes", "variable_index", "variables", "workspace",
+        "_const_rows", "_leaf_rows", "a", "b", "buffers", "busy", "bytes", "c", "code", "columns",
+        "eager", "extra", "extra_n", "kept", "lazy", "limit", "lock", "n", "owner", "pending",
+        "reads", "scanned", "settle", "spec", "symbolic", "tapes", "variable_index", "variables",
+        "workspace",
     )  # fmt: skip
 
     def __init__(self, capacity: int = 2 * SWEEP_ROWS, symbolic: bool = False) -> None:
@@ -111,7 +114,7 @@ class Log:
         self.limit = min(SWEEP_ROWS, capacity) - SLACK
         self.extra = np.empty(256, np.int32)  # operands of variadic rows
         self.extra_n = 0
-        self.buffers: dict[int, np.ndarray[Any, Any]] = {}  # values of more than one element
+        self.buffers: dict[int, Array] = {}  # values of more than one element
         self.bytes = 0
         self.kept: list[Tensor] = []  # every tensor with a row here
         self.scanned = 0  # how many of them a look has considered
@@ -147,13 +150,11 @@ class Log:
 
     def make_room(self) -> None:
         """The log is full: sweep and rewind it, or grow it if a tape holds its rows."""
-        from .sweep import collect
-
-        if self.symbolic or self.busy or not collect(self):
+        if self.symbolic or self.busy or not self.collect():
             self.reserve(self.columns.capacity)
             self.limit = self.columns.capacity - SLACK
 
-    def leaf(self, array: np.ndarray[Any, Any], spec: Spec) -> int:
+    def leaf(self, array: Array, spec: Spec) -> int:
         """Append a leaf whose value is ``array``, which nobody writes to. Returns its row."""
         n = self.n
         self.code[n] = LEAF_CODE
@@ -163,7 +164,7 @@ class Log:
         self.columns.state_view[n] = VALUE
         return n
 
-    def put(self, row: int, array: np.ndarray[Any, Any], spec: Spec) -> None:
+    def put(self, row: int, array: Array, spec: Spec) -> None:
         """Store the value of a row (its state is the caller's to set)."""
         if spec.size == 1:
             columns = self.columns
@@ -171,7 +172,7 @@ class Log:
             columns.bytes_view[8 * row : 8 * row + 8] = raw + _ZEROS[len(raw)]
         else:
             self.buffers[row] = array
-            self.columns.cell[row] = address_of(array)
+            self.columns.cell_view[row] = address_of(array)
             self.bytes += array.nbytes
             if self.bytes > SWEEP_BYTES:
                 self.limit = 0  # the next op sweeps, if no tape holds the rows
@@ -201,8 +202,9 @@ class Log:
         return n
 
     def enter(self, value: Any, like: Spec | None, op: str) -> tuple[int, Spec]:
-        """The row and spec of any operand: a tensor of any log, a variable, a NumPy or Python
-        value, which takes the dtype of the other operand, ``like``, if there is one.
+        """The row and spec of any operand: a tensor of any log, a variable, or another value.
+
+        A NumPy or Python value takes the dtype of the other operand, ``like``, if there is one.
         """
         kind = type(value)
         if kind is Tensor:
@@ -274,20 +276,17 @@ class Log:
         self.kept.append(tensor)
         return tensor
 
-    # Values.
+    # Values. What computes them is built on logs: `numtape.core.sweep` sets these two.
 
-    def value(self, row: int, spec: Spec) -> np.ndarray[Any, Any]:
+    look: ClassVar[Callable[[Log, Tensor], Array]]
+    collect: ClassVar[Callable[[Log], bool]]
+
+    def value(self, row: int, spec: Spec) -> Array:
         """The value of a row whose state is VALUE."""
         if spec.size == 1:
-            cell = self.columns.cell[row : row + 1].tobytes()
-            return np.frombuffer(cell, spec.dtype.numpy_dtype, 1).reshape(spec.shape)
+            cell = self.columns.cell
+            return np.ndarray(spec.shape, spec.dtype.numpy_dtype, cell, 8 * row).copy()
         return self.buffers[row]
-
-    def look(self, tensor: Tensor) -> np.ndarray[Any, Any]:
-        """The value of a tensor, computed now if need be."""
-        from .sweep import look
-
-        return look(self, tensor)
 
     def held(self) -> bool:
         """Whether a tape may still ask for gradients of rows of this log."""
@@ -342,7 +341,7 @@ if hasattr(os, "register_at_fork"):
 
 def _baseline() -> int:
     probe = [of_array(np.zeros(()), intern((), dtypes.float32))]
-    return list(map(sys.getrefcount, probe))[0]
+    return next(map(sys.getrefcount, probe))
 
 
 # References to a tensor that only `Log.kept` holds, as `alive` counts them.

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import OpError
 from .dtypes import DTYPES, not_computed
 from .spec import Spec
 
@@ -112,11 +113,14 @@ class Codes:
 CODES = Codes()
 
 
-def _computable(rule: SpecRule) -> SpecRule:
-    """A rule that refuses dtypes which no executor computes with (float16)."""
+def _checked(rule: SpecRule) -> SpecRule:
+    """A rule that also refuses dtypes which no executor computes with (float16)."""
 
     def checked(op: Op, *specs: Spec, **attributes: Any) -> Spec:
-        found = rule(op, *specs, **attributes)
+        try:
+            found = rule(op, *specs, **attributes)
+        except OpError as error:
+            raise error from None  # not from the KeyError of the table of results
         for spec in (*specs, found):
             if spec.dtype not in DTYPES:
                 raise not_computed(op.name, spec.dtype)
@@ -143,7 +147,7 @@ def defop(
     """
     if gradient is None:
         gradient = RULE if vjp is not None else MISSING
-    op = Op(name, kind, arity, _computable(spec), body, compute, vjp, gradient, len(CODES.ops))
+    op = Op(name, kind, arity, _checked(spec), body, compute, vjp, gradient, len(CODES.ops))
     if kind == ELEMENTWISE:
         op.lane = CODES.lanes
         CODES.lanes += 1

@@ -9,7 +9,7 @@ from .ops import elementwise as ew
 from .ops import linalg
 from .ops.creation import constant
 from .ops.indexing import getitem, with_slice
-from .record import reflected, spec_of
+from .record import Recorder, reflected, spec_of
 from .tensor import Tensor
 from .variable import Variable, _ops
 
@@ -18,10 +18,11 @@ def _swapped(function: Any) -> Any:
     return lambda x, y: function(y, x)
 
 
-def _logic(boolean: Any, bits: Any) -> Any:
+def _logic(boolean: Recorder, bits: Recorder) -> Any:
     def operator(x: Any, y: Any) -> Tensor:
         spec = spec_of(x) or spec_of(y)
-        return (boolean if spec is not None and spec.dtype.is_bool else bits)(x, y)
+        op: Recorder = boolean if spec is not None and spec.dtype.is_bool else bits
+        return op(x, y)
 
     return operator
 

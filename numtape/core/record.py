@@ -21,7 +21,8 @@ class Recorder(Protocol):
 
     op: Op
 
-    def __call__(self, *operands: Any, name: str | None = None) -> Tensor: ...
+    def __call__(self, *operands: Any, name: str | None = None) -> Tensor:
+        """Append one row."""
 
 
 def unary(op: Op, **attributes: Any) -> Recorder:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import AxisError, InvalidArgumentError
-from .dtypes import DType
+from .dtypes import DType, float32, float64
 
 MAX_RANK = 8
 
@@ -96,13 +96,16 @@ class Spec:
         self.dtype = dtype
         self.size = shape.num_elements()
         self.rank = len(shape)
-        self.is_float = dtype.is_floating
+        self.is_float = dtype is float32 or dtype is float64  # what ops compute with
         self.scalar: Spec | None = None
 
     def with_scalar(self) -> Spec:
         """The spec of one element, kept in `scalar`."""
         self.scalar = intern((), self.dtype)
         return self.scalar
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return intern, (tuple(self.shape), self.dtype)
 
     def __repr__(self) -> str:
         return f"Spec({self.dtype.name}{list(self.shape)})"

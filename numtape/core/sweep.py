@@ -6,27 +6,25 @@ swept yet, and every scalar that can still be looked at. The rest stays lazy.
 
 from __future__ import annotations
 
+import importlib
 import threading
 from typing import Any
 
 import numpy as np
 
 from .. import config
-from .log import VALUE, Log, alive
+from .log import VALUE, Log, alive, local
 from .tensor import Tensor
 
 _executors: dict[str, Any] = {}
 
 
 def executor() -> Any:
-    """The executor of the chosen device: an object with ``compute(log, wanted, welcome, retain)``."""
+    """The executor of the chosen device: ``compute(log, wanted, welcome, retain)``."""
     name = config.device()
     found = _executors.get(name)
     if found is None:
-        if name == "reference":
-            from .executors import reference as module
-        else:
-            from .executors import cpu as module
+        module = importlib.import_module(f".executors.{name}", __package__)
         found = _executors[name] = module.Executor()
     return found
 
@@ -121,7 +119,7 @@ def collect(log: Log) -> bool:
         if log.owner != threading.get_ident():
             return False
         held = log.held()
-        if any(tape.log is log for tape in _recording()):
+        if any(tape.log is log for tape in local.tapes):
             return False
         state = log.columns.state_view
         live = [tensor for tensor in alive(log.kept) if tensor._home is log]
@@ -135,16 +133,8 @@ def collect(log: Log) -> bool:
         return True
 
 
-def _recording() -> list[Any]:
-    from .log import local
-
-    return local.tapes
-
-
 def _leave(log: Log, live: list[Tensor]) -> None:
     """Leave the log to the tapes that hold it; the thread's next rows go to a new one."""
-    from .log import local
-
     log.forget_reads()
     successor = Log()
     for tensor in live:
@@ -153,3 +143,7 @@ def _leave(log: Log, live: list[Tensor]) -> None:
     for tensor in live:
         tensor._home = log.value(tensor._row, tensor._spec)
     local.log = successor
+
+
+Log.look = look
+Log.collect = collect

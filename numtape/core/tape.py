@@ -26,8 +26,8 @@ class Tape:
     """
 
     __slots__ = (
-        "__weakref__", "events", "log", "persistent", "ranges", "recording", "seen", "spent", "thread",
-        "watch_accessed",
+        "__weakref__", "events", "log", "persistent", "ranges", "recording", "seen", "spent",
+        "thread", "watch_accessed",
     )  # fmt: skip
 
     def __init__(self, persistent: bool, watch_accessed: bool) -> None:

@@ -81,7 +81,8 @@ class Tensor(Operators):
     def __len__(self) -> int:
         if not self._spec.rank:
             raise TypeError("Scalar tensor has no `len()`")
-        return self._spec.shape[0]
+        dims: tuple[int, ...] = self._spec.shape
+        return dims[0]
 
     def __iter__(self) -> Iterator[Tensor]:
         if not self._spec.rank:
@@ -172,7 +173,7 @@ class Tensor(Operators):
         return of_array, (self.numpy(), self._spec)
 
 
-Tensor.__name__ = "EagerTensor"  # what TensorFlow's programs print
+Tensor.__name__ = Tensor.__qualname__ = "EagerTensor"  # what TensorFlow's programs print
 
 
 class Reference:

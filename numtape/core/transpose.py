@@ -10,14 +10,19 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from . import lookup
+from .arrays import Array, longer, view
 from .entry import Block, Numbers
 from .log import LEAF_CODE, SLACK, Log, local
 from .op import CODES, MISSING, VARIADIC
+from .ops.elementwise import add
+from .ops.movement import reshape
+from .ops.reduction import reduce_sum
+from .record import as_tensor
 from .spec import TABLES, Spec
 from .tables import CODE_TABLES, SPEC_TABLES
 from .tape import Tape
@@ -29,6 +34,8 @@ DONE, NO_TEMPLATE, FULL, NO_GRADIENT = range(4)
 NOTHING, G, Y, INPUT = -1, -2, -3, -4
 ENTRY = 7
 NEEDED = 2
+ADD_CODE = add.op.code()
+FOLLOW_COLUMNS = ("code", "a", "b", "c", "spec")
 
 
 class Templates:
@@ -43,7 +50,7 @@ class Templates:
         self.rows = 0
         self.longest = 0
         self.results = 0
-        self.constants: dict[tuple[int, bytes], int] = {}
+        self.constants: dict[tuple[int, int], int] = {}
         self.keys = np.zeros(1024 * ENTRY, np.int64)
         self.start = np.zeros(512, np.int32)
         self.result_start = np.zeros(512, np.int32)
@@ -53,7 +60,7 @@ class Templates:
         self.pool_bits = np.zeros(256, np.int64)
         self.pool_spec = np.zeros(256, np.int32)
 
-    def arrays(self) -> dict[str, np.ndarray[Any, Any]]:
+    def arrays(self) -> dict[str, Array]:
         """The arrays under the names of the pass's arguments."""
         found = {f"t_{name}": getattr(self, name) for name in self.COLUMNS}
         return found | {
@@ -113,7 +120,7 @@ class Templates:
         self.keys = keys
         self.version += 1
 
-    def _insert(self, keys: np.ndarray[Any, Any], entry: tuple[int, ...]) -> None:
+    def _insert(self, keys: Array, entry: tuple[int, ...]) -> None:
         mask = keys.size // ENTRY - 1
         slot = lookup.hash_key(*entry[1:]) & mask
         while keys[ENTRY * slot]:
@@ -150,7 +157,7 @@ def build_template(log: Log, row: int, needed: int) -> None:
             adjoints = (adjoints,)
         if len(adjoints) != len(specs):
             raise AssertionError(f"the rule of {op.name} gives {len(adjoints)} adjoints")
-        found = []
+        found: list[Tensor | None] = []
         for j, (adjoint, spec) in enumerate(zip(adjoints, specs, strict=True)):
             if adjoint is None or not (needed >> j) & 1:
                 found.append(None)
@@ -168,7 +175,7 @@ def build_template(log: Log, row: int, needed: int) -> None:
 def _operands(log: Log, row: int) -> list[int]:
     arity = int(CODES.arity[log.code[row]])
     if arity == VARIADIC:
-        return log.extra[log.a[row] : log.a[row] + log.b[row]].tolist()
+        return cast(list[int], log.extra[log.a[row] : log.a[row] + log.b[row]].tolist())
     return [log.a[row], log.b[row], log.c[row]][:arity]
 
 
@@ -182,21 +189,17 @@ def _placeholder(log: Log, spec: Spec) -> Tensor:
 
 def _unbroadcast(adjoint: Any, spec: Spec, op: str) -> Tensor:
     """The adjoint summed over the axes along which the operand was broadcast."""
-    from .ops.movement import reshape
-    from .ops.reduction import reduce_sum
-    from .record import as_tensor
-
-    adjoint = as_tensor(adjoint)
-    if adjoint.dtype is not spec.dtype:
-        raise AssertionError(f"the rule of {op} gives {adjoint.dtype.name} for {spec.dtype.name}")
-    if adjoint._spec is spec:
-        return adjoint
-    shape, wanted = adjoint._spec.shape, spec.shape
+    found = as_tensor(adjoint)
+    if found.dtype is not spec.dtype:
+        raise AssertionError(f"the rule of {op} gives {found.dtype.name} for {spec.dtype.name}")
+    if found._spec is spec:
+        return found
+    shape, wanted = found._spec.shape, spec.shape
     lead = len(shape) - len(wanted)
     axes = tuple(range(lead)) + tuple(
         lead + axis for axis, dim in enumerate(wanted) if dim != shape[lead + axis]
     )
-    return reshape(reduce_sum(adjoint, axes, True), tuple(wanted)) if axes else adjoint
+    return reshape(reduce_sum(found, axes, True), tuple(wanted)) if axes else found
 
 
 def _reduced(
@@ -254,13 +257,12 @@ class Workspace:
         """Bind what moved since the last call."""
         columns = log.columns
         if columns is not self.columns or log.extra is not self.extra:
-            shared = {"code": columns.code, "a": columns.a, "b": columns.b, "c": columns.c,
-                      "spec": columns.spec, "extra": log.extra}  # fmt: skip
-            self.follow.bind(**shared)
-            self.transpose.bind(**shared, cell=columns.cell, state=columns.state)
+            bound = {name: getattr(columns, name) for name in columns.NAMES}
+            self.follow.bind(extra=log.extra, **{name: bound[name] for name in FOLLOW_COLUMNS})
+            self.transpose.bind(extra=log.extra, **bound)
             if self.flags.size < columns.capacity:
-                self.flags = _longer(self.flags, columns.capacity)
-                self.adjoint = _longer(self.adjoint, columns.capacity)
+                self.flags = longer(self.flags, columns.capacity)
+                self.adjoint = longer(self.adjoint, columns.capacity)
                 self.follow.bind(flags=self.flags)
                 self.transpose.bind(flags=self.flags, adjoint=self.adjoint)
             self.columns, self.extra = columns, log.extra
@@ -269,7 +271,7 @@ class Workspace:
             self.transpose.bind(local=self.local)
         if len(TEMPLATES.constants) > self.pool_row.size:
             known = self.pool_row.size
-            self.pool_row = _longer(self.pool_row, 2 * len(TEMPLATES.constants))
+            self.pool_row = longer(self.pool_row, 2 * len(TEMPLATES.constants))
             self.pool_row[known:] = -1
             self.transpose.bind(pool_row=self.pool_row)
         versions = (TABLES.version, CODES.version, TEMPLATES.version)
@@ -285,13 +287,6 @@ class Workspace:
                 TEMPLATES.keys.size // ENTRY - 1
             )
             self.versions = versions
-
-
-def _longer(array: np.ndarray[Any, Any], size: int) -> np.ndarray[Any, Any]:
-    """A longer array that begins with the elements of ``array``."""
-    grown = np.empty(size, array.dtype)
-    grown[: array.size] = array
-    return grown
 
 
 _workspaces = threading.local()
@@ -333,7 +328,7 @@ def transposed(
     _seed(log, work, n, targets)
     try:
         _transpose(log, work, n, first)
-        adjoint, variable_adjoint = memoryview(work.adjoint), work.variable_adjoint.view
+        adjoint, variable_adjoint = view(work.adjoint), work.variable_adjoint.view
         results: list[tuple[int, Spec] | None] = []
         for source, (row, number) in zip(sources, places, strict=True):
             found = adjoint[row] if row >= 0 else variable_adjoint[number] if number >= 0 else -1
@@ -391,10 +386,8 @@ def _follow(
 
 def _seed(log: Log, work: Workspace, n: int, targets: list[tuple[int, int]]) -> None:
     """Put the seeds in place; the same target twice gets their sum."""
-    from .ops.elementwise import add
-
     work.adjoint[:n] = -1
-    adjoint = memoryview(work.adjoint)
+    adjoint = view(work.adjoint)
     for row, seed in targets:
         if adjoint[row] >= 0:
             spec = TABLES.specs[log.spec[row]]
@@ -404,15 +397,13 @@ def _seed(log: Log, work: Workspace, n: int, targets: list[tuple[int, int]]) -> 
 
 def _transpose(log: Log, work: Workspace, n: int, first: int) -> None:
     """Append adjoint rows behind the log's, not published yet: ``work.cursor[1]`` ends them."""
-    from .ops.elementwise import add
-
     work.pool_row[:] = -1
-    cursor = memoryview(work.cursor)
+    cursor = view(work.cursor)
     cursor[0], cursor[1] = n - 1, log.n
     transpose, slots = work.transpose, work.transpose.slots
     transpose.set[slots["n"]] = n
     transpose.set[slots["first"]] = first
-    transpose.set[slots["add_code"]] = add.op.code()
+    transpose.set[slots["add_code"]] = ADD_CODE
     transpose.set[slots["leaf_code"]] = LEAF_CODE
     while True:
         transpose.set[slots["capacity"]] = log.columns.capacity - SLACK
@@ -442,7 +433,7 @@ def _grow(log: Log, rows: int, work: Workspace) -> None:
     work.refresh(log)
 
 
-def _needed(log: Log, row: int, flags: np.ndarray[Any, Any]) -> int:
+def _needed(log: Log, row: int, flags: Array) -> int:
     """The needed-operands part of a row's template key."""
     if CODES.arity[log.code[row]] == VARIADIC:
         return -1

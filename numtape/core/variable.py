@@ -264,7 +264,8 @@ class Variable(Operators):
         return Variable(self.read_value(), self._trainable, name=self._name)
 
 
-Variable.__name__ = "ResourceVariable"  # what TensorFlow's programs print
+Variable.__name__ = Variable.__qualname__ = "ResourceVariable"  # what TensorFlow's programs print
+ResourceVariable = Variable  # where pickle looks for it
 
 # What `assign_add` and its like compute; set in numtape.core.operators, where ops are known.
 _ops: dict[str, Callable[..., Tensor]] = {}
@@ -340,8 +341,8 @@ _set_read: Any = vars(Variable)["_read"].__set__
 def assign_all(variables: Sequence[Variable], values: Sequence[Tensor]) -> None:
     """Assign all variables at once, or, if anything goes wrong or interrupts, none.
 
-    The variables are no aliases. Values have the variables' specs. Values that an earlier assign left to be computed are
-    computed first, in one sweep.
+    The variables are no aliases, and values have their specs. Values that an earlier assign left
+    to be computed are computed first, in one sweep.
     """
     for variable in variables:
         value = variable._value

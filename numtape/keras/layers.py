@@ -143,16 +143,16 @@ class Dense(Layer):
         self.activation: Callable[..., Any] = activations.get(activation)
         self.use_bias = use_bias
         self.bias: LayerVariable | None = None
-        self._kernel_initializer = initializers.get(kernel_initializer)
-        self._bias_initializer = initializers.get(bias_initializer)
+        for initializer in (kernel_initializer, bias_initializer):
+            initializers.get(initializer)  # an unknown name is an error here, not at the call
+        self._initializers = kernel_initializer, bias_initializer
 
     def build(self, input_shape: TensorShape) -> None:
         """Make ``kernel``, of shape (inputs, units), and ``bias``, of shape (units,)."""
-        self.kernel = self.add_weight(
-            (input_shape[-1], self.units), self._kernel_initializer, name="kernel"
-        )
+        kernel, bias = self._initializers
+        self.kernel = self.add_weight((input_shape[-1], self.units), kernel, name="kernel")
         if self.use_bias:
-            self.bias = self.add_weight((self.units,), self._bias_initializer, name="bias")
+            self.bias = self.add_weight((self.units,), bias, name="bias")
 
     def _leaves(self) -> Any:
         # Kernel before bias, though "b" comes before "k".

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays import Array, aligned, view
 from ..entry import Block
 from ..log import VALUE, Log
 from ..lower import lane_kernel
@@ -15,7 +16,7 @@ from ..spec import TABLES
 from ..tables import CODE_TABLES, LANES, SPEC_TABLES
 
 NO_KERNEL = 1
-# Fields of the plan's report and of a group: as in kernels/log/plan.py (a test compares).
+# Fields of the plan's report and of a group: as in kernels/log/layout.py (a test compares).
 (C_ROW, C_ROWS, C_GROUPS, C_INSTRUCTIONS, C_ALLOC, C_ALIASES, C_ARENA, C_SCRATCH,
  C_WORK, C_SHARED) = range(10)
 GROUP = 8
@@ -36,33 +37,33 @@ class Workspace:
         n = log.columns.capacity
         self.capacity = n
         self.extra = log.extra
-        for name in ("canon", "phase", "group", "last", "root", "slot", "stamp", "rows", "order",
-                     "escape", "alloc", "aliases"):  # fmt: skip
-            setattr(self, name, np.empty(n, np.int32))
-        self.operands = np.empty(3 * n, np.int32)
-        self.many = np.empty(log.extra.size, np.int32)
-        self.kernel = np.empty(n, np.int64)
-        self.tables = np.empty(8 * n + 64, np.int32)
+        # What the plan reports, and what it only needs while it runs.
+        self.canon, self.order, self.escape, self.alloc, self.aliases = np.empty((5, n), np.int32)
+        by_row = ("phase", "group", "last", "root", "slot", "stamp", "rows")
+        scratch = dict(zip(by_row, np.empty((len(by_row), n), np.int32), strict=True))
+        scratch["operands"] = np.empty(3 * n, np.int32)
+        scratch["many"] = np.empty(log.extra.size, np.int32)
+        scratch["kernel"] = np.empty(n, np.int64)
+        scratch["tables"] = np.empty(8 * n + 64, np.int32)
+        scratch["mark"] = np.zeros(n, np.uint8)
         self.want = np.zeros(n, np.uint8)
-        self.mark = np.zeros(n, np.uint8)
         self.groups = np.empty((n, GROUP), np.int64)
         self.program = np.empty((4 * n + log.extra.size, STEP), np.int64)
         self.places = np.empty(0, np.int64)
         self.cursor = np.zeros(16, np.int64)
         self.scratch, self.scratch_at = aligned(0)
         self.arena, self.arena_at = aligned(0)
-        self.want_view = memoryview(self.want)
+        self.want_view = view(self.want)
+        self.order_view = view(self.order)
+        self.escape_view = view(self.escape)
         self.versions: tuple[int, ...] = ()
         columns = log.columns
-        shared = {"code": columns.code, "a": columns.a, "b": columns.b, "c": columns.c,
-                  "spec": columns.spec, "cell": columns.cell, "state": columns.state}  # fmt: skip
+        shared = {name: getattr(columns, name) for name in columns.NAMES}
         self.plan = Block("plan")
         self.plan.bind(
-            **shared, extra=log.extra,
-            **{name: getattr(self, name) for name in (
-                "canon", "phase", "group", "last", "root", "slot", "stamp", "rows", "order",
-                "escape", "alloc", "aliases", "operands", "many", "kernel", "tables", "want", "mark",
-                "groups", "program", "cursor")},
+            **shared, **scratch, extra=log.extra, canon=self.canon, order=self.order,
+            escape=self.escape, alloc=self.alloc, aliases=self.aliases, want=self.want,
+            groups=self.groups, program=self.program, cursor=self.cursor,
         )  # fmt: skip
         self.sweep = Block("sweep")
         self.sweep.bind(
@@ -91,10 +92,8 @@ class Executor:
     def compute(self, log: Log, wanted: list[int], welcome: list[int], retain: bool) -> None:
         """Give the wanted rows their values; with ``retain``, keep what is expensive."""
         work: Workspace | None = log.workspace
-        if (
-            work is None or work.capacity != log.columns.capacity or work.extra is not log.extra
-            or work.plan.set.obj is None
-        ):  # fmt: skip
+        capacity = log.columns.capacity
+        if work is None or work.capacity != capacity or work.extra is not log.extra:
             work = log.workspace = Workspace(log)
         while True:
             work.refresh()
@@ -144,14 +143,14 @@ class Executor:
             operands = work.program[: report[C_INSTRUCTIONS], 1].tolist()
         while g < found:
             _, begin, _, code, code_end, _, _, _ = groups[g]
-            self._whole(log, work, int(work.order[begin]), operands[code:code_end])
+            self._whole(log, work, work.order_view[begin], operands[code:code_end])
             sweep.set[begin_group] = g + 1
             g = call()
         # Views and merged rows share what their originals have.
         state = columns.state_view
-        views: dict[int, np.ndarray[Any, Any]] = {}
-        shared = np.flatnonzero(work.groups[:found, G_KIND] == SHARED) if report[C_SHARED] else ()
-        for g in shared:
+        views: dict[int, Array] = {}
+        kinds = work.groups[:found, G_KIND] if report[C_SHARED] else np.empty(0)
+        for g in np.flatnonzero(kinds == SHARED).tolist():
             row = int(work.order[work.groups[g, G_ROWS]])
             spec = specs[spec_of[row]]
             original = int(work.program[work.groups[g, G_CODE], 1])
@@ -177,22 +176,22 @@ class Executor:
         op, attributes = CODES.entries[columns.code_view[row]]
         spec = TABLES.specs[columns.spec_view[row]]
         dtype = spec.dtype.numpy_dtype
-        kept = work.escape[row] == KEPT
+        kept = work.escape_view[row] == KEPT
         if spec.size == 1:
             out = np.ndarray(spec.shape, dtype, columns.cell, 8 * row)
         elif kept:
             out = np.empty(spec.shape, dtype)
             log.put(row, out, spec)
         else:
-            offset = int(columns.cell[row])
+            offset = columns.cell_view[row]
             out = np.ndarray(spec.shape, dtype, work.arena, offset)
-            columns.cell[row] = work.arena_at + offset
+            columns.cell_view[row] = work.arena_at + offset
         assert op.compute is not None
         op.compute(out, *[self._operand(log, work, x) for x in operands], **attributes)
         if kept:
             columns.state_view[row] = VALUE
 
-    def _operand(self, log: Log, work: Workspace, row: int) -> np.ndarray[Any, Any]:
+    def _operand(self, log: Log, work: Workspace, row: int) -> Array:
         columns = log.columns
         spec = TABLES.specs[columns.spec_view[row]]
         if spec.size == 1:
@@ -201,17 +200,10 @@ class Executor:
             return log.buffers[row]
         if not spec.size:
             return np.empty(spec.shape, spec.dtype.numpy_dtype)
-        offset = int(columns.cell[row]) - work.arena_at
+        offset = columns.cell_view[row] - work.arena_at
         if 0 <= offset < work.arena.size:
             return np.ndarray(spec.shape, spec.dtype.numpy_dtype, work.arena, offset)
         # A view of a kept buffer, which the log holds until the sweep is over.
-        memory = (ctypes.c_char * (spec.size * spec.dtype.size)).from_address(int(columns.cell[row]))
+        size = spec.size * spec.dtype.size
+        memory: Any = (ctypes.c_char * size).from_address(columns.cell_view[row])
         return np.ndarray(spec.shape, spec.dtype.numpy_dtype, memory)
-
-
-def aligned(size: int) -> tuple[np.ndarray[Any, Any], int]:
-    """A buffer of at least ``size`` bytes that starts on a cache line, and its address."""
-    buffer = np.empty(size + 4096 + 64, np.uint8)
-    address = buffer.__array_interface__["data"][0]
-    start = -address % 64
-    return buffer[start:], address + start

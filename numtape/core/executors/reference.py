@@ -17,7 +17,8 @@ def operands(log: Log, row: int) -> list[int]:
     op, _ = CODES.entries[log.code[row]]
     if op.arity == VARIADIC:
         start = log.a[row]
-        return log.extra[start : start + log.b[row]].tolist()
+        found: list[int] = log.extra[start : start + log.b[row]].tolist()
+        return found
     return [column[row] for column in (log.a, log.b, log.c)[: op.arity]]
 
 

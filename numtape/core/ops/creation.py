@@ -167,7 +167,8 @@ def range_(
             f"Requires start {sign} limit when delta {'>' if step > 0 else '<'} 0: {first}/{last} "
             f"[Op:Range]"
         )
-    return _owned(np.arange(first, last, step, dtype=wanted.numpy_dtype))
+    bounds: Any = first, last, step
+    return _owned(np.arange(*bounds, dtype=wanted.numpy_dtype))
 
 
 def linspace(

@@ -52,8 +52,10 @@ real_divide = _binary(
 )
 floor_divide_float = _binary("FloorDiv", "floor(x / y)", spec=rules.floating, gradient=STOP)
 floor_divide_int = _binary("FloorDiv", "x // y", spec=rules.integer, gradient=STOP)
+# Exact, unlike x - y * floor(x / y), and right for an infinite y.
 floor_mod_float = _binary(
-    "FloorMod", "x - y * floor(x / y)",
+    "FloorMod",
+    "select((fmod(x, y) != 0) & ((fmod(x, y) < 0) != (y < 0)), fmod(x, y) + y, fmod(x, y))",
     lambda g, z, x, y: (g, negative(g * floor_divide_float(x, y))), rules.floating,
 )  # fmt: skip
 floor_mod_int = _binary("FloorMod", "x % y", spec=rules.integer, gradient=STOP)
@@ -91,7 +93,7 @@ minimum = _binary(
 negative: Recorder = _unary("Neg", "-x", lambda g, y, x: (negative(g),), rules.number)
 abs_ = _unary("Abs", "absolute(x)", lambda g, y, x: (g * sign(x),), rules.number)
 sign: Recorder = _unary(
-    "Sign", "select(x > 0, 1, select(x < 0, -1, x))", lambda g, y, x: (zeros_of(x),), rules.number
+    "Sign", "select(x > 0, 1, select(x < 0, -1, select(x == 0, 0, x)))", lambda g, y, x: (zeros_of(x),), rules.number
 )
 square = _unary("Square", "x * x", lambda g, y, x: (g * (2.0 * x),), rules.number)
 reciprocal = _unary("Reciprocal", "1.0 / x", lambda g, y, x: (negative(g * y * y),))
@@ -269,10 +271,10 @@ CAST_TO_BOOL = defop("Cast", ELEMENTWISE, 1, _cast_spec, body="x != 0", gradient
 def cast(x: Any, dtype: Any, name: str | None = None) -> Tensor:
     """``x`` converted to ``dtype`` (floats are truncated to integers)."""
     wanted: DType = as_dtype(dtype)
-    x = as_tensor(x)
-    if x.dtype is wanted:
-        return x
-    return record(CAST_TO_BOOL if wanted.is_bool else CAST, (x,), dtype=wanted.name)
+    tensor = as_tensor(x)
+    if tensor.dtype is wanted:
+        return tensor
+    return record(CAST_TO_BOOL if wanted.is_bool else CAST, (tensor,), dtype=wanted.name)
 
 
 def _leaky_vjp(g: Tensor, y: Tensor, x: Tensor, alpha: float) -> tuple[Tensor]:

@@ -216,7 +216,7 @@ def concat(values: Any, axis: Any, name: str = "concat") -> Tensor:
     """Tensors joined along an axis they have."""
     if not isinstance(values, list | tuple):
         values = [values]
-    tensors = alike(values)
+    tensors = alike(values, "ConcatV2")
     require(bool(tensors), CONCAT, "Expected at least one tensor")
     require(tensors[0].ndim > 0, CONCAT, "Scalars cannot be concatenated: use `stack`")
     at = _axis(axis, tensors[0].ndim, "ConcatV2")
@@ -225,14 +225,14 @@ def concat(values: Any, axis: Any, name: str = "concat") -> Tensor:
     return record(CONCAT, tuple(tensors), axis=at)
 
 
-def alike(values: Sequence[Any], dtype: DType | None = None) -> list[Tensor]:
+def alike(values: Sequence[Any], op: str, dtype: DType | None = None) -> list[Tensor]:
     """Tensors of a list's items, all of the first tensor's dtype (or the first item's)."""
     like = next((spec for x in values if (spec := spec_of(x)) is not None), None)
     if like is None and dtype is not None:
         like = intern((), dtype)
     found = []
     for x in values:
-        found.append(elementwise._converted(x, like, "Pack"))
+        found.append(elementwise._converted(x, like, op))
         like = like or found[0]._spec
     return found
 
@@ -242,7 +242,7 @@ def stack(values: Any, axis: Any = 0, name: str = "stack") -> Tensor:
     # Python numbers are one list to convert: of [1, 2.5] both become floats.
     values = list(values)
     plain = values and not any(spec_of(x) or isinstance(x, np.ndarray) for x in values)
-    tensors = unstack(as_tensor(values)) if plain else alike(values)
+    tensors = unstack(as_tensor(values)) if plain else alike(values, "Pack")
     require(bool(tensors), "Pack", "Expected at least one tensor to stack")
     shape = tensors[0].shape
     for j, x in enumerate(tensors):
@@ -258,7 +258,7 @@ def stack(values: Any, axis: Any = 0, name: str = "stack") -> Tensor:
 def pack(value: Any, dtype: DType | None) -> Tensor:
     """A nest of lists with tensors inside, stacked level by level."""
     items = [pack(x, dtype) if isinstance(x, list | tuple) else x for x in value]
-    return stack(alike(items, dtype))
+    return stack(alike(items, "Pack", dtype))
 
 
 def unstack(
@@ -412,6 +412,23 @@ def _pad_vjp(g: Tensor, y: Tensor, x: Tensor, paddings: Paddings, mode: str) -> 
 PAD = defop("Pad", ARRAY, 1, _pad_spec, compute=_pad, vjp=_pad_vjp)
 
 
+def _pad_value_spec(op: Op, x: Spec, value: Spec, paddings: Paddings) -> Spec:
+    if value.dtype is not x.dtype:
+        raise mismatch(op.name, 2, x.dtype, value.dtype)
+    require(value.size == 1, op, f"constant_values must be a scalar, got shape {value.shape}")
+    return _pad_spec(op, x, paddings, "constant")
+
+
+def _pad_value(out: Array, x: Array, value: Array, paddings: Paddings) -> None:
+    np.copyto(out, np.pad(x, paddings, constant_values=value.reshape(())))
+
+
+PAD_VALUE = defop(
+    "PadV2", ARRAY, 2, _pad_value_spec, compute=_pad_value,
+    vjp=lambda g, y, x, value, paddings: (*_pad_vjp(g, y, x, paddings, "constant"), None),
+)  # fmt: skip
+
+
 def pad(
     tensor: Any, paddings: Any, mode: str = "CONSTANT", constant_values: Any = 0,
     name: str | None = None,
@@ -432,7 +449,7 @@ def pad(
         require(max(width) <= most, PAD, f"{mode} padding of {width} is too wide for {dim}")
     if chosen == "constant" and (type(constant_values) is not int or constant_values != 0):
         value = elementwise._converted(constant_values, x._spec, "Pad")
-        return record(PAD, (x - value,), paddings=pairs, mode=chosen) + value
+        return record(PAD_VALUE, (x, value), paddings=pairs)
     return record(PAD, (x,), paddings=pairs, mode=chosen)
 
 

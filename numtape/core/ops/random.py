@@ -67,7 +67,9 @@ def normal(
     draws = _tensor(_generator(seed).standard_normal(_vector(shape), wanted))
     if type(stddev) is not float or stddev != 1.0:
         draws = draws * stddev
-    return draws if type(mean) is float and mean == 0.0 else draws + mean
+    if type(mean) is not float or mean != 0.0:
+        draws = draws + mean
+    return draws
 
 
 def truncated_normal(
@@ -80,7 +82,8 @@ def truncated_normal(
     draws = np.asarray(generator.standard_normal(_vector(shape), wanted))
     while (far := np.abs(draws) > 2).any():
         draws[far] = generator.standard_normal(int(far.sum()), wanted)
-    return _tensor(draws) * stddev + mean
+    found: Tensor = _tensor(draws) * stddev + mean
+    return found
 
 
 def uniform(
@@ -100,10 +103,11 @@ def uniform(
         low, high = np.asarray(minval), np.asarray(maxval)
         return _tensor(generator.integers(low, high, _vector(shape), dtype=wanted.numpy_dtype))
     draws = _tensor(generator.random(_vector(shape), wanted.numpy_dtype))
-    high = 1.0 if maxval is None else maxval
-    if type(minval) in (int, float) and minval == 0 and type(high) in (int, float) and high == 1:
+    end: Any = 1.0 if maxval is None else maxval
+    if all(isinstance(x, int | float) for x in (minval, end)) and (minval, end) == (0, 1):
         return draws
-    return draws * (high - minval) + minval
+    found: Tensor = draws * (end - minval) + minval
+    return found
 
 
 def shuffle(value: Any, seed: int | None = None, name: str | None = None) -> Tensor:

@@ -59,13 +59,14 @@ def _mean(out: Array, x: Array, axes: Axes, keepdims: bool) -> None:
     count = 1
     for axis in axes:
         count *= x.shape[axis]
-    np.add.reduce(x, axes, out=out, keepdims=keepdims)
     if not count:
         out[...] = np.nan if out.dtype.kind == "f" else 0
     elif out.dtype.kind == "f":
+        np.add.reduce(x, axes, out=out, keepdims=keepdims)
         np.true_divide(out, out.dtype.type(count), out=out)
-    else:
-        np.copyto(out, np.trunc(out / count), casting="unsafe")
+    else:  # rounded towards 0; the sum itself may not fit the dtype
+        total = np.add.reduce(x, axes, keepdims=keepdims, dtype=np.int64)
+        np.copyto(out, np.sign(total) * (np.abs(total) // count), casting="unsafe")
 
 
 def _extreme_vjp(g: Tensor, y: Tensor, x: Tensor, axes: Axes, keepdims: bool) -> tuple[Tensor]:

@@ -1,0 +1,40 @@
+"""What the tables of a plan hold: groups, instructions, places, the report."""
+
+from __future__ import annotations
+
+# Kinds of groups.
+SCALARS = 0
+LANES = 1
+WHOLE = 2  # one row, computed by a whole-array kernel
+SHARED = 3  # one row that shares its operand's buffer
+
+# What `want` says of a row.
+WANTED = 1
+WELCOME = 2  # kept if it is computed anyway: somebody can still look at it
+
+# Where a value lives.
+IN_SLOT = 0
+TEMPORARY = 1  # in the arena
+KEPT = 2  # in its cell, or in a buffer of its own
+
+# Instructions that are not lane kernels.
+SPLAT = 1  # fill a slot with one element, before the first block
+SPREAD = 2  # load a block of an operand that is broadcast
+
+# Fields of cursor: what `plan` reports.
+(C_ROW, C_ROWS, C_GROUPS, C_INSTRUCTIONS, C_ALLOC, C_ALIASES, C_ARENA, C_SCRATCH,
+ C_WORK, C_SHARED) = range(10)
+
+GROUP = 8  # columns of the group table:
+(G_KIND, G_ROWS, G_ROWS_END, G_CODE, G_CODE_END, G_SIZE, G_WIDTH, G_BODY) = range(8)
+
+STEP = 5  # an instruction: kernel, output, three operands
+
+NO_OPERAND = -(1 << 31)  # in `operands`, where a row has fewer than three
+
+OK = 0
+NO_KERNEL = 1  # the row in cursor[C_ROW] needs a lane kernel that is not in the table
+
+SCRATCH_BYTES = 192 * 1024  # a block's slots stay well inside L2
+MAX_WIDTH = 1024
+MIN_WIDTH = 64

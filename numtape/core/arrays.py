@@ -1,0 +1,38 @@
+"""Arrays as memory: addresses, views that Python writes through, aligned buffers."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any, cast
+
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+
+
+def view(array: Array) -> memoryview[int]:
+    """A memoryview of an integer array: reading and writing one element costs half."""
+    return memoryview(cast(Any, array))
+
+
+def address_of(array: Array) -> int:
+    """Where an array's elements are. NumPy's own ways to ask take four times as long."""
+    try:
+        return ctypes.addressof(ctypes.c_char.from_buffer(cast(Any, array)))
+    except (TypeError, ValueError):  # read-only, or empty
+        return int(array.__array_interface__["data"][0])
+
+
+def aligned(size: int) -> tuple[Array, int]:
+    """A buffer of at least ``size`` bytes that starts on a cache line, and its address."""
+    buffer = np.empty(size + 4096 + 64, np.uint8)
+    address = address_of(buffer)
+    start = -address % 64
+    return buffer[start:], address + start
+
+
+def longer(array: Array, size: int) -> Array:
+    """A longer array that begins with the elements of ``array``."""
+    grown = np.empty(size, array.dtype)
+    grown[: array.size] = array
+    return grown

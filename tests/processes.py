@@ -1,0 +1,42 @@
+"""Python in a process of its own: for what a test must not do to the test run's process."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numtape
+
+# The child imports the numtape that this process has imported, installed or checked out.
+PACKAGE = Path(numtape.__file__).resolve().parent
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def environment(folder=PACKAGE.parent, **variables):
+    """The environment of a child that imports from `folder`; a value of None unsets a name."""
+    found = {**os.environ, "PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1", **variables}
+    return {name: str(value) for name, value in found.items() if value is not None}
+
+
+def start(script, *arguments, **options):
+    """A child that runs `script`, a program's text."""
+    return subprocess.Popen(
+        [sys.executable, "-P", "-W", "error", "-c", script, *map(str, arguments)],
+        env=environment(**options), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+
+
+def output(child, timeout=120):
+    """What a child printed, once it has ended well."""
+    try:
+        printed, errors = child.communicate(timeout=timeout)
+    except subprocess.TimeoutExpired:
+        child.kill()
+        raise
+    assert child.returncode == 0, f"exit status {child.returncode}\n{printed}\n{errors}"
+    return printed.strip()
+
+
+def run(script, *arguments, **options):
+    """What `script` prints in a process of its own."""
+    return output(start(script, *arguments, **options))

@@ -1,0 +1,362 @@
+"""Every op against NumPy, on every executor: the tests that the rows of `op_cases.py` stand for."""
+
+from contextlib import nullcontext
+from functools import partial
+
+import mpmath
+import numpy as np
+import pytest
+from op_cases import CASES, ELEMENTWISE, MAKERS, MISSING, STOP
+
+DEVICES = ["reference", "cpu"]
+# Around the widths of the blocks in which lane groups run.
+BORDERS = [1, 7, 63, 64, 65, 1023, 1024, 1025, 5000]
+SHAPES = {
+    1: [((),), ((0,),), ((2, 0, 3),), ((3, 4),)],
+    2: [((3, 1), (1, 4)), ((), (5,)), ((2, 3), ()), ((1,), ()), ((2, 3, 4), (4,)), ((0, 3), (3,)),
+        ((3, 4), (2, 1, 4)), ((5, 1, 1, 2), (3, 1, 2)), ((1, 0), (2, 1)), ((3, 1030), (3, 1))],
+    3: [((3, 1), (1, 4), ()), ((), (2, 3), (3,)), ((1,), (), (1, 1)), ((0,), (1,), ()),
+        ((2, 1, 1), (3, 1), (4,)), ((2, 1030), (1030,), (2, 1))],
+}  # fmt: skip
+
+
+def rows(cases, dtypes=None):
+    """Parametrize a test by case and dtype."""
+    pairs = [(case, dtype) for case in cases for dtype in case.dtypes if dtype in (dtypes or dtype)]
+    names = [f"{case.name}-{dtype}" for case, dtype in pairs]
+    return pytest.mark.parametrize(("case", "dtype"), pairs, ids=names)
+
+
+def cases(chosen):
+    return pytest.mark.parametrize("case", chosen, ids=[case.name for case in chosen])
+
+
+@pytest.fixture(params=DEVICES)
+def device(tf, request):
+    """Run the test on each executor."""
+    if tf.__name__ != "numtape" and request.param == "cpu":
+        pytest.skip("one device is enough")
+    with on(tf, request.param):
+        yield request.param
+
+
+def on(tf, name):
+    return tf.config.override(name) if tf.__name__ == "numtape" else nullcontext()
+
+
+# --- Operands ------------------------------------------------------------------------------------
+
+
+def draw(case, shapes, dtype, seed=0):
+    """Random operands of these shapes, from the row's ranges."""
+    random, kind = np.random.default_rng(seed), np.dtype(dtype)
+    ranges = case.ints if kind.kind in "iu" else case.ranges
+    ranges = [*ranges, *[ranges[-1]] * len(shapes)]
+    operands = []
+    for shape, span in zip(shapes, ranges, strict=False):
+        if span is bool or kind.kind == "b":
+            operands.append(random.random(shape) < 0.5)
+        elif kind.kind == "f":
+            operands.append(random.uniform(*span, shape).astype(kind))
+        else:
+            low, high = max(span[0], np.iinfo(kind).min), span[1]
+            operands.append(random.integers(low, high + 1, shape).astype(kind))
+    return [np.asarray(x) for x in operands]
+
+
+def arity(case):
+    return len(case.ranges)
+
+
+def variants(case):
+    """Shapes and options that the row is tried with."""
+    if not case.elementwise:
+        return case.variants
+    shapes = [*SHAPES[arity(case)], *(((n,),) * arity(case) for n in BORDERS)]
+    return [(shape, options) for shape in shapes for options in case.options]
+
+
+def special(case, dtype):
+    """Special operands, and options."""
+    kind = np.dtype(dtype)
+    if case.special is not None:
+        return [([np.array(x, kind) for x in operands], options)
+                for operands, options in case.special if kind.kind == "f"]  # fmt: skip
+    if not case.elementwise:
+        return []
+    if kind.kind == "f":
+        limits = np.finfo(kind)
+        numbers = [0.0, -0.0, 1.0, -1.0, 0.5, 2.0, -3.0, 7.25, np.inf, -np.inf, np.nan,
+                   limits.max, limits.min, limits.tiny, limits.eps, -limits.eps]  # fmt: skip
+    elif kind.kind == "b":
+        numbers = [False, True]
+    else:
+        numbers = [0, 1, 2, 3, np.iinfo(kind).max, np.iinfo(kind).min, -1, -7]
+        numbers = [x for x in numbers if x >= np.iinfo(kind).min]
+    operands = []
+    for j, span in enumerate(case.ranges):
+        low = case.ints[j][0] if kind.kind in "iu" and case.ints[j] is not bool else None
+        # An integer divisor is not 0, an integer exponent not negative.
+        fit = [x for x in numbers if low is None or (x if low == 1 else low < 0 or x >= 0)]
+        values = np.array([False, True] if span is bool else fit, bool if span is bool else kind)
+        operands.append(values.reshape((-1,) + (1,) * (arity(case) - 1 - j)))
+    return [(operands, options) for options in case.options]
+
+
+# --- Comparing -----------------------------------------------------------------------------------
+
+
+def expected(case, operands, options):
+    """What the row's reference says, more exact than the dtype where it can be."""
+    if case.ulp:
+        wide = np.longdouble if case.elementwise else np.float64
+        operands = [x.astype(wide) if x.dtype.kind == "f" else x for x in operands]
+    with np.errstate(all="ignore"):
+        return case.reference(*operands, **options)
+
+
+def spacing(size):
+    """A unit in the last place; `np.spacing` of the largest number would be infinite."""
+    return np.spacing(np.minimum(size, np.finfo(size.dtype).max / 2))
+
+
+def check(actual, exact, dtype, ulp, elementwise=True):
+    """Assert that a tensor is the exact value but for so many units in the last place."""
+    value, exact = actual.numpy(), np.asarray(exact)
+    assert actual.shape == exact.shape
+    if exact.dtype.kind != "f":
+        assert value.dtype == exact.dtype
+        np.testing.assert_array_equal(value, exact)
+        return
+    with np.errstate(over="ignore", under="ignore"):
+        rounded = exact.astype(dtype if ulp and np.dtype(dtype).kind == "f" else exact.dtype)
+    assert value.dtype == rounded.dtype
+    if ulp == 0:
+        np.testing.assert_array_equal(value, rounded)
+        number = ~np.isnan(rounded)
+        np.testing.assert_array_equal(np.signbit(value)[number], np.signbit(rounded)[number])
+        return
+    finite = np.isfinite(rounded)
+    np.testing.assert_array_equal(value[~finite], rounded[~finite])
+    if finite.any():
+        size = np.abs(rounded[finite])
+        unit = spacing(size if elementwise else size.max())
+        error = np.abs(value[finite] - exact[finite]) / unit
+        worst = error.argmax()
+        assert error[worst] <= ulp, (
+            f"{error[worst]:.3g} units in the last place at element {worst}: "
+            f"{value[finite].flat[worst]!r}, exact {exact[finite].flat[worst]!r}"
+        )
+
+
+def compare(tf, case, operands, options, dtype):
+    found = case.function(tf)(*operands, **options)
+    wanted = expected(case, operands, options)
+    if not isinstance(wanted, list):
+        found, wanted = [found], [wanted]
+    for actual, exact in zip(found, wanted, strict=True):
+        check(actual, exact, dtype, case.ulp, case.elementwise)
+
+
+def describe(operands, options):
+    shapes = ", ".join(str(x.shape) for x in operands)
+    return f"operands of shape {shapes}, options {options}"
+
+
+# --- Values --------------------------------------------------------------------------------------
+
+
+@rows(CASES)
+def test_value(tf, device, case, dtype):
+    for shapes, options in variants(case):
+        operands = draw(case, shapes, dtype)
+        try:
+            compare(tf, case, operands, options, dtype)
+        except Exception as error:
+            error.add_note(describe(operands, options))
+            raise
+
+
+@rows(CASES)
+def test_value_at_special_points(tf, device, case, dtype):
+    for operands, options in special(case, dtype):
+        compare(tf, case, operands, options, dtype)
+
+
+@cases([case for case in CASES if case.exact])
+def test_value_is_exact(tf, device, case):
+    """Against mpmath, in units of the last place of each dtype."""
+    truth = np.frompyfunc(getattr(mpmath.mp, case.exact), arity(case), 1)
+    for dtype in case.dtypes:
+        operands = draw(case, ((50,),) * arity(case), dtype, seed=1)
+        with mpmath.workprec(100):
+            exact = truth(*(np.array([mpmath.mpf(float(v)) for v in x]) for x in operands))
+        check(case.function(tf)(*operands), exact.astype("longdouble"), dtype, case.ulp)
+
+
+STRIDED = {
+    "every other": lambda x: np.repeat(x, 2, -1)[..., ::2] if x.ndim else x,
+    "reversed": lambda x: x[..., ::-1].copy()[..., ::-1] if x.ndim else x,
+    "transposed": lambda x: x.T.copy().T,
+    "Fortran": np.asfortranarray,
+    "unaligned": lambda x: np.frombuffer(b"\0" + x.tobytes(), x.dtype, x.size, 1).reshape(x.shape),
+    "swapped": lambda x: x.astype(x.dtype.newbyteorder()),
+    "read-only": lambda x: np.frombuffer(x.tobytes(), x.dtype).reshape(x.shape),
+}
+
+
+@rows(CASES, ["float64", "int32"])
+def test_value_of_a_strided_array(tf, device, case, dtype):
+    shapes, options = next((s, o) for s, o in variants(case)[-1:] + variants(case) if max(map(len, s)))
+    operands = draw(case, shapes, dtype)
+    for view in STRIDED.values():
+        compare(tf, case, [view(x) for x in operands], options, dtype)
+
+
+@rows(CASES, ["float64", "int64"])
+def test_operands_stay_as_they_are(tf, device, case, dtype):
+    for shapes, options in variants(case)[:6]:
+        operands = draw(case, shapes, dtype)
+        before, tensors = [x.copy() for x in operands], [tf.constant(x) for x in operands]
+        for given in (operands, tensors):
+            results = case.function(tf)(*given, **options)
+            for result in results if isinstance(results, list) else [results]:
+                result.numpy().fill(3)  # what a caller does to a result changes no operand
+            for x, kept in zip(given, before, strict=True):
+                np.testing.assert_array_equal(x, kept)
+
+
+@pytest.mark.numtape_only(reason="TensorFlow has no executors")
+@rows(CASES)
+def test_executors_agree(tf, case, dtype):
+    """Same bits, or as far apart as the row lets each be from the exact value."""
+    for shapes, options in variants(case):
+        operands = draw(case, shapes, dtype, seed=2)
+        found = []
+        for device in DEVICES:
+            with tf.config.override(device):
+                result = case.function(tf)(*operands, **options)
+                found.append([x.numpy() for x in (result if isinstance(result, list) else [result])])
+        for reference, cpu in zip(*found, strict=True):
+            if case.ulp == 0 or reference.dtype.kind != "f":
+                np.testing.assert_array_equal(cpu, reference)
+            elif reference.size:
+                size = np.abs(reference) if case.elementwise else np.abs(reference).max()
+                error = np.abs(cpu - reference) / spacing(size)
+                assert error.max() <= 2 * case.ulp, describe(operands, options)
+
+
+# --- Derivatives ---------------------------------------------------------------------------------
+
+SMALL = 100  # elements that central differences are taken of
+
+
+def smooth(case):
+    """Shapes and options to differentiate with."""
+    if not case.elementwise:
+        return [(s, o) for s, o in case.variants if max(map(np.prod, s)) <= SMALL]
+    shapes = {1: [(3,), ()], 2: [(3, 1), (1, 2)], 3: [(2, 1), (2,), (2, 2)]}[arity(case)]
+    sets = [(x,) for x in shapes] if arity(case) == 1 else [tuple(shapes), tuple(shapes[::-1])]
+    return [(shape, options) for shape in sets for options in case.options]
+
+
+@pytest.mark.numtape_only(reason="checks numtape's rules")
+@cases([case for case in CASES if case.order > 0])
+def test_derivatives(tf, device, case):
+    function = case.function(tf)
+    for shapes, options in smooth(case):
+        operands = draw(case, shapes, "float64", seed=3)
+        try:
+            tf.testing.check_grads(partial(function, **options), operands, order=case.order)
+        except Exception as error:
+            error.add_note(describe(operands, options))
+            raise
+
+
+def slopes(tf, case, operands, options):
+    """The gradient of the results' sum, by each operand."""
+    tensors = [tf.constant(x) for x in operands]
+    watched = [x for x in tensors if x.dtype.is_floating]
+    with tf.GradientTape() as tape:
+        tape.watch(watched)
+        results = case.function(tf)(*tensors, **options)
+    return tape.gradient(results, watched)
+
+
+@cases([case for case in CASES if case.order > 0])
+def test_gradient_in_float32(tf, device, case):
+    """As far from the gradient in float64 as float32 is coarse: 2e-5 of the largest element."""
+    for shapes, options in smooth(case):
+        operands = draw(case, shapes, "float32", seed=4)
+        wide = [x.astype("float64") if x.dtype == "float32" else x for x in operands]
+        exact = slopes(tf, case, wide, options)
+        for g, g64 in zip(slopes(tf, case, operands, options), exact, strict=True):
+            assert (g is None) == (g64 is None)
+            if g is not None:
+                assert g.dtype == "float32"
+                limit = 2e-5 * max(1.0, np.abs(g64).max(initial=0.0))
+                np.testing.assert_allclose(g, g64, rtol=0, atol=limit)
+
+
+@cases([case for case in CASES if case.order in (STOP, MISSING) and "float32" in case.dtypes])
+def test_no_gradient(tf, device, case):
+    """None where nothing flows; an error where no derivative is registered."""
+    shapes, options = smooth(case)[0]
+    operands = draw(case, shapes, "float32")
+    if case.order == STOP:
+        assert slopes(tf, case, operands, options) == [None] * len(operands)
+    else:
+        with pytest.raises(LookupError, match="gradient registry has no entry"):
+            slopes(tf, case, operands, options)
+
+
+# --- The table is whole --------------------------------------------------------------------------
+
+
+def ops_of(tf, case):
+    """The ops in the rows that a case records: forward, first and second derivative."""
+    from numtape.core.log import local
+    from numtape.core.op import CODES
+
+    found = set()
+    for dtype in case.dtypes:
+        for shapes, options in smooth(case):
+            tensors = [tf.constant(x) for x in draw(case, shapes, dtype)]
+            watched = [x for x in tensors if x.dtype.is_floating]
+            with tf.GradientTape() as second:
+                second.watch(watched)
+                with tf.GradientTape() as first:
+                    first.watch(watched)
+                    results = tf.nest.flatten(case.function(tf)(*tensors, **options))
+                weights = [tf.ones_like(y) for y in results]
+                second.watch([w for w in weights if w.dtype.is_floating])
+                if case.order > 0:
+                    gradients = first.gradient(results, watched, weights, "zero")
+            if case.order > 0:
+                second.gradient(gradients, [*watched, *weights])
+            found.update(CODES.entries[code][0] for code in local.log.code[: local.log.n])
+    return found
+
+
+@pytest.mark.numtape_only(reason="looks at numtape's table of ops")
+def test_every_op_has_a_row(tf):
+    from numtape.core.op import CODES, LEAF, READ
+
+    reached = set().union(*(ops_of(tf, case) for case in CASES))
+    ops = [op for op in CODES.ops if op.kind not in (LEAF, READ)]
+    assert [op.name for op in ops if op not in reached] == []
+
+
+@pytest.mark.numtape_only(reason="TensorFlow has more functions")
+def test_every_public_function_has_a_row(tf):
+    def function(case):
+        module, _, name = case.name.rpartition(".")
+        return getattr(getattr(tf, module, tf), name, None)
+
+    rows = [function(case) for case in CASES]
+    for module in (tf, tf.math, tf.nn, tf.linalg, tf.image):
+        public = {name: getattr(module, name) for name in module.__all__}
+        missing = [name for name, value in public.items()
+                   if callable(value) and not isinstance(value, type)
+                   and name not in MAKERS and value not in rows]  # fmt: skip
+        assert missing == [], module.__name__
