@@ -59,7 +59,10 @@ def _check(
 ) -> None:  # fmt: skip
     rtol, atol, eps = limits
     random = np.random.default_rng(order)
-    weights = [random.standard_normal(y.shape) for y in _floats(f(*map(as_tensor, points)))]
+    weights = [
+        np.asarray(random.standard_normal(y.shape), y.dtype.as_numpy_dtype)
+        for y in _floats(f(*map(as_tensor, points)))
+    ]
 
     def gradient(*arguments: Tensor) -> list[Tensor]:
         """The gradient of the projection, for float arguments: it takes the weights as well."""
@@ -78,7 +81,7 @@ def _check(
     def slope(j: int, step: Array) -> float:
         return (projection(j, eps * step) - projection(j, -eps * step)) / (2 * eps)
 
-    floats = [j for j, x in enumerate(points) if x.dtype == np.float64]
+    floats = [j for j, x in enumerate(points) if x.dtype.kind == "f"]
     exact = gradient(*map(as_tensor, [*points, *weights])) if weights else []
     for j, tensor in zip(floats, exact, strict=bool(weights)):
         found = np.asarray(tensor)

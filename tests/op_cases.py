@@ -429,5 +429,6 @@ ELEMENTWISE = [*UNARY, *BINARY, *TERNARY]
 CASES = [*ELEMENTWISE, *REDUCTIONS, *PRODUCTS, *MOVEMENTS]
 
 # Public functions without a row: they make tensors (test_api.py) or draw them (test_random.py).
-MAKERS = {"as_dtype", "constant", "convert_to_tensor", "eye", "is_tensor", "kernels_folder", "linspace", "ones",
+MAKERS = {"as_dtype", "constant", "convert_to_tensor", "eye", "is_tensor", "kernels_folder",
+          "linspace", "ones",
           "range", "rank", "shape", "size", "zeros"}  # fmt: skip

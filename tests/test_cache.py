@@ -1,17 +1,23 @@
 """The folder of compiled kernels: absent, warm, damaged, not to be trusted, shared."""
 
+import ctypes
+import itertools
 import os
 import shutil
 import stat
+import tempfile
 
+import llvmlite.binding as llvm
 import pytest
 from processes import PACKAGE, output, run, start
 
 import numtape
+from numtape.core import cache, entry
 
-pytestmark = [pytest.mark.numtape_only("numtape's own cache"), pytest.mark.slow]
+pytestmark = pytest.mark.numtape_only("numtape's own cache")
+posix = pytest.mark.skipif(os.name == "nt", reason="no owners and modes as on POSIX")
 
-# A first gradient, and how many files were made for it.
+# A first gradient, and how many files there are after it.
 USE = """
 import os, sys
 import numtape as tf
@@ -20,61 +26,151 @@ with tf.GradientTape() as tape:
     y = tf.sin(x) * x
 found = float(tape.gradient(y, x))
 assert abs(found - (3 * -0.9899925 + 0.14112)) < 1e-5, found
-folder = os.environ["NUMTAPE_CACHE_DIR"]
-count = len(os.listdir(folder)) if os.path.isdir(folder) else 0
+place = os.environ["NUMTAPE_CACHE_DIR"]
+count = len(os.listdir(place)) if os.path.isdir(place) else 0
 print(count, *(name for name in ("numba", "scipy") if name in sys.modules))
 """
-windows = pytest.mark.skipif(os.name == "nt", reason="no owners and modes as on POSIX")
+# The same where nothing can be compiled: what the cache does not give is missing.
+READ = "import sys; sys.modules['numtape.core.compile'] = None\n" + USE
 
 
-def use(folder, **options):
+def use(place, folder=PACKAGE.parent, script=USE):
     """Run the first gradient. Returns the number of files and the heavy modules imported."""
-    count, *modules = run(USE, NUMTAPE_CACHE_DIR=folder, **options).split()
+    count, *modules = run(script, folder=folder, NUMTAPE_CACHE_DIR=place).split()
     return int(count), modules
+
+
+def wants_to_compile(place, folder=PACKAGE.parent):
+    """Whether a process would compile something."""
+    child = start(READ, folder=folder, NUMTAPE_CACHE_DIR=place)
+    _, errors = child.communicate(timeout=60)
+    assert child.returncode == 0 or "numtape.core.compile" in errors.splitlines()[-1], errors
+    return child.returncode != 0
+
+
+def units(place):
+    return sorted(place.glob("*.unit"))
+
+
+# Whole processes.
 
 
 @pytest.fixture(scope="module")
 def filled(tmp_path_factory):
-    """A folder that one process has filled."""
-    folder = tmp_path_factory.mktemp("cache") / "deep" / "cache"
-    count, modules = use(folder)
+    """A folder that one process has filled, and an equal one that two filled together."""
+    alone, shared = (tmp_path_factory.mktemp(name) / "deep" / "cache" for name in ("one", "two"))
+    count, modules = use(alone)
     assert count > 1
     assert "numba" in modules
-    return folder
+    return alone, shared
 
 
 @pytest.fixture
 def warm(filled, tmp_path):
-    """A copy of it."""
-    return shutil.copytree(filled, tmp_path / "cache")
+    """A copy of the folder that one process has filled."""
+    return shutil.copytree(filled[0], tmp_path / "cache")
 
 
-def units(folder):
-    return sorted(folder.glob("*.unit"))
-
-
-def contents(folder):
-    return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
-
-
+@pytest.mark.slow
 def test_empty_cache_is_filled_with_whole_files(filled):
-    assert len(units(filled)) == len(list(filled.iterdir()))
+    alone, _ = filled
+    assert len(units(alone)) == len(list(alone.iterdir()))
+    if os.name != "nt":
+        assert stat.S_IMODE(alone.stat().st_mode) == 0o700
 
 
-@windows
-def test_folder_is_the_users_alone(filled):
-    assert stat.S_IMODE(filled.stat().st_mode) == 0o700
+@pytest.mark.slow
+def test_two_processes_fill_the_same_empty_cache(filled):
+    alone, shared = filled
+    children = [start(USE, NUMTAPE_CACHE_DIR=shared) for _ in range(2)]
+    for child in children:
+        output(child)
+    assert [path.name for path in sorted(shared.iterdir())] == [p.name for p in units(alone)]
+    assert not wants_to_compile(shared)
 
 
 def test_warm_cache_imports_neither_numba_nor_scipy(warm):
-    before = contents(warm)
-    assert use(warm)[1] == []
-    assert contents(warm) == before
+    before = {path.name: path.read_bytes() for path in warm.iterdir()}
+    assert use(warm) == (len(before), [])
+    assert {path.name: path.read_bytes() for path in warm.iterdir()} == before
 
 
-def test_compiling_is_reproducible(filled, tmp_path):
-    use(tmp_path / "cache")
-    assert [path.name for path in units(tmp_path / "cache")] == [p.name for p in units(filled)]
+@pytest.mark.slow
+def test_cache_of_garbage_is_compiled_again(filled, warm):
+    for path in warm.iterdir():
+        path.write_bytes(b"\x7fELF" + bytes(range(256)) * 40)
+    assert "numba" in use(warm)[1]
+    assert [path.name for path in sorted(warm.iterdir())] == [p.name for p in units(filled[0])]
+    assert not wants_to_compile(warm)
+
+
+@pytest.fixture
+def checkout(tmp_path):
+    """A copy of the package whose source may be changed."""
+    skip = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(PACKAGE, tmp_path / "numtape", ignore=skip)
+    if not (tmp_path / "numtape" / "kernels").is_dir():
+        shutil.copytree(numtape.kernels_folder(), tmp_path / "kernels", ignore=skip)
+    return tmp_path
+
+
+def kernel_modules():
+    top = numtape.kernels_folder()
+    return [p.relative_to(top).as_posix() for p in top.rglob("*.py") if p.name != "__init__.py"]
+
+
+def test_same_kernels_elsewhere_are_found(warm, checkout):
+    assert use(warm, checkout) == (len(units(warm)), [])
+
+
+@pytest.mark.parametrize("module", sorted(kernel_modules()))
+def test_changed_kernel_is_compiled_again(warm, checkout, module):
+    (source,) = (p for p in checkout.rglob(module.split("/")[-1])
+                 if p.as_posix().endswith(f"kernels/{module}"))  # fmt: skip
+    source.write_text(source.read_text("utf-8") + "\n# changed\n", "utf-8")
+    assert wants_to_compile(warm, checkout)
+
+
+def test_changed_body_of_an_op_is_compiled_again(warm, checkout):
+    source = checkout / "numtape" / "core" / "ops" / "elementwise.py"
+    text = source.read_text("utf-8")
+    assert text.count('"sin(x)"') == 1
+    source.write_text(text.replace('"sin(x)"', '"sin(x) + 0.0 * x"'), "utf-8")
+    assert wants_to_compile(warm, checkout)
+
+
+# The loader by itself, with a unit that is compiled in no time.
+
+numbers = itertools.count()
+
+
+class Tiny:
+    """A unit of one function that returns 7; counts how often it is compiled."""
+
+    def __init__(self):
+        self.name = f"tiny{next(numbers)}"
+        self.compiled = 0
+
+    def compile(self):
+        self.compiled += 1
+        cache._engine()
+        module = llvm.parse_assembly(f"define i64 @{self.name}() {{ ret i64 7 }}")
+        machine = llvm.Target.from_default_triple().create_target_machine(jit=True)
+        return machine.emit_object(module), [self.name], []
+
+    def use(self, source="text"):
+        """Load it and run it. Returns how often it was compiled until now."""
+        address = cache.load(self.name, source, self.compile)[self.name]
+        assert ctypes.CFUNCTYPE(ctypes.c_int64)(address)() == 7
+        return self.compiled
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch):
+    """An empty cache folder of this process."""
+    found = tmp_path / "cache"
+    monkeypatch.setenv("NUMTAPE_CACHE_DIR", str(found))
+    return found
 
 
 def flipped(content, at):
@@ -85,138 +181,125 @@ DAMAGE = {
     "empty": lambda content: b"",
     "garbage": lambda content: b"\x7fELF" + bytes(range(256)) * 40,
     "zeros": lambda content: bytes(len(content)),
-    "cut to its head": lambda content: content[:43],
-    "cut in the middle": lambda content: content[: len(content) // 2],
-    "cut by one byte": lambda content: content[:-1],
-    "longer": lambda content: content + b"\0",
-    "bit in the head": lambda content: flipped(content, 3),
-    "bit in the checksum": lambda content: flipped(content, 20),
-    "bit in the length": lambda content: flipped(content, 42),
-    "bit in the code": lambda content: flipped(content, len(content) // 2),
-    "bit at the end": lambda content: flipped(content, len(content) - 1),
+    "head only": lambda content: content[:43],
+    "head and length": lambda content: content[:44],
+    "half": lambda content: content[: len(content) // 2],
+    "one byte short": lambda content: content[:-1],
+    "one byte more": lambda content: content + b"\0",
+    "bit of the head": lambda content: flipped(content, 3),
+    "bit of the checksum": lambda content: flipped(content, 20),
+    "bit of the length": lambda content: flipped(content, 42),
+    "bit of the code": lambda content: flipped(content, len(content) // 2),
+    "last bit": lambda content: flipped(content, len(content) - 1),
 }
 
 
-def test_damaged_files_count_as_absent(filled):
-    """Read by the loader itself, so that every kind of damage costs no compile."""
-    from numtape.core import cache
-
-    for path in units(filled):
-        whole = path.read_bytes()
-        assert cache._read(path) is not None
-        for kind, damage in DAMAGE.items():
-            broken = path.with_suffix(".broken")
-            broken.write_bytes(damage(whole))
-            try:
-                assert cache._read(broken) is None, (path.name, kind)
-            finally:
-                broken.unlink()
+@pytest.mark.parametrize("kind", DAMAGE)
+def test_damaged_file_is_compiled_again(place, kind):
+    tiny = Tiny()
+    assert [tiny.use(), tiny.use()] == [1, 1]
+    (path,) = place.iterdir()
+    whole = path.read_bytes()
+    path.write_bytes(DAMAGE[kind](whole))
+    assert [tiny.use(), tiny.use()] == [2, 2]
+    assert path.read_bytes() == whole
 
 
-@pytest.mark.parametrize("kind", ["empty", "garbage", "cut in the middle", "bit in the code"])
-def test_damaged_files_are_compiled_again(filled, warm, kind):
-    damaged = units(warm)[:2] if kind != "garbage" else units(warm)
-    for path in damaged:
-        path.write_bytes(DAMAGE[kind](path.read_bytes()))
-    assert "numba" in use(warm)[1]
-    assert {p.name for p in units(warm)} == {p.name for p in units(filled)}
-    assert use(warm)[1] == []
+def test_folder_in_the_files_place(place):
+    tiny = Tiny()
+    tiny.use()
+    (path,) = place.iterdir()
+    path.unlink()
+    path.mkdir()
+    assert [tiny.use(), tiny.use()] == [2, 3]
 
 
-def test_missing_symbol_is_noticed(monkeypatch):
-    from numtape.core import cache
+def test_file_that_needs_a_missing_symbol_is_compiled_again(place):
+    tiny = Tiny()
+    tiny.use()
+    (path,) = place.iterdir()
+    code, functions, _ = cache._read(path)
+    cache._write(path, (code, functions, ["no_such_symbol_anywhere"]))
+    assert [tiny.use(), tiny.use()] == [2, 2]
+    cache._write(path, (code, functions, ["sin", "memcpy"]))
+    assert tiny.use() == 2
 
-    assert cache._usable(["sin", "memcpy"])
-    assert not cache._usable(["sin", "no_such_symbol_anywhere"])
+
+def test_key_holds_source_versions_and_cpu(place, monkeypatch):
+    tiny = Tiny()
+    assert [tiny.use("text"), tiny.use("other"), tiny.use("text")] == [1, 2, 2]
+    for name in (cache.llvmlite.__version__, llvm.get_host_cpu_name(), llvm.get_process_triple()):
+        assert name in cache._environment()
+    monkeypatch.setattr(cache, "_environment", lambda: "another machine")
+    assert tiny.use("text") == 3
 
 
-# Folders that cannot be used.
+def test_keys_of_passes_hold_the_whole_source():
+    for name in ("jit", "log.plan", "log.rows"):
+        path = numtape.kernels_folder().joinpath(*name.split(".")).with_suffix(".py")
+        assert path.read_text("utf-8") in entry.kernel_source("log.follow", name)
 
 
-def test_file_in_the_folders_place(tmp_path):
-    place = tmp_path / "cache"
+@posix
+def test_folder_is_made_for_the_user_alone(place):
+    Tiny().use()
+    assert stat.S_IMODE(place.stat().st_mode) == 0o700
+
+
+@posix
+@pytest.mark.parametrize("mode", [0o777, 0o755, 0o770, 0o707])
+def test_folder_open_to_others_is_closed(place, mode):
+    place.mkdir()
+    place.chmod(mode)
+    tiny = Tiny()
+    assert [tiny.use(), tiny.use()] == [1, 1]
+    assert stat.S_IMODE(place.stat().st_mode) == 0o700
+
+
+@posix
+def test_folder_of_another_user_is_not_used(place, monkeypatch):
+    tiny = Tiny()
+    tiny.use()
+    me = os.getuid()
+    monkeypatch.setattr(os, "getuid", lambda: me + 1)
+    assert [tiny.use(), tiny.use()] == [2, 3]
+    assert len(list(place.iterdir())) == 1
+
+
+@posix
+@pytest.mark.skipif(hasattr(os, "getuid") and os.getuid() == 0, reason="root writes anywhere")
+def test_read_only_folder_is_read(place):
+    tiny = Tiny()
+    tiny.use()
+    place.chmod(0o500)
+    try:
+        assert [tiny.use(), tiny.use("other"), tiny.use("other")] == [1, 2, 3]
+    finally:
+        place.chmod(0o700)
+
+
+def test_folder_that_cannot_be_made(place, monkeypatch):
     place.write_text("in the way")
-    assert use(place / "below")[0] == 0
-    assert "numba" in use(place)[1]
+    tiny = Tiny()
+    assert [tiny.use(), tiny.use()] == [1, 2]
+    monkeypatch.setenv("NUMTAPE_CACHE_DIR", str(place / "below"))
+    assert tiny.use() == 3
     assert place.read_text() == "in the way"
 
 
-@windows
-def test_folder_open_to_others_is_closed(warm):
-    warm.chmod(0o777)
-    use(warm)
-    assert stat.S_IMODE(warm.stat().st_mode) == 0o700
+@pytest.mark.parametrize("step", ["mkstemp", "replace"])
+def test_full_disk_costs_a_compile_only(place, monkeypatch, step):
+    def full(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(tempfile if step == "mkstemp" else os, step, full)
+    tiny = Tiny()
+    assert [tiny.use(), tiny.use()] == [1, 2]
 
 
-@windows
-def test_folder_of_another_user_is_not_used(warm):
-    if os.getuid() == 0:
-        os.chown(warm, 12345, 12345)
-    else:
-        warm = "/"
-    before = sorted(os.listdir(warm))
-    assert "numba" in use(warm)[1]
-    assert sorted(os.listdir(warm)) == before
-
-
-@windows
-def test_read_only_folder_is_read(warm):
-    if os.getuid() == 0:
-        pytest.skip("root may write anywhere")
-    units(warm)[0].unlink()
-    warm.chmod(0o500)
-    try:
-        assert "numba" in use(warm)[1]
-    finally:
-        warm.chmod(0o700)
-
-
-def test_folder_that_cannot_be_written_costs_a_compile_only(tmp_path):
-    """As a full disk would: every attempt to write fails."""
-    full = "import tempfile\ndef no(*_, **__): raise OSError(28, 'full')\ntempfile.mkstemp = no\n"
-    assert run(full + USE, NUMTAPE_CACHE_DIR=tmp_path).split()[0] == "0"
-
-
-# Processes beside each other, and versions after each other.
-
-
-def test_two_processes_fill_the_same_empty_cache(filled, tmp_path):
-    folder = tmp_path / "cache"
-    children = [start(USE, NUMTAPE_CACHE_DIR=folder) for _ in range(2)]
-    for child in children:
-        output(child)
-    assert {p.name for p in folder.iterdir()} == {p.name for p in units(filled)}
-    assert use(folder)[1] == []
-
-
-@pytest.mark.parametrize(
-    ("module", "old", "new"),
-    [("log/rows.py", "STOP = 1", "STOP = 0 + 1"), ("jit.py", "INT64 =", "INT64 = ALIAS =")],
-)
-def test_changed_kernel_is_compiled_again(warm, tmp_path, module, old, new):
-    shutil.copytree(PACKAGE, tmp_path / "numtape", ignore=shutil.ignore_patterns("__pycache__"))
-    if not (tmp_path / "numtape" / "kernels").is_dir():
-        shutil.copytree(numtape.kernels_folder(), tmp_path / "kernels")
-    same = use(warm, folder=tmp_path)
-    assert same == (len(units(warm)), [])
-    (source,) = (p for p in tmp_path.rglob(module) if "kernels" in p.parts)
-    text = source.read_text("utf-8")
-    assert text.count(old) == 1
-    source.write_text(text.replace(old, new), "utf-8")
-    count, modules = use(warm, folder=tmp_path)
-    assert "numba" in modules
-    assert count > same[0]
-
-
-def test_changed_body_of_an_op_is_compiled_again(warm, tmp_path):
-    shutil.copytree(PACKAGE, tmp_path / "numtape", ignore=shutil.ignore_patterns("__pycache__"))
-    if not (tmp_path / "numtape" / "kernels").is_dir():
-        shutil.copytree(numtape.kernels_folder(), tmp_path / "kernels")
-    source = tmp_path / "numtape" / "core" / "ops" / "elementwise.py"
-    text = source.read_text("utf-8")
-    assert text.count('"sin(x)"') == 1
-    source.write_text(text.replace('"sin(x)"', '"sin(x) + 0.0 * x"'), "utf-8")
-    before = len(units(warm))
-    count, modules = use(warm, folder=tmp_path)
-    assert "numba" in modules
-    assert count == before + 1
+def test_leftovers_of_a_killed_process_do_not_matter(place):
+    tiny = Tiny()
+    tiny.use()
+    (path,) = place.iterdir()
+    (place / "x.part").write_bytes(path.read_bytes()[:50])
+    assert tiny.use() == 1

@@ -149,8 +149,8 @@ def check(actual, exact, dtype, ulp, elementwise=True):
         )
 
 
-def compare(tf, case, operands, options, dtype):
-    found = case.function(tf)(*operands, **options)
+def compare(tf, case, operands, options, dtype, view=np.asarray):
+    found = case.function(tf)(*map(view, operands), **options)
     wanted = expected(case, operands, options)
     if not isinstance(wanted, list):
         found, wanted = [found], [wanted]
@@ -198,7 +198,7 @@ STRIDED = {
     "every other": lambda x: np.repeat(x, 2, -1)[..., ::2] if x.ndim else x,
     "reversed": lambda x: x[..., ::-1].copy()[..., ::-1] if x.ndim else x,
     "transposed": lambda x: x.T.copy().T,
-    "Fortran": np.asfortranarray,
+    "Fortran": lambda x: np.asarray(x, order="F"),
     "unaligned": lambda x: np.frombuffer(b"\0" + x.tobytes(), x.dtype, x.size, 1).reshape(x.shape),
     "swapped": lambda x: x.astype(x.dtype.newbyteorder()),
     "read-only": lambda x: np.frombuffer(x.tobytes(), x.dtype).reshape(x.shape),
@@ -207,10 +207,10 @@ STRIDED = {
 
 @rows(CASES, ["float64", "int32"])
 def test_value_of_a_strided_array(tf, device, case, dtype):
-    shapes, options = next((s, o) for s, o in variants(case)[-1:] + variants(case) if max(map(len, s)))
+    shapes, options = max(variants(case)[:6], key=lambda variant: max(map(len, variant[0])))
     operands = draw(case, shapes, dtype)
     for view in STRIDED.values():
-        compare(tf, case, [view(x) for x in operands], options, dtype)
+        compare(tf, case, operands, options, dtype, view)
 
 
 @rows(CASES, ["float64", "int64"])
@@ -265,6 +265,8 @@ def smooth(case):
 def test_derivatives(tf, device, case):
     function = case.function(tf)
     for shapes, options in smooth(case):
+        if options.get("dtype", "float64") != "float64":  # too coarse for central differences
+            continue
         operands = draw(case, shapes, "float64", seed=3)
         try:
             tf.testing.check_grads(partial(function, **options), operands, order=case.order)

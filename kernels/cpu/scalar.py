@@ -16,6 +16,26 @@ def power(x: Any, y: Any) -> Any:
     return x**y
 
 
+@inline
+def int_power(x: Any, y: Any) -> Any:
+    """``x ** y`` for integers, which wrap; numba's goes through floats for a large ``y``."""
+    one = np.uint64(1)  # bits of y are looked at unsigned: mixed with a signed 1 it is a float
+    bits = np.uint64(y)
+    found = x * 0 + 1
+    while bits:
+        if bits & one:
+            found *= x
+        x *= x
+        bits >>= one
+    return found
+
+
+@inline
+def floor_divide(x: Any, y: Any) -> Any:
+    """``x // y`` for integers. The smallest one by -1 is itself again, as in NumPy."""
+    return -x if y < 0 and y == -1 else x // y
+
+
 FUNCTIONS: dict[str, Any] = {
     name: getattr(math, name)
     for name in ("exp", "expm1", "log", "log1p", "sin", "cos", "tan", "sinh", "cosh", "tanh",
@@ -24,5 +44,5 @@ FUNCTIONS: dict[str, Any] = {
 }  # fmt: skip
 FUNCTIONS |= {
     "floor": np.floor, "ceil": np.ceil, "rint": np.rint, "fmod": np.fmod,
-    "power": power, "absolute": abs,
+    "power": power, "int_power": int_power, "floor_divide": floor_divide, "absolute": abs,
 }  # fmt: skip

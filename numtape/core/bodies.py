@@ -25,7 +25,8 @@ _FUNCTIONS |= {
     "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan, "atan2": np.arctan2,
     "asinh": np.arcsinh, "acosh": np.arccosh, "atanh": np.arctanh,
     "erf": scipy.special.erf, "erfc": scipy.special.erfc,
-    "select": np.where, "absolute": np.abs,
+    "select": np.where, "absolute": np.abs, "int_power": np.power,
+    "floor_divide": np.floor_divide,
 }  # fmt: skip
 
 

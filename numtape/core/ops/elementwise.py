@@ -51,7 +51,7 @@ real_divide = _binary(
     "RealDiv", "x / y", lambda g, z, x, y: (g / y, negative(g * z / y)), rules.floating
 )
 floor_divide_float = _binary("FloorDiv", "floor(x / y)", spec=rules.floating, gradient=STOP)
-floor_divide_int = _binary("FloorDiv", "x // y", spec=rules.integer, gradient=STOP)
+floor_divide_int = _binary("FloorDiv", "floor_divide(x, y)", spec=rules.integer, gradient=STOP)
 # Exact, unlike x - y * floor(x / y), and right for an infinite y.
 floor_mod_float = _binary(
     "FloorMod",
@@ -63,7 +63,7 @@ pow_float: Recorder = _binary(
     "Pow", "power(x, y)",
     lambda g, z, x, y: (g * y * pow_float(x, y - 1.0), g * z * log_or_zero(x)), rules.floating,
 )  # fmt: skip
-pow_int = _binary("Pow", "power(x, y)", spec=rules.integer, gradient=STOP)
+pow_int = _binary("Pow", "int_power(x, y)", spec=rules.integer, gradient=STOP)
 squared_difference = _binary(
     "SquaredDifference", "(x - y) * (x - y)",
     lambda g, z, x, y: (g * (2.0 * (x - y)), g * (2.0 * (y - x))),
