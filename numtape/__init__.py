@@ -157,8 +157,8 @@ __all__ = [
     "rank", "reduce_all", "reduce_any", "reduce_logsumexp", "reduce_max", "reduce_mean",
     "reduce_min", "reduce_prod", "reduce_sum", "repeat", "reshape", "reverse", "round", "shape",
     "sigmoid", "sign", "sin", "sinh", "size", "slice", "split", "sqrt", "square", "squeeze",
-    "stack", "stop_gradient", "subtract", "tan", "tanh", "tensordot", "testing", "tile", "transpose",
-    "truediv", "uint8", "uint16", "uint32", "uint64", "unstack", "where", "zeros", "zeros_like",
+    "stack", "stop_gradient", "subtract", "tan", "tanh", "tensordot", "testing", "tile",
+    "transpose", "truediv", "uint8", "uint16", "uint32", "uint64", "unstack", "where", "zeros", "zeros_like",
 ]  # fmt: skip
 
 if _typing.TYPE_CHECKING:

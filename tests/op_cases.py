@@ -230,7 +230,8 @@ UNARY = [
     Case("nn.softplus", softplus, ulp=3),
     Case("math.log_sigmoid", lambda x: -softplus(-x), ulp=3),
     Case("nn.relu", lambda x: np.where(x <= 0, x.dtype.type(0), x), dtypes=FI, ulp=0),
-    Case("nn.relu6", lambda x: np.where(x <= 0, np.zeros_like(x), np.minimum(x, 6)), ((-3.0, 9.0),), dtypes=FI, ulp=0),
+    Case("nn.relu6", lambda x: np.where(x <= 0, x.dtype.type(0), np.minimum(x, 6)),
+         ((-3.0, 9.0),), dtypes=FI, ulp=0),
     Case("nn.elu", elu, ulp=2),
     Case("nn.selu", lambda x: 1.0507009873554805 * np.where(
         x < 0, 1.6732632423543772 * np.expm1(x), x), ulp=4),
@@ -404,8 +405,9 @@ MOVEMENTS = [
         *over((4, 6), paddings=[[[1, 2], [0, 3]], [[0, 0], [0, 0]]],
               mode=["CONSTANT", "REFLECT", "SYMMETRIC"]),
         *over((4, 6), paddings=[[[1, 0], [0, 1]]], constant_values=[1])]),
-    move("tile", lambda x, multiples: np.tile(x, multiples), variants=over((2, 3), multiples=[(2, 1), (1, 3), (2, 2), (0, 1)])
-         + over((1, 2, 1, 1, 3), multiples=[(2, 1, 2, 1, 2)])),
+    move("tile", lambda x, multiples: np.tile(x, multiples), variants=over(
+        (2, 3), multiples=[(2, 1), (1, 3), (2, 2), (0, 1)]) + over(
+            (1, 2, 1, 1, 3), multiples=[(2, 1, 2, 1, 2)])),
     move("repeat", np.repeat, variants=over((2, 3), repeats=[0, 1, 3], axis=[None, 0, -1])),
     move("gather", taken, variants=[
         *over((4, 6), indices=[[0, 3, 3], 2, [[1, 1], [0, 2]], np.zeros(0, "int32")],

@@ -97,10 +97,10 @@ class Log:
     """One thread's log. See the module's docstring; `numtape.core.sweep` computes its values."""
 
     __slots__ = (
-        "_const_rows", "_leaf_rows", "a", "b", "buffers", "busy", "bytes", "c", "code", "columns",
-        "eager", "extra", "extra_n", "kept", "lazy", "limit", "lock", "n", "owner", "pending",
-        "reads", "scanned", "settle", "spec", "symbolic", "tapes", "variable_index", "variables",
-        "workspace",
+        "_const_rows", "_leaf_rows", "a", "b", "buffers", "busy", "bytes", "bytes_limit", "c",
+        "code", "columns", "eager", "extra", "extra_n", "kept", "lazy", "limit", "lock", "n",
+        "owner", "pending", "reads", "scanned", "settle", "spec", "symbolic", "tapes",
+        "variable_index", "variables", "workspace",
     )  # fmt: skip
 
     def __init__(self, capacity: int = 2 * SWEEP_ROWS, symbolic: bool = False) -> None:
@@ -108,7 +108,7 @@ class Log:
         self.owner = threading.get_ident()
         # A symbolic log records a rule or a trace: its values do not exist.
         self.symbolic = symbolic
-        self.busy = False  # a gradient is being recorded: rows must stay where they are
+        self.busy = False  # rows must stay where they are: a gradient is being recorded, say
         self.n = 0
         self._adopt(Columns(capacity))
         self.limit = min(SWEEP_ROWS, capacity) - SLACK
@@ -116,6 +116,7 @@ class Log:
         self.extra_n = 0
         self.buffers: dict[int, Array] = {}  # values of more than one element
         self.bytes = 0
+        self.bytes_limit = SWEEP_BYTES
         self.kept: list[Tensor] = []  # every tensor with a row here
         self.scanned = 0  # how many of them a look has considered
         self.settle = 0  # how many there must be before a look considers all of them again
@@ -151,7 +152,9 @@ class Log:
     def make_room(self) -> None:
         """The log is full: sweep and rewind it, or grow it if a tape holds its rows."""
         if self.symbolic or self.busy or not self.collect():
-            self.reserve(self.columns.capacity)
+            self.bytes_limit = max(2 * self.bytes, self.bytes_limit)
+            if self.n + SLACK >= self.columns.capacity:
+                self.reserve(self.columns.capacity)
             self.limit = self.columns.capacity - SLACK
 
     def leaf(self, array: Array, spec: Spec) -> int:
@@ -174,7 +177,7 @@ class Log:
             self.buffers[row] = array
             self.columns.cell_view[row] = address_of(array)
             self.bytes += array.nbytes
-            if self.bytes > SWEEP_BYTES:
+            if self.bytes > self.bytes_limit:
                 self.limit = 0  # the next op sweeps, if no tape holds the rows
 
     def constant(self, value: Any, spec: Spec) -> int:
@@ -229,7 +232,11 @@ class Log:
             return self.constant(value, spec), spec
         if hasattr(value, "_read_in"):  # a Variable
             return value._read_in(self), value._spec
-        tensor = to_array(value, like, op)
+        busy, self.busy = self.busy, True  # a list may record ops; the rows at hand must stay
+        try:
+            tensor = to_array(value, like, op)
+        finally:
+            self.busy = busy
         if isinstance(tensor, Tensor):  # a list with tensors inside, packed
             return self.enter(tensor, like, op)
         spec = intern(tensor.shape, dtypes.of_array(tensor))
@@ -313,6 +320,7 @@ class Log:
         self.buffers.clear()
         self.columns.state[: self.n] = 0
         self.bytes = 0
+        self.bytes_limit = SWEEP_BYTES
         self.extra_n = 0
         self.limit = SWEEP_ROWS - SLACK
         self.n = 0

@@ -32,7 +32,9 @@ def compiled(op: Op, operands: tuple[DType, ...], result: DType) -> int:
     symbol = "_".join(["lane", op.name, *(dtype.name for dtype in operands), result.name])
     source = lane_source(op.body, symbol, operands, result)
     found = disk.load(
-        symbol, kernel_source("jit", "cpu.scalar") + source, lambda: _compile(symbol, source)
+        symbol,
+        kernel_source("jit", "cpu.scalar", "cpu.vector") + source,
+        lambda: _compile(symbol, source),
     )
     return found[symbol]
 
@@ -49,11 +51,24 @@ def lane_source(body: str, symbol: str, operands: tuple[DType, ...], result: DTy
     lines = [f"def {symbol}(out_, x_, y_, z_, n):", f"    out = {result.name}_at(out_)"]
     for name, dtype in zip("xyz", operands, strict=False):
         lines.append(f"    {name}s = {dtype.name}_at({name}_)")
-    lines.append("    for i in range(n):")
+    loop = ["    for i in range(n):"]
     for name, dtype in zip("xyz", operands, strict=False):
         load = f"{name}s[i] != 0" if dtype.is_bool else f"{name}s[i]"
-        lines.append(f"        {name} = {load}")
-    lines.append(f"        out[i] = {result.name}({expression})")
+        loop.append(f"        {name} = {load}")
+    lines += [*loop, f"        out[i] = {result.name}({expression})"]
+    limited = _Limited()
+    limited.visit(tree)
+    if limited.arguments:
+        # Elements that are too large are done again: one branch an element would keep the first
+        # loop from being vectorised. No operand lies where the output does.
+        beyond = " | ".join(f"beyond({argument})" for argument in limited.arguments)
+        again = [
+            f"        if {beyond}:",
+            f"            out[i] = {result.name}({ast.unparse(tree)})",
+        ]
+        lines.insert(1, "    found = False")
+        lines += [f"        found |= {beyond}", "    if found:"]
+        lines += [f"    {line}" for line in (*loop, *again)]
     return "\n".join(lines) + "\n"
 
 
@@ -79,6 +94,24 @@ class _Typed(ast.NodeTransformer):
         if node.func.id == "cast":
             return node.args[0]
         return node
+
+
+class _Limited(ast.NodeVisitor):
+    """Replaces functions that are limited to small arguments by those that are not.
+
+    Attributes:
+      arguments: What they are called with.
+    """
+
+    def __init__(self) -> None:
+        self.arguments: list[str] = []
+
+    def visit_Call(self, node: ast.Call) -> None:
+        assert isinstance(node.func, ast.Name)
+        if node.func.id in ("sin", "cos"):
+            self.arguments.append(ast.unparse(node.args[0]))
+            node.func.id = f"far_{node.func.id}"
+        self.generic_visit(node)
 
 
 def _compile(symbol: str, source: str) -> disk.Built:

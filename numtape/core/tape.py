@@ -89,6 +89,7 @@ class Tape:
         """Follow what is computed from ``tensor`` from here on."""
         log = self.log
         assert log is not None
+        log.reserve(1)
         row, _ = log.enter(tensor, None, "watch")
         self.events.append((log.n, row))
 

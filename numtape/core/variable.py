@@ -15,7 +15,7 @@ from ..errors import InvalidArgumentError
 from . import dtypes
 from .convert import new_array
 from .dtypes import DType
-from .log import VALUE, Log, local
+from .log import Log, local
 from .spec import TensorShape, intern
 from .tensor import Reference, Tensor, of_array
 from .typed import Operators
@@ -78,8 +78,6 @@ class Variable(Operators):
         self._trainable = True if trainable is None else bool(trainable)
         self._name = "Variable" if name is None else name
         self._order = next(_order)
-        if type(value._home) is Log:
-            value._home.pending[id(self)] = self
 
     # Reading.
 
@@ -347,7 +345,7 @@ def assign_all(variables: Sequence[Variable], values: Sequence[Tensor]) -> None:
     for variable in variables:
         value = variable._value
         home = value._home
-        if type(home) is Log and home.columns.state_view[value._row] != VALUE:
+        if type(home) is Log and id(variable) in home.pending:
             value._array()
     log = local.log
     for variable, value in zip(variables, values, strict=True):

@@ -93,8 +93,9 @@ minimum = _binary(
 negative: Recorder = _unary("Neg", "-x", lambda g, y, x: (negative(g),), rules.number)
 abs_ = _unary("Abs", "absolute(x)", lambda g, y, x: (g * sign(x),), rules.number)
 sign: Recorder = _unary(
-    "Sign", "select(x > 0, 1, select(x < 0, -1, select(x == 0, 0, x)))", lambda g, y, x: (zeros_of(x),), rules.number
-)
+    "Sign", "select(x > 0, 1, select(x < 0, -1, select(x == 0, 0, x)))",
+    lambda g, y, x: (zeros_of(x),), rules.number,
+)  # fmt: skip
 square = _unary("Square", "x * x", lambda g, y, x: (g * (2.0 * x),), rules.number)
 reciprocal = _unary("Reciprocal", "1.0 / x", lambda g, y, x: (negative(g * y * y),))
 identity = _unary("Identity", "x", lambda g, y, x: (g,), rules.same, "input")

@@ -65,7 +65,7 @@ def _mean(out: Array, x: Array, axes: Axes, keepdims: bool) -> None:
         np.add.reduce(x, axes, out=out, keepdims=keepdims)
         np.true_divide(out, out.dtype.type(count), out=out)
     else:  # rounded towards 0; the sum itself may not fit the dtype
-        total = np.add.reduce(x, axes, keepdims=keepdims, dtype=np.int64)
+        total = np.sum(x, axes, np.int64, keepdims=keepdims)
         np.copyto(out, np.sign(total) * (np.abs(total) // count), casting="unsafe")
 
 

@@ -1,0 +1,61 @@
+"""What tests ask the log itself: what has a value, how often something was computed."""
+
+import contextlib
+
+import numpy as np
+
+from numtape.core import sweep
+from numtape.core.log import VALUE, Log, local
+from numtape.core.op import CODES
+
+
+@contextlib.contextmanager
+def fresh_log():
+    """A log of its own for a ``with`` block."""
+    before, tapes = local.log, local.tapes
+    local.log, local.tapes = Log(), []
+    try:
+        yield local.log
+    finally:
+        local.log, local.tapes = before, tapes
+
+
+def computed(tensor):
+    """Whether a tensor's value is known, without looking at it."""
+    tensor = getattr(tensor, "_value", tensor)
+    home = tensor._home
+    return isinstance(home, np.ndarray) or home.columns.state[tensor._row] == VALUE
+
+
+@contextlib.contextmanager
+def sweeps():
+    """The list to which each sweep adds the rows it was asked for."""
+    executor, asked = sweep.executor(), []
+    compute = executor.compute
+
+    def counting(log, wanted, *rest):
+        asked.append(list(wanted))
+        return compute(log, wanted, *rest)
+
+    executor.compute = counting
+    try:
+        yield asked
+    finally:
+        del executor.compute
+
+
+@contextlib.contextmanager
+def computes(name):
+    """The list to which each computation of the whole-array op `name` adds its shape."""
+    (op,) = (op for op in CODES.ops if op.name == name and op.compute)
+    compute, shapes = op.compute, []
+
+    def counting(out, *inputs, **attributes):
+        shapes.append(out.shape)
+        compute(out, *inputs, **attributes)
+
+    op.compute = counting
+    try:
+        yield shapes
+    finally:
+        op.compute = compute

@@ -1,0 +1,282 @@
+"""Ctrl-C and errors: a step happens wholly or not at all, and everything works afterwards."""
+
+import json
+import os
+
+import numpy as np
+import pytest
+from counting import fresh_log
+from processes import PACKAGE, run
+
+from numtape.core.log import local
+
+pytestmark = pytest.mark.numtape_only("a promise TensorFlow does not make")
+
+TRAINING = """
+import json, random, signal, sys
+import numpy as np
+import numtape as tf
+from numtape.core.log import local
+
+data = np.random.default_rng(0).standard_normal((40, 8, 4)).astype(np.float32)
+
+def network():
+    rng = np.random.default_rng(1)
+    weights = [tf.Variable(rng.standard_normal(s).astype(np.float32))
+               for s in ((4, 5), (5,), (5, 1))]
+    return weights, tf.keras.optimizers.Adam(0.05)
+
+def step(weights, optimizer):
+    x = data[int(optimizer.iterations) % len(data)]
+    with tf.GradientTape() as tape:
+        hidden = tf.tanh(x @ weights[0] + weights[1])
+        loss = tf.reduce_mean((hidden @ weights[2] - x[:, :1]) ** 2)
+    optimizer.apply_gradients(zip(tape.gradient(loss, weights), weights))
+    return loss
+
+def state(weights, optimizer):
+    found = [*weights, *optimizer.variables]
+    return b"".join(np.asarray(v).tobytes() for v in found)
+"""
+
+SIGNALS = TRAINING + """
+wanted = int(sys.argv[1])
+weights, optimizer = network()
+expected = []
+for _ in range(10 * wanted):
+    step(weights, optimizer)  # the first one makes the slots
+    expected.append(state(weights, optimizer))
+
+armed, hits = False, 0
+def stop(*_):
+    global armed
+    if armed:
+        armed = False
+        raise KeyboardInterrupt
+
+signal.signal(signal.SIGALRM, stop)
+random.seed(2)
+weights, optimizer = network()
+wrong = []
+step(weights, optimizer)
+while hits < wanted and int(optimizer.iterations) < len(expected) - 10:
+    before = int(optimizer.iterations)
+    try:
+        armed = True
+        signal.setitimer(signal.ITIMER_REAL, random.uniform(1e-5, 3e-3))
+        for _ in range(4):
+            step(weights, optimizer)
+            if random.random() < 0.5:
+                weights[0].numpy()
+        armed = False
+    except KeyboardInterrupt:
+        hits += 1
+    finally:
+        armed = False
+    now = int(optimizer.iterations)
+    if state(weights, optimizer) != expected[now - 1]:
+        wrong.append((hits, before, now))
+for _ in range(5):
+    step(weights, optimizer)
+same = state(weights, optimizer) == expected[int(optimizer.iterations) - 1]
+print(json.dumps([hits, wrong, same, len(local.tapes), local.log.n, local.log.columns.capacity]))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name == "nt", reason="no timers that signal")
+def test_interrupted_200_times_training_gives_what_it_gives_undisturbed():
+    hits, wrong, same, tapes, rows, capacity = json.loads(run(SIGNALS, 200))
+    assert hits == 200
+    assert wrong == []
+    assert same
+    assert tapes == 0
+    assert rows < 1000
+    assert capacity <= 1 << 16
+
+
+# An interrupt at each function call and line of numtape in turn, one at a time.
+
+EVERYWHERE = TRAINING + """
+import gc
+package, kinds, stride = sys.argv[1], sys.argv[2].split(","), int(sys.argv[3])
+weights, optimizer = network()
+expected = []
+for _ in range(4):
+    step(weights, optimizer)
+    expected.append(state(weights, optimizer))
+
+count = target = 0
+def trace(frame, event, _):
+    global count
+    if not frame.f_code.co_filename.startswith(package):
+        return None
+    if event in kinds:
+        count += 1
+        if count == target:
+            sys.settrace(None)
+            raise KeyboardInterrupt
+    return trace
+
+def one(at):
+    global count, target
+    weights, optimizer = network()
+    step(weights, optimizer)
+    step(weights, optimizer)
+    loss = None
+    count, target = 0, at
+    sys.settrace(trace)
+    try:
+        loss = step(weights, optimizer)
+        float(loss)
+        float(weights[0][0, 0])
+    except KeyboardInterrupt:
+        pass
+    finally:
+        sys.settrace(None)
+    problems = []
+    done = int(optimizer.iterations)
+    if done not in (2, 3) or state(weights, optimizer) != expected[done - 1]:
+        problems.append("not a whole step")
+    while int(optimizer.iterations) < 4:
+        step(weights, optimizer)
+    if state(weights, optimizer) != expected[3]:
+        problems.append("wrong afterwards")
+    del loss
+    gc.collect()
+    if local.tapes:
+        problems.append("a tape records on")
+        local.tapes.clear()
+    float(tf.constant(1.0) + 1.0)
+    if local.log.symbolic:
+        problems.append("left in a log of a rule")
+    if local.log.n > 200 or local.log.busy:
+        problems.append("the log is not let go")
+    return problems
+
+one(0)
+total, found = count, []
+for at in range(1, total + 1, stride):
+    problems = one(at)
+    if problems:
+        found.append((at, problems))
+print(json.dumps([total, found]))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("events", "stride"), [("call", 1), ("line", 5)])
+def test_interrupt_at_every_place_of_a_step(events, stride):
+    total, found = json.loads(run(EVERYWHERE, PACKAGE, events, stride))
+    assert total > 100
+    assert found == []
+
+
+# Errors leave everything as it was.
+
+
+@pytest.fixture(autouse=True)
+def log():
+    with fresh_log() as found:
+        yield found
+
+
+def failing(tf, v):
+    """Calls that raise: name -> (exception, call)."""
+    matrix = tf.ones((2, 3))
+    errors = tf.errors.InvalidArgumentError
+    return {
+        "shapes": (errors, lambda: v + tf.ones(5)),
+        "dtypes": ((errors, TypeError), lambda: v + tf.constant([1, 2])),
+        "matmul": (errors, lambda: matrix @ matrix),
+        "reshape": (errors, lambda: tf.reshape(matrix, [4, 4])),
+        "index": ((errors, IndexError), lambda: tf.gather(v, 7)),
+        "axis": ((errors, ValueError), lambda: tf.reduce_sum(v, axis=3)),
+        "assign shape": (ValueError, lambda: v.assign([1.0, 2.0, 3.0])),
+        "assign dtype": ((ValueError, TypeError), lambda: v.assign(tf.constant([1, 2]))),
+        "add shape": ((ValueError, errors), lambda: v.assign_add(tf.ones(3))),
+        "ragged": (ValueError, lambda: v + [[1.0], [2.0, 3.0]]),
+        "text": ((ValueError, TypeError), lambda: v + "text"),
+    }
+
+
+@pytest.mark.parametrize(
+    "name", ["shapes", "dtypes", "matmul", "reshape", "index", "axis", "assign shape",
+             "assign dtype", "add shape", "ragged", "text"],
+)  # fmt: skip
+def test_error_leaves_tape_and_variables_as_before(tf, log, name):
+    v = tf.Variable([2.0, 3.0])
+    v.assign_add([1.0, 1.0])
+    expected, call = failing(tf, v)[name]
+    with tf.GradientTape() as tape:
+        y = v * v
+        for _ in range(3):
+            with pytest.raises(expected):
+                call()
+        y = y * v
+    assert v.numpy().tolist() == [3.0, 4.0]
+    assert tape.gradient(y, v).numpy().tolist() == [27.0, 48.0]
+    assert local.tapes == []
+    float(tf.constant(1.0) + 1.0)
+    assert log.n == 0
+
+
+def test_error_in_an_op_whose_derivative_is_missing(tf):
+    image = tf.Variable(np.ones((2, 2, 3), np.float32))
+    v = tf.Variable(2.0)
+    with tf.GradientTape(persistent=True) as tape:
+        good = v * v
+        bad = tf.reduce_sum(tf.image.adjust_contrast(image * v, 0.5)) + good
+    rows = local.log.n
+    for _ in range(3):
+        with pytest.raises(LookupError, match="gradient registry has no entry for"):
+            tape.gradient(bad, [v, image])
+    assert local.log.n <= rows + 10
+    assert not local.log.busy
+    assert float(tape.gradient(good, v)) == 4.0
+    assert float(v) == 2.0
+    assert tape.gradient(good, image) is None
+
+
+@pytest.mark.parametrize("wrong", ["shape", "None", "list"])
+def test_optimizer_changes_nothing_on_an_error(tf, wrong):
+    v, w = tf.Variable([1.0, 2.0]), tf.Variable([3.0])
+    optimizer = tf.keras.optimizers.Adam(0.1)
+    optimizer.apply_gradients([(tf.ones(2), v), (tf.ones(1), w)])
+    before = [np.asarray(x).tobytes() for x in (v, w, *optimizer.variables)]
+    pairs = {
+        "shape": [(tf.ones(2), v), (tf.ones(5), w)],
+        "None": [(None, v), (None, w)],
+        "list": [(tf.ones(2), v), (tf.ones(1), tf.Variable([0.0]))],
+    }[wrong]
+    with pytest.raises((tf.errors.InvalidArgumentError, ValueError)):
+        optimizer.apply_gradients(pairs)
+    assert [np.asarray(x).tobytes() for x in (v, w, *optimizer.variables)] == before
+
+
+def test_error_in_a_sweep_is_raised_and_can_be_tried_again(tf, monkeypatch):
+    """Memory that runs out in the middle of a sweep, say."""
+    from numtape.core.op import CODES
+
+    (op,) = (op for op in CODES.ops if op.name == "MatMul" and op.compute)
+    compute, fail = op.compute, [True]
+
+    def failing_once(*arguments, **attributes):
+        if fail:
+            fail.pop()
+            raise MemoryError
+        compute(*arguments, **attributes)
+
+    monkeypatch.setattr(op, "compute", failing_once)
+    v = tf.Variable([[1.0, 2.0], [3.0, 4.0]])
+    with tf.GradientTape() as tape:
+        y = tf.reduce_sum(tf.sin(v) @ v * v)
+    v.assign(v @ v)
+    with pytest.raises(MemoryError):
+        float(y)
+    g = tape.gradient(y, v)
+    assert v.numpy().tolist() == [[7.0, 10.0], [15.0, 22.0]]
+    x = np.array([[1.0, 2.0], [3.0, 4.0]])
+    np.testing.assert_allclose(float(y), (np.sin(x) @ x * x).sum(), rtol=1e-6)
+    expected = np.sin(x) @ x + np.sin(x).T @ x + np.cos(x) * (x @ x.T)
+    np.testing.assert_allclose(g.numpy(), expected, rtol=1e-5)

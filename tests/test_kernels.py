@@ -1,0 +1,211 @@
+"""The passes: numbers they share with numtape.core, and the same results undecorated as jitted."""
+
+import ctypes
+import importlib
+import sys
+import types
+import warnings
+
+import numpy as np
+import pytest
+from counting import fresh_log
+from processes import run
+
+import numtape
+from numtape import gradient_tape
+from numtape.core import entry, log, lookup, op, transpose
+from numtape.core.executors import cpu
+
+pytestmark = pytest.mark.numtape_only("numtape's kernels")
+MASK = (1 << 64) - 1
+
+
+class Integers:
+    """NumPy for undecorated kernels: conversions wrap around, as in compiled code."""
+
+    @staticmethod
+    def uint64(value):
+        return np.uint64(int(value) & MASK)
+
+    @staticmethod
+    def int64(value):
+        return np.uint64(int(value) & MASK).astype(np.int64)
+
+
+class Strict:
+    """A flat array that knows its ends, on both sides."""
+
+    def __init__(self, array):
+        self.array = array.reshape(-1)
+
+    def __getitem__(self, k):
+        assert 0 <= k < self.array.size
+        return int(self.array[k])
+
+    def __setitem__(self, k, value):
+        assert 0 <= k < self.array.size
+        self.array[k] = value
+
+
+def pointer(kind):
+    return lambda address: ctypes.cast(int(address), ctypes.POINTER(kind))
+
+
+def call_kernel(function, *arguments):
+    ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * 5)(int(function))(*map(int, arguments))
+
+
+@pytest.fixture(scope="module")
+def plain():
+    """The kernel modules once more, by name, with a `jit` that does nothing."""
+    names = {"bool": "uint8"} | {
+        n: n for n in ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64")
+    }
+    stub = types.ModuleType("plain.jit")
+    stub.jit = stub.inline = lambda function: function
+    stub.POINTERS = {name: pointer(getattr(ctypes, f"c_{kind}")) for name, kind in names.items()}
+    stub.call_kernel = call_kernel
+    top = numtape.kernels_folder()
+    for package in ("plain", "plain.log", "plain.cpu"):
+        found = sys.modules[package] = types.ModuleType(package)
+        found.__path__ = [str(top.joinpath(*package.split(".")[1:]))]
+    sys.modules["plain.jit"] = stub
+    modules = {
+        name: importlib.import_module(f"plain.{name}")
+        for name in ("log.rows", "log.layout", "log.follow", "log.transpose", "log.plan",
+                     "cpu.sweep")
+    }  # fmt: skip
+    for name in [name for name in sys.modules if name.startswith("plain")]:
+        module = sys.modules.pop(name)
+        if getattr(module, "np", None) is np:
+            module.np = Integers
+    return modules
+
+
+def shared(mine, theirs, names):
+    for name in names:
+        assert getattr(mine, name) == getattr(theirs, name), name
+
+
+def test_rows_are_numbered_alike(plain):
+    rows = plain["log.rows"]
+    shared(op, rows, ("LEAF", "READ", "ELEMENTWISE", "ARRAY", "VIEW", "VARIADIC"))
+    shared(op, rows, ("RULE", "STOP", "MISSING"))
+    shared(log, rows, ("VALUE",))
+    shared(transpose, rows, ("NEEDED",))
+    shared(gradient_tape, rows, ("SEEN_WATCHED",))
+
+
+def test_plans_are_numbered_alike(plain):
+    layout = plain["log.layout"]
+    names = [n for n in vars(layout) if n.isupper() and hasattr(cpu, n)]
+    assert {"NO_KERNEL", "GROUP", "STEP", "SHARED", "KEPT", "G_KIND", "C_GROUPS"} <= set(names)
+    shared(cpu, layout, names)
+
+
+def test_transposition_is_numbered_alike(plain):
+    names = ("DONE", "NO_TEMPLATE", "FULL", "NO_GRADIENT", "NOTHING", "G", "Y", "INPUT", "ENTRY")
+    shared(transpose, plain["log.transpose"], names)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_hash_is_the_kernels(plain, seed):
+    random = np.random.default_rng(seed)
+    keys = random.integers(-1, (5, 1 << 31)[seed % 2], (300, 6))
+    with np.errstate(over="ignore"):
+        for key in [[-1] * 6, [0] * 6, *keys.tolist()]:
+            assert lookup.hash_key(*key) == int(plain["log.transpose"].hash_key(*key))
+
+
+def test_every_pass_argument_has_a_kind():
+    """A scalar in the table of arrays, or an array missing there, would be a wild address."""
+    for symbol, slots in entry._layout().items():
+        block = entry.Block(symbol)
+        assert list(slots.values()) == list(range(len(slots)))
+        assert len(block.set) >= len(slots)
+
+
+def programs(tf):
+    """Small programs that visit all kinds of rows and groups."""
+    x = tf.Variable([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+    w, s = tf.Variable([[0.5], [1.0], [-1.0]]), tf.Variable(2.0)
+
+    def gradient(function, *variables):
+        with tf.GradientTape() as tape:
+            y = function(*variables)
+        return [y, *tape.gradient(y, variables)]
+
+    yield gradient(lambda s: tf.sin(s) * s + s**3.0, s)
+    yield gradient(lambda x, s: tf.reduce_sum(x * s + [1.0, 2.0, 3.0] - x / (x + 1.0)), x, s)
+    yield gradient(lambda x, w: tf.reduce_mean(tf.tanh(x @ w) ** 2), x, w)
+    yield gradient(lambda x: tf.reduce_sum(tf.nn.softmax(x) * tf.reshape(x, [2, 3])), x)
+    yield gradient(lambda x: tf.reduce_sum(tf.concat([x, x * x], 1)[:, 1:5]), x)
+    yield gradient(lambda x: tf.reduce_sum(tf.where(x > 2.0, x * x, tf.stop_gradient(x))), x)
+    yield gradient(lambda x: tf.reduce_sum(tf.zeros((0, 3)) * x[:1]), x)
+    with tf.GradientTape() as outer:
+        with tf.GradientTape() as inner:
+            y = s * s * tf.exp(s)
+        g = inner.gradient(y, s)
+    yield [g, outer.gradient(g, s)]
+    s.assign_add(1.0)
+    x.assign(x * s)
+    yield [s, x, tf.cast(x > 3.0, tf.int32) + 1, tf.transpose(x), tf.ones((2, 1)) + [1.0, 2.0]]
+
+
+def results(tf):
+    """The bytes of everything they give, and the rows of the log after each."""
+    found = []
+    with fresh_log() as here:
+        for values in programs(tf):
+            n = here.n
+            columns = [getattr(here.columns, name)[:n] for name in ("code", "a", "spec")]
+            leaf = np.isin(columns[0], [log.LEAF_CODE, log.READ_CODE])
+            columns[1] = np.where(leaf, 0, columns[1])  # a leaf reads nothing
+            found.append((
+                [column.tobytes() for column in columns],
+                [None if v is None else np.asarray(v).tobytes() for v in values],
+            ))  # fmt: skip
+    return found
+
+
+def test_undecorated_passes_give_the_same_bits(tf, plain, monkeypatch):
+    """And stay inside every array: jitted code does not check."""
+    jitted = results(tf)
+    functions = {s: getattr(plain[module], name) for s, module, name in entry._PASSES}
+    called = []
+
+    def call(block):
+        (symbol,) = (s for s, slots in entry._layout().items() if slots is block.slots)
+        called.append(symbol)
+        arguments = {
+            name: Strict(block._arrays[name]) if name in entry._ARRAYS else int(block.set[at])
+            for name, at in block.slots.items()
+        }
+        with np.errstate(over="ignore"):
+            return int(functions[symbol](**arguments))
+
+    monkeypatch.setattr(entry.Block, "call", call)
+    monkeypatch.setattr(entry.Block, "call_without_gil", call)
+    monkeypatch.setattr(transpose, "_workspaces", type(transpose._workspaces)())
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        assert results(tf) == jitted
+    assert set(called) == set(functions)
+
+
+SMALL = """
+import numpy as np, numtape as tf
+x, w = tf.Variable([[1.0, 2.0], [3.0, 4.0]]), tf.Variable([1.0, -1.0])
+for _ in range(3):
+    with tf.GradientTape() as tape:
+        y = tf.tanh(x @ tf.reshape(w, [2, 1])) + x * [1.0, 2.0]
+        z = tf.reduce_sum(y * y) + tf.reduce_max(tf.concat([w, w * 2.0], 0))
+    print([g.numpy().tobytes().hex() for g in tape.gradient(z, [x, w])])
+    print((w + 1.0).numpy(), float(z), tf.where(w > 0.0, w, -w).numpy())
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="glibc fills memory for us")
+@pytest.mark.parametrize("byte", [1, 128, 255])
+def test_nothing_is_read_that_was_not_written(byte):
+    assert run(SMALL, MALLOC_PERTURB_=byte) == run(SMALL)
