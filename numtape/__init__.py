@@ -158,7 +158,8 @@ __all__ = [
     "reduce_min", "reduce_prod", "reduce_sum", "repeat", "reshape", "reverse", "round", "shape",
     "sigmoid", "sign", "sin", "sinh", "size", "slice", "split", "sqrt", "square", "squeeze",
     "stack", "stop_gradient", "subtract", "tan", "tanh", "tensordot", "testing", "tile",
-    "transpose", "truediv", "uint8", "uint16", "uint32", "uint64", "unstack", "where", "zeros", "zeros_like",
+    "transpose", "truediv", "uint8", "uint16", "uint32", "uint64", "unstack", "where", "zeros",
+    "zeros_like",
 ]  # fmt: skip
 
 if _typing.TYPE_CHECKING:

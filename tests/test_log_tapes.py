@@ -152,6 +152,7 @@ def test_old_log_dies_with_its_tape(tf, log):
     with fresh_log():  # the fixture holds the log itself
         log.rewind()
         log._adopt(local.log.columns)
+        log.workspace = None
     gone = dropped(tape)
     del tape, y
     gc.collect()

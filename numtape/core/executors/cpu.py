@@ -141,11 +141,12 @@ class Executor:
         if g < found:
             groups = work.groups[:found].tolist()
             operands = work.program[: report[C_INSTRUCTIONS], 1].tolist()
-        while g < found:
-            _, begin, _, code, code_end, _, _, _ = groups[g]
-            self._whole(log, work, work.order_view[begin], operands[code:code_end])
-            sweep.set[begin_group] = g + 1
-            g = call()
+            with np.errstate(all="ignore"):  # inf and NaN are values like others
+                while g < found:
+                    _, begin, _, code, code_end, _, _, _ = groups[g]
+                    self._whole(log, work, work.order_view[begin], operands[code:code_end])
+                    sweep.set[begin_group] = g + 1
+                    g = call()
         # Views and merged rows share what their originals have.
         state = columns.state_view
         views: dict[int, Array] = {}
