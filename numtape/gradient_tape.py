@@ -420,7 +420,7 @@ def _home(tape: Tape) -> Log:
     if tape.thread != threading.get_ident():
         raise RuntimeError("A GradientTape belongs to the thread that recorded it.")
     if log is not local.log:
-        if any(other.log is not log for other in local.tapes):
+        if local.log.recorded():
             raise RuntimeError(
                 "This tape holds an older part of the log than a tape that is recording now: "
                 "ask for its gradient before entering that tape, or inside the same one."

@@ -12,12 +12,11 @@ from numtape.core.op import CODES
 @contextlib.contextmanager
 def fresh_log():
     """A log of its own for a ``with`` block."""
-    before, tapes = local.log, local.tapes
-    local.log, local.tapes = Log(), []
+    before, local.log = local.log, Log()
     try:
         yield local.log
     finally:
-        local.log, local.tapes = before, tapes
+        local.log = before
 
 
 def computed(tensor):

@@ -79,7 +79,7 @@ while hits < wanted and int(optimizer.iterations) < len(expected) - 10:
 for _ in range(5):
     step(weights, optimizer)
 same = state(weights, optimizer) == expected[int(optimizer.iterations) - 1]
-print(json.dumps([hits, wrong, same, len(local.tapes), local.log.n, local.log.columns.capacity]))
+print(json.dumps([hits, wrong, same, local.log.recorded(), local.log.n, local.log.columns.capacity]))
 """
 
 
@@ -98,7 +98,6 @@ def test_interrupted_200_times_training_gives_what_it_gives_undisturbed():
 # An interrupt at each function call and line of numtape in turn, one at a time.
 
 EVERYWHERE = TRAINING + """
-import gc
 package, kinds, stride = sys.argv[1], sys.argv[2].split(","), int(sys.argv[3])
 weights, optimizer = network()
 expected = []
@@ -149,10 +148,8 @@ def one(at):
     except Exception as error:
         problems.append(f"fails afterwards: {error!r:.80}")
     del loss
-    gc.collect()
-    if local.tapes:
+    if local.log.recorded():
         problems.append("a tape records on")
-        local.tapes.clear()
     float(tf.constant(1.0) + 1.0)
     if local.log.symbolic:
         problems.append("left in a log of a rule")
@@ -171,7 +168,7 @@ print(json.dumps([total, found]))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("events", "stride"), [("call", 1), ("line", 5)])
+@pytest.mark.parametrize(("events", "stride"), [("call", 1), ("line", 6)])
 def test_interrupt_at_every_place_of_a_step(events, stride):
     total, found = json.loads(run(EVERYWHERE, PACKAGE, events, stride))
     assert total > 100
@@ -201,7 +198,7 @@ def failing(tf, v):
         "assign shape": (ValueError, lambda: v.assign([1.0, 2.0, 3.0])),
         "assign dtype": ((ValueError, TypeError), lambda: v.assign(tf.constant([1, 2]))),
         "add shape": ((ValueError, errors), lambda: v.assign_add(tf.ones(3))),
-        "ragged": (ValueError, lambda: v + [[1.0], [2.0, 3.0]]),
+        "ragged": (ValueError, lambda: tf.add(v, [[1.0], [2.0, 3.0]])),
         "text": ((ValueError, TypeError), lambda: v + "text"),
     }
 
@@ -222,7 +219,7 @@ def test_error_leaves_tape_and_variables_as_before(tf, log, name):
         y = y * v
     assert v.numpy().tolist() == [3.0, 4.0]
     assert tape.gradient(y, v).numpy().tolist() == [27.0, 48.0]
-    assert local.tapes == []
+    assert not local.log.recorded()
     del y
     float(tf.constant(1.0) + 1.0)
     assert log.n == 0

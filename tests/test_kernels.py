@@ -149,7 +149,7 @@ def programs(tf):
     yield [g, outer.gradient(g, s)]
     s.assign_add(1.0)
     x.assign(x * s)
-    yield [s, x, tf.cast(x > 3.0, tf.int32) + 1, tf.transpose(x), tf.ones((2, 1)) + [1.0, 2.0]]
+    yield [s, x, tf.cast(x > 3.0, tf.int32) + 1, tf.transpose(x), tf.add([1.0, 2.0], s)]
 
 
 def results(tf):

@@ -38,7 +38,7 @@ for step in range(steps):
     optimizer.apply_gradients(zip(tape.gradient(loss, variables), variables))
     if step % 7 == 0:
         float(loss)
-    if step in (200, steps - 1):
+    if step in (500, steps - 1):  # the log has had its largest size by then
         marks.append(resident())
 print(marks[1] - marks[0], local.log.columns.capacity, local.log.n)
 """
@@ -84,16 +84,15 @@ def grown(script, *arguments):
 
 @pytest.mark.parametrize("steps", [3_000, pytest.param(10_000, marks=pytest.mark.slow)])
 def test_training_steps_leave_memory_flat(steps):
-    growth, capacity, rows = grown(TRAINING, steps)
-    assert growth < 3 * MEBIBYTE
+    growth, capacity, _ = grown(TRAINING, steps)
+    assert growth < 2 * MEBIBYTE
     assert capacity <= 1 << 15
-    assert rows < 1000
 
 
 @pytest.mark.parametrize("rounds", [100_000, pytest.param(1_000_000, marks=pytest.mark.slow)])
 def test_iterations_that_nobody_looks_at_leave_memory_flat(rounds):
     growth, capacity, _ = grown(UNSEEN, rounds)
-    assert growth < 3 * MEBIBYTE
+    assert growth < 2 * MEBIBYTE
     assert capacity <= 1 << 15
 
 

@@ -54,7 +54,7 @@ def test_import_makes_no_top_level_kernels():
 
 def test_numtape_works_from_a_bare_checkout(tmp_path):
     copied(tmp_path)
-    where = run(USE, folder=tmp_path, NUMTAPE_CACHE_DIR=tmp_path / "cache")
+    where = run(USE, folder=tmp_path)
     assert where == str(tmp_path / "numtape" / "__init__.py")
 
 
@@ -83,7 +83,7 @@ def test_wheel_from_sdist_is_complete_and_works_by_itself(tmp_path):
     tops = {name.partition("/")[0] for name in names}
     assert {top for top in tops if not top.endswith(".dist-info")} == {"numtape"}
 
-    where = run(USE, folder=tmp_path / "site", NUMTAPE_CACHE_DIR=tmp_path / "cache")
+    where = run(USE, folder=tmp_path / "site")
     assert where == str(tmp_path / "site" / "numtape" / "__init__.py")
 
 

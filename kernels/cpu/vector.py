@@ -8,7 +8,7 @@ always one or never. So an element's bits do not depend on its place in the loop
 Coefficients are minimax fits (Remez's algorithm), good to a few percent of a unit in the last
 place (ulp). The reductions follow W. J. Cody and W. Waite, "Software Manual for the Elementary
 Functions" (1980); log is a series in f / (2 + f), as in fdlibm. The errors stated are rounded
-up from the largest of 20 million arguments, with and without fused instructions.
+up from the largest of over 10 million arguments, with and without fused instructions.
 """
 
 from __future__ import annotations

@@ -129,9 +129,9 @@ def merge_equal(
             for j in range(a[row], a[row] + b[row]):
                 many[j] = _canonical(extra[j], mark, canon)
         elif code_kind[this] != READ:
-            h = np.uint64(this) * np.uint64(0x9E3779B97F4A7C15) ^ np.uint64(x)
-            h = h * np.uint64(0xBF58476D1CE4E5B9) ^ np.uint64(y)
-            h = h * np.uint64(0x94D049BB133111EB) ^ np.uint64(z)
+            h = np.uint64(this) * np.uint64(0x9E3779B97F4A7C15) ^ np.uint64(x - NO_OPERAND)
+            h = h * np.uint64(0xBF58476D1CE4E5B9) ^ np.uint64(y - NO_OPERAND)
+            h = h * np.uint64(0x94D049BB133111EB) ^ np.uint64(z - NO_OPERAND)
             h = h * np.uint64(0x9E3779B97F4A7C15) ^ np.uint64(spec[row])
             slot = np.int64((h ^ (h >> np.uint64(32))) & np.uint64(mask))
             found = -1

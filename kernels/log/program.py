@@ -104,6 +104,8 @@ def write_lanes(
             elif x != NO_OPERAND:
                 v = row_of(x)
                 program[STEP * at + 2 + j] = loaded[v] if stamp[v] == g else ~v
+            else:
+                program[STEP * at + 2 + j] = 0
         program[STEP * at] = kernel[row]
         if escape[row] != IN_SLOT:
             program[STEP * at + 1] = ~row

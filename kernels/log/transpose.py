@@ -33,13 +33,13 @@ ENTRY = 7
 
 @inline
 def hash_key(k0: int, k1: int, k2: int, k3: int, k4: int, k5: int) -> Any:
-    """Mix a template's key into 64 bits (multiply and xor-shift)."""
-    h = np.uint64(k0) * np.uint64(0x9E3779B97F4A7C15)
-    h = (h ^ np.uint64(k1)) * np.uint64(0xBF58476D1CE4E5B9)
-    h = (h ^ (h >> np.uint64(29)) ^ np.uint64(k2)) * np.uint64(0x94D049BB133111EB)
-    h = (h ^ np.uint64(k3)) * np.uint64(0x9E3779B97F4A7C15)
-    h = (h ^ (h >> np.uint64(31)) ^ np.uint64(k4)) * np.uint64(0xBF58476D1CE4E5B9)
-    h = (h ^ np.uint64(k5)) * np.uint64(0x94D049BB133111EB)
+    """Mix a template's key, of ints from -1 on, into 64 bits (multiply and xor-shift)."""
+    h = np.uint64(k0 + 1) * np.uint64(0x9E3779B97F4A7C15)
+    h = (h ^ np.uint64(k1 + 1)) * np.uint64(0xBF58476D1CE4E5B9)
+    h = (h ^ (h >> np.uint64(29)) ^ np.uint64(k2 + 1)) * np.uint64(0x94D049BB133111EB)
+    h = (h ^ np.uint64(k3 + 1)) * np.uint64(0x9E3779B97F4A7C15)
+    h = (h ^ (h >> np.uint64(31)) ^ np.uint64(k4 + 1)) * np.uint64(0xBF58476D1CE4E5B9)
+    h = (h ^ np.uint64(k5 + 1)) * np.uint64(0x94D049BB133111EB)
     return h ^ (h >> np.uint64(32))
 
 

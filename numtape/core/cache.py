@@ -36,6 +36,15 @@ Built = tuple[bytes, list[str], list[str]]
 _lock = threading.RLock()
 
 
+def _renew_lock() -> None:
+    global _lock
+    _lock = threading.RLock()
+
+
+if hasattr(os, "register_at_fork"):  # its holder is not there any more in a forked child
+    os.register_at_fork(after_in_child=_renew_lock)
+
+
 @cache
 def _engine() -> Any:
     llvm.initialize_native_target()

@@ -16,6 +16,7 @@ import os
 import struct
 import sys
 import threading
+import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -93,18 +94,22 @@ class Columns:
         self.address = address_of(self.cell)
 
 
+_logs: weakref.WeakSet[Log] = weakref.WeakSet()
+
+
 class Log:
     """One thread's log. See the module's docstring; `numtape.core.sweep` computes its values."""
 
     __slots__ = (
-        "_const_rows", "_leaf_rows", "a", "b", "buffers", "busy", "bytes", "bytes_limit", "c",
-        "code", "columns", "eager", "extra", "extra_n", "kept", "lazy", "limit", "lock", "n",
-        "owner", "pending", "reads", "scanned", "settle", "spec", "symbolic", "tapes",
-        "variable_index", "variables", "workspace",
+        "__weakref__", "_const_rows", "_leaf_rows", "a", "b", "buffers", "busy", "bytes",
+        "bytes_limit", "c", "code", "columns", "eager", "extra", "extra_n", "kept", "lazy",
+        "limit", "lock", "n", "owner", "pending", "reads", "scanned", "settle", "spec",
+        "symbolic", "tapes", "variable_index", "variables", "workspace",
     )  # fmt: skip
 
     def __init__(self, capacity: int = 2 * SWEEP_ROWS, symbolic: bool = False) -> None:
         self.lock = threading.RLock()
+        _logs.add(self)
         self.owner = threading.get_ident()
         # A symbolic log records a rule or a trace: its values do not exist.
         self.symbolic = symbolic
@@ -126,7 +131,7 @@ class Log:
         self.reads: list[Variable] = []  # variables with a read that may be used again
         self.variables: list[Variable] = []  # by their number in this log
         self.variable_index: dict[int, int] = {}
-        self.tapes: list[Any] = []  # weak references to tapes that hold rows of this log
+        self.tapes: list[weakref.ref[Tape]] = []  # tapes that may hold rows of this log
         self._const_rows: dict[Any, int] = {}
         self._leaf_rows: dict[int, tuple[int, Any]] = {}
         self.workspace: Any = None  # numtape.core.sweep's
@@ -267,12 +272,11 @@ class Log:
 
     def forget_reads(self) -> None:
         """Read variables anew from here on: a tape was entered, or began to watch."""
-        reads = self.reads
-        while reads:
-            variable = reads.pop()
+        for variable in self.reads:
             read = variable._read
             if read is not None and read[0] is self:
                 variable._read = None
+        self.reads.clear()
 
     def tensor(self, row: int, spec: Spec) -> Tensor:
         """A new tensor for a row of this log."""
@@ -301,6 +305,14 @@ class Log:
         self.tapes = alive
         return bool(alive)
 
+    def recorded(self) -> bool:
+        """Whether a tape records here.
+
+        An interrupt may leave a `with` block without its end: the tape records until it is
+        dropped, which is why it is referred to weakly.
+        """
+        return any(tape.recording for ref in self.tapes if (tape := ref()) is not None)
+
     def rewind(self) -> None:
         """Start again at row 0. Every tensor that can be looked at has its value already.
 
@@ -312,39 +324,43 @@ class Log:
         self.pending.clear()
         self.eager.clear()
         self.lazy.clear()
-        self.variables.clear()
         self.variable_index.clear()
-        self.kept.clear()
+        self.variables.clear()
         self.scanned = 0
         self.settle = 0
+        self.kept.clear()
         self.buffers.clear()
-        self.columns.state[: self.n] = 0
         self.bytes = 0
         self.bytes_limit = SWEEP_BYTES
-        self.extra_n = 0
+        self.columns.state[: self.n] = 0
         self.limit = SWEEP_ROWS - SLACK
+        self.extra_n = 0
         self.n = 0
 
 
 class _Local(threading.local):
-    """The current log and the active tapes of a thread."""
+    """The current log of a thread."""
 
     def __init__(self) -> None:
         self.log = Log()
-        self.tapes: list[Tape] = []
 
 
 local = _Local()
 
 
+def after_fork_in_child(renew: Callable[[], None]) -> None:
+    """Have ``renew`` replace locks in a forked child: their holders are not there any more."""
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=renew)
+
+
 def _renew_locks() -> None:
-    # A lock that another thread held at the fork would stay locked in the child for ever.
-    local.log.lock = threading.RLock()
+    for log in list(_logs):
+        log.lock = threading.RLock()
     CODES.lock = threading.Lock()
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_renew_locks)
+after_fork_in_child(_renew_locks)
 
 
 def _baseline() -> int:

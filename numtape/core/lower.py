@@ -129,4 +129,5 @@ def _compile(symbol: str, source: str) -> disk.Built:
     scope |= {dtype.name: getattr(types, dtype.name) for dtype in DTYPES if not dtype.is_bool}
     scope["bool"] = types.uint8
     exec(compile(source, f"<{symbol}>", "exec"), scope)
-    return compile_unit(symbol, [Function(symbol, jit.jit(scope[symbol]), [""] * 5)])
+    built: disk.Built = compile_unit(symbol, [Function(symbol, jit.jit(scope[symbol]), [""] * 5)])
+    return built

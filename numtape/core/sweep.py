@@ -119,7 +119,7 @@ def collect(log: Log) -> bool:
         if log.owner != threading.get_ident():
             return False
         held = log.held()
-        if any(tape.log is log for tape in local.tapes):
+        if log.recorded():
             return False
         state = log.columns.state_view
         live = [tensor for tensor in alive(log.kept) if tensor._home is log]

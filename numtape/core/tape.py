@@ -26,8 +26,8 @@ class Tape:
     """
 
     __slots__ = (
-        "__weakref__", "events", "log", "persistent", "ranges", "recording", "seen", "spent",
-        "thread", "watch_accessed",
+        "__weakref__", "events", "log", "persistent", "ranges", "seen", "spent", "thread",
+        "watch_accessed",
     )  # fmt: skip
 
     def __init__(self, persistent: bool, watch_accessed: bool) -> None:
@@ -37,9 +37,13 @@ class Tape:
         self.ranges: list[int] = []
         self.events: list[tuple[int, int | Variable]] = []
         self.seen: tuple[list[Variable], Any] = [], ()
-        self.recording = False
         self.spent = False
         self.thread = 0
+
+    @property
+    def recording(self) -> bool:
+        """Whether what is computed now is recorded."""
+        return bool(self.ranges) and self.ranges[-1] < 0
 
     def holds(self, log: Log) -> bool:
         """Whether it may still ask for gradients of rows of ``log``."""
@@ -50,7 +54,7 @@ class Tape:
         log = local.log
         if self.log is not None and self.log is not log:
             # The thread went on with another log while this tape held its own.
-            if local.tapes:
+            if log.recorded():
                 raise RuntimeError(
                     "A persistent tape that holds an older part of the log cannot be entered "
                     "again inside another tape. Enter it first, or record anew on a new tape."
@@ -62,16 +66,11 @@ class Tape:
         log.forget_reads()
         self.thread = threading.get_ident()
         self.ranges += (log.n, -1)
-        self.recording = True
-        local.tapes.append(self)
 
     def stop(self) -> None:
         """Record no more."""
         log = self.log
         assert log is not None
-        self.recording = False
-        if self in local.tapes:
-            local.tapes.remove(self)
         self.ranges[-1] = log.n
 
     def clear(self) -> None:

@@ -17,7 +17,7 @@ import numpy as np
 from . import lookup
 from .arrays import Array, longer, view
 from .entry import Block, Numbers
-from .log import LEAF_CODE, SLACK, Log, local
+from .log import LEAF_CODE, SLACK, Log, after_fork_in_child, local
 from .op import CODES, MISSING, VARIADIC
 from .ops.elementwise import add
 from .ops.movement import reshape
@@ -132,15 +132,21 @@ class Templates:
 TEMPLATES = Templates()
 
 
+def _renew_lock() -> None:
+    TEMPLATES.lock = threading.RLock()
+
+
+after_fork_in_child(_renew_lock)
+
+
 @contextmanager
 def recording_into(log: Log) -> Iterator[None]:
-    """Make ``log`` the thread's current one, with no tape active."""
-    before, tapes = local.log, local.tapes
-    local.log, local.tapes = log, []
+    """Make ``log`` the thread's current one."""
+    before, local.log = local.log, log
     try:
         yield
     finally:
-        local.log, local.tapes = before, tapes
+        local.log = before
 
 
 def build_template(log: Log, row: int, needed: int) -> None:

@@ -87,8 +87,8 @@ class Variable(Operators):
         if read is not None and read[0] is log:
             return read[1]
         row = log.read(self, self._value)
-        self._read = (log, row)
         log.reads.append(self)
+        self._read = (log, row)
         return row
 
     def read_value(self) -> Tensor:

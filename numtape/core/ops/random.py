@@ -9,6 +9,7 @@ import numpy as np
 
 from .. import dtypes
 from ..dtypes import as_dtype
+from ..log import after_fork_in_child
 from ..record import as_tensor
 from ..spec import intern
 from ..tensor import Tensor, of_array
@@ -26,6 +27,13 @@ class _State:
 
 
 _state = _State()
+
+
+def _renew_lock() -> None:
+    _state.lock = threading.Lock()
+
+
+after_fork_in_child(_renew_lock)
 
 
 def set_seed(seed: int) -> None:
