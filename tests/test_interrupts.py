@@ -80,7 +80,8 @@ while hits < wanted and int(optimizer.iterations) < len(expected) - 10:
 for _ in range(5):
     step(weights, optimizer)
 same = state(weights, optimizer) == expected[int(optimizer.iterations) - 1]
-print(json.dumps([hits, wrong, same, local.log.recorded(), local.log.n, local.log.columns.capacity]))
+print(json.dumps([hits, wrong, same, local.log.recorded(), local.log.n,
+                  local.log.columns.capacity]))
 """
 
 
