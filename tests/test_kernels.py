@@ -171,7 +171,7 @@ def results(tf):
 def test_undecorated_passes_give_the_same_bits(tf, plain, monkeypatch):
     """And stay inside every array: jitted code does not check."""
     jitted = results(tf)
-    functions = {s: getattr(plain[module], name) for s, module, name in entry._PASSES}
+    functions = {s: getattr(plain[module], s) for s, module in entry._PASSES.items()}
     called = []
 
     def call(block):

@@ -159,6 +159,31 @@ def test_foreign_looks_while_the_owner_assigns(tf):
     assert float(counter) == 1000.0
 
 
+def test_tape_entered_during_a_foreign_look_is_not_forgotten(tf):
+    """A thread switch at the worst place of the look: before it notes which tapes are alive."""
+    log, x = local.log, tf.Variable([1.0, 2.0])
+    lazy, inside, entered = tf.constant([1.0, 2.0]) * 2.0, threading.Event(), threading.Event()
+
+    class Slow(list):
+        def __iter__(self):
+            yield from list(super().__iter__())
+            if threading.get_ident() != log.owner:
+                inside.set()
+                entered.wait(0.5)
+
+    log.tapes = Slow(log.tapes)
+    looker = threading.Thread(target=lazy.numpy)
+    looker.start()
+    inside.wait(60)
+    with tf.GradientTape() as tape:
+        y = tf.reduce_sum(x * x)
+    entered.set()
+    looker.join()
+    float(y + 1.0)
+    float(tf.constant(5.0) + 1.0)
+    assert tape.gradient(y, x).numpy().tolist() == [2.0, 4.0]
+
+
 def test_exception_in_one_thread_leaves_the_others_alone(tf):
     v = tf.Variable([1.0, 2.0])
 

@@ -116,6 +116,25 @@ def _usable(needs: list[str]) -> bool:
     return all(llvm.address_of_symbol(name) for name in needs)
 
 
+def _path(name: str, source: str) -> Path | None:
+    digest = hashlib.sha256(f"{_environment()}\0{source}".encode()).hexdigest()[:32]
+    folder = _folder()
+    return folder / f"{name}-{digest}{SUFFIX}" if folder else None
+
+
+def writable() -> bool:
+    """Whether there is a folder that units can be kept in."""
+    folder = _folder()
+    return folder is not None and os.access(folder, os.W_OK)
+
+
+def read(name: str, source: str) -> Built | None:
+    """A unit as it is in the cache; None if it is not there, or cannot be used."""
+    path = _path(name, source)
+    built = _read(path) if path else None
+    return built if built is not None and _usable(built[2]) else None
+
+
 def load(name: str, source: str, compile_unit: Callable[[], Built]) -> dict[str, int]:
     """The addresses of a unit's functions, from the cache or compiled now.
 
@@ -128,15 +147,13 @@ def load(name: str, source: str, compile_unit: Callable[[], Built]) -> dict[str,
       The address of each function by its name. They are never unloaded.
     """
     with _lock:
-        digest = hashlib.sha256(f"{_environment()}\0{source}".encode()).hexdigest()[:32]
-        folder = _folder()
-        path = folder / f"{name}-{digest}{SUFFIX}" if folder else None
-        built = _read(path) if path else None
-        if built is None or not _usable(built[2]):
+        engine = _engine()  # before it is made, no symbol of the process is known
+        built = read(name, source)
+        if built is None:
             built = compile_unit()
+            path = _path(name, source)
             if path:
                 _write(path, built)
-        engine = _engine()
         engine.add_object_file(llvm.ObjectFileRef.from_data(built[0]))
         engine.finalize_object()
         return {function: engine.get_function_address(function) for function in built[1]}

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import ctypes
 import importlib
+import subprocess
+import sys
 from functools import cache
 from pathlib import Path
 
@@ -37,13 +39,14 @@ _ARRAYS = {
     "places": "int64",
 }  # fmt: skip
 
-# The unit that every sweep needs: symbol, module under numtape.kernels, function.
-_PASSES = (
-    ("follow", "log.follow", "follow"),
-    ("transpose", "log.transpose", "transpose"),
-    ("plan", "log.plan", "plan"),
-    ("sweep", "cpu.sweep", "sweep"),
-)
+# The passes by unit: symbol (and function), module under numtape.kernels. With an empty cache
+# the units are compiled side by side, see `_start_ahead`.
+_UNITS = {
+    "derive": {"follow": "log.follow", "transpose": "log.transpose"},
+    "sweep": {"sweep": "cpu.sweep"},
+    "plan": {"plan": "log.plan"},
+}
+_PASSES = {symbol: module for unit in _UNITS.values() for symbol, module in unit.items()}
 
 
 def kernel_source(*modules: str) -> str:
@@ -60,9 +63,8 @@ def _parameters(symbol: str) -> list[str]:
     """A pass's parameter names, read from its source: the cache may hold it, so no import."""
     import ast
 
-    module, name = next((m, f) for s, m, f in _PASSES if s == symbol)
-    for node in ast.parse(kernel_source(module)).body:
-        if isinstance(node, ast.FunctionDef) and node.name == name:
+    for node in ast.parse(kernel_source(_PASSES[symbol])).body:
+        if isinstance(node, ast.FunctionDef) and node.name == symbol:
             return [argument.arg for argument in node.args.args]
     raise AssertionError(f"no pass {symbol}")
 
@@ -74,27 +76,64 @@ def _slots(parameters: list[str]) -> dict[str, int]:
 
 @cache
 def _layout() -> dict[str, dict[str, int]]:
-    return {symbol: _slots(_parameters(symbol)) for symbol, _, _ in _PASSES}
+    return {symbol: _slots(_parameters(symbol)) for symbol in _PASSES}
 
 
 @cache
-def addresses() -> dict[str, int]:
-    """The addresses of all passes."""
-    modules = ("jit", "log.rows", "log.layout", "log.program", *(m for _, m, _ in _PASSES))
-    found = disk.load("passes", kernel_source(*modules) + str(_ARRAYS), _compile_passes)
-    return {symbol: found[f"numtape_{symbol}"] for symbol, _, _ in _PASSES}
+def addresses(unit: str) -> dict[str, int]:
+    """The addresses of a unit's passes, by symbol."""
+    modules = ("jit", "log.rows", "log.layout", "log.program", *_PASSES.values())
+    source = kernel_source(*modules) + str(_ARRAYS)
+
+    def compile_passes() -> disk.Built:
+        built = _wait_for(unit) and disk.read(f"passes-{unit}", source)
+        if built:
+            return built
+        _start_ahead(unit)
+        return _compile_unit(unit)
+
+    found = disk.load(f"passes-{unit}", source, compile_passes)
+    return {symbol: found[f"numtape_{symbol}"] for symbol in _UNITS[unit]}
 
 
-def _compile_passes() -> disk.Built:
+def _compile_unit(unit: str) -> disk.Built:
     from .compile import Function, compile_unit
 
     functions = []
-    for symbol, module, name in _PASSES:
-        jitted = getattr(importlib.import_module(f"numtape.kernels.{module}"), name)
+    for symbol, module in _UNITS[unit].items():
+        jitted = getattr(importlib.import_module(f"numtape.kernels.{module}"), symbol)
         parameters = [_ARRAYS.get(parameter, "") for parameter in _parameters(symbol)]
         functions.append(Function(f"numtape_{symbol}", jitted, parameters, block=True))
-    built: disk.Built = compile_unit("passes", functions)
+    built: disk.Built = compile_unit(unit, functions)
     return built
+
+
+# Compiling is Python at work, so it takes a process to compile two units at once. The first unit
+# of a process that finds the cache empty starts another one for the largest unit.
+_ahead: dict[str, subprocess.Popen[bytes]] = {}
+
+
+def _start_ahead(unit: str) -> None:
+    """Have the plan compiled by another process, if this one compiles something else first."""
+    if unit == "plan" or _ahead or not sys.executable or not disk.writable():
+        return
+    script = (
+        f"import sys; sys.path.insert(0, {str(Path(__file__).resolve().parents[2])!r}); "
+        f"from numtape.core import entry; entry.addresses('plan')"
+    )
+    try:
+        _ahead["plan"] = subprocess.Popen(
+            [sys.executable, "-c", script],
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+    except OSError:
+        pass
+
+
+def _wait_for(unit: str) -> bool:
+    """Wait for a process that compiles a unit. False if there is none, or it failed."""
+    process = _ahead.pop(unit, None)
+    return process is not None and process.wait() == 0
 
 
 _KEEPS_GIL = ctypes.PYFUNCTYPE(ctypes.c_int64, ctypes.c_int64)
@@ -115,7 +154,8 @@ class Block:
         self.set = view(self._memory)
         self._arrays: dict[str, Array] = {}
         self._address = address_of(self._memory)
-        pointer = addresses()[symbol]
+        unit = next(name for name, passes in _UNITS.items() if symbol in passes)
+        pointer = addresses(unit)[symbol]
         self._keeps = _KEEPS_GIL(pointer)
         self._frees = _FREES_GIL(pointer)
 

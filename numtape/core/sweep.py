@@ -41,28 +41,32 @@ def look(log: Log, tensor: Tensor) -> np.ndarray[Any, Any]:
         if log.columns.state_view[row] == VALUE:
             return log.value(row, tensor._spec)
         held = log.held()
-        wanted, live = _wanted(log)
+        end = len(log.kept)
+        live = alive(log.kept[log.scanned : end], 1) if log.scanned else alive(log.kept)
+        wanted, lazy = _wanted(log, live)
         wanted.append(row)
-        executor().compute(log, wanted, [t._row for t in log.lazy], held)
+        executor().compute(log, wanted, [t._row for t in lazy], held)
+        if log.scanned:
+            live.clear()  # not all there are
+        log.lazy = lazy
+        log.scanned = end
         log.eager.clear()
         log.pending.clear()
         value = log.value(row, tensor._spec)
         if not held and log.owner == threading.get_ident():
+            del lazy
             _let_go(log, live)
         return value
 
 
-def _wanted(log: Log) -> tuple[list[int], list[Tensor] | None]:
-    """What every look computes besides its own value, as rows; new tensors only.
+def _wanted(log: Log, live: list[Tensor]) -> tuple[list[int], list[Tensor]]:
+    """What every look computes besides its own value, and the arrays that stay lazy.
 
-    Also the live tensors, if that was all tensors of the log. Live arrays that stay lazy are
-    added to ``log.lazy``.
+    ``live`` are the new tensors that can still be looked at.
     """
-    wanted = []
+    wanted, lazy = [], log.lazy.copy()
     state = log.columns.state_view
-    start, end = log.scanned, len(log.kept)
     eager = log.eager
-    live = alive(log.kept[start:end], 1) if start else alive(log.kept)
     for tensor in live:
         row = tensor._row
         if tensor._home is not log or state[row] == VALUE:
@@ -70,26 +74,28 @@ def _wanted(log: Log) -> tuple[list[int], list[Tensor] | None]:
         if tensor._spec.size == 1 or row in eager:
             wanted.append(row)
         else:
-            log.lazy.append(tensor)
-    for variable in log.pending.values():
+            lazy.append(tensor)
+    for variable in list(log.pending.values()):
         value = variable._value
         if value._home is log and state[value._row] != VALUE:
             wanted.append(value._row)
-    log.scanned = end
-    return wanted, None if start else live
+    return wanted, lazy
 
 
-def _let_go(log: Log, live: list[Tensor] | None) -> None:
-    """Rewind the log if that loses nothing: no live value is uncomputed."""
+def _let_go(log: Log, live: list[Tensor]) -> None:
+    """Rewind the log if that loses nothing: no live value is uncomputed.
+
+    ``live`` are its live tensors, if that is known; they are cleared to count references anew.
+    """
     state = log.columns.state_view
     if log.lazy:
         log.lazy = [tensor for tensor in log.lazy if state[tensor._row] != VALUE]
         if log.lazy:
-            live = None  # a list of them is one more reference to each
+            live.clear()  # a list of them is one more reference to each
             log.lazy = alive(log.lazy, 1)
             if log.lazy:
                 return
-    if live is None:
+    if not live:
         if len(log.kept) < log.settle:
             return
         live = alive(log.kept)

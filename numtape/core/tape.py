@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .log import READ_CODE, READ_ROW_CODE, Log, local
+from .log import READ_CODE, READ_ROW_CODE, SWEEP_ROWS, Log, local
 from .tensor import Tensor
 from .variable import Variable
 
@@ -60,9 +60,13 @@ class Tape:
                     "again inside another tape. Enter it first, or record anew on a new tape."
                 )
             log = local.log = self.log
+        elif self.log is None and log.n > SWEEP_ROWS // 2 and not log.recorded():
+            log.collect()  # a log that fills up inside a tape has to grow
+            log = local.log
         self.log = log
-        if not any(ref() is self for ref in log.tapes):
-            log.tapes.append(weakref.ref(self))
+        with log.lock:  # a look from another thread may be going through the tapes
+            if not any(ref() is self for ref in log.tapes):
+                log.tapes.append(weakref.ref(self))
         log.forget_reads()
         self.thread = threading.get_ident()
         self.ranges += (log.n, -1)

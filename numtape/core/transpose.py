@@ -8,8 +8,6 @@ broadcasting undone, is a template; `kernels.log.transpose` walks the log and in
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any, cast
 
 import numpy as np
@@ -139,23 +137,14 @@ def _renew_lock() -> None:
 after_fork_in_child(_renew_lock)
 
 
-@contextmanager
-def recording_into(log: Log) -> Iterator[None]:
-    """Make ``log`` the thread's current one."""
-    before, local.log = local.log, log
-    try:
-        yield
-    finally:
-        local.log = before
-
-
 def build_template(log: Log, row: int, needed: int) -> None:
     """Run the rule of a row on placeholders and enter what it recorded."""
     op, attributes = CODES.entries[log.code[row]]
     specs = [TABLES.specs[log.spec[x]] for x in _operands(log, row)]
     out = TABLES.specs[log.spec[row]]
     scratch = Log(256, symbolic=True)
-    with recording_into(scratch):
+    try:
+        local.log = scratch
         places = [_placeholder(scratch, spec) for spec in (out, out, *specs)]
         assert op.vjp is not None
         adjoints = op.vjp(*places, **attributes)
@@ -169,7 +158,8 @@ def build_template(log: Log, row: int, needed: int) -> None:
                 found.append(None)
             else:
                 found.append(_unbroadcast(adjoint, spec, op.name))
-        places += [x for x in found if x is not None]
+    finally:
+        local.log = log
     rows, results = _reduced(scratch, 2 + len(specs), found)
     key_specs = [-1, -1, -1]
     if op.arity != VARIADIC:
@@ -412,8 +402,10 @@ def _transpose(log: Log, work: Workspace, n: int, first: int) -> None:
     transpose.set[slots["add_code"]] = ADD_CODE
     transpose.set[slots["leaf_code"]] = LEAF_CODE
     while True:
-        transpose.set[slots["capacity"]] = log.columns.capacity - SLACK
-        status = transpose.call()
+        with TEMPLATES.lock:  # another thread must not add templates between the two
+            work.refresh(log)
+            transpose.set[slots["capacity"]] = log.columns.capacity - SLACK
+            status = transpose.call()
         if status == DONE:
             return
         row = cursor[0]
@@ -423,7 +415,6 @@ def _transpose(log: Log, work: Workspace, n: int, first: int) -> None:
         if status == NO_TEMPLATE:
             with TEMPLATES.lock:
                 build_template(log, row, _needed(log, row, work.flags))
-            work.refresh(log)
         else:
             _grow(log, cursor[1], work)
 

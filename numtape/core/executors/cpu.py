@@ -59,13 +59,13 @@ class Workspace:
         self.versions: tuple[int, ...] = ()
         columns = log.columns
         shared = {name: getattr(columns, name) for name in columns.NAMES}
+        self.sweep = Block("sweep")  # first: the plan may be compiling in another process
         self.plan = Block("plan")
         self.plan.bind(
             **shared, **scratch, extra=log.extra, canon=self.canon, order=self.order,
             escape=self.escape, alloc=self.alloc, aliases=self.aliases, want=self.want,
             groups=self.groups, program=self.program, cursor=self.cursor,
         )  # fmt: skip
-        self.sweep = Block("sweep")
         self.sweep.bind(
             spec=columns.spec, cell=columns.cell, state=columns.state, order=self.order,
             escape=self.escape, groups=self.groups, program=self.program,
