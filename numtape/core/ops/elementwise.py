@@ -141,7 +141,7 @@ erfc = _unary("Erfc", "erfc(x)", lambda g, y, x: (g * (-2 / math.sqrt(math.pi) *
 
 sigmoid = _unary("Sigmoid", "1.0 / (1.0 + exp(-x))", lambda g, y, x: (g * (y * (1.0 - y)),))
 softplus = _unary(
-    "Softplus", "select(x > 0, x + log1p(exp(-x)), log1p(exp(x)))",
+    "Softplus", "select(x > 0, x, 0.0) + log1p(exp(-absolute(x)))",
     lambda g, y, x: (g * sigmoid(x),), argument="features",
 )  # fmt: skip
 relu = _unary(
