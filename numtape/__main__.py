@@ -14,16 +14,22 @@ def info() -> None:
 
     from . import __version__, config
     from .core import cache
+    from .errors import DeviceError
 
     files, size = cache.size()
+    try:
+        device = config.device()
+    except (ValueError, DeviceError) as error:
+        device = f"none: {error}"
+    usable = "" if cache.writable() else ", cannot be used: each process compiles its kernels anew"
     rows = [
         ("numtape", __version__),
         ("Python", f"{platform.python_version()} on {platform.platform()}"),
         *((name, importlib.metadata.version(name))
           for name in ("numpy", "numba", "llvmlite", "scipy", "optree")),
-        ("device", config.device()),
+        ("device", device),
         ("threads", f"{os.cpu_count()} cores; sweeps use 1, BLAS its own"),
-        ("cache", f"{config.cache_dir()} ({files} kernels, {size / 1024:.0f} KiB)"),
+        ("cache", f"{config.cache_dir()} ({files} kernels, {size / 1024:.0f} KiB){usable}"),
     ]  # fmt: skip
     for name, value in rows:
         print(f"{name:<9} {value}")

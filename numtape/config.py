@@ -30,7 +30,7 @@ def device() -> str:
     """
     global _device
     if _device is None:
-        _device = _checked(os.environ.get("NUMTAPE_DEVICE", "cpu"))
+        _device = _checked(os.environ.get("NUMTAPE_DEVICE") or "cpu")
     return _device
 
 

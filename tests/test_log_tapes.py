@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from counting import fresh_log
 
-from numtape.core.log import SWEEP_ROWS, local
+from numtape.core.log import SWEEP_BYTES, SWEEP_ROWS, local
 
 pytestmark = pytest.mark.numtape_only("looks into numtape's log")
 
@@ -203,3 +203,25 @@ def test_random_draws_are_never_merged(tf):
         c = a + b
     assert not np.array_equal(a.numpy(), b.numpy())
     assert np.array_equal(c.numpy(), a.numpy() + b.numpy())
+
+
+def test_looks_at_arrays_inside_a_tape_remember_no_more_than_they_must(tf, log):
+    """What a look considers again does not grow with the looks there were."""
+    x = tf.Variable(tf.ones(10))
+    with tf.GradientTape():
+        y = x
+        for _ in range(500):
+            y = tf.sin(y) * x
+            y.numpy()
+    assert len(log.lazy) < 50
+
+
+def test_large_arrays_in_steps_that_never_look_are_let_go(tf, log):
+    """Buffers are let go between tapes, long before there are rows enough to sweep."""
+    v = tf.Variable(tf.ones(1_000_000))
+    for _ in range(120):
+        with tf.GradientTape() as tape:
+            y = tf.reduce_sum(v * v)
+        v.assign_sub(1e-4 * tape.gradient(y, v))
+    assert log.bytes < SWEEP_BYTES
+    assert v.numpy()[0] > 0.9

@@ -87,7 +87,7 @@ ADD = "import numtape as tf; print(float(tf.constant(1.0) + 2.0), tf.config.devi
 
 @pytest.mark.parametrize(
     ("value", "device"),
-    [(None, "cpu"), ("cpu", "cpu"), ("CPU", "cpu"), (" reference ", "reference"),
+    [(None, "cpu"), ("", "cpu"), ("cpu", "cpu"), ("CPU", "cpu"), (" reference ", "reference"),
      ("Reference", "reference")],
 )  # fmt: skip
 def test_device_is_chosen_by_the_environment(value, device):
@@ -101,7 +101,7 @@ def test_reserved_device_says_that_this_version_lacks_it(value):
     assert f"NUMTAPE_DEVICE={value.lower()} is not in this version" in error
 
 
-@pytest.mark.parametrize("value", ["gpu", "", "cpu,cuda"])
+@pytest.mark.parametrize("value", ["gpu", "cpu,cuda"])
 def test_unknown_device_raises(value):
     error = refusal(value)
     assert "ValueError" in error

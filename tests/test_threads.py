@@ -330,3 +330,15 @@ def test_locks_that_another_thread_holds_do_not_survive_a_fork(tf, name):
     finally:
         done.set()
         holder.join()
+
+
+def test_updates_from_several_threads_all_count(tf):
+    v = tf.Variable([0.0, 10.0])
+
+    def work(k):
+        for _ in range(300):
+            v.assign_add([1.0, 2.0])
+            v.assign_sub([0.0, 1.0])
+
+    together(4, work)
+    assert v.numpy().tolist() == [1200.0, 1210.0]

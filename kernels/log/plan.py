@@ -42,11 +42,14 @@ from .rows import ARRAY, ELEMENTWISE, READ, SEEN, VALUE, VARIADIC
 @jit
 def mark_needed(
     code: Any, a: Any, b: Any, c: Any, extra: Any, code_arity: Any,
-    state: Any, want: Any, mark: Any, rows: Any, top: int,
+    state: Any, want: Any, mark: Any, rows: Any, bottom: int, top: int,
 ) -> int:
-    """List in ``rows``, descending, what the wanted rows up to ``top`` need computed; mark it."""
+    """List in ``rows``, descending, and mark what the wanted rows need computed.
+
+    These lie between ``bottom`` and ``top``.
+    """
     pending = 0
-    for row in range(top + 1):
+    for row in range(bottom, top + 1):
         if want[row] == WANTED and state[row] != VALUE:
             mark[row] = 1
             pending += 1
@@ -379,20 +382,22 @@ def place_values(
 @jit
 def plan(
     code: Any, a: Any, b: Any, c: Any, spec: Any, extra: Any, cell: Any, state: Any,
-    top: int, want: Any, retain: int,
+    bottom: int, top: int, want: Any, retain: int,
     code_kind: Any, code_arity: Any, code_lane: Any,
     spec_size: Any, spec_bytes: Any, spec_shape: Any, spec_dtype: Any, kernels: Any, dtypes: int,
     canon: Any, operands: Any, many: Any, phase: Any, group: Any, last: Any, root: Any, slot: Any,
     stamp: Any, kernel: Any, mark: Any, rows: Any, tables: Any, order: Any, escape: Any,
     groups: Any, alloc: Any, aliases: Any, program: Any, cursor: Any,
 ) -> int:
-    """Plan the computation of the rows that are WANTED in ``want`` (uint8 by row), up to ``top``.
+    """Plan the computation of the rows that are WANTED in ``want`` (uint8 by row).
+
+    They lie between the rows ``bottom`` and ``top``.
 
     ``canon`` to ``kernel`` (by row), ``rows``, and ``tables`` (8 x capacity) are workspace;
     ``mark`` (uint8 by row) is zero on entry and on return, and so is ``want`` for what was
     planned. Reports through ``cursor``.
     """
-    count = mark_needed(code, a, b, c, extra, code_arity, state, want, mark, rows, top)
+    count = mark_needed(code, a, b, c, extra, code_arity, state, want, mark, rows, bottom, top)
     cursor[C_ROWS] = count
     cursor[C_GROUPS] = 0
     if count == 0:

@@ -103,7 +103,7 @@ class Log:
     __slots__ = (
         "__weakref__", "_const_rows", "_leaf_rows", "a", "b", "buffers", "busy", "bytes",
         "bytes_limit", "c", "code", "columns", "eager", "extra", "extra_n", "kept", "lazy",
-        "limit", "lock", "n", "owner", "pending", "reads", "scanned", "settle", "spec",
+        "limit", "lock", "n", "owner", "patience", "pending", "reads", "scanned", "settle", "spec",
         "symbolic", "tapes", "variable_index", "variables", "workspace",
     )  # fmt: skip
 
@@ -124,6 +124,7 @@ class Log:
         self.bytes_limit = SWEEP_BYTES
         self.kept: list[Tensor] = []  # every tensor with a row here
         self.scanned = 0  # how many of them a look has considered
+        self.patience = 0  # how many lazy ones there must be before they are considered again
         self.settle = 0  # how many there must be before a look considers all of them again
         self.lazy: list[Tensor] = []  # those that were alive then, and not computed
         self.eager: set[int] = set()  # gradients not swept yet
@@ -328,6 +329,9 @@ class Log:
         self.variables.clear()
         self.scanned = 0
         self.settle = 0
+        self.patience = 0
+        if self.workspace is not None:
+            self.workspace.forget(self.n)
         self.kept.clear()
         self.buffers.clear()
         self.bytes = 0

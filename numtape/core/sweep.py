@@ -16,6 +16,8 @@ from .. import config
 from .log import VALUE, Log, alive, local
 from .tensor import Tensor
 
+FEW = 16  # lazy arrays that every look may consider again
+
 _executors: dict[str, Any] = {}
 
 
@@ -48,23 +50,23 @@ def look(log: Log, tensor: Tensor) -> np.ndarray[Any, Any]:
         executor().compute(log, wanted, [t._row for t in lazy], held)
         if log.scanned:
             live.clear()  # not all there are
-        log.lazy = lazy
+        log.lazy += lazy
         log.scanned = end
         log.eager.clear()
         log.pending.clear()
         value = log.value(row, tensor._spec)
-        if not held and log.owner == threading.get_ident():
-            del lazy
+        del lazy
+        if not _some_lazy(log, live) and not held and log.owner == threading.get_ident():
             _let_go(log, live)
         return value
 
 
 def _wanted(log: Log, live: list[Tensor]) -> tuple[list[int], list[Tensor]]:
-    """What every look computes besides its own value, and the arrays that stay lazy.
+    """What every look computes besides its own value, and new arrays that stay lazy.
 
     ``live`` are the new tensors that can still be looked at.
     """
-    wanted, lazy = [], log.lazy.copy()
+    wanted, lazy = [], []
     state = log.columns.state_view
     eager = log.eager
     for tensor in live:
@@ -82,19 +84,24 @@ def _wanted(log: Log, live: list[Tensor]) -> tuple[list[int], list[Tensor]]:
     return wanted, lazy
 
 
-def _let_go(log: Log, live: list[Tensor]) -> None:
-    """Rewind the log if that loses nothing: no live value is uncomputed.
+def _some_lazy(log: Log, live: list[Tensor]) -> bool:
+    """Whether a live array is uncomputed, or may be: looking often must not mean asking often.
 
-    ``live`` are its live tensors, if that is known; they are cleared to count references anew.
+    ``live`` is cleared if references have to be counted: a list of tensors is one to each.
     """
+    if len(log.lazy) < log.patience:
+        return True
     state = log.columns.state_view
+    log.lazy = [tensor for tensor in log.lazy if state[tensor._row] != VALUE]
     if log.lazy:
-        log.lazy = [tensor for tensor in log.lazy if state[tensor._row] != VALUE]
-        if log.lazy:
-            live.clear()  # a list of them is one more reference to each
-            log.lazy = alive(log.lazy, 1)
-            if log.lazy:
-                return
+        live.clear()
+        log.lazy = alive(log.lazy, 1)
+    log.patience = 2 * len(log.lazy) if len(log.lazy) > FEW else 0
+    return bool(log.lazy)
+
+
+def _let_go(log: Log, live: list[Tensor]) -> None:
+    """Rewind the log: no live value is uncomputed. ``live`` are its live tensors, if known."""
     if not live:
         if len(log.kept) < log.settle:
             return

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .log import READ_CODE, READ_ROW_CODE, SWEEP_ROWS, Log, local
+from .log import READ_CODE, READ_ROW_CODE, SWEEP_BYTES, SWEEP_ROWS, Log, local
 from .tensor import Tensor
 from .variable import Variable
 
@@ -60,7 +60,9 @@ class Tape:
                     "again inside another tape. Enter it first, or record anew on a new tape."
                 )
             log = local.log = self.log
-        elif self.log is None and log.n > SWEEP_ROWS // 2 and not log.recorded():
+        elif self.log is None and not log.recorded() and (
+            log.n > SWEEP_ROWS // 2 or log.bytes > SWEEP_BYTES // 2
+        ):
             log.collect()  # a log that fills up inside a tape has to grow
             log = local.log
         self.log = log

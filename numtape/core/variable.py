@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import itertools
 import operator
+import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NoReturn
@@ -15,12 +16,23 @@ from ..errors import InvalidArgumentError
 from . import dtypes
 from .convert import new_array
 from .dtypes import DType
-from .log import Log, local
+from .log import Log, after_fork_in_child, local
 from .spec import TensorShape, intern
 from .tensor import Reference, Tensor, of_array
 from .typed import Operators
 
 _order = itertools.count()
+
+# Updates that read the value they change are made one after the other, whatever the thread.
+_updating = threading.RLock()
+
+
+def _renew_lock() -> None:
+    global _updating
+    _updating = threading.RLock()
+
+
+after_fork_in_child(_renew_lock)
 
 
 def _in_place(operator: str, instead: str) -> Callable[[Any, Any], NoReturn]:
@@ -86,9 +98,12 @@ class Variable(Operators):
         read = self._read
         if read is not None and read[0] is log:
             return read[1]
-        row = log.read(self, self._value)
+        value = self._value
+        row = log.read(self, value)
         log.reads.append(self)
         self._read = (log, row)
+        if self._value is not value:  # another thread assigned meanwhile
+            self._read = None
         return row
 
     def read_value(self) -> Tensor:
@@ -141,7 +156,9 @@ class Variable(Operators):
         Raises:
           InvalidArgumentError: If ``delta`` has another shape.
         """
-        return self._assigned(_ops["add"](self, self._delta(delta)), read_value)
+        delta = self._delta(delta)
+        with _updating:
+            return self._assigned(_ops["add"](self, delta), read_value)
 
     def assign_sub(
         self, delta: Any, use_locking: bool = False, name: str | None = None,
@@ -152,15 +169,18 @@ class Variable(Operators):
         Raises:
           InvalidArgumentError: If ``delta`` has another shape.
         """
-        return self._assigned(_ops["subtract"](self, self._delta(delta)), read_value)
+        delta = self._delta(delta)
+        with _updating:
+            return self._assigned(_ops["subtract"](self, delta), read_value)
 
     def _assign_slice(
         self, key: Any, value: Any, use_locking: bool = False, name: str | None = None,
         read_value: bool = True,
     ) -> Variable:  # fmt: skip
         """``self[key].assign(value)``; the value broadcasts to the slice."""
-        found = _ops["with_slice"](self, key, self._operand(value))
-        return self._assigned(found, read_value)
+        value = self._operand(value)
+        with _updating:
+            return self._assigned(_ops["with_slice"](self, key, value), read_value)
 
     def _assigned(self, value: Tensor, read_value: bool) -> Variable:
         assign_all([self], [value])
@@ -360,7 +380,7 @@ def assign_all(variables: Sequence[Variable], values: Sequence[Tensor]) -> None:
     nothing = itertools.repeat(None)
     deque(
         itertools.chain(
-            map(_set_read, variables, nothing), map(_set_value, variables, values)
+            map(_set_value, variables, values), map(_set_read, variables, nothing)
         ),
         maxlen=0,
     )  # fmt: skip

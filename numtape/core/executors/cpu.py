@@ -72,6 +72,10 @@ class Workspace:
         )  # fmt: skip
         self.sweep.set[self.sweep.slots["cells"]] = columns.address
 
+    def forget(self, rows: int) -> None:
+        """The log is rewound: no row is welcome any more."""
+        self.want[:rows] = 0
+
     def refresh(self) -> None:
         """Bind the tables again if one of them moved."""
         versions = (TABLES.version, CODES.version, LANES.version)
@@ -94,7 +98,10 @@ class Executor:
         work: Workspace | None = log.workspace
         capacity = log.columns.capacity
         if work is None or work.capacity != capacity or work.extra is not log.extra:
-            work = log.workspace = Workspace(log)
+            before, work = work, Workspace(log)
+            if before is not None:  # which rows are welcome
+                work.want[: before.want.size] = before.want
+            log.workspace = work
         while True:
             work.refresh()
             want = work.want_view
@@ -103,10 +110,11 @@ class Executor:
             for row in wanted:
                 want[row] = WANTED
             plan = work.plan
+            plan.set[plan.slots["bottom"]] = min(wanted)
             plan.set[plan.slots["top"]] = max(wanted)
             plan.set[plan.slots["retain"]] = retain
             status = plan.call()
-            for row in (*welcome, *wanted):
+            for row in wanted:
                 want[row] = 0
             if status != NO_KERNEL:
                 break
