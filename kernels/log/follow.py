@@ -22,9 +22,8 @@ def follow(
     ``ranges`` holds start and end of each of the ``stretches`` that were recorded. At position
     ``watch_position[i]`` the tape began to watch row ``watch_row[i]``, or, where that is
     negative, the variable ``~watch_row[i]``. ``variable_watched`` (uint8) starts with the
-    variables watched from the beginning and
-    is updated, to SEEN_WATCHED where one was read; ``variable_source`` (int32) is >= 0
-    for variables that are sources; ``sources`` are rows.
+    variables watched from the beginning and is updated, to SEEN_WATCHED where one was read;
+    ``variable_source`` (int32) is >= 0 for variables that are sources; ``sources`` are rows.
 
     A row is followed if it was recorded in a range, has a float dtype and an operand that is
     followed. It is needed if, through followed rows only, it depends on a source.

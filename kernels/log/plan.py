@@ -420,7 +420,6 @@ def plan(
     for k in range(left):
         row = order[k]
         mark[row] = 0
-        want[row] = 0
         stamp[row] = -1
         for j in range(3):
             x = operands[3 * row + j]
@@ -433,6 +432,9 @@ def plan(
         dtypes, operands, many, order, group, groups, found, escape, slot, last, stamp, phase,
         kernel, tables, program, cursor,
     )
+    if status == OK:  # else the plan is made again
+        for k in range(left):
+            want[order[k]] = 0
     cursor[C_ROWS] = left
     cursor[C_GROUPS] = found
     cursor[C_ALLOC] = allocated

@@ -69,14 +69,12 @@ def _parameters(symbol: str) -> list[str]:
     raise AssertionError(f"no pass {symbol}")
 
 
-def _slots(parameters: list[str]) -> dict[str, int]:
-    """The first slot of each parameter in the control block."""
-    return {name: at for at, name in enumerate(parameters)}
-
-
 @cache
 def _layout() -> dict[str, dict[str, int]]:
-    return {symbol: _slots(_parameters(symbol)) for symbol in _PASSES}
+    """The slot of each parameter in a pass's control block, by symbol."""
+    return {
+        symbol: {name: slot for slot, name in enumerate(_parameters(symbol))} for symbol in _PASSES
+    }
 
 
 @cache

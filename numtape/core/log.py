@@ -135,7 +135,7 @@ class Log:
         self.tapes: list[weakref.ref[Tape]] = []  # tapes that may hold rows of this log
         self._const_rows: dict[Any, int] = {}
         self._leaf_rows: dict[int, tuple[int, Any]] = {}
-        self.workspace: Any = None  # numtape.core.sweep's
+        self.workspace: Any = None  # the executor's
 
     def _adopt(self, columns: Columns) -> None:
         self.columns = columns

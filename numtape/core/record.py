@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from ..errors import InvalidArgumentError
 from .log import Log, local
-from .op import Op
+from .op import VARIADIC, Op
 from .spec import Spec
 from .tensor import Tensor
 from .variable import Variable
@@ -160,7 +160,7 @@ def append(
     log: Log, op: Op, rows: list[int], specs: list[Spec], attributes: dict[str, Any]
 ) -> Tensor:
     """Append a row whose operands are rows of ``log`` already."""
-    if op.arity == -1:
+    if op.arity == VARIADIC:
         # Part of the code, so that templates of variadic ops know their operands' specs.
         code = op.code(attributes, tuple(spec.id for spec in specs))
     else:
@@ -171,7 +171,7 @@ def append(
         spec = _results[key] = op.spec(op, *specs, **attributes)
     n = log.n
     log.code[n] = code
-    if op.arity == -1:
+    if op.arity == VARIADIC:
         log.a[n] = _append_operands(log, rows)
         log.b[n] = len(rows)
     else:

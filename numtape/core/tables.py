@@ -11,12 +11,12 @@ from .op import CODES
 from .spec import TABLES
 
 
-def CODE_TABLES(*names: str) -> dict[str, np.ndarray[Any, Any]]:
+def code_tables(*names: str) -> dict[str, np.ndarray[Any, Any]]:
     """Columns of the table of codes, such as ``code_kind``."""
     return {name: getattr(CODES, name.removeprefix("code_")) for name in names}
 
 
-def SPEC_TABLES(*names: str) -> dict[str, np.ndarray[Any, Any]]:
+def spec_tables(*names: str) -> dict[str, np.ndarray[Any, Any]]:
     """Columns of the table of specs, such as ``spec_size``."""
     found = {}
     for name in names:

@@ -22,7 +22,7 @@ from .ops.movement import reshape
 from .ops.reduction import reduce_sum
 from .record import as_tensor
 from .spec import TABLES, Spec
-from .tables import CODE_TABLES, SPEC_TABLES
+from .tables import code_tables, spec_tables
 from .tape import Tape
 from .tensor import Tensor
 from .variable import Variable
@@ -273,11 +273,11 @@ class Workspace:
         versions = (TABLES.version, CODES.version, TEMPLATES.version)
         if versions != self.versions:
             self.follow.bind(
-                **CODE_TABLES("code_kind", "code_arity", "code_gradient"),
-                **SPEC_TABLES("spec_float"),
+                **code_tables("code_kind", "code_arity", "code_gradient"),
+                **spec_tables("spec_float"),
             )
             self.transpose.bind(
-                **CODE_TABLES("code_kind", "code_arity", "code_gradient"), **TEMPLATES.arrays()
+                **code_tables("code_kind", "code_arity", "code_gradient"), **TEMPLATES.arrays()
             )
             self.transpose.set[self.transpose.slots["key_mask"]] = (
                 TEMPLATES.keys.size // ENTRY - 1

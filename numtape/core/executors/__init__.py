@@ -1,6 +1,6 @@
 """Executors: one interface, one meaning.
 
 ``compute(log, wanted, welcome, retain)`` gives the wanted rows their values, and keeps those of
-welcome rows that it computes on the way. With ``retain`` a tape may
-still ask for gradients, and values that are expensive to compute again are kept as well.
+welcome rows that it computes on the way. With ``retain`` a tape may still ask for gradients, and
+values that are expensive to compute again are kept as well.
 """

@@ -13,7 +13,7 @@ from ..log import VALUE, Log
 from ..lower import lane_kernel
 from ..op import CODES
 from ..spec import TABLES
-from ..tables import CODE_TABLES, LANES, SPEC_TABLES
+from ..tables import LANES, code_tables, spec_tables
 
 NO_KERNEL = 1
 # Fields of the plan's report and of a group: as in kernels/log/layout.py (a test compares).
@@ -81,12 +81,12 @@ class Workspace:
         versions = (TABLES.version, CODES.version, LANES.version)
         if versions != self.versions:
             self.plan.bind(
-                **CODE_TABLES("code_kind", "code_arity", "code_lane"),
-                **SPEC_TABLES("spec_size", "spec_bytes", "spec_shape", "spec_dtype"),
+                **code_tables("code_kind", "code_arity", "code_lane"),
+                **spec_tables("spec_size", "spec_bytes", "spec_shape", "spec_dtype"),
                 kernels=LANES.kernels,
             )
             self.plan.set[self.plan.slots["dtypes"]] = LANES.dtypes
-            self.sweep.bind(**SPEC_TABLES("spec_size", "spec_item", "spec_rank", "spec_dims"))
+            self.sweep.bind(**spec_tables("spec_size", "spec_item", "spec_rank", "spec_dims"))
             self.versions = versions
 
 
