@@ -15,13 +15,17 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from typing import Any
 
-from benchmarks.cases import CASES, relative_error
+from benchmarks import memory
+from benchmarks.cases import CASES
+from benchmarks.inputs import Data, relative_error
 from benchmarks.libs import Variant
 
 MAX_REPEATS = 5_000
 AGREE = 1e-4
 # After their last call, OpenBLAS's threads of the worker before us spin for up to 0.1 s.
 SETTLE = 0.2
+# A step that takes this long has woken everything in one go.
+LONG = 0.1
 
 
 class Failed(Exception):
@@ -30,18 +34,31 @@ class Failed(Exception):
 
 @dataclass(frozen=True)
 class Batch:
-    """How long one turn of one variant lasts."""
+    """How long one turn of one variant lasts.
+
+    Attributes:
+        seconds: Repeats begin until then.
+        at_least: How many there are even so,
+        patience: but none begins after this many seconds.
+    """
 
     seconds: float
     at_least: int
+    patience: float
 
 
 class _Served:
     """The worker's side: a method per request."""
 
     def __init__(self, library: str) -> None:
-        self.module = importlib.import_module(f"benchmarks.libs.{library}_")
+        self.library = library
         self.variants: dict[str, Variant] = {}
+
+    def make(self, data: Data) -> dict[str, Variant]:
+        """Gives the library's variants; it is imported at the first call."""
+        module = importlib.import_module(f"benchmarks.libs.{self.library}_")
+        variants: dict[str, Variant] = module.variants(data)
+        return variants
 
     def prepare(self, name: str) -> dict[str, float | str]:
         """Checks each variant's first step, and makes ready those that are right.
@@ -56,8 +73,9 @@ class _Served:
         expected = checked.expected()
         self.variants = {}
         outcome: dict[str, float | str] = {}
-        candidates = self.module.variants(data)
-        for heading, variant in self.module.variants(checked).items():
+        firsts = self.make(checked)
+        candidates = firsts if checked is data else self.make(data)
+        for heading, variant in firsts.items():
             try:
                 result = variant.step()
                 error = relative_error(checked.observed(result, variant.weights()), expected)
@@ -77,21 +95,40 @@ class _Served:
         step = self.variants[heading].step
         gc.collect()
         time.sleep(SETTLE)
+        start = time.perf_counter()
         step()
-        step()  # caches and threads are awake again
+        if time.perf_counter() - start < LONG:
+            step()  # caches and threads are awake again
         times: list[float] = []
-        end = time.perf_counter() + batch.seconds
+        begin = time.perf_counter()
         while True:
             start = time.perf_counter()
             step()
             stop = time.perf_counter()
             times.append(stop - start)
-            if len(times) >= batch.at_least and (stop > end or len(times) == MAX_REPEATS):
+            spent, enough = stop - begin, len(times) >= batch.at_least
+            if enough and (spent > batch.seconds or len(times) == MAX_REPEATS):
+                return times
+            if spent > batch.patience:
                 return times
 
-    def figure(self, name: str, quick: bool) -> dict[str, Any]:
-        """Measures something that only this library is asked for."""
-        return self.module.FIGURES[name](quick)
+    def peaks(self, name: str, steps: int) -> dict[str, float]:
+        """Gives the MiB that the first steps need at their peak, beyond library and inputs."""
+        make = CASES[name].data
+        assert make is not None
+        found: dict[str, float] = {}
+        for heading, variant in self.make(make()).items():
+            gc.collect()
+            memory.forget_peak()
+            before = memory.resident()
+            for _ in range(steps):
+                variant.step()
+            found[heading] = memory.peak() - before
+        return found
+
+    def run(self, module: str, function: str, *arguments: object) -> Any:
+        """Calls a function of the benchmarks in this process."""
+        return getattr(importlib.import_module(module), function)(*arguments)
 
 
 def _in_words(problem: Exception) -> str:
@@ -161,3 +198,17 @@ class Worker:
             self._process.kill()
             self._process.join()
         self._connection.close()
+
+
+def in_worker(library: str, environment: dict[str, str], *request: object) -> Any:
+    """Asks a worker that has done nothing before and does nothing after.
+
+    Raises:
+        Failed: As ``Worker.call`` does.
+    """
+    worker = Worker(library, environment)
+    try:
+        method, *arguments = request
+        return worker.call(str(method), *arguments)
+    finally:
+        worker.close()

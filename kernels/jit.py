@@ -50,13 +50,50 @@ POINTERS = {
 POINTERS["bool"] = POINTERS["uint8"]
 
 
+def _call(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    kernel = ir.FunctionType(ir.VoidType(), [INT64] * (len(args) - 1))
+    builder.call(builder.inttoptr(args[0], kernel.as_pointer()), args[1:])
+    return context.get_dummy_value()
+
+
 @intrinsic
 def call_kernel(typingctx: Any, function: Any, out: Any, x: Any, y: Any, z: Any, n: Any) -> Any:
     """Call the lane kernel at address ``function`` as ``f(out, x, y, z, n)``, all intp."""
+    return types.void(*[types.intp] * 6), _call
+
+
+@intrinsic
+def call_array(
+    typingctx: Any, function: Any, out: Any, x: Any, y: Any, z: Any, parameters: Any,
+    begin: Any, end: Any,
+) -> Any:
+    """Call a whole-array kernel as ``f(out, x, y, z, parameters, begin, end)``, all intp."""
+    return types.void(*[types.intp] * 8), _call
+
+
+def stack(size: int) -> Any:
+    """A function of no arguments: the address of so many bytes on the stack, on a cache line."""
+
+    @intrinsic
+    def memory(typingctx: Any) -> Any:
+        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            with builder.goto_entry_block():
+                # Not Numba's helper: it sets all to 0, byte by byte in the eyes of LLVM.
+                found = builder.alloca(ir.ArrayType(ir.IntType(8), size))
+            found.align = 64
+            return builder.ptrtoint(found, INT64)
+
+        return types.intp(), codegen
+
+    return memory
+
+
+@intrinsic
+def fetch_add(typingctx: Any, address: Any, amount: Any) -> Any:
+    """Add to the int64 at an address in one step for all threads. Returns what it was."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        kernel = ir.FunctionType(ir.VoidType(), [INT64] * 5)
-        builder.call(builder.inttoptr(args[0], kernel.as_pointer()), args[1:])
-        return context.get_dummy_value()
+        counter = builder.inttoptr(args[0], INT64.as_pointer())
+        return builder.atomic_rmw("add", counter, args[1], "seq_cst")
 
-    return types.void(*[types.intp] * 6), codegen
+    return types.intp(types.intp, types.intp), codegen

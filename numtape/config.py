@@ -4,6 +4,8 @@
 ``NUMTAPE_DEVICE``          ``cpu`` (default) or ``reference``; ``cuda`` and ``auto`` are
                             reserved for the GPU
 ``NUMTAPE_CACHE_DIR``       where compiled kernels are kept (default: the user's cache folder)
+``NUMTAPE_NUM_THREADS``     how many threads may share a sweep (default: one for each core that
+                            the process may use)
 ==========================  ============================================================
 """
 
@@ -19,6 +21,7 @@ from .errors import DeviceError
 
 DEVICES = ("cpu", "reference", "cuda", "auto")
 _device: str | None = None
+_threads: int | None = None
 
 
 def device() -> str:
@@ -55,6 +58,25 @@ def override(device: str) -> Iterator[None]:
         yield
     finally:
         _device = before
+
+
+def threads() -> int:
+    """How many threads share a large sweep: ``NUMTAPE_NUM_THREADS``, read once, at first use.
+
+    Raises:
+      ValueError: If the variable is not a positive integer.
+    """
+    global _threads
+    if _threads is None:
+        chosen = os.environ.get("NUMTAPE_NUM_THREADS")
+        if not chosen:
+            affinity = getattr(os, "sched_getaffinity", None)  # not everywhere
+            _threads = len(affinity(0)) if affinity else os.cpu_count() or 1
+        elif chosen.strip().isdecimal() and int(chosen):
+            _threads = int(chosen)
+        else:
+            raise ValueError(f"NUMTAPE_NUM_THREADS={chosen!r} is not a positive integer.")
+    return _threads
 
 
 def cache_dir() -> Path:

@@ -25,6 +25,7 @@ x = tf.Variable(3.0)
 with tf.GradientTape() as tape:
     y = tf.sin(x) * x
 found = float(tape.gradient(y, x))
+assert tf.reduce_sum(tf.ones((2, 3)), 0).numpy().tolist() == [2.0, 2.0, 2.0]
 assert abs(found - (3 * -0.9899925 + 0.14112)) < 1e-5, found
 place = os.environ["NUMTAPE_CACHE_DIR"]
 count = len(os.listdir(place)) if os.path.isdir(place) else 0

@@ -12,9 +12,10 @@ from counting import fresh_log
 from processes import run
 
 import numtape
-from numtape import gradient_tape
+from numtape import config, gradient_tape
 from numtape.core import entry, log, lookup, op, transpose
-from numtape.core.executors import cpu
+from numtape.core.ops import reduction
+from numtape.core.executors import cpu, plans
 
 pytestmark = pytest.mark.numtape_only("numtape's kernels")
 MASK = (1 << 64) - 1
@@ -51,8 +52,16 @@ def pointer(kind):
     return lambda address: ctypes.cast(int(address), ctypes.POINTER(kind))
 
 
-def call_kernel(function, *arguments):
-    ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * 5)(int(function))(*map(int, arguments))
+def call(function, *arguments):
+    kernel = ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * len(arguments))(int(function))
+    kernel(*map(int, arguments))
+
+
+def fetch_add(address, amount):
+    counter = pointer(ctypes.c_int64)(address)
+    before = counter[0]
+    counter[0] += int(amount)
+    return before
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +73,8 @@ def plain():
     stub = types.ModuleType("plain.jit")
     stub.jit = stub.inline = lambda function: function
     stub.POINTERS = {name: pointer(getattr(ctypes, f"c_{kind}")) for name, kind in names.items()}
-    stub.call_kernel = call_kernel
+    stub.call_kernel = stub.call_array = call
+    stub.fetch_add = fetch_add
     top = numtape.kernels_folder()
     for package in ("plain", "plain.log", "plain.cpu"):
         found = sys.modules[package] = types.ModuleType(package)
@@ -73,7 +83,7 @@ def plain():
     modules = {
         name: importlib.import_module(f"plain.{name}")
         for name in ("log.rows", "log.layout", "log.follow", "log.transpose", "log.plan",
-                     "cpu.sweep")
+                     "log.recall", "cpu.sweep")
     }  # fmt: skip
     for name in [name for name in sys.modules if name.startswith("plain")]:
         module = sys.modules.pop(name)
@@ -89,7 +99,7 @@ def shared(mine, theirs, names):
 
 def test_rows_are_numbered_alike(plain):
     rows = plain["log.rows"]
-    shared(op, rows, ("LEAF", "READ", "ELEMENTWISE", "ARRAY", "VIEW", "VARIADIC"))
+    shared(op, rows, ("LEAF", "READ", "ELEMENTWISE", "ARRAY", "VIEW", "REDUCTION", "VARIADIC"))
     shared(op, rows, ("RULE", "STOP", "MISSING"))
     shared(log, rows, ("VALUE",))
     shared(transpose, rows, ("NEEDED",))
@@ -98,9 +108,15 @@ def test_rows_are_numbered_alike(plain):
 
 def test_plans_are_numbered_alike(plain):
     layout = plain["log.layout"]
-    names = [n for n in vars(layout) if isinstance(getattr(cpu, n, None), int)]
+    names = [n for n in vars(layout) if isinstance(getattr(plans, n, None), int)]
     assert {"NO_KERNEL", "GROUP", "STEP", "SHARED", "KEPT", "G_KIND", "C_GROUPS"} <= set(names)
-    shared(cpu, layout, names)
+    shared(plans, layout, names)
+
+
+def test_panels_are_as_wide():
+    """The sizes of work that ops state and that kernels divide into units."""
+    reduce = importlib.import_module("numtape.kernels.cpu.reduce")
+    shared(reduction, reduce, ("PANEL",))
 
 
 def test_transposition_is_numbered_alike(plain):
@@ -150,6 +166,9 @@ def programs(tf):
     s.assign_add(1.0)
     x.assign(x * s)
     yield [s, x, tf.cast(x > 3.0, tf.int32) + 1, tf.transpose(x), tf.add([1.0, 2.0], s)]
+    many = tf.range(300.0) / 300.0
+    for _ in range(5):  # a plan is remembered when it comes again
+        yield [tf.reduce_sum(tf.sin(many) * s), tf.reduce_max(many + s), tf.exp(many)]
 
 
 def results(tf):
@@ -170,6 +189,8 @@ def results(tf):
 
 def test_undecorated_passes_give_the_same_bits(tf, plain, monkeypatch):
     """And stay inside every array: jitted code does not check."""
+    monkeypatch.setattr(config, "_threads", 2)
+    monkeypatch.setattr(cpu, "LARGE", 50)  # threads share even small groups
     jitted = results(tf)
     functions = {s: getattr(plain[module], s) for s, module in entry._PASSES.items()}
     called = []

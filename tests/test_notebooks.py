@@ -1,13 +1,15 @@
 """Every notebook runs from top to bottom without an exception."""
 
 import os
+import shutil
 from pathlib import Path
 
 import pytest
 
 import numtape
 
-NOTEBOOKS = sorted((Path(__file__).resolve().parent.parent / "notebooks").glob("*.ipynb"))
+ROOT = Path(__file__).resolve().parent.parent
+NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 
 # The warnings of Jupyter's own packages are not ours to turn into errors; the notebook itself
 # runs in another process. For the same reason they are imported inside the tests.
@@ -42,6 +44,10 @@ def test_notebook_runs(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     from jupyter_client.manager import AsyncKernelManager
     from nbclient import NotebookClient
 
+    # A copy, for nothing is to be written beside the originals. The performance notebook reads
+    # the benchmarks next to its folder.
+    shutil.copytree(ROOT / "benchmarks", tmp_path / "benchmarks")
+    (tmp_path / "notebooks").mkdir()
     package_parent = str(Path(numtape.__file__).resolve().parent.parent)
     paths = [package_parent, os.environ.get("PYTHONPATH", "")]
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, paths)))
@@ -55,7 +61,7 @@ def test_notebook_runs(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPat
         nbformat.read(path, as_version=4),
         km=manager,
         timeout=120,
-        resources={"metadata": {"path": str(tmp_path)}},
+        resources={"metadata": {"path": str(tmp_path / "notebooks")}},
     )
     # A client that was given its manager leaves the kernel running unless told otherwise.
     client.execute(cleanup_kc=True)

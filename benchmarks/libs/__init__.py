@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
-from benchmarks.cases import Array
+from benchmarks.inputs import Array
 
 
 @dataclass(frozen=True)
@@ -18,11 +19,12 @@ class Variant:
     """One way to perform a step.
 
     Attributes:
-        step: Performs one step and waits for its result, which it returns as a Python float.
+        step: Performs one step and waits for its results, which it returns: a Python float, or
+            what ``numpy.asarray`` makes arrays of.
         weights: The current weights as arrays, in the order and layout of the case.
     """
 
-    step: Callable[[], float]
+    step: Callable[[], Any]
     weights: Callable[[], list[Array]] = list
 
 

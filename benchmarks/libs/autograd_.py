@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from autograd import grad, value_and_grad
-from autograd import numpy as anp
+from types import SimpleNamespace
+from typing import Any
 
-from benchmarks.cases import Array, Chain, Data, Network
+from autograd import grad, make_vjp, value_and_grad
+from autograd import numpy as anp
+from autograd.scipy.special import erf
+
+from benchmarks.inputs import Array, Chain, Data, Formula, Network
 from benchmarks.libs import Variant
 
 
@@ -48,10 +52,29 @@ def _network(data: Network) -> Variant:
     return Variant(step, lambda: [w.copy() for w in weights])
 
 
+def _formula(data: Formula) -> Variant:
+    ops = SimpleNamespace(
+        log=anp.log, sqrt=anp.sqrt, erf=erf, exp=anp.exp, sin=anp.sin, tanh=anp.tanh, sum=anp.sum
+    )
+
+    def f(*inputs: Array) -> Array:
+        return data.function(ops, *inputs)
+
+    transpose = make_vjp(f, tuple(range(len(data.inputs))))
+
+    def step() -> list[Any]:
+        vjp, value = transpose(*data.inputs)
+        return [value, *vjp(anp.ones_like(value))]
+
+    return Variant(step)
+
+
 def variants(data: Data) -> dict[str, Variant]:
     """Gives the variants for a case's inputs."""
     if isinstance(data, Chain):
         return {"autograd": _chain(data)}
     if isinstance(data, Network):
         return {"autograd": _network(data)}
+    if isinstance(data, Formula):
+        return {"autograd": _formula(data)}
     return {}

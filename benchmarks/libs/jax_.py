@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from benchmarks.cases import Chain, Data, Network
+from benchmarks.inputs import Chain, Data, Formula, Network
 from benchmarks.libs import Variant
 
 
@@ -53,10 +55,40 @@ def _network(data: Network) -> Variant:
     return Variant(step, lambda: [np.array(w) for w in weights])
 
 
+def _formula(data: Formula) -> Variant:
+    ops = SimpleNamespace(
+        log=jnp.log,
+        sqrt=jnp.sqrt,
+        erf=jax.scipy.special.erf,
+        exp=jnp.exp,
+        sin=jnp.sin,
+        tanh=jnp.tanh,
+        sum=jnp.sum,
+    )
+
+    def value_and_gradients(*inputs: jax.Array) -> tuple[jax.Array, ...]:
+        value, vjp = jax.vjp(lambda *xs: data.function(ops, *xs), *inputs)
+        return value, *vjp(jnp.ones_like(value))
+
+    compiled = jax.jit(value_and_gradients)
+    # For this case only: the others are float32, and the switch holds for a process.
+    wide = data.inputs[0].dtype == np.float64
+    with jax.enable_x64(wide):
+        inputs = [jnp.asarray(x) for x in data.inputs]
+
+    def step() -> tuple[jax.Array, ...]:
+        with jax.enable_x64(wide):
+            return jax.block_until_ready(compiled(*inputs))
+
+    return Variant(step)
+
+
 def variants(data: Data) -> dict[str, Variant]:
     """Gives the variants for a case's inputs."""
     if isinstance(data, Chain):
         return {"JAX jit": _chain(data)}
     if isinstance(data, Network):
         return {"JAX jit": _network(data)}
+    if isinstance(data, Formula):
+        return {"JAX jit": _formula(data)}
     return {}

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import tensorflow as tf
 
-from benchmarks.cases import Chain, Data, Network
+from benchmarks.inputs import Chain, Data, Formula, Network
 from benchmarks.libs import Variant
 
 
@@ -54,6 +56,31 @@ def _network(data: Network, *, compiled: bool) -> Variant:
     return Variant(lambda: float(update(x, target)), lambda: [v.numpy() for v in variables])
 
 
+def _formula(data: Formula) -> dict[str, Variant]:
+    ops = SimpleNamespace(
+        log=tf.math.log,
+        sqrt=tf.sqrt,
+        erf=tf.math.erf,
+        exp=tf.exp,
+        sin=tf.sin,
+        tanh=tf.tanh,
+        sum=tf.reduce_sum,
+    )
+    inputs = [tf.constant(x) for x in data.inputs]
+
+    def value_and_gradients(*inputs: tf.Tensor) -> list[tf.Tensor]:
+        with tf.GradientTape() as tape:
+            tape.watch(inputs)
+            value = data.function(ops, *inputs)
+        return [value, *tape.gradient(value, inputs)]
+
+    compiled = tf.function(value_and_gradients)
+    return {
+        "TF eager": Variant(lambda: value_and_gradients(*inputs)),
+        "tf.function": Variant(lambda: compiled(*inputs)),
+    }
+
+
 def variants(data: Data) -> dict[str, Variant]:
     """Gives the variants for a case's inputs."""
     if isinstance(data, Chain):
@@ -63,4 +90,6 @@ def variants(data: Data) -> dict[str, Variant]:
             "TF eager": _network(data, compiled=False),
             "tf.function": _network(data, compiled=True),
         }
+    if isinstance(data, Formula):
+        return _formula(data)
     return {}

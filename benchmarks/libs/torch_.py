@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from benchmarks.cases import Chain, Data, Network
+from benchmarks.inputs import Chain, Data, Formula, Network
 from benchmarks.libs import Variant
 
 
@@ -46,10 +46,23 @@ def _network(data: Network) -> Variant:
     return Variant(step, lambda: [p.detach().numpy().T.copy() for p in parameters])
 
 
+def _formula(data: Formula) -> Variant:
+    inputs = [torch.tensor(x, requires_grad=True) for x in data.inputs]
+
+    def step() -> list[torch.Tensor]:
+        value = data.function(torch, *inputs)
+        gradients = torch.autograd.grad(value, inputs, torch.ones_like(value))
+        return [value.detach(), *gradients]
+
+    return Variant(step)
+
+
 def variants(data: Data) -> dict[str, Variant]:
     """Gives the variants for a case's inputs."""
     if isinstance(data, Chain):
         return {"PyTorch": _chain(data)}
     if isinstance(data, Network):
         return {"PyTorch": _network(data)}
+    if isinstance(data, Formula):
+        return {"PyTorch": _formula(data)}
     return {}

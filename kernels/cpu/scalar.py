@@ -12,12 +12,6 @@ from . import vector
 
 
 @inline
-def power(x: Any, y: Any) -> Any:
-    """``x ** y``."""
-    return x**y
-
-
-@inline
 def int_power(x: Any, y: Any) -> Any:
     """``x ** y`` for integers, which wrap; numba's goes through floats for a large ``y``."""
     one = np.uint64(1)  # bits of y are looked at unsigned: mixed with a signed 1 it is a float
@@ -38,14 +32,12 @@ def floor_divide(x: Any, y: Any) -> Any:
 
 
 FUNCTIONS: dict[str, Any] = {
-    name: getattr(math, name)
-    for name in ("tan", "sinh", "cosh", "sqrt", "asin", "acos", "atan", "atan2", "asinh", "acosh",
-                 "atanh", "erf", "erfc", "isnan", "isinf", "isfinite", "copysign")
-}  # fmt: skip
+    name: getattr(math, name) for name in ("sqrt", "isnan", "isinf", "isfinite", "copysign")
+}
 FUNCTIONS |= {
     "floor": np.floor, "ceil": np.ceil, "rint": np.rint, "fmod": np.fmod,
-    "power": power, "int_power": int_power, "floor_divide": floor_divide, "absolute": abs,
+    "int_power": int_power, "floor_divide": floor_divide, "absolute": abs,
     # Right for any argument; the vector functions are for what is not beyond their reach.
-    "far_sin": math.sin, "far_cos": math.cos,
+    "far_sin": math.sin, "far_cos": math.cos, "far_tan": math.tan,
 }  # fmt: skip
 FUNCTIONS |= vector.FUNCTIONS

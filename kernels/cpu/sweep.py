@@ -4,22 +4,28 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..jit import POINTERS, call_kernel, inline, jit
+from ..jit import POINTERS, call_array, call_kernel, fetch_add, inline, jit
 from ..log.layout import (
     G_BODY,
     G_CODE,
     G_CODE_END,
     G_KIND,
+    G_PARAMETERS,
     G_ROWS,
     G_ROWS_END,
     G_SIZE,
     G_WIDTH,
     GROUP,
+    KEPT,
     LANES,
+    PARTIALS,
+    RUN,
     SCALARS,
     SHARED,
     SPREAD,
     STEP,
+    TEMPORARY,
+    WHOLE,
 )
 from ..log.rows import SEEN, VALUE
 
@@ -113,17 +119,41 @@ def address(cell: Any, cells: int, size: int, row: int) -> int:
     return cells + 8 * row if size == 1 else cell[row]
 
 
-@jit
-def run_lanes(
-    spec: Any, cell: Any, cells: int, spec_size: Any, spec_item: Any, spec_rank: Any,
-    spec_dims: Any, program: Any, begin: int, body: int, end: int, size: int, width: int,
-    scratch: int, places: Any,
+@inline
+def _place(
+    ref: int, row: int, cell: Any, cells: int, spec: Any, spec_size: Any, spec_item: Any,
+    scratch: int, stride: int, partials: int, width: int, places: Any, at: int,
 ) -> None:
-    """Run one lane group block by block; slots lie in ``scratch``, ``8 * width`` bytes each.
+    """Put in ``places[at]`` where an operand or output of ``row`` begins, then its step a block."""
+    if ref >= PARTIALS:
+        places[at] = partials + ref - PARTIALS
+        places[at + 1] = width // RUN * spec_item[spec[row]]
+    elif ref >= 0:
+        places[at] = scratch + ref * stride
+        places[at + 1] = 0
+    else:
+        places[at] = address(cell, cells, spec_size[spec[~ref]], ~ref)
+        places[at + 1] = width * spec_item[spec[~ref]]
 
-    ``places`` (8 an instruction) is scratch: address and step in bytes a block, for the output
-    and up to three operands.
+
+@jit
+def lanes(
+    spec: Any, cell: Any, cells: int, spec_size: Any, spec_item: Any, spec_rank: Any,
+    spec_dims: Any, order: Any, groups: Any, g: int, program: Any, scratch: int, partials: int,
+    places: Any, counter: int, chunk: int,
+) -> int:
+    """Run blocks of a lane group, ``chunk`` at a time, until ``counter`` says that none is left.
+
+    Several threads may do so at once, each with slots of its own at ``scratch`` and its own
+    ``places`` (8 an instruction). ``counter`` is the address of the number of the next block.
     """
+    begin = groups[GROUP * g + G_CODE]
+    body = groups[GROUP * g + G_BODY]
+    end = groups[GROUP * g + G_CODE_END]
+    size = groups[GROUP * g + G_SIZE]
+    width = groups[GROUP * g + G_WIDTH]
+    if size == 0:
+        return 0
     stride = 8 * width
     for k in range(begin, body):
         source = program[STEP * k + 2]
@@ -132,86 +162,143 @@ def run_lanes(
             address(cell, cells, spec_size[spec[source]], source),
             spec_item[spec[source]], width,
         )
+    at_row = groups[GROUP * g + G_ROWS]
     for k in range(body, end):
-        at = k - body
+        row = order[at_row]
         for j in range(4):
-            ref = program[STEP * k + 1 + j]
-            if program[STEP * k] == SPREAD and j > 0:
-                continue
-            if ref >= 0:
-                places[8 * at + 2 * j] = scratch + ref * stride
-                places[8 * at + 2 * j + 1] = 0
-            else:
-                row = ~ref
-                places[8 * at + 2 * j] = address(cell, cells, spec_size[spec[row]], row)
-                places[8 * at + 2 * j + 1] = width * spec_item[spec[row]]
-    block = 0
-    start = 0
-    while start < size:
-        n = min(width, size - start)
-        for k in range(body, end):
-            at = k - body
+            if program[STEP * k] != SPREAD or j == 0:
+                _place(
+                    program[STEP * k + 1 + j], row, cell, cells, spec, spec_size, spec_item,
+                    scratch, stride, partials, width, places, 8 * (k - body) + 2 * j,
+                )
+        at_row += program[STEP * k] != SPREAD
+    blocks = (size + width - 1) // width
+    first = fetch_add(counter, chunk)
+    while first < blocks:
+        for block in range(first, min(first + chunk, blocks)):
+            start = block * width
+            n = min(width, size - start)
+            for k in range(body, end):
+                at = 8 * (k - body)
+                kernel = program[STEP * k]
+                out = places[at] + block * places[at + 1]
+                if kernel == SPREAD:
+                    source = program[STEP * k + 2]
+                    target = program[STEP * k + 3]
+                    spread(
+                        out, address(cell, cells, spec_size[spec[source]], source),
+                        spec_item[spec[source]], start, n,
+                        spec_dims, spec_rank[spec[target]], MAX_RANK * spec[target],
+                        spec_rank[spec[source]], MAX_RANK * spec[source],
+                    )
+                else:
+                    call_kernel(
+                        kernel, out,
+                        places[at + 2] + block * places[at + 3],
+                        places[at + 4] + block * places[at + 5],
+                        places[at + 6] + block * places[at + 7], n,
+                    )
+        first = fetch_add(counter, chunk)
+    return 0
+
+
+@inline
+def _combine(cells: int, order: Any, groups: Any, g: int, program: Any, partials: int) -> None:
+    """Combine the partial results of a lane group's reductions, run by run, until one is left."""
+    runs = (groups[GROUP * g + G_SIZE] + RUN - 1) // RUN
+    row = groups[GROUP * g + G_ROWS]
+    for k in range(groups[GROUP * g + G_BODY], groups[GROUP * g + G_CODE_END]):
+        if program[STEP * k] == SPREAD:
+            continue
+        if program[STEP * k + 1] >= PARTIALS:
             kernel = program[STEP * k]
-            out = places[8 * at] + block * places[8 * at + 1]
-            if kernel == SPREAD:
-                source = program[STEP * k + 2]
-                target = program[STEP * k + 3]
-                spread(
-                    out, address(cell, cells, spec_size[spec[source]], source),
-                    spec_item[spec[source]], start, n,
-                    spec_dims, spec_rank[spec[target]], MAX_RANK * spec[target],
-                    spec_rank[spec[source]], MAX_RANK * spec[source],
-                )
-            else:
-                call_kernel(
-                    kernel, out,
-                    places[8 * at + 2] + block * places[8 * at + 3],
-                    places[8 * at + 4] + block * places[8 * at + 5],
-                    places[8 * at + 6] + block * places[8 * at + 7], n,
-                )
-        block += 1
-        start += n
+            found = partials + program[STEP * k + 1] - PARTIALS
+            left = runs
+            while left > 1:
+                call_kernel(kernel, found, found, 0, 0, left)
+                left = (left + RUN - 1) // RUN
+            # What there is none of is still a sum: the kernel knows which.
+            call_kernel(kernel, cells + 8 * order[row], found, 0, 0, left)
+        row += 1
 
 
 @jit
 def sweep(
     spec: Any, cell: Any, state: Any, cells: int,
     spec_size: Any, spec_item: Any, spec_rank: Any, spec_dims: Any,
-    order: Any, escape: Any, groups: Any, begin_group: int, found: int, program: Any,
-    scratch: int, arena: int, places: Any,
+    order: Any, kept: Any, offset: Any, groups: Any, begin_group: int, computed: int, found: int,
+    program: Any, scratch: int, partials: int, arena: int, places: Any, counter: int, large: int,
 ) -> int:
-    """Run groups from ``begin_group`` on, up to one that needs a whole-array kernel.
+    """Run groups from ``begin_group`` on; the first one has only to be finished if ``computed``.
 
-    ``cells`` is the address of ``cell``, ``scratch`` of the slots, ``arena`` of the temporaries.
-    Returns the group where it stopped, or ``found``.
+    ``cells`` is the address of ``cell``, ``scratch`` of the slots, ``arena`` of the temporaries,
+    ``partials`` of what reductions find, ``counter`` of an int64. Returns at a group that
+    needs the caller, because there is no kernel for it or because it is ``large`` (in elements
+    times instructions) and threads may share it; or ``found``.
     """
     for g in range(begin_group, found):
         kind = groups[GROUP * g + G_KIND]
         begin = groups[GROUP * g + G_ROWS]
         end = groups[GROUP * g + G_ROWS_END]
-        if kind == SCALARS:
-            for k in range(groups[GROUP * g + G_CODE], groups[GROUP * g + G_CODE_END]):
-                call_kernel(
-                    program[STEP * k], cells + 8 * program[STEP * k + 1],
-                    cells + 8 * program[STEP * k + 2], cells + 8 * program[STEP * k + 3],
-                    cells + 8 * program[STEP * k + 4], 1,
+        code = groups[GROUP * g + G_CODE]
+        if g > begin_group or computed == 0:
+            if kind == LANES or kind == WHOLE:
+                for k in range(begin, end):
+                    if kept[k] == TEMPORARY and spec_size[spec[order[k]]] != 1:
+                        cell[order[k]] = arena + offset[k]
+            if kind == SCALARS:
+                for k in range(code, groups[GROUP * g + G_CODE_END]):
+                    call_kernel(
+                        program[STEP * k], cells + 8 * program[STEP * k + 1],
+                        cells + 8 * program[STEP * k + 2], cells + 8 * program[STEP * k + 3],
+                        cells + 8 * program[STEP * k + 4], 1,
+                    )
+            elif kind == LANES:
+                body = groups[GROUP * g + G_BODY]
+                steps = groups[GROUP * g + G_CODE_END] - body
+                if steps * groups[GROUP * g + G_SIZE] >= large:
+                    return g
+                i64(counter)[0] = 0
+                lanes(
+                    spec, cell, cells, spec_size, spec_item, spec_rank, spec_dims, order, groups,
+                    g, program, scratch, partials, places, counter, 1 << 40,
                 )
-        elif kind == LANES:
-            for k in range(begin, end):
-                if escape[order[k]] == 1:
-                    cell[order[k]] += arena
-            run_lanes(
-                spec, cell, cells, spec_size, spec_item, spec_rank, spec_dims, program,
-                groups[GROUP * g + G_CODE], groups[GROUP * g + G_BODY],
-                groups[GROUP * g + G_CODE_END], groups[GROUP * g + G_SIZE],
-                groups[GROUP * g + G_WIDTH], scratch, places,
-            )
-        elif kind == SHARED:
-            cell[order[begin]] = cell[program[STEP * groups[GROUP * g + G_CODE] + 1]]
-            if spec_size[spec[order[begin]]] != 1:
-                continue  # whoever keeps the buffer alive says when there is a value
-        else:
-            return g
+            elif kind == SHARED:
+                cell[order[begin]] = cell[program[STEP * code + 1]]
+            else:
+                inputs = groups[GROUP * g + G_CODE_END] - code
+                if inputs == 0 or program[STEP * code] == 0:
+                    return g
+                if groups[GROUP * g + G_SIZE] >= large and groups[GROUP * g + G_WIDTH] > 1:
+                    return g
+                row = order[begin]
+                x = program[STEP * code + 1]
+                y = program[STEP * (code + 1) + 1] if inputs > 1 else x
+                z = program[STEP * (code + 2) + 1] if inputs > 2 else x
+                call_array(
+                    program[STEP * code], address(cell, cells, spec_size[spec[row]], row),
+                    address(cell, cells, spec_size[spec[x]], x),
+                    address(cell, cells, spec_size[spec[y]], y),
+                    address(cell, cells, spec_size[spec[z]], z),
+                    groups[GROUP * g + G_PARAMETERS], 0, groups[GROUP * g + G_WIDTH],
+                )
+        if kind == LANES:
+            _combine(cells, order, groups, g, program, partials)
+        elif kind == SHARED and spec_size[spec[order[begin]]] != 1:
+            continue  # whoever keeps the buffer alive says when there is a value
         for k in range(begin, end):
-            state[order[k]] = VALUE if escape[order[k]] == 2 else SEEN
+            state[order[k]] = VALUE if kept[k] == KEPT else SEEN
     return found
+
+
+@jit
+def units(
+    function: int, out: int, x: int, y: int, z: int, parameters: int, total: int, counter: int,
+    chunk: int,
+) -> int:
+    """Run a whole-array kernel on ``chunk`` units at a time until ``counter`` has reached all."""
+    first = fetch_add(counter, chunk)
+    while first < total:
+        call_array(function, out, x, y, z, parameters, first, min(first + chunk, total))
+        first = fetch_add(counter, chunk)
+    return 0

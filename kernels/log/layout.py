@@ -21,12 +21,17 @@ KEPT = 2  # in its cell, or in a buffer of its own
 SPLAT = 1  # fill a slot with one element, before the first block
 SPREAD = 2  # load a block of an operand that is broadcast
 
-# Fields of cursor: what `plan` reports.
-(C_ROW, C_ROWS, C_GROUPS, C_INSTRUCTIONS, C_ALLOC, C_ALIASES, C_ARENA, C_SCRATCH,
- C_WORK, C_SHARED) = range(10)
+# Where an instruction puts its output: a slot (from 0 on), a buffer (~row), or, for a reduction,
+# the partial results of the group (PARTIALS + offset in bytes).
+PARTIALS = 1 << 40
 
-GROUP = 8  # columns of the group table:
-(G_KIND, G_ROWS, G_ROWS_END, G_CODE, G_CODE_END, G_SIZE, G_WIDTH, G_BODY) = range(8)
+# Fields of cursor: what `plan` reports.
+(C_ROW, C_LOW, C_ROWS, C_GROUPS, C_INSTRUCTIONS, C_ALLOC, C_ALIASES, C_ARENA, C_SCRATCH,
+ C_PARTIALS, C_BODY, C_WORK) = range(12)
+
+GROUP = 10  # columns of the group table:
+(G_KIND, G_ROWS, G_ROWS_END, G_CODE, G_CODE_END, G_SIZE, G_WIDTH, G_BODY, G_SLOTS,
+ G_PARAMETERS) = range(10)
 
 STEP = 5  # an instruction: kernel, output, three operands
 
@@ -35,6 +40,9 @@ NO_OPERAND = -(1 << 31)  # in `operands`, where a row has fewer than three
 OK = 0
 NO_KERNEL = 1  # the row in cursor[C_ROW] needs a lane kernel that is not in the table
 
+# A reduction takes runs of so many elements, counted from the first, and combines what they
+# give; so its result depends neither on the width of blocks nor on who computes them.
+RUN = 128
+
 SCRATCH_BYTES = 192 * 1024  # a block's slots stay well inside L2
-MAX_WIDTH = 1024
-MIN_WIDTH = 64
+MAX_WIDTH = 1024  # widths are multiples of RUN

@@ -2,9 +2,10 @@
 
 Needed rows are found from the wanted ones backwards, equal rows merged, and the rest put in
 *groups*: elementwise rows of one shape (a lane group), scalar rows, or a single whole-array
-row. Groups run in phases; a group reads only groups of earlier phases. Inside a lane group a
-value lives in a slot of one block; a value that leaves its group has a buffer, either its own
-(kept) or a stretch of the arena (temporary).
+row. A reduction to one element belongs to the lane group of its operand. Groups run in phases; a
+group reads only groups of earlier phases. Inside a lane group a value lives in a slot of one
+block; a value that leaves its group has a buffer, either its own (kept) or a stretch of the arena
+(temporary).
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from .layout import (
     C_ALLOC,
     C_ARENA,
     C_GROUPS,
+    C_LOW,
     C_ROWS,
     G_KIND,
     G_ROWS,
@@ -36,7 +38,7 @@ from .layout import (
     WHOLE,
 )
 from .program import row_of, write_program
-from .rows import ARRAY, ELEMENTWISE, READ, SEEN, VALUE, VARIADIC
+from .rows import ARRAY, ELEMENTWISE, READ, REDUCTION, SEEN, VALUE, VARIADIC
 
 
 @jit
@@ -159,12 +161,17 @@ def merge_equal(
 
 
 @inline
-def _after(x: int, lane: int, phase: Any, group: Any, table: Any, classes: int) -> int:
+def _after(
+    x: int, lane: int, spec: Any, spec_shape: Any, phase: Any, group: Any, table: Any, classes: int
+) -> int:
     """The first phase in which a row of class ``lane`` may read operand ``x``."""
     if x < 0:
         return 0
     joins = lane >= -1 and table[classes + group[x]] == lane
-    return phase[x] if joins else phase[x] + 1
+    # What a lane group reduces is known when the group has run.
+    if joins and (lane == -1 or spec_shape[spec[x]] == lane):
+        return phase[x]
+    return phase[x] + 1
 
 
 @jit
@@ -195,17 +202,26 @@ def group_rows(
         row = rows[k]
         this = code[row]
         kind = code_kind[this]
-        if kind == ELEMENTWISE:
-            lane = -1 if spec_size[spec[row]] == 1 else spec_shape[spec[row]]
-        else:
-            lane = -3 if kind == ARRAY else -2
+        lane = -3 if kind == ARRAY else -2
+        if kind == ELEMENTWISE or kind == REDUCTION:
+            s = spec[row]
+            if kind == REDUCTION:
+                if spec_size[s] == 1:
+                    s = spec[a[row]]
+                else:
+                    lane = -3
+            if lane != -3:
+                lane = -1 if spec_size[s] == 1 else spec_shape[s]
         at = 0
         if code_arity[this] == VARIADIC:
             for j in range(a[row], a[row] + b[row]):
-                at = max(at, _after(many[j], lane, phase, group, table, classes))
+                at = max(
+                    at, _after(many[j], lane, spec, spec_shape, phase, group, table, classes)
+                )
         else:
             for j in range(3):
-                at = max(at, _after(operands[3 * row + j], lane, phase, group, table, classes))
+                x = operands[3 * row + j]
+                at = max(at, _after(x, lane, spec, spec_shape, phase, group, table, classes))
         phase[row] = at
         last_phase = max(last_phase, at)
         g = -1
@@ -285,17 +301,14 @@ def _use(x: int, g: int, retain: int, group: Any, escape: Any, root: Any, last: 
 
 @jit
 def place_values(
-    code: Any, a: Any, b: Any, spec: Any, cell: Any, state: Any, code_arity: Any,
-    spec_size: Any, spec_bytes: Any, want: Any, retain: int, operands: Any, many: Any,
-    order: Any, group: Any, groups: Any, found: int,
-    escape: Any, last: Any, root: Any, alloc: Any, heads: Any, nexts: Any,
-    free: Any, capacity: int,
-) -> tuple[int, int]:
-    """Decide which values leave their group, which are kept, and where temporaries lie.
+    code: Any, a: Any, b: Any, spec: Any, state: Any, code_arity: Any,
+    spec_size: Any, want: Any, retain: int, operands: Any, many: Any,
+    order: Any, group: Any, groups: Any, found: int, escape: Any, last: Any, root: Any,
+) -> None:
+    """Decide which values leave their group: ``escape[row]`` is IN_SLOT, TEMPORARY or KEPT.
 
-    ``escape[row]`` is IN_SLOT, TEMPORARY (in the arena, at the offset put in ``cell``) or
-    KEPT. ``alloc`` lists the kept rows of lane groups that need a buffer. Returns their
-    number, and the arena's size in bytes.
+    ``last[root[row]]`` is the last group that reads a value, under any shape; the root is -1
+    where it is not computed here.
     """
     for g in range(found):
         kind = groups[GROUP * g + G_KIND]
@@ -324,6 +337,20 @@ def place_values(
             else:
                 for j in range(3):
                     _use(operands[3 * row + j], g, retain, group, escape, root, last)
+
+
+@jit
+def place_temporaries(
+    spec: Any, spec_size: Any, spec_bytes: Any, order: Any, groups: Any, found: int, escape: Any,
+    last: Any, where: Any, alloc: Any, heads: Any, nexts: Any, free: Any, capacity: int,
+    kept: Any, offset: Any,
+) -> tuple[int, int]:
+    """Give each temporary a stretch of the arena, first fit, free again after its last use.
+
+    ``kept`` (uint8) and ``offset`` (int64) get the rows' escapes and their places in the arena,
+    both in the order of ``order``. ``alloc`` lists the rows that need a buffer of their own.
+    Returns their number, and the arena's size in bytes.
+    """
     allocated = 0
     arena = 0
     stretches = 0
@@ -331,16 +358,15 @@ def place_values(
         heads[g] = -1
     for g in range(found):
         kind = groups[GROUP * g + G_KIND]
-        if kind == SCALARS:
-            continue
         for k in range(groups[GROUP * g + G_ROWS], groups[GROUP * g + G_ROWS_END]):
             row = order[k]
-            if kind == SHARED or escape[row] == IN_SLOT or spec_size[spec[row]] == 1:
+            kept[k] = escape[row]
+            if (kind == SCALARS or kind == SHARED or escape[row] == IN_SLOT
+                    or spec_size[spec[row]] == 1):
                 continue
             if escape[row] == KEPT:
-                if kind == LANES:
-                    alloc[allocated] = row
-                    allocated += 1
+                alloc[allocated] = row
+                allocated += 1
                 continue
             size = (spec_bytes[spec[row]] + 63) // 64
             place = -1
@@ -353,13 +379,14 @@ def place_values(
             if place < 0:
                 place = arena
                 arena += size
-            cell[row] = 64 * place
+            where[row] = place
+            offset[k] = 64 * place  # stretches are counted in cache lines
             nexts[row] = heads[last[row]]
             heads[last[row]] = row
         row = heads[g]
         while row >= 0:
             size = (spec_bytes[spec[row]] + 63) // 64
-            begin = cell[row] // 64
+            begin = where[row]
             joined = False
             for f in range(stretches):
                 if free[f] + free[capacity + f] == begin:
@@ -376,26 +403,27 @@ def place_values(
                 free[capacity + stretches] = size
                 stretches += 1
             row = nexts[row]
-    return allocated, 64 * arena  # stretches are counted in cache lines
+    return allocated, 64 * arena
 
 
 @jit
 def plan(
-    code: Any, a: Any, b: Any, c: Any, spec: Any, extra: Any, cell: Any, state: Any,
+    code: Any, a: Any, b: Any, c: Any, spec: Any, extra: Any, state: Any,
     bottom: int, top: int, want: Any, retain: int,
     code_kind: Any, code_arity: Any, code_lane: Any,
     spec_size: Any, spec_bytes: Any, spec_shape: Any, spec_dtype: Any, kernels: Any, dtypes: int,
     canon: Any, operands: Any, many: Any, phase: Any, group: Any, last: Any, root: Any, slot: Any,
-    stamp: Any, kernel: Any, mark: Any, rows: Any, tables: Any, order: Any, escape: Any,
-    groups: Any, alloc: Any, aliases: Any, program: Any, cursor: Any,
+    stamp: Any, kernel: Any, mark: Any, rows: Any, tables: Any, escape: Any,
+    order: Any, kept: Any, offset: Any, groups: Any, alloc: Any, aliases: Any, program: Any,
+    cursor: Any,
 ) -> int:
     """Plan the computation of the rows that are WANTED in ``want`` (uint8 by row).
 
     They lie between the rows ``bottom`` and ``top``.
 
-    ``canon`` to ``kernel`` (by row), ``rows``, and ``tables`` (8 x capacity) are workspace;
-    ``mark`` (uint8 by row) is zero on entry and on return, and so is ``want`` for what was
-    planned. Reports through ``cursor``.
+    ``canon`` to ``kernel`` and ``escape`` (by row), ``rows``, and ``tables`` (8 x capacity) are
+    workspace; ``mark`` (uint8 by row) is zero on entry and on return, and so is ``want`` for what
+    was planned. Reports through ``cursor``; nothing below the row C_LOW was looked at.
     """
     count = mark_needed(code, a, b, c, extra, code_arity, state, want, mark, rows, bottom, top)
     cursor[C_ROWS] = count
@@ -413,28 +441,40 @@ def plan(
         code, a, b, spec, code_kind, code_arity, spec_size, spec_shape, operands, many,
         rows, left, phase, group, tables, size, order, groups,
     )
-    allocated, arena = place_values(
-        code, a, b, spec, cell, state, code_arity, spec_size, spec_bytes, want, retain, operands,
-        many, order, group, groups, found, escape, last, root, alloc, phase, rows, tables, left,
+    place_values(
+        code, a, b, spec, state, code_arity, spec_size, want, retain, operands, many, order, group,
+        groups, found, escape, last, root,
     )
+    allocated, arena = place_temporaries(
+        spec, spec_size, spec_bytes, order, groups, found, escape, last, slot, alloc, phase, rows,
+        tables, left, kept, offset,
+    )
+    low = top
     for k in range(left):
         row = order[k]
         mark[row] = 0
         stamp[row] = -1
+        low = min(low, row)
         for j in range(3):
             x = operands[3 * row + j]
             if x != NO_OPERAND:
                 stamp[row_of(x)] = -1
+                low = min(low, row_of(x))
+        if code_arity[code[row]] == VARIADIC:
+            for j in range(a[row], a[row] + b[row]):
+                low = min(low, row_of(many[j]))
     for k in range(merged):
         mark[aliases[k]] = 0
+        low = min(low, aliases[k])
     status = write_program(
-        code, a, b, spec, code_arity, code_lane, spec_size, spec_shape, spec_dtype, kernels,
-        dtypes, operands, many, order, group, groups, found, escape, slot, last, stamp, phase,
-        kernel, tables, program, cursor,
+        code, a, b, spec, code_kind, code_arity, code_lane, spec_size, spec_shape, spec_dtype,
+        kernels, dtypes, operands, many, order, group, groups, found, escape, slot, last, stamp,
+        phase, kernel, tables, program, cursor,
     )
     if status == OK:  # else the plan is made again
         for k in range(left):
             want[order[k]] = 0
+    cursor[C_LOW] = low
     cursor[C_ROWS] = left
     cursor[C_GROUPS] = found
     cursor[C_ALLOC] = allocated

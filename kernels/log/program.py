@@ -6,27 +6,31 @@ from typing import Any
 
 from ..jit import inline, jit
 from .layout import (
+    C_BODY,
     C_INSTRUCTIONS,
+    C_PARTIALS,
     C_ROW,
     C_SCRATCH,
-    C_SHARED,
     C_WORK,
     G_BODY,
     G_CODE,
     G_CODE_END,
     G_KIND,
+    G_PARAMETERS,
     G_ROWS,
     G_ROWS_END,
     G_SIZE,
+    G_SLOTS,
     G_WIDTH,
     GROUP,
     IN_SLOT,
     LANES,
     MAX_WIDTH,
-    MIN_WIDTH,
     NO_KERNEL,
     NO_OPERAND,
     OK,
+    PARTIALS,
+    RUN,
     SCALARS,
     SCRATCH_BYTES,
     SHARED,
@@ -35,7 +39,7 @@ from .layout import (
     STEP,
     WHOLE,
 )
-from .rows import VARIADIC
+from .rows import REDUCTION, VARIADIC
 
 
 @inline
@@ -44,21 +48,31 @@ def row_of(x: int) -> int:
     return x if x >= 0 else ~x
 
 
+@inline
+def lane_spec(row: int, code: Any, spec: Any, code_kind: Any, operands: Any) -> int:
+    """The spec whose shape a row of a lane group works on."""
+    if code_kind[code[row]] == REDUCTION:
+        return spec[row_of(operands[3 * row])]
+    return spec[row]
+
+
 @jit
 def write_lanes(
-    g: int, at: int, code: Any, spec: Any, spec_size: Any, spec_shape: Any, operands: Any,
-    kernel: Any, order: Any, group: Any, groups: Any, escape: Any,
+    g: int, at: int, code: Any, spec: Any, code_kind: Any, spec_size: Any, spec_shape: Any,
+    operands: Any, kernel: Any, order: Any, group: Any, groups: Any, escape: Any,
     slot: Any, last: Any, stamp: Any, loaded: Any, free: Any, program: Any,
-) -> tuple[int, int]:
+) -> tuple[int, int, int]:
     """Write the instructions of one lane group from ``at`` on.
 
     Operands are slots, or ``~row`` for a value in a buffer. ``stamp`` (int32 by row) and
     ``loaded`` say which slot holds an operand from outside the group. Returns where the
-    instructions end, and the number of slots.
+    instructions end, the number of slots, and the bytes of partial results.
     """
     begin = groups[GROUP * g + G_ROWS]
     end = groups[GROUP * g + G_ROWS_END]
-    shape = spec_shape[spec[order[begin]]]
+    like = lane_spec(order[begin], code, spec, code_kind, operands)
+    shape = spec_shape[like]
+    partials = 0
     slots = 0
     # Operands from outside the group: single elements are splatted once, before the first
     # block. And each value's last use inside the group.
@@ -107,7 +121,10 @@ def write_lanes(
             else:
                 program[STEP * at + 2 + j] = 0
         program[STEP * at] = kernel[row]
-        if escape[row] != IN_SLOT:
+        if code_kind[code[row]] == REDUCTION:
+            program[STEP * at + 1] = PARTIALS + partials
+            partials += 8 * ((spec_size[like] + RUN - 1) // RUN + 1)
+        elif escape[row] != IN_SLOT:
             program[STEP * at + 1] = ~row
         elif unused > 0:
             unused -= 1
@@ -129,13 +146,14 @@ def write_lanes(
         if escape[row] == IN_SLOT and last[row] == k:
             free[unused] = slot[row]
             unused += 1
-    return at, slots
+    return at, slots, partials
 
 
 @jit
 def write_program(
-    code: Any, a: Any, b: Any, spec: Any, code_arity: Any, code_lane: Any, spec_size: Any,
-    spec_shape: Any, spec_dtype: Any, kernels: Any, dtypes: int, operands: Any, many: Any,
+    code: Any, a: Any, b: Any, spec: Any, code_kind: Any, code_arity: Any, code_lane: Any,
+    spec_size: Any, spec_shape: Any, spec_dtype: Any, kernels: Any, dtypes: int, operands: Any,
+    many: Any,
     order: Any, group: Any, groups: Any, found: int, escape: Any,
     slot: Any, last: Any, stamp: Any, loaded: Any, kernel: Any, free: Any, program: Any,
     cursor: Any,
@@ -148,7 +166,8 @@ def write_program(
     at = 0
     work = 0
     scratch = 0
-    shared = 0
+    partials = 0
+    longest = 0
     for g in range(found):
         this_group = GROUP * g
         kind = groups[this_group + G_KIND]
@@ -156,16 +175,18 @@ def write_program(
         end = groups[this_group + G_ROWS_END]
         groups[this_group + G_CODE] = at
         groups[this_group + G_BODY] = at
+        groups[this_group + G_SIZE] = 0
+        groups[this_group + G_PARAMETERS] = 0
         if kind == WHOLE or kind == SHARED:
             row = order[begin]
-            if kind == SHARED:
-                shared += 1
             if code_arity[code[row]] == VARIADIC:
                 for j in range(a[row], a[row] + b[row]):
+                    program[STEP * at] = 0
                     program[STEP * at + 1] = row_of(many[j])
                     at += 1
             else:
                 for j in range(code_arity[code[row]]):
+                    program[STEP * at] = 0
                     program[STEP * at + 1] = row_of(operands[3 * row + j])
                     at += 1
             groups[this_group + G_CODE_END] = at
@@ -187,22 +208,26 @@ def write_program(
                 for j in range(3):
                     program[STEP * at + 2 + j] = row_of(operands[3 * row + j])
                 at += 1
-        size = spec_size[spec[order[begin]]]
+        size = spec_size[lane_spec(order[begin], code, spec, code_kind, operands)]
         work += (end - begin) * size
         groups[this_group + G_SIZE] = size
         if kind == LANES:
-            at, slots = write_lanes(
-                g, at, code, spec, spec_size, spec_shape, operands, kernel, order, group, groups,
-                escape, slot, last, stamp, loaded, free, program,
+            at, slots, bytes_ = write_lanes(
+                g, at, code, spec, code_kind, spec_size, spec_shape, operands, kernel, order,
+                group, groups, escape, slot, last, stamp, loaded, free, program,
             )
-            width = SCRATCH_BYTES // (8 * max(slots, 1)) // MIN_WIDTH * MIN_WIDTH
-            width = max(MIN_WIDTH, min(MAX_WIDTH, width))
+            width = SCRATCH_BYTES // (8 * max(slots, 1)) // RUN * RUN
+            width = max(RUN, min(MAX_WIDTH, width))
             width = min(width, (size + 7) // 8 * 8)
             groups[this_group + G_WIDTH] = width
+            groups[this_group + G_SLOTS] = slots
             scratch = max(scratch, slots * width * 8)
+            partials = max(partials, bytes_)
+            longest = max(longest, at - groups[this_group + G_BODY])
         groups[this_group + G_CODE_END] = at
     cursor[C_INSTRUCTIONS] = at
     cursor[C_SCRATCH] = scratch
+    cursor[C_PARTIALS] = partials
+    cursor[C_BODY] = longest
     cursor[C_WORK] = work
-    cursor[C_SHARED] = shared
     return OK

@@ -8,6 +8,7 @@ READ = 1  # a variable read: b is the variable's number in this log, a the pendi
 ELEMENTWISE = 2  # computed element by element from operands broadcast to its shape
 ARRAY = 3  # computed by a whole-array kernel
 VIEW = 4  # shares its operand's buffer under another shape
+REDUCTION = 5  # combines elements of its operand; to one element, it may end a lane group
 
 VARIADIC = -1  # the arity of codes whose operands are extra[a : a + b]
 

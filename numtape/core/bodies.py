@@ -27,8 +27,8 @@ _FUNCTIONS |= {
     "asinh": np.arcsinh, "acosh": np.arccosh, "atanh": np.arctanh,
     # SciPy's erfc is hundreds of units in the last place off in its tail.
     "erf": scipy.special.erf, "erfc": np.vectorize(math.erfc, otypes=["float64"]),
-    "select": np.where, "absolute": np.abs, "int_power": np.power,
-    "floor_divide": np.floor_divide,
+    "sigmoid": scipy.special.expit, "select": np.where, "absolute": np.abs,
+    "int_power": np.power, "floor_divide": np.floor_divide,
 }  # fmt: skip
 
 

@@ -31,7 +31,8 @@ _ARRAYS = {
     "result_start": "int32", "t_code": "int32", "t_a": "int32", "t_b": "int32", "t_c": "int32",
     "t_spec": "int32", "t_result": "int32", "pool_bits": "int64", "pool_spec": "int32",
     "pool_row": "int32", "local": "int32", "cursor": "int64",
-    "want": "uint8", "kernels": "int64", "mark": "uint8",
+    "want": "uint8", "kernels": "int64", "mark": "uint8", "kept": "uint8", "offset": "int64",
+    "columns": "int32",
     "rows": "int32", "tables": "int32", "order": "int32", "escape": "int32",
     "canon": "int32", "phase": "int32", "group": "int32", "last": "int32", "root": "int32",
     "slot": "int32", "stamp": "int32", "operands": "int32", "many": "int32",
@@ -43,7 +44,9 @@ _ARRAYS = {
 # the units are compiled side by side, see `_start_ahead`.
 _UNITS = {
     "derive": {"follow": "log.follow", "transpose": "log.transpose"},
-    "sweep": {"sweep": "cpu.sweep"},
+    "sweep": {
+        "sweep": "cpu.sweep", "lanes": "cpu.sweep", "units": "cpu.sweep", "recall": "log.recall",
+    },
     "plan": {"plan": "log.plan"},
 }
 _PASSES = {symbol: module for unit in _UNITS.values() for symbol, module in unit.items()}
@@ -81,7 +84,7 @@ def _layout() -> dict[str, dict[str, int]]:
 def addresses(unit: str) -> dict[str, int]:
     """The addresses of a unit's passes, by symbol."""
     modules = ("jit", "log.rows", "log.layout", "log.program", *_PASSES.values())
-    source = kernel_source(*modules) + str(_ARRAYS)
+    source = kernel_source(*dict.fromkeys(modules)) + str(_ARRAYS)
 
     def compile_passes() -> disk.Built:
         built = _wait_for(unit) and disk.read(f"passes-{unit}", source)
@@ -164,6 +167,11 @@ class Block:
         for name, array in arrays.items():
             self._arrays[name] = array
             self.set[self.slots[name]] = address_of(array)
+
+    def point(self, name: str, array: Array, address: int) -> None:
+        """Set an array argument whose address is known."""
+        self._arrays[name] = array
+        self.set[self.slots[name]] = address
 
     def call(self) -> int:
         """Run the pass."""

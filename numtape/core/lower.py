@@ -14,6 +14,12 @@ from .op import CODES, VARIADIC, Op
 from .spec import TABLES
 from .tables import LANES
 
+# The kernel modules that say what the names in bodies mean.
+VECTOR_SOURCES = (
+    "jit", "cpu.scalar", "cpu.vector", "cpu.value", "cpu.exponential", "cpu.logarithm",
+    "cpu.circular",
+)  # fmt: skip
+
 
 def lane_kernel(log: Log, row: int) -> None:
     """Make the kernel that a row needs and enter it in the table."""
@@ -33,7 +39,7 @@ def compiled(op: Op, operands: tuple[DType, ...], result: DType) -> int:
     source = lane_source(op.body, symbol, operands, result)
     found = disk.load(
         symbol,
-        kernel_source("jit", "cpu.scalar", "cpu.vector") + source,
+        kernel_source(*VECTOR_SOURCES) + source,
         lambda: _compile(symbol, source),
     )
     return found[symbol]
@@ -108,7 +114,7 @@ class _Limited(ast.NodeVisitor):
 
     def visit_Call(self, node: ast.Call) -> None:
         assert isinstance(node.func, ast.Name)
-        if node.func.id in ("sin", "cos"):
+        if node.func.id in ("sin", "cos", "tan"):
             self.arguments.append(ast.unparse(node.args[0]))
             node.func.id = f"far_{node.func.id}"
         self.generic_visit(node)

@@ -18,11 +18,30 @@ from .dtypes import DTYPES, not_computed
 from .spec import Spec
 
 # Kinds, arities and derivatives: the same numbers as in kernels/log/rows.py (a test compares).
-LEAF, READ, ELEMENTWISE, ARRAY, VIEW = range(5)
+LEAF, READ, ELEMENTWISE, ARRAY, VIEW, REDUCTION = range(6)
 VARIADIC = -1
 RULE, STOP, MISSING = range(3)
 
 SpecRule = Callable[..., Spec]
+
+
+@dataclass(frozen=True, slots=True)
+class Native:
+    """How a jitted whole-array kernel computes a row.
+
+    Attributes:
+      kernel: Its name in ``kernels.cpu.arrays``.
+      dtypes: The names of the dtypes it is made for.
+      parameters: The int64s that it reads.
+      units: How many units of work there are, which threads may share.
+      work: What all of them take, in elements.
+    """
+
+    kernel: str
+    dtypes: tuple[str, ...]
+    parameters: tuple[int, ...]
+    units: int
+    work: int
 
 
 @dataclass(eq=False, slots=True)
@@ -31,17 +50,20 @@ class Op:
 
     Attributes:
       name: The registered name, as TensorFlow spells it in errors (``Sin``).
-      kind: LEAF, READ, ELEMENTWISE, ARRAY or VIEW.
+      kind: LEAF, READ, ELEMENTWISE, ARRAY, VIEW or REDUCTION.
       arity: The number of operands, or VARIADIC.
       spec: ``spec(op, *operand_specs, **attributes)``: shape and dtype of the result. Raises
         InvalidArgumentError where operands do not fit. Runs once for each combination.
-      body: For an elementwise op, the scalar expression in x, y, z.
-      compute: For a whole-array op, ``compute(out, *operands, **attributes)`` on NumPy arrays.
+      body: For an elementwise op, the scalar expression in x, y, z; for a reduction, the name of
+        what combines two elements in ``kernels.cpu.reduce``.
+      compute: For any other op, ``compute(out, *operands, **attributes)`` on NumPy arrays.
+      native: ``native(out_spec, *operand_specs, **attributes)`` gives the jitted kernel that does
+        the same, or None if there is none for these.
       vjp: ``vjp(g, y, *operands, **attributes)`` gives one adjoint (or None) for each operand,
         in numtape ops. Broadcasting is undone for it.
       gradient: RULE, STOP or MISSING.
       index: Its number among all ops.
-      lane: Its number among elementwise ops, or -1.
+      lane: Its number among the ops that have lane kernels, or -1.
     """
 
     name: str
@@ -50,6 +72,7 @@ class Op:
     spec: SpecRule
     body: str = ""
     compute: Callable[..., Any] | None = None
+    native: Callable[..., Native | None] | None = None
     vjp: Callable[..., Any] | None = None
     gradient: int = RULE
     index: int = -1
@@ -137,6 +160,7 @@ def defop(
     *,
     body: str = "",
     compute: Callable[..., Any] | None = None,
+    native: Callable[..., Native | None] | None = None,
     vjp: Callable[..., Any] | None = None,
     gradient: int | None = None,
 ) -> Op:
@@ -147,8 +171,10 @@ def defop(
     """
     if gradient is None:
         gradient = RULE if vjp is not None else MISSING
-    op = Op(name, kind, arity, _checked(spec), body, compute, vjp, gradient, len(CODES.ops))
-    if kind == ELEMENTWISE:
+    op = Op(
+        name, kind, arity, _checked(spec), body, compute, native, vjp, gradient, len(CODES.ops)
+    )
+    if kind in (ELEMENTWISE, REDUCTION):
         op.lane = CODES.lanes
         CODES.lanes += 1
     CODES.ops.append(op)

@@ -1,93 +1,105 @@
-"""The CPU executor: plan, then sweep; jitted but for whole-array ops."""
+"""The CPU executor: plan, then sweep; jitted but for whole-array ops that have no kernel."""
 
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from ..arrays import Array, aligned, view
+from ... import config
+from ..arrays import Array, address_of, aligned
+from ..buffers import POOL
 from ..entry import Block
-from ..log import VALUE, Log
-from ..lower import lane_kernel
+from ..log import Log
 from ..op import CODES
 from ..spec import TABLES
-from ..tables import LANES, code_tables, spec_tables
+from ..tables import spec_tables
+from ..workers import share
+from .plans import (
+    G_CODE,
+    G_CODE_END,
+    G_KIND,
+    G_PARAMETERS,
+    G_ROWS,
+    G_SIZE,
+    G_WIDTH,
+    LANES_GROUP,
+    Plan,
+    Planner,
+    finish,
+)
 
-NO_KERNEL = 1
-# Fields of the plan's report and of a group: as in kernels/log/layout.py (a test compares).
-(C_ROW, C_ROWS, C_GROUPS, C_INSTRUCTIONS, C_ALLOC, C_ALIASES, C_ARENA, C_SCRATCH,
- C_WORK, C_SHARED) = range(10)
-GROUP = 8
-(G_KIND, G_ROWS, G_ROWS_END, G_CODE, G_CODE_END, G_SIZE, G_WIDTH, G_BODY) = range(8)
-STEP = 5
-SHARED = 3
-WANTED, WELCOME = 1, 2
-KEPT = 2  # an escape: the row has a buffer of its own
-
-# Row-elements from which a sweep is long enough to let other Python threads run meanwhile.
+# Elements from which a sweep is long enough to let other Python threads run meanwhile.
 LONG = 200_000
 
+# Instructions times elements from which a group is worth sharing: about 0.2 ms of work, where
+# starting another thread takes 0.02.
+LARGE = 1 << 20
 
-class Workspace:
-    """Arrays and control blocks of the passes, for one log at one capacity."""
+PLAN_ARRAYS = ("order", "kept", "offset", "groups", "program")  # a plan's, in this order
+
+CHUNKS = 8  # a thread takes blocks so many times, so that a slow one does not keep the rest
+
+
+class Worker:
+    """What one thread needs to take part in a log's sweeps: slots, control blocks."""
+
+    def __init__(self, log: Log, counter: Array) -> None:
+        self.scratch, self.scratch_at = aligned(0)
+        self.places = np.empty(0, np.int64)
+        self.lanes, self.units = Block("lanes"), Block("units")
+        self.lanes.bind(spec=log.columns.spec, cell=log.columns.cell)
+        self.lanes.set[self.lanes.slots["cells"]] = log.columns.address
+        for block in (self.lanes, self.units):
+            block.set[block.slots["counter"]] = address_of(counter)
+
+    def fit(self, plan: Plan, block: Block) -> None:
+        """Make room for a plan's slots."""
+        if plan.scratch > self.scratch.size:
+            self.scratch, self.scratch_at = aligned(plan.scratch)
+        if 8 * plan.body > self.places.size:
+            self.places = np.empty(16 * plan.body, np.int64)
+        block.bind(places=self.places)
+        block.set[block.slots["scratch"]] = self.scratch_at
+
+
+class Workspace(Planner):
+    """What it takes to compute one log's values."""
 
     def __init__(self, log: Log) -> None:
-        n = log.columns.capacity
-        self.capacity = n
-        self.extra = log.extra
-        # What the plan reports, and what it only needs while it runs.
-        self.canon, self.order, self.escape, self.alloc, self.aliases = np.empty((5, n), np.int32)
-        by_row = ("phase", "group", "last", "root", "slot", "stamp", "rows")
-        scratch = dict(zip(by_row, np.empty((len(by_row), n), np.int32), strict=True))
-        scratch["operands"] = np.empty(3 * n, np.int32)
-        scratch["many"] = np.empty(log.extra.size, np.int32)
-        scratch["kernel"] = np.empty(n, np.int64)
-        scratch["tables"] = np.empty(8 * n + 64, np.int32)
-        scratch["mark"] = np.zeros(n, np.uint8)
-        self.want = np.zeros(n, np.uint8)
-        self.groups = np.empty((n, GROUP), np.int64)
-        self.program = np.empty((4 * n + log.extra.size, STEP), np.int64)
-        self.places = np.empty(0, np.int64)
-        self.cursor = np.zeros(16, np.int64)
-        self.scratch, self.scratch_at = aligned(0)
+        super().__init__(log)
+        self.counter = np.zeros(8, np.int64)  # a cache line of its own
+        self.partials, self.partials_at = aligned(0)
         self.arena, self.arena_at = aligned(0)
-        self.want_view = view(self.want)
-        self.order_view = view(self.order)
-        self.escape_view = view(self.escape)
-        self.versions: tuple[int, ...] = ()
+        self.workers = [Worker(log, self.counter)]  # the first one is the caller
+        self.sweep = Block("sweep")
         columns = log.columns
-        shared = {name: getattr(columns, name) for name in columns.NAMES}
-        self.sweep = Block("sweep")  # first: the plan may be compiling in another process
-        self.plan = Block("plan")
-        self.plan.bind(
-            **shared, **scratch, extra=log.extra, canon=self.canon, order=self.order,
-            escape=self.escape, alloc=self.alloc, aliases=self.aliases, want=self.want,
-            groups=self.groups, program=self.program, cursor=self.cursor,
-        )  # fmt: skip
-        self.sweep.bind(
-            spec=columns.spec, cell=columns.cell, state=columns.state, order=self.order,
-            escape=self.escape, groups=self.groups, program=self.program,
-        )  # fmt: skip
+        self.sweep.bind(spec=columns.spec, cell=columns.cell, state=columns.state)
         self.sweep.set[self.sweep.slots["cells"]] = columns.address
+        self.sweep.set[self.sweep.slots["counter"]] = address_of(self.counter)
+        self.tables = -1
 
-    def forget(self, rows: int) -> None:
-        """The log is rewound: no row is welcome any more."""
-        self.want[:rows] = 0
-
-    def refresh(self) -> None:
-        """Bind the tables again if one of them moved."""
-        versions = (TABLES.version, CODES.version, LANES.version)
-        if versions != self.versions:
-            self.plan.bind(
-                **code_tables("code_kind", "code_arity", "code_lane"),
-                **spec_tables("spec_size", "spec_bytes", "spec_shape", "spec_dtype"),
-                kernels=LANES.kernels,
-            )
-            self.plan.set[self.plan.slots["dtypes"]] = LANES.dtypes
-            self.sweep.bind(**spec_tables("spec_size", "spec_item", "spec_rank", "spec_dims"))
-            self.versions = versions
+    def fit(self, plan: Plan) -> None:
+        """Make room for a plan, and set up the sweep for it."""
+        sweep = self.sweep
+        slots, put = sweep.slots, sweep.set
+        if self.tables != TABLES.version:
+            sweep.bind(**spec_tables("spec_size", "spec_item", "spec_rank", "spec_dims"))
+            self.tables = TABLES.version
+        if plan.arena > self.arena.size:
+            self.arena, self.arena_at = aligned(plan.arena)
+        if plan.partials > self.partials.size:
+            self.partials, self.partials_at = aligned(plan.partials)
+        self.workers[0].fit(plan, sweep)
+        put[slots["arena"]] = self.arena_at
+        put[slots["partials"]] = self.partials_at
+        put[slots["found"]] = plan.found
+        put[slots["begin_group"]] = put[slots["computed"]] = 0
+        put[slots["large"]] = LARGE if config.threads() > 1 else 1 << 62
+        for name, array, address in zip(PLAN_ARRAYS, plan.arrays, plan.addresses, strict=True):
+            sweep.point(name, array, address)
 
 
 class Executor:
@@ -102,117 +114,100 @@ class Executor:
             if before is not None:  # which rows are welcome
                 work.want[: before.want.size] = before.want
             log.workspace = work
-        while True:
-            work.refresh()
-            want = work.want_view
-            for row in welcome:
-                want[row] = WELCOME
-            for row in wanted:
-                want[row] = WANTED
-            plan = work.plan
-            plan.set[plan.slots["bottom"]] = min(wanted)
-            plan.set[plan.slots["top"]] = max(wanted)
-            plan.set[plan.slots["retain"]] = retain
-            status = plan.call()
-            for row in wanted:
-                want[row] = 0
-            if status != NO_KERNEL:
-                break
-            lane_kernel(log, int(work.cursor[C_ROW]))
-        self._sweep(log, work, retain)
-
-    def _sweep(self, log: Log, work: Workspace, retain: bool) -> None:
-        report = work.cursor.tolist()
-        found = report[C_GROUPS]
-        if not found:
+        plan = work.planned(log, wanted, welcome, retain)
+        if plan is None:
             return
-        columns = log.columns
-        specs, spec_of = TABLES.specs, log.spec
-        for row in work.alloc[: report[C_ALLOC]].tolist():
-            spec = specs[spec_of[row]]
-            log.put(row, np.empty(spec.shape, spec.dtype.numpy_dtype), spec)
-        if report[C_ARENA] > work.arena.size:
-            work.arena, work.arena_at = aligned(report[C_ARENA])
-        if report[C_SCRATCH] > work.scratch.size:
-            work.scratch, work.scratch_at = aligned(report[C_SCRATCH])
-        if 8 * report[C_INSTRUCTIONS] > work.places.size:
-            work.places = np.empty(16 * report[C_INSTRUCTIONS], np.int64)
-            work.sweep.bind(places=work.places)
+        for row, spec in plan.buffers:
+            log.put(row, POOL.empty(spec), spec)
+        work.fit(plan)
         sweep, slots = work.sweep, work.sweep.slots
-        sweep.set[slots["scratch"]] = work.scratch_at
-        sweep.set[slots["arena"]] = work.arena_at
-        sweep.set[slots["found"]] = found
-        call = sweep.call_without_gil if report[C_WORK] > LONG else sweep.call
-        begin_group = slots["begin_group"]
-        sweep.set[begin_group] = 0
-        g = call()
-        if g < found:
-            groups = work.groups[:found].tolist()
-            operands = work.program[: report[C_INSTRUCTIONS], 1].tolist()
+        call = sweep.call_without_gil if plan.work > LONG else sweep.call
+        while (g := call()) < plan.found:
             with np.errstate(all="ignore"):  # inf and NaN are values like others
-                while g < found:
-                    _, begin, _, code, code_end, _, _, _ = groups[g]
-                    self._whole(log, work, work.order_view[begin], operands[code:code_end])
-                    sweep.set[begin_group] = g + 1
-                    g = call()
-        # Views and merged rows share what their originals have.
-        state = columns.state_view
-        views: dict[int, Array] = {}
-        kinds = work.groups[:found, G_KIND] if report[C_SHARED] else np.empty(0)
-        for g in np.flatnonzero(kinds == SHARED).tolist():
-            row = int(work.order[work.groups[g, G_ROWS]])
-            spec = specs[spec_of[row]]
-            original = int(work.program[work.groups[g, G_CODE], 1])
-            buffer = log.buffers.get(original) if state[original] == VALUE else views.get(original)
-            if spec.size == 1 or buffer is None:  # None: a view of a temporary
-                continue
-            views[row] = buffer.reshape(spec.shape)
-            if work.escape[row] == KEPT:
-                log.put(row, views[row], spec)
-                state[row] = VALUE
-        if report[C_ALIASES]:
-            for row in work.aliases[: report[C_ALIASES]].tolist():
-                original = int(work.canon[row])
-                if state[original] == VALUE:
-                    columns.cell[row] = columns.cell[original]
-                    if original in log.buffers:
-                        log.buffers[row] = log.buffers[original]
-                    state[row] = VALUE
+                self._group(log, work, plan, g)
+            sweep.set[slots["begin_group"]] = g
+            sweep.set[slots["computed"]] = 1
+        finish(log, plan)
+        POOL.swept()
 
-    def _whole(self, log: Log, work: Workspace, row: int, operands: list[int]) -> None:
-        """Compute the one row of a whole-array group."""
+    def _group(self, log: Log, work: Workspace, plan: Plan, g: int) -> None:
+        """Compute a group that the sweep left to us."""
+        found = plan.by_hand.get(g)
+        if found is not None:
+            row, inputs = found
+            op, attributes = CODES.entries[log.columns.code_view[row]]
+            assert op.compute is not None
+            out = self._array(log, work, row)
+            op.compute(out, *[self._array(log, work, x) for x in inputs], **attributes)
+            return
+        groups, program = plan.arrays[3], plan.arrays[4]
+        threads = config.threads()
+        while len(work.workers) < threads:
+            work.workers.append(Worker(log, work.counter))
+        group = groups[g].tolist()
+        work.counter[0] = 0
+        if group[G_KIND] == LANES_GROUP:
+            total = -(-group[G_SIZE] // group[G_WIDTH])
+            prepare = self._lanes
+        else:
+            total = group[G_WIDTH]
+            prepare = self._units
+        chunk = max(1, total // (CHUNKS * threads))
+        calls = [
+            prepare(log, work, plan, worker, g, chunk)
+            for worker in work.workers[: max(1, min(threads, total // chunk))]
+        ]
+        share(calls, (plan, work, program, *log.buffers.values()))
+
+    def _lanes(
+        self, log: Log, work: Workspace, plan: Plan, worker: Worker, g: int, chunk: int
+    ) -> Callable[[], int]:
+        """A thread's part of a lane group."""
+        block = worker.lanes
+        worker.fit(plan, block)
+        block.bind(**spec_tables("spec_size", "spec_item", "spec_rank", "spec_dims"))
+        for name, array, address in zip(PLAN_ARRAYS, plan.arrays, plan.addresses, strict=True):
+            if name in block.slots:
+                block.point(name, array, address)
+        put, slots = block.set, block.slots
+        put[slots["g"]], put[slots["chunk"]] = g, chunk
+        put[slots["partials"]] = work.partials_at
+        return block.call_without_gil
+
+    def _units(
+        self, log: Log, work: Workspace, plan: Plan, worker: Worker, g: int, chunk: int
+    ) -> Callable[[], int]:
+        """A thread's part of a whole-array kernel."""
+        group = plan.arrays[3][g].tolist()
+        code, end = group[G_CODE], group[G_CODE_END]
+        rows = [int(plan.arrays[0][group[G_ROWS]]), *plan.arrays[4][code:end, 1].tolist()]
+        cells, cell = log.columns.address, log.columns.cell_view
+        sizes = TABLES.size
+        block = worker.units
+        put, slots = block.set, block.slots
+        for name, row in zip(("out", "x", "y", "z"), (rows + rows[-1:] * 3)[:4], strict=True):
+            put[slots[name]] = cells + 8 * row if sizes[log.spec[row]] == 1 else cell[row]
+        put[slots["function"]] = int(plan.arrays[4][code, 0])
+        put[slots["parameters"]] = group[G_PARAMETERS]
+        put[slots["total"]], put[slots["chunk"]] = group[G_WIDTH], chunk
+        return block.call_without_gil
+
+    def _array(self, log: Log, work: Workspace, row: int) -> Array:
+        """A row's memory: its cell, its buffer, its place in the arena."""
         columns = log.columns
-        op, attributes = CODES.entries[columns.code_view[row]]
         spec = TABLES.specs[columns.spec_view[row]]
         dtype = spec.dtype.numpy_dtype
-        kept = work.escape_view[row] == KEPT
         if spec.size == 1:
-            out = np.ndarray(spec.shape, dtype, columns.cell, 8 * row)
-        elif kept:
-            out = np.empty(spec.shape, dtype)
-            log.put(row, out, spec)
-        else:
-            offset = columns.cell_view[row]
-            out = np.ndarray(spec.shape, dtype, work.arena, offset)
-            columns.cell_view[row] = work.arena_at + offset
-        assert op.compute is not None
-        op.compute(out, *[self._operand(log, work, x) for x in operands], **attributes)
-        if kept:
-            columns.state_view[row] = VALUE
-
-    def _operand(self, log: Log, work: Workspace, row: int) -> Array:
-        columns = log.columns
-        spec = TABLES.specs[columns.spec_view[row]]
-        if spec.size == 1:
-            return np.ndarray(spec.shape, spec.dtype.numpy_dtype, columns.cell, 8 * row)
-        if columns.state_view[row] == VALUE:
-            return log.buffers[row]
+            return np.ndarray(spec.shape, dtype, columns.cell, 8 * row)
         if not spec.size:
-            return np.empty(spec.shape, spec.dtype.numpy_dtype)
-        offset = columns.cell_view[row] - work.arena_at
+            return np.empty(spec.shape, dtype)
+        at = columns.cell_view[row]
+        offset = at - work.arena_at
         if 0 <= offset < work.arena.size:
-            return np.ndarray(spec.shape, spec.dtype.numpy_dtype, work.arena, offset)
+            return np.ndarray(spec.shape, dtype, work.arena, offset)
+        buffer = log.buffers.get(row)
+        if buffer is not None:
+            return buffer
         # A view of a kept buffer, which the log holds until the sweep is over.
-        size = spec.size * spec.dtype.size
-        memory: Any = (ctypes.c_char * size).from_address(columns.cell_view[row])
-        return np.ndarray(spec.shape, spec.dtype.numpy_dtype, memory)
+        memory: Any = (ctypes.c_char * (spec.size * spec.dtype.size)).from_address(at)
+        return np.ndarray(spec.shape, dtype, memory)

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..bodies import evaluate
 from ..log import VALUE, Log
-from ..op import ARRAY, CODES, ELEMENTWISE, READ, VARIADIC
+from ..op import CODES, ELEMENTWISE, READ, VARIADIC
 from ..spec import TABLES
 
 
@@ -59,8 +59,7 @@ def result(log: Log, row: int, inputs: list[np.ndarray[Any, Any]]) -> np.ndarray
             out = np.empty(spec.shape, dtype)
             out[...] = value
             return out
-        if op.kind == ARRAY:
-            assert op.compute is not None
+        if op.compute is not None:
             out = np.empty(spec.shape, dtype)
             op.compute(out, *inputs, **attributes)
             return out

@@ -139,7 +139,7 @@ erfc = _unary("Erfc", "erfc(x)", lambda g, y, x: (g * (-2 / math.sqrt(math.pi) *
 
 # Activations.
 
-sigmoid = _unary("Sigmoid", "1.0 / (1.0 + exp(-x))", lambda g, y, x: (g * (y * (1.0 - y)),))
+sigmoid = _unary("Sigmoid", "sigmoid(x)", lambda g, y, x: (g * (y * (1.0 - y)),))
 softplus = _unary(
     "Softplus", "select(x > 0, x, 0.0) + log1p(exp(-absolute(x)))",
     lambda g, y, x: (g * sigmoid(x),), argument="features",
@@ -160,7 +160,7 @@ elu = _unary(
     argument="features",
 )  # fmt: skip
 selu = _unary(
-    "Selu", "1.0507009873554805 * select(x < 0, 1.6732632423543772 * expm1(x), x)",
+    "Selu", "select(x < 0, 1.7580993408473766 * expm1(x), 1.0507009873554805 * x)",
     lambda g, y, x: (1.0507009873554805 * where(x < 0.0, g * (1.6732632423543772 * exp(x)), g),),
     argument="features",
 )  # fmt: skip

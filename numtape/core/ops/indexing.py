@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 from ...errors import InvalidArgumentError
 from .. import dtypes
 from ..dtypes import bool_
-from ..op import ARRAY, Op, defop
+from ..op import ARRAY, Native, Op, defop
 from ..record import as_tensor, record, require
 from ..spec import Spec, TensorShape, axes_of, intern
 from ..tensor import Tensor
@@ -34,7 +35,23 @@ def _gather_vjp(
     return record(SCATTER_ADD, (g, indices), axis=axis, size=x.shape[axis]), None
 
 
-GATHER = defop("GatherV2", ARRAY, 2, _gather_spec, compute=_gather, vjp=_gather_vjp)
+def _layout(x: Spec, indices: Spec, axis: int, size: int) -> tuple[int, int, int, int]:
+    """The product of the axes before, ``size``, the number of indices, the axes behind."""
+    before = math.prod(x.shape[:axis])
+    return before, size, indices.size, math.prod(x.shape[axis + 1 :])
+
+
+def _gather_native(out: Spec, x: Spec, indices: Spec, axis: int) -> Native | None:
+    outer, size, count, inner = _layout(x, indices, axis, x.shape[axis])
+    item = out.dtype.size
+    return Native(
+        "gather", (indices.dtype.name,), (size, count, inner, item), outer, out.size
+    )  # fmt: skip
+
+
+GATHER = defop(
+    "GatherV2", ARRAY, 2, _gather_spec, compute=_gather, native=_gather_native, vjp=_gather_vjp
+)
 
 
 def _scatter_spec(op: Op, g: Spec, indices: Spec, axis: int, size: int) -> Spec:
@@ -47,9 +64,18 @@ def _scatter(out: Array, g: Array, indices: Array, axis: int, size: int) -> None
     np.add.at(np.moveaxis(out, axis, 0), indices.ravel(), np.moveaxis(g.reshape(rest), axis, 0))
 
 
+def _scatter_native(out: Spec, g: Spec, indices: Spec, axis: int, size: int) -> Native | None:
+    if not out.is_float:
+        return None
+    outer, _, count, inner = _layout(out, indices, axis, size)
+    work = outer * inner * (size + 2 * count)
+    dtypes = out.dtype.name, indices.dtype.name
+    return Native("scatter_add", dtypes, (size, count, inner), outer, work)
+
+
 # The derivative of a gather: what was taken is added back; repeated indices add up.
 SCATTER_ADD = defop(
-    "ScatterAdd", ARRAY, 2, _scatter_spec, compute=_scatter,
+    "ScatterAdd", ARRAY, 2, _scatter_spec, compute=_scatter, native=_scatter_native,
     vjp=lambda g, y, x, indices, axis, size: (record(GATHER, (g, indices), axis=axis), None),
 )  # fmt: skip
 

@@ -7,14 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from ..dtypes import mismatch
-from ..op import ARRAY, Op, defop
+from .. import blas
+from ..dtypes import float32, mismatch
+from ..op import ARRAY, Native, Op, defop
 from ..record import as_tensor, binary, require, spec_of
 from ..spec import Spec, axes_of, intern
 from ..tensor import Tensor
 from . import elementwise, movement, reduction
 
 Array = np.ndarray[Any, Any]
+
+_INT32 = 2**31 - 1  # BLAS counts with these
 
 
 def _matmul_spec(op: Op, a: Spec, b: Spec, ta: bool, tb: bool) -> Spec:
@@ -60,7 +63,34 @@ def _matmul_vjp(
     return ga, gb
 
 
-MATMUL = defop("MatMul", ARRAY, 2, _matmul_spec, compute=_matmul, vjp=_matmul_vjp)
+def _matmul_native(out: Spec, a: Spec, b: Spec, ta: bool, tb: bool) -> Native | None:
+    """BLAS on matrices as they lie; all batches of both, or one operand the same for all."""
+    if not out.is_float or not a.size or max(*a.shape, *b.shape) > _INT32:
+        return None
+    function = blas.address("sgemm" if out.dtype is float32 else "dgemm")
+    lead = out.shape[:-2]
+    steps = []
+    for x in (a, b, out):
+        if x.size != math.prod(x.shape[-2:]) and x.shape[:-2] != lead:
+            return None
+        same = math.prod(x.shape[:-2]) == 1
+        steps.append(0 if same else math.prod(x.shape[-2:]) * x.dtype.size)
+    if not function:
+        return None
+    m, n = out.shape[-2:]
+    k = a.shape[-2 if ta else -1]
+    one = int(np.ones(1, out.dtype.numpy_dtype).view(f"int{8 * out.dtype.size}")[0])
+    batches = math.prod(lead)
+    letters = ord("T" if tb else "N"), ord("T" if ta else "N")
+    scalars = (*letters, n, m, k, one, b.shape[-1], a.shape[-1], 0, n)
+    # The kernel's first matrix is the second operand: see there.
+    # BLAS has threads of its own: the batches are one unit of work.
+    return Native("gemm", (), (function, *scalars, *steps, batches), 1, m * n * k * batches // 16)
+
+
+MATMUL = defop(
+    "MatMul", ARRAY, 2, _matmul_spec, compute=_matmul, native=_matmul_native, vjp=_matmul_vjp
+)
 
 
 _PRODUCTS = {

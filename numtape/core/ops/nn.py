@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 
 from ...errors import InvalidArgumentError
-from ..op import ARRAY, Op, defop
-from ..record import as_tensor, record, require
+from ..op import ARRAY, Native, Op, defop
+from ..record import Recorder, as_tensor, binary, record, require
 from ..spec import Spec, axes_of
 from ..tensor import Tensor
 from . import elementwise, movement, rules
+from .elementwise import negative
 from .indexing import pick
 from .reduction import reduce_sum
 
@@ -36,13 +37,49 @@ def _log_softmax(out: Array, x: Array) -> None:
     np.subtract(shifted, np.log(np.exp(shifted).sum(-1, keepdims=True)), out=out)
 
 
+def _softmax_grad(out: Array, y: Array, g: Array) -> None:
+    np.multiply(y, g - (g * y).sum(-1, keepdims=True), out=out)
+
+
+def _log_softmax_grad(out: Array, y: Array, g: Array) -> None:
+    np.subtract(g, np.exp(y) * g.sum(-1, keepdims=True), out=out)
+
+
+def _native(name: str) -> Any:
+    """The jitted kernel over the last axis."""
+
+    def native(out: Spec, *_: Spec) -> Native:
+        n = out.shape[-1]
+        return Native(name, (out.dtype.name,), (n,), out.size // n, 16 * out.size)
+
+    return native
+
+
+# The Jacobian of softmax is symmetric, so its product with h is the same op; in y it is h * g less
+# what g and h both take from the sum.
+SOFTMAX_GRAD: Recorder = binary(defop(
+    "SoftmaxGrad", ARRAY, 2, lambda op, y, g: y, compute=_softmax_grad,
+    native=_native("softmax_grad"),
+    vjp=lambda h, o, y, g: (
+        h * (g - reduce_sum(g * y, -1, True)) - g * reduce_sum(h * y, -1, True),
+        SOFTMAX_GRAD(y, h),
+    ),
+))  # fmt: skip
+LOG_SOFTMAX_GRAD = binary(defop(
+    "LogSoftmaxGrad", ARRAY, 2, lambda op, y, g: y, compute=_log_softmax_grad,
+    native=_native("log_softmax_grad"),
+    vjp=lambda h, o, y, g: (
+        negative(h * elementwise.exp(y)) * reduce_sum(g, -1, True),
+        h - reduce_sum(h * elementwise.exp(y), -1, True),
+    ),
+))  # fmt: skip
 SOFTMAX = defop(
-    "Softmax", ARRAY, 1, _rows, compute=_softmax,
-    vjp=lambda g, y, x: (y * (g - reduce_sum(g * y, -1, True)),),
+    "Softmax", ARRAY, 1, _rows, compute=_softmax, native=_native("softmax"),
+    vjp=lambda g, y, x: (SOFTMAX_GRAD(y, g),),
 )  # fmt: skip
 LOG_SOFTMAX = defop(
-    "LogSoftmax", ARRAY, 1, _rows, compute=_log_softmax,
-    vjp=lambda g, y, x: (g - elementwise.exp(y) * reduce_sum(g, -1, True),),
+    "LogSoftmax", ARRAY, 1, _rows, compute=_log_softmax, native=_native("log_softmax"),
+    vjp=lambda g, y, x: (LOG_SOFTMAX_GRAD(y, g),),
 )  # fmt: skip
 
 

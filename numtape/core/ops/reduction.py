@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from ...errors import InvalidArgumentError
 from .. import dtypes
 from ..dtypes import bool_, mismatch
-from ..op import ARRAY, STOP, Op, defop
+from ..op import ARRAY, REDUCTION, STOP, Native, Op, defop
 from ..record import Recorder, as_tensor, record, unary
 from ..spec import Spec, axes_of, intern
 from ..tensor import Tensor
@@ -17,6 +18,8 @@ from . import elementwise, movement
 
 Array = np.ndarray[Any, Any]
 Axes = tuple[int, ...]
+
+PANEL = 128  # as in kernels/cpu/reduce.py (a test compares)
 
 
 def _kept(x: Spec | Tensor, axes: Axes) -> tuple[int, ...]:
@@ -56,17 +59,25 @@ def _count(x: Tensor | Spec, axes: Axes) -> int:
 
 
 def _mean(out: Array, x: Array, axes: Axes, keepdims: bool) -> None:
-    count = 1
-    for axis in axes:
-        count *= x.shape[axis]
-    if not count:
-        out[...] = np.nan if out.dtype.kind == "f" else 0
-    elif out.dtype.kind == "f":
-        np.add.reduce(x, axes, out=out, keepdims=keepdims)
-        np.true_divide(out, out.dtype.type(count), out=out)
-    else:  # rounded towards 0; the sum itself may not fit the dtype
-        total = np.sum(x, axes, np.int64, keepdims=keepdims)
-        np.copyto(out, np.sign(total) * (np.abs(total) // count), casting="unsafe")
+    """The mean of integers, rounded towards 0; the sum itself may not fit the dtype."""
+    total = np.sum(x, axes, np.int64, keepdims=keepdims)
+    count = max(x.size // max(out.size, 1), 1)
+    np.copyto(out, np.sign(total) * (np.abs(total) // count), casting="unsafe")
+
+
+def _native(name: str) -> Any:
+    """The jitted kernel for neighbouring axes."""
+
+    def native(out: Spec, x: Spec, axes: Axes, keepdims: bool) -> Native | None:
+        first, last = axes[0], axes[-1]
+        n, inner = math.prod(x.shape[first : last + 1]), math.prod(x.shape[last + 1 :])
+        if len(axes) != last - first + 1 or not n:
+            return None
+        outer = math.prod(x.shape[:first])
+        panels = 1 if inner == 1 else -(-inner // PANEL)
+        return Native(name, (x.dtype.name,), (n, inner), outer * panels, x.size)
+
+    return native
 
 
 def _extreme_vjp(g: Tensor, y: Tensor, x: Tensor, axes: Axes, keepdims: bool) -> tuple[Tensor]:
@@ -89,15 +100,19 @@ def _ufunc(ufunc: Any, start: str | None = None) -> Any:
 
 
 SUM = defop(
-    "Sum", ARRAY, 1, _numeric, compute=_ufunc(np.add),
+    "Sum", REDUCTION, 1, _numeric, body="sum", compute=_ufunc(np.add), native=_native("sum"),
     vjp=lambda g, y, x, axes, keepdims: (_spread(g, x, axes),),
 )  # fmt: skip
-MEAN = defop(
-    "Mean", ARRAY, 1, _numeric, compute=_mean,
-    vjp=lambda g, y, x, axes, keepdims: (_spread(g * (1.0 / max(_count(x, axes), 1)), x, axes),),
+# The mean of floats is a sum and a quotient.
+MEAN = defop("Mean", ARRAY, 1, _numeric, compute=_mean, gradient=STOP)
+MAX = defop(
+    "Max", REDUCTION, 1, _numeric, body="max", compute=_ufunc(np.maximum, "min"),
+    native=_native("max"), vjp=_extreme_vjp,
 )  # fmt: skip
-MAX = defop("Max", ARRAY, 1, _numeric, compute=_ufunc(np.maximum, "min"), vjp=_extreme_vjp)
-MIN = defop("Min", ARRAY, 1, _numeric, compute=_ufunc(np.minimum, "max"), vjp=_extreme_vjp)
+MIN = defop(
+    "Min", REDUCTION, 1, _numeric, body="min", compute=_ufunc(np.minimum, "max"),
+    native=_native("min"), vjp=_extreme_vjp,
+)  # fmt: skip
 ALL = defop("All", ARRAY, 1, _boolean, compute=_ufunc(np.logical_and), gradient=STOP)
 ANY = defop("Any", ARRAY, 1, _boolean, compute=_ufunc(np.logical_or), gradient=STOP)
 
@@ -133,7 +148,12 @@ def reduce_mean(
     input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
     """The mean over the axes (default: all). Of integers it is an integer."""
-    return _reduce(MEAN, input_tensor, axis, keepdims)
+    x = as_tensor(input_tensor)
+    if not x._spec.is_float:
+        return _reduce(MEAN, x, axis, keepdims)
+    total = _reduce(SUM, x, axis, keepdims)
+    count = x._spec.size // max(total._spec.size, 1)  # 0 for the mean of nothing, which is NaN
+    return elementwise.real_divide(total, float(count))
 
 
 def reduce_max(

@@ -1,0 +1,86 @@
+"""What only numtape is asked for: a function per case, called in a process of its own."""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Callable
+
+import numtape as nt
+from benchmarks.inputs import small_net
+from benchmarks.libs import GRADIENT_AT
+from benchmarks.libs.numtape_ import variants
+from benchmarks.memory import resident
+
+
+def stages(rows: int) -> tuple[float, float, float]:
+    """Times a chain of scalar rows: recording it, its ``gradient`` call, and the look."""
+    x = nt.constant(GRADIENT_AT)
+    gc.collect()
+    with nt.GradientTape() as tape:
+        tape.watch(x)
+        start = time.perf_counter()
+        y = x
+        for _ in range(rows // 2):
+            y = nt.sin(y) * x
+        recorded = time.perf_counter()
+    called = time.perf_counter()
+    gradient = tape.gradient(y, x)
+    transposed = time.perf_counter()
+    float(gradient)
+    return recorded - start, transposed - called, time.perf_counter() - transposed
+
+
+def _repeated_stages(quick: bool) -> tuple[int, list[tuple[float, float, float]]]:
+    rows = 10_000 if quick else 100_000
+    stages(rows)  # warms up
+    return rows, [stages(rows) for _ in range(2 if quick else 7)]
+
+
+def record_row(quick: bool) -> dict[str, object]:
+    """Seconds per recorded row."""
+    rows, times = _repeated_stages(quick)
+    return {"values": [record / rows for record, _, _ in times], "rows": rows}
+
+
+def transpose(quick: bool) -> dict[str, object]:
+    """Seconds in ``gradient``, which appends the adjoint rows."""
+    rows, times = _repeated_stages(quick)
+    return {"values": [gradient for _, gradient, _ in times], "rows": rows}
+
+
+def _residents(step: Callable[[], object], steps: int, marks: set[int]) -> dict[int, float]:
+    """Gives the resident memory after those steps that are marked."""
+    residents: dict[int, float] = {}
+    for done in range(1, steps + 1):
+        step()
+        if done in marks:
+            residents[done] = resident()
+    return residents
+
+
+def memory_training(quick: bool) -> dict[str, object]:
+    """MiB that many steps of training add."""
+    steps = 200 if quick else 10_000
+    marks = {100, *range(steps // 10, steps + 1, steps // 10)}
+    residents = _residents(variants(small_net())["numtape"].step, steps, marks)
+    growth = max(residents[m] for m in marks if m >= 100) - residents[100]
+    return {"values": [growth], "resident_mib": residents}
+
+
+def memory_unlooked(quick: bool) -> dict[str, object]:
+    """MiB that a loop adds which looks at nothing."""
+    x = nt.constant(1.0)
+
+    def step() -> None:
+        nonlocal x
+        x = x * 0.999 + 0.001
+
+    # The log grows until it is swept: what must not grow is its peak.
+    steps = 20_000 if quick else 1_000_000
+    residents = _residents(step, steps, set(range(steps // 50, steps + 1, steps // 50)))
+    early, late = (
+        max(mib for done, mib in residents.items() if (done > steps // 2) is half)
+        for half in (False, True)
+    )
+    return {"values": [max(0.0, late - early)], "resident_mib": residents}

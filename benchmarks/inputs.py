@@ -1,0 +1,267 @@
+"""The inputs of the step cases, and what one step on them must give and cannot do without.
+
+Nothing here knows a library. Inputs are NumPy arrays from fixed seeds, so that every library
+starts from the same numbers, and each kind of input states what one step must give, in plain
+float64 NumPy, so that every library is known to do the same work.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+import numpy as np
+
+from benchmarks import formulas
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+@dataclass(frozen=True)
+class Work:
+    """What one step cannot do without, however it is computed.
+
+    Attributes:
+        traffic: Bytes of the inputs, each read once, and of the results, each written once.
+        products: Floating-point operations in matrix products, a multiply and an add being two.
+        calls: Transcendental functions by name, those of the gradient that forward did not give
+            already included.
+        dtype: The dtype of these calls.
+    """
+
+    traffic: int
+    products: int
+    calls: dict[str, int]
+    dtype: str
+
+
+class Data(Protocol):
+    """The inputs of one case."""
+
+    def for_check(self) -> Data:
+        """Gives the inputs for the one step that is compared with ``expected``."""
+
+    def expected(self) -> list[Array]:
+        """Gives what one step must give, computed in float64."""
+
+    def observed(self, result: object, weights: list[Array]) -> list[Array]:
+        """Gives the same from what a step returned and the weights it left."""
+
+    def work(self) -> Work:
+        """Says what one step cannot do without."""
+
+
+@dataclass(frozen=True, eq=False)
+class Chain:
+    """``y = sin(y) * x``, ``length`` times from ``y = x``; the step gives dy/dx as a float."""
+
+    x: np.float32
+    length: int
+
+    def for_check(self) -> Chain:
+        """A chain keeps no state: the step itself is compared."""
+        return self
+
+    def expected(self) -> list[Array]:
+        """Value and slope carried forward together."""
+        x = float(self.x)
+        y, slope = x, 1.0
+        for _ in range(self.length):
+            y, slope = math.sin(y) * x, math.cos(y) * slope * x + math.sin(y)
+        return [np.asarray(slope)]
+
+    def observed(self, result: object, weights: list[Array]) -> list[Array]:
+        """The slope is all there is."""
+        return [np.asarray(result)]
+
+    def work(self) -> Work:
+        """Each sine of the way there is a cosine of the way back."""
+        calls = {"sin": self.length, "cos": self.length}
+        return Work(2 * self.x.nbytes, 0, calls, self.x.dtype.name)
+
+
+@dataclass(frozen=True, eq=False)
+class Network:
+    """One step of gradient descent of a dense network; the step gives the loss as a float.
+
+    ``weights`` are kernel (inputs, outputs) and bias (outputs,) of each layer in turn;
+    ``activation`` stands between the layers, and none after the last. The target is (batch,
+    outputs) for the mean squared error and (batch,) class numbers for the cross-entropy.
+    """
+
+    weights: list[Array]
+    x: Array
+    target: Array
+    activation: Literal["tanh", "relu"]
+    loss: Literal["mean_squared_error", "cross_entropy"]
+    learning_rate: float
+
+    def for_check(self) -> Network:
+        """With a rate of 1 the update shows the gradient, not the rounding of the weights."""
+        return dataclasses.replace(self, learning_rate=1.0)
+
+    def expected(self) -> list[Array]:
+        """The loss and its gradients by hand, in the order of ``weights``."""
+        kernels, biases = (
+            [w.astype(np.float64) for w in self.weights[first::2]] for first in (0, 1)
+        )
+        values = [self.x.astype(np.float64)]
+        for k, b in zip(kernels, biases, strict=True):
+            z = values[-1] @ k + b
+            last = len(values) == len(kernels)
+            values.append(z if last else np.tanh(z) if self.activation == "tanh" else z * (z > 0))
+        out = values.pop()
+        if self.loss == "mean_squared_error":
+            error = out - self.target
+            loss, g = np.mean(error**2), 2 * error / error.size
+        else:
+            hit = np.arange(len(out)), self.target
+            out -= out.max(axis=1, keepdims=True)
+            g = np.exp(out) / np.exp(out).sum(axis=1, keepdims=True)
+            loss = -np.mean(np.log(g[hit]))
+            g[hit] -= 1
+            g /= len(out)
+        gradients: list[Array] = []
+        for k, value in zip(reversed(kernels), reversed(values), strict=True):
+            gradients = [value.T @ g, g.sum(axis=0), *gradients]
+            g = g @ k.T * (1 - value**2 if self.activation == "tanh" else value > 0)
+        return [np.asarray(loss), *gradients]
+
+    def observed(self, result: object, weights: list[Array]) -> list[Array]:
+        """The loss, and the gradients as the step's updates show them."""
+        updates = zip(self.weights, weights, strict=True)
+        return [np.asarray(result), *((old - new) / self.learning_rate for old, new in updates)]
+
+    def shapes(self) -> list[tuple[int, int, int]]:
+        """Gives (rows, inner, columns) of each matrix product of a step, in its order."""
+        batch = len(self.x)
+        layers = [kernel.shape for kernel in self.weights[::2]]
+        forward = [(batch, i, o) for i, o in layers]
+        back = [[(i, batch, o), (batch, o, i)] for i, o in reversed(layers)]
+        # Nobody asks for the gradient by x.
+        return [*forward, *itertools.chain.from_iterable(back)][:-1]
+
+    def work(self) -> Work:
+        """The weights are both read and written; back through tanh and relu costs no calls."""
+        read = [self.x, self.target, *self.weights]
+        traffic = sum(a.nbytes for a in [*read, *self.weights]) + self.x.itemsize
+        products = sum(2 * m * k * n for m, k, n in self.shapes())
+        batch, outputs = len(self.x), self.weights[-1].size
+        hidden = batch * sum(bias.size for bias in self.weights[1:-1:2])
+        calls: dict[str, int] = {"tanh": hidden} if self.activation == "tanh" else {}
+        if self.loss == "cross_entropy":
+            calls |= {"exp": batch * outputs, "log": batch}
+        return Work(traffic, products, calls, self.x.dtype.name)
+
+
+@dataclass(frozen=True, eq=False)
+class Formula:
+    """A formula over arrays; the step gives its value and its gradients by all inputs, as arrays.
+
+    Where the value is an array, the gradients are those of its sum.
+
+    Attributes:
+        function: The formula, called with a library's functions and the inputs.
+        by_hand: Gives from float64 inputs what a step must give.
+        inputs: Arrays of one size.
+        value_size: How many elements the value has.
+        calls: Transcendental calls per element.
+    """
+
+    function: Callable[..., Any]
+    by_hand: Callable[..., list[Array]]
+    inputs: list[Array]
+    value_size: int
+    calls: dict[str, int]
+
+    def for_check(self) -> Formula:
+        """Arrays of full size: smaller ones may take another path."""
+        return self
+
+    def expected(self) -> list[Array]:
+        """The value, and derivatives that were worked out on paper."""
+        return self.by_hand(*(x.astype(np.float64) for x in self.inputs))
+
+    def observed(self, result: Any, weights: list[Array]) -> list[Array]:
+        """The value and the gradients are what a step returns."""
+        return [np.asarray(array) for array in result]
+
+    def work(self) -> Work:
+        """A gradient is as large as its input."""
+        first = self.inputs[0]
+        calls = {name: count * first.size for name, count in self.calls.items()}
+        traffic = 2 * sum(x.nbytes for x in self.inputs) + self.value_size * first.itemsize
+        return Work(traffic, 0, calls, first.dtype.name)
+
+
+def relative_error(observed: list[Array], expected: list[Array]) -> float:
+    """Gives the largest difference, each array's relative to that array's largest entry."""
+    worst = 0.0
+    for ours, theirs in zip(observed, expected, strict=True):
+        if ours.shape != theirs.shape:
+            return math.inf
+        difference = np.abs(ours.astype(np.float64) - theirs).max() / np.abs(theirs).max()
+        worst = max(worst, math.inf if np.isnan(difference) else float(difference))
+    return worst
+
+
+def _dense(rng: np.random.Generator, sizes: tuple[int, ...]) -> list[Array]:
+    """Glorot-uniform kernels and zero biases."""
+    weights: list[Array] = []
+    for fan_in, fan_out in itertools.pairwise(sizes):
+        bound = math.sqrt(6 / (fan_in + fan_out))
+        weights.append(rng.uniform(-bound, bound, (fan_in, fan_out)).astype(np.float32))
+        weights.append(np.zeros(fan_out, np.float32))
+    return weights
+
+
+def scalar_chain() -> Chain:
+    """100 scalar ops."""
+    return Chain(np.float32(1.1), 50)
+
+
+def small_net() -> Network:
+    """2-64-64-1, where what a library does around the arithmetic is the whole cost."""
+    rng = np.random.default_rng(1)
+    x = rng.normal(size=(32, 2)).astype(np.float32)
+    target = np.sin(x[:, :1]) * x[:, 1:]
+    weights = _dense(rng, (2, 64, 64, 1))
+    return Network(weights, x, target, "tanh", "mean_squared_error", 0.01)
+
+
+def large_net() -> Network:
+    """784-512-512-10, where matrix products are nearly the whole cost."""
+    rng = np.random.default_rng(2)
+    x = rng.uniform(size=(256, 784)).astype(np.float32)
+    target = rng.integers(10, size=256)
+    weights = _dense(rng, (784, 512, 512, 10))
+    return Network(weights, x, target, "relu", "cross_entropy", 0.01)
+
+
+def black_scholes(size: int = 1_000_000) -> Formula:
+    """A million options, enough to be beyond the caches."""
+    rng = np.random.default_rng(7)
+    bounds = ((50, 150), (50, 150), (0.01, 0.05), (0.1, 0.5), (0.1, 2))
+    return Formula(
+        formulas.black_scholes,
+        formulas.black_scholes_by_hand,
+        [rng.uniform(low, high, size) for low, high in bounds],
+        size,
+        {"log": 1, "erf": 2, "exp": 3},  # two of the exponentials are the slopes of erf
+    )
+
+
+def long_chain(size: int = 10_000_000) -> Formula:
+    """A chain of elementwise ops that ends in a sum."""
+    rng = np.random.default_rng(8)
+    return Formula(
+        formulas.long_chain,
+        formulas.long_chain_by_hand,
+        [2 * rng.random(size, np.float32) - 1 for _ in range(2)],
+        1,
+        {"sin": 1, "cos": 1, "exp": 1, "tanh": 1},
+    )

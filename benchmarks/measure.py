@@ -1,0 +1,247 @@
+"""The measuring: drives the workers case by case and collects what they measured.
+
+Libraries take turns, a batch of repeats each, for several rounds, so that a machine that grows
+slower or is busy for a while is so for all of them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.cases import CASES, OURS, Case
+from benchmarks.libs import GRADIENT_AT, LIBRARIES
+from benchmarks.report import Row
+from benchmarks.worker import Batch, Failed, Worker, in_worker
+
+ROOT = Path(__file__).resolve().parents[1]
+PROCESS_TIMEOUT = 120.0
+STEPS_TO_PEAK = 5
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How much is measured."""
+
+    rounds: int
+    quick: bool
+    device: str
+
+    @property
+    def batch(self) -> Batch:
+        """One turn of a variant."""
+        return Batch(0.02, 2, 0.5) if self.quick else Batch(0.25, 5, 0.8)
+
+    @property
+    def processes(self) -> int:
+        """How often a fresh process is timed."""
+        return 1 if self.quick else 4
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """What the workers find in their environment besides ours."""
+        hide_gpu = {"JAX_PLATFORMS": "cpu", "CUDA_VISIBLE_DEVICES": ""}
+        return {"NUMTAPE_DEVICE": self.device, "TF_CPP_MIN_LOG_LEVEL": "3", **hide_gpu}
+
+
+class Workers:
+    """A worker per library, started when first needed and again after one that died."""
+
+    def __init__(self, settings: Settings) -> None:
+        """Starts nothing yet."""
+        self._settings = settings
+        self._running: dict[str, Worker] = {}
+
+    def __getitem__(self, library: str) -> Worker:
+        """Gives the library's worker."""
+        if library not in self._running:
+            self._running[library] = Worker(library, self._settings.environment)
+        return self._running[library]
+
+    def drop(self, library: str) -> None:
+        """Ends one worker."""
+        if library in self._running:
+            self._running.pop(library).close()
+
+    def close(self) -> None:
+        """Ends all of them."""
+        for library in list(self._running):
+            self.drop(library)
+
+
+def time_steps(case: Case, libraries: list[str], workers: Workers, settings: Settings) -> Row:
+    """Times a case's step in every variant of every library, in turns."""
+    row = Row()
+    turns: list[tuple[str, str]] = []
+    for library in libraries:
+        try:
+            outcome = workers[library].call("prepare", case.name)
+        except Failed as problem:
+            for heading in LIBRARIES[library].headings:
+                row.fail(case, heading, problem)
+            workers.drop(library)
+            continue
+        for heading, error in outcome.items():
+            if isinstance(error, str):
+                row.fail(case, heading, error)
+                continue
+            turns.append((library, heading))
+            row.samples[heading] = []
+            row.details[heading] = {"relative_error": error}
+    for _ in range(settings.rounds):
+        for library, heading in list(turns):
+            try:
+                times = workers[library].call("batch", heading, settings.batch)
+            except Failed as problem:
+                row.fail(case, heading, problem)
+                workers.drop(library)
+                turns = [turn for turn in turns if turn[0] != library]
+            else:
+                row.samples[heading].append(times)
+    return row
+
+
+def time_process(library: str, environment: dict[str, str]) -> tuple[float, float]:
+    """Times a fresh process to the end of its import and to the print of a first gradient.
+
+    Raises:
+        Failed: If the process fails, prints something else, or takes too long.
+    """
+    entry = LIBRARIES[library]
+    source = "\n".join(
+        (
+            entry.import_source,
+            "print('imported', flush=True)",
+            entry.gradient_source.format(x=GRADIENT_AT),
+            "print(float(g), flush=True)",
+        )
+    )
+    start = time.perf_counter()
+    with subprocess.Popen(
+        [sys.executable, "-c", source],
+        # An installed package has its bytecode: a checkout is to be no slower.
+        env={**os.environ, **environment, "PYTHONDONTWRITEBYTECODE": ""},
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        timer = threading.Timer(PROCESS_TIMEOUT, process.kill)
+        timer.start()
+        try:
+            process.stdout.readline()
+            imported = time.perf_counter() - start
+            printed = process.stdout.readline()
+            done = time.perf_counter() - start
+        finally:
+            timer.cancel()
+    if process.returncode or not printed:
+        raise Failed(f"the process ended with status {process.returncode}")
+    expected = math.sin(GRADIENT_AT) + GRADIENT_AT * math.cos(GRADIENT_AT)
+    if not math.isclose(float(printed), expected, rel_tol=1e-4):
+        raise Failed("the gradient is wrong")
+    return imported, done
+
+
+def time_fresh_processes(libraries: list[str], settings: Settings) -> dict[str, Row]:
+    """Times import and first gradient with warm caches, library after library in each round."""
+    rows = {"import_only": Row(), "import_first_gradient": Row()}
+    failed: set[str] = set()
+    warm_up = 0 if settings.quick else 1
+    for turn in range(settings.processes + warm_up):
+        for library in libraries:
+            heading = LIBRARIES[library].headings[0]
+            if library in failed:
+                continue
+            try:
+                times = time_process(library, settings.environment)
+            except Failed as problem:
+                failed.add(library)
+                for name, row in rows.items():
+                    row.fail(CASES[name], heading, problem)
+                continue
+            if turn >= warm_up:
+                for row, seconds in zip(rows.values(), times, strict=True):
+                    row.samples.setdefault(heading, []).append([seconds])
+    return rows
+
+
+def time_empty_cache(case: Case, settings: Settings) -> Row:
+    """Times numtape's first gradient with a cache folder that has nothing in it."""
+    row = Row()
+    for _ in range(1 if settings.quick else 3):
+        with tempfile.TemporaryDirectory() as folder:
+            empty = {"NUMTAPE_CACHE_DIR": folder}
+            try:
+                _, seconds = time_process(OURS, {**settings.environment, **empty})
+                if settings.device == "cpu" and not any(Path(folder).iterdir()):
+                    raise Failed("the cache is not where it was put: this was a warm start")
+            except Failed as problem:
+                row.fail(case, OURS, problem)
+                return row
+            row.samples.setdefault(OURS, []).append([seconds])
+    return row
+
+
+def measure_figure(case: Case, settings: Settings) -> Row:
+    """Measures a figure of numtape's in a process that has done nothing else."""
+    row = Row()
+    try:
+        details = in_worker(
+            OURS, settings.environment, "run", "benchmarks.figures", case.name, settings.quick
+        )
+    except Failed as problem:
+        row.fail(case, OURS, problem)
+    else:
+        row.samples[OURS] = [details.pop("values")]
+        row.details[OURS] = details
+    return row
+
+
+def measure_peaks(case: Case, libraries: list[str], settings: Settings) -> Row:
+    """Measures the memory of each library's first steps in processes of their own."""
+    row = Row()
+    for library in libraries:
+        # A first process may have to compile; of three it is not the median.
+        for _ in range(1 if settings.quick else 3):
+            try:
+                peaks = in_worker(library, settings.environment, "peaks", case.name, STEPS_TO_PEAK)
+            except Failed as problem:
+                row.fail(case, LIBRARIES[library].headings[0], problem)
+                break
+            for heading, mib in peaks.items():
+                row.samples.setdefault(heading, []).append([mib])
+    return row
+
+
+def measure(
+    cases: list[Case], libraries: list[str], settings: Settings
+) -> Iterator[tuple[Case, Row]]:
+    """Measures the cases one after another."""
+    fresh: dict[str, Row] = {}
+    with contextlib.closing(Workers(settings)) as workers:
+        for case in (c for c in cases if c.kind == "step"):
+            yield case, time_steps(case, libraries, workers, settings)
+    for case in (c for c in cases if c.kind != "step"):
+        taking_part = [name for name in libraries if name in (case.libraries or libraries)]
+        if not taking_part:
+            yield case, Row()
+        elif case.kind == "figure":
+            yield case, measure_figure(case, settings)
+        elif case.kind == "memory":
+            yield case, measure_peaks(case, taking_part, settings)
+        elif case.name == "first_gradient_empty_cache":
+            yield case, time_empty_cache(case, settings)
+        else:  # one process gives both figures
+            fresh = fresh or time_fresh_processes(taking_part, settings)
+            yield case, fresh[case.name]

@@ -1,0 +1,129 @@
+"""What this machine can do at best, and how far from that a step is.
+
+Three rates are measured in the same run as the cases: bytes copied per second, floating-point
+operations per second in matrix products, and the time of one transcendental call on one core.
+``floors`` turns them into times that a step cannot beat as long as it is computed this way.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+
+from benchmarks.inputs import Work, large_net
+
+COPIED = 2**28  # bytes: beyond the last-level cache of any machine this is likely to meet
+FUNCTIONS = ("exp", "log", "sin", "cos", "tanh", "erf")
+
+
+def cores() -> int:
+    """Gives the number of cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _best(call: Callable[[], object], repeats: int) -> float:
+    """The shortest time: a rate that was reached once is a rate that can be reached."""
+    times = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        call()
+        times.append(time.perf_counter() - start)
+    return min(times)
+
+
+def bandwidth(threads: int, size: int, repeats: int) -> float:
+    """Gives the bytes per second, read and written, of threads that copy an array."""
+    import numba
+
+    @numba.njit("void(f8[::1], f8[::1])", nogil=True)
+    def copy(source: Any, target: Any) -> None:
+        for i in range(source.size):
+            target[i] = source[i]
+
+    source, target = np.ones(size // 8), np.zeros(size // 8)
+    pieces = [np.array_split(a, threads) for a in (source, target)]
+    with ThreadPoolExecutor(threads) as pool:
+        seconds = _best(lambda: list(pool.map(copy, *pieces)), repeats)
+    return 2 * source.nbytes / seconds
+
+
+def product_rate(repeats: int) -> float:
+    """Gives the operations per second of NumPy's float32 products, at the large net's shapes."""
+    rng = np.random.default_rng(0)
+    operations, seconds = 0, 0.0
+    for m, k, n in large_net().shapes():
+        a, b = rng.random((m, k), np.float32), rng.random((k, n), np.float32)
+        out = np.empty((m, n), np.float32)
+        seconds += _best(functools.partial(np.matmul, a, b, out), repeats)
+        operations += 2 * m * k * n
+    return operations / seconds
+
+
+def machine(quick: bool) -> dict[str, Any]:
+    """Measures what needs no library but NumPy and Numba."""
+    size, repeats = (COPIED // 8, 2) if quick else (COPIED, 10)
+    return {
+        "copy_one_thread": bandwidth(1, size, repeats),
+        "copy_all_threads": bandwidth(cores(), size, repeats),
+        "products": product_rate(3 if quick else 30),
+    }
+
+
+def call_costs(quick: bool) -> dict[str, dict[str, float]]:
+    """Measures the seconds per call and element of numtape's own functions, on one thread.
+
+    Two sums are timed that differ in nothing but the calls, over blocks that stay in the cache.
+    """
+    import numtape as nt
+
+    rows, size, repeats = (8, 20_000, 2) if quick else (64, 100_000, 7)
+    functions: dict[str, Any] = {name: getattr(nt.math, name) for name in FUNCTIONS}
+    costs: dict[str, dict[str, float]] = {}
+    for dtype in ("float32", "float64"):
+        x = nt.constant(np.random.default_rng(0).uniform(0.2, 1.0, size), dtype)
+
+        def total(function: Callable[[Any], Any], x: nt.Tensor = x) -> float:
+            y = x
+            for i in range(rows):  # a factor each, or equal rows would be merged
+                y = y + function(x * (1 + i / rows))
+            return float(nt.reduce_sum(y))
+
+        def seconds(function: Callable[[Any], Any], total: Callable[..., float] = total) -> float:
+            total(function)
+            return _best(lambda: total(function), repeats)
+
+        without = seconds(lambda y: y)
+        costs[dtype] = {
+            name: max(0.0, seconds(function) - without) / (rows * size)
+            for name, function in functions.items()
+        }
+    return costs
+
+
+def floors(work: Work, rates: dict[str, Any], measured: float | None) -> dict[str, Any]:
+    """Gives a step's floors in seconds, and its time as a multiple of them.
+
+    A machine moves data while it computes, so of traffic and products the larger one counts; the
+    calls, spread over all cores, come on top.
+    """
+    costs = rates.get("calls", {}).get(work.dtype, {})
+    memory = work.traffic / rates["copy_all_threads"]
+    products = work.products / rates["products"]
+    calls = sum(n * costs.get(name, 0.0) for name, n in work.calls.items()) / cores()
+    floor = max(memory, products) + calls
+    return {
+        "bytes": work.traffic,
+        "operations": work.products,
+        "calls": work.calls,
+        "floor_memory": memory,
+        "floor_products": products,
+        "floor_calls": calls if costs else None,
+        "floor": floor,
+        "ratio": None if measured is None else measured / floor,
+    }

@@ -1,0 +1,171 @@
+"""The tables that are printed and those of the README, made from a result."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from benchmarks.cases import OURS
+
+NOTHING = "\N{EN DASH}"
+TIMES = "\N{MULTIPLICATION SIGN}"
+UNSTEADY = 1.5
+BEGIN = "<!-- benchmarks:begin -->"
+END = "<!-- benchmarks:end -->"
+
+_SECONDS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
+_BYTES = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B"))
+_OPERATIONS = ((1e9, "Gflop"), (1e6, "Mflop"), (1e3, "kflop"), (1.0, "flop"))
+
+
+def _three(value: float) -> str:
+    """Three digits, and never an exponent."""
+    return f"{value:.0f}" if value >= 99.5 else f"{value:.3g}"
+
+
+def _scaled(value: float, scales: tuple[tuple[float, str], ...]) -> str:
+    scale, name = next((s for s in scales if value >= s[0]), scales[-1])
+    return f"{_three(value / scale)} {name}"
+
+
+def figure(value: float, unit: str) -> str:
+    """Three digits and the unit that suits them."""
+    if unit == "MiB":
+        return f"{value:.1f} MiB"
+    return _scaled(value, _SECONDS)
+
+
+def _cell(case: dict[str, Any], heading: str) -> str:
+    if heading in case["errors"]:
+        return "failed"
+    if heading not in case["columns"]:
+        return NOTHING
+    column = case["columns"][heading]
+    text = figure(column["median"], case["unit"])
+    if heading == OURS or "ratio" not in column:
+        return text
+    return f"{text} ({_three(column['ratio'])}{TIMES})"
+
+
+def _table(result: dict[str, Any]) -> Iterator[list[str]]:
+    headings = result["columns"]
+    yield ["case", *headings, "goal", "met"]
+    for case in result["cases"].values():
+        met = {True: "yes", False: "no", None: NOTHING}[case["goal"]["met"]]
+        cells = [_cell(case, heading) for heading in headings]
+        yield [case["title"], *cells, case["goal"]["text"], met]
+
+
+def _floors(result: dict[str, Any]) -> Iterator[list[str]]:
+    """The table of the floors, or nothing where no step was measured."""
+    steps = [case for case in result["cases"].values() if "roofline" in case]
+    if steps:
+        columns = ("bytes", "copied in", "flops", "in products", "calls in", "time / floor")
+        yield ["case", OURS, *columns]
+    for case in steps:
+        floor, ours = case["roofline"], case["columns"].get(OURS)
+        calls, ratio, products = floor["floor_calls"], floor["ratio"], floor["operations"]
+        yield [
+            case["title"],
+            figure(ours["median"], "s") if ours else NOTHING,
+            _scaled(floor["bytes"], _BYTES),
+            figure(floor["floor_memory"], "s"),
+            _scaled(products, _OPERATIONS) if products else NOTHING,
+            figure(floor["floor_products"], "s") if products else NOTHING,
+            figure(calls, "s") if calls else NOTHING,
+            _three(ratio) if ratio else NOTHING,
+        ]
+
+
+def _about_floors(result: dict[str, Any]) -> str:
+    rates = result["rates"]
+    one, all_threads, products = (
+        f"{rates[name] / 1e9:.0f}" for name in ("copy_one_thread", "copy_all_threads", "products")
+    )
+    return (
+        f"What a step cannot do without, at the rates of this machine: its inputs read and its "
+        f"results written once, at {all_threads} GB/s of copying (one thread: {one}); its matrix "
+        f"products, at {products} Gflop/s of NumPy's; its transcendental calls, at numtape's own "
+        f"cost of each, spread over the cores. The floor is the larger of the first two plus the "
+        f"third."
+    )
+
+
+def _about(result: dict[str, Any]) -> str:
+    described = result["machine"]
+    packages = ", ".join(f"{name} {version}" for name, version in result["versions"].items())
+    quick = " A quick run: the figures are rough." if result["quick"] else ""
+    return (
+        f"Medians; in brackets the ratio to numtape. Device {result['device']}; "
+        f"{described['cpu']}, {described['cores']} cores, {described['memory_gib']} GiB, "
+        f"{described['os']}; {packages}; {result['date']}.{quick}"
+    )
+
+
+def unsteady(result: dict[str, Any]) -> list[str]:
+    """Names the figures whose rounds differ so much that something else must have been running."""
+    return [
+        f"{name}, {heading}: rounds from {figure(low, 's')} to {figure(high, 's')}"
+        for name, case in result["cases"].items()
+        if case["unit"] == "s"
+        for heading, column in case["columns"].items()
+        for low, high in [(min(column["rounds"]), max(column["rounds"]))]
+        if high > UNSTEADY * low
+    ]
+
+
+def _aligned(lines: list[list[str]], words: int) -> str:
+    """Aligns columns: the first and the last ``words`` ones to the left, figures to the right."""
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    return "\n".join(
+        "  ".join(
+            cell.rjust(width) if 0 < i < len(line) - words else cell.ljust(width)
+            for i, (cell, width) in enumerate(zip(line, widths, strict=True))
+        ).rstrip()
+        for line in lines
+    )
+
+
+def _markdown(lines: list[list[str]], words: int) -> str:
+    """The same for GitHub."""
+    header, *others = lines
+    rule = ["---", *["---:"] * (len(header) - 1 - words), *["---"] * words]
+    return "\n".join("| " + " | ".join(line) + " |" for line in (header, rule, *others))
+
+
+def _joined(*blocks: str) -> str:
+    return "\n\n".join(block for block in blocks if block)
+
+
+def plain(result: dict[str, Any]) -> str:
+    """Gives the tables with aligned columns, and what they were measured with."""
+    cases, floors = list(_table(result)), list(_floors(result))
+    about_floors = (_aligned(floors, 0), _about_floors(result)) if floors else ()
+    return _joined(_aligned(cases, 2), _about(result), *about_floors)
+
+
+def markdown_cases(result: dict[str, Any]) -> str:
+    """Gives the table of all cases, and what it was measured with."""
+    return _joined(_markdown(list(_table(result)), 2), _about(result))
+
+
+def markdown_floors(result: dict[str, Any]) -> str:
+    """Gives the table of the floors, or nothing where no step was measured."""
+    floors = list(_floors(result))
+    return _joined(_markdown(floors, 0), _about_floors(result)) if floors else ""
+
+
+def has_markers(readme: Path) -> bool:
+    """Says whether the tables have their place in this file."""
+    text = readme.read_text(encoding="utf-8") if readme.is_file() else ""
+    return -1 < text.find(BEGIN) < text.find(END)
+
+
+def rewrite_readme(result: dict[str, Any], readme: Path) -> None:
+    """Puts the tables between the markers and leaves the rest as it is."""
+    before, _, rest = readme.read_text(encoding="utf-8").partition(BEGIN)
+    after = rest.partition(END)[2]
+    both = _joined(markdown_cases(result), markdown_floors(result))
+    tables = f"{BEGIN}\n{both}\n{END}"
+    readme.write_text(before + tables + after, encoding="utf-8")

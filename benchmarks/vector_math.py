@@ -1,0 +1,203 @@
+"""The CPU's elementary functions beside NumPy's and libm's: ``python -m benchmarks.vector_math``.
+
+Prints a table; writes nothing. Times are medians, in ns an element, over a block that stays in
+the cache: of numtape's lane kernel, of NumPy's loop (SciPy's where NumPy has none), and of a
+loop that calls libm, compiled by Numba. The three take turns. NumPy's contain its call, some
+0.1 ns an element. The error is the largest on the block, in units in the last place.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import math
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import mpmath
+import numpy as np
+import scipy.special
+
+BLOCK = 4096
+ROUNDS = 15
+
+
+@dataclass(frozen=True)
+class Row:
+    """A function.
+
+    Attributes:
+      numpy: A ufunc that does the same.
+      libm: Its expression with the names of `math`.
+      exact: Its name in mpmath, or a function with mpmath's numbers.
+      ranges: Of the operands.
+    """
+
+    numpy: Callable[..., Any]
+    libm: str
+    exact: Callable[..., Any] | str
+    ranges: tuple[tuple[float, float], ...] = ((-1.0, 1.0),)
+
+
+def _sigmoid(x: Any) -> Any:
+    return 1 / (1 + mpmath.exp(-x))
+
+
+def _softplus(x: Any) -> Any:
+    return mpmath.log1p(mpmath.exp(x))
+
+
+def _rsqrt(x: Any) -> Any:
+    return 1 / np.sqrt(x)
+
+
+# By name in `numtape.core.ops.elementwise`.
+ROWS = {
+    "exp": Row(np.exp, "exp(x)", "exp", ((-8, 8),)),
+    "expm1": Row(np.expm1, "expm1(x)", "expm1", ((-2, 2),)),
+    "log": Row(np.log, "log(x)", "log", ((0, 8),)),
+    "log1p": Row(np.log1p, "log1p(x)", "log1p", ((-0.9, 4),)),
+    "pow_float": Row(np.power, "pow(x, y)", "power", ((0, 4), (-3, 3))),
+    "rsqrt": Row(_rsqrt, "1.0 / sqrt(x)", lambda x: 1 / mpmath.sqrt(x), ((0, 8),)),
+    "sin": Row(np.sin, "sin(x)", "sin", ((-8, 8),)),
+    "cos": Row(np.cos, "cos(x)", "cos", ((-8, 8),)),
+    "tan": Row(np.tan, "tan(x)", "tan", ((-8, 8),)),
+    "asin": Row(np.arcsin, "asin(x)", "asin"),
+    "acos": Row(np.arccos, "acos(x)", "acos"),
+    "atan": Row(np.arctan, "atan(x)", "atan", ((-4, 4),)),
+    "atan2": Row(np.arctan2, "atan2(x, y)", "atan2", ((-4, 4), (-4, 4))),
+    "sinh": Row(np.sinh, "sinh(x)", "sinh", ((-4, 4),)),
+    "cosh": Row(np.cosh, "cosh(x)", "cosh", ((-4, 4),)),
+    "tanh": Row(np.tanh, "tanh(x)", "tanh", ((-4, 4),)),
+    "asinh": Row(np.arcsinh, "asinh(x)", "asinh", ((-4, 4),)),
+    "acosh": Row(np.arccosh, "acosh(x)", "acosh", ((1, 8),)),
+    "atanh": Row(np.arctanh, "atanh(x)", "atanh", ((-0.99, 0.99),)),
+    "erf": Row(scipy.special.erf, "erf(x)", "erf", ((-3, 3),)),
+    "erfc": Row(scipy.special.erfc, "erfc(x)", "erfc", ((-3, 6),)),
+    "sigmoid": Row(scipy.special.expit, "1.0 / (1.0 + exp(-x))", _sigmoid, ((-8, 8),)),
+    "softplus": Row(
+        lambda x, out: np.logaddexp(0, x, out=out),
+        "max(x, 0) + log1p(exp(-abs(x)))", _softplus, ((-8, 8),),
+    ),
+    "floor": Row(np.floor, "floor(x)", "floor", ((-8, 8),)),
+    "ceil": Row(np.ceil, "ceil(x)", "ceil", ((-8, 8),)),
+    "round_float": Row(np.rint, "rint(x)", "nint", ((-8, 8),)),
+    "floor_mod_float": Row(np.mod, "fmod(x, y)", "fmod", ((-8, 8), (0.5, 4))),
+}  # fmt: skip
+
+
+def _ours(name: str, dtype: str) -> int:
+    """The address of numtape's lane kernel."""
+    from numtape.core import dtypes, lower
+    from numtape.core.ops import elementwise
+
+    op, kind = getattr(elementwise, name).op, dtypes.as_dtype(dtype)
+    return lower.compiled(op, (kind,) * op.arity, kind)
+
+
+def _libm(body: str, dtype: str) -> Any:
+    """A C function with the arguments of a lane kernel that calls libm."""
+    import numba
+
+    pointer = importlib.import_module("numtape.kernels.jit").POINTERS[dtype]
+    number = getattr(numba.types, dtype)
+    names = ("acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "ceil", "cos", "cosh",
+             "erf", "erfc", "exp", "expm1", "floor", "log", "log1p", "pow", "sin", "sinh", "sqrt",
+             "tan", "tanh")  # fmt: skip
+    scope = {name: getattr(math, name) for name in names}
+    scope |= {"at": pointer, "number": number, "rint": np.rint, "fmod": np.fmod}
+    source = (
+        "def loop(out_, x_, y_, z_, n):\n"
+        "    out, xs, ys = at(out_), at(x_), at(y_)\n"
+        "    for i in range(n):\n"
+        f"        x = xs[i]{'; y = ys[i]' if 'y)' in body else ''}\n"
+        f"        out[i] = {body.replace('1.0', 'number(1)').replace(', 0)', ', number(0))')}\n"
+    )
+    exec(source, scope)
+    signature = numba.types.void(*[numba.types.intp] * 5)
+    return numba.cfunc(signature, error_model="numpy")(scope["loop"])
+
+
+def _repeater() -> Any:
+    """A compiled loop of calls of such a function, so that a call costs next to nothing."""
+    import numba
+
+    call_kernel = importlib.import_module("numtape.kernels.jit").call_kernel
+
+    @numba.njit
+    def repeat(address: int, times: int, out: int, x: int, y: int, n: int) -> None:
+        for _ in range(times):
+            call_kernel(address, out, x, y, 0, n)
+
+    return repeat
+
+
+def error(row: Row, operands: list[Any], actual: Any) -> float:
+    """The largest error in units in the last place of the exact value."""
+    function = getattr(mpmath, row.exact) if isinstance(row.exact, str) else row.exact
+    limits, worst = np.finfo(actual.dtype), 0.0
+    with mpmath.workprec(120):
+        for value, *given in zip(actual.tolist(), *(x.tolist() for x in operands), strict=True):
+            exact = function(*map(mpmath.mpf, given))
+            exponent = mpmath.frexp(exact)[1] if exact else limits.minexp
+            unit = mpmath.ldexp(1, max(exponent - 1, limits.minexp) - limits.nmant)
+            worst = max(worst, float(abs(mpmath.mpf(value) - exact) / unit))
+    return worst
+
+
+def measure(name: str, dtype: str, repeat: Any, times: int, rounds: int) -> tuple[float, ...]:
+    """Times of numtape, NumPy and libm in ns an element, and numtape's error."""
+    row, random = ROWS[name], np.random.default_rng(0)
+    operands = [random.uniform(low, high, BLOCK).astype(dtype) for low, high in row.ranges]
+    out = np.empty(BLOCK, dtype)
+    places = [out.ctypes.data, *(x.ctypes.data for x in operands)]
+    places += [0] * (3 - len(places))
+    libm = _libm(row.libm, dtype)
+    addresses = _ours(name, dtype), libm.address
+
+    def compiled(address: int) -> Callable[[], None]:
+        return lambda: repeat(address, times, *places, BLOCK)
+
+    def numpy() -> None:
+        for _ in range(times):
+            row.numpy(*operands, **({} if row.numpy is _rsqrt else {"out": out}))
+
+    columns = [compiled(addresses[0]), numpy, compiled(addresses[1])]
+    samples: list[list[float]] = [[] for _ in columns]
+    with np.errstate(all="ignore"):
+        for function in columns:
+            function()
+        for _ in range(rounds):
+            for function, found in zip(columns, samples, strict=True):
+                began = time.perf_counter()
+                function()
+                found.append((time.perf_counter() - began) / (times * BLOCK) * 1e9)
+    columns[0]()
+    part = slice(None, None, 4)
+    exact_row = name == "floor_mod_float"  # fmod of mpmath is floor_mod
+    worst = error(row if not exact_row else Row(np.mod, "", "fmod"),
+                  [x[part] for x in operands], out[part])  # fmt: skip
+    return (*map(statistics.median, samples), worst)
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Prints the table."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.vector_math")
+    parser.add_argument("functions", nargs="*", choices=[[], *ROWS], help="default: all")
+    parser.add_argument("--quick", action="store_true", help="a few rounds only")
+    arguments = parser.parse_args(argv)
+    times, rounds = (3, 3) if arguments.quick else (20, ROUNDS)
+    repeat = _repeater()
+    print(f"{'ns an element':<16}{'dtype':<9}{'numtape':>8}{'NumPy':>8}{'libm':>8}{'ulp':>7}")
+    for name in arguments.functions or ROWS:
+        for dtype in ("float32", "float64"):
+            ours, numpy, libm, ulp = measure(name, dtype, repeat, times, rounds)
+            print(f"{name:<16}{dtype:<9}{ours:8.2f}{numpy:8.2f}{libm:8.2f}{ulp:7.2f}", flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

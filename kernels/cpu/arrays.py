@@ -1,0 +1,210 @@
+"""Whole-array kernels: ``f(out, x, y, z, parameters, begin, end)``, all int64.
+
+``parameters`` is the address of int64s that say what the shapes are; a kernel computes the units
+of work from ``begin`` to ``end``. Each function here makes a kernel for dtypes, and `KERNELS`
+has them by name. Who plans says how many units there are and what they take.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
+
+from ..jit import INT64, POINTERS
+from . import reduce, vector
+from .sweep import copy
+
+number = POINTERS["int64"]
+
+
+@intrinsic
+def call_gemm(typingctx: Any, p: Any, a: Any, b: Any, c: Any) -> Any:
+    """Call the BLAS function at the address in ``p[0]``; ``p[1:11]`` are its scalars in order.
+
+    Fortran takes addresses: of a letter, a 32-bit integer, a float. On a little-endian machine
+    that of an int64 will do for all of them.
+    """
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        p, a, b, c = args
+        block = builder.inttoptr(p, INT64.as_pointer())
+        at = [builder.gep(block, [INT64(k)]) for k in range(11)]
+        function = builder.load(at[0])
+        transa, transb, m, n, k, alpha, lda, ldb, beta, ldc = (
+            builder.ptrtoint(place, INT64) for place in at[1:]
+        )
+        kind = ir.FunctionType(ir.VoidType(), [INT64] * 13)
+        builder.call(
+            builder.inttoptr(function, kind.as_pointer()),
+            [transa, transb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc],
+        )
+        return context.get_dummy_value()
+
+    return types.void(*[types.intp] * 4), codegen
+
+
+def gemm() -> Any:
+    """Products of matrices, ``out = x @ y`` for each of a batch; one unit of work.
+
+    BLAS counts columns first, so it is asked for the transposed product. Parameters: what
+    `call_gemm` wants, the bytes from one matrix to the next of x, y and out, and how many.
+    """
+
+    def kernel(
+        out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int
+    ) -> None:
+        p = number(parameters)
+        for k in range(p[14]):
+            call_gemm(parameters, y_ + k * p[12], x_ + k * p[11], out_ + k * p[13])
+
+    return kernel
+
+
+# Rows of a matrix, one a unit. Their parameter is the length of a row.
+
+
+def softmax(dtype: str) -> Any:
+    """``exp(x) / sum(exp(x))`` of each row."""
+    at, size, exp = POINTERS[dtype], getattr(types, dtype).bitwidth // 8, vector.FUNCTIONS["exp"]
+    total, largest = reduce.row_reducer("sum", dtype), reduce.row_reducer("max", dtype)
+
+    def kernel(
+        out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int
+    ) -> None:
+        n = number(parameters)[0]
+        for k in range(begin, end):
+            x = at(x_ + k * n * size)
+            out = at(out_ + k * n * size)
+            top = largest(x_ + k * n * size, n)
+            for j in range(n):
+                out[j] = exp(x[j] - top)
+            whole = total(out_ + k * n * size, n)
+            for j in range(n):
+                out[j] = out[j] / whole
+
+    return kernel
+
+
+def log_softmax(dtype: str) -> Any:
+    """``x - log(sum(exp(x)))`` of each row."""
+    at, size = POINTERS[dtype], getattr(types, dtype).bitwidth // 8
+    exp, log = vector.FUNCTIONS["exp"], vector.FUNCTIONS["log"]
+    total, largest = reduce.row_reducer("sum", dtype), reduce.row_reducer("max", dtype)
+
+    def kernel(
+        out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int
+    ) -> None:
+        n = number(parameters)[0]
+        for k in range(begin, end):
+            x = at(x_ + k * n * size)
+            out = at(out_ + k * n * size)
+            top = largest(x_ + k * n * size, n)
+            for j in range(n):
+                out[j] = exp(x[j] - top)
+            whole = log(total(out_ + k * n * size, n))
+            for j in range(n):
+                out[j] = x[j] - top - whole
+
+    return kernel
+
+
+def softmax_grad(dtype: str) -> Any:
+    """``y * (g - sum(g * y))`` of each row, for the operands y and g."""
+    at, size = POINTERS[dtype], getattr(types, dtype).bitwidth // 8
+    total = reduce.row_reducer("sum", dtype)
+
+    def kernel(
+        out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int
+    ) -> None:
+        n = number(parameters)[0]
+        for k in range(begin, end):
+            y = at(x_ + k * n * size)
+            g = at(y_ + k * n * size)
+            out = at(out_ + k * n * size)
+            for j in range(n):
+                out[j] = g[j] * y[j]
+            whole = total(out_ + k * n * size, n)
+            for j in range(n):
+                out[j] = y[j] * (g[j] - whole)
+
+    return kernel
+
+
+def log_softmax_grad(dtype: str) -> Any:
+    """``g - exp(y) * sum(g)`` of each row, for the operands y and g."""
+    at, size, exp = POINTERS[dtype], getattr(types, dtype).bitwidth // 8, vector.FUNCTIONS["exp"]
+    total = reduce.row_reducer("sum", dtype)
+
+    def kernel(
+        out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int
+    ) -> None:
+        n = number(parameters)[0]
+        for k in range(begin, end):
+            y = at(x_ + k * n * size)
+            g = at(y_ + k * n * size)
+            out = at(out_ + k * n * size)
+            whole = total(y_ + k * n * size, n)
+            for j in range(n):
+                out[j] = g[j] - exp(y[j]) * whole
+
+    return kernel
+
+
+# Taking slices by their indices, and adding them back.
+
+
+def gather(index: str) -> Any:
+    """``out[o, i] = x[o, y[i]]`` for x of shape (outer, size, inner); an outer index is a unit.
+
+    Parameters: size, the number of indices, inner, and the bytes of an element.
+    """
+    indices = POINTERS[index]
+
+    def kernel(
+        out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int
+    ) -> None:
+        size, count = number(parameters)[0], number(parameters)[1]
+        inner, item = number(parameters)[2], number(parameters)[3]
+        step = inner * item
+        taken = indices(y_)
+        for k in range(begin, end):
+            for i in range(count):
+                source = x_ + (k * size + types.intp(taken[i])) * step
+                copy(out_ + (k * count + i) * step, source, item, inner)
+
+    return kernel
+
+
+def scatter_add(dtype: str, index: str) -> Any:
+    """``out[o, y[i]] += x[o, i]``, from zeros; the derivative of `gather`, and its parameters."""
+    at, indices, kind = POINTERS[dtype], POINTERS[index], getattr(types, dtype)
+    item = kind.bitwidth // 8
+
+    def kernel(
+        out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int
+    ) -> None:
+        size, count, inner = number(parameters)[0], number(parameters)[1], number(parameters)[2]
+        taken = indices(y_)
+        for k in range(begin, end):
+            out = at(out_ + k * size * inner * item)
+            for j in range(size * inner):
+                out[j] = kind(0)
+            for i in range(count):
+                x = at(x_ + (k * count + i) * inner * item)
+                row = at(out_ + (k * size + types.intp(taken[i])) * inner * item)
+                for j in range(inner):
+                    row[j] += x[j]
+
+    return kernel
+
+
+KERNELS: dict[str, Callable[..., Any]] = {
+    function.__name__: function
+    for function in (gemm, softmax, log_softmax, softmax_grad, log_softmax_grad, gather,
+                     scatter_add)
+}  # fmt: skip
+KERNELS |= {name: lambda dtype, name=name: reduce.axis(name, dtype) for name in reduce.COMBINE}

@@ -1,0 +1,279 @@
+"""Vector functions made from the exponential: x = k * ln 2 + r.
+
+erfc takes the square of x in two parts, as fdlibm does, and its fit for all large x at once after
+M. M. Shepherd and J. G. Laframboise, "Chebyshev approximation of (1 + 2x) exp(x**2) erfc x in
+0 <= x < inf", Mathematics of Computation 36 (1981).
+"""
+
+from __future__ import annotations
+
+import math
+
+from .value import (
+    FLOAT32,
+    FLOAT64,
+    WIDE,
+    Coefficients,
+    Value,
+    above,
+    absolute,
+    below,
+    copysign,
+    fma,
+    halves,
+    polynomial,
+    upper,
+)
+
+LOG2_E = 1 / math.log(2)
+# Where exp has become 0, and inf.
+ENDS = {FLOAT32: (-105.0, 89.0), FLOAT64: (-746.0, 710.0)}
+# Where tanh has become 1.
+ONE = {FLOAT32: 10.0, FLOAT64: 20.0}
+# (exp(r) - 1 - r) / r**2 for |r| <= ln 2 / 2
+EXP: Coefficients = {
+    FLOAT32: [
+        0.4999999701976776, 0.1666654348373413, 0.04166720062494278, 0.008366528898477554,
+        0.001388252479955554,
+    ],
+    WIDE: [
+        0.5000000095359566, 0.1666651868436575, 0.041666205347988684, 0.008368908151506826,
+        0.0013950519367517966,
+    ],
+    FLOAT64: [
+        0.5, 0.16666666666666677, 0.041666666666666505, 0.00833333333332168,
+        0.0013888888888962685, 0.00019841269885999345, 2.480158717204074e-05,
+        2.7557244336933902e-06, 2.755740299186708e-07, 2.510899300831204e-08,
+        2.0875241295798674e-09,
+    ],
+}  # fmt: skip
+# (tanh(x) / x - 1) / x**2 for |x| <= 0.55
+TANH: Coefficients = {
+    FLOAT32: [
+        -0.33333317578272975, 0.13332586568235832, -0.05385233989181277, 0.021071757109505807,
+        -0.006274302246103491,
+    ],
+    FLOAT64: [
+        -0.33333333333332316, 0.13333333333168715, -0.053968253876082645, 0.021869485974882377,
+        -0.008863194505108925, 0.003591719705120357, -0.001453216791277823,
+        0.0005791371090184188, -0.00021030253741785048, 5.102156428263893e-05,
+    ],
+}  # fmt: skip
+# (sinh(r) / r - 1) / z and (cosh(r) - 1 - z / 2) / z**2, where z = r * r and |r| <= ln 2 / 2
+SINH: Coefficients = {
+    FLOAT32: [0.1666666716337204, 0.00833317544311285, 0.00019974067981820554],
+    FLOAT64: [
+        0.16666666666666666, 0.008333333333334424, 0.00019841269837090852, 2.755732621370379e-06,
+        2.5046792165032156e-08, 1.7574438502287462e-10,
+    ],
+}  # fmt: skip
+COSH: Coefficients = {
+    FLOAT32: [0.041666459292173386, 0.0013935437891632318],
+    FLOAT64: [
+        0.041666666666666664, 0.0013888888888890843, 2.4801587295611965e-05,
+        2.7557327705486603e-07, 2.0871069370280814e-09, 1.2934849672692932e-11,
+    ],
+}  # fmt: skip
+
+
+def _reduce(x: Value, low: Value | None = None) -> tuple[Value, Value, Value]:
+    """``x + low`` as bits, the lowest of which are ``k + bias``; ``r``; and what ``r`` lacks."""
+    biased = x.format.round + x.format.bias
+    rounded = fma(x, LOG2_E, biased)
+    k = rounded - biased
+    first, second = x.format.ln2
+    exact = fma(k, -first, x)
+    if low is None:
+        r = fma(k, -second, exact)
+        return rounded.bits(), r, fma(k, -second, exact - r)
+    rest = fma(k, -second, low)
+    r = exact + rest
+    return rounded.bits(), r, (exact - r) + rest
+
+
+def _more(r: Value, lost: Value) -> Value:
+    """``exp(r + lost) - 1 - r``."""
+    return fma(r * r, polynomial(r, EXP[r.format]), lost)
+
+
+def _exp_parts(x: Value, low: Value | None = None) -> tuple[Value, Value, Value, Value]:
+    """``exp(x + low)`` as a sum of two, times a product of two. ``x`` has been limited."""
+    form = x.format
+    k, r, lost = _reduce(x, low)
+    more = _more(r, lost)
+    # 2**k in two factors, because k leaves the range of exponents on both sides.
+    half = fma(x, 0.5 * LOG2_E, form.round + form.bias).bits()
+    first = (half << form.mantissa).number()
+    second = (k - half + form.bias << form.mantissa).number()
+    p = r + 1.0
+    return p, (1.0 - p) + r + more, first, second
+
+
+def exp(x: Value) -> Value:
+    """At most 0.6 ulp off; 0.8 where the result is denormal."""
+    least, most = ENDS[x.format]
+    p, rest, first, second = _exp_parts(below(above(x, least), most))
+    return (p + rest) * first * second
+
+
+def expm1(x: Value) -> Value:
+    """At most 1.2 ulp off."""
+    form = x.format
+    k, r, lost = _reduce(below(above(x, -2.0 * ONE[form]), ENDS[form][1]))
+    # Half of 2**k, because k reaches the exponent of inf.
+    half = (k - 1 << form.mantissa).number()
+    # A sum of three, from large to small; the product is exact.
+    first, second = half - 0.5, half * r
+    found = first + second
+    found = (found + fma(half, _more(r, lost), second - (found - first))) * 2.0
+    # Half of a denormal number may not be exact, and the sum has lost the sign of -0.0.
+    return absolute(x).compare("<", 2.0 ** -(form.mantissa + 2)).pick(x, found)
+
+
+def tanh(x: Value) -> Value:
+    """At most 1.5 ulp off: 0.8 up to 0.55, then ``1 - 2 / (exp(2 * x) + 1)``."""
+    form = x.format
+    size = absolute(x)
+    z = size * size
+    near = fma(size * z, polynomial(z, TANH[form]), size)
+    k, r, lost = _reduce(below(size, ONE[form]) * 2.0)
+    e = fma((r + _more(r, lost)) + 1.0, (k << form.mantissa).number(), 1.0)
+    return copysign(z.compare("<", 0.55**2).pick(near, 1.0 - 2.0 / e), x)
+
+
+def _hyperbolic(x: Value) -> tuple[Value, Value, Value, Value]:
+    """For a positive ``x``: halves of the sinh and cosh of k * ln 2; cosh - 1 and sinh of r."""
+    form = x.format
+    k, r, lost = _reduce(below(x, ENDS[form][1] + 0.7))
+    big = (k - 2 << form.mantissa).number()
+    # Negative bits stand for a power that is too small to count.
+    small = above((2 * form.bias - 2 - k << form.mantissa).number(), 0.0)
+    z = r * r
+    c = fma(z * z, polynomial(z, COSH[form]), z * 0.5)
+    s = r + fma(r * z, polynomial(z, SINH[form]), lost)
+    return big - small, big + small, c, s
+
+
+def sinh(x: Value) -> Value:
+    """At most 1.9 ulp off."""
+    size = absolute(x)
+    a, b, c, s = _hyperbolic(size)
+    found = (a + fma(a, c, b * s)) * 2.0
+    # Half of a denormal number may not be exact.
+    least = 2.0 ** -(x.format.mantissa // 2 + 2)
+    return copysign(size.compare("<", least).pick(size, found), x)
+
+
+def cosh(x: Value) -> Value:
+    """At most 1.9 ulp off."""
+    a, b, c, s = _hyperbolic(absolute(x))
+    return (b + fma(b, c, a * s)) * 2.0
+
+
+# The error function: a polynomial up to about 1, beyond it an exponential.
+
+# erf(x) / x - 1, in x**2
+ERF: Coefficients = {
+    FLOAT32: [
+        0.12837916612625122, -0.3761262595653534, 0.11283578723669052, -0.026853347197175026,
+        0.005187162198126316, -0.0007997853099368513, 7.806903886375949e-05,
+    ],
+    FLOAT64: [
+        0.1283791670955126, -0.3761263890318375, 0.11283791670954857, -0.026866170645072907,
+        0.00522397762478099, -0.000854832697874895, 0.00012055331037130968,
+        -1.4925593512102456e-05, 1.6460972895427635e-06, -1.6350026003632778e-07,
+        1.4657884792882722e-08, -1.1365684059246528e-09, 5.945290805093613e-11,
+    ],
+}  # fmt: skip
+# log(erfc(x)), in x; the less counts, the smaller erfc is
+LOG_ERFC: Coefficients = {
+    FLOAT32: [
+        -0.00035371241392567754, -1.1270400285720825, -0.6382257342338562, -0.1030372679233551,
+        0.02180524170398712, -0.0029395795427262783, 0.00018557024304755032,
+    ],
+    FLOAT64: [
+        -5.13302486955526e-07, -1.1283739911186663, -0.6366440577688701, -0.10270228238486297,
+        0.01898802782200194, 0.00041355653056079976, -0.0019189668904634099,
+        0.0007730606314081766, -0.00013656554694243257, -1.9518016088123525e-05,
+        2.2530928552248746e-05, -8.578165526432035e-06, 2.1146484553905213e-06,
+        -3.6953716557232454e-07, 4.5929345313299827e-08, -3.889648503796767e-09,
+        2.0201311753094849e-10, -4.864532529892537e-12,
+    ],
+}  # fmt: skip
+# log((x + 3) * exp(x**2) * erfc(x)), in (x - 3) / (x + 3)
+ERFCX_32 = [
+    0.07139642759864934, -0.8225221299840063, 0.21128593580153252, -0.022541409191415642,
+    -0.020112096225166493, 0.011961859541952927, -9.301248377718979e-05, -0.00283077499082241,
+    0.0009474827233922989, 0.0005569925637563206, -0.0003509537541961642, -0.00016304253336088642,
+]  # fmt: skip
+# log((2 * x + 1) * exp(x**2) * erfc(x)), in (x - 2) / (x + 2), from 0.8
+ERFCX_64 = [
+    0.2444966478174628, -0.07264322397765725, -0.13265669315809378, 0.11889561023128192,
+    -0.04227268936666681, 0.0067270614365495494, -0.006017066424926297, 0.006344898383135749,
+    -0.002245767393075606, 0.0004460630188995368, -0.0006983880187215927, 0.0005041309695995998,
+    -0.0001100784455165042, 6.872700858354085e-05, -8.576424012391058e-05, 3.077367089113384e-05,
+    -9.88536093490581e-06, 1.484695126684286e-05, -7.350680760909197e-06, -4.314633637684364e-07,
+    9.365647278139011e-07, -1.198795777489826e-07,
+]  # fmt: skip
+# Where erf has become 1, and erfc 0.
+ERF_END = {FLOAT32: 4.0, FLOAT64: 6.0}
+ERFC_END = {WIDE: 10.2, FLOAT64: 27.3}
+
+
+def erf(x: Value) -> Value:
+    """At most 1.5 ulp off."""
+    form = x.format
+    size = below(absolute(x), ERF_END[form])
+    z = size * size
+    near = fma(size, polynomial(z, ERF[form]), size)
+    k, r, lost = _reduce(halves(size, LOG_ERFC[form]))
+    power = (k << form.mantissa).number()
+    far = 1.0 - fma(power, r + _more(r, lost), power)
+    return copysign(size.compare("<", 1.0).pick(near, far), x)
+
+
+def erfc_32(x: Value) -> Value:
+    """At most 0.6 ulp off: ``exp(-x**2 + f(x)) / (x + 3)``."""
+    size = below(absolute(x), ERFC_END[x.format])
+    inverse = 1.0 / (size + 3.0)
+    smooth = polynomial((size - 3.0) * inverse, ERFCX_32)
+    k, r, _ = _reduce(smooth - size * size)
+    power = (k << x.format.mantissa).number()
+    far = fma(r * r, polynomial(r, EXP[x.format]), r + 1.0) * power * inverse
+    return x.compare("<", 0.0).pick(2.0 - far, far)
+
+
+def erfc_64(x: Value) -> Value:
+    """At most 1.9 ulp off: beyond 0.8 as ``exp(-x**2 + f(x)) / (2 * x + 1)``."""
+    form = x.format
+    near = (1.0 - x) - x * polynomial(x * x, ERF[form])
+    size = below(absolute(x), ERFC_END[form])
+    t = (size - 2.0) / (size + 2.0)
+    smooth = halves(t, ERFCX_64)
+    total = size * 2.0 + 1.0
+    # The square of x has twice its bits.
+    high = upper(size)
+    square = high * high
+    exponent = smooth - square
+    low = (smooth - (exponent + square)) - (size - high) * (size + high)
+    # The exponent also takes what the total lost; 1 / total need not be exact there.
+    lost = size * 2.0 - (total - 1.0)
+    low = low - lost * ((1.0 - t) * (0.2 - t * 0.1))
+    p, rest, first, second = _exp_parts(exponent, low)
+    far = (p + rest) / total * first * second
+    far = x.compare("<", 0.0).pick(2.0 - far, far)
+    return absolute(x).compare("<", 0.8).pick(near, far)
+
+
+def sigmoid(x: Value) -> Value:
+    """At most 1.2 ulp off: ``1 / (1 + e)`` or ``e / (1 + e)`` where ``e = exp(-|x|)``."""
+    size = below(absolute(x), -ENDS[x.format][0])
+    e, rest, first, second = _exp_parts(-size)
+    e, rest = e + rest, (e - (e + rest)) + rest
+    e, rest = e * first * second, rest * first * second
+    total = e + 1.0
+    lost = (e - (total - 1.0)) + rest
+    left = x.compare("<", 0.0)
+    found = left.pick(e, 1.0) / total
+    # The first order of what is left out; 1 / total is found, or 1 - found.
+    return fma(left.pick(rest, 0.0) - found * lost, left.pick(1.0 - found, found), found)

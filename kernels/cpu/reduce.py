@@ -1,0 +1,254 @@
+"""Reductions: runs of elements, the partial results of a lane group, and single axes.
+
+An element's place alone decides what it is added to, so a result does not depend on the width of
+a block or the number of threads; nor on the machine, because vectors here have a fixed length.
+Each number takes part in a sum of at most some dozens, as in pairwise summation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+from ..jit import POINTERS, jit, stack
+from ..log.layout import RUN
+
+VECTOR = 16  # elements that are combined side by side, whatever the machine's vectors hold
+PANEL = 128  # columns that are reduced together
+LEVELS = 48  # of pairwise combination: enough for any length
+
+# Combining two values x and y, of numbers or of vectors. NaN stays NaN.
+
+
+def _add(builder: Any, real: bool, signed: bool, x: Any, y: Any) -> Any:
+    return builder.fadd(x, y) if real else builder.add(x, y)
+
+
+def _extreme(sign: str) -> Callable[..., Any]:
+    def extreme(builder: Any, real: bool, signed: bool, x: Any, y: Any) -> Any:
+        if real:
+            compare = builder.fcmp_ordered
+        else:
+            compare = builder.icmp_signed if signed else builder.icmp_unsigned
+        found = builder.select(compare(sign, y, x), y, x)
+        if not real:
+            return found
+        other = builder.select(compare(sign + "=", x, y), x, builder.fadd(x, y))
+        return builder.select(compare(sign, y, x), y, other)
+
+    return extreme
+
+
+COMBINE: dict[str, Any] = {"sum": _add, "max": _extreme(">"), "min": _extreme("<")}
+
+
+def identity(name: str, real: bool, signed: bool, bits: int) -> Any:
+    """What combining with it changes nothing; -0.0 for a sum, because 0.0 would hide that sign."""
+    if name == "sum":
+        return -0.0 if real else 0
+    low = float("-inf") if real else -(1 << bits - 1) if signed else 0
+    high = float("inf") if real else (1 << bits - 1) - 1 if signed else (1 << bits) - 1
+    return low if name == "max" else high
+
+
+def _folding(name: str) -> Any:
+    """An intrinsic that combines ``n`` elements from a pointer on, `VECTOR` side by side."""
+    combine = COMBINE[name]
+
+    @intrinsic
+    def fold(typingctx: Any, elements: Any, n: Any) -> Any:
+        kind = elements.dtype
+        real, signed = isinstance(kind, types.Float), getattr(kind, "signed", True)
+
+        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            number = context.get_data_type(kind)
+            start = identity(name, real, signed, kind.bitwidth)
+            vector = ir.VectorType(number, VECTOR)
+            x, n = args
+
+            def together(u: Any, v: Any) -> Any:
+                return combine(builder, real, signed, u, v)
+
+            found = cgutils.alloca_once_value(
+                builder, ir.Constant(vector, [ir.Constant(number, start)] * VECTOR)
+            )
+            step = ir.Constant(n.type, VECTOR)
+            rest = builder.srem(n, step)
+            whole = builder.sub(n, rest)
+            with cgutils.for_range_slice(
+                builder, ir.Constant(n.type, 0), whole, step, n.type, inc=True
+            ) as (i, _):
+                at = builder.bitcast(builder.gep(x, [i]), vector.as_pointer())
+                loaded = builder.load(at, align=kind.bitwidth // 8)
+                builder.store(together(builder.load(found), loaded), found)
+            with cgutils.for_range(builder, rest) as loop:
+                place = builder.gep(
+                    builder.bitcast(found, number.as_pointer()), [loop.index]
+                )
+                other = builder.load(builder.gep(x, [builder.add(whole, loop.index)]))
+                builder.store(together(builder.load(place), other), place)
+            value = builder.load(found)
+            width = VECTOR
+            while width > 1:
+                width //= 2
+                low, high = (
+                    builder.shuffle_vector(
+                        value, ir.Constant(value.type, ir.Undefined),
+                        ir.Constant(ir.VectorType(ir.IntType(32), width), list(range(k, k + width))),
+                    )
+                    for k in (0, width)
+                )
+                value = together(low, high)
+            return builder.extract_element(value, ir.IntType(32)(0))
+
+        return kind(elements, types.intp), codegen
+
+    return fold
+
+
+def _meeting(name: str) -> Any:
+    """An intrinsic that combines two numbers."""
+    combine = COMBINE[name]
+
+    @intrinsic
+    def meet(typingctx: Any, x: Any, y: Any) -> Any:
+        real, signed = isinstance(x, types.Float), getattr(x, "signed", True)
+
+        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            return combine(builder, real, signed, *args)
+
+        return x(x, x), codegen
+
+    return meet
+
+
+FOLD = {name: _folding(name) for name in COMBINE}
+MEET = {name: _meeting(name) for name in COMBINE}
+
+
+def _empty(name: str, dtype: str) -> Any:
+    """What a reduction of nothing gives: 0, or the extreme that any number exceeds."""
+    kind = getattr(types, dtype)
+    real = isinstance(kind, types.Float)
+    start = identity(name, real, getattr(kind, "signed", True), kind.bitwidth)
+    return start + 0.0 if real else start
+
+
+def runs(name: str, dtype: str) -> Any:
+    """The kernel ``f(out, x, _, _, n)`` that reduces each run of `RUN` elements to one.
+
+    ``out`` may be ``x``. Of no elements it makes one result.
+    """
+    at, fold, kind = POINTERS[dtype], FOLD[name], getattr(types, dtype)
+    nothing, size = _empty(name, dtype), kind.bitwidth // 8
+
+    def kernel(out_: int, x_: int, y_: int, z_: int, n: int) -> None:
+        out = at(out_)
+        if n == 0:
+            out[0] = kind(nothing)
+        for k in range((n + RUN - 1) // RUN):
+            out[k] = fold(at(x_ + k * RUN * size), min(RUN, n - k * RUN))
+
+    return kernel
+
+
+def row_reducer(name: str, dtype: str) -> Any:
+    """A function ``f(x, n)`` that reduces a row: runs, then pairs of results, of pairs, ..."""
+    at, fold, meet, kind = POINTERS[dtype], FOLD[name], MEET[name], getattr(types, dtype)
+    size = kind.bitwidth // 8
+    memory = stack(8 * LEVELS)
+
+    @jit
+    def reduce_row(x_: int, n: int) -> Any:
+        if n <= RUN:
+            return fold(at(x_), n)
+        levels = at(memory())
+        depth = 0
+        for k in range((n + RUN - 1) // RUN):
+            value = fold(at(x_ + k * RUN * size), min(RUN, n - k * RUN))
+            done = k
+            while done & 1:  # as many results wait as there are ones in the binary k
+                depth -= 1
+                value = meet(levels[depth], value)
+                done >>= 1
+            levels[depth] = value
+            depth += 1
+        while depth > 1:
+            depth -= 1
+            levels[depth - 1] = meet(levels[depth - 1], levels[depth])
+        return levels[0]
+
+    return reduce_row
+
+
+def axis(name: str, dtype: str) -> Any:
+    """The kernel that reduces ``x`` of shape (outer, n, inner), n > 0, over its middle axis.
+
+    Its parameters are n and inner. A unit of work is a row where inner is 1, else a panel of
+    `PANEL` columns of one outer index.
+    """
+    at, meet, kind = POINTERS[dtype], MEET[name], getattr(types, dtype)
+    number = POINTERS["int64"]
+    row = row_reducer(name, dtype)
+    size = kind.bitwidth // 8
+    memory = stack(LEVELS * PANEL * size)
+
+    @jit
+    def columns(out_: int, x_: int, n: int, inner: int, width: int, levels_: int) -> None:
+        """Reduce ``width`` columns: eight rows in order, then pairs as in `row_reducer`."""
+        depth = 0
+        for k in range((n + 7) // 8):
+            top = at(levels_ + depth * PANEL * size)
+            first = at(x_ + k * 8 * inner * size)
+            for j in range(width):
+                top[j] = first[j]
+            for i in range(1, min(8, n - k * 8)):
+                line = at(x_ + (k * 8 + i) * inner * size)
+                for j in range(width):
+                    top[j] = meet(top[j], line[j])
+            depth += 1
+            done = k
+            while done & 1:
+                depth -= 1
+                low = at(levels_ + (depth - 1) * PANEL * size)
+                high = at(levels_ + depth * PANEL * size)
+                for j in range(width):
+                    low[j] = meet(low[j], high[j])
+                done >>= 1
+        while depth > 1:
+            depth -= 1
+            low = at(levels_ + (depth - 1) * PANEL * size)
+            high = at(levels_ + depth * PANEL * size)
+            for j in range(width):
+                low[j] = meet(low[j], high[j])
+        out = at(out_)
+        low = at(levels_)
+        for j in range(width):
+            out[j] = low[j]
+
+    def kernel(
+        out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int
+    ) -> None:
+        n = number(parameters)[0]
+        inner = number(parameters)[1]
+        if inner == 1:
+            out = at(out_)
+            for k in range(begin, end):
+                out[k] = row(x_ + k * n * size, n)
+        else:
+            levels = memory()
+            panels = (inner + PANEL - 1) // PANEL
+            for unit in range(begin, end):
+                k = unit // panels
+                j = unit % panels * PANEL
+                columns(
+                    out_ + (k * inner + j) * size, x_ + (k * n * inner + j) * size,
+                    n, inner, min(PANEL, inner - j), levels,
+                )
+
+    return kernel

@@ -1,0 +1,236 @@
+"""What vector functions are written with: a value whose operators write LLVM instructions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+
+
+@dataclass(frozen=True, eq=False)
+class Format:
+    """A floating-point format, and constants that depend on it.
+
+    Attributes:
+      number, integer: The LLVM type, and the integer type of the same size.
+      mantissa, bias: Bits of the mantissa; the exponent of 1.
+      ln2: ln 2 in two parts; multiples of the first by any exponent are exact.
+      half_pi: pi / 2 in two parts, the first of full precision.
+    """
+
+    number: Any
+    integer: Any
+    mantissa: int
+    bias: int
+    ln2: tuple[float, float]
+    half_pi: tuple[float, float]
+
+    @property
+    def tiny(self) -> float:
+        """The smallest normal number."""
+        return 2.0 ** (1 - self.bias)
+
+    @property
+    def sign(self) -> int:
+        """The bits of -0.0."""
+        return -1 << self.integer.width - 1
+
+    @property
+    def reciprocal(self) -> int:
+        """These bits less those of a positive number are about those of its reciprocal."""
+        return (2 * self.bias << self.mantissa) - (1 << self.mantissa) // 10
+
+    @property
+    def round(self) -> float:
+        """Adding this rounds to an integer, which then is in the lowest bits of the sum."""
+        return 1.5 * 2.0**self.mantissa
+
+
+FLOAT32 = Format(
+    number=ir.FloatType(), integer=ir.IntType(32), mantissa=23, bias=127,
+    ln2=(0.693145751953125, 1.428606765330187e-06),
+    half_pi=(1.5707963705062866, -4.371138828673793e-08),
+)  # fmt: skip
+FLOAT64 = Format(
+    number=ir.DoubleType(), integer=ir.IntType(64), mantissa=52, bias=1023,
+    ln2=(0.6931471803691238, 1.9082149292705877e-10),
+    half_pi=(1.5707963267948966, 6.123233995736766e-17),
+)  # fmt: skip
+# float64 as exact as float32 needs it: some functions of float32 are computed there.
+WIDE = Format(
+    number=FLOAT64.number, integer=FLOAT64.integer, mantissa=52, bias=1023, ln2=FLOAT64.ln2,
+    half_pi=FLOAT64.half_pi,
+)
+FORMATS = {types.float32: FLOAT32, types.float64: FLOAT64}
+
+
+class Value:
+    """A float, or an integer of the same size, in the code that is being written.
+
+    Arithmetic with it writes instructions; a Python number beside it is a constant of its type.
+    ``>>`` is logical; comparisons with NaN are false.
+    """
+
+    __slots__ = ("_builder", "format", "ir")
+
+    def __init__(self, builder: Any, value: Any, format: Format) -> None:
+        self._builder = builder
+        self.ir = value
+        self.format = format
+
+    def _write(self, name: str, *operands: Any) -> Value:
+        return Value(self._builder, getattr(self._builder, name)(*operands), self.format)
+
+    def _operand(self, other: Any) -> Any:
+        return other.ir if isinstance(other, Value) else ir.Constant(self.ir.type, other)
+
+    def _arithmetic(self, name: str, x: Any, y: Any) -> Value:
+        kind = "" if self.ir.type == self.format.integer else "f"
+        return self._write(kind + name, self._operand(x), self._operand(y))
+
+    def __add__(self, other: Any) -> Value:
+        return self._arithmetic("add", self, other)
+
+    def __sub__(self, other: Any) -> Value:
+        return self._arithmetic("sub", self, other)
+
+    def __rsub__(self, other: Any) -> Value:
+        return self._arithmetic("sub", other, self)
+
+    def __neg__(self) -> Value:
+        return self._write("fneg", self.ir)
+
+    def __mul__(self, other: Any) -> Value:
+        return self._arithmetic("mul", self, other)
+
+    def __truediv__(self, other: Any) -> Value:
+        return self._arithmetic("div", self, other)
+
+    def __rtruediv__(self, other: Any) -> Value:
+        return self._arithmetic("div", other, self)
+
+    def __and__(self, other: Any) -> Value:
+        return self._write("and_", self.ir, self._operand(other))
+
+    def __or__(self, other: Any) -> Value:
+        return self._write("or_", self.ir, self._operand(other))
+
+    def __xor__(self, other: Any) -> Value:
+        return self._write("xor", self.ir, self._operand(other))
+
+    def __lshift__(self, count: int) -> Value:
+        return self._write("shl", self.ir, self._operand(count))
+
+    def __rshift__(self, count: int) -> Value:
+        return self._write("lshr", self.ir, self._operand(count))
+
+    def compare(self, sign: str, other: Any) -> Value:
+        """``self sign other`` for `pick`."""
+        name = "icmp_signed" if self.ir.type == self.format.integer else "fcmp_ordered"
+        return self._write(name, sign, self.ir, self._operand(other))
+
+    def pick(self, yes: Any, no: Any) -> Value:
+        """One of two floats by a condition."""
+        form = next((x.format for x in (yes, no) if isinstance(x, Value)), self.format)
+        chosen = [x.ir if isinstance(x, Value) else ir.Constant(form.number, x) for x in (yes, no)]
+        return Value(self._builder, self._builder.select(self.ir, *chosen), form)
+
+    def bits(self) -> Value:
+        """The integer with the same bits."""
+        return self._write("bitcast", self.ir, self.format.integer)
+
+    def number(self) -> Value:
+        """The float with the same bits."""
+        return self._write("bitcast", self.ir, self.format.number)
+
+    def converted(self, name: str, format: Format) -> Value:
+        """The float in another format."""
+        return Value(self._builder, getattr(self._builder, name)(self.ir, format.number), format)
+
+    def call(self, name: str, *others: Any) -> Value:
+        """LLVM's intrinsic of that name."""
+        operands = [self.ir, *map(self._operand, others)]
+        kind = self.ir.type
+        function = self._builder.module.declare_intrinsic(
+            name, [kind], ir.FunctionType(kind, [kind] * len(operands))
+        )
+        return self._write("call", function, operands)
+
+
+Function = Callable[..., Value]
+Coefficients = dict[Format, list[float]]
+
+
+def widened(function: Function) -> Function:
+    """A function of float32 that is computed in float64."""
+
+    def narrow(*operands: Value) -> Value:
+        return function(*(x.converted("fpext", WIDE) for x in operands)).converted(
+            "fptrunc", FLOAT32
+        )
+
+    return narrow
+
+
+def fma(x: Value, y: Any, z: Any) -> Value:
+    """``x * y + z``, rounded once where the machine can."""
+    return x.call("llvm.fmuladd", y, z)
+
+
+def absolute(x: Value) -> Value:
+    """``|x|``."""
+    return x.call("llvm.fabs")
+
+
+def sqrt(x: Value) -> Value:
+    """The square root."""
+    return x.call("llvm.sqrt")
+
+
+def rint(x: Value) -> Value:
+    """The nearest integer, halves to even."""
+    return x.call("llvm.rint")
+
+
+def copysign(x: Value, y: Value) -> Value:
+    """``|x|`` with the sign of ``y``."""
+    return x.call("llvm.copysign", y)
+
+
+def below(x: Value, limit: float) -> Value:
+    """``x``, at most ``limit``; NaN stays NaN."""
+    return x.compare(">", limit).pick(limit, x)
+
+
+def above(x: Value, limit: float) -> Value:
+    """``x``, at least ``limit``; NaN stays NaN."""
+    return x.compare("<", limit).pick(limit, x)
+
+
+def upper(x: Value) -> Value:
+    """The upper half of the bits of ``x``.
+
+    Products of two such are exact, and so is the rest of ``x``.
+    """
+    return (x.bits() & (-1 << (x.format.mantissa + 2) // 2)).number()
+
+
+def halves(x: Value, coefficients: list[float]) -> Value:
+    """The polynomial from its even and its odd terms.
+
+    For long ones: each step of Horner's rule waits for the one before. But it is less exact
+    where the first terms are not the largest.
+    """
+    z = x * x
+    return fma(x, polynomial(z, coefficients[1::2]), polynomial(z, coefficients[::2]))
+
+
+def polynomial(x: Value, coefficients: list[float]) -> Value:
+    """``c[0] + c[1] * x + ...`` by Horner's rule."""
+    found: Any = coefficients[-1]
+    for c in reversed(coefficients[:-1]):
+        found = fma(x, found, c)
+    return found

@@ -1,0 +1,54 @@
+"""BLAS from SciPy, as addresses that jitted kernels call."""
+
+from __future__ import annotations
+
+import ctypes
+import importlib
+import importlib.util
+import sys
+from functools import cache
+from importlib.machinery import EXTENSION_SUFFIXES
+from pathlib import Path
+from typing import Any
+
+_MODULE = "scipy.linalg.cython_blas"
+
+
+@cache
+def address(name: str) -> int:
+    """The address of a BLAS function such as ``sgemm``; 0 where kernels cannot call it."""
+    if sys.byteorder != "little":  # they pass addresses of int64s for 32-bit integers
+        return 0
+    capsule = _module().__pyx_capi__[name]
+    name_of, pointer_of = ctypes.pythonapi.PyCapsule_GetName, ctypes.pythonapi.PyCapsule_GetPointer
+    name_of.restype, name_of.argtypes = ctypes.c_char_p, [ctypes.py_object]
+    pointer_of.restype, pointer_of.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    signature = name_of(capsule)
+    if b"int *" not in signature:  # a build with integers of another size
+        return 0
+    found: int = pointer_of(capsule, signature)
+    return found
+
+
+@cache
+def _module() -> Any:
+    """SciPy's module, loaded without the package around it, which takes five times as long."""
+    try:
+        spec = importlib.util.find_spec("scipy")
+        assert spec is not None
+        assert spec.origin is not None
+        folder = Path(spec.origin).parent / "linalg"
+        file = next(
+            path for suffix in EXTENSION_SUFFIXES
+            if (path := folder / f"cython_blas{suffix}").exists()
+        )  # fmt: skip
+        found = importlib.util.spec_from_file_location(_MODULE, file)
+        assert found is not None
+        assert found.loader is not None
+        if _MODULE in sys.modules:
+            return sys.modules[_MODULE]
+        module = importlib.util.module_from_spec(found)
+        found.loader.exec_module(module)
+        return module
+    except (AssertionError, ImportError, StopIteration):
+        return importlib.import_module(_MODULE)

@@ -1,0 +1,248 @@
+"""Plans of one log: made by the jitted pass, kept where a structure comes again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..arrays import Array, address_of, view
+from ..entry import Block
+from ..log import VALUE, Log
+from ..lower import lane_kernel
+from ..natives import call_of, reduction_kernel
+from ..op import CODES, REDUCTION
+from ..spec import TABLES, Spec
+from ..tables import LANES, code_tables, spec_tables
+
+NO_KERNEL = 1
+# Fields of the plan's report and of a group: as in kernels/log/layout.py (a test compares).
+(C_ROW, C_LOW, C_ROWS, C_GROUPS, C_INSTRUCTIONS, C_ALLOC, C_ALIASES, C_ARENA, C_SCRATCH,
+ C_PARTIALS, C_BODY, C_WORK) = range(12)
+GROUP = 10
+(G_KIND, G_ROWS, G_ROWS_END, G_CODE, G_CODE_END, G_SIZE, G_WIDTH, G_BODY, G_SLOTS,
+ G_PARAMETERS) = range(10)
+STEP = 5
+LANES_GROUP, WHOLE, SHARED = 1, 2, 3
+WANTED, WELCOME = 1, 2
+KEPT = 2  # an escape: the row has a buffer of its own
+
+# Rows of a log whose plans are kept, all together; 150 bytes each.
+REMEMBERED = 1 << 16
+
+
+class Plan:
+    """What a look computes, ready to be swept; see kernels/log/plan.py.
+
+    Attributes:
+      arrays: order, kept, offset, groups and program, as `sweep` takes them.
+      found: The number of groups.
+      scratch, partials, arena, body: What sweeping it takes: bytes, and instructions.
+      work: About how many elements it computes.
+      buffers: Rows that need a buffer of their own, and their specs.
+      by_hand: For each group that NumPy computes, the row and its operands.
+      views: (row, original, spec, kept): rows that share another's buffer under a shape of theirs.
+      aliases: (row, original): rows that are equal to others.
+    """
+
+    __slots__ = (
+        "addresses", "aliases", "arena", "arrays", "body", "buffers", "by_hand", "count", "found",
+        "key", "low", "partials", "rows", "scratch", "views", "work",
+    )  # fmt: skip
+
+    def __init__(self, log: Log, work: Planner, copied: bool) -> None:
+        report = work.cursor.tolist()
+        rows, found, instructions = report[C_ROWS], report[C_GROUPS], report[C_INSTRUCTIONS]
+        self.rows, self.found = rows, found
+        self.low = report[C_LOW]
+        self.arena, self.scratch = report[C_ARENA], report[C_SCRATCH]
+        self.partials, self.body, self.work = report[C_PARTIALS], report[C_BODY], report[C_WORK]
+        specs, spec_of = TABLES.specs, log.spec
+        self.buffers = [
+            (row, specs[spec_of[row]]) for row in work.alloc[: report[C_ALLOC]].tolist()
+        ]
+        aliases = work.aliases[: report[C_ALIASES]].tolist()
+        self.aliases = [(row, int(work.canon[row])) for row in aliases]
+        groups, program = work.groups[:found], work.program[:instructions]
+        self.by_hand: dict[int, tuple[int, list[int]]] = {}
+        self.views: list[tuple[int, int, Spec, bool]] = []
+        for g in np.flatnonzero(groups[:, G_KIND] >= WHOLE).tolist():
+            kind, begin, _, code, end, *_ = groups[g].tolist()
+            row = int(work.order[begin])
+            inputs = program[code:end, 1].tolist()
+            spec = specs[spec_of[row]]
+            if kind == SHARED:
+                if spec.size != 1:
+                    kept = bool(work.kept[begin] == KEPT)
+                    self.views.append((row, inputs[0], spec, kept))
+                continue
+            call = None
+            if inputs:
+                call = call_of(log.code[row], spec, [specs[spec_of[x]] for x in inputs])
+            if call is None:
+                self.by_hand[g] = row, inputs
+                self.work += spec.size
+            else:
+                program[code, 0], groups[g, G_PARAMETERS], units, size = call
+                groups[g, G_WIDTH], groups[g, G_SIZE] = units, size
+                self.work += size
+        self.arrays = work.order[:rows], work.kept[:rows], work.offset[:rows], groups, program
+        if copied:
+            self.arrays = tuple(array.copy() for array in self.arrays)  # type: ignore[assignment]
+        self.addresses = [address_of(array) for array in self.arrays]
+
+    def remember(self, log: Log, top: int, want: Array) -> None:
+        """Note what the log looks like, ``want`` before the plan was made; see `recall`."""
+        columns, low = log.columns, self.low
+        end = top + 1
+        self.count = end - low
+        names = ("code", "a", "b", "c", "spec")
+        key = {
+            "columns": np.concatenate([getattr(columns, name)[low:end] for name in names]),
+            "flags": np.concatenate([columns.state[low:end], want[low:end]]),
+            "operands": log.extra[: log.extra_n + 1].copy(),
+            "order": self.arrays[0],
+        }
+        self.key = [(name, array, address_of(array)) for name, array in key.items()]
+
+
+class Planner:
+    """Arrays and control blocks of the passes, for one log at one capacity, and its plans."""
+
+    def __init__(self, log: Log) -> None:
+        n = log.columns.capacity
+        self.capacity = n
+        self.extra = log.extra
+        # What the plan reports, and what it only needs while it runs.
+        self.canon, self.order, self.alloc, self.aliases = np.empty((4, n), np.int32)
+        by_row = ("phase", "group", "last", "root", "slot", "stamp", "rows", "escape")
+        scratch = dict(zip(by_row, np.empty((len(by_row), n), np.int32), strict=True))
+        scratch["operands"] = np.empty(3 * n, np.int32)
+        scratch["many"] = np.empty(log.extra.size, np.int32)
+        scratch["kernel"] = np.empty(n, np.int64)
+        scratch["tables"] = np.empty(8 * n + 64, np.int32)
+        scratch["mark"] = np.zeros(n, np.uint8)
+        self.want = np.zeros(n, np.uint8)
+        self.kept = np.empty(n, np.uint8)
+        self.offset = np.empty(n, np.int64)
+        self.groups = np.empty((n, GROUP), np.int64)
+        self.program = np.empty((4 * n + log.extra.size, STEP), np.int64)
+        self.cursor = np.zeros(16, np.int64)
+        self.want_view = view(self.want)
+        self.versions: tuple[int, ...] = ()
+        columns = log.columns
+        shared = {name: getattr(columns, name) for name in columns.NAMES if name != "cell"}
+        self.recall = Block("recall")  # first: the plan may be compiling in another process
+        self.recall.bind(**shared, extra=log.extra, want=self.want)
+        self.plan = Block("plan")
+        self.plan.bind(
+            **shared, **scratch, extra=log.extra, canon=self.canon, order=self.order,
+            kept=self.kept, offset=self.offset, alloc=self.alloc, aliases=self.aliases,
+            want=self.want, groups=self.groups, program=self.program, cursor=self.cursor,
+        )  # fmt: skip
+        # Plans by the ends of the rows wanted; a structure is remembered when it comes again.
+        self.plans: dict[tuple[int, int, bool], list[Plan]] = {}
+        self.seen: set[tuple[int, int, bool]] = set()
+        self.remembered = 0
+
+    def forget(self, rows: int) -> None:
+        """The log is rewound: no row is welcome any more."""
+        self.want[:rows] = 0
+
+    def _refresh(self) -> None:
+        """Bind the tables again if one of them moved."""
+        versions = (TABLES.version, CODES.version, LANES.version)
+        if versions != self.versions:
+            self.plan.bind(
+                **code_tables("code_kind", "code_arity", "code_lane"),
+                **spec_tables("spec_size", "spec_bytes", "spec_shape", "spec_dtype"),
+                kernels=LANES.kernels,
+            )
+            self.plan.set[self.plan.slots["dtypes"]] = LANES.dtypes
+            self.versions = versions
+
+    def planned(self, log: Log, wanted: list[int], welcome: list[int], retain: bool) -> Plan | None:
+        """The plan that gives the wanted rows their values; None if they have them."""
+        want = self.want_view
+        for row in welcome:
+            want[row] = WELCOME
+        for row in wanted:
+            want[row] = WANTED
+        key = min(wanted), max(wanted), retain
+        try:
+            return self._recalled(log, key) or self._made(log, key)
+        finally:
+            for row in wanted:
+                want[row] = 0
+
+    def _recalled(self, log: Log, key: tuple[int, int, bool]) -> Plan | None:
+        found = self.plans.get(key)
+        if found is None:
+            return None
+        recall, slots = self.recall, self.recall.slots
+        put = recall.set
+        for plan in found:
+            for name, array, address in plan.key:
+                recall.point(name, array, address)
+            put[slots["low"]] = plan.low
+            put[slots["count"]] = plan.count
+            put[slots["operand_count"]] = plan.key[2][1].size - 1
+            put[slots["planned"]] = plan.rows
+            if recall.call():
+                return plan
+        return None
+
+    def _made(self, log: Log, key: tuple[int, int, bool]) -> Plan | None:
+        bottom, top, retain = key
+        again = key in self.seen
+        before = self.want[: top + 1].copy() if again else self.want
+        block, slots = self.plan, self.plan.slots
+        while True:
+            self._refresh()
+            block.set[slots["bottom"]] = bottom
+            block.set[slots["top"]] = top
+            block.set[slots["retain"]] = retain
+            if block.call() != NO_KERNEL:
+                break
+            row = int(self.cursor[C_ROW])
+            op, _ = CODES.entries[log.code[row]]
+            (reduction_kernel if op.kind == REDUCTION else lane_kernel)(log, row)
+        if not self.cursor[C_GROUPS]:
+            return None
+        rows = top + 1 - int(self.cursor[C_LOW])
+        again = again and rows <= REMEMBERED // 4
+        plan = Plan(log, self, again)
+        if again:
+            self.remembered += rows
+            if self.remembered > REMEMBERED:
+                self.plans.clear()
+                self.remembered = rows
+            plan.remember(log, top, before)
+            self.plans.setdefault(key, []).append(plan)
+        else:
+            if len(self.seen) > 1000:
+                self.seen.clear()
+            self.seen.add(key)
+        return plan
+
+
+def finish(log: Log, plan: Plan) -> None:
+    """Give views and equal rows what their originals have."""
+    columns = log.columns
+    state, buffers = columns.state_view, log.buffers
+    views: dict[int, Array] = {}
+    for row, original, spec, kept in plan.views:
+        buffer = buffers.get(original) if state[original] == VALUE else views.get(original)
+        if buffer is None:  # a view of a temporary
+            continue
+        views[row] = buffer.reshape(spec.shape)
+        if kept:
+            log.put(row, views[row], spec)
+            state[row] = VALUE
+    cell = columns.cell_view
+    for row, original in plan.aliases:
+        if state[original] == VALUE:
+            cell[row] = cell[original]
+            if original in buffers:
+                buffers[row] = buffers[original]
+            state[row] = VALUE

@@ -1,0 +1,79 @@
+"""Jitted whole-array kernels and reductions: made when first needed, cached by content."""
+
+from __future__ import annotations
+
+import importlib
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from . import cache as disk
+from .arrays import Array, address_of
+from .entry import kernel_source
+from .log import Log
+from .lower import VECTOR_SOURCES
+from .op import CODES, VARIADIC
+from .spec import TABLES, Spec
+from .tables import LANES
+
+# What the kernels are compiled from, besides vector math.
+_SOURCES = ("log.rows", "log.layout", "cpu.sweep", "cpu.reduce", "cpu.arrays")
+
+# What was found for a code and specs.
+_calls: dict[tuple[int, ...], tuple[int, int, int, int] | None] = {}
+_parameters: list[Array] = []  # programs refer to them by address
+
+
+def call_of(code: int, out: Spec, operands: list[Spec]) -> tuple[int, int, int, int] | None:
+    """How to compute a row: the addresses of kernel and parameters, units, work.
+
+    None if there is no kernel, and NumPy has to do it.
+    """
+    key = (code, out.id, *[spec.id for spec in operands])
+    if key in _calls:
+        return _calls[key]
+    op, attributes = CODES.entries[code]
+    native = None
+    if op.native is not None and op.arity != VARIADIC and out.size:
+        native = op.native(out, *operands, **attributes)
+    found = None
+    if native is not None:
+        kernel = array_kernel(native.kernel, native.dtypes)
+        parameters = np.array([*native.parameters, 0], np.int64)
+        _parameters.append(parameters)
+        found = kernel, address_of(parameters), native.units, native.work
+    return _calls.setdefault(key, found)
+
+
+@cache
+def array_kernel(name: str, dtypes: tuple[str, ...]) -> int:
+    """The address of a kernel of ``kernels.cpu.arrays``."""
+    return _compiled("_".join(["array", name, *dtypes]), "arrays", name, dtypes, 7)
+
+
+def reduction_kernel(log: Log, row: int) -> None:
+    """Make the lane kernel that a reduction needs and enter it in the table."""
+    op, _ = CODES.entries[log.code[row]]
+    dtype = TABLES.specs[log.spec[row]].dtype
+    LANES.add(op.lane, dtype.code, dtype.code, _runs_kernel(op.body, dtype.name))
+
+
+@cache
+def _runs_kernel(name: str, dtype: str) -> int:
+    return _compiled(f"runs_{name}_{dtype}", "reduce", name, (dtype,), 5)
+
+
+def _compiled(symbol: str, module: str, name: str, dtypes: tuple[str, ...], count: int) -> int:
+    source = kernel_source(*VECTOR_SOURCES, *_SOURCES)
+
+    def build() -> disk.Built:
+        from .compile import Function, compile_unit
+
+        room: Any = importlib.import_module(f"numtape.kernels.cpu.{module}")
+        jit = importlib.import_module("numtape.kernels.jit").jit
+        function = room.runs(name, *dtypes) if module == "reduce" else room.KERNELS[name](*dtypes)
+        built: disk.Built = compile_unit(symbol, [Function(symbol, jit(function), [""] * count)])
+        return built
+
+    return disk.load(symbol, source, build)[symbol]
