@@ -45,4 +45,3 @@ NO_KERNEL = 1  # the row in cursor[C_ROW] needs a lane kernel that is not in the
 RUN = 128
 
 SCRATCH_BYTES = 192 * 1024  # a block's slots stay well inside L2
-MAX_WIDTH = 1024  # widths are multiples of RUN

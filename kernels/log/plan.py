@@ -409,7 +409,7 @@ def place_temporaries(
 @jit
 def plan(
     code: Any, a: Any, b: Any, c: Any, spec: Any, extra: Any, state: Any,
-    bottom: int, top: int, want: Any, retain: int,
+    bottom: int, top: int, want: Any, retain: int, widest: int,
     code_kind: Any, code_arity: Any, code_lane: Any,
     spec_size: Any, spec_bytes: Any, spec_shape: Any, spec_dtype: Any, kernels: Any, dtypes: int,
     canon: Any, operands: Any, many: Any, phase: Any, group: Any, last: Any, root: Any, slot: Any,
@@ -419,7 +419,8 @@ def plan(
 ) -> int:
     """Plan the computation of the rows that are WANTED in ``want`` (uint8 by row).
 
-    They lie between the rows ``bottom`` and ``top``.
+    They lie between the rows ``bottom`` and ``top``. ``retain`` keeps what a tape may need, and
+    no block is wider than ``widest``, a multiple of RUN.
 
     ``canon`` to ``kernel`` and ``escape`` (by row), ``rows``, and ``tables`` (8 x capacity) are
     workspace; ``mark`` (uint8 by row) is zero on entry and on return, and so is ``want`` for what
@@ -469,7 +470,7 @@ def plan(
     status = write_program(
         code, a, b, spec, code_kind, code_arity, code_lane, spec_size, spec_shape, spec_dtype,
         kernels, dtypes, operands, many, order, group, groups, found, escape, slot, last, stamp,
-        phase, kernel, tables, program, cursor,
+        phase, kernel, tables, widest, program, cursor,
     )
     if status == OK:  # else the plan is made again
         for k in range(left):

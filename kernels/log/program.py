@@ -25,7 +25,6 @@ from .layout import (
     GROUP,
     IN_SLOT,
     LANES,
-    MAX_WIDTH,
     NO_KERNEL,
     NO_OPERAND,
     OK,
@@ -155,8 +154,8 @@ def write_program(
     spec_size: Any, spec_shape: Any, spec_dtype: Any, kernels: Any, dtypes: int, operands: Any,
     many: Any,
     order: Any, group: Any, groups: Any, found: int, escape: Any,
-    slot: Any, last: Any, stamp: Any, loaded: Any, kernel: Any, free: Any, program: Any,
-    cursor: Any,
+    slot: Any, last: Any, stamp: Any, loaded: Any, kernel: Any, free: Any, widest: int,
+    program: Any, cursor: Any,
 ) -> int:
     """Write the instructions of every group: kernel, output, three operands.
 
@@ -217,7 +216,7 @@ def write_program(
                 group, groups, escape, slot, last, stamp, loaded, free, program,
             )
             width = SCRATCH_BYTES // (8 * max(slots, 1)) // RUN * RUN
-            width = max(RUN, min(MAX_WIDTH, width))
+            width = max(RUN, min(widest, width))
             width = min(width, (size + 7) // 8 * 8)
             groups[this_group + G_WIDTH] = width
             groups[this_group + G_SLOTS] = slots

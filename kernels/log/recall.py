@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..jit import jit
+from .rows import VALUE
 
 
 @jit
@@ -31,4 +32,36 @@ def recall(
             return 0
     for k in range(planned):
         want[order[k]] = 0
+    return 1
+
+
+@jit
+def repeat(
+    code: Any, a: Any, b: Any, c: Any, spec: Any, extra: Any, cell: Any, state: Any,
+    n: int, columns: Any, operands: Any, operand_count: int,
+    count: int, added: Any, added_cells: Any, added_states: Any,
+) -> int:
+    """Append ``count`` rows behind the first ``n`` if these are the same as before.
+
+    ``columns`` and ``added`` (int32) have five columns one after the other, of the rows to
+    compare and of those to append; ``operands`` what ``extra`` began with. Returns whether the
+    rows were appended.
+    """
+    for row in range(n):
+        if (code[row] != columns[row] or a[row] != columns[n + row]
+                or b[row] != columns[2 * n + row] or c[row] != columns[3 * n + row]
+                or spec[row] != columns[4 * n + row]):
+            return 0
+    for k in range(operand_count):
+        if extra[k] != operands[k]:
+            return 0
+    for k in range(count):
+        code[n + k] = added[k]
+        a[n + k] = added[count + k]
+        b[n + k] = added[2 * count + k]
+        c[n + k] = added[3 * count + k]
+        spec[n + k] = added[4 * count + k]
+        if added_states[k] == VALUE:  # a constant of a rule
+            cell[n + k] = added_cells[k]
+            state[n + k] = VALUE
     return 1

@@ -10,6 +10,7 @@ import ctypes
 import importlib
 import subprocess
 import sys
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
@@ -32,7 +33,7 @@ _ARRAYS = {
     "t_spec": "int32", "t_result": "int32", "pool_bits": "int64", "pool_spec": "int32",
     "pool_row": "int32", "local": "int32", "cursor": "int64",
     "want": "uint8", "kernels": "int64", "mark": "uint8", "kept": "uint8", "offset": "int64",
-    "columns": "int32",
+    "columns": "int32", "added": "int32", "added_cells": "int64", "added_states": "uint8",
     "rows": "int32", "tables": "int32", "order": "int32", "escape": "int32",
     "canon": "int32", "phase": "int32", "group": "int32", "last": "int32", "root": "int32",
     "slot": "int32", "stamp": "int32", "operands": "int32", "many": "int32",
@@ -46,6 +47,7 @@ _UNITS = {
     "derive": {"follow": "log.follow", "transpose": "log.transpose"},
     "sweep": {
         "sweep": "cpu.sweep", "lanes": "cpu.sweep", "units": "cpu.sweep", "recall": "log.recall",
+        "repeat": "log.recall",
     },
     "plan": {"plan": "log.plan"},
 }
@@ -196,7 +198,7 @@ class Numbers:
         for block in self._blocks:
             block.bind(**{self._name: array})
 
-    def fill(self, values: list[int]) -> int:
+    def fill(self, values: Sequence[int]) -> int:
         """Put the values in. Returns how many there are."""
         count = len(values)
         if count > self.array.size:

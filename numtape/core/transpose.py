@@ -13,6 +13,7 @@ from typing import Any, cast
 import numpy as np
 
 from . import lookup
+from .adjoints import memory
 from .arrays import Array, longer, view
 from .entry import Block, Numbers
 from .log import LEAF_CODE, SLACK, Log, after_fork_in_child, local
@@ -310,13 +311,22 @@ def transposed(
     Raises:
       LookupError: If a path goes through an op that has no gradient registered.
     """
+    n = log.n
+    places = [_place(log, source) for source in sources]
+    asked = _asked(log, tape)
+    key = n, tuple(targets), tuple(places), tuple(discrete), *asked.values()
+    remembered = memory()
+    again = remembered.recall(log, key)
+    if again is not None:
+        tape.seen = log.variables.copy(), again.watched
+        return _results(again.found, sources)
     work: Workspace | None = getattr(_workspaces, "work", None)
     if work is None:
         work = _workspaces.work = Workspace()
     work.refresh(log)
-    n = log.n
-    places = [_place(log, source) for source in sources]
-    first = _follow(log, tape, work, n, places)
+    first = _follow(log, work, n, places, asked)
+    watched = work.watched.view[: len(log.variables)].tolist()
+    tape.seen = log.variables.copy(), watched
     for row in discrete:
         op, _ = CODES.entries[log.code[row]]
         if op.gradient == MISSING and any(work.flags[x] & NEEDED for x in _operands(log, row)):
@@ -325,16 +335,24 @@ def transposed(
     try:
         _transpose(log, work, n, first)
         adjoint, variable_adjoint = view(work.adjoint), work.variable_adjoint.view
-        results: list[tuple[int, Spec] | None] = []
-        for source, (row, number) in zip(sources, places, strict=True):
-            found = adjoint[row] if row >= 0 else variable_adjoint[number] if number >= 0 else -1
-            results.append((found, source._spec) if found >= 0 else None)
+        found = [
+            adjoint[row] if row >= 0 else variable_adjoint[number] if number >= 0 else -1
+            for row, number in places
+        ]
         log.n = int(work.cursor[1])
     except BaseException:
         # Constants of templates were marked as computed: those rows do not exist.
         log.columns.state[log.n :] = 0
         raise
-    return results
+    remembered.note(log, key, n, found, watched)
+    return _results(found, sources)
+
+
+def _results(found: list[int], sources: list[Tensor | Variable]) -> list[tuple[int, Spec] | None]:
+    return [
+        (row, source._spec) if row >= 0 else None
+        for row, source in zip(found, sources, strict=True)
+    ]
 
 
 def _place(log: Log, source: Tensor | Variable) -> tuple[int, int]:
@@ -347,19 +365,9 @@ def _place(log: Log, source: Tensor | Variable) -> tuple[int, int]:
     return -1 if found is None else found[0], -1
 
 
-def _follow(
-    log: Log, tape: Tape, work: Workspace, n: int, places: list[tuple[int, int]]
-) -> int:
-    """Flag the tape's rows. Returns the first one."""
-    variables = log.variables
-    count = len(variables)
+def _asked(log: Log, tape: Tape) -> dict[str, tuple[int, ...]]:
+    """What a tape says of its log: watched variables, watch events, ranges."""
     accessed = tape.watch_accessed
-    work.watched.fill([accessed and variable._trainable for variable in variables])
-    work.variable_source.fill([-1] * count)
-    work.variable_adjoint.fill([-1] * count)
-    for _, number in places:
-        if number >= 0:
-            work.variable_source.view[number] = 0
     positions, events = [], []
     for position, event in tape.events:
         if type(event) is not int:
@@ -369,15 +377,32 @@ def _follow(
             event = ~number
         positions.append(position)
         events.append(event)
+    return {
+        "watched": tuple([accessed and variable._trainable for variable in log.variables]),
+        "positions": tuple(positions), "events": tuple(events),
+        "ranges": tuple(tape.closed_ranges(log)),
+    }  # fmt: skip
+
+
+def _follow(
+    log: Log, work: Workspace, n: int, places: list[tuple[int, int]],
+    asked: dict[str, tuple[int, ...]],
+) -> int:  # fmt: skip
+    """Flag the tape's rows. Returns the first one."""
+    count = len(log.variables)
+    work.watched.fill(asked["watched"])
+    work.variable_source.fill([-1] * count)
+    work.variable_adjoint.fill([-1] * count)
+    for _, number in places:
+        if number >= 0:
+            work.variable_source.view[number] = 0
     follow, slots = work.follow, work.follow.slots
-    work.positions.fill(positions)
-    follow.set[slots["events"]] = work.events.fill(events)
-    follow.set[slots["stretches"]] = work.ranges.fill(tape.closed_ranges(log)) // 2
+    work.positions.fill(asked["positions"])
+    follow.set[slots["events"]] = work.events.fill(asked["events"])
+    follow.set[slots["stretches"]] = work.ranges.fill(asked["ranges"]) // 2
     follow.set[slots["source_count"]] = work.sources.fill([row for row, _ in places if row >= 0])
     follow.set[slots["n"]] = n
-    first = follow.call()
-    tape.seen = variables.copy(), work.watched.view[:count].tolist()
-    return first
+    return follow.call()
 
 
 def _seed(log: Log, work: Workspace, n: int, targets: list[tuple[int, int]]) -> None:

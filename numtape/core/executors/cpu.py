@@ -80,11 +80,16 @@ class Workspace(Planner):
         self.sweep.set[self.sweep.slots["cells"]] = columns.address
         self.sweep.set[self.sweep.slots["counter"]] = address_of(self.counter)
         self.tables = -1
+        self.plan_set: Plan | None = None  # the one that the sweep is set up for
 
     def fit(self, plan: Plan) -> None:
         """Make room for a plan, and set up the sweep for it."""
         sweep = self.sweep
         slots, put = sweep.slots, sweep.set
+        put[slots["begin_group"]] = put[slots["computed"]] = 0
+        if plan is self.plan_set and self.tables == TABLES.version:
+            return
+        self.plan_set = plan
         if self.tables != TABLES.version:
             sweep.bind(**spec_tables("spec_size", "spec_item", "spec_rank", "spec_dims"))
             self.tables = TABLES.version
@@ -96,7 +101,6 @@ class Workspace(Planner):
         put[slots["arena"]] = self.arena_at
         put[slots["partials"]] = self.partials_at
         put[slots["found"]] = plan.found
-        put[slots["begin_group"]] = put[slots["computed"]] = 0
         put[slots["large"]] = LARGE if config.threads() > 1 else 1 << 62
         for name, array, address in zip(PLAN_ARRAYS, plan.arrays, plan.addresses, strict=True):
             sweep.point(name, array, address)

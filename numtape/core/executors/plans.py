@@ -27,6 +27,8 @@ LANES_GROUP, WHOLE, SHARED = 1, 2, 3
 WANTED, WELCOME = 1, 2
 KEPT = 2  # an escape: the row has a buffer of its own
 
+WIDEST = 1024  # elements of a block: more would only leave the first-level cache
+
 # Rows of a log whose plans are kept, all together; 150 bytes each.
 REMEMBERED = 1 << 16
 
@@ -202,6 +204,7 @@ class Planner:
             block.set[slots["bottom"]] = bottom
             block.set[slots["top"]] = top
             block.set[slots["retain"]] = retain
+            block.set[slots["widest"]] = WIDEST
             if block.call() != NO_KERNEL:
                 break
             row = int(self.cursor[C_ROW])
