@@ -14,8 +14,8 @@ from processes import run
 import numtape
 from numtape import config, gradient_tape
 from numtape.core import entry, log, lookup, op, transpose
-from numtape.core.ops import reduction
 from numtape.core.executors import cpu, plans
+from numtape.core.ops import reduction
 
 pytestmark = pytest.mark.numtape_only("numtape's kernels")
 MASK = (1 << 64) - 1

@@ -1,4 +1,4 @@
-"""Plans and what carries them out: any plan gives the same bits, remembered or not, shared or not."""
+"""Plans: any gives the same bits as any other, remembered or not, shared by threads or not."""
 
 import gc
 import itertools

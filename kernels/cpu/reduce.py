@@ -96,10 +96,11 @@ def _folding(name: str) -> Any:
             width = VECTOR
             while width > 1:
                 width //= 2
+                places = ir.VectorType(ir.IntType(32), width)
                 low, high = (
                     builder.shuffle_vector(
                         value, ir.Constant(value.type, ir.Undefined),
-                        ir.Constant(ir.VectorType(ir.IntType(32), width), list(range(k, k + width))),
+                        ir.Constant(places, list(range(k, k + width))),
                     )
                     for k in (0, width)
                 )

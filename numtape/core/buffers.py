@@ -84,7 +84,7 @@ class Pool:
                 break
             left[size] = left.get(size, 0) + 1
             self.waiting += size
-        self.free = {size: found[-left[size] :] for size, found in self.free.items() if size in left}
+        self.free = {size: self.free[size][-count:] for size, count in left.items()}
 
 
 POOL = Pool()

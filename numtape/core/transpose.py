@@ -196,7 +196,11 @@ def _unbroadcast(adjoint: Any, spec: Spec, op: str) -> Tensor:
     axes = tuple(range(lead)) + tuple(
         lead + axis for axis, dim in enumerate(wanted) if dim != shape[lead + axis]
     )
-    return reshape(reduce_sum(found, axes, True), tuple(wanted)) if axes else found
+    if not axes:
+        return found
+    if len(axes) == lead or not wanted:  # then there is nothing to keep
+        return reduce_sum(found, axes if wanted else None)
+    return reshape(reduce_sum(found, axes, True), tuple(wanted))
 
 
 def _reduced(

@@ -48,7 +48,9 @@ def _boolean(op: Op, x: Spec, axes: Axes, keepdims: bool) -> Spec:
 
 def _spread(g: Tensor, x: Tensor, axes: Axes) -> Tensor:
     """A result's adjoint, broadcast to the operand's shape."""
-    return movement.broadcast_to(movement.shaped(g, _kept(x, axes)), tuple(x.shape))
+    if g.ndim:
+        g = movement.shaped(g, _kept(x, axes))
+    return movement.broadcast_to(g, tuple(x.shape))
 
 
 def _count(x: Tensor | Spec, axes: Axes) -> int:
