@@ -202,9 +202,44 @@ def scatter_add(dtype: str, index: str) -> Any:
     return kernel
 
 
+def pick(item: str, index: str) -> Any:
+    """``out[k] = x[k, y[k]]`` for elements of the size of ``item``. A unit is a row.
+
+    Its parameter is the length of a row.
+    """
+    at, indices = POINTERS[item], POINTERS[index]
+
+    def kernel(
+        out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int
+    ) -> None:
+        n = number(parameters)[0]
+        out, x, taken = at(out_), at(x_), indices(y_)
+        for k in range(begin, end):
+            out[k] = x[k * n + types.intp(taken[k])]
+
+    return kernel
+
+
+def place(item: str, index: str) -> Any:
+    """``out[k, y[k]] = x[k]``, all else 0; the derivative of `pick`, and its parameter."""
+    at, indices = POINTERS[item], POINTERS[index]
+
+    def kernel(
+        out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int
+    ) -> None:
+        n = number(parameters)[0]
+        out, x, taken = at(out_), at(x_), indices(y_)
+        for k in range(begin, end):
+            for j in range(k * n, k * n + n):
+                out[j] = 0
+            out[k * n + types.intp(taken[k])] = x[k]
+
+    return kernel
+
+
 KERNELS: dict[str, Callable[..., Any]] = {
     function.__name__: function
     for function in (gemm, softmax, log_softmax, softmax_grad, log_softmax_grad, gather,
-                     scatter_add)
+                     scatter_add, pick, place)
 }  # fmt: skip
 KERNELS |= {name: lambda dtype, name=name: reduce.axis(name, dtype) for name in reduce.COMBINE}

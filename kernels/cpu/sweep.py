@@ -14,6 +14,7 @@ from ..log.layout import (
     G_ROWS,
     G_ROWS_END,
     G_SIZE,
+    G_STRIDE,
     G_WIDTH,
     GROUP,
     KEPT,
@@ -154,7 +155,7 @@ def lanes(
     width = groups[GROUP * g + G_WIDTH]
     if size == 0:
         return 0
-    stride = 8 * width
+    stride = groups[GROUP * g + G_STRIDE]
     for k in range(begin, body):
         source = program[STEP * k + 2]
         splat(
@@ -166,11 +167,14 @@ def lanes(
     for k in range(body, end):
         row = order[at_row]
         for j in range(4):
-            if program[STEP * k] != SPREAD or j == 0:
-                _place(
-                    program[STEP * k + 1 + j], row, cell, cells, spec, spec_size, spec_item,
-                    scratch, stride, partials, width, places, 8 * (k - body) + 2 * j,
-                )
+            at = 8 * (k - body) + 2 * j
+            if program[STEP * k] == SPREAD and j > 0:
+                places[at + 1] = 0
+                continue
+            _place(
+                program[STEP * k + 1 + j], row, cell, cells, spec, spec_size, spec_item,
+                scratch, stride, partials, width, places, at,
+            )
         at_row += program[STEP * k] != SPREAD
     blocks = (size + width - 1) // width
     first = fetch_add(counter, chunk)

@@ -30,7 +30,7 @@ PARTIALS = 1 << 40
  C_PARTIALS, C_BODY, C_WORK) = range(12)
 
 GROUP = 10  # columns of the group table:
-(G_KIND, G_ROWS, G_ROWS_END, G_CODE, G_CODE_END, G_SIZE, G_WIDTH, G_BODY, G_SLOTS,
+(G_KIND, G_ROWS, G_ROWS_END, G_CODE, G_CODE_END, G_SIZE, G_WIDTH, G_BODY, G_STRIDE,
  G_PARAMETERS) = range(10)
 
 STEP = 5  # an instruction: kernel, output, three operands
@@ -44,4 +44,4 @@ NO_KERNEL = 1  # the row in cursor[C_ROW] needs a lane kernel that is not in the
 # give; so its result depends neither on the width of blocks nor on who computes them.
 RUN = 128
 
-SCRATCH_BYTES = 192 * 1024  # a block's slots stay well inside L2
+SCRATCH_BYTES = 64 * 1024  # of a block's slots: mostly in L1, the rest in L2

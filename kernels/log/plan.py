@@ -468,9 +468,9 @@ def plan(
         mark[aliases[k]] = 0
         low = min(low, aliases[k])
     status = write_program(
-        code, a, b, spec, code_kind, code_arity, code_lane, spec_size, spec_shape, spec_dtype,
-        kernels, dtypes, operands, many, order, group, groups, found, escape, slot, last, stamp,
-        phase, kernel, tables, widest, program, cursor,
+        code, a, b, spec, code_kind, code_arity, code_lane, spec_size, spec_bytes, spec_shape,
+        spec_dtype, kernels, dtypes, operands, many, order, group, groups, found, escape, slot,
+        last, stamp, phase, kernel, tables, widest, program, cursor,
     )
     if status == OK:  # else the plan is made again
         for k in range(left):

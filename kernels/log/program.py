@@ -20,7 +20,7 @@ from .layout import (
     G_ROWS,
     G_ROWS_END,
     G_SIZE,
-    G_SLOTS,
+    G_STRIDE,
     G_WIDTH,
     GROUP,
     IN_SLOT,
@@ -57,15 +57,16 @@ def lane_spec(row: int, code: Any, spec: Any, code_kind: Any, operands: Any) -> 
 
 @jit
 def write_lanes(
-    g: int, at: int, code: Any, spec: Any, code_kind: Any, spec_size: Any, spec_shape: Any,
-    operands: Any, kernel: Any, order: Any, group: Any, groups: Any, escape: Any,
+    g: int, at: int, code: Any, spec: Any, code_kind: Any, spec_size: Any, spec_bytes: Any,
+    spec_shape: Any, operands: Any, kernel: Any, order: Any, group: Any, groups: Any, escape: Any,
     slot: Any, last: Any, stamp: Any, loaded: Any, free: Any, program: Any,
-) -> tuple[int, int, int]:
+) -> tuple[int, int, int, int]:
     """Write the instructions of one lane group from ``at`` on.
 
     Operands are slots, or ``~row`` for a value in a buffer. ``stamp`` (int32 by row) and
     ``loaded`` say which slot holds an operand from outside the group. Returns where the
-    instructions end, the number of slots, and the bytes of partial results.
+    instructions end, the number of slots, the bytes of an element in them, and the bytes of
+    partial results.
     """
     begin = groups[GROUP * g + G_ROWS]
     end = groups[GROUP * g + G_ROWS_END]
@@ -73,17 +74,20 @@ def write_lanes(
     shape = spec_shape[like]
     partials = 0
     slots = 0
+    item = 1
     # Operands from outside the group: single elements are splatted once, before the first
     # block. And each value's last use inside the group.
     for k in range(begin, end):
         row = order[k]
         last[row] = k
+        item = max(item, spec_bytes[spec[row]] // max(spec_size[spec[row]], 1))
         for j in range(3):
             x = operands[3 * row + j]
             if x >= 0 and group[x] == g:
                 last[x] = k
             elif x != NO_OPERAND:
                 v = row_of(x)
+                item = max(item, spec_bytes[spec[v]] // max(spec_size[spec[v]], 1))
                 if spec_size[spec[v]] == 1 and stamp[v] != g:
                     stamp[v] = g
                     loaded[v] = slots
@@ -145,14 +149,14 @@ def write_lanes(
         if escape[row] == IN_SLOT and last[row] == k:
             free[unused] = slot[row]
             unused += 1
-    return at, slots, partials
+    return at, slots, item, partials
 
 
 @jit
 def write_program(
     code: Any, a: Any, b: Any, spec: Any, code_kind: Any, code_arity: Any, code_lane: Any,
-    spec_size: Any, spec_shape: Any, spec_dtype: Any, kernels: Any, dtypes: int, operands: Any,
-    many: Any,
+    spec_size: Any, spec_bytes: Any, spec_shape: Any, spec_dtype: Any, kernels: Any, dtypes: int,
+    operands: Any, many: Any,
     order: Any, group: Any, groups: Any, found: int, escape: Any,
     slot: Any, last: Any, stamp: Any, loaded: Any, kernel: Any, free: Any, widest: int,
     program: Any, cursor: Any,
@@ -211,16 +215,16 @@ def write_program(
         work += (end - begin) * size
         groups[this_group + G_SIZE] = size
         if kind == LANES:
-            at, slots, bytes_ = write_lanes(
-                g, at, code, spec, code_kind, spec_size, spec_shape, operands, kernel, order,
-                group, groups, escape, slot, last, stamp, loaded, free, program,
+            at, slots, item, bytes_ = write_lanes(
+                g, at, code, spec, code_kind, spec_size, spec_bytes, spec_shape, operands, kernel,
+                order, group, groups, escape, slot, last, stamp, loaded, free, program,
             )
-            width = SCRATCH_BYTES // (8 * max(slots, 1)) // RUN * RUN
+            width = SCRATCH_BYTES // (item * max(slots, 1)) // RUN * RUN
             width = max(RUN, min(widest, width))
             width = min(width, (size + 7) // 8 * 8)
             groups[this_group + G_WIDTH] = width
-            groups[this_group + G_SLOTS] = slots
-            scratch = max(scratch, slots * width * 8)
+            groups[this_group + G_STRIDE] = (item * width + 63) // 64 * 64
+            scratch = max(scratch, slots * groups[this_group + G_STRIDE])
             partials = max(partials, bytes_)
             longest = max(longest, at - groups[this_group + G_BODY])
         groups[this_group + G_CODE_END] = at

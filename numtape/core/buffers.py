@@ -6,7 +6,6 @@ here for the next value of its size, for some sweeps.
 
 from __future__ import annotations
 
-import contextlib
 import os
 import threading
 from collections import deque
@@ -112,5 +111,7 @@ class _Loan:
         }  # fmt: skip
 
     def __del__(self) -> None:
-        with contextlib.suppress(Exception):  # the interpreter may be shutting down
+        try:
             POOL.returned.append((self.size, self.memory))
+        except Exception:  # the interpreter is shutting down
+            pass

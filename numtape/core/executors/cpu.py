@@ -36,7 +36,7 @@ LONG = 200_000
 
 # Instructions times elements from which a group is worth sharing: about 0.2 ms of work, where
 # starting another thread takes 0.02.
-LARGE = 1 << 20
+LARGE = 1 << 21
 
 PLAN_ARRAYS = ("order", "kept", "offset", "groups", "program")  # a plan's, in this order
 
@@ -50,6 +50,7 @@ class Worker:
         self.scratch, self.scratch_at = aligned(0)
         self.places = np.empty(0, np.int64)
         self.lanes, self.units = Block("lanes"), Block("units")
+        self.set_for: Any = None  # the plan, and the version of the tables
         self.lanes.bind(spec=log.columns.spec, cell=log.columns.cell)
         self.lanes.set[self.lanes.slots["cells"]] = log.columns.address
         for block in (self.lanes, self.units):
@@ -168,12 +169,14 @@ class Executor:
     ) -> Callable[[], int]:
         """A thread's part of a lane group."""
         block = worker.lanes
-        worker.fit(plan, block)
-        block.bind(**spec_tables("spec_size", "spec_item", "spec_rank", "spec_dims"))
-        for name, array, address in zip(PLAN_ARRAYS, plan.arrays, plan.addresses, strict=True):
-            if name in block.slots:
-                block.point(name, array, address)
         put, slots = block.set, block.slots
+        if worker.set_for != (plan, TABLES.version):
+            worker.set_for = plan, TABLES.version
+            worker.fit(plan, block)
+            block.bind(**spec_tables("spec_size", "spec_item", "spec_rank", "spec_dims"))
+            for name, array, address in zip(PLAN_ARRAYS, plan.arrays, plan.addresses, strict=True):
+                if name in slots:
+                    block.point(name, array, address)
         put[slots["g"]], put[slots["chunk"]] = g, chunk
         put[slots["partials"]] = work.partials_at
         return block.call_without_gil

@@ -18,14 +18,14 @@ NO_KERNEL = 1
 (C_ROW, C_LOW, C_ROWS, C_GROUPS, C_INSTRUCTIONS, C_ALLOC, C_ALIASES, C_ARENA, C_SCRATCH,
  C_PARTIALS, C_BODY, C_WORK) = range(12)
 GROUP = 10
-(G_KIND, G_ROWS, G_ROWS_END, G_CODE, G_CODE_END, G_SIZE, G_WIDTH, G_BODY, G_SLOTS,
+(G_KIND, G_ROWS, G_ROWS_END, G_CODE, G_CODE_END, G_SIZE, G_WIDTH, G_BODY, G_STRIDE,
  G_PARAMETERS) = range(10)
 STEP = 5
 LANES_GROUP, WHOLE, SHARED = 1, 2, 3
 WANTED, WELCOME = 1, 2
 KEPT = 2  # an escape: the row has a buffer of its own
 
-WIDEST = 1024  # elements of a block: more would only leave the first-level cache
+WIDEST = 512  # elements of a block: wider ones leave L1 and gain nothing
 
 # Rows of a log whose plans are kept, all together; 150 bytes each.
 REMEMBERED = 1 << 16
@@ -86,9 +86,11 @@ class Plan:
                 program[code, 0], groups[g, G_PARAMETERS], units, size = call
                 groups[g, G_WIDTH], groups[g, G_SIZE] = units, size
                 self.work += size
-        self.arrays = work.order[:rows], work.kept[:rows], work.offset[:rows], groups, program
+        self.arrays: list[Array] = [
+            work.order[:rows], work.kept[:rows], work.offset[:rows], groups, program
+        ]
         if copied:
-            self.arrays = tuple(array.copy() for array in self.arrays)  # type: ignore[assignment]
+            self.arrays = [array.copy() for array in self.arrays]
         self.addresses = [address_of(array) for array in self.arrays]
 
     def remember(self, log: Log, top: int, want: Array) -> None:

@@ -161,8 +161,18 @@ UNFOLD: Op = defop(
 
 # One element of the last axis for each row: what the sparse cross-entropy picks.
 
+def _rows_native(name: str) -> Any:
+    def native(out: Spec, x: Spec, i: Spec, **_: Any) -> Native:
+        longer = x if name == "pick" else out
+        item = f"uint{8 * x.dtype.size}"
+        return Native(name, (item, i.dtype.name), (longer.shape[-1],), i.size, longer.size)
+
+    return native
+
+
 PICK = defop(
     "Pick", ARRAY, 2, lambda op, x, i: intern(tuple(x.shape[:-1]), x.dtype),
+    native=_rows_native("pick"),
     compute=lambda out, x, i: np.copyto(
         out, np.take_along_axis(x, i[..., None].astype(np.intp), -1)[..., 0]
     ),
@@ -177,6 +187,7 @@ def _place(out: Array, g: Array, i: Array, size: int) -> None:
 
 PLACE: Op = defop(
     "Place", ARRAY, 2, lambda op, g, i, size: intern((*g.shape, size), g.dtype), compute=_place,
+    native=_rows_native("place"),
     vjp=lambda g, y, x, i, size: (record(PICK, (g, i)), None),
 )  # fmt: skip
 
