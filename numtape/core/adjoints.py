@@ -78,9 +78,13 @@ class Memory:
                 block.point(name, array, address)
             put[slots["n"]], put[slots["count"]] = entry.n, entry.count
             put[slots["operand_count"]] = entry.operand_count
-            if block.call():
-                log.n = entry.n + entry.count
-                return entry
+            try:
+                if block.call():
+                    log.n = entry.n + entry.count
+                    return entry
+            except BaseException:
+                log.columns.state[log.n :] = 0  # constants of rows that do not exist
+                raise
         return None
 
     def note(

@@ -59,7 +59,8 @@ class Worker:
     def fit(self, plan: Plan, block: Block) -> None:
         """Make room for a plan's slots."""
         if plan.scratch > self.scratch.size:
-            self.scratch, self.scratch_at = aligned(plan.scratch)
+            memory, self.scratch_at = aligned(plan.scratch)
+            self.scratch = memory
         if 8 * plan.body > self.places.size:
             self.places = np.empty(16 * plan.body, np.int64)
         block.bind(places=self.places)
@@ -90,14 +91,16 @@ class Workspace(Planner):
         put[slots["begin_group"]] = put[slots["computed"]] = 0
         if plan is self.plan_set and self.tables == TABLES.version:
             return
-        self.plan_set = plan
+        self.plan_set = None  # until all is set: an interrupt may come
         if self.tables != TABLES.version:
             sweep.bind(**spec_tables("spec_size", "spec_item", "spec_rank", "spec_dims"))
             self.tables = TABLES.version
         if plan.arena > self.arena.size:
-            self.arena, self.arena_at = aligned(plan.arena)
+            memory, self.arena_at = aligned(plan.arena)
+            self.arena = memory  # last, because its size says that all is done
         if plan.partials > self.partials.size:
-            self.partials, self.partials_at = aligned(plan.partials)
+            memory, self.partials_at = aligned(plan.partials)
+            self.partials = memory
         self.workers[0].fit(plan, sweep)
         put[slots["arena"]] = self.arena_at
         put[slots["partials"]] = self.partials_at
@@ -105,6 +108,7 @@ class Workspace(Planner):
         put[slots["large"]] = LARGE if config.threads() > 1 else 1 << 62
         for name, array, address in zip(PLAN_ARRAYS, plan.arrays, plan.addresses, strict=True):
             sweep.point(name, array, address)
+        self.plan_set = plan
 
 
 class Executor:
@@ -171,12 +175,13 @@ class Executor:
         block = worker.lanes
         put, slots = block.set, block.slots
         if worker.set_for != (plan, TABLES.version):
-            worker.set_for = plan, TABLES.version
+            worker.set_for = None
             worker.fit(plan, block)
             block.bind(**spec_tables("spec_size", "spec_item", "spec_rank", "spec_dims"))
             for name, array, address in zip(PLAN_ARRAYS, plan.arrays, plan.addresses, strict=True):
                 if name in slots:
                     block.point(name, array, address)
+            worker.set_for = plan, TABLES.version
         put[slots["g"]], put[slots["chunk"]] = g, chunk
         put[slots["partials"]] = work.partials_at
         return block.call_without_gil
