@@ -100,7 +100,8 @@ class Memory:
             if self.rows > REMEMBERED:
                 self.entries.clear()
                 self.rows = log.n
-            self.entries.setdefault(key, []).append(Adjoints(log, n, log.n, found, watched))
+            entry = Adjoints(log, n, log.n, found, watched)
+            self.entries[key] = [*self.entries.get(key, ()), entry]
 
 
 _local = threading.local()

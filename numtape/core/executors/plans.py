@@ -221,7 +221,7 @@ class Planner:
                 self.plans.clear()
                 self.remembered = rows
             plan.remember(log, top, before)
-            self.plans.setdefault(key, []).append(plan)
+            self.plans[key] = [*self.plans.get(key, ()), plan]
         else:
             if len(self.seen) > 1000:
                 self.seen.clear()
