@@ -166,7 +166,9 @@ def write_program(
     In a scalar group operands are rows; a whole-array row has one instruction for each of its
     operands. ``kernel`` (int64 by row) is scratch. Returns OK or NO_KERNEL.
     """
-    at = 0
+    # Read back, because Numba would compile what takes a literal 0 once more.
+    cursor[C_INSTRUCTIONS] = 0
+    at = cursor[C_INSTRUCTIONS]
     work = 0
     scratch = 0
     partials = 0

@@ -57,7 +57,7 @@ class Memory:
         self.entries: dict[Key, list[Adjoints]] = {}
         self.seen: set[Key] = set()
         self.rows = 0
-        self.block = Block("repeat")
+        self.block: Block | None = None  # made when something is remembered
         self.columns: Any = None
         self.extra: Any = None
 
@@ -68,6 +68,8 @@ class Memory:
             return None
         log.reserve(max(entry.count for entry in entries))
         block = self.block
+        if block is None:
+            block = self.block = Block("repeat")
         if log.columns is not self.columns or log.extra is not self.extra:
             self.columns, self.extra = log.columns, log.extra
             bound = {name: getattr(log.columns, name) for name in log.columns.NAMES}

@@ -45,10 +45,9 @@ _ARRAYS = {
 # the units are compiled side by side, see `_start_ahead`.
 _UNITS = {
     "derive": {"follow": "log.follow", "transpose": "log.transpose"},
-    "sweep": {
-        "sweep": "cpu.sweep", "lanes": "cpu.sweep", "units": "cpu.sweep", "recall": "log.recall",
-        "repeat": "log.recall",
-    },
+    "sweep": {"sweep": "cpu.sweep"},
+    "share": {"lanes": "cpu.sweep", "units": "cpu.sweep"},
+    "recall": {"recall": "log.recall", "repeat": "log.recall"},
     "plan": {"plan": "log.plan"},
 }
 _PASSES = {symbol: module for unit in _UNITS.values() for symbol, module in unit.items()}

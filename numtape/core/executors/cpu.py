@@ -49,12 +49,20 @@ class Worker:
     def __init__(self, log: Log, counter: Array) -> None:
         self.scratch, self.scratch_at = aligned(0)
         self.places = np.empty(0, np.int64)
-        self.lanes, self.units = Block("lanes"), Block("units")
+        self.columns, self.counter = log.columns, counter
+        self.blocks: tuple[Block, Block] | None = None
         self.set_for: Any = None  # the plan, and the version of the tables
-        self.lanes.bind(spec=log.columns.spec, cell=log.columns.cell)
-        self.lanes.set[self.lanes.slots["cells"]] = log.columns.address
-        for block in (self.lanes, self.units):
-            block.set[block.slots["counter"]] = address_of(counter)
+
+    def shared(self) -> tuple[Block, Block]:
+        """The control blocks of `lanes` and `units`, made when a group is first shared."""
+        if self.blocks is None:
+            lanes, units = Block("lanes"), Block("units")
+            lanes.bind(spec=self.columns.spec, cell=self.columns.cell)
+            lanes.set[lanes.slots["cells"]] = self.columns.address
+            for block in (lanes, units):
+                block.set[block.slots["counter"]] = address_of(self.counter)
+            self.blocks = lanes, units
+        return self.blocks
 
     def fit(self, plan: Plan, block: Block) -> None:
         """Make room for a plan's slots."""
@@ -71,12 +79,12 @@ class Workspace(Planner):
     """What it takes to compute one log's values."""
 
     def __init__(self, log: Log) -> None:
+        self.sweep = Block("sweep")  # first: the plan may be compiling in another process
         super().__init__(log)
         self.counter = np.zeros(8, np.int64)  # a cache line of its own
         self.partials, self.partials_at = aligned(0)
         self.arena, self.arena_at = aligned(0)
         self.workers = [Worker(log, self.counter)]  # the first one is the caller
-        self.sweep = Block("sweep")
         columns = log.columns
         self.sweep.bind(spec=columns.spec, cell=columns.cell, state=columns.state)
         self.sweep.set[self.sweep.slots["cells"]] = columns.address
@@ -172,7 +180,7 @@ class Executor:
         self, log: Log, work: Workspace, plan: Plan, worker: Worker, g: int, chunk: int
     ) -> Callable[[], int]:
         """A thread's part of a lane group."""
-        block = worker.lanes
+        block, _ = worker.shared()
         put, slots = block.set, block.slots
         if worker.set_for != (plan, TABLES.version):
             worker.set_for = None
@@ -195,7 +203,7 @@ class Executor:
         rows = [int(plan.arrays[0][group[G_ROWS]]), *plan.arrays[4][code:end, 1].tolist()]
         cells, cell = log.columns.address, log.columns.cell_view
         sizes = TABLES.size
-        block = worker.units
+        _, block = worker.shared()
         put, slots = block.set, block.slots
         for name, row in zip(("out", "x", "y", "z"), (rows + rows[-1:] * 3)[:4], strict=True):
             put[slots[name]] = cells + 8 * row if sizes[log.spec[row]] == 1 else cell[row]

@@ -134,8 +134,7 @@ class Planner:
         self.versions: tuple[int, ...] = ()
         columns = log.columns
         shared = {name: getattr(columns, name) for name in columns.NAMES if name != "cell"}
-        self.recall = Block("recall")  # first: the plan may be compiling in another process
-        self.recall.bind(**shared, extra=log.extra, want=self.want)
+        self.recall: Block | None = None  # made when a plan is remembered
         self.plan = Block("plan")
         self.plan.bind(
             **shared, **scratch, extra=log.extra, canon=self.canon, order=self.order,
@@ -181,8 +180,14 @@ class Planner:
         found = self.plans.get(key)
         if found is None:
             return None
-        recall, slots = self.recall, self.recall.slots
-        put = recall.set
+        recall = self.recall
+        if recall is None:
+            recall = Block("recall")
+            columns = log.columns
+            shared = {name: getattr(columns, name) for name in columns.NAMES if name != "cell"}
+            recall.bind(**shared, extra=log.extra, want=self.want)
+            self.recall = recall
+        slots, put = recall.slots, recall.set
         for plan in found:
             for name, array, address in plan.key:
                 recall.point(name, array, address)
