@@ -15,6 +15,7 @@ from .core.ops.elementwise import (
 )
 from .core.ops.nn import (
     log_softmax,
+    moments,
     sigmoid_cross_entropy_with_logits,
     softmax,
     softmax_cross_entropy_with_logits,
@@ -22,7 +23,7 @@ from .core.ops.nn import (
 )
 
 __all__ = [
-    "elu", "leaky_relu", "log_softmax", "relu", "relu6", "selu", "sigmoid",
+    "elu", "leaky_relu", "log_softmax", "moments", "relu", "relu6", "selu", "sigmoid",
     "sigmoid_cross_entropy_with_logits", "softmax", "softmax_cross_entropy_with_logits",
     "softplus", "softsign", "sparse_softmax_cross_entropy_with_logits", "tanh",
 ]  # fmt: skip

@@ -7,7 +7,7 @@ import math
 import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import partial, reduce
 from itertools import product
 from typing import Any
 
@@ -65,7 +65,8 @@ class Case:
     def function(self, tf: Any) -> Callable[..., Any]:
         """The function of NumPy or numtape values that the row is about."""
         module, _, name = self.name.rpartition(".")
-        found = getattr(operator if module == "operator" else getattr(tf, module, tf), name)
+        found = getattr(operator if module == "operator" else reduce(
+            getattr, filter(None, module.split(".")), tf), name)  # fmt: skip
         if module == "operator":
             return lambda x, *rest, **key: found(tf.convert_to_tensor(x), *rest, *key.values())
         return found if self.call is None else partial(self.call, found)
@@ -116,6 +117,11 @@ def first_of_equals(function):
 def libm(function):
     """A function of the C library, element by element."""
     return np.vectorize(function, otypes=["float64"])
+
+
+def normalized(x, epsilon):
+    centred = x - x.mean(-1, keepdims=True)
+    return centred / np.sqrt(np.square(centred).mean(-1, keepdims=True) + epsilon)
 
 
 def log_softmax(x, axis=-1):
@@ -355,6 +361,12 @@ PRODUCTS = [
     Case("nn.softmax", lambda x, axis=-1: np.exp(log_softmax(x, axis)), ulp=8, variants=LOGITS,
          special=FAR),
     Case("nn.log_softmax", log_softmax, ulp=8, variants=LOGITS, special=FAR),
+    Case("keras.layers.LayerNormalization", normalized, ulp=16,
+         call=lambda layer, x, epsilon: layer(
+             epsilon=epsilon, dtype=x.dtype.name, center=False, scale=False)(x),
+         variants=over((3, 4), (2, 3, 40), epsilon=[0.1, 1.0])),
+    Case("nn.moments", lambda x, axes: [x.mean(tuple(axes)), x.var(tuple(axes))], ulp=16,
+         call=lambda f, x, axes: list(f(x, axes)), variants=over((3, 4), axes=[(0,), (0, 1)])),
     Case("nn.softmax_cross_entropy_with_logits",
          lambda p, x, axis=-1: -np.sum(p * log_softmax(x, axis), axis), TWO, ulp=8,
          variants=over(((3, 4), (3, 4)), ((2, 3, 4), (2, 3, 4)), axis=[-1, 0])),

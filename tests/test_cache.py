@@ -304,3 +304,21 @@ def test_leftovers_of_a_killed_process_do_not_matter(place):
     (path,) = place.iterdir()
     (place / "x.part").write_bytes(path.read_bytes()[:50])
     assert tiny.use() == 1
+
+
+# Units that different processes compiled.
+
+REDUCE = """
+import sys, numpy as np, numtape as tf
+x = np.arange(600.0).reshape(3, 200) - 300.0
+for name in sys.argv[1:]:
+    print(getattr(tf, f"reduce_{name}")(x, 0).numpy()[-1])
+"""
+
+
+def test_helpers_of_the_same_name_are_not_mistaken_for_each_other(tmp_path):
+    """What Numba calls a function depends on what it compiled before, in each process alone."""
+    for name in ("sum", "max", "min"):
+        run(REDUCE, name, NUMTAPE_CACHE_DIR=tmp_path)
+    found = run(REDUCE, "sum", "max", "min", NUMTAPE_CACHE_DIR=tmp_path).split()
+    assert found == ["297.0", "299.0", "-101.0"]

@@ -320,3 +320,60 @@ def test_training_fits_a_line(tf, name):
         optimizer.apply_gradients(zip(gradients, layer.trainable_variables, strict=True))
     np.testing.assert_allclose(layer.kernel.numpy(), [[3.0]], atol=0.01)
     np.testing.assert_allclose(layer.bias.numpy(), [-1.0], atol=0.01)
+
+
+# --- LayerNormalization --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("shape", [(3, 4), (2, 3, 5), (2, 300), (4, 1)])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_layer_normalization(tf, shape, dtype):
+    x = np.random.default_rng(0).normal(3.0, 2.0, shape).astype(dtype)
+    layer = tf.keras.layers.LayerNormalization(epsilon=1e-2, dtype=dtype)
+    y = layer(tf.constant(x))
+    assert [tuple(v.shape) for v in layer.trainable_variables] == [shape[-1:], shape[-1:]]
+    layer.gamma.assign(np.arange(shape[-1]).astype(dtype))
+    layer.beta.assign(np.full(shape[-1], 0.5, dtype))
+    y = layer(tf.constant(x))
+    centred = x - x.mean(-1, keepdims=True, dtype="float64")
+    expected = centred / np.sqrt((centred**2).mean(-1, keepdims=True) + 1e-2)
+    expected = expected * np.arange(shape[-1]) + 0.5
+    tolerance = (2e-6 if dtype == "float32" else 1e-14) * shape[-1]
+    np.testing.assert_allclose(y.numpy(), expected, rtol=tolerance, atol=tolerance)
+    assert y.dtype == dtype
+
+
+@pytest.mark.tf_differs("TensorFlow's second derivative is not that of the formula")
+def test_layer_normalization_has_derivatives_to_second_order(tf):
+    """Against the same from means and roots; also where rows are constant."""
+    layer = tf.keras.layers.LayerNormalization(epsilon=0.1, center=False, scale=False,
+                                               dtype="float64")  # fmt: skip
+
+    def by_hand(x):
+        centred = x - tf.reduce_mean(x, -1, True)
+        return centred / tf.sqrt(tf.reduce_mean(centred * centred, -1, True) + 0.1)
+
+    x = np.random.default_rng(1).normal(size=(3, 7))
+    x[2] = 1.5
+    w = np.cos(np.arange(21.0)).reshape(3, 7)
+    found = []
+    for function in (layer, by_hand):
+        v = tf.Variable(x)
+        with tf.GradientTape() as outer:
+            with tf.GradientTape() as inner:
+                y = tf.reduce_sum(tf.sin(function(v)) * w)
+            g = inner.gradient(y, v)
+            h = tf.reduce_sum(g * g * w)
+        found.append([y.numpy(), g.numpy(), outer.gradient(h, v).numpy()])
+    for ours, theirs in zip(*found, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-12)
+
+
+def test_moments(tf):
+    x = np.random.default_rng(2).normal(3.0, 2.0, (4, 5))
+    for axes, keep in ((0, False), ([0, 1], True), (-1, True)):
+        mean, variance = tf.nn.moments(tf.constant(x), [axes] if axes == -1 else axes,
+                                       keepdims=keep)  # fmt: skip
+        over = tuple(axes) if isinstance(axes, list) else axes
+        np.testing.assert_allclose(mean.numpy(), x.mean(over, keepdims=keep))
+        np.testing.assert_allclose(variance.numpy(), x.var(over, keepdims=keep))

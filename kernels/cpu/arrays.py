@@ -7,6 +7,7 @@ has them by name. Who plans says how many units there are and what they take.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -154,6 +155,65 @@ def log_softmax_grad(dtype: str) -> Any:
     return kernel
 
 
+# Their parameters are the length of a row, and epsilon as the bits of a float64.
+
+
+def normalize(dtype: str) -> Any:
+    """``(x - mean) / sqrt(variance + epsilon)`` of each row."""
+    at, kind = POINTERS[dtype], getattr(types, dtype)
+    size, total = kind.bitwidth // 8, reduce.row_reducer("sum", dtype)
+    real = POINTERS["float64"]
+
+    def kernel(
+        out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int
+    ) -> None:
+        n, epsilon = number(parameters)[0], kind(real(parameters)[1])
+        for k in range(begin, end):
+            x = at(x_ + k * n * size)
+            out = at(out_ + k * n * size)
+            mean = total(x_ + k * n * size, n) / kind(n)
+            for j in range(n):
+                out[j] = (x[j] - mean) * (x[j] - mean)
+            variance = total(out_ + k * n * size, n) / kind(n)
+            scale = kind(1) / math.sqrt(variance + epsilon)
+            for j in range(n):
+                out[j] = (x[j] - mean) * scale
+
+    return kernel
+
+
+def normalize_grad(dtype: str) -> Any:
+    """``r * (g - mean(g) - n * mean(g * n))``, for the operands x and g.
+
+    Here n is what `normalize` makes of x, and r the factor it multiplies with.
+    """
+    at, kind = POINTERS[dtype], getattr(types, dtype)
+    size, total = kind.bitwidth // 8, reduce.row_reducer("sum", dtype)
+    real = POINTERS["float64"]
+
+    def kernel(
+        out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int
+    ) -> None:
+        n, epsilon = number(parameters)[0], kind(real(parameters)[1])
+        for k in range(begin, end):
+            x = at(x_ + k * n * size)
+            g = at(y_ + k * n * size)
+            out = at(out_ + k * n * size)
+            mean = total(x_ + k * n * size, n) / kind(n)
+            for j in range(n):
+                out[j] = (x[j] - mean) * (x[j] - mean)
+            variance = total(out_ + k * n * size, n) / kind(n)
+            scale = kind(1) / math.sqrt(variance + epsilon)
+            for j in range(n):
+                out[j] = g[j] * ((x[j] - mean) * scale)
+            along = total(out_ + k * n * size, n) / kind(n)
+            level = total(y_ + k * n * size, n) / kind(n)
+            for j in range(n):
+                out[j] = scale * (g[j] - level - (x[j] - mean) * scale * along)
+
+    return kernel
+
+
 # Taking slices by their indices, and adding them back.
 
 
@@ -239,7 +299,7 @@ def place(item: str, index: str) -> Any:
 
 KERNELS: dict[str, Callable[..., Any]] = {
     function.__name__: function
-    for function in (gemm, softmax, log_softmax, softmax_grad, log_softmax_grad, gather,
-                     scatter_add, pick, place)
+    for function in (gemm, softmax, log_softmax, softmax_grad, log_softmax_grad, normalize,
+                     normalize_grad, gather, scatter_add, pick, place)
 }  # fmt: skip
 KERNELS |= {name: lambda dtype, name=name: reduce.axis(name, dtype) for name in reduce.COMBINE}

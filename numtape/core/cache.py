@@ -26,7 +26,7 @@ import llvmlite.binding as llvm
 
 from .. import config
 
-FORMAT = 1
+FORMAT = 2
 MAGIC = b"NUMTAPE\0"
 SUFFIX = ".unit"
 

@@ -72,8 +72,28 @@ def compile_unit(name: str, functions: list[Function]) -> Built:
         value = out[1] if isinstance(out, tuple) else out
         builder.ret(INT64(0) if result.signature.return_type == types.none else value)
     library.add_ir_module(module)
+    symbols = [f.symbol for f in functions]
+    optimize = library._optimize_final_module
+
+    def optimize_alone() -> None:
+        _hide(library, symbols)
+        optimize()
+
+    library._optimize_final_module = optimize_alone  # what comes last before the object is made
     library.finalize()
-    return library._get_compiled_object(), [f.symbol for f in functions], _needs(library)
+    return library._get_compiled_object(), symbols, _needs(library)
+
+
+def _hide(library: Any, symbols: list[str]) -> None:
+    """Make everything in a unit local to it but its functions.
+
+    Numba numbers what it compiles, anew in each process. Objects that were compiled by different
+    processes may so use one name for different functions, and the linker takes the first.
+    """
+    module = library._final_module
+    for value in (*module.functions, *module.global_variables):
+        if not value.is_declaration and value.name not in symbols:
+            value.linkage = "internal"
 
 
 def _needs(library: Any) -> list[str]:

@@ -9,6 +9,7 @@ from typing import Any
 from ..core.dtypes import DType, as_dtype
 from ..core.ops.elementwise import cast
 from ..core.ops.linalg import matmul, tensordot
+from ..core.ops.nn import normalize
 from ..core.record import as_tensor
 from ..core.spec import TensorShape
 from ..core.tensor import Tensor
@@ -185,4 +186,61 @@ class Dense(Layer):
         if self.bias is not None:
             product = product + original(self.bias)
         result: Tensor = self.activation(product)
+        return result
+
+
+class LayerNormalization(Layer):
+    """``gamma * (x - mean) / sqrt(variance + epsilon) + beta`` over the last axis.
+
+    Args:
+      axis: The axis; only the last one.
+      epsilon: What keeps the quotient finite.
+      center: Whether there is a ``beta``.
+      scale: Whether there is a ``gamma``.
+      beta_initializer: A function (shape, dtype) -> tensor, or a name.
+      gamma_initializer: Likewise.
+      name: Its name.
+      dtype: The dtype of its variables; inputs are cast to it.
+    """
+
+    def __init__(
+        self, axis: int = -1, epsilon: float = 1e-3, center: bool = True, scale: bool = True,
+        beta_initializer: Any = "zeros", gamma_initializer: Any = "ones",
+        name: str | None = None, dtype: Any = "float32", trainable: bool = True,
+    ) -> None:  # fmt: skip
+        super().__init__(trainable=trainable, name=name, dtype=dtype)
+        self.axis = axis
+        self.epsilon = epsilon
+        self.center, self.scale = center, scale
+        self.beta: LayerVariable | None = None
+        self.gamma: LayerVariable | None = None
+        for initializer in (beta_initializer, gamma_initializer):
+            initializers.get(initializer)
+        self._initializers = beta_initializer, gamma_initializer
+
+    def build(self, input_shape: TensorShape) -> None:
+        """Make ``gamma`` and ``beta``, of the shape of the last axis."""
+        if self.axis not in (-1, len(input_shape) - 1):
+            raise ValueError(
+                f"LayerNormalization is over the last axis; axis={self.axis} of an input of shape "
+                f"{tuple(input_shape)} is another one."
+            )
+        beta, gamma = self._initializers
+        shape = (input_shape[-1],)
+        if self.scale:
+            self.gamma = self.add_weight(shape, gamma, name="gamma")
+        if self.center:
+            self.beta = self.add_weight(shape, beta, name="beta")
+
+    def _leaves(self) -> Any:
+        # Gamma before beta, as Keras lists them.
+        yield from (v for v in (self.gamma, self.beta) if v is not None)
+
+    def call(self, inputs: Tensor) -> Tensor:
+        """The layer's output, of the shape of the inputs."""
+        result = normalize(inputs, self.epsilon)
+        if self.gamma is not None:
+            result = result * original(self.gamma)
+        if self.beta is not None:
+            result = result + original(self.beta)
         return result
