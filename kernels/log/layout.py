@@ -37,6 +37,8 @@ STEP = 5  # an instruction: kernel, output, three operands
 
 NO_OPERAND = -(1 << 31)  # in `operands`, where a row has fewer than three
 
+FORGETTING = 1 << 17  # entries of the table of equal rows
+
 OK = 0
 NO_KERNEL = 1  # the row in cursor[C_ROW] needs a lane kernel that is not in the table
 

@@ -22,6 +22,7 @@ from .layout import (
     C_GROUPS,
     C_LOW,
     C_ROWS,
+    FORGETTING,
     G_KIND,
     G_ROWS,
     G_ROWS_END,
@@ -101,8 +102,11 @@ def merge_equal(
     ``operands`` (int32, 3 by row) gets the operands of what is left, `_canonical`; ``many``
     (int32, like ``extra``) those of variadic rows. Merged rows leave ``rows``, which is
     ascending on return; those that are wanted make the first one wanted. ``table`` (int32;
-    ``size``, a power of two from 2 count on) is scratch; ``aliases`` lists the merged rows.
-    Returns how many rows are left, and how many were merged.
+    ``size``, a power of two) is scratch; ``aliases`` lists the merged rows. Returns how many rows
+    are left, and how many were merged.
+
+    The table stays in cache: when it is half full, what came before is forgotten, and rows further
+    apart than that are not merged.
     """
     for k in range(count // 2):
         other = rows[count - 1 - k]
@@ -113,6 +117,7 @@ def merge_equal(
         table[k] = -1
     left = 0
     merged = 0
+    used = 0
     for k in range(count):
         row = rows[k]
         this = code[row]
@@ -155,6 +160,11 @@ def merge_equal(
                     want[found] = want[row]
                 continue
             table[slot] = row
+            used += 1
+            if 2 * used >= size:
+                used = 0
+                for j in range(size):
+                    table[j] = -1
         rows[left] = row
         left += 1
     return left, merged
@@ -436,7 +446,7 @@ def plan(
         size *= 2
     left, merged = merge_equal(
         code, a, b, c, spec, extra, code_kind, code_arity, want, mark, canon, operands, many,
-        rows, count, tables, size, aliases,
+        rows, count, tables, min(size, FORGETTING), aliases,
     )
     found = group_rows(
         code, a, b, spec, code_kind, code_arity, spec_size, spec_shape, operands, many,
