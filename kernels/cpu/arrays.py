@@ -15,11 +15,11 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from ..jit import INT64, POINTERS
+from ..jit import INT64, POINTERS, jit
 from . import reduce, vector
 from .sweep import copy
 
-number = POINTERS["int64"]
+number, real = POINTERS["int64"], POINTERS["float64"]
 
 
 @intrinsic
@@ -65,121 +65,120 @@ def gemm() -> Any:
     return kernel
 
 
-# Rows of a matrix, one a unit. Their parameter is the length of a row.
+# Rows of a matrix, one a unit. Their parameters are the length of a row, and epsilon as the bits
+# of a float64.
+
+
+def _by_rows(dtype: str, row: Any) -> Any:
+    """The kernel that calls ``row(out, x, y, n, epsilon)`` with the addresses of each row."""
+    size, call = getattr(types, dtype).bitwidth // 8, jit(row)
+
+    def kernel(
+        out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int
+    ) -> None:
+        n, epsilon = number(parameters)[0], real(parameters)[1]
+        step = n * size
+        for k in range(begin, end):
+            call(out_ + k * step, x_ + k * step, y_ + k * step, n, epsilon)
+
+    return kernel
 
 
 def softmax(dtype: str) -> Any:
     """``exp(x) / sum(exp(x))`` of each row."""
-    at, size, exp = POINTERS[dtype], getattr(types, dtype).bitwidth // 8, vector.FUNCTIONS["exp"]
+    at, exp = POINTERS[dtype], vector.FUNCTIONS["exp"]
     total, largest = reduce.row_reducer("sum", dtype), reduce.row_reducer("max", dtype)
 
-    def kernel(
-        out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int
-    ) -> None:
-        n = number(parameters)[0]
-        for k in range(begin, end):
-            x = at(x_ + k * n * size)
-            out = at(out_ + k * n * size)
-            top = largest(x_ + k * n * size, n)
-            for j in range(n):
-                out[j] = exp(x[j] - top)
-            whole = total(out_ + k * n * size, n)
-            for j in range(n):
-                out[j] = out[j] / whole
+    def row(out_: int, x_: int, y_: int, n: int, epsilon: float) -> None:
+        x, out = at(x_), at(out_)
+        top = largest(x_, n)
+        for j in range(n):
+            out[j] = exp(x[j] - top)
+        whole = total(out_, n)
+        for j in range(n):
+            out[j] = out[j] / whole
 
-    return kernel
+    return _by_rows(dtype, row)
 
 
 def log_softmax(dtype: str) -> Any:
     """``x - log(sum(exp(x)))`` of each row."""
-    at, size = POINTERS[dtype], getattr(types, dtype).bitwidth // 8
-    exp, log = vector.FUNCTIONS["exp"], vector.FUNCTIONS["log"]
+    at, exp, log = POINTERS[dtype], vector.FUNCTIONS["exp"], vector.FUNCTIONS["log"]
     total, largest = reduce.row_reducer("sum", dtype), reduce.row_reducer("max", dtype)
 
-    def kernel(
-        out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int
-    ) -> None:
-        n = number(parameters)[0]
-        for k in range(begin, end):
-            x = at(x_ + k * n * size)
-            out = at(out_ + k * n * size)
-            top = largest(x_ + k * n * size, n)
-            for j in range(n):
-                out[j] = exp(x[j] - top)
-            whole = log(total(out_ + k * n * size, n))
-            for j in range(n):
-                out[j] = x[j] - top - whole
+    def row(out_: int, x_: int, y_: int, n: int, epsilon: float) -> None:
+        x, out = at(x_), at(out_)
+        top = largest(x_, n)
+        for j in range(n):
+            out[j] = exp(x[j] - top)
+        whole = log(total(out_, n))
+        for j in range(n):
+            out[j] = x[j] - top - whole
 
-    return kernel
+    return _by_rows(dtype, row)
 
 
 def softmax_grad(dtype: str) -> Any:
     """``y * (g - sum(g * y))`` of each row, for the operands y and g."""
-    at, size = POINTERS[dtype], getattr(types, dtype).bitwidth // 8
-    total = reduce.row_reducer("sum", dtype)
+    at, total = POINTERS[dtype], reduce.row_reducer("sum", dtype)
 
-    def kernel(
-        out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int
-    ) -> None:
-        n = number(parameters)[0]
-        for k in range(begin, end):
-            y = at(x_ + k * n * size)
-            g = at(y_ + k * n * size)
-            out = at(out_ + k * n * size)
-            for j in range(n):
-                out[j] = g[j] * y[j]
-            whole = total(out_ + k * n * size, n)
-            for j in range(n):
-                out[j] = y[j] * (g[j] - whole)
+    def row(out_: int, y_: int, g_: int, n: int, epsilon: float) -> None:
+        y, g, out = at(y_), at(g_), at(out_)
+        for j in range(n):
+            out[j] = g[j] * y[j]
+        whole = total(out_, n)
+        for j in range(n):
+            out[j] = y[j] * (g[j] - whole)
 
-    return kernel
+    return _by_rows(dtype, row)
 
 
 def log_softmax_grad(dtype: str) -> Any:
     """``g - exp(y) * sum(g)`` of each row, for the operands y and g."""
-    at, size, exp = POINTERS[dtype], getattr(types, dtype).bitwidth // 8, vector.FUNCTIONS["exp"]
+    at, exp = POINTERS[dtype], vector.FUNCTIONS["exp"]
     total = reduce.row_reducer("sum", dtype)
 
-    def kernel(
-        out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int
-    ) -> None:
-        n = number(parameters)[0]
-        for k in range(begin, end):
-            y = at(x_ + k * n * size)
-            g = at(y_ + k * n * size)
-            out = at(out_ + k * n * size)
-            whole = total(y_ + k * n * size, n)
-            for j in range(n):
-                out[j] = g[j] - exp(y[j]) * whole
+    def row(out_: int, y_: int, g_: int, n: int, epsilon: float) -> None:
+        y, g, out = at(y_), at(g_), at(out_)
+        whole = total(g_, n)
+        for j in range(n):
+            out[j] = g[j] - exp(y[j]) * whole
 
-    return kernel
+    return _by_rows(dtype, row)
 
 
-# Their parameters are the length of a row, and epsilon as the bits of a float64.
+def _centring(dtype: str) -> Any:
+    """A function that puts ``x - mean`` in ``out`` and returns ``1 / sqrt(variance + epsilon)``.
+
+    ``out`` holds the squares meanwhile.
+    """
+    at, kind = POINTERS[dtype], getattr(types, dtype)
+    total = reduce.row_reducer("sum", dtype)
+
+    @jit
+    def centre(out_: int, x_: int, n: int, epsilon: float) -> Any:
+        x, out = at(x_), at(out_)
+        mean = total(x_, n) / kind(n)
+        for j in range(n):
+            out[j] = (x[j] - mean) * (x[j] - mean)
+        variance = total(out_, n) / kind(n)
+        for j in range(n):
+            out[j] = x[j] - mean
+        return kind(1) / math.sqrt(variance + kind(epsilon))
+
+    return centre
 
 
 def normalize(dtype: str) -> Any:
     """``(x - mean) / sqrt(variance + epsilon)`` of each row."""
-    at, kind = POINTERS[dtype], getattr(types, dtype)
-    size, total = kind.bitwidth // 8, reduce.row_reducer("sum", dtype)
-    real = POINTERS["float64"]
+    at, centre = POINTERS[dtype], _centring(dtype)
 
-    def kernel(
-        out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int
-    ) -> None:
-        n, epsilon = number(parameters)[0], kind(real(parameters)[1])
-        for k in range(begin, end):
-            x = at(x_ + k * n * size)
-            out = at(out_ + k * n * size)
-            mean = total(x_ + k * n * size, n) / kind(n)
-            for j in range(n):
-                out[j] = (x[j] - mean) * (x[j] - mean)
-            variance = total(out_ + k * n * size, n) / kind(n)
-            scale = kind(1) / math.sqrt(variance + epsilon)
-            for j in range(n):
-                out[j] = (x[j] - mean) * scale
+    def row(out_: int, x_: int, y_: int, n: int, epsilon: float) -> None:
+        out, scale = at(out_), centre(out_, x_, n, epsilon)
+        for j in range(n):
+            out[j] = out[j] * scale
 
-    return kernel
+    return _by_rows(dtype, row)
 
 
 def normalize_grad(dtype: str) -> Any:
@@ -187,31 +186,21 @@ def normalize_grad(dtype: str) -> Any:
 
     Here n is what `normalize` makes of x, and r the factor it multiplies with.
     """
-    at, kind = POINTERS[dtype], getattr(types, dtype)
-    size, total = kind.bitwidth // 8, reduce.row_reducer("sum", dtype)
-    real = POINTERS["float64"]
+    at, kind, centre = POINTERS[dtype], getattr(types, dtype), _centring(dtype)
+    total = reduce.row_reducer("sum", dtype)
 
-    def kernel(
-        out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int
-    ) -> None:
-        n, epsilon = number(parameters)[0], kind(real(parameters)[1])
-        for k in range(begin, end):
-            x = at(x_ + k * n * size)
-            g = at(y_ + k * n * size)
-            out = at(out_ + k * n * size)
-            mean = total(x_ + k * n * size, n) / kind(n)
-            for j in range(n):
-                out[j] = (x[j] - mean) * (x[j] - mean)
-            variance = total(out_ + k * n * size, n) / kind(n)
-            scale = kind(1) / math.sqrt(variance + epsilon)
-            for j in range(n):
-                out[j] = g[j] * ((x[j] - mean) * scale)
-            along = total(out_ + k * n * size, n) / kind(n)
-            level = total(y_ + k * n * size, n) / kind(n)
-            for j in range(n):
-                out[j] = scale * (g[j] - level - (x[j] - mean) * scale * along)
+    def row(out_: int, x_: int, g_: int, n: int, epsilon: float) -> None:
+        x, g, out = at(x_), at(g_), at(out_)
+        scale = centre(out_, x_, n, epsilon)
+        mean = total(x_, n) / kind(n)
+        for j in range(n):
+            out[j] = g[j] * (out[j] * scale)
+        along = total(out_, n) / kind(n)
+        level = total(g_, n) / kind(n)
+        for j in range(n):
+            out[j] = scale * (g[j] - level - (x[j] - mean) * scale * along)
 
-    return kernel
+    return _by_rows(dtype, row)
 
 
 # Taking slices by their indices, and adding them back.
