@@ -91,19 +91,20 @@ class Optimizer:
                              f"{len(grads)} and {len(trainable_variables)}.")  # fmt: skip
         if self._trained is None:
             self.build(trainable_variables)
-        for variable in trainable_variables:
-            if id(variable) not in self._index:
+        index, pairs, missing = self._index, [], []
+        for gradient, variable in zip(grads, trainable_variables, strict=True):
+            if id(variable) not in index:
                 raise ValueError(
                     f"Unknown variable: {variable!r}. This optimizer can only be called for the "
                     f"variables it was originally built with."
                 )
-        pairs = [(g, v) for g, v in zip(grads, trainable_variables, strict=True) if g is not None]
+            if gradient is None:
+                missing.append(variable.name)
+            else:
+                pairs.append((gradient, variable))
         if not pairs:
             raise ValueError("No gradients provided for any variable.")
-        if len(pairs) < len(grads):
-            missing = [
-                v.name for g, v in zip(grads, trainable_variables, strict=True) if g is None
-            ]
+        if missing:
             warnings.warn(
                 f"Gradients do not exist for variables {missing} when minimizing the loss. If "
                 f"using `model.compile()`, did you forget to provide a `loss` argument?",
@@ -114,16 +115,20 @@ class Optimizer:
         rate = self._rate()
         for gradient, variable in pairs:
             gradient = as_tensor(gradient)
-            if gradient._spec is not variable._spec and gradient.shape != variable.shape:
+            spec = variable._spec
+            if gradient._spec is not spec and gradient.shape != spec.shape:
                 raise InvalidArgumentError(
                     f"A gradient of shape {gradient.shape} for variable {variable.name!r} of shape "
                     f"{variable.shape}: shapes must be equal."
                 )
-            own = rate if variable.dtype is rate.dtype else cast(rate, variable.dtype)
-            slots = self._slots[self._index[id(variable)]]
+            own = rate if spec.dtype is float32 else cast(rate, spec.dtype)
+            slots = self._slots[index[id(variable)]]
             new, new_slots = self._update(variable, gradient, own, slots)
-            variables += [variable, *slots]
-            values += [new, *new_slots]
+            variables.append(variable)
+            values.append(new)
+            if slots:
+                variables += slots
+                values += new_slots
         assign_all(variables, values)
 
     def _rate(self) -> Tensor:
