@@ -51,7 +51,7 @@ def test_quick_run_writes_json_and_readme(tmp_path: Path) -> None:
     case = result["cases"]["scalar_chain"]
     assert case["unit"] == "s"
     assert case["errors"] == {}
-    assert case["goal"] == {"text": "≤ 1/10 PyTorch, 1/50 TF eager", "met": None}
+    assert case["goal"] == {"text": "≤ 120 µs, 1/10 PyTorch, 1/50 TF eager", "met": None}
     column = case["columns"]["numtape"]
     assert 0 < column["min"] <= min(column["median"], column["p25"])
     assert column["p25"] <= column["p75"]
