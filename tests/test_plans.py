@@ -211,8 +211,8 @@ def test_threads_share_large_groups(tf, monkeypatch):
     monkeypatch.setattr(config, "_threads", 2)
     shared = []
     share = workers.share
-    monkeypatch.setattr(cpu, "share", lambda calls, keeps: shared.append(len(calls)) or
-                        share(calls, keeps))  # fmt: skip
+    monkeypatch.setattr(cpu, "share", lambda calls, *rest: shared.append(len(calls)) or
+                        share(calls, *rest))  # fmt: skip
     x = tf.constant(np.linspace(0.0, 1.0, 1 << 20))
     with fresh_log():
         assert float(tf.reduce_sum(tf.sin(x) * x)) == pytest.approx((1 << 20) * 0.301169, rel=1e-3)
@@ -233,7 +233,7 @@ def test_an_error_waits_for_the_others():
         ended.append(1)
 
     with pytest.raises(KeyboardInterrupt):
-        workers.share([first, second], None)
+        workers.share([first, second], None, [])
     assert ended == [1]
 
 
@@ -247,10 +247,10 @@ def test_calls_that_come_too_late_are_not_made():
         gate.wait()
         release.wait()
 
-    busy = threading.Thread(target=workers.share, args=([block] * count, None))
+    busy = threading.Thread(target=workers.share, args=([block] * count, None, []))
     busy.start()
     gate.wait()  # now every worker is at it
-    workers.share([lambda: made.append("here"), lambda: made.append("there")], None)
+    workers.share([lambda: made.append("here"), lambda: made.append("there")], None, [])
     release.set()
     busy.join()
     assert made == ["here"]

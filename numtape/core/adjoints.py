@@ -20,6 +20,8 @@ COLUMNS = ("code", "a", "b", "c", "spec")
 # Rows that are remembered by one thread, all together; 50 bytes each.
 REMEMBERED = 1 << 16
 
+ALIKE = 4  # remembered for the same question: comparing with more of them would cost too much
+
 Key = tuple[Any, ...]
 
 
@@ -54,7 +56,7 @@ class Memory:
     """What one thread remembers. A structure is remembered when it comes for the second time."""
 
     def __init__(self) -> None:
-        self.entries: dict[Key, list[Adjoints]] = {}
+        self.entries: dict[Key, list[Adjoints]] = {}  # the latest first
         self.seen: set[Key] = set()
         self.rows = 0
         self.block: Block | None = None  # made when something is remembered
@@ -103,7 +105,7 @@ class Memory:
                 self.entries.clear()
                 self.rows = log.n
             entry = Adjoints(log, n, log.n, found, watched)
-            self.entries[key] = [*self.entries.get(key, ()), entry]
+            self.entries[key] = [entry, *self.entries.get(key, [])[: ALIKE - 1]]
 
 
 _local = threading.local()

@@ -79,11 +79,13 @@ def _work(queue: SimpleQueue[_Task]) -> None:
         del task  # its memory is not kept while there is no work
 
 
-def share(calls: Sequence[Callable[[], Any]], keeps: Any) -> None:
+def share(calls: Sequence[Callable[[], Any]], keeps: Any, running: list[_Task]) -> None:
     """Make all calls at once, the first one here; return when all have ended.
 
     A call that no worker takes on before the first one ends is not made: so each must do as
-    much as is left to do. ``keeps`` is kept alive until the last one has ended.
+    much as is left to do. ``keeps`` is kept alive until the last one has ended. ``running`` lists
+    the other calls until then. Should an interrupt hit the waiting itself, they are still there,
+    and `settle` waits for them.
     """
     if len(_threads) < len(calls) - 1:
         with _starting:
@@ -93,14 +95,20 @@ def share(calls: Sequence[Callable[[], Any]], keeps: Any) -> None:
                 )
                 thread.start()
                 _threads.append(thread)
-    tasks = [_Task(call, keeps) for call in calls[1:]]
-    interrupt = None
+    running += [_Task(call, keeps) for call in calls[1:]]
     try:
-        for task in tasks:
+        for task in running:
             _queue.put(task)
         calls[0]()
     finally:
-        for task in tasks:
-            interrupt = task.finish() or interrupt
+        settle(running)
+
+
+def settle(running: list[_Task]) -> None:
+    """Wait for calls that `share` made; raise what interrupted the waiting."""
+    interrupt = None
+    for task in running:
+        interrupt = task.finish() or interrupt
+    running.clear()
     if interrupt is not None:
         raise interrupt

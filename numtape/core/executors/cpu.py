@@ -16,7 +16,7 @@ from ..log import Log
 from ..op import CODES
 from ..spec import TABLES
 from ..tables import spec_tables
-from ..workers import share
+from ..workers import settle, share
 from .plans import (
     G_CODE,
     G_CODE_END,
@@ -90,6 +90,7 @@ class Workspace(Planner):
         self.sweep.set[self.sweep.slots["cells"]] = columns.address
         self.sweep.set[self.sweep.slots["counter"]] = address_of(self.counter)
         self.tables = -1
+        self.running: list[Any] = []  # calls of other threads
         self.plan_set: Plan | None = None  # the one that the sweep is set up for
 
     def fit(self, plan: Plan) -> None:
@@ -131,6 +132,7 @@ class Executor:
             if before is not None:  # which rows are welcome
                 work.want[: before.want.size] = before.want
             log.workspace = work
+        settle(work.running)
         plan = work.planned(log, wanted, welcome, retain)
         if plan is None:
             return
@@ -157,7 +159,7 @@ class Executor:
             out = self._array(log, work, row)
             op.compute(out, *[self._array(log, work, x) for x in inputs], **attributes)
             return
-        groups, program = plan.arrays[3], plan.arrays[4]
+        groups = plan.arrays[3]
         threads = config.threads()
         while len(work.workers) < threads:
             work.workers.append(Worker(log, work.counter))
@@ -174,7 +176,7 @@ class Executor:
             prepare(log, work, plan, worker, g, chunk)
             for worker in work.workers[: max(1, min(threads, total // chunk))]
         ]
-        share(calls, (plan, work, program, *log.buffers.values()))
+        share(calls, (plan, work, *log.buffers.values()), work.running)
 
     def _lanes(
         self, log: Log, work: Workspace, plan: Plan, worker: Worker, g: int, chunk: int

@@ -29,6 +29,7 @@ WIDEST = 512  # elements of a block: wider ones leave L1 and gain nothing
 
 # Rows of a log whose plans are kept, all together; 150 bytes each.
 REMEMBERED = 1 << 16
+ALIKE = 4  # of the same ends: comparing with more of them would cost too much
 
 
 class Plan:
@@ -226,7 +227,7 @@ class Planner:
                 self.plans.clear()
                 self.remembered = rows
             plan.remember(log, top, before)
-            self.plans[key] = [*self.plans.get(key, ()), plan]
+            self.plans[key] = [plan, *self.plans.get(key, [])[: ALIKE - 1]]
         else:
             if len(self.seen) > 1000:
                 self.seen.clear()
