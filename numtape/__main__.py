@@ -21,6 +21,10 @@ def info() -> None:
         device = config.device()
     except (ValueError, DeviceError) as error:
         device = f"none: {error}"
+    try:
+        threads = str(config.threads())
+    except ValueError as error:
+        threads = f"none: {error}"
     usable = "" if cache.writable() else ", cannot be used: each process compiles its kernels anew"
     rows = [
         ("numtape", __version__),
@@ -28,7 +32,7 @@ def info() -> None:
         *((name, importlib.metadata.version(name))
           for name in ("numpy", "numba", "llvmlite", "scipy", "optree")),
         ("device", device),
-        ("threads", f"{os.cpu_count()} cores; sweeps use 1, BLAS its own"),
+        ("threads", f"{threads} share a large sweep, on {os.cpu_count()} cores; BLAS has its own"),
         ("cache", f"{config.cache_dir()} ({files} kernels, {size / 1024:.0f} KiB){usable}"),
     ]  # fmt: skip
     for name, value in rows:
