@@ -335,3 +335,53 @@ def test_values_outlive_the_next_step(tf):
     for k, (tensor, array) in enumerate(held):
         assert (tensor.numpy() == k + 1).all()
         assert (array == k + 1).all()
+
+
+def test_slots_that_another_plan_moved_are_not_used(tf, monkeypatch):
+    """A remembered, shared group after a plan that needs more room for the same thread."""
+    monkeypatch.setattr(config, "_threads", 2)
+    monkeypatch.setattr(cpu, "LARGE", 1 << 16)
+    big, small = tf.constant(np.linspace(0.0, 1.0, 100_000)), tf.constant(np.ones(1000))
+
+    def shared():
+        return float(tf.reduce_sum(tf.tanh(big) * tf.sin(big)))
+
+    def wide(count):
+        found = [tf.sin(small * float(k)) for k in range(count)]
+        total = found[0]
+        for y in reversed(found):
+            total = total * 0.5 + y * total
+        return float(tf.reduce_sum(total))
+
+    with fresh_log() as log:
+        first = [shared() for _ in range(4)]
+        workspace = log.workspace
+        block, _ = workspace.workers[0].shared()
+        wide(60)
+        first.append(shared())
+        assert log.workspace is workspace
+        assert block.set[block.slots["scratch"]] == workspace.workers[0].scratch_at
+    assert len(set(first)) == 1
+
+
+def test_a_handler_that_looks_during_a_sweep(tf, monkeypatch):
+    """What it records goes to a log of its own; what is being computed it cannot see."""
+    x = tf.constant(np.linspace(0.0, 1.0, 1000))
+    known = tf.constant(2.0) * 3.0
+    float(known)
+    y = tf.sin(x) * 2.0
+    seen = []
+    fit = cpu.Workspace.fit
+
+    def handled(work, plan):
+        monkeypatch.setattr(cpu.Workspace, "fit", fit)
+        seen.append(float(known + 1.0))
+        seen.append(float(tf.reduce_sum(tf.ones(10) * known)))
+        with pytest.raises(RuntimeError, match="signal handler"):
+            y.numpy()
+        return fit(work, plan)
+
+    monkeypatch.setattr(cpu.Workspace, "fit", handled)
+    assert float(tf.reduce_sum(y)) == pytest.approx(2 * np.sin(np.linspace(0, 1, 1000)).sum())
+    assert seen == [7.0, 60.0]
+    np.testing.assert_allclose(y.numpy(), 2 * np.sin(np.linspace(0, 1, 1000)), rtol=1e-15)

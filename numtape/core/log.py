@@ -347,6 +347,8 @@ class _Local(threading.local):
 
     def __init__(self) -> None:
         self.log = Log()
+        self.spare: Log | None = None  # current while this thread looks at a value
+        self.looking: Log | None = None
 
 
 local = _Local()

@@ -7,6 +7,7 @@ swept yet, and every scalar that can still be looked at. The rest stays lazy.
 from __future__ import annotations
 
 import importlib
+import sys
 import threading
 from typing import Any
 
@@ -33,6 +34,44 @@ def executor() -> Any:
 
 def look(log: Log, tensor: Tensor) -> np.ndarray[Any, Any]:
     """The value of a tensor whose home was ``log`` a moment ago."""
+    if local.looking is log and _nested(log):
+        if log.columns.state_view[tensor._row] == VALUE:
+            return log.value(tensor._row, tensor._spec)
+        raise RuntimeError(
+            "A signal handler or a finalizer looks at a value of the log that is being swept. "
+            "Look at values that were computed before, or set a flag and look later."
+        )
+    current, looking = local.log, local.looking
+    local.looking = log
+    if current is log:
+        local.log = _spare(log)
+    try:
+        return _look(log, tensor)
+    finally:
+        local.looking = looking
+        if current is log:
+            local.log = current
+
+
+def _spare(log: Log) -> Log:
+    """The log for what a signal handler or a finalizer records while ``log`` is swept."""
+    found = local.spare
+    if found is None or found is log:
+        found = local.spare = Log()
+    return found
+
+
+def _nested(log: Log) -> bool:
+    """Whether a look at ``log`` is under way further up; not if an interrupt cut it short."""
+    frame = sys._getframe(2)
+    while frame is not None:
+        if frame.f_code is _look.__code__ and frame.f_locals.get("log") is log:
+            return True
+        frame = frame.f_back  # type: ignore[assignment]
+    return False
+
+
+def _look(log: Log, tensor: Tensor) -> np.ndarray[Any, Any]:
     with log.lock:
         home = tensor._home
         if home is not log:  # its owner rewound the log meanwhile
@@ -137,12 +176,19 @@ def collect(log: Log) -> bool:
         state = log.columns.state_view
         live = [tensor for tensor in alive(log.kept) if tensor._home is log]
         wanted = [tensor._row for tensor in live if state[tensor._row] != VALUE]
-        if wanted:
-            executor().compute(log, wanted, [], held)
+        current = local.log
+        if current is log:
+            local.log = _spare(log)
+        try:
+            if wanted:
+                executor().compute(log, wanted, [], held)
+            if not held:
+                _settle(log, live)
+        finally:
+            if current is log:
+                local.log = current
         if held:
             _leave(log, live)
-        else:
-            _settle(log, live)
         return True
 
 

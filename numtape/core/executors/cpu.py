@@ -51,7 +51,7 @@ class Worker:
         self.places = np.empty(0, np.int64)
         self.columns, self.counter = log.columns, counter
         self.blocks: tuple[Block, Block] | None = None
-        self.set_for: Any = None  # the plan, and the version of the tables
+        self.set_for: Any = None  # the plan, the version of the tables, where the slots are
 
     def shared(self) -> tuple[Block, Block]:
         """The control blocks of `lanes` and `units`, made when a group is first shared."""
@@ -184,14 +184,15 @@ class Executor:
         """A thread's part of a lane group."""
         block, _ = worker.shared()
         put, slots = block.set, block.slots
-        if worker.set_for != (plan, TABLES.version):
+        # Another plan may have moved the first worker's slots, which the sweep uses as well.
+        if worker.set_for != (plan, TABLES.version, worker.scratch_at):
             worker.set_for = None
             worker.fit(plan, block)
             block.bind(**spec_tables("spec_size", "spec_item", "spec_rank", "spec_dims"))
             for name, array, address in zip(PLAN_ARRAYS, plan.arrays, plan.addresses, strict=True):
                 if name in slots:
                     block.point(name, array, address)
-            worker.set_for = plan, TABLES.version
+            worker.set_for = plan, TABLES.version, worker.scratch_at
         put[slots["g"]], put[slots["chunk"]] = g, chunk
         put[slots["partials"]] = work.partials_at
         return block.call_without_gil
