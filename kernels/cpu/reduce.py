@@ -48,9 +48,9 @@ COMBINE: dict[str, Any] = {"sum": _add, "max": _extreme(">"), "min": _extreme("<
 
 
 def identity(name: str, real: bool, signed: bool, bits: int) -> Any:
-    """What combining with it changes nothing; -0.0 for a sum, because 0.0 would hide that sign."""
+    """What a reduction starts from. A sum of zeros is 0.0, whatever their signs, as in NumPy."""
     if name == "sum":
-        return -0.0 if real else 0
+        return 0.0 if real else 0
     low = float("-inf") if real else -(1 << bits - 1) if signed else 0
     high = float("inf") if real else (1 << bits - 1) - 1 if signed else (1 << bits) - 1
     return low if name == "max" else high
@@ -132,21 +132,14 @@ FOLD = {name: _folding(name) for name in COMBINE}
 MEET = {name: _meeting(name) for name in COMBINE}
 
 
-def _empty(name: str, dtype: str) -> Any:
-    """What a reduction of nothing gives: 0, or the extreme that any number exceeds."""
-    kind = getattr(types, dtype)
-    real = isinstance(kind, types.Float)
-    start = identity(name, real, getattr(kind, "signed", True), kind.bitwidth)
-    return start + 0.0 if real else start
-
-
 def runs(name: str, dtype: str) -> Any:
     """The kernel ``f(out, x, _, _, n)`` that reduces each run of `RUN` elements to one.
 
     ``out`` may be ``x``. Of no elements it makes one result.
     """
     at, fold, kind = POINTERS[dtype], FOLD[name], getattr(types, dtype)
-    nothing, size = _empty(name, dtype), kind.bitwidth // 8
+    real, signed = isinstance(kind, types.Float), getattr(kind, "signed", True)
+    nothing, size = identity(name, real, signed, kind.bitwidth), kind.bitwidth // 8
 
     def kernel(out_: int, x_: int, y_: int, z_: int, n: int) -> None:
         out = at(out_)

@@ -14,15 +14,15 @@ import numpy as np
 from .arrays import Array, address_of
 from .entry import Block
 from .log import Log
+from .remembered import Remembered
 
 COLUMNS = ("code", "a", "b", "c", "spec")
 
-# Rows that are remembered by one thread, all together; 50 bytes each.
-REMEMBERED = 1 << 16
-
-ALIKE = 4  # remembered for the same question: comparing with more of them would cost too much
-
 Key = tuple[Any, ...]
+
+
+def _copied(log: Log, start: int, stop: int) -> Array:
+    return np.concatenate([getattr(log.columns, name)[start:stop] for name in COLUMNS])
 
 
 class Adjoints:
@@ -32,50 +32,47 @@ class Adjoints:
       count: How many rows were appended.
       found: The row of each source's adjoint, or -1.
       watched: Which variables the tape watched, after `follow`.
+      arrays: What `repeat` takes: names, arrays and their addresses.
     """
 
     __slots__ = ("arrays", "count", "found", "n", "operand_count", "watched")
 
-    def __init__(self, log: Log, n: int, end: int, found: list[int], watched: list[int]) -> None:
-        columns = log.columns
-        self.n, self.count, self.found, self.watched = n, end - n, found, watched
-
-        def copied(start: int, stop: int) -> Array:
-            return np.concatenate([getattr(columns, name)[start:stop] for name in COLUMNS])
-
+    def __init__(
+        self, log: Log, n: int, columns: Array, operands: Array, found: list[int],
+        watched: list[int],
+    ) -> None:  # fmt: skip
+        self.n, self.count, self.found, self.watched = n, log.n - n, found, watched
+        self.operand_count = operands.size - 1
         arrays = {
-            "columns": copied(0, n), "operands": log.extra[: log.extra_n + 1].copy(),
-            "added": copied(n, end), "added_cells": columns.cell[n:end].copy(),
-            "added_states": columns.state[n:end].copy(),
+            "columns": columns, "operands": operands, "added": _copied(log, n, log.n),
+            "added_cells": log.columns.cell[n : log.n].copy(),
+            "added_states": log.columns.state[n : log.n].copy(),
         }  # fmt: skip
-        self.operand_count = log.extra_n
         self.arrays = [(name, array, address_of(array)) for name, array in arrays.items()]
 
 
 class Memory:
-    """What one thread remembers. A structure is remembered when it comes for the second time."""
+    """What one thread remembers."""
 
     def __init__(self) -> None:
-        self.entries: dict[Key, list[Adjoints]] = {}  # the latest first
-        self.seen: set[Key] = set()
-        self.rows = 0
+        self.remembered: Remembered[Adjoints] = Remembered()
         self.block: Block | None = None  # made when something is remembered
         self.columns: Any = None
         self.extra: Any = None
 
     def recall(self, log: Log, key: Key) -> Adjoints | None:
         """Append the rows of a gradient that was asked for before, if everything is the same."""
-        entries = self.entries.get(key)
-        if entries is None:
+        entries = self.remembered.alike(key)
+        if not entries:
             return None
         log.reserve(max(entry.count for entry in entries))
         block = self.block
         if block is None:
             block = self.block = Block("repeat")
         if log.columns is not self.columns or log.extra is not self.extra:
-            self.columns, self.extra = log.columns, log.extra
             bound = {name: getattr(log.columns, name) for name in log.columns.NAMES}
             block.bind(extra=log.extra, **bound)
+            self.columns, self.extra = log.columns, log.extra
         put, slots = block.set, block.slots
         for entry in entries:
             for name, array, address in entry.arrays:
@@ -91,21 +88,13 @@ class Memory:
                 raise
         return None
 
-    def note(
-        self, log: Log, key: Key, n: int, found: list[int], watched: list[int]
-    ) -> None:
-        """Remember what was appended behind row ``n``, if it is not the first time."""
-        if key not in self.seen:
-            if len(self.seen) > 1000:
-                self.seen.clear()
-            self.seen.add(key)
-        elif log.n <= REMEMBERED // 4:
-            self.rows += log.n
-            if self.rows > REMEMBERED:
-                self.entries.clear()
-                self.rows = log.n
-            entry = Adjoints(log, n, log.n, found, watched)
-            self.entries[key] = [entry, *self.entries.get(key, [])[: ALIKE - 1]]
+    def note(self, log: Log, key: Key, n: int, found: list[int], watched: list[int]) -> None:
+        """Remember what was appended behind the first ``n`` rows, if these came before."""
+        columns, operands = _copied(log, 0, n), log.extra[: log.extra_n + 1].copy()
+        operands[-1] = 0  # nothing: so that it is never empty
+        if self.remembered.comes_again(key, log.n, columns, operands):
+            entry = Adjoints(log, n, columns, operands, found, watched)
+            self.remembered.keep(key, log.n, entry)
 
 
 _local = threading.local()

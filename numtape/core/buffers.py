@@ -32,7 +32,7 @@ class Pool:
     """Memory that waits, by size."""
 
     def __init__(self) -> None:
-        self.lock = threading.Lock()
+        self.lock = threading.RLock()  # a signal handler may come here as well
         # An array may die anywhere, in the middle of what is done here as well: where it does, a
         # deque is all that is touched.
         self.returned: deque[tuple[int, Array]] = deque()
@@ -48,11 +48,10 @@ class Pool:
             return np.empty(spec.shape, spec.dtype.numpy_dtype)
         with self.lock:
             self._collect()
-            found = self.free.get(size)
-            if found:
-                memory = found.pop()[1]
+            try:
+                memory = self.free[size].pop()[1]
                 self.waiting -= size
-            else:
+            except (KeyError, IndexError):
                 memory, _ = aligned(size)
         return np.asarray(_Loan(memory, size, spec))
 
@@ -79,8 +78,10 @@ class Pool:
         self.waiting = 0
         left: dict[int, int] = {}
         for since, size in entries:  # the latest first
-            if since < self.sweeps - PATIENCE or self.waiting + size > self.limit:
+            if since < self.sweeps - PATIENCE:
                 break
+            if self.waiting + size > self.limit:
+                continue
             left[size] = left.get(size, 0) + 1
             self.waiting += size
         self.free = {size: self.free[size][-count:] for size, count in left.items()}
@@ -90,7 +91,7 @@ POOL = Pool()
 
 
 def _renew_lock() -> None:
-    POOL.lock = threading.Lock()
+    POOL.lock = threading.RLock()
 
 
 if hasattr(os, "register_at_fork"):  # its holder is not there any more in a forked child

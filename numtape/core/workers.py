@@ -12,28 +12,33 @@ from collections.abc import Callable, Sequence
 from queue import SimpleQueue
 from typing import Any
 
+WORKER, OWNER = "worker", "owner"
+
 
 class _Task:
     """One call that another thread may make.
 
     Attributes:
-      running: Locked by whoever takes the task on: a worker, or, to call it off, its owner.
-      done: Whether it has ended.
+      call: The call.
+      keeps: What keeps the memory alive that it works on.
+      taken: By whom (`WORKER`, or, to call it off, `OWNER`), from then on: asking and taking are
+        one step, which an interrupt cannot divide.
+      done: Whether the call has ended.
       ended: Released then.
     """
 
-    __slots__ = ("call", "done", "ended", "keeps", "running")
+    __slots__ = ("call", "done", "ended", "keeps", "taken")
 
     def __init__(self, call: Callable[[], Any], keeps: Any) -> None:
         self.call = call
-        self.keeps = keeps  # memory that it works on
-        self.running = threading.Lock()
+        self.keeps = keeps
+        self.taken: dict[str, str] = {}
         self.ended = threading.Lock()
         self.ended.acquire()
         self.done = False
 
     def run(self) -> None:
-        if self.running.acquire(False):
+        if self.taken.setdefault("by", WORKER) is WORKER:
             try:
                 self.call()
             finally:
@@ -48,10 +53,9 @@ class _Task:
         interrupt = None
         while not self.done:
             try:
-                if self.running.acquire(False):
-                    self.done = True
-                else:
-                    self.ended.acquire()
+                if self.taken.setdefault("by", OWNER) is OWNER:
+                    break
+                self.ended.acquire()
             except BaseException as error:
                 interrupt = error
         return interrupt
@@ -87,14 +91,7 @@ def share(calls: Sequence[Callable[[], Any]], keeps: Any, running: list[_Task]) 
     the other calls until then. Should an interrupt hit the waiting itself, they are still there,
     and `settle` waits for them.
     """
-    if len(_threads) < len(calls) - 1:
-        with _starting:
-            while len(_threads) < len(calls) - 1:
-                thread = threading.Thread(
-                    target=_work, args=(_queue,), name="numtape worker", daemon=True
-                )
-                thread.start()
-                _threads.append(thread)
+    _start(len(calls) - 1)
     running += [_Task(call, keeps) for call in calls[1:]]
     try:
         for task in running:
@@ -102,6 +99,21 @@ def share(calls: Sequence[Callable[[], Any]], keeps: Any, running: list[_Task]) 
         calls[0]()
     finally:
         settle(running)
+
+
+def _start(count: int) -> None:
+    """See to it that there are so many workers, if possible."""
+    if len(_threads) < count:
+        with _starting:
+            while len(_threads) < count:
+                thread = threading.Thread(
+                    target=_work, args=(_queue,), name="numtape worker", daemon=True
+                )
+                _threads.append(thread)  # first: an interrupt may come while it starts
+                try:
+                    thread.start()
+                except RuntimeError:  # no more threads: what nobody takes on is called off
+                    return
 
 
 def settle(running: list[_Task]) -> None:

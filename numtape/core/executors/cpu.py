@@ -38,8 +38,6 @@ LONG = 200_000
 # starting another thread takes 0.02.
 LARGE = 1 << 21
 
-PLAN_ARRAYS = ("order", "kept", "offset", "groups", "program")  # a plan's, in this order
-
 CHUNKS = 8  # a thread takes blocks so many times, so that a slow one does not keep the rest
 
 
@@ -115,7 +113,7 @@ class Workspace(Planner):
         put[slots["partials"]] = self.partials_at
         put[slots["found"]] = plan.found
         put[slots["large"]] = LARGE if config.threads() > 1 else 1 << 62
-        for name, array, address in zip(PLAN_ARRAYS, plan.arrays, plan.addresses, strict=True):
+        for name, array, address in plan.addresses:
             sweep.point(name, array, address)
         self.plan_set = plan
 
@@ -159,7 +157,7 @@ class Executor:
             out = self._array(log, work, row)
             op.compute(out, *[self._array(log, work, x) for x in inputs], **attributes)
             return
-        groups = plan.arrays[3]
+        groups = plan.arrays["groups"]
         threads = config.threads()
         while len(work.workers) < threads:
             work.workers.append(Worker(log, work.counter))
@@ -189,7 +187,7 @@ class Executor:
             worker.set_for = None
             worker.fit(plan, block)
             block.bind(**spec_tables("spec_size", "spec_item", "spec_rank", "spec_dims"))
-            for name, array, address in zip(PLAN_ARRAYS, plan.arrays, plan.addresses, strict=True):
+            for name, array, address in plan.addresses:
                 if name in slots:
                     block.point(name, array, address)
             worker.set_for = plan, TABLES.version, worker.scratch_at
@@ -201,16 +199,17 @@ class Executor:
         self, log: Log, work: Workspace, plan: Plan, worker: Worker, g: int, chunk: int
     ) -> Callable[[], int]:
         """A thread's part of a whole-array kernel."""
-        group = plan.arrays[3][g].tolist()
+        order, groups, program = (plan.arrays[name] for name in ("order", "groups", "program"))
+        group = groups[g].tolist()
         code, end = group[G_CODE], group[G_CODE_END]
-        rows = [int(plan.arrays[0][group[G_ROWS]]), *plan.arrays[4][code:end, 1].tolist()]
+        rows = [int(order[group[G_ROWS]]), *program[code:end, 1].tolist()]
         cells, cell = log.columns.address, log.columns.cell_view
         sizes = TABLES.size
         _, block = worker.shared()
         put, slots = block.set, block.slots
         for name, row in zip(("out", "x", "y", "z"), (rows + rows[-1:] * 3)[:4], strict=True):
             put[slots[name]] = cells + 8 * row if sizes[log.spec[row]] == 1 else cell[row]
-        put[slots["function"]] = int(plan.arrays[4][code, 0])
+        put[slots["function"]] = int(program[code, 0])
         put[slots["parameters"]] = group[G_PARAMETERS]
         put[slots["total"]], put[slots["chunk"]] = group[G_WIDTH], chunk
         return block.call_without_gil

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..adjoints import COLUMNS
 from ..arrays import Array, address_of, view
 from ..entry import Block
 from ..log import VALUE, Log
 from ..lower import lane_kernel
 from ..natives import call_of, reduction_kernel
 from ..op import CODES, REDUCTION
+from ..remembered import Remembered
 from ..spec import TABLES, Spec
 from ..tables import LANES, code_tables, spec_tables
 
@@ -27,16 +29,14 @@ KEPT = 2  # an escape: the row has a buffer of its own
 
 WIDEST = 512  # elements of a block: wider ones leave L1 and gain nothing
 
-# Rows of a log whose plans are kept, all together; 150 bytes each.
-REMEMBERED = 1 << 16
-ALIKE = 4  # of the same ends: comparing with more of them would cost too much
-
 
 class Plan:
     """What a look computes, ready to be swept; see kernels/log/plan.py.
 
     Attributes:
-      arrays: order, kept, offset, groups and program, as `sweep` takes them.
+      arrays: order, kept, offset, groups and program by name, as `sweep` takes them.
+      addresses: Where these are.
+      count, key: The rows from ``low`` on and what they looked like, as `recall` takes them.
       found: The number of groups.
       scratch, partials, arena, body: What sweeping it takes: bytes, and instructions.
       work: About how many elements it computes.
@@ -48,14 +48,15 @@ class Plan:
 
     __slots__ = (
         "addresses", "aliases", "arena", "arrays", "body", "buffers", "by_hand", "count", "found",
-        "key", "low", "partials", "rows", "scratch", "views", "work",
+        "key", "low", "operand_count", "partials", "rows", "scratch", "views", "work",
     )  # fmt: skip
 
-    def __init__(self, log: Log, work: Planner, copied: bool) -> None:
+    def __init__(self, log: Log, work: Planner) -> None:
         report = work.cursor.tolist()
         rows, found, instructions = report[C_ROWS], report[C_GROUPS], report[C_INSTRUCTIONS]
         self.rows, self.found = rows, found
         self.low = report[C_LOW]
+        self.operand_count = log.extra_n
         self.arena, self.scratch = report[C_ARENA], report[C_SCRATCH]
         self.partials, self.body, self.work = report[C_PARTIALS], report[C_BODY], report[C_WORK]
         specs, spec_of = TABLES.specs, log.spec
@@ -87,25 +88,21 @@ class Plan:
                 program[code, 0], groups[g, G_PARAMETERS], units, size = call
                 groups[g, G_WIDTH], groups[g, G_SIZE] = units, size
                 self.work += size
-        self.arrays: list[Array] = [
-            work.order[:rows], work.kept[:rows], work.offset[:rows], groups, program
-        ]
-        if copied:
-            self.arrays = [array.copy() for array in self.arrays]
-        self.addresses = [address_of(array) for array in self.arrays]
+        self.arrays: dict[str, Array] = {
+            "order": work.order[:rows], "kept": work.kept[:rows], "offset": work.offset[:rows],
+            "groups": groups, "program": program,
+        }  # fmt: skip
+        self._locate()
 
-    def remember(self, log: Log, top: int, want: Array) -> None:
-        """Note what the log looks like, ``want`` before the plan was made; see `recall`."""
-        columns, low = log.columns, self.low
-        end = top + 1
-        self.count = end - low
-        names = ("code", "a", "b", "c", "spec")
-        key = {
-            "columns": np.concatenate([getattr(columns, name)[low:end] for name in names]),
-            "flags": np.concatenate([columns.state[low:end], want[low:end]]),
-            "operands": log.extra[: log.extra_n + 1].copy(),
-            "order": self.arrays[0],
-        }
+    def _locate(self) -> None:
+        self.addresses = [(name, x, address_of(x)) for name, x in self.arrays.items()]
+
+    def own(self, count: int, structure: dict[str, Array]) -> None:
+        """Copy what is the planner's, and note what the log looked like; see `recall`."""
+        self.arrays = {name: array.copy() for name, array in self.arrays.items()}
+        self._locate()
+        self.count = count
+        key = structure | {"order": self.arrays["order"]}
         self.key = [(name, array, address_of(array)) for name, array in key.items()]
 
 
@@ -142,10 +139,7 @@ class Planner:
             kept=self.kept, offset=self.offset, alloc=self.alloc, aliases=self.aliases,
             want=self.want, groups=self.groups, program=self.program, cursor=self.cursor,
         )  # fmt: skip
-        # Plans by the ends of the rows wanted; a structure is remembered when it comes again.
-        self.plans: dict[tuple[int, int, bool], list[Plan]] = {}
-        self.seen: set[tuple[int, int, bool]] = set()
-        self.remembered = 0
+        self.plans: Remembered[Plan] = Remembered()  # by the ends of the rows wanted
 
     def forget(self, rows: int) -> None:
         """The log is rewound: no row is welcome any more."""
@@ -178,8 +172,8 @@ class Planner:
                 want[row] = 0
 
     def _recalled(self, log: Log, key: tuple[int, int, bool]) -> Plan | None:
-        found = self.plans.get(key)
-        if found is None:
+        found = self.plans.alike(key)
+        if not found:
             return None
         recall = self.recall
         if recall is None:
@@ -194,7 +188,7 @@ class Planner:
                 recall.point(name, array, address)
             put[slots["low"]] = plan.low
             put[slots["count"]] = plan.count
-            put[slots["operand_count"]] = plan.key[2][1].size - 1
+            put[slots["operand_count"]] = plan.operand_count
             put[slots["planned"]] = plan.rows
             if recall.call():
                 return plan
@@ -202,8 +196,7 @@ class Planner:
 
     def _made(self, log: Log, key: tuple[int, int, bool]) -> Plan | None:
         bottom, top, retain = key
-        again = key in self.seen
-        before = self.want[: top + 1].copy() if again else self.want
+        want = self.want[: top + 1].copy()  # the plan clears it
         block, slots = self.plan, self.plan.slots
         while True:
             self._refresh()
@@ -218,20 +211,18 @@ class Planner:
             (reduction_kernel if op.kind == REDUCTION else lane_kernel)(log, row)
         if not self.cursor[C_GROUPS]:
             return None
-        rows = top + 1 - int(self.cursor[C_LOW])
-        again = again and rows <= REMEMBERED // 4
-        plan = Plan(log, self, again)
-        if again:
-            self.remembered += rows
-            if self.remembered > REMEMBERED:
-                self.plans.clear()
-                self.remembered = rows
-            plan.remember(log, top, before)
-            self.plans[key] = [plan, *self.plans.get(key, [])[: ALIKE - 1]]
-        else:
-            if len(self.seen) > 1000:
-                self.seen.clear()
-            self.seen.add(key)
+        plan = Plan(log, self)
+        rows = slice(plan.low, top + 1)
+        count = top + 1 - plan.low
+        structure = {
+            "columns": np.concatenate([getattr(log.columns, name)[rows] for name in COLUMNS]),
+            "flags": np.concatenate([log.columns.state[rows], want[rows]]),
+            "operands": log.extra[: log.extra_n + 1].copy(),
+        }
+        structure["operands"][-1] = 0  # nothing: so that it is never empty
+        if self.plans.comes_again(key, count, *structure.values()):
+            plan.own(count, structure)
+            self.plans.keep(key, count, plan)
         return plan
 
 
