@@ -280,6 +280,43 @@ def test_calls_that_come_too_late_are_not_made():
     assert made == ["here"]
 
 
+INTERRUPTED = """
+import signal, time
+import numtape
+from numtape.core import workers
+
+def stop(*_):
+    raise KeyboardInterrupt
+
+def call():
+    return 0
+
+signal.signal(signal.SIGALRM, stop)
+workers.share([call, call], None, [])
+hits, k, end = 0, 0, time.monotonic() + 3
+while time.monotonic() < end:
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 20e-6 + (k % 50) * 1e-6)
+        for _ in range(3):
+            workers.share([call, call], None, [])
+    except KeyboardInterrupt:
+        hits += 1
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+    except KeyboardInterrupt:
+        hits += 1
+    k += 1
+workers.share([call, call], None, [])
+print(hits > 10)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(__import__("signal"), "setitimer"), reason="no timers that signal")
+def test_interrupts_while_work_is_shared_leave_nothing_hanging():
+    assert run_script(INTERRUPTED) == "True"
+
+
 FORKED = """
 import os, numpy as np, numtape as tf
 x = tf.constant(np.linspace(0.0, 1.0, 1 << 20))
