@@ -9,6 +9,9 @@ import numpy as np
 
 Array = np.ndarray[Any, Any]
 
+_addressof: Any = ctypes.addressof
+_from_buffer: Any = ctypes.c_char.from_buffer
+
 
 def view(array: Array) -> memoryview[int]:
     """A memoryview of an integer array: reading and writing one element costs half."""
@@ -18,7 +21,8 @@ def view(array: Array) -> memoryview[int]:
 def address_of(array: Array) -> int:
     """Where an array's elements are. NumPy's own ways to ask take four times as long."""
     try:
-        return ctypes.addressof(ctypes.c_char.from_buffer(cast(Any, array)))
+        found: int = _addressof(_from_buffer(array))
+        return found
     except (TypeError, ValueError):  # read-only, or empty
         return int(array.__array_interface__["data"][0])
 

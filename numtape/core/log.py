@@ -261,7 +261,7 @@ class Log:
             self.code[n] = READ_ROW_CODE
             self.a[n] = value._row
         else:
-            array = value._array()
+            array = home if type(home) is np.ndarray else value._array()
             self.code[n] = READ_CODE
             self.put(n, array, value._spec)
         self.b[n] = number
