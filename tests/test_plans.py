@@ -209,6 +209,30 @@ def test_reductions_over_axes(tf, shape, dtype):
                 np.testing.assert_array_equal(tf.reduce_min(x, axes).numpy(), x.min(axes))
 
 
+@pytest.mark.parametrize("axis", [0, 1, None])
+def test_sums_of_zeros_have_numpys_sign(tf, axis):
+    x = np.full((3, 4), -0.0)
+    np.testing.assert_array_equal(np.signbit(tf.reduce_sum(x, axis).numpy()),
+                                  np.signbit(x.sum(axis)))  # fmt: skip
+
+
+def test_operands_of_variadic_rows_are_remembered_to_the_last(tf):
+    """Where they fill their array to the end."""
+    x, y = tf.Variable([1.0]), tf.Variable([2.0])
+    found = []
+    with fresh_log() as log:
+        size = log.extra.size
+        for step in range(12):
+            last = y if step % 2 else x
+            with tf.GradientTape() as tape:
+                z = tf.concat([x + 0.0, y + 0.0] + [x] * (size - 3) + [last], 0)
+                loss = tf.reduce_sum(z * z)
+            g = tape.gradient(loss, [x, y])
+            assert log.extra_n == size
+            found.append([float(v[0]) for v in g])
+    assert found == [[2.0 * (size - 1), 4.0], [2.0 * (size - 2), 8.0]] * 6
+
+
 def test_column_sums_are_pairwise(tf):
     x = np.full((1 << 20, 2), 0.1, np.float32)
     exact = float(np.float32(0.1)) * (1 << 20)

@@ -189,7 +189,8 @@ def axis(name: str, dtype: str) -> Any:
     at, meet, kind = POINTERS[dtype], MEET[name], getattr(types, dtype)
     number = POINTERS["int64"]
     row = row_reducer(name, dtype)
-    size = kind.bitwidth // 8
+    real, signed = isinstance(kind, types.Float), getattr(kind, "signed", True)
+    start, size = identity(name, real, signed, kind.bitwidth), kind.bitwidth // 8
     memory = stack(LEVELS * PANEL * size)
 
     @jit
@@ -200,7 +201,7 @@ def axis(name: str, dtype: str) -> Any:
             top = at(levels_ + depth * PANEL * size)
             first = at(x_ + k * 8 * inner * size)
             for j in range(width):
-                top[j] = first[j]
+                top[j] = meet(kind(start), first[j])
             for i in range(1, min(8, n - k * 8)):
                 line = at(x_ + (k * 8 + i) * inner * size)
                 for j in range(width):

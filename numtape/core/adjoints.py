@@ -9,20 +9,12 @@ from __future__ import annotations
 import threading
 from typing import Any
 
-import numpy as np
-
 from .arrays import Array, address_of
 from .entry import Block
 from .log import Log
-from .remembered import Remembered
-
-COLUMNS = ("code", "a", "b", "c", "spec")
+from .remembered import Remembered, columns_of, operands_of
 
 Key = tuple[Any, ...]
-
-
-def _copied(log: Log, start: int, stop: int) -> Array:
-    return np.concatenate([getattr(log.columns, name)[start:stop] for name in COLUMNS])
 
 
 class Adjoints:
@@ -44,7 +36,7 @@ class Adjoints:
         self.n, self.count, self.found, self.watched = n, log.n - n, found, watched
         self.operand_count = operands.size - 1
         arrays = {
-            "columns": columns, "operands": operands, "added": _copied(log, n, log.n),
+            "columns": columns, "operands": operands, "added": columns_of(log, n, log.n),
             "added_cells": log.columns.cell[n : log.n].copy(),
             "added_states": log.columns.state[n : log.n].copy(),
         }  # fmt: skip
@@ -90,9 +82,10 @@ class Memory:
 
     def note(self, log: Log, key: Key, n: int, found: list[int], watched: list[int]) -> None:
         """Remember what was appended behind the first ``n`` rows, if these came before."""
-        columns, operands = _copied(log, 0, n), log.extra[: log.extra_n + 1].copy()
-        operands[-1] = 0  # nothing: so that it is never empty
-        if self.remembered.comes_again(key, log.n, columns, operands):
+        if not self.remembered.fits(log.n):
+            return
+        columns, operands = columns_of(log, 0, n), operands_of(log)
+        if self.remembered.comes_again(key, columns, operands):
             entry = Adjoints(log, n, columns, operands, found, watched)
             self.remembered.keep(key, log.n, entry)
 

@@ -33,22 +33,13 @@ def address(name: str) -> int:
 @cache
 def _module() -> Any:
     """SciPy's module, loaded without the package around it, which takes five times as long."""
-    try:
-        spec = importlib.util.find_spec("scipy")
-        assert spec is not None
-        assert spec.origin is not None
-        folder = Path(spec.origin).parent / "linalg"
-        file = next(
-            path for suffix in EXTENSION_SUFFIXES
-            if (path := folder / f"cython_blas{suffix}").exists()
-        )  # fmt: skip
-        found = importlib.util.spec_from_file_location(_MODULE, file)
-        assert found is not None
-        assert found.loader is not None
-        if _MODULE in sys.modules:
-            return sys.modules[_MODULE]
-        module = importlib.util.module_from_spec(found)
-        found.loader.exec_module(module)
-        return module
-    except (AssertionError, ImportError, StopIteration):
-        return importlib.import_module(_MODULE)
+    scipy = importlib.util.find_spec("scipy")  # finds it without importing it
+    if _MODULE not in sys.modules and scipy is not None and scipy.origin is not None:
+        for suffix in EXTENSION_SUFFIXES:
+            file = Path(scipy.origin).parent / "linalg" / f"cython_blas{suffix}"
+            spec = importlib.util.spec_from_file_location(_MODULE, file)
+            if file.exists() and spec is not None and spec.loader is not None:
+                module = importlib.util.module_from_spec(spec)
+                spec.loader.exec_module(module)
+                return module
+    return importlib.import_module(_MODULE)

@@ -10,13 +10,29 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Any, Generic, TypeVar
 
+import numpy as np
+
 from .arrays import Array
+from .log import Log
+
+COLUMNS = ("code", "a", "b", "c", "spec")
 
 ALIKE = 4  # entries of one question: comparing with more of them would cost too much
 SEEN = 4096  # structures that came once
 ROWS = 1 << 16  # rows of all entries together; some 150 bytes each
 
 Entry = TypeVar("Entry")
+
+
+def columns_of(log: Log, start: int, stop: int) -> Array:
+    """A copy of the structure of some rows, one column after the other."""
+    return np.concatenate([getattr(log.columns, name)[start:stop] for name in COLUMNS])
+
+
+def operands_of(log: Log) -> Array:
+    """A copy of the operands of variadic rows, with a 0 behind them: never empty."""
+    found: Array = np.append(log.extra[: log.extra_n], np.int32(0))
+    return found
 
 
 class Remembered(Generic[Entry]):
@@ -31,10 +47,13 @@ class Remembered(Generic[Entry]):
         """The entries that may fit."""
         return self._entries.get(question, [])
 
-    def comes_again(self, question: Hashable, rows: int, *structure: Array) -> bool:
-        """Whether a structure of so many rows was met before and is small enough to be kept."""
-        if rows > ROWS // 4:
-            return False
+    @staticmethod
+    def fits(rows: int) -> bool:
+        """Whether a structure of so many rows is small enough to be kept."""
+        return rows <= ROWS // 4
+
+    def comes_again(self, question: Hashable, *structure: Array) -> bool:
+        """Whether a structure was met before."""
         digest = hash((question, *[array.tobytes() for array in structure]))
         if digest in self._seen:
             return True

@@ -143,7 +143,7 @@ def build_template(log: Log, row: int, needed: int) -> None:
     op, attributes = CODES.entries[log.code[row]]
     specs = [TABLES.specs[log.spec[x]] for x in _operands(log, row)]
     out = TABLES.specs[log.spec[row]]
-    scratch = Log(256, symbolic=True)
+    scratch = Log(256 + len(specs), symbolic=True)
     try:
         local.log = scratch
         places = [_placeholder(scratch, spec) for spec in (out, out, *specs)]

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..adjoints import COLUMNS
 from ..arrays import Array, address_of, view
 from ..entry import Block
 from ..log import VALUE, Log
 from ..lower import lane_kernel
 from ..natives import call_of, reduction_kernel
 from ..op import CODES, REDUCTION
-from ..remembered import Remembered
+from ..remembered import Remembered, columns_of, operands_of
 from ..spec import TABLES, Spec
 from ..tables import LANES, code_tables, spec_tables
 
@@ -131,14 +130,16 @@ class Planner:
         self.want_view = view(self.want)
         self.versions: tuple[int, ...] = ()
         columns = log.columns
-        shared = {name: getattr(columns, name) for name in columns.NAMES if name != "cell"}
+        self.structure = {
+            name: getattr(columns, name) for name in columns.NAMES if name != "cell"
+        } | {"extra": log.extra, "want": self.want}
         self.recall: Block | None = None  # made when a plan is remembered
         self.plan = Block("plan")
         self.plan.bind(
-            **shared, **scratch, extra=log.extra, canon=self.canon, order=self.order,
-            kept=self.kept, offset=self.offset, alloc=self.alloc, aliases=self.aliases,
-            want=self.want, groups=self.groups, program=self.program, cursor=self.cursor,
-        )  # fmt: skip
+            **self.structure, **scratch, canon=self.canon, order=self.order, kept=self.kept,
+            offset=self.offset, alloc=self.alloc, aliases=self.aliases, groups=self.groups,
+            program=self.program, cursor=self.cursor,
+        )
         self.plans: Remembered[Plan] = Remembered()  # by the ends of the rows wanted
 
     def forget(self, rows: int) -> None:
@@ -178,9 +179,7 @@ class Planner:
         recall = self.recall
         if recall is None:
             recall = Block("recall")
-            columns = log.columns
-            shared = {name: getattr(columns, name) for name in columns.NAMES if name != "cell"}
-            recall.bind(**shared, extra=log.extra, want=self.want)
+            recall.bind(**self.structure)
             self.recall = recall
         slots, put = recall.slots, recall.set
         for plan in found:
@@ -214,13 +213,14 @@ class Planner:
         plan = Plan(log, self)
         rows = slice(plan.low, top + 1)
         count = top + 1 - plan.low
+        if not self.plans.fits(count):
+            return plan
         structure = {
-            "columns": np.concatenate([getattr(log.columns, name)[rows] for name in COLUMNS]),
+            "columns": columns_of(log, rows.start, rows.stop),
             "flags": np.concatenate([log.columns.state[rows], want[rows]]),
-            "operands": log.extra[: log.extra_n + 1].copy(),
+            "operands": operands_of(log),
         }
-        structure["operands"][-1] = 0  # nothing: so that it is never empty
-        if self.plans.comes_again(key, count, *structure.values()):
+        if self.plans.comes_again(key, *structure.values()):
             plan.own(count, structure)
             self.plans.keep(key, count, plan)
         return plan

@@ -83,7 +83,6 @@ def _matmul_native(out: Spec, a: Spec, b: Spec, ta: bool, tb: bool) -> Native | 
     batches = math.prod(lead)
     letters = ord("T" if tb else "N"), ord("T" if ta else "N")
     scalars = (*letters, n, m, k, one, b.shape[-1], a.shape[-1], 0, n)
-    # The kernel's first matrix is the second operand: see there.
     # BLAS has threads of its own: the batches are one unit of work.
     return Native("gemm", (), (function, *scalars, *steps, batches), 1, m * n * k * batches // 16)
 
