@@ -137,6 +137,7 @@ from .core.spec import TensorShape
 from .core.tensor import Tensor
 from .core.variable import Variable
 from .errors import DeviceError
+from .function import TensorSpec, function
 from .gradient_tape import GradientTape, UnconnectedGradients
 from .module import Module
 
@@ -144,29 +145,31 @@ __version__ = "0.1.0"
 newaxis = None
 
 __all__ = [
-    "DType", "DeviceError", "GradientTape", "Module", "Tensor", "TensorShape",
+    "DType", "DeviceError", "GradientTape", "Module", "Tensor", "TensorShape", "TensorSpec",
     "UnconnectedGradients", "Variable", "abs", "acos", "acosh", "add", "argmax", "argmin",
     "as_dtype", "asin", "asinh", "atan", "atan2", "atanh", "bool", "boolean_mask", "broadcast_to",
-    "cast", "clip_by_value", "concat", "config", "constant", "convert_to_tensor", "cos", "cosh",
-    "cumsum", "datasets", "divide", "double", "dtypes", "equal", "errors", "exp", "expand_dims",
-    "eye", "fill", "float16", "float32", "float64", "floor", "gather", "greater", "greater_equal",
-    "half", "identity", "image", "int8", "int16", "int32", "int64", "is_tensor", "keras", "less",
-    "less_equal", "linalg", "linspace", "logical_and", "logical_not", "logical_or", "math",
-    "matmul", "maximum", "minimum", "multiply", "negative", "nest", "newaxis", "nn", "norm",
-    "not_equal", "one_hot", "ones", "ones_like", "optimizers", "pad", "pow", "random", "range",
-    "rank", "reduce_all", "reduce_any", "reduce_logsumexp", "reduce_max", "reduce_mean",
-    "reduce_min", "reduce_prod", "reduce_sum", "repeat", "reshape", "reverse", "round", "shape",
-    "sigmoid", "sign", "sin", "sinh", "size", "slice", "split", "sqrt", "square", "squeeze",
-    "stack", "stop_gradient", "subtract", "tan", "tanh", "tensordot", "testing", "tile",
-    "transpose", "truediv", "uint8", "uint16", "uint32", "uint64", "unstack", "where", "zeros",
-    "zeros_like",
+    "cast", "clip_by_value", "concat", "cond", "config", "constant", "convert_to_tensor", "cos",
+    "cosh", "cumsum", "datasets", "divide", "double", "dtypes", "equal", "errors", "exp",
+    "expand_dims", "eye", "fill", "float16", "float32", "float64", "floor", "function", "gather",
+    "greater", "greater_equal", "half", "identity", "image", "int8", "int16", "int32", "int64",
+    "is_tensor", "keras", "less", "less_equal", "linalg", "linspace", "logical_and", "logical_not",
+    "logical_or", "map_fn", "math", "matmul", "maximum", "minimum", "multiply", "negative", "nest",
+    "newaxis", "nn", "norm", "not_equal", "one_hot", "ones", "ones_like", "optimizers", "pad",
+    "pow", "random", "range", "rank", "reduce_all", "reduce_any", "reduce_logsumexp", "reduce_max",
+    "reduce_mean", "reduce_min", "reduce_prod", "reduce_sum", "repeat", "reshape", "reverse",
+    "round", "scan", "shape", "sigmoid", "sign", "sin", "sinh", "size", "slice", "split", "sqrt",
+    "square", "squeeze", "stack", "stop_gradient", "subtract", "tan", "tanh", "tensordot",
+    "testing", "tile", "transpose", "truediv", "uint8", "uint16", "uint32", "uint64", "unstack",
+    "where", "while_loop", "zeros", "zeros_like",
 ]  # fmt: skip
 
 if _typing.TYPE_CHECKING:
     from . import datasets, keras, nest, testing
+    from .control import cond, map_fn, scan, while_loop
     from .keras import optimizers
 
-# Modules that are imported when they are first used.
+# Modules that are imported when they are first used, and functions of such modules.
+_FUNCTIONS = {"cond", "map_fn", "scan", "while_loop"}
 _LAZY = {
     "datasets": "datasets", "keras": "keras", "nest": "nest", "optimizers": "keras.optimizers",
     "testing": "testing",
@@ -174,10 +177,12 @@ _LAZY = {
 
 
 def __getattr__(name: str) -> _typing.Any:
+    if name in _FUNCTIONS:
+        return getattr(_import_module("numtape.control"), name)
     if name not in _LAZY:
         raise AttributeError(f"module 'numtape' has no attribute {name!r}")
     return _import_module(f"numtape.{_LAZY[name]}")
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_LAZY})
+    return sorted({*globals(), *_LAZY, *_FUNCTIONS})

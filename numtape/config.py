@@ -6,6 +6,8 @@
 ``NUMTAPE_CACHE_DIR``       where compiled kernels are kept (default: the user's cache folder)
 ``NUMTAPE_NUM_THREADS``     how many threads may share a sweep (default: one for each core that
                             the process may use)
+``NUMTAPE_CHECK_REPLAY``    ``k``: run every k-th call of a `function` as Python as well, and raise
+                            if the replay differs (default: never)
 ==========================  ============================================================
 """
 
@@ -22,6 +24,8 @@ from .errors import DeviceError
 DEVICES = ("cpu", "reference", "cuda", "auto")
 _device: str | None = None
 _threads: int | None = None
+_check_replay: int | None = None
+_run_eagerly = False
 
 
 def device() -> str:
@@ -77,6 +81,32 @@ def threads() -> int:
         else:
             raise ValueError(f"NUMTAPE_NUM_THREADS={chosen!r} is not a positive integer.")
     return _threads
+
+
+def check_replay() -> int:
+    """Every how many calls of a function are checked: ``NUMTAPE_CHECK_REPLAY``; 0 for never.
+
+    Raises:
+      ValueError: If the variable is not a positive integer.
+    """
+    global _check_replay
+    if _check_replay is None:
+        chosen = os.environ.get("NUMTAPE_CHECK_REPLAY") or "0"
+        if not chosen.strip().isdecimal():
+            raise ValueError(f"NUMTAPE_CHECK_REPLAY={chosen!r} is not a positive integer.")
+        _check_replay = int(chosen)
+    return _check_replay
+
+
+def run_functions_eagerly(run_eagerly: bool) -> None:
+    """Whether every `function` runs as plain Python from now on."""
+    global _run_eagerly
+    _run_eagerly = bool(run_eagerly)
+
+
+def functions_run_eagerly() -> bool:
+    """Whether `run_functions_eagerly` was asked for."""
+    return _run_eagerly
 
 
 def cache_dir() -> Path:

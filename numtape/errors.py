@@ -41,3 +41,7 @@ class ResourceExhaustedError(OpError):
 
 class DeviceError(RuntimeError):
     """The device that ``NUMTAPE_DEVICE`` asks for cannot be used."""
+
+
+class ReplayError(RuntimeError):
+    """A replay of a function gave something else than running it (``NUMTAPE_CHECK_REPLAY``)."""

@@ -420,6 +420,7 @@ def _home(tape: Tape) -> Log:
     if tape.thread != threading.get_ident():
         raise RuntimeError("A GradientTape belongs to the thread that recorded it.")
     if log is not local.log:
+        tape.inside("asks a tape for gradients")
         if local.log.recorded():
             raise RuntimeError(
                 "This tape holds an older part of the log than a tape that is recording now: "

@@ -7,16 +7,12 @@ from typing import Any
 
 import optree
 
+from .core.structure import flatten_with as flatten_with
+
 
 def flatten(structure: Any, expand_composites: bool = False) -> list[Any]:
     """The leaves, in order; dicts by sorted key. ``None`` is a leaf."""
     return optree.tree_leaves(structure, none_is_leaf=True)
-
-
-def flatten_with(structure: Any) -> tuple[list[Any], Callable[[list[Any]], Any]]:
-    """The leaves, and a function that puts others in their places."""
-    leaves, treedef = optree.tree_flatten(structure, none_is_leaf=True)
-    return leaves, lambda values: optree.tree_unflatten(treedef, values)
 
 
 def map_structure(func: Callable[..., Any], *structures: Any, **_: Any) -> Any:
@@ -40,3 +36,8 @@ def pack_sequence_as(
     return optree.tree_unflatten(
         optree.tree_structure(structure, none_is_leaf=True), list(flat_sequence)
     )
+
+
+def structure(structure: Any) -> Any:
+    """A key of the form of a structure: equal for structures that differ in leaves alone."""
+    return optree.tree_structure(structure, none_is_leaf=True)

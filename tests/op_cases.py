@@ -446,5 +446,6 @@ CASES = [*ELEMENTWISE, *REDUCTIONS, *PRODUCTS, *MOVEMENTS]
 
 # Public functions without a row: they make tensors (test_api.py) or draw them (test_random.py).
 MAKERS = {"as_dtype", "constant", "convert_to_tensor", "eye", "is_tensor", "kernels_folder",
-          "linspace", "ones",
-          "range", "rank", "shape", "size", "zeros"}  # fmt: skip
+          "linspace", "ones", "range", "rank", "shape", "size", "zeros",
+          # These take functions; tests/test_function.py and tests/test_control.py have them.
+          "cond", "function", "map_fn", "scan", "while_loop"}  # fmt: skip

@@ -83,7 +83,7 @@ def plain():
     modules = {
         name: importlib.import_module(f"plain.{name}")
         for name in ("log.rows", "log.layout", "log.follow", "log.transpose", "log.plan",
-                     "log.recall", "cpu.sweep")
+                     "log.recall", "log.graft", "cpu.sweep")
     }  # fmt: skip
     for name in [name for name in sys.modules if name.startswith("plain")]:
         module = sys.modules.pop(name)
@@ -169,6 +169,14 @@ def programs(tf):
     many = tf.range(300.0) / 300.0
     for _ in range(5):  # a plan is remembered when it comes again
         yield [tf.reduce_sum(tf.sin(many) * s), tf.reduce_max(many + s), tf.exp(many)]
+
+    @tf.function
+    def recorded(y):
+        s.assign_add(1.0)
+        return tf.reduce_sum(tf.concat([x * y, x], 0)) * s
+
+    yield gradient(recorded, x)
+    yield gradient(recorded, x)
 
 
 def results(tf):

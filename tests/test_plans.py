@@ -440,12 +440,12 @@ def test_slots_that_another_plan_moved_are_not_used(tf, monkeypatch):
 
     with fresh_log() as log:
         first = [shared() for _ in range(4)]
-        workspace = log.workspace
-        block, _ = workspace.workers[0].shared()
+        sweeper = log.workspace.sweeper
+        block, _ = sweeper.workers[0].shared()
         wide(60)
         first.append(shared())
-        assert log.workspace is workspace
-        assert block.set[block.slots["scratch"]] == workspace.workers[0].scratch_at
+        assert log.workspace.sweeper is sweeper
+        assert block.set[block.slots["scratch"]] == sweeper.workers[0].scratch_at
     assert len(set(first)) == 1
 
 
@@ -456,17 +456,17 @@ def test_a_handler_that_looks_during_a_sweep(tf, monkeypatch):
     float(known)
     y = tf.sin(x) * 2.0
     seen = []
-    fit = cpu.Workspace.fit
+    fit = cpu.Sweeper._fit
 
     def handled(work, plan):
-        monkeypatch.setattr(cpu.Workspace, "fit", fit)
+        monkeypatch.setattr(cpu.Sweeper, "_fit", fit)
         seen.append(float(known + 1.0))
         seen.append(float(tf.reduce_sum(tf.ones(10) * known)))
         with pytest.raises(RuntimeError, match="signal handler"):
             y.numpy()
         return fit(work, plan)
 
-    monkeypatch.setattr(cpu.Workspace, "fit", handled)
+    monkeypatch.setattr(cpu.Sweeper, "_fit", handled)
     assert float(tf.reduce_sum(y)) == pytest.approx(2 * np.sin(np.linspace(0, 1, 1000)).sum())
     assert seen == [7.0, 60.0]
     np.testing.assert_allclose(y.numpy(), 2 * np.sin(np.linspace(0, 1, 1000)), rtol=1e-15)

@@ -203,7 +203,9 @@ def normalize_grad(dtype: str) -> Any:
     return _by_rows(dtype, row)
 
 
-# Taking slices by their indices, and adding them back.
+# Taking slices by their indices, and adding them back. Indices were checked at the call; in a
+# replay the check is a guard, which is looked at when all is computed, so bad ones come here:
+# nothing is taken for them, and what was computed is thrown away.
 
 
 def gather(index: str) -> Any:
@@ -222,8 +224,9 @@ def gather(index: str) -> Any:
         taken = indices(y_)
         for k in range(begin, end):
             for i in range(count):
-                source = x_ + (k * size + types.intp(taken[i])) * step
-                copy(out_ + (k * count + i) * step, source, item, inner)
+                j = types.intp(taken[i])
+                if 0 <= j < size:
+                    copy(out_ + (k * count + i) * step, x_ + (k * size + j) * step, item, inner)
 
     return kernel
 
@@ -244,9 +247,11 @@ def scatter_add(dtype: str, index: str) -> Any:
                 out[j] = kind(0)
             for i in range(count):
                 x = at(x_ + (k * count + i) * inner * item)
-                row = at(out_ + (k * size + types.intp(taken[i])) * inner * item)
-                for j in range(inner):
-                    row[j] += x[j]
+                row = types.intp(taken[i])
+                if 0 <= row < size:
+                    sums = at(out_ + (k * size + row) * inner * item)
+                    for j in range(inner):
+                        sums[j] += x[j]
 
     return kernel
 
@@ -264,7 +269,9 @@ def pick(item: str, index: str) -> Any:
         n = number(parameters)[0]
         out, x, taken = at(out_), at(x_), indices(y_)
         for k in range(begin, end):
-            out[k] = x[k * n + types.intp(taken[k])]
+            j = types.intp(taken[k])
+            if 0 <= j < n:
+                out[k] = x[k * n + j]
 
     return kernel
 
@@ -281,7 +288,9 @@ def place(item: str, index: str) -> Any:
         for k in range(begin, end):
             for j in range(k * n, k * n + n):
                 out[j] = 0
-            out[k * n + types.intp(taken[k])] = x[k]
+            i = types.intp(taken[k])
+            if 0 <= i < n:
+                out[k * n + i] = x[k]
 
     return kernel
 

@@ -39,6 +39,9 @@ _ARRAYS = {
     "slot": "int32", "stamp": "int32", "operands": "int32", "many": "int32",
     "kernel": "int64", "groups": "int64", "alloc": "int32", "aliases": "int32", "program": "int64",
     "places": "int64",
+    "from_code": "int32", "from_a": "int32", "from_b": "int32", "from_c": "int32",
+    "from_spec": "int32", "from_extra": "int32", "from_cell": "int64", "from_state": "uint8",
+    "numbers": "int32", "to": "int32",
 }  # fmt: skip
 
 # The passes by unit: symbol (and function), module under numtape.kernels. With an empty cache
@@ -48,6 +51,7 @@ _UNITS = {
     "sweep": {"sweep": "cpu.sweep"},
     "share": {"lanes": "cpu.sweep", "units": "cpu.sweep"},
     "recall": {"recall": "log.recall", "repeat": "log.recall"},
+    "graft": {"graft": "log.graft"},
     "plan": {"plan": "log.plan"},
 }
 _PASSES = {symbol: module for unit in _UNITS.values() for symbol, module in unit.items()}

@@ -155,6 +155,15 @@ class Log:
                 capacity = max(2 * self.columns.capacity, self.n + rows + SLACK)
                 self._adopt(Columns(capacity, self.columns, self.n))
 
+    def reserve_operands(self, count: int) -> None:
+        """Make room for ``count`` more operands of variadic rows."""
+        end = self.extra_n + count
+        if end > self.extra.size:
+            with self.lock:
+                extra = self.extra.copy()
+                extra.resize(max(2 * extra.size, end))
+                self.extra = extra
+
     def make_room(self) -> None:
         """The log is full: sweep and rewind it, or grow it if a tape holds its rows."""
         if self.symbolic or self.busy or not self.collect():
@@ -248,13 +257,18 @@ class Log:
         spec = intern(tensor.shape, dtypes.of_array(tensor))
         return self.leaf(tensor, spec), spec
 
-    def read(self, variable: Variable, value: Tensor) -> int:
-        """Append a read of a variable whose current value is ``value``."""
+    def number(self, variable: Variable) -> int:
+        """A variable's number in this log."""
         number = self.variable_index.get(id(variable))
         if number is None:
             number = len(self.variables)
             self.variables.append(variable)
             self.variable_index[id(variable)] = number
+        return number
+
+    def read(self, variable: Variable, value: Tensor) -> int:
+        """Append a read of a variable whose current value is ``value``."""
+        number = self.number(variable)
         n = self.n
         home = value._home
         if home is self:
@@ -292,6 +306,9 @@ class Log:
 
     look: ClassVar[Callable[[Log, Tensor], Array]]
     collect: ClassVar[Callable[[Log], bool]]
+
+    # Whether looks leave guards: see `numtape.core.trace`.
+    tracing: ClassVar[bool] = False
 
     def value(self, row: int, spec: Spec) -> Array:
         """The value of a row whose state is VALUE."""
@@ -347,6 +364,8 @@ class _Local(threading.local):
 
     def __init__(self) -> None:
         self.log = Log()
+        # While a call may have to be undone: the variables it assigned, and their old values.
+        self.journal: dict[int, tuple[Variable, Tensor]] | None = None
         self.spare: Log | None = None  # current while this thread looks at a value
         self.looking: Log | None = None
 

@@ -189,11 +189,7 @@ def append(
 def _append_operands(log: Log, rows: list[int]) -> int:
     start = log.extra_n
     end = start + len(rows)
-    if end > log.extra.size:
-        with log.lock:
-            extra = log.extra.copy()
-            extra.resize(max(2 * extra.size, end))
-            log.extra = extra
+    log.reserve_operands(len(rows))
     log.extra[start:end] = rows
     log.extra_n = end
     return start

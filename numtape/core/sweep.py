@@ -79,6 +79,8 @@ def _look(log: Log, tensor: Tensor) -> np.ndarray[Any, Any]:
         if log.symbolic:
             raise RuntimeError("A derivative rule looked at a value; it may only record ops.")
         row = tensor._row
+        if log.tracing:
+            return log.seen(row, tensor._spec)  # type: ignore[attr-defined,no-any-return]
         if log.columns.state_view[row] == VALUE:
             return log.value(row, tensor._spec)
         held = log.held()

@@ -53,6 +53,7 @@ class Tape:
         """Record from here on."""
         log = local.log
         if self.log is not None and self.log is not log:
+            self.inside("enters a tape")
             # The thread went on with another log while this tape held its own.
             if log.recorded():
                 raise RuntimeError(
@@ -73,8 +74,15 @@ class Tape:
         self.thread = threading.get_ident()
         self.ranges += (log.n, -1)
 
+    def inside(self, what: str) -> None:
+        """A call that is traced may only use tapes that it made."""
+        log = local.log
+        if log.tracing and self.log is not log:
+            log.refuse(f"it {what} that it did not make")  # type: ignore[attr-defined]
+
     def stop(self) -> None:
         """Record no more."""
+        self.inside("stops a tape")
         log = self.log
         assert log is not None
         self.ranges[-1] = log.n
@@ -92,6 +100,7 @@ class Tape:
 
     def watch_tensor(self, tensor: Tensor) -> None:
         """Follow what is computed from ``tensor`` from here on."""
+        self.inside("watches a tensor with a tape")
         log = self.log
         assert log is not None
         log.reserve(1)
@@ -100,6 +109,7 @@ class Tape:
 
     def watch_variable(self, variable: Variable) -> None:
         """Follow what is computed from reads of ``variable`` from here on."""
+        self.inside("watches a variable with a tape")
         log = self.log
         assert log is not None
         log.forget_reads()

@@ -95,6 +95,11 @@ class Tensor(Operators):
                 f"The truth value of a tensor of shape {self.shape} is ambiguous: it has more "
                 f"than one element. Use reduce_any or reduce_all."
             )
+        if not self._spec.dtype.is_bool and getattr(self._home, "tracing", False):
+            # The guard is on the truth, not on the value.
+            zero: Any = 0
+            truth: Any = self != zero
+            return bool(truth._array().any())
         return bool(self._array().any())
 
     def __float__(self) -> float:

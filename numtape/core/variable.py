@@ -7,7 +7,7 @@ import itertools
 import operator
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NoReturn
 
 import numpy as np
@@ -23,7 +23,7 @@ from .typed import Operators
 
 _order = itertools.count()
 
-# Updates that read the value they change are made one after the other, whatever the thread.
+# Updates that read the values they change are made one after the other, whatever the thread.
 _updating = threading.RLock()
 
 
@@ -90,6 +90,9 @@ class Variable(Operators):
         self._trainable = True if trainable is None else bool(trainable)
         self._name = "Variable" if name is None else name
         self._order = next(_order)
+        log = local.log
+        if log.tracing:
+            log.made(self)  # type: ignore[attr-defined]
 
     # Reading.
 
@@ -117,12 +120,16 @@ class Variable(Operators):
         """The current value, as a tensor of its own through which gradients reach the variable."""
         return self.read_value()
 
+    def _seen(self) -> Tensor:
+        """The tensor to look at: while a call is traced a read, whose look leaves a guard."""
+        return self.read_value() if local.log.tracing else self._value
+
     def _array(self) -> np.ndarray[Any, Any]:
-        return self._value._array()
+        return self._seen()._array()
 
     def numpy(self) -> Any:
         """The value: a NumPy array of its own, or a NumPy scalar for shape ``()``."""
-        return self._value.numpy()
+        return self._seen().numpy()
 
     # Assigning.
 
@@ -245,29 +252,29 @@ class Variable(Operators):
         raise TypeError("Variable is unhashable. Instead, use variable.ref() as the key.")
 
     def __repr__(self) -> str:
-        value = self._value._shown()
+        value = self._seen()._shown()
         return (
             f"<tf.Variable '{self.name}' shape={self.shape} dtype={self.dtype.name}, "
             f"numpy={value}>"
         )
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
-        return self._value.__array__(dtype, copy)
+        return self._seen().__array__(dtype, copy)
 
     def __iter__(self) -> Iterator[Tensor]:
         return iter(self.read_value())
 
     def __bool__(self) -> bool:
-        return bool(self._value)
+        return bool(self._seen())
 
     def __float__(self) -> float:
-        return float(self._value)
+        return float(self._seen())
 
     def __int__(self) -> int:
-        return int(self._value)
+        return int(self._seen())
 
     def __index__(self) -> int:
-        return self._value.__index__()
+        return self._seen().__index__()
 
     __iadd__ = _in_place("+=", "variable.assign_add(value)")
     __isub__ = _in_place("-=", "variable.assign_sub(value)")
@@ -362,25 +369,40 @@ def assign_all(variables: Sequence[Variable], values: Sequence[Tensor]) -> None:
     The variables are no aliases, and values have their specs. Values that an earlier assign left
     to be computed are computed first, in one sweep.
     """
-    for variable in variables:
-        value = variable._value
-        home = value._home
-        if type(home) is Log and id(variable) in home.pending:
-            value._array()
     log = local.log
+    if not log.tracing:  # a trace computes nothing that nobody looks at
+        for variable in variables:
+            value = variable._value
+            home = value._home
+            if type(home) is Log and id(variable) in home.pending:
+                value._array()
     for variable, value in zip(variables, values, strict=True):
         if value._spec is not variable._spec:
             raise InvalidArgumentError(
                 f"Cannot assign {value._describe()} to variable '{variable.name}' of shape "
                 f"{variable.shape} and dtype {variable.dtype.name}."
             )
-    # Entering a variable in `pending` before its value changes is harmless; the change itself
-    # is one call into C, which no signal handler can divide.
-    log.pending.update((id(variable), variable) for variable in variables)
+    journal = local.journal
+    if journal is not None:
+        for variable in variables:
+            journal.setdefault(id(variable), (variable, variable._value))
+    if not log.tracing:
+        # Entering a variable in `pending` before its value changes is harmless.
+        log.pending.update((id(variable), variable) for variable in variables)
+    set_values(variables, values)
+
+
+def set_values(
+    variables: Sequence[Variable], values: Iterable[Tensor], *others: Iterable[Any]
+) -> None:
+    """Give variables values of their specs, whatever they had; and run ``others`` to their ends.
+
+    It is one call into C, which no signal handler can divide, if the iterables are C's as well.
+    """
     nothing = itertools.repeat(None)
     deque(
         itertools.chain(
-            map(_set_value, variables, values), map(_set_read, variables, nothing)
+            map(_set_value, variables, values), map(_set_read, variables, nothing), *others
         ),
         maxlen=0,
     )  # fmt: skip

@@ -73,12 +73,11 @@ class Worker:
         block.set[block.slots["scratch"]] = self.scratch_at
 
 
-class Workspace(Planner):
-    """What it takes to compute one log's values."""
+class Sweeper:
+    """What it takes to sweep plans of one log: control blocks, slots, memory for temporaries."""
 
     def __init__(self, log: Log) -> None:
-        self.sweep = Block("sweep")  # first: the plan may be compiling in another process
-        super().__init__(log)
+        self.sweep = Block("sweep")
         self.counter = np.zeros(8, np.int64)  # a cache line of its own
         self.partials, self.partials_at = aligned(0)
         self.arena, self.arena_at = aligned(0)
@@ -91,7 +90,18 @@ class Workspace(Planner):
         self.running: list[Any] = []  # calls of other threads
         self.plan_set: Plan | None = None  # the one that the sweep is set up for
 
-    def fit(self, plan: Plan) -> None:
+    def run(self, log: Log, plan: Plan) -> None:
+        """Sweep a plan whose buffers are there."""
+        self._fit(plan)
+        sweep, slots = self.sweep, self.sweep.slots
+        call = sweep.call_without_gil if plan.work > LONG else sweep.call
+        while (g := call()) < plan.found:
+            with np.errstate(all="ignore"):  # inf and NaN are values like others
+                self._group(log, plan, g)
+            sweep.set[slots["begin_group"]] = g
+            sweep.set[slots["computed"]] = 1
+
+    def _fit(self, plan: Plan) -> None:
         """Make room for a plan, and set up the sweep for it."""
         sweep = self.sweep
         slots, put = sweep.slots, sweep.set
@@ -117,52 +127,22 @@ class Workspace(Planner):
             sweep.point(name, array, address)
         self.plan_set = plan
 
-
-class Executor:
-    """Plans what a look needs and sweeps it."""
-
-    def compute(self, log: Log, wanted: list[int], welcome: list[int], retain: bool) -> None:
-        """Give the wanted rows their values; with ``retain``, keep what is expensive."""
-        work: Workspace | None = log.workspace
-        capacity = log.columns.capacity
-        if work is None or work.capacity != capacity or work.extra is not log.extra:
-            before, work = work, Workspace(log)
-            if before is not None:  # which rows are welcome
-                work.want[: before.want.size] = before.want
-            log.workspace = work
-        settle(work.running)
-        plan = work.planned(log, wanted, welcome, retain)
-        if plan is None:
-            return
-        for row, spec in plan.buffers:
-            log.put(row, POOL.empty(spec), spec)
-        work.fit(plan)
-        sweep, slots = work.sweep, work.sweep.slots
-        call = sweep.call_without_gil if plan.work > LONG else sweep.call
-        while (g := call()) < plan.found:
-            with np.errstate(all="ignore"):  # inf and NaN are values like others
-                self._group(log, work, plan, g)
-            sweep.set[slots["begin_group"]] = g
-            sweep.set[slots["computed"]] = 1
-        finish(log, plan)
-        POOL.swept()
-
-    def _group(self, log: Log, work: Workspace, plan: Plan, g: int) -> None:
+    def _group(self, log: Log, plan: Plan, g: int) -> None:
         """Compute a group that the sweep left to us."""
         found = plan.by_hand.get(g)
         if found is not None:
             row, inputs = found
             op, attributes = CODES.entries[log.columns.code_view[row]]
             assert op.compute is not None
-            out = self._array(log, work, row)
-            op.compute(out, *[self._array(log, work, x) for x in inputs], **attributes)
+            out = self._array(log, row)
+            op.compute(out, *[self._array(log, x) for x in inputs], **attributes)
             return
         groups = plan.arrays["groups"]
         threads = config.threads()
-        while len(work.workers) < threads:
-            work.workers.append(Worker(log, work.counter))
+        while len(self.workers) < threads:
+            self.workers.append(Worker(log, self.counter))
         group = groups[g].tolist()
-        work.counter[0] = 0
+        self.counter[0] = 0
         if group[G_KIND] == LANES_GROUP:
             total = -(-group[G_SIZE] // group[G_WIDTH])
             prepare = self._lanes
@@ -171,13 +151,13 @@ class Executor:
             prepare = self._units
         chunk = max(1, total // (CHUNKS * threads))
         calls = [
-            prepare(log, work, plan, worker, g, chunk)
-            for worker in work.workers[: max(1, min(threads, total // chunk))]
+            prepare(log, plan, worker, g, chunk)
+            for worker in self.workers[: max(1, min(threads, total // chunk))]
         ]
-        share(calls, (plan, work, *log.buffers.values()), work.running)
+        share(calls, (plan, self, *log.buffers.values()), self.running)
 
     def _lanes(
-        self, log: Log, work: Workspace, plan: Plan, worker: Worker, g: int, chunk: int
+        self, log: Log, plan: Plan, worker: Worker, g: int, chunk: int
     ) -> Callable[[], int]:
         """A thread's part of a lane group."""
         block, _ = worker.shared()
@@ -192,11 +172,11 @@ class Executor:
                     block.point(name, array, address)
             worker.set_for = plan, TABLES.version, worker.scratch_at
         put[slots["g"]], put[slots["chunk"]] = g, chunk
-        put[slots["partials"]] = work.partials_at
+        put[slots["partials"]] = self.partials_at
         return block.call_without_gil
 
     def _units(
-        self, log: Log, work: Workspace, plan: Plan, worker: Worker, g: int, chunk: int
+        self, log: Log, plan: Plan, worker: Worker, g: int, chunk: int
     ) -> Callable[[], int]:
         """A thread's part of a whole-array kernel."""
         order, groups, program = (plan.arrays[name] for name in ("order", "groups", "program"))
@@ -214,7 +194,7 @@ class Executor:
         put[slots["total"]], put[slots["chunk"]] = group[G_WIDTH], chunk
         return block.call_without_gil
 
-    def _array(self, log: Log, work: Workspace, row: int) -> Array:
+    def _array(self, log: Log, row: int) -> Array:
         """A row's memory: its cell, its buffer, its place in the arena."""
         columns = log.columns
         spec = TABLES.specs[columns.spec_view[row]]
@@ -224,12 +204,89 @@ class Executor:
         if not spec.size:
             return np.empty(spec.shape, dtype)
         at = columns.cell_view[row]
-        offset = at - work.arena_at
-        if 0 <= offset < work.arena.size:
-            return np.ndarray(spec.shape, dtype, work.arena, offset)
+        offset = at - self.arena_at
+        if 0 <= offset < self.arena.size:
+            return np.ndarray(spec.shape, dtype, self.arena, offset)
         buffer = log.buffers.get(row)
         if buffer is not None:
             return buffer
         # A view of a kept buffer, which the log holds until the sweep is over.
         memory: Any = (ctypes.c_char * (spec.size * spec.dtype.size)).from_address(at)
         return np.ndarray(spec.shape, dtype, memory)
+
+
+class Workspace(Planner):
+    """What it takes to compute one log's values."""
+
+    def __init__(self, log: Log) -> None:
+        self.sweeper = Sweeper(log)  # first: the plan may be compiling in another process
+        super().__init__(log)
+
+
+class Executor:
+    """Plans what a look needs and sweeps it."""
+
+    def compute(self, log: Log, wanted: list[int], welcome: list[int], retain: bool) -> None:
+        """Give the wanted rows their values; with ``retain``, keep what is expensive."""
+        work: Workspace | None = log.workspace
+        capacity = log.columns.capacity
+        if work is None or work.capacity != capacity or work.extra is not log.extra:
+            before, work = work, Workspace(log)
+            if before is not None:  # which rows are welcome
+                work.want[: before.want.size] = before.want
+            log.workspace = work
+        settle(work.sweeper.running)
+        plan = work.planned(log, wanted, welcome, retain)
+        if plan is None:
+            return
+        for row, spec in plan.buffers:
+            log.put(row, POOL.empty(spec), spec)
+        work.sweeper.run(log, plan)
+        finish(log, plan)
+        POOL.swept()
+
+    def program(self, log: Log, wanted: list[int]) -> Program:
+        """What computes the wanted rows again and again."""
+        plan = Planner(log).planned(log, wanted, [], False)
+        if plan is not None:
+            plan.own()
+        return Program(log, wanted, plan)
+
+
+class Program:
+    """A plan that is swept again and again, each time with other values in the leaves.
+
+    Attributes:
+      log: Its rows; leaves have values, which the caller changes.
+      place: For each wanted row, the row in whose cell or buffer its value is: its own, that of
+        an equal row, or that of another shape.
+    """
+
+    def __init__(self, log: Log, wanted: list[int], plan: Plan | None) -> None:
+        self.log, self.plan = log, plan
+        self.sweeper = Sweeper(log)
+        self.place = {row: row for row in wanted}
+        if plan is not None:
+            equal = dict(plan.aliases)
+            views = {row: original for row, original, *_ in plan.views}
+            for row in wanted:
+                at = equal.get(row, row)
+                while at in views:
+                    at = views[at]
+                self.place[row] = at
+
+    def another(self, log: Log) -> Program:
+        """The same program for a copy of its log."""
+        return Program(log, list(self.place), self.plan)
+
+    def run(self) -> None:
+        """Compute the wanted rows, in buffers of their own."""
+        plan, log = self.plan, self.log
+        if plan is None:
+            return
+        cell, buffers = log.columns.cell_view, log.buffers
+        for row, spec in plan.buffers:
+            buffers[row] = buffer = POOL.empty(spec)
+            cell[row] = address_of(buffer)
+        self.sweeper.run(log, plan)
+        POOL.swept()

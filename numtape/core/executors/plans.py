@@ -96,10 +96,14 @@ class Plan:
     def _locate(self) -> None:
         self.addresses = [(name, x, address_of(x)) for name, x in self.arrays.items()]
 
-    def own(self, count: int, structure: dict[str, Array]) -> None:
-        """Copy what is the planner's, and note what the log looked like; see `recall`."""
+    def own(self) -> None:
+        """Copy what is the planner's."""
         self.arrays = {name: array.copy() for name, array in self.arrays.items()}
         self._locate()
+
+    def belong(self, count: int, structure: dict[str, Array]) -> None:
+        """Note what the log looked like; see `recall`."""
+        self.own()
         self.count = count
         key = structure | {"order": self.arrays["order"]}
         self.key = [(name, array, address_of(array)) for name, array in key.items()]
@@ -221,7 +225,7 @@ class Planner:
             "operands": operands_of(log),
         }
         if self.plans.comes_again(key, *structure.values()):
-            plan.own(count, structure)
+            plan.belong(count, structure)
             self.plans.keep(key, count, plan)
         return plan
 

@@ -22,8 +22,30 @@ def operands(log: Log, row: int) -> list[int]:
     return [column[row] for column in (log.a, log.b, log.c)[: op.arity]]
 
 
+class Program:
+    """What computes rows again and again; see `executors.cpu.Program`."""
+
+    def __init__(self, log: Log, wanted: list[int]) -> None:
+        self.log = log
+        self.place = {row: row for row in wanted}
+        self.leaves = log.columns.state.copy()
+
+    def another(self, log: Log) -> Program:
+        """The same program for a copy of its log."""
+        return Program(log, list(self.place))
+
+    def run(self) -> None:
+        """Compute the wanted rows."""
+        self.log.columns.state[:] = self.leaves
+        Executor().compute(self.log, list(self.place), [], False)
+
+
 class Executor:
     """Computes with NumPy alone."""
+
+    def program(self, log: Log, wanted: list[int]) -> Program:
+        """What computes the wanted rows again and again."""
+        return Program(log, wanted)
 
     def compute(self, log: Log, wanted: list[int], welcome: list[int], retain: bool) -> None:
         """Give the wanted rows their values; with ``retain``, keep every intermediate one."""

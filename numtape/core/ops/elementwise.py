@@ -13,6 +13,7 @@ from ..record import Recorder, as_tensor, binary, record, spec_of, unary
 from ..spec import Spec, broadcast, intern
 from ..tensor import Tensor
 from . import rules
+from .checks import every
 
 
 def _unary(
@@ -335,7 +336,7 @@ def divide(x: Any, y: Any, name: str | None = None) -> Tensor:
 
 def _nonzero(y: Tensor, op: str) -> None:
     """An integer division by zero is an error at the call."""
-    if not y._array().all():
+    if not every(y, lambda values: values != 0, lambda rows: not_equal_(rows, 0)):
         raise InvalidArgumentError(f"Integer division by zero [Op:{op}]")
 
 
@@ -362,7 +363,7 @@ def pow_(x: Any, y: Any, name: str | None = None) -> Tensor:
     x, y = _operands(x, y, "Pow")
     if x._spec.is_float:
         return pow_float(x, y)
-    if (y._array() < 0).any():
+    if not every(y, lambda values: values >= 0, lambda rows: greater_equal(rows, 0)):
         raise InvalidArgumentError("Integers to negative integer powers are not allowed [Op:Pow]")
     return pow_int(x, y)
 

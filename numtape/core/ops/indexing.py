@@ -17,6 +17,7 @@ from ..spec import Spec, TensorShape, axes_of, intern
 from ..tensor import Tensor
 from ..variable import Variable
 from . import elementwise, movement
+from .checks import every
 
 Array = np.ndarray[Any, Any]
 
@@ -84,11 +85,19 @@ def _checked_indices(indices: Any, size: int, op: str, what: str = "an index") -
     found = as_tensor(indices)
     if not found.dtype.is_integer:
         raise InvalidArgumentError(f"indices must be integers, got {found.dtype.name} [Op:{op}]")
-    values = found._array()
-    if values.size and (values.min() < 0 or values.max() >= size):
+    if not every(
+        found,
+        lambda values: (values >= 0) & (values < size),
+        lambda rows: _within(elementwise.cast(rows, dtypes.int64), size),
+    ):
+        values = found._array()
         bad = values[(values < 0) | (values >= size)].ravel()[0]
         raise InvalidArgumentError(f"{what} of {bad} is not in [0, {size}) [Op:{op}]")
     return found
+
+
+def _within(rows: Tensor, size: int) -> Tensor:
+    return elementwise.logical_and(rows >= 0, rows < size)
 
 
 def gather(

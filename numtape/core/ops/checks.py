@@ -1,0 +1,22 @@
+"""Checks of values at the call: what must hold of every element."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..log import local
+from ..tensor import Tensor
+
+
+def every(x: Tensor, on_array: Callable[[Any], Any], on_tensor: Callable[[Any], Tensor]) -> bool:
+    """Whether a condition holds for all elements of ``x``.
+
+    It is given twice, for a NumPy array and for a tensor. While a call is traced, rows compute
+    it, and the guard is on what they find, not on the elements.
+    """
+    if local.log.tracing:
+        from .reduction import reduce_all
+
+        return bool(reduce_all(on_tensor(x)))
+    return bool(on_array(x._array()).all())

@@ -1,0 +1,480 @@
+"""Replay: calls of a function by their recordings.
+
+For each signature there is a tree of recordings. Two that saw different values at a guard part
+there. A call computes the recording that was right the last time, all of it at once, and looks at
+the guards afterwards; the first one that fails says which recording to try next. Only when all
+guards of one hold is anything assigned. If none is left, the call runs as Python and is recorded.
+"""
+
+from __future__ import annotations
+
+import gc
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from .. import config
+from ..errors import ReplayError
+from . import variable as variables
+from .graft import graft
+from .log import Log, alive, local
+from .names import Names, Watch, same
+from .ops.random import STATE
+from .recording import Failed, Output, Recording, bits_at, bits_of, commit
+from .spec import TABLES
+from .structure import flatten_with
+from .sweep import executor
+from .tensor import Tensor, of_array
+from .trace import Draws, NotReplayable, Trace
+from .variable import Variable, _tensor, set_values
+
+LIMIT = 64  # recordings of one function
+MAKING = 3  # calls in a row that may make variables
+
+Journal = dict[int, tuple[Variable, Tensor]]
+
+_NO_DRAWS = Draws()  # nothing is taken from it
+
+
+class Path:
+    """A recording in its tree.
+
+    Attributes:
+      recording: The rows.
+      nodes: Where it passes, guard by guard.
+      hits: How often it was right.
+      seconds: How long these calls took.
+    """
+
+    def __init__(self, recording: Recording, rebuild: Callable[[list[Any]], Any]) -> None:
+        self.recording, self.rebuild = recording, rebuild
+        self.nodes: list[Node] = []
+        self.hits = 0
+        self.nanoseconds = 0
+        outputs = recording.outputs
+        self._only_rows = all(out.row >= 0 for out in outputs)
+        self._count = len(outputs)
+
+    def result(self, values: list[Tensor]) -> Any:
+        """What the call returns."""
+        if self._only_rows:
+            return self.rebuild(values[: self._count])
+        rows = iter(values)
+        return self.rebuild(
+            [next(rows) if out.row >= 0 else out.constant for out in self.recording.outputs]
+        )
+
+
+class Node:
+    """Where recordings may part: the next guard, and what can be seen at it."""
+
+    __slots__ = ("children", "latest")
+
+    def __init__(self) -> None:
+        self.children: dict[tuple[int, int | bytes], Node] = {}
+        self.latest: Path | None = None  # the one that was right the last time
+
+
+class Tree:
+    """Recordings that hold while the same names mean the same."""
+
+    def __init__(self) -> None:
+        self.watches: list[Watch] = []
+        self.root = Node()
+        self.paths: list[Path] = []
+
+    def holds(self) -> bool:
+        """Whether every name still means what it did."""
+        for get, key, value, _ in self.watches:
+            found = get(key)
+            if found is not value and not same(found, value):
+                return False
+        return True
+
+    def add(self, path: Path, watches: list[Watch]) -> None:
+        """Enter a recording."""
+        known = {(id(watch.key), watch.name) for watch in self.watches}
+        self.watches += [w for w in watches if (id(w.key), w.name) not in known]
+        node = self.root
+        path.nodes = [node]
+        for guard in path.recording.guards:
+            node = node.children.setdefault((guard.row, guard.bits), Node())
+            path.nodes.append(node)
+        self.paths.append(path)
+        self.right(path)
+
+    def right(self, path: Path) -> None:
+        """A path was right: try it first the next time."""
+        if self.root.latest is not path:
+            for node in path.nodes:
+                node.latest = path
+
+    def other(self, path: Path, failed: Failed) -> Path | None:
+        """The path to try after one of whose guards failed."""
+        row = path.recording.guards[failed.guard].row
+        node = path.nodes[failed.guard].children.get((row, failed.bits))
+        return None if node is None else node.latest
+
+
+class Traced:
+    """A call that was traced. Variables and random numbers are as before it."""
+
+    def __init__(self, trace: Trace, names: Names) -> None:
+        self.trace = trace
+        self.watches = names.watches
+        self.outputs: list[Output] = []
+        self.rebuild: Callable[[list[Any]], Any] = list
+        self.assigned: list[tuple[Variable, int]] = []
+
+    @property
+    def rows(self) -> list[int]:
+        """What leaves the call."""
+        found = [out.row for out in self.outputs if out.row >= 0]
+        return found + [row for _, row in self.assigned]
+
+
+def traced(function: Any, run: Callable[[list[Tensor]], Any], leaves: list[Tensor],
+           draws: Draws) -> Traced:  # fmt: skip
+    """Call ``run`` with tensors that stand for ``leaves``, in a log of its own."""
+    trace, names = Trace(draws), Names(function)
+    found = Traced(trace, names)
+    caller = local.log
+    with undone() as journal:
+        stand_ins = [trace.argument(leaf._array(), leaf._spec) for leaf in leaves]
+        local.log = trace
+        try:
+            with names:
+                result = run(stand_ins)
+            found.outputs, found.rebuild = _outputs(trace, result)
+            changed = {key: variable for key, (variable, _) in journal.items()}
+            changed |= {k: v for k, v in trace.created.items() if v._value._home is trace}
+            for variable in changed.values():
+                row = trace.enter(variable._value, None, "assign")[0]
+                found.assigned.append((variable, row))
+            del result, stand_ins
+        finally:
+            trace.closed = True
+            local.log = caller
+            trace.forget_reads()
+    if any(ref() is not None for ref in trace.tapes):
+        trace.refuse("it keeps a GradientTape")
+    return found
+
+
+@contextmanager
+def undone() -> Iterator[Journal]:
+    """Give variables that are assigned inside the block their old values behind it."""
+    before = local.journal
+    journal: Journal = {}
+    local.journal = journal
+    try:
+        yield journal
+    finally:
+        local.journal = before
+        undo(journal)
+
+
+def undo(journal: Journal) -> None:
+    """Give variables their old values."""
+    changed = list(journal.values())
+    set_values([variable for variable, _ in changed], [value for _, value in changed])
+
+
+def _outputs(trace: Trace, result: Any) -> tuple[list[Output], Callable[[list[Any]], Any]]:
+    """The leaves of what a call returns."""
+    if type(result) is Tensor:
+        return [_output(trace, result)], lambda values: values[0]
+    leaves, rebuild = flatten_with(result)
+    return [_output(trace, leaf) for leaf in leaves], rebuild
+
+
+def _output(trace: Trace, leaf: Any) -> Output:
+    found = returned(leaf)
+    if type(found) is Tensor and found._home is trace:
+        return Output(found._row, found._spec, None)
+    return Output(-1, None, found)
+
+
+def returned(leaf: Any) -> Any:
+    """What a function returns for a leaf: variables, numbers and arrays become tensors.
+
+    Raises:
+      TypeError: If it is something else that TensorFlow's functions do not return either.
+    """
+    if type(leaf) is Tensor or leaf is None or isinstance(leaf, str):
+        return leaf
+    if isinstance(leaf, Variable):
+        return leaf.read_value()
+    if isinstance(leaf, bool | int | float | np.ndarray | np.generic):
+        return _tensor(leaf, None)
+    raise TypeError(
+        f"A function returns tensors, None, or nests of them, but found a value of type "
+        f"{type(leaf).__name__}."
+    )
+
+
+class Calls:
+    """The calls of a function with one signature.
+
+    Args:
+      function: The Python function, for messages and names.
+      run: Calls it with tensors in the places of the tensors among its arguments.
+      budget: Counts the recordings of the function: ``[left]``.
+      fused: Whether to compile what is recorded at once.
+    """
+
+    def __init__(
+        self, function: Any, run: Callable[[list[Tensor]], Any], budget: list[int],
+        fused: bool = False,
+    ) -> None:  # fmt: skip
+        self.function, self.run, self.budget, self.fused = function, run, budget, fused
+        self.trees: list[Tree] = []
+        self.tree: Tree | None = None
+        self.reason = ""  # why there are no recordings any more
+        self.making = 0
+        self.count = 0
+
+    def __call__(self, leaves: list[Tensor]) -> Any:
+        """Call the function with these tensors."""
+        if self.reason:
+            return plainly(self.run, leaves)
+        check = config.check_replay()
+        if check:
+            self.count += 1
+            if self.count % check == 0 and self.trees:
+                return self._checked(leaves)
+        return self._call(leaves, _NO_DRAWS)
+
+    def _call(self, leaves: list[Tensor], draws: Draws) -> Any:
+        start = time.perf_counter_ns()
+        log = local.log
+        tree = self.tree
+        if tree is None or not tree.holds():
+            tree = self.tree = next((t for t in self.trees if t.holds()), None)
+        path = None if tree is None else tree.root.latest
+        try:
+            while path is not None:
+                recording = path.recording
+                if recording.draws and draws is _NO_DRAWS:
+                    draws = Draws()
+                if recording.effects:
+                    with variables._updating:
+                        found = self._tried(recording, log, leaves, draws)
+                else:
+                    found = self._tried(recording, log, leaves, draws)
+                if found is None:
+                    break
+                if type(found) is list:
+                    assert tree is not None
+                    tree.right(path)
+                    path.hits += 1
+                    path.nanoseconds += time.perf_counter_ns() - start
+                    return path.result(found)
+                assert tree is not None
+                path = tree.other(path, found)  # type: ignore[arg-type]
+            return self._recorded(log, leaves, Draws() if draws is _NO_DRAWS else draws)
+        finally:
+            draws.release()
+
+    def _tried(
+        self, recording: Recording, log: Log, leaves: list[Tensor], draws: Draws
+    ) -> list[Tensor] | Failed | None:
+        """What a recording gives, committed; the guard that failed; None if it cannot run."""
+        try:
+            if log.tapes and log.recorded():
+                found = recording.appended(log, leaves, draws)
+            else:
+                found = recording.run(leaves, draws)
+        except Exception:
+            if not recording.guards:
+                raise
+            return None  # guards that come before what failed do not hold, or Python will say
+        if type(found) is list:
+            recording.commit(found, draws)
+        return found
+
+    # Recording.
+
+    def _recorded(self, log: Log, leaves: list[Tensor], draws: Draws) -> Any:
+        """Run the function, and keep what it records."""
+        with variables._updating:
+            try:
+                call = traced(self.function, self.run, leaves, draws)
+            except NotReplayable as refusal:
+                self._stop(str(refusal))
+                call = None
+            if call is not None:
+                return self._finished(call, log, leaves, draws)
+        return plainly(self.run, leaves)
+
+    def _finished(self, call: Traced, log: Log, leaves: list[Tensor], draws: Draws) -> Any:
+        """Commit a call that was traced, and keep its recording."""
+        trace, path = call.trace, None
+        if not trace.created:
+            self.making = 0
+            drawn = [draw for draw, _, _ in draws.found[: len(trace.drawn_rows)]]
+            recording = Recording(trace, call.outputs, call.assigned, drawn)
+            path = Path(recording, call.rebuild)
+        taped = bool(log.tapes) and log.recorded()
+        to = _grafted(trace, log, leaves) if taped else None
+        values = _values(call, log, to)
+        assigned = len(call.assigned)
+        split = len(values) - assigned
+        commit(
+            [variable for variable, _ in call.assigned], values[split:], draws,
+            len(trace.drawn_rows),
+        )  # fmt: skip
+        rows = iter(values[:split])
+        result = call.rebuild(
+            [next(rows) if out.row >= 0 else out.constant for out in call.outputs]
+        )
+        del rows, values
+        leaked = _leaked(trace)
+        if leaked:
+            self._stop(
+                f"it keeps {leaked[0]._describe()}, which it computed, somewhere besides in what "
+                f"it returns"
+            )
+            _rehome(leaked, trace, log, to)
+        elif path is None:
+            self.making += 1
+            if self.making >= MAKING:
+                self._stop("it makes variables in every call")
+        else:
+            self._keep(path, call.watches)
+        return result
+
+    def _keep(self, path: Path, watches: list[Watch]) -> None:
+        if not self.budget[0]:
+            self._stop(
+                f"{LIMIT} recordings did not suffice for its calls (see `paths()`: what changes "
+                f"at a guard, or in the arguments?)"
+            )
+            return
+        self.budget[0] -= 1
+        tree = self.tree
+        if tree is None:
+            tree = Tree()
+            self.trees.append(tree)
+            self.tree = tree
+        tree.add(path, watches)
+
+    def _stop(self, reason: str) -> None:
+        if not self.reason:
+            self.reason = reason
+            name = getattr(self.function, "__qualname__", repr(self.function))
+            warnings.warn(
+                f"numtape.function {name!r} runs as plain Python from now on: {reason}.",
+                RuntimeWarning, stacklevel=2,
+            )  # fmt: skip
+
+    # Checking.
+
+    def _checked(self, leaves: list[Tensor]) -> Any:
+        """Replay, and compare with what Python does."""
+        draws = Draws()
+        with variables._updating:
+            try:
+                call = traced(self.function, self.run, leaves, draws)
+                if call.rows:
+                    executor().compute(call.trace, call.rows, [], True)
+                expected = [bits_at(call.trace, row) for row in call.rows]
+                before = [(variable, variable._value) for variable, _ in call.assigned]
+                result = self._call(leaves, draws)
+            finally:
+                draws.release()
+            kept, _ = flatten_with(result)
+            found = [x for x, out in zip(kept, call.outputs, strict=True) if out.row >= 0]
+            found += [variable._value for variable, _ in call.assigned]
+            names = [f"output {k}" for k, out in enumerate(call.outputs) if out.row >= 0]
+            names += [variable.name for variable, _ in call.assigned]
+            for name, tensor, bits in zip(names, found, expected, strict=True):
+                seen = bits_of(tensor) if tensor._spec.size == 1 else tensor._array().tobytes()
+                if seen != bits:
+                    set_values([v for v, _ in before], [value for _, value in before])
+                    raise ReplayError(
+                        f"A replay of {self.function!r} differs from Python in {name}: "
+                        f"{tensor!r}. Something that it depends on is neither a tensor nor a "
+                        f"name (see the docstring of `function`)."
+                    )
+        return result
+
+
+def _grafted(trace: Trace, log: Log, leaves: list[Tensor]) -> np.ndarray[Any, Any]:
+    """Append a trace to the caller's log, connected with its tensors. Returns the rows' numbers."""
+    to = np.full(trace.n, -1, np.int32)
+    for row, leaf in zip(trace.arguments, leaves, strict=True):
+        to[row] = log.enter(leaf, None, "function")[0]
+    for row, tensor in trace._leaf_rows.values():
+        to[row] = log.enter(tensor, None, "function")[0]
+    graft(trace, log, to)
+    return to
+
+
+def _values(call: Traced, log: Log, to: np.ndarray[Any, Any] | None) -> list[Tensor]:
+    """What leaves a call, as tensors: computed, or, where a tape follows, rows."""
+    trace, specs = call.trace, TABLES.specs
+    if to is not None:
+        return [log.tensor(int(to[row]), specs[trace.spec[row]]) for row in call.rows]
+    if call.rows:
+        executor().compute(trace, call.rows, [], True)
+    found = []
+    for row in call.rows:
+        spec = specs[trace.spec[row]]
+        found.append(of_array(trace.value(row, spec), spec))
+    return found
+
+
+def _leaked(trace: Trace) -> list[Tensor]:
+    """Tensors of a call that can still be reached."""
+    found = alive(trace.kept)
+    if len(found) == len(trace.kept) and found:  # no reference counts here
+        return []
+    if found:
+        del found
+        gc.collect()  # an exception may hold them in a cycle
+        found = alive(trace.kept)
+    return found
+
+
+def _rehome(
+    tensors: list[Tensor], trace: Trace, log: Log, to: np.ndarray[Any, Any] | None
+) -> None:
+    """Give tensors that outlive their trace a place elsewhere."""
+    if to is None:
+        executor().compute(trace, [tensor._row for tensor in tensors], [], True)
+    for tensor in tensors:
+        if to is None:
+            tensor._home = trace.value(tensor._row, tensor._spec)
+        else:
+            tensor._row = int(to[tensor._row])
+            tensor._home = log
+            log.kept.append(tensor)
+
+
+def plainly(run: Callable[[list[Tensor]], Any], leaves: list[Tensor]) -> Any:
+    """Call a function as Python: if it raises, variables and random state are as before."""
+    before = local.journal
+    journal: Journal = {}
+    draws = STATE.draws, STATE.seed
+    local.journal = journal
+    try:
+        result = run(leaves)
+        if type(result) is Tensor:
+            return result
+        found, rebuild = flatten_with(result)
+        result = rebuild([returned(leaf) for leaf in found])
+    except BaseException:
+        undo(journal)
+        STATE.draws, STATE.seed = draws
+        raise
+    finally:
+        local.journal = before
+        if before is not None:
+            for key, change in journal.items():
+                before.setdefault(key, change)
+    return result

@@ -1,0 +1,171 @@
+"""Tracing: one call of a function, recorded in a log of its own to be replayed.
+
+A trace computes on the real inputs. Whatever Python learns of a value on the way it learns by a
+look, and every look leaves a *guard*: the row, and the bits that were seen. While all guards hold,
+the same Python would record the same rows. Nothing outside is changed before the call has ended:
+what variables held is in `local.journal`, and random numbers are counted in `Draws`.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+
+import numpy as np
+
+from . import dtypes
+from .arrays import Array
+from .log import VALUE, Log
+from .ops.random import STATE, Draw
+from .spec import Spec, intern
+from .sweep import executor
+from .tensor import Tensor
+
+if TYPE_CHECKING:
+    from .variable import Variable
+
+
+class NotReplayable(BaseException):
+    """A function does what its replay could not do. Not for programs to catch."""
+
+
+class Place(NamedTuple):
+    """A line of a program."""
+
+    file: str
+    line: int
+
+
+class Guard(NamedTuple):
+    """What a look saw.
+
+    Attributes:
+      row: Which row was looked at.
+      bits: Its cell, or the bytes of a larger value.
+      place: Where.
+    """
+
+    row: int
+    bits: int | bytes
+    place: Place
+
+
+class Draws:
+    """The random numbers of one call: the same ones for every path that is tried.
+
+    Else a guard that depends on them would choose among them.
+    """
+
+    __slots__ = ("base", "found", "held")
+
+    def __init__(self) -> None:
+        self.found: list[tuple[Draw, bool, Array]] = []
+        self.held = False
+        self.base = 0
+
+    def take(self, k: int, draw: Draw) -> Array:
+        """The numbers of draw ``k`` of this call; no other thread draws until `release`."""
+        if not self.held:
+            self.held = True  # first: an interrupt may come
+            STATE.lock.acquire()
+            self.base = STATE.draws
+        if k < len(self.found) and self.found[k][0] == draw:
+            return self.found[k][2]
+        del self.found[k:]
+        array = draw.array(self.after(k))
+        self.found.append((draw, draw.counted, array))
+        return array
+
+    def after(self, k: int) -> int:
+        """The number of the draw that follows the first ``k`` of this call."""
+        return self.base + sum(counted for _, counted, _ in self.found[:k])
+
+    def release(self) -> None:
+        """Let other threads draw."""
+        if self.held:
+            self.held = False
+            try:
+                STATE.lock.release()
+            except RuntimeError:  # an interrupt came before it was acquired
+                pass
+
+
+class Trace(Log):
+    """The log of one call.
+
+    Attributes:
+      arguments: The row of each tensor among the arguments.
+      guards: By row, in the order of the looks.
+      draws: The call's random numbers.
+      drawn_rows: The rows of draws, in order.
+      created: Variables that the call made, by id.
+      closed: Whether the call has ended: looks leave no guards any more.
+    """
+
+    __slots__ = ("arguments", "closed", "created", "drawn_rows", "draws", "guards")
+
+    tracing = True
+
+    def __init__(self, draws: Draws) -> None:
+        super().__init__(1024)
+        self.arguments: list[int] = []
+        self.guards: dict[int, Guard] = {}
+        self.draws = draws
+        self.drawn_rows: list[int] = []
+        self.created: dict[int, Variable] = {}
+        self.closed = False
+
+    def argument(self, array: Array, spec: Spec) -> Tensor:
+        """A tensor that stands for an argument."""
+        row = self.leaf(array, spec)
+        self.arguments.append(row)
+        return self.tensor(row, spec)
+
+    def seen(self, row: int, spec: Spec) -> Array:
+        """The value of a row, computed if need be; the look leaves a guard."""
+        if self.columns.state_view[row] != VALUE:
+            executor().compute(self, [row], [], True)
+        if not self.closed and row not in self.guards:
+            self.guards[row] = Guard(row, self.bits(row, spec), caller())
+        return self.value(row, spec)
+
+    def bits(self, row: int, spec: Spec) -> int | bytes:
+        """What guards compare."""
+        return self.columns.cell_view[row] if spec.size == 1 else self.buffers[row].tobytes()
+
+    def drawn(self, draw: Draw) -> Tensor:
+        """A tensor of random numbers, drawn anew in every replay."""
+        array = self.draws.take(len(self.drawn_rows), draw)
+        spec = intern(array.shape, dtypes.of_array(array))
+        if self.n >= self.limit:
+            self.make_room()
+        row = self.leaf(array, spec)
+        self.drawn_rows.append(row)
+        return self.tensor(row, spec)
+
+    def made(self, variable: Variable) -> None:
+        """The call makes a variable."""
+        self.created[id(variable)] = variable
+
+    def refuse(self, reason: str) -> NoReturn:
+        """Give up: the function runs without a recording."""
+        raise NotReplayable(reason)
+
+    def collect(self) -> bool:
+        """Rows stay where they are."""
+        return False
+
+
+def caller() -> Place:
+    """The line of the program that called numtape."""
+    frame: Any = sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("numtape."):
+        frame = frame.f_back
+    return Place(frame.f_code.co_filename, frame.f_lineno)
+
+
+def of_bits(bits: int, spec: Spec) -> Array:
+    """An array of one element from its cell."""
+    dtype = spec.dtype.numpy_dtype
+    raw = (bits & 0xFFFFFFFFFFFFFFFF).to_bytes(8, sys.byteorder)
+    return np.frombuffer(raw, dtype, 1).reshape(spec.shape)

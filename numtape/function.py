@@ -1,0 +1,473 @@
+"""`function`: record a Python function once, replay it at every call."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from . import config
+from .core import dtypes
+from .core.dtypes import DType, as_dtype
+from .core.log import local
+from .core.spec import TensorShape
+from .core.tensor import Tensor
+from .core.variable import Variable, _tensor
+from .errors import InvalidArgumentError
+
+MOST = 256  # objects without a __dict__ whose methods are remembered
+
+
+class TensorSpec:
+    """The shape and dtype of a tensor among the arguments of a `function`.
+
+    Args:
+      shape: A shape, where None stands for any size; None for any shape.
+      dtype: The dtype.
+      name: A name.
+    """
+
+    __slots__ = ("dtype", "name", "shape")
+
+    def __init__(self, shape: Any = None, dtype: Any = dtypes.float32, name: str | None = None):
+        self.shape = None if shape is None else TensorShape(shape)
+        self.dtype: DType = as_dtype(dtype)
+        self.name = name
+
+    @classmethod
+    def from_tensor(cls, tensor: Any, name: str | None = None) -> TensorSpec:
+        """The spec of a tensor."""
+        return cls(tensor.shape, tensor.dtype, name)
+
+    def is_compatible_with(self, spec_or_value: Any) -> bool:
+        """Whether a tensor, or all tensors of another spec, fit this one."""
+        shape, dtype = spec_or_value.shape, spec_or_value.dtype
+        return as_dtype(dtype) is self.dtype and self._takes(shape)
+
+    def _takes(self, shape: Any) -> bool:
+        if self.shape is None or shape is None:
+            return self.shape is None
+        return len(shape) == len(self.shape) and all(
+            want is None or size == want for want, size in zip(self.shape, shape, strict=True)
+        )
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, TensorSpec):
+            return False
+        return (self.shape, self.dtype, self.name) == (other.shape, other.dtype, other.name)
+
+    def __hash__(self) -> int:
+        return hash((self.shape, self.dtype))
+
+    def __repr__(self) -> str:
+        shape = "<unknown>" if self.shape is None else tuple(self.shape)
+        return f"TensorSpec(shape={shape}, dtype={self.dtype!r}, name={self.name!r})"
+
+
+def function(
+    func: Callable[..., Any] | None = None, input_signature: Sequence[Any] | None = None,
+    autograph: bool = True, jit_compile: bool | None = None, reduce_retracing: bool = False,
+    experimental_implements: Any = None, experimental_autograph_options: Any = None,
+    experimental_attributes: Any = None, experimental_relax_shapes: Any = None,
+    experimental_compile: Any = None, experimental_follow_type_hints: Any = None,
+) -> Any:  # fmt: skip
+    """Record a function when it is called, and replay what was recorded when it is called again.
+
+    The first call with arguments of some shapes and dtypes runs as Python; what it computes,
+    gradients, optimizer steps, assigns and random draws included, is recorded. Later calls run no
+    Python: they compute the same rows from the new inputs.
+
+    A replay is never silently wrong in what depends on the values of tensors. Where the function
+    looked at one (``if x > 0``, ``float(x)``, ``x.numpy()``), the recording has a guard. If a later
+    call would see something else there, another recording is replayed, or the function runs as
+    Python again and is recorded. Globals, free variables and attributes reached by name
+    (``self.model.rate``) are compared at each call. As in TensorFlow, these are fixed when the
+    function is recorded: the time, files, NumPy's random numbers, what is inside containers;
+    and what Python does besides computing tensors (printing, appending to lists) is done then.
+
+    A call assigns all variables, or, if it raises or is interrupted, none.
+
+    Args:
+      func: The function. Without it a decorator is returned.
+      input_signature: A `TensorSpec` for each argument: others are a TypeError, and what is no
+        tensor becomes one.
+      autograph: Accepted for TensorFlow's sake: any Python runs.
+      jit_compile: Whether to compile what was recorded when it is recorded, and not only when it
+        is used often.
+      reduce_retracing: Accepted for TensorFlow's sake.
+      experimental_implements: Likewise.
+      experimental_autograph_options: Likewise.
+      experimental_attributes: Likewise.
+      experimental_relax_shapes: Likewise.
+      experimental_compile: The old name of ``jit_compile``.
+      experimental_follow_type_hints: Accepted for TensorFlow's sake.
+
+    Returns:
+      A `Function`.
+
+    Example:
+      >>> @nt.function
+      ... def power(x, n):
+      ...     return x if n == 1 else x * power(x, n - 1)
+      >>> power(nt.constant(2.0), 3)
+      <tf.Tensor: shape=(), dtype=float32, numpy=8.0>
+    """
+    compiled = bool(experimental_compile if jit_compile is None else jit_compile)
+
+    def decorated(python_function: Callable[..., Any]) -> Function:
+        return Function(python_function, input_signature, compiled)
+
+    return decorated if func is None else decorated(func)
+
+
+class Function:
+    """What `function` returns: call it like the Python function.
+
+    Attributes:
+      python_function: The function itself.
+      input_signature: A tuple of specs, or None.
+      name: Its name.
+    """
+
+    def __init__(
+        self, python_function: Callable[..., Any], input_signature: Sequence[Any] | None = None,
+        jit_compile: bool = False, instance: Any = None,
+    ) -> None:  # fmt: skip
+        from .core.replay import LIMIT
+
+        if not callable(python_function):
+            raise TypeError(f"{python_function!r} is not a callable object.")
+        self.python_function = python_function
+        self.input_signature = None if input_signature is None else tuple(input_signature)
+        self.name = getattr(python_function, "__name__", type(python_function).__name__)
+        self._jit_compile = jit_compile
+        self._instance = instance
+        self._attribute = ""
+        self._call: Any = python_function
+        if instance is not None:
+            self._call = python_function.__get__(instance)
+        self._known: dict[Any, Any] = {}  # calls by their arguments' specs and values
+        self._budget = [LIMIT]
+        self._instances: dict[str, Function] = {}  # for objects without a __dict__
+        self._parameters = _Parameters(self._call, self.input_signature)
+        functools.update_wrapper(self, python_function, updated=())
+
+    def __set_name__(self, owner: Any, name: str) -> None:
+        self._attribute = name
+
+    def __get__(self, instance: Any, owner: Any = None) -> Function:
+        """A function of its own for each object, as a method.
+
+        It is kept in the object's ``__dict__``, under its own name, where it is found before this
+        one the next time; under another where a subclass has a method of that name.
+        """
+        if instance is None:
+            return self
+        kept: dict[Any, Any] | None = getattr(instance, "__dict__", None)
+        if kept is None:
+            kept, key = self._instances, str(id(instance))
+        else:
+            name = self._attribute
+            of_class = inspect.getattr_static(type(instance), name, None) if name else None
+            key = name if of_class is self else f"{name} of {id(self)}"
+        found = kept.get(key)
+        if type(found) is Function and found._instance is instance:
+            return found
+        made = Function(self.python_function, self.input_signature, self._jit_compile, instance)
+        if kept is self._instances and len(kept) >= MOST:
+            kept.clear()
+        kept[key] = made
+        return made
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Replay the function, or run and record it."""
+        log = local.log
+        if log.tracing or log.symbolic or config.functions_run_eagerly():
+            return self._inside(args, kwargs)
+        leaves: list[Tensor] = []
+        key: list[Any] = []
+        if not kwargs:
+            for x in args:
+                if type(x) is not Tensor:
+                    break
+                leaves.append(x)
+                key.append(x._spec)
+            else:
+                calls = self._known.get(tuple(key))
+                if calls is not None:
+                    return calls(leaves)
+        args, kwargs = self._parameters.complete(args, kwargs)
+        leaves, key = [], []
+        values = [_taken(x, leaves, key) for x in args]
+        named = {}
+        for name in sorted(kwargs):
+            key.append(name)
+            named[name] = _taken(kwargs[name], leaves, key)
+        found = tuple(key)
+        calls = self._known.get(found)
+        if calls is None:
+            calls = self._known[found] = self._calls(values, named)
+        return calls(leaves)
+
+    def _inside(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A call that is part of another one's recording, or wanted to run as Python."""
+        args, kwargs = self._parameters.complete(args, kwargs)
+        leaves: list[Tensor] = []
+        values = [_taken(x, leaves, []) for x in args]
+        named = {name: _taken(x, leaves, []) for name, x in kwargs.items()}
+        from .core.replay import plainly
+
+        return plainly(lambda stand_ins: self._run(values, named, stand_ins), leaves)
+
+    def _calls(self, values: list[Any], named: dict[str, Any]) -> Any:
+        from .core.replay import Calls
+
+        return Calls(
+            self._call, functools.partial(self._run, values, named), self._budget,
+            self._jit_compile,
+        )  # fmt: skip
+
+    def _run(self, values: list[Any], named: dict[str, Any], leaves: list[Tensor]) -> Any:
+        """Call the function with tensors in the places that were taken."""
+        return self._call(
+            *[_given(x, leaves) for x in values],
+            **{name: _given(x, leaves) for name, x in named.items()},
+        )
+
+    def experimental_get_tracing_count(self) -> int:
+        """How often the function was recorded."""
+        from .core.replay import LIMIT
+
+        return LIMIT - self._budget[0]
+
+    def get_concrete_function(self, *args: Any, **kwargs: Any) -> ConcreteFunction:
+        """The function for arguments like these, tensors or a `TensorSpec` in the place of one."""
+        return ConcreteFunction(self, args, kwargs)
+
+    def paths(self) -> Any:
+        """What was recorded: guards with their lines, how often it was replayed, rows, time."""
+        from .core.paths import Paths
+
+        return Paths(self._known.values())
+
+    def __deepcopy__(self, memo: Any) -> Function:
+        instance = memo.get(id(self._instance), self._instance)
+        return Function(self.python_function, self.input_signature, self._jit_compile, instance)
+
+    def __reduce__(self) -> Any:
+        if self._instance is not None:
+            return getattr, (self._instance, self.name)
+        return self.__qualname__  # type: ignore[attr-defined]
+
+    def __repr__(self) -> str:
+        return f"<numtape.function {self.name}>"
+
+
+class _Place:
+    """Where the next tensors of the arguments belong: one, or those of a nest."""
+
+    __slots__ = ("count", "rebuild", "start")
+
+    def __init__(self, start: int, count: int, rebuild: Any) -> None:
+        self.start, self.count, self.rebuild = start, count, rebuild
+
+
+def _taken(x: Any, leaves: list[Tensor], key: list[Any]) -> Any:
+    """Take the tensors out of an argument, and describe the rest in ``key``."""
+    kind = type(x)
+    if kind is Tensor or isinstance(x, np.ndarray | np.generic):
+        tensor = x if kind is Tensor else _tensor(x, None)
+        leaves.append(tensor)
+        key.append(tensor._spec)
+        return _Place(len(leaves) - 1, 1, None)
+    if kind is float or kind is complex:
+        key.append((kind, repr(x)))  # -0.0 is not 0.0, and NaN is itself
+    elif x is None or kind in (int, bool, str, bytes):
+        key.append((kind, x))
+    elif kind in (list, tuple, dict) or _is_nest(x):
+        from .core.structure import flatten, flatten_with
+
+        inside, form = flatten(x)
+        key.append(form)
+        places = [_taken(item, leaves, key) for item in inside]
+        _, rebuild = flatten_with(x)
+        return _Place(0, -1, (places, rebuild))
+    else:
+        key.append((kind, id(x)))  # it is kept alive with the calls
+    return x
+
+
+def _is_nest(x: Any) -> bool:
+    if isinstance(x, Variable) or not isinstance(x, list | tuple | dict):
+        return False
+    return True
+
+
+def _given(x: Any, leaves: list[Tensor]) -> Any:
+    """The argument again, with tensors in the places that `_taken` left."""
+    if type(x) is not _Place:
+        return x
+    if x.count == 1:
+        return leaves[x.start]
+    places, rebuild = x.rebuild
+    return rebuild([_given(place, leaves) for place in places])
+
+
+class _Parameters:
+    """The parameters of a function: all arguments in their order, defaults included."""
+
+    def __init__(
+        self, call: Callable[..., Any], specs: tuple[Any, ...] | None
+    ) -> None:
+        self.specs = specs
+        try:
+            self.signature: inspect.Signature | None = inspect.signature(call)
+        except (TypeError, ValueError):  # some of C's
+            self.signature = None
+            return
+        parameters = list(self.signature.parameters.values())
+        self._positional = [
+            p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
+        ]
+        self._plain = len(self._positional) == len(parameters)
+        self._defaults = [p.default for p in self._positional]
+
+    def complete(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The arguments as they are compared.
+
+        Raises:
+          TypeError: If they do not fit the parameters, or the input signature.
+        """
+        if self.signature is None:
+            return args, kwargs
+        if not kwargs and self._plain and len(args) <= len(self._defaults):
+            rest = self._defaults[len(args) :]
+            if inspect.Parameter.empty not in map(type, rest) and not any(
+                x is inspect.Parameter.empty for x in rest
+            ):
+                return self._checked((*args, *rest)), kwargs
+        try:
+            bound = self.signature.bind(*args, **kwargs)
+        except TypeError as error:
+            raise self._misfit(str(error), args, kwargs) from None
+        bound.apply_defaults()
+        return self._checked(bound.args), bound.kwargs
+
+    def _misfit(self, why: str, args: Any, kwargs: Any) -> TypeError:
+        return TypeError(
+            f"Binding inputs to tf.function failed due to `{why}`. Received args: {args} and "
+            f"kwargs: {kwargs} for signature: {self.signature}."
+        )
+
+    def _checked(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        """What the input signature says of the arguments."""
+        if self.specs is None:
+            return args
+        given = len(self.specs)
+        return (
+            *(self._fit(x, spec, args) for x, spec in zip(args, self.specs, strict=False)),
+            *args[given:],
+        )
+
+    def _fit(self, x: Any, spec: Any, args: Any) -> Any:
+        if not isinstance(spec, TensorSpec):
+            from .nest import map_structure
+
+            return map_structure(lambda part, inner: self._fit(part, inner, args), x, spec)
+        if isinstance(x, Variable):
+            x = x.read_value()
+        tensor = x if type(x) is Tensor else _tensor(x, spec.dtype)
+        if not spec.is_compatible_with(tensor):
+            raise self._misfit(
+                f"Can not cast {TensorSpec.from_tensor(tensor)!r} to {spec!r}", args, {}
+            )
+        return tensor
+
+
+class ConcreteFunction:
+    """A `function` for arguments of certain shapes and dtypes.
+
+    Python values among the arguments may be left out when it is called.
+    """
+
+    def __init__(self, of: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        self._function = of
+        if of.input_signature is not None and not args and not kwargs:
+            args = of.input_signature
+        elif of._parameters.signature is not None:
+            args, kwargs = self._bind(args, kwargs)
+        self._args, self._kwargs = args, kwargs
+        self.name = of.name
+
+    def _bind(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        parameters = self._function._parameters
+        assert parameters.signature is not None
+        try:
+            bound = parameters.signature.bind(*args, **kwargs)
+        except TypeError as error:
+            raise parameters._misfit(str(error), args, kwargs) from None
+        bound.apply_defaults()
+        return bound.args, bound.kwargs
+
+    @property
+    def structured_input_signature(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The arguments, with a `TensorSpec` in the place of each tensor."""
+        return (
+            tuple(map(_as_spec, self._args)), {k: _as_spec(x) for k, x in self._kwargs.items()}
+        )  # fmt: skip
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the function.
+
+        Raises:
+          TypeError: If tensors are missing, or Python values are others.
+          InvalidArgumentError: If a tensor has another dtype.
+        """
+        names = [p.name for p in self._function._parameters._positional]
+        given = list(args)
+        filled: list[Any] = []
+        for k, expected in enumerate(self._args):
+            name = names[k] if k < len(names) else ""
+            if given:
+                value = given.pop(0)
+            elif name in kwargs:
+                value = kwargs.pop(name)
+            elif isinstance(expected, Tensor | TensorSpec | np.ndarray):
+                raise TypeError(f"{self.name}() missing required argument: {name!r}")
+            else:
+                value = expected
+            filled.append(self._checked(value, expected, k))
+        if given:
+            raise TypeError(f"{self.name}() takes {len(self._args)} arguments, {len(args)} given")
+        return self._function(*filled, **{**self._kwargs, **kwargs})
+
+    def _checked(self, value: Any, expected: Any, k: int) -> Any:
+        if isinstance(expected, Tensor | TensorSpec):
+            tensor = value if type(value) is Tensor else _tensor(value, expected.dtype)
+            if tensor.dtype is not expected.dtype:
+                raise InvalidArgumentError(
+                    f"cannot compute {self.name} as input #{k}(zero-based) was expected to be a "
+                    f"{expected.dtype.name} tensor but is a {tensor.dtype.name} tensor"
+                )
+            return tensor
+        if isinstance(expected, bool | int | float | str) and value != expected:
+            raise TypeError(
+                f"Binding inputs to tf.function failed due to `Can not cast {value!r} to "
+                f"Literal[{expected!r}]`."
+            )
+        return value
+
+    def __repr__(self) -> str:
+        args, kwargs = self.structured_input_signature
+        return f"<ConcreteFunction {self.name} args={args} kwargs={kwargs}>"
+
+
+def _as_spec(x: Any) -> Any:
+    return TensorSpec.from_tensor(x) if isinstance(x, Tensor) else x
