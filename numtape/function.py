@@ -150,6 +150,7 @@ class Function:
         if instance is not None:
             self._call = python_function.__get__(instance)
         self._known: dict[Any, Any] = {}  # calls by their arguments' specs and values
+        self._plain: dict[Any, Any] = {}  # those with tensors alone, by their specs
         self._budget = [LIMIT]
         self._instances: dict[str, Function] = {}  # for objects without a __dict__
         self._parameters = _Parameters(self._call, self.input_signature)
@@ -187,20 +188,15 @@ class Function:
         log = local.log
         if log.tracing or log.symbolic or config.functions_run_eagerly():
             return self._inside(args, kwargs)
+        plain: tuple[Any, ...] = ()
+        if not kwargs:  # the most common case: tensors alone
+            plain = tuple([x._spec for x in args if type(x) is Tensor])
+            if len(plain) == len(args) and plain in self._plain:
+                return self._plain[plain](args)
+        given = len(args)
+        args, kwargs = self._parameters.complete(args, kwargs)
         leaves: list[Tensor] = []
         key: list[Any] = []
-        if not kwargs:
-            for x in args:
-                if type(x) is not Tensor:
-                    break
-                leaves.append(x)
-                key.append(x._spec)
-            else:
-                calls = self._known.get(tuple(key))
-                if calls is not None:
-                    return calls(leaves)
-        args, kwargs = self._parameters.complete(args, kwargs)
-        leaves, key = [], []
         values = [_taken(x, leaves, key) for x in args]
         named = {}
         for name in sorted(kwargs):
@@ -210,6 +206,8 @@ class Function:
         calls = self._known.get(found)
         if calls is None:
             calls = self._known[found] = self._calls(values, named)
+        if not kwargs and given == len(plain) == len(leaves):
+            self._plain[plain] = calls
         return calls(leaves)
 
     def _inside(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

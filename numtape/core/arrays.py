@@ -27,6 +27,13 @@ def address_of(array: Array) -> int:
         return int(array.__array_interface__["data"][0])
 
 
+def array_at(address: int, shape: tuple[int, ...], dtype: Any) -> Array:
+    """An array of the elements at an address, which somebody else keeps alive."""
+    size = int(np.prod(shape, dtype=np.int64)) * np.dtype(dtype).itemsize
+    memory: Any = (ctypes.c_char * size).from_address(address)
+    return np.ndarray(shape, dtype, memory)
+
+
 def aligned(size: int) -> tuple[Array, int]:
     """A buffer of at least ``size`` bytes that starts on a cache line, and its address."""
     buffer = np.empty(size + 4096 + 64, np.uint8)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .recording import Cells, Recording
+from .recording import CELLS, Recording
 from .spec import TABLES
 from .tensor import Tensor
 from .trace import Guard
@@ -94,8 +94,8 @@ def _seen(recording: Recording, guard: Guard) -> Seen:
     spec = TABLES.specs[recording.log.spec[guard.row]]
     if isinstance(guard.bits, int):
         tensor = Tensor()
-        tensor._spec, tensor._row = spec, 0
-        value: Any = Cells([guard.bits]).look(tensor)
+        tensor._spec, tensor._cell = spec, guard.bits
+        value: Any = CELLS.look(tensor)
     else:
         value = np.frombuffer(guard.bits, spec.dtype.numpy_dtype).reshape(spec.shape)
     file, line = guard.place

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import operator
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from .. import config
 from .arrays import Array, address_of
 from .graft import graft, retract
 from .log import READ_CODE, VALUE, Log, local
@@ -25,29 +24,33 @@ _ZEROS = [bytes(8 - k) for k in range(9)]
 
 
 class Cells:
-    """What tensors of one element that a replay computed have for a home: their bits."""
+    """What tensors of one element that a replay computed have for a home: their cells do."""
 
-    __slots__ = ("bits",)
-
-    def __init__(self, bits: Sequence[int]) -> None:
-        self.bits = bits
+    __slots__ = ()
 
     def look(self, tensor: Tensor) -> Array:
         """The value as an array, which is the tensor's home from now on."""
         spec = tensor._spec
-        raw = self.bits[tensor._row].to_bytes(8, sys.byteorder, signed=True)
+        raw = tensor._cell.to_bytes(8, sys.byteorder, signed=True)
         array = np.frombuffer(raw, spec.dtype.numpy_dtype, 1).reshape(spec.shape)
         tensor._home = array
         return array
 
 
-def bits_of(tensor: Tensor) -> int:
-    """What the cell of a tensor of one element holds."""
-    home: Any = tensor._home
-    if type(home) is Cells:
-        return home.bits[tensor._row]
-    raw = tensor._array().tobytes()
-    return int.from_bytes(raw + _ZEROS[len(raw)], sys.byteorder, signed=True)
+CELLS: Any = Cells()
+
+
+def cell_of(tensor: Tensor) -> int:
+    """What a cell holds of a tensor: the bits of one element, or an address."""
+    array = tensor._array()
+    if tensor._spec.size == 1:
+        raw = array.tobytes()
+        cell = int.from_bytes(raw + _ZEROS[len(raw)], sys.byteorder, signed=True)
+    else:
+        cell = address_of(array)
+    if tensor._home is array:  # a log may put a value elsewhere
+        tensor._cell = cell
+    return cell
 
 
 class Failed(NamedTuple):
@@ -100,32 +103,20 @@ class Recording:
         self.outputs, self.assigned = outputs, assigned
         fed = {*trace.arguments, *reads, *trace.drawn_rows}
         self.log = _leaves_of(trace, fed)
-        self._prepare()
         self.programs: list[Any] = []  # those that no thread uses now
         self._first: Any = None
-        self._device = ""
+        self._prepare()
 
     def _prepare(self) -> None:
         """Sort what is done at each call by what is to be done with it."""
         spec = self.log.spec
-
-        def single(row: int) -> bool:
-            return TABLES.specs[spec[row]].size == 1
-
-        self._cell_arguments = [(k, row) for k, row in self.arguments if single(row)]
-        self._array_arguments = [(k, row) for k, row in self.arguments if not single(row)]
-        self._cell_variables = [(row, v) for row, v in self.variables if single(row)]
-        self._array_variables = [(row, v) for row, v in self.variables if not single(row)]
+        self._read = [variable for _, variable in self.variables]
+        self._read_rows = [row for row, _ in self.variables]
         self._assigned = [variable for variable, _ in self.assigned]
-        # Values of one element that leave: outputs, then assigned variables.
-        rows = [out.row for out in self.outputs if out.row >= 0]
-        rows += [row for _, row in self.assigned]
-        self.leaving = rows
-        self._specs = [TABLES.specs[spec[row]] for row in rows]
-        self._singles = [spec.size == 1 for spec in self._specs]
+        self.leaving = [out.row for out in self.outputs if out.row >= 0]
+        self.leaving += [row for _, row in self.assigned]
+        self._specs = [TABLES.specs[spec[row]] for row in self.leaving]
         self.effects = bool(self.assigned or self.draws)
-        self._cell_guards = [k for k, guard in enumerate(self.guards) if type(guard.bits) is int]
-        self._array_guards = [k for k, guard in enumerate(self.guards) if type(guard.bits) is bytes]
 
     @property
     def rows(self) -> int:
@@ -140,106 +131,94 @@ class Recording:
         Returns:
           The outputs that are rows, then the values of assigned variables; or which guard failed.
         """
-        program = self._program()
-        found = self._compute(program, leaves, draws)
+        try:
+            program = self.programs.pop()
+        except IndexError:
+            program = self._program()
+        cell = program.cell
+        for k, row in self.arguments:
+            try:
+                cell[row] = leaves[k]._cell
+            except AttributeError:
+                cell[row] = cell_of(leaves[k])
+        values = [variable._value for variable in self._read]  # kept until all is computed
+        for row, value in zip(self._read_rows, values, strict=True):
+            try:
+                cell[row] = value._cell
+            except AttributeError:
+                cell[row] = cell_of(value)
+        if self.draws:
+            self._draw(program.log, draws)
+        program.run()
+        if (self._expected and self._guard_cells(cell) != self._expected) or self._arrays:
+            failed = self._failed(program)
+            if failed is not None:
+                self.programs.append(program)
+                return failed
+        log = program.log
+        for k, row in self._passed:  # arguments, then variables, that are returned as they are
+            source = leaves[k] if k < len(leaves) else values[k - len(leaves)]
+            log.buffers[row] = source._array()
+        found = []
+        for at, spec, bits in zip(self._at, self._specs, self._cells(cell), strict=True):
+            tensor = Tensor()
+            tensor._spec = spec
+            tensor._cell = bits
+            tensor._home = CELLS if at < 0 else _shaped(log.buffers[at], spec)
+            found.append(tensor)
+        if self._holding:
+            log.buffers = dict(self.log.buffers)
         # Not if anything went wrong: then its memory may still be in use.
         self.programs.append(program)
         return found
 
-    def _program(self) -> Any:
-        if self._device != config.device():
-            self.programs, self._first = [], None
-        try:
-            return self.programs.pop()
-        except IndexError:
-            log = _copy(self.log)
-            if self._first is None:
-                wanted = dict.fromkeys([*(guard.row for guard in self.guards), *self.leaving])
-                program = executor().program(log, list(wanted))
-                self._place(program)
-                self._first, self._device = program, config.device()
-                return program
-            return self._first.another(log)
-
-    def _place(self, program: Any) -> None:
-        """Note where a program leaves its values."""
-        place = program.place
-        self._at = [place[row] for row in self.leaving]
-        cells = [at for at, single in zip(self._at, self._singles, strict=True) if single]
-        self._cells = _getter(cells)
-        guards = [place[self.guards[k].row] for k in self._cell_guards]
-        self._guard_cells = _getter(guards)
-        self._expected = tuple(self.guards[k].bits for k in self._cell_guards)
-        self._array_guards_at = [
-            (k, place[self.guards[k].row], self.guards[k].bits) for k in self._array_guards
-        ]
-
-    def _compute(
-        self, program: Any, leaves: list[Tensor], draws: Draws
-    ) -> list[Tensor] | Failed:
-        log: Log = program.log
-        cell, buffers = log.columns.cell_view, log.buffers
-        for k, row in self._cell_arguments:
-            cell[row] = bits_of(leaves[k])
-        for row, variable in self._cell_variables:
-            cell[row] = bits_of(variable._value)
-        for k, row in self._array_arguments:
-            buffers[row] = array = leaves[k]._array()
-            cell[row] = address_of(array)
-        for row, variable in self._array_variables:
-            buffers[row] = array = variable._value._array()
-            cell[row] = address_of(array)
+    def _draw(self, log: Log, draws: Draws) -> None:
         for k, (row, draw) in enumerate(self.draws):
-            array = draws.take(k, draw)
-            log.put(row, array, TABLES.specs[log.spec[row]])
-        program.run()
-        if self.guards:
-            failed = self._failed(log)
-            if failed is not None:
-                return failed
-        bits = self._cells(cell)
-        home, count = Cells(bits), 0
-        found = []
-        for at, spec, single in zip(self._at, self._specs, self._singles, strict=True):
-            tensor = Tensor()
-            tensor._spec = spec
-            if single:
-                tensor._home, tensor._row = home, count  # type: ignore[assignment]
-                count += 1
-            else:
-                array = buffers[at]
-                tensor._home = array if array.shape == spec.shape else array.reshape(spec.shape)
-                tensor._row = -1
-            found.append(tensor)
-        if len(buffers) > len(self.log.buffers):  # let go of what is not ours
-            buffers.clear()
-            buffers.update(self.log.buffers)
-        return found
+            log.put(row, draws.take(k, draw), TABLES.specs[log.spec[row]])
 
-    def _failed(self, log: Log) -> Failed | None:
+    def _program(self) -> Any:
+        """A program for one more thread."""
+        log = _copy(self.log)
+        if self._first is not None:
+            return self._first.another(log)
+        wanted = dict.fromkeys([*(guard.row for guard in self.guards), *self.leaving])
+        self._first = program = executor().program(log, list(wanted))
+        place = program.place
+        places = [place[row] for row in self.leaving]
+        self._at = [
+            -1 if spec.size == 1 else at for at, spec in zip(places, self._specs, strict=True)
+        ]
+        fed = {row: k for k, row in self.arguments}
+        fed |= {row: len(fed) + k for k, row in enumerate(self._read_rows)}
+        self._passed = [(fed[at], at) for at in self._at if at in fed]
+        self._holding = any(at >= 0 for at in self._at) or bool(self.draws)
+        self._cells = _getter(places)
+        small = [guard for guard in self.guards if type(guard.bits) is int]
+        self._guard_cells = _getter([place[guard.row] for guard in small])
+        self._expected = tuple(guard.bits for guard in small)
+        self._arrays = len(small) < len(self.guards)
+        return program
+
+    def _failed(self, program: Any) -> Failed | None:
         """The first guard that does not hold."""
-        found = self._guard_cells(log.columns.cell_view)
-        first = len(self.guards)
-        bits: int | bytes | None = None
-        if found != self._expected:
-            for k, cell, expected in zip(self._cell_guards, found, self._expected, strict=True):
-                if cell != expected:
-                    first, bits = k, cell
-                    break
-        for k, at, raw in self._array_guards_at:
-            if k > first:
-                break
-            if (seen := log.buffers[at].tobytes()) != raw:
-                first, bits = k, seen
-                break
-        return Failed(first, bits) if bits is not None else None
+        for k, guard in enumerate(self.guards):
+            at = program.place[guard.row]
+            if type(guard.bits) is int:
+                seen: int | bytes = program.cell[at]
+            else:
+                seen = program.array(at).tobytes()
+            if seen != guard.bits:
+                return Failed(k, seen)
+        return None
 
-    def commit(self, values: list[Tensor], draws: Draws) -> None:
-        """Assign what the call assigns, and count its draws: all of it, or nothing."""
-        if not self.effects:
-            return
-        values = values[len(values) - len(self.assigned) :]
-        commit(self._assigned, values, draws, len(self.draws))
+    def commit(self, values: list[Tensor], draws: Draws, log: Log | None = None) -> None:
+        """Assign what the call assigns, and count its draws: all of it, or nothing.
+
+        ``values`` are those of `run`, or, if they are rows of ``log``, of `appended`.
+        """
+        if self.effects:
+            values = values[len(values) - len(self._assigned) :]
+            commit(self._assigned, values, draws, len(self.draws), log)
 
     # Replaying on a log that a tape follows.
 
@@ -307,17 +286,25 @@ def bits_at(log: Log, row: int) -> int | bytes:
     return log.buffers[row].tobytes()
 
 
-def commit(variables: list[Variable], values: list[Tensor], draws: Draws, count: int) -> None:
-    """Give variables their values and count ``count`` draws, in one step."""
-    log, journal = local.log, local.journal
+def commit(
+    variables: list[Variable], values: list[Tensor], draws: Draws, count: int, log: Log | None
+) -> None:
+    """Give variables their values and count ``count`` draws, in one step.
+
+    If there is a log, the values are rows of it.
+    """
+    journal = local.journal
     if journal is not None:
         for variable in variables:
             journal.setdefault(id(variable), (variable, variable._value))
-    for variable, value in zip(variables, values, strict=True):
-        if value._home is log:
-            log.pending[id(variable)] = variable
+    if log is not None:
+        log.pending.update((id(variable), variable) for variable in variables)
     counted = map(setattr, [STATE], ["draws"], [draws.after(count)]) if draws.held else ()
     set_values(variables, values, counted)
+
+
+def _shaped(array: Array, spec: Spec) -> Array:
+    return array if array.shape == spec.shape else array.reshape(spec.shape)
 
 
 def _getter(rows: list[int]) -> Callable[[Any], tuple[int, ...]]:

@@ -9,10 +9,10 @@ guards of one hold is anything assigned. If none is left, the call runs as Pytho
 from __future__ import annotations
 
 import gc
-import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from time import perf_counter_ns
 from typing import Any
 
 import numpy as np
@@ -24,7 +24,7 @@ from .graft import graft
 from .log import Log, alive, local
 from .names import Names, Watch, same
 from .ops.random import STATE
-from .recording import Failed, Output, Recording, bits_at, bits_of, commit
+from .recording import Failed, Output, Recording, bits_at, cell_of, commit
 from .spec import TABLES
 from .structure import flatten_with
 from .sweep import executor
@@ -237,27 +237,64 @@ class Calls:
         self.reason = ""  # why there are no recordings any more
         self.making = 0
         self.count = 0
+        self.slow = bool(config.check_replay())
 
     def __call__(self, leaves: list[Tensor]) -> Any:
         """Call the function with these tensors."""
+        start = perf_counter_ns()
+        tree = self.tree
+        if tree is None or self.slow or local.log.tapes or not tree.holds():
+            return self._slowly(leaves, start)
+        # What `_call` does where the recording that was right the last time is right again.
+        path = tree.root.latest
+        assert path is not None
+        recording = path.recording
+        if recording.draws:
+            return self._call(tree, path, leaves, start)
+        try:
+            if recording.assigned:
+                with variables._updating:
+                    found = recording.run(leaves, _NO_DRAWS)
+                    if type(found) is list:
+                        recording.commit(found, _NO_DRAWS)
+            else:
+                found = recording.run(leaves, _NO_DRAWS)
+        except Exception:
+            if recording.guards:
+                return self._call(tree, None, leaves, start)
+            raise
+        if type(found) is not list:
+            return self._call(tree, tree.other(path, found), leaves, start)  # type: ignore[arg-type]
+        path.hits += 1
+        path.nanoseconds += perf_counter_ns() - start
+        return path.result(found)
+
+    def _slowly(self, leaves: list[Tensor], start: int) -> Any:
         if self.reason:
             return plainly(self.run, leaves)
         check = config.check_replay()
-        if check:
+        if check and self.trees:
             self.count += 1
-            if self.count % check == 0 and self.trees:
+            if self.count % check == 0:
                 return self._checked(leaves)
-        return self._call(leaves, _NO_DRAWS)
+        tree = self._holding()
+        return self._call(tree, None if tree is None else tree.root.latest, leaves, start)
 
-    def _call(self, leaves: list[Tensor], draws: Draws) -> Any:
-        start = time.perf_counter_ns()
-        log = local.log
+    def _holding(self) -> Tree | None:
+        """The recordings for what the names mean now."""
         tree = self.tree
         if tree is None or not tree.holds():
             tree = self.tree = next((t for t in self.trees if t.holds()), None)
-        path = None if tree is None else tree.root.latest
+        return tree
+
+    def _call(
+        self, tree: Tree | None, path: Path | None, leaves: list[Tensor], start: int,
+        draws: Draws = _NO_DRAWS,
+    ) -> Any:  # fmt: skip
+        """Replay the recording that holds, from ``path`` on; if there is none, record."""
+        log = local.log
         try:
-            while path is not None:
+            while path is not None and tree is not None:
                 recording = path.recording
                 if recording.draws and draws is _NO_DRAWS:
                     draws = Draws()
@@ -269,12 +306,10 @@ class Calls:
                 if found is None:
                     break
                 if type(found) is list:
-                    assert tree is not None
                     tree.right(path)
                     path.hits += 1
-                    path.nanoseconds += time.perf_counter_ns() - start
+                    path.nanoseconds += perf_counter_ns() - start
                     return path.result(found)
-                assert tree is not None
                 path = tree.other(path, found)  # type: ignore[arg-type]
             return self._recorded(log, leaves, Draws() if draws is _NO_DRAWS else draws)
         finally:
@@ -285,7 +320,8 @@ class Calls:
     ) -> list[Tensor] | Failed | None:
         """What a recording gives, committed; the guard that failed; None if it cannot run."""
         try:
-            if log.tapes and log.recorded():
+            taped = bool(log.tapes) and log.recorded()
+            if taped:
                 found = recording.appended(log, leaves, draws)
             else:
                 found = recording.run(leaves, draws)
@@ -294,7 +330,7 @@ class Calls:
                 raise
             return None  # guards that come before what failed do not hold, or Python will say
         if type(found) is list:
-            recording.commit(found, draws)
+            recording.commit(found, draws, log if taped else None)
         return found
 
     # Recording.
@@ -326,7 +362,7 @@ class Calls:
         split = len(values) - assigned
         commit(
             [variable for variable, _ in call.assigned], values[split:], draws,
-            len(trace.drawn_rows),
+            len(trace.drawn_rows), log if taped else None,
         )  # fmt: skip
         rows = iter(values[:split])
         result = call.rebuild(
@@ -365,7 +401,7 @@ class Calls:
 
     def _stop(self, reason: str) -> None:
         if not self.reason:
-            self.reason = reason
+            self.reason, self.slow = reason, True
             name = getattr(self.function, "__qualname__", repr(self.function))
             warnings.warn(
                 f"numtape.function {name!r} runs as plain Python from now on: {reason}.",
@@ -384,7 +420,9 @@ class Calls:
                     executor().compute(call.trace, call.rows, [], True)
                 expected = [bits_at(call.trace, row) for row in call.rows]
                 before = [(variable, variable._value) for variable, _ in call.assigned]
-                result = self._call(leaves, draws)
+                tree = self._holding()
+                latest = None if tree is None else tree.root.latest
+                result = self._call(tree, latest, leaves, perf_counter_ns(), draws)
             finally:
                 draws.release()
             kept, _ = flatten_with(result)
@@ -393,7 +431,7 @@ class Calls:
             names = [f"output {k}" for k, out in enumerate(call.outputs) if out.row >= 0]
             names += [variable.name for variable, _ in call.assigned]
             for name, tensor, bits in zip(names, found, expected, strict=True):
-                seen = bits_of(tensor) if tensor._spec.size == 1 else tensor._array().tobytes()
+                seen = cell_of(tensor) if tensor._spec.size == 1 else tensor._array().tobytes()
                 if seen != bits:
                     set_values([v for v, _ in before], [value for _, value in before])
                     raise ReplayError(

@@ -27,11 +27,13 @@ class Tensor(Operators):
 
     # _home is the log that holds row _row, or, once the log let go, the value itself. No
     # __weakref__: the log counts references to know which tensors can still be looked at.
-    # _sliced, where set, is the variable that the tensor is a slice of, and the key.
-    __slots__ = ("_home", "_row", "_sliced", "_spec")
+    # _sliced, where set, is the variable that the tensor is a slice of, and the key. _cell, where
+    # set, is what the cell of a row with this value holds: its bits, or its address.
+    __slots__ = ("_cell", "_home", "_row", "_sliced", "_spec")
 
     __array_priority__ = 100
 
+    _cell: int
     _home: Log | np.ndarray[Any, Any]
     _row: int
     _spec: Spec

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from ... import config
-from ..arrays import Array, address_of, aligned
+from ..arrays import Array, address_of, aligned, array_at
 from ..buffers import POOL
 from ..entry import Block
 from ..log import Log
@@ -134,8 +133,8 @@ class Sweeper:
             row, inputs = found
             op, attributes = CODES.entries[log.columns.code_view[row]]
             assert op.compute is not None
-            out = self._array(log, row)
-            op.compute(out, *[self._array(log, x) for x in inputs], **attributes)
+            out = self.array(log, row)
+            op.compute(out, *[self.array(log, x) for x in inputs], **attributes)
             return
         groups = plan.arrays["groups"]
         threads = config.threads()
@@ -194,7 +193,7 @@ class Sweeper:
         put[slots["total"]], put[slots["chunk"]] = group[G_WIDTH], chunk
         return block.call_without_gil
 
-    def _array(self, log: Log, row: int) -> Array:
+    def array(self, log: Log, row: int) -> Array:
         """A row's memory: its cell, its buffer, its place in the arena."""
         columns = log.columns
         spec = TABLES.specs[columns.spec_view[row]]
@@ -211,8 +210,7 @@ class Sweeper:
         if buffer is not None:
             return buffer
         # A view of a kept buffer, which the log holds until the sweep is over.
-        memory: Any = (ctypes.c_char * (spec.size * spec.dtype.size)).from_address(at)
-        return np.ndarray(spec.shape, dtype, memory)
+        return array_at(at, spec.shape, dtype)
 
 
 class Workspace(Planner):
@@ -247,7 +245,7 @@ class Executor:
 
     def program(self, log: Log, wanted: list[int]) -> Program:
         """What computes the wanted rows again and again."""
-        plan = Planner(log).planned(log, wanted, [], False)
+        plan = Planner(log).planned(log, wanted, [], False) if wanted else None
         if plan is not None:
             plan.own()
         return Program(log, wanted, plan)
@@ -264,6 +262,7 @@ class Program:
 
     def __init__(self, log: Log, wanted: list[int], plan: Plan | None) -> None:
         self.log, self.plan = log, plan
+        self.cell = log.columns.cell_view
         self.sweeper = Sweeper(log)
         self.place = {row: row for row in wanted}
         if plan is not None:
@@ -284,9 +283,14 @@ class Program:
         plan, log = self.plan, self.log
         if plan is None:
             return
-        cell, buffers = log.columns.cell_view, log.buffers
-        for row, spec in plan.buffers:
-            buffers[row] = buffer = POOL.empty(spec)
-            cell[row] = address_of(buffer)
+        if plan.buffers:
+            cell, buffers = self.cell, log.buffers
+            for row, spec in plan.buffers:
+                buffers[row] = buffer = POOL.empty(spec)
+                cell[row] = address_of(buffer)
+            POOL.swept()
         self.sweeper.run(log, plan)
-        POOL.swept()
+
+    def array(self, row: int) -> Array:
+        """The value in a place, which is no cell."""
+        return self.sweeper.array(self.log, row)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays import array_at
 from ..bodies import evaluate
 from ..log import VALUE, Log
 from ..op import CODES, ELEMENTWISE, READ, VARIADIC
@@ -27,8 +28,13 @@ class Program:
 
     def __init__(self, log: Log, wanted: list[int]) -> None:
         self.log = log
+        self.cell = log.columns.cell_view
         self.place = {row: row for row in wanted}
         self.leaves = log.columns.state.copy()
+        self.fed = [
+            row for row in np.flatnonzero(self.leaves).tolist()
+            if TABLES.size[log.spec[row]] != 1 and row not in log.buffers
+        ]  # fmt: skip
 
     def another(self, log: Log) -> Program:
         """The same program for a copy of its log."""
@@ -36,8 +42,16 @@ class Program:
 
     def run(self) -> None:
         """Compute the wanted rows."""
-        self.log.columns.state[:] = self.leaves
+        log = self.log
+        log.columns.state[:] = self.leaves
+        for row in self.fed:
+            spec = TABLES.specs[log.spec[row]]
+            log.buffers[row] = array_at(self.cell[row], spec.shape, spec.dtype.numpy_dtype)
         Executor().compute(self.log, list(self.place), [], False)
+
+    def array(self, row: int) -> np.ndarray[Any, Any]:
+        """The value in a place, which is no cell."""
+        return self.log.value(row, TABLES.specs[self.log.spec[row]])
 
 
 class Executor:
