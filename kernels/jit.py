@@ -71,6 +71,17 @@ def call_array(
     return types.void(*[types.intp] * 8), _call
 
 
+@intrinsic
+def call_loop(typingctx: Any, function: Any, places: Any, block: Any, n: Any) -> Any:
+    """Call a fused loop as ``f(places, block, n)``, all intp. Returns what it returns."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        kernel = ir.FunctionType(INT64, [INT64] * 3)
+        return builder.call(builder.inttoptr(args[0], kernel.as_pointer()), args[1:])
+
+    return types.intp(*[types.intp] * 4), codegen
+
+
 def stack(size: int) -> Any:
     """A function of no arguments: the address of so many bytes on the stack, on a cache line."""
 

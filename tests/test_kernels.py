@@ -73,7 +73,7 @@ def plain():
     stub = types.ModuleType("plain.jit")
     stub.jit = stub.inline = lambda function: function
     stub.POINTERS = {name: pointer(getattr(ctypes, f"c_{kind}")) for name, kind in names.items()}
-    stub.call_kernel = stub.call_array = call
+    stub.call_kernel = stub.call_array = stub.call_loop = call
     stub.fetch_add = fetch_add
     top = numtape.kernels_folder()
     for package in ("plain", "plain.log", "plain.cpu"):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..jit import POINTERS, call_array, call_kernel, fetch_add, inline, jit
+from ..jit import POINTERS, call_array, call_kernel, call_loop, fetch_add, inline, jit
 from ..log.layout import (
+    FUSED,
     G_BODY,
     G_CODE,
     G_CODE_END,
@@ -20,6 +21,7 @@ from ..log.layout import (
     KEPT,
     LANES,
     PARTIALS,
+    PLACES,
     RUN,
     SCALARS,
     SHARED,
@@ -31,6 +33,7 @@ from ..log.layout import (
 from ..log.rows import SEEN, VALUE
 
 i8, i16, i32, i64 = (POINTERS[name] for name in ("uint8", "uint16", "uint32", "uint64"))
+numbers = POINTERS["int64"]
 
 MAX_RANK = 8
 
@@ -123,30 +126,32 @@ def address(cell: Any, cells: int, size: int, row: int) -> int:
 @inline
 def _place(
     ref: int, row: int, cell: Any, cells: int, spec: Any, spec_size: Any, spec_item: Any,
-    scratch: int, stride: int, partials: int, width: int, places: Any, at: int,
+    scratch: int, stride: int, partials: int, width: int, at: int,
 ) -> None:
-    """Put in ``places[at]`` where an operand or output of ``row`` begins, then its step a block."""
+    """Put where an operand or output of ``row`` begins, and its step a block, at address ``at``."""
+    place = numbers(at)
     if ref >= PARTIALS:
-        places[at] = partials + ref - PARTIALS
-        places[at + 1] = width // RUN * spec_item[spec[row]]
+        place[0] = partials + ref - PARTIALS
+        place[1] = width // RUN * spec_item[spec[row]]
     elif ref >= 0:
-        places[at] = scratch + ref * stride
-        places[at + 1] = 0
+        place[0] = scratch + ref * stride
+        place[1] = 0
     else:
-        places[at] = address(cell, cells, spec_size[spec[~ref]], ~ref)
-        places[at + 1] = width * spec_item[spec[~ref]]
+        place[0] = address(cell, cells, spec_size[spec[~ref]], ~ref)
+        place[1] = width * spec_item[spec[~ref]]
 
 
 @jit
 def lanes(
     spec: Any, cell: Any, cells: int, spec_size: Any, spec_item: Any, spec_rank: Any,
     spec_dims: Any, order: Any, groups: Any, g: int, program: Any, scratch: int, partials: int,
-    places: Any, counter: int, chunk: int,
+    places: int, counter: int, chunk: int,
 ) -> int:
     """Run blocks of a lane group, ``chunk`` at a time, until ``counter`` says that none is left.
 
-    Several threads may do so at once, each with slots of its own at ``scratch`` and its own
-    ``places`` (8 an instruction). ``counter`` is the address of the number of the next block.
+    Several threads may do so at once, each with slots of its own at ``scratch`` and
+    at ``places`` room for 8 int64 an instruction. ``counter`` is the address of the number of the
+    next block.
     """
     begin = groups[GROUP * g + G_CODE]
     body = groups[GROUP * g + G_BODY]
@@ -167,41 +172,44 @@ def lanes(
     for k in range(body, end):
         row = order[at_row]
         for j in range(4):
-            at = 8 * (k - body) + 2 * j
-            if program[STEP * k] == SPREAD and j > 0:
-                places[at + 1] = 0
+            at = places + 64 * (k - body) + 16 * j
+            if program[STEP * k] == FUSED or (program[STEP * k] == SPREAD and j > 0):
                 continue
             _place(
                 program[STEP * k + 1 + j], row, cell, cells, spec, spec_size, spec_item,
-                scratch, stride, partials, width, places, at,
+                scratch, stride, partials, width, at,
             )
-        at_row += program[STEP * k] != SPREAD
+        at_row += program[STEP * k] > PLACES
     blocks = (size + width - 1) // width
     first = fetch_add(counter, chunk)
     while first < blocks:
         for block in range(first, min(first + chunk, blocks)):
             start = block * width
             n = min(width, size - start)
-            for k in range(body, end):
-                at = 8 * (k - body)
+            k = body
+            while k < end:
+                at = places + 64 * (k - body)
+                place = numbers(at)
                 kernel = program[STEP * k]
-                out = places[at] + block * places[at + 1]
-                if kernel == SPREAD:
+                if kernel == FUSED:
+                    done = call_loop(program[STEP * k + 1], at + 64, block, n) == 0
+                    # Behind the places are the instructions that do the same one by one.
+                    k += program[STEP * k + 2] + (program[STEP * k + 3] if done else 0)
+                elif kernel == SPREAD:
                     source = program[STEP * k + 2]
                     target = program[STEP * k + 3]
                     spread(
-                        out, address(cell, cells, spec_size[spec[source]], source),
+                        place[0], address(cell, cells, spec_size[spec[source]], source),
                         spec_item[spec[source]], start, n,
                         spec_dims, spec_rank[spec[target]], MAX_RANK * spec[target],
                         spec_rank[spec[source]], MAX_RANK * spec[source],
                     )
                 else:
                     call_kernel(
-                        kernel, out,
-                        places[at + 2] + block * places[at + 3],
-                        places[at + 4] + block * places[at + 5],
-                        places[at + 6] + block * places[at + 7], n,
+                        kernel, place[0] + block * place[1], place[2] + block * place[3],
+                        place[4] + block * place[5], place[6] + block * place[7], n,
                     )
+                k += 1
         first = fetch_add(counter, chunk)
     return 0
 
@@ -212,7 +220,7 @@ def _combine(cells: int, order: Any, groups: Any, g: int, program: Any, partials
     runs = (groups[GROUP * g + G_SIZE] + RUN - 1) // RUN
     row = groups[GROUP * g + G_ROWS]
     for k in range(groups[GROUP * g + G_BODY], groups[GROUP * g + G_CODE_END]):
-        if program[STEP * k] == SPREAD:
+        if program[STEP * k] <= PLACES:
             continue
         if program[STEP * k + 1] >= PARTIALS:
             kernel = program[STEP * k]
@@ -231,7 +239,7 @@ def sweep(
     spec: Any, cell: Any, state: Any, cells: int,
     spec_size: Any, spec_item: Any, spec_rank: Any, spec_dims: Any,
     order: Any, kept: Any, offset: Any, groups: Any, begin_group: int, computed: int, found: int,
-    program: Any, scratch: int, partials: int, arena: int, places: Any, counter: int, large: int,
+    program: Any, scratch: int, partials: int, arena: int, places: int, counter: int, large: int,
 ) -> int:
     """Run groups from ``begin_group`` on; the first one has only to be finished if ``computed``.
 

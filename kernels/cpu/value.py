@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from llvmlite import ir
-from numba import types
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +63,6 @@ WIDE = Format(
     number=FLOAT64.number, integer=FLOAT64.integer, mantissa=52, bias=1023, ln2=FLOAT64.ln2,
     half_pi=FLOAT64.half_pi,
 )
-FORMATS = {types.float32: FLOAT32, types.float64: FLOAT64}
 
 
 class Value:

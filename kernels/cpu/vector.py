@@ -19,8 +19,10 @@ from typing import Any
 from numba import types
 from numba.extending import intrinsic
 
-from . import circular, exponential, logarithm
-from .value import FORMATS, Function, Value, widened
+from .functions import BINARY, ELEMENTARY
+from .value import FLOAT32, FLOAT64, Function, Value
+
+FORMATS = {types.float32: FLOAT32, types.float64: FLOAT64}
 
 
 def _compiled(name: str, narrow: Function, wide: Function, result: Any = None) -> Any:
@@ -50,21 +52,7 @@ def _compiled(name: str, narrow: Function, wide: Function, result: Any = None) -
     return intrinsic(typed)
 
 
-BINARY = ("atan2", "power")
 FUNCTIONS = {
-    function.__name__: _compiled(function.__name__, function, function)
-    for function in (
-        exponential.exp, exponential.expm1, exponential.tanh, exponential.sinh,
-        exponential.cosh, exponential.erf, exponential.sigmoid, logarithm.log, logarithm.log1p,
-        logarithm.asinh, logarithm.acosh, logarithm.atanh, circular.asin,
-        circular.acos, circular.atan, circular.atan2,
-    )
-}  # fmt: skip
-FUNCTIONS |= {
-    "sin": _compiled("sin", circular.sin_32, circular.sin_64),
-    "cos": _compiled("cos", circular.cos_32, circular.cos_64),
-    "tan": _compiled("tan", circular.tan_32, circular.tan_64),
-    "erfc": _compiled("erfc", widened(exponential.erfc_32), exponential.erfc_64),
-    "power": _compiled("power", logarithm.power_32, logarithm.power_64),
-    "beyond": _compiled("beyond", circular.beyond, circular.beyond, types.boolean),
+    name: _compiled(name, *functions, types.boolean if name == "beyond" else None)
+    for name, functions in ELEMENTARY.items()
 }

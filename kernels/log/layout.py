@@ -20,6 +20,11 @@ KEPT = 2  # in its cell, or in a buffer of its own
 # Instructions that are not lane kernels.
 SPLAT = 1  # fill a slot with one element, before the first block
 SPREAD = 2  # load a block of an operand that is broadcast
+# A fused loop: its address, and how many instructions follow that say where its operands are
+# (PLACES; four each), and how many behind these do the same one by one: they are left out if it
+# returns 0.
+FUSED = 3
+PLACES = 4
 
 # Where an instruction puts its output: a slot (from 0 on), a buffer (~row), or, for a reduction,
 # the partial results of the group (PARTIALS + offset in bytes).

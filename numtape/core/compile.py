@@ -10,13 +10,10 @@ from numba import types
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import cpu_target
 
+from .assemble import needs
 from .cache import Built
 
 INT64 = ir.IntType(64)
-
-# The C functions behind LLVM's math intrinsics, which the code generator may call.
-_LIBM = ("sin", "cos", "tan", "exp", "exp2", "log", "log2", "log10", "pow", "floor", "ceil",
-         "trunc", "rint", "nearbyint", "round", "fabs", "sqrt", "copysign", "fmod")  # fmt: skip
 
 
 @dataclass
@@ -81,7 +78,7 @@ def compile_unit(name: str, functions: list[Function]) -> Built:
 
     library._optimize_final_module = optimize_alone  # what comes last before the object is made
     library.finalize()
-    return library._get_compiled_object(), symbols, _needs(library)
+    return library._get_compiled_object(), symbols, needs(library._final_module)
 
 
 def _hide(library: Any, symbols: list[str]) -> None:
@@ -94,18 +91,3 @@ def _hide(library: Any, symbols: list[str]) -> None:
     for value in (*module.functions, *module.global_variables):
         if not value.is_declaration and value.name not in symbols:
             value.linkage = "internal"
-
-
-def _needs(library: Any) -> list[str]:
-    """The symbols that the object code may leave to the process."""
-    needs = set()
-    for function in library._final_module.functions:
-        if not function.is_declaration:
-            continue
-        if not function.name.startswith("llvm."):
-            needs.add(function.name)
-            continue
-        parts = function.name.split(".")
-        if parts[1] in _LIBM and len(parts) > 2:
-            needs.add(parts[1] + ("f" if parts[2].endswith("f32") else ""))
-    return sorted(needs)

@@ -38,7 +38,6 @@ _ARRAYS = {
     "canon": "int32", "phase": "int32", "group": "int32", "last": "int32", "root": "int32",
     "slot": "int32", "stamp": "int32", "operands": "int32", "many": "int32",
     "kernel": "int64", "groups": "int64", "alloc": "int32", "aliases": "int32", "program": "int64",
-    "places": "int64",
     "from_code": "int32", "from_a": "int32", "from_b": "int32", "from_c": "int32",
     "from_spec": "int32", "from_extra": "int32", "from_cell": "int64", "from_state": "uint8",
     "numbers": "int32", "to": "int32",

@@ -17,7 +17,7 @@ from .tables import LANES
 # The kernel modules that say what the names in bodies mean.
 VECTOR_SOURCES = (
     "jit", "cpu.scalar", "cpu.vector", "cpu.value", "cpu.exponential", "cpu.logarithm",
-    "cpu.circular",
+    "cpu.circular", "cpu.functions",
 )  # fmt: skip
 
 

@@ -28,6 +28,13 @@ _MISSING = object()
 
 # Modules whose names do not change, and whose functions read nothing of the program's.
 _FIXED = {"numpy", "scipy", "optree", "numba", "llvmlite", *sys.stdlib_module_names} - {"__main__"}
+# The part of numtape that runs no code of the program's, but for what `plainly` calls.
+_CORE = tuple(
+    f"numtape.core.{name}" for name in (
+        "adjoints", "cache", "compile", "convert", "entry", "executors", "log", "lower", "ops",
+        "record", "spec", "sweep", "tape", "tensor", "transpose", "variable",
+    )
+)  # fmt: skip
 # The part of numtape that holds settings in attributes.
 _OBJECTS = ("numtape.keras", "numtape.module")
 
@@ -69,6 +76,32 @@ def same(found: Any, value: Any) -> bool:
     if isinstance(found, tuple):
         return len(found) == len(value) and all(map(same, found, value))
     return False
+
+
+def from_outside(watches: list[Watch]) -> list[Watch]:
+    """The watches of what still is there when the call has ended.
+
+    What the call made for itself, objects or globals of code that it executed, is held by its
+    watches alone, and nobody can change it.
+    """
+    while True:
+        kept = [watch for watch in watches if not _held_by_watches(watch, watches)]
+        if len(kept) == len(watches):
+            return kept
+        watches = kept
+
+
+def _holder(watch: Watch) -> Any:
+    """The dictionary, cell or object that has the name."""
+    of = getattr(watch.get, "__self__", None)
+    return of if type(of) is dict else watch.key
+
+
+def _held_by_watches(watch: Watch, watches: list[Watch]) -> bool:
+    holder = _holder(watch)
+    own = sum(_holder(other) is holder for other in watches)
+    # Besides ours: the variable here, and the argument.
+    return sys.getrefcount(holder) <= own + 2
 
 
 def chains_of(code: types.CodeType) -> list[Chain]:
@@ -137,6 +170,7 @@ class Names:
         self._inside: set[types.CodeType] = set()
         self._functions: dict[types.CodeType, types.FunctionType] = {}
         self._frames: set[tuple[Any, ...]] = set()
+        self._core: types.FrameType | None = None  # what runs beneath it is not the program's
         self._note_function(function)
 
     def __enter__(self) -> Names:
@@ -156,12 +190,17 @@ class Names:
             sys.setprofile(before)
 
     def _event(self, frame: types.FrameType, event: Any, arg: Any) -> None:
-        if event == "call":
+        if event == "call" and self._core is None:
             chains = self._chains.get(frame.f_code)
             if chains is None:
-                chains = self._chains[frame.f_code] = self._analyse(frame)
+                if frame.f_globals.get("__name__", "").startswith(_CORE):
+                    self._core = frame
+                else:
+                    chains = self._chains[frame.f_code] = self._analyse(frame)
             if chains:
                 self._called(frame, chains)
+        elif event == "return" and frame is self._core:
+            self._core = None
         if self._forward is not None:
             self._forward(frame, event, arg)
 

@@ -85,11 +85,12 @@ class Recording:
       guards: What must be seen again.
       outputs: What the call returns.
       assigned: Variables and the rows that they become.
+      compiled: Whether to compile it before it is replayed for the first time.
     """
 
     def __init__(
         self, trace: Trace, outputs: list[Output], assigned: list[tuple[Variable, int]],
-        drawn: list[Draw],
+        drawn: list[Draw], compiled: bool,
     ) -> None:  # fmt: skip
         self.arguments = list(enumerate(trace.arguments))
         self.captures = [
@@ -100,7 +101,7 @@ class Recording:
         self.variables = [(row, trace.variables[b[row]]) for row in reads]
         self.draws = list(zip(trace.drawn_rows, drawn, strict=True))
         self.guards: list[Guard] = list(trace.guards.values())
-        self.outputs, self.assigned = outputs, assigned
+        self.outputs, self.assigned, self.compiled = outputs, assigned, compiled
         fed = {*trace.arguments, *reads, *trace.drawn_rows}
         self.log = _leaves_of(trace, fed)
         self.programs: list[Any] = []  # those that no thread uses now
@@ -182,7 +183,7 @@ class Recording:
         if self._first is not None:
             return self._first.another(log)
         wanted = dict.fromkeys([*(guard.row for guard in self.guards), *self.leaving])
-        self._first = program = executor().program(log, list(wanted))
+        self._first = program = executor().program(log, list(wanted), self.compiled)
         place = program.place
         places = [place[row] for row in self.leaving]
         self._at = [

@@ -22,7 +22,7 @@ from ..errors import ReplayError
 from . import variable as variables
 from .graft import graft
 from .log import Log, alive, local
-from .names import Names, Watch, same
+from .names import Names, Watch, from_outside, same
 from .ops.random import STATE
 from .recording import Failed, Output, Recording, bits_at, cell_of, commit
 from .spec import TABLES
@@ -224,14 +224,14 @@ class Calls:
       function: The Python function, for messages and names.
       run: Calls it with tensors in the places of the tensors among its arguments.
       budget: Counts the recordings of the function: ``[left]``.
-      fused: Whether to compile what is recorded at once.
+      compiled: Whether to compile what is recorded at once.
     """
 
     def __init__(
         self, function: Any, run: Callable[[list[Tensor]], Any], budget: list[int],
-        fused: bool = False,
+        compiled: bool = False,
     ) -> None:  # fmt: skip
-        self.function, self.run, self.budget, self.fused = function, run, budget, fused
+        self.function, self.run, self.budget, self.compiled = function, run, budget, compiled
         self.trees: list[Tree] = []
         self.tree: Tree | None = None
         self.reason = ""  # why there are no recordings any more
@@ -353,7 +353,7 @@ class Calls:
         if not trace.created:
             self.making = 0
             drawn = [draw for draw, _, _ in draws.found[: len(trace.drawn_rows)]]
-            recording = Recording(trace, call.outputs, call.assigned, drawn)
+            recording = Recording(trace, call.outputs, call.assigned, drawn, self.compiled)
             path = Path(recording, call.rebuild)
         taped = bool(log.tapes) and log.recorded()
         to = _grafted(trace, log, leaves) if taped else None
@@ -369,6 +369,7 @@ class Calls:
             [next(rows) if out.row >= 0 else out.constant for out in call.outputs]
         )
         del rows, values
+        call.watches = from_outside(call.watches)
         leaked = _leaked(trace)
         if leaked:
             self._stop(

@@ -4,6 +4,7 @@
 welcome rows that it computes on the way. With ``retain`` a tape may still ask for gradients, and
 values that are expensive to compute again are kept as well.
 
-``program(log, wanted)`` gives what computes rows again and again: ``run()``, then the value of a
-wanted row is where ``place[row]`` says; ``another(log)`` makes the same for a copy of the log.
+``program(log, wanted, compiled)`` gives what computes rows again and again: ``run()``, then the
+value of a wanted row is where ``place[row]`` says; ``another(log)`` makes the same for a copy of
+the log. ``compiled`` asks for what takes longest to prepare and is fastest then.
 """

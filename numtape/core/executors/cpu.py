@@ -16,6 +16,7 @@ from ..op import CODES
 from ..spec import TABLES
 from ..tables import spec_tables
 from ..workers import settle, share
+from . import fuse
 from .plans import (
     G_CODE,
     G_CODE_END,
@@ -36,6 +37,9 @@ LONG = 200_000
 # Instructions times elements from which a group is worth sharing: about 0.2 ms of work, where
 # starting another thread takes 0.02.
 LARGE = 1 << 21
+
+# Rows times elements from which a plan that comes again is compiled: 0.05 to 0.1 s of work.
+HOT = 1 << 28
 
 CHUNKS = 8  # a thread takes blocks so many times, so that a slow one does not keep the rest
 
@@ -68,7 +72,7 @@ class Worker:
             self.scratch = memory
         if 8 * plan.body > self.places.size:
             self.places = np.empty(16 * plan.body, np.int64)
-        block.bind(places=self.places)
+        block.set[block.slots["places"]] = address_of(self.places)
         block.set[block.slots["scratch"]] = self.scratch_at
 
 
@@ -99,6 +103,10 @@ class Sweeper:
                 self._group(log, plan, g)
             sweep.set[slots["begin_group"]] = g
             sweep.set[slots["computed"]] = 1
+        if plan.done >= 0:
+            plan.done += plan.work
+            if plan.done > HOT:
+                fuse.later(log, plan)
 
     def _fit(self, plan: Plan) -> None:
         """Make room for a plan, and set up the sweep for it."""
@@ -243,11 +251,13 @@ class Executor:
         finish(log, plan)
         POOL.swept()
 
-    def program(self, log: Log, wanted: list[int]) -> Program:
-        """What computes the wanted rows again and again."""
+    def program(self, log: Log, wanted: list[int], compiled: bool = False) -> Program:
+        """What computes the wanted rows again and again; ``compiled`` now, or when it is hot."""
         plan = Planner(log).planned(log, wanted, [], False) if wanted else None
         if plan is not None:
             plan.own()
+            if compiled:
+                plan = fuse.fused(log, plan)
         return Program(log, wanted, plan)
 
 
@@ -283,6 +293,8 @@ class Program:
         plan, log = self.plan, self.log
         if plan is None:
             return
+        if plan.better is not None:
+            plan = self.plan = plan.better
         if plan.buffers:
             cell, buffers = self.cell, log.buffers
             for row, spec in plan.buffers:

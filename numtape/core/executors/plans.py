@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+
 import numpy as np
 
 from ..arrays import Array, address_of, view
@@ -23,6 +25,7 @@ GROUP = 10
  G_PARAMETERS) = range(10)
 STEP = 5
 LANES_GROUP, WHOLE, SHARED = 1, 2, 3
+SPREAD, FUSED, PLACES = 2, 3, 4
 WANTED, WELCOME = 1, 2
 KEPT = 2  # an escape: the row has a buffer of its own
 
@@ -43,17 +46,22 @@ class Plan:
       by_hand: For each group that NumPy computes, the row and its operands.
       views: (row, original, spec, kept): rows that share another's buffer under a shape of theirs.
       aliases: (row, original): rows that are equal to others.
+      done: What sweeps of it have computed, as ``work``; negative once that is of no interest.
+      better: The same plan with fused loops, once there is one.
     """
 
     __slots__ = (
-        "addresses", "aliases", "arena", "arrays", "body", "buffers", "by_hand", "count", "found",
-        "key", "low", "operand_count", "partials", "rows", "scratch", "views", "work",
+        "addresses", "aliases", "arena", "arrays", "better", "body", "buffers", "by_hand", "count",
+        "done", "found", "key", "low", "operand_count", "partials", "rows", "scratch", "views",
+        "work",
     )  # fmt: skip
 
     def __init__(self, log: Log, work: Planner) -> None:
         report = work.cursor.tolist()
         rows, found, instructions = report[C_ROWS], report[C_GROUPS], report[C_INSTRUCTIONS]
         self.rows, self.found = rows, found
+        self.done = -1
+        self.better: Plan | None = None
         self.low = report[C_LOW]
         self.operand_count = log.extra_n
         self.arena, self.scratch = report[C_ARENA], report[C_SCRATCH]
@@ -97,9 +105,19 @@ class Plan:
         self.addresses = [(name, x, address_of(x)) for name, x in self.arrays.items()]
 
     def own(self) -> None:
-        """Copy what is the planner's."""
+        """Copy what is the planner's: the plan will be swept again."""
+        self.done = 0
         self.arrays = {name: array.copy() for name, array in self.arrays.items()}
         self._locate()
+
+    def with_program(self, groups: Array, program: Array, scratch: int, body: int) -> Plan:
+        """The same plan with other instructions."""
+        found = copy.copy(self)
+        found.arrays = self.arrays | {"groups": groups, "program": program}
+        found.scratch, found.body = scratch, body
+        found.done = -1
+        found._locate()
+        return found
 
     def belong(self, count: int, structure: dict[str, Array]) -> None:
         """Note what the log looked like; see `recall`."""
@@ -194,7 +212,7 @@ class Planner:
             put[slots["operand_count"]] = plan.operand_count
             put[slots["planned"]] = plan.rows
             if recall.call():
-                return plan
+                return plan.better or plan
         return None
 
     def _made(self, log: Log, key: tuple[int, int, bool]) -> Plan | None:

@@ -57,7 +57,7 @@ class Program:
 class Executor:
     """Computes with NumPy alone."""
 
-    def program(self, log: Log, wanted: list[int]) -> Program:
+    def program(self, log: Log, wanted: list[int], compiled: bool = False) -> Program:
         """What computes the wanted rows again and again."""
         return Program(log, wanted)
 

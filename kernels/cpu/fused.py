@@ -1,0 +1,232 @@
+"""Fused loops: what several lane kernels do, in one loop whose values stay in registers.
+
+They are written as LLVM instructions, with llvmlite alone. The arithmetic is that of the lane
+kernels, operation for operation, and nothing is contracted or reordered: the bits are the same.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import Any, NamedTuple
+
+from llvmlite import ir
+
+from .functions import ELEMENTARY, LIMITED
+from .value import FLOAT32, FLOAT64, Value
+
+INT64, INT8, BIT = ir.IntType(64), ir.IntType(8), ir.IntType(1)
+FORMATS = {"float32": FLOAT32, "float64": FLOAT64}
+# What a value of a dtype is in memory.
+STORED = {"float32": FLOAT32.number, "float64": FLOAT64.number, "bool": INT8}
+
+_COMPARED = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!="}
+_ARITHMETIC = {ast.Add: "fadd", ast.Sub: "fsub", ast.Mult: "fmul", ast.Div: "fdiv"}
+_LOGIC = {ast.BitAnd: "and_", ast.BitOr: "or_", ast.BitXor: "xor"}
+_INTRINSICS = {"sqrt": "llvm.sqrt", "floor": "llvm.floor", "ceil": "llvm.ceil",
+               "rint": "llvm.rint", "absolute": "llvm.fabs"}  # fmt: skip
+NAMES = {*ELEMENTARY, *_INTRINSICS, "select", "cast", "isnan", "isinf", "isfinite", "copysign"}
+
+
+class Step(NamedTuple):
+    """One op of a loop: its body, its operands (numbers of values), dtypes of these, its own."""
+
+    body: str
+    operands: tuple[int, ...]
+    dtypes: tuple[str, ...]
+    dtype: str
+
+
+class Loop(NamedTuple):
+    """A loop. Its values are first the loads, then what the steps compute.
+
+    Attributes:
+      loads: The dtype of each operand from outside, and whether it is one element for all.
+      steps: What is computed.
+      stores: The values that are stored.
+    """
+
+    loads: tuple[tuple[str, bool], ...]
+    steps: tuple[Step, ...]
+    stores: tuple[int, ...]
+
+    @property
+    def pointers(self) -> int:
+        """How many places it reads and writes, in this order."""
+        return len(self.loads) + len(self.stores)
+
+
+def fits(body: str, dtypes: tuple[str, ...], dtype: str) -> bool:
+    """Whether a step can be part of a loop."""
+    if not {*dtypes, dtype} <= STORED.keys():
+        return False
+    for node in ast.walk(ast.parse(body, mode="eval")):
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") not in NAMES:
+            return False
+        if isinstance(node, ast.BinOp) and type(node.op) not in (*_ARITHMETIC, *_LOGIC):
+            return False
+        if isinstance(node, ast.UnaryOp) and not isinstance(node.op, ast.USub):
+            return False
+    return True
+
+
+class _Writer(ast.NodeVisitor):
+    """Writes the instructions of one body."""
+
+    def __init__(self, builder: Any, names: dict[str, Any], literal: str, result: str) -> None:
+        self.builder, self.names, self.literal, self.result = builder, names, literal, result
+        self.limited: list[Any] = []  # conditions under which a function is not right
+
+    def visit_Expression(self, node: ast.Expression) -> Any:
+        return self.visit(node.body)
+
+    def visit_Name(self, node: ast.Name) -> Any:
+        return self.names[node.id]
+
+    def visit_Constant(self, node: ast.Constant) -> Any:
+        if isinstance(node.value, bool) or self.literal == "bool":
+            return ir.Constant(BIT, int(bool(node.value)))
+        return ir.Constant(STORED[self.literal], float(node.value))
+
+    def visit_BinOp(self, node: ast.BinOp) -> Any:
+        x, y = self.visit(node.left), self.visit(node.right)
+        names = _LOGIC if x.type == BIT else _ARITHMETIC
+        return getattr(self.builder, names[type(node.op)])(x, y)
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> Any:
+        x = self.visit(node.operand)
+        return self.builder.fsub(ir.Constant(x.type, -0.0), x)
+
+    def visit_Compare(self, node: ast.Compare) -> Any:
+        x, y = self.visit(node.left), self.visit(node.comparators[0])
+        sign = _COMPARED[type(node.ops[0])]
+        if x.type == BIT:
+            return self.builder.icmp_unsigned(sign, x, y)
+        compare = self.builder.fcmp_unordered if sign == "!=" else self.builder.fcmp_ordered
+        return compare(sign, x, y)
+
+    def visit_Call(self, node: ast.Call) -> Any:
+        assert isinstance(node.func, ast.Name)
+        name, args = node.func.id, [self.visit(arg) for arg in node.args]
+        x, builder = args[0], self.builder
+        if name == "select":
+            return builder.select(*args)
+        if name == "cast":
+            return self._cast(x)
+        if name == "isnan":
+            return builder.fcmp_unordered("uno", x, x)
+        if name == "isfinite":
+            rest = builder.fsub(x, x)
+            return builder.fcmp_ordered("ord", rest, rest)
+        if name == "isinf":
+            ends = [ir.Constant(x.type, sign * float("inf")) for sign in (1, -1)]
+            return builder.or_(*(builder.fcmp_ordered("==", x, end) for end in ends))
+        format = FLOAT32 if x.type == FLOAT32.number else FLOAT64
+        values = [Value(builder, arg, format) for arg in args]
+        if name == "copysign":
+            return values[0].call("llvm.copysign", values[1]).ir
+        if name in _INTRINSICS:
+            return values[0].call(_INTRINSICS[name]).ir
+        index = format is FLOAT64
+        if name in LIMITED:
+            self.limited.append(ELEMENTARY["beyond"][index](*values).ir)
+        return ELEMENTARY[name][index](*values).ir
+
+    def _cast(self, x: Any) -> Any:
+        kind = STORED[self.result]
+        if x.type == kind or self.result == "bool":
+            return x
+        if x.type == BIT:
+            return self.builder.uitofp(x, kind)
+        wider = kind == FLOAT64.number
+        return (self.builder.fpext if wider else self.builder.fptrunc)(x, kind)
+
+
+def _elements(
+    loop: Loop, builder: Any, values: list[Any]
+) -> tuple[list[Any], list[Any]]:
+    """Write all steps for one element, whose loads are ``values``.
+
+    Returns all values, and the conditions under which they are not right.
+    """
+    values, limited = list(values), []
+    for step in loop.steps:
+        names = dict(zip("xyz", [values[k] for k in step.operands], strict=False))
+        writer = _Writer(builder, names, step.dtypes[-1], step.dtype)
+        values.append(writer.visit(ast.parse(step.body, mode="eval")))
+        limited += writer.limited
+    return values, limited
+
+
+def _loaded(builder: Any, pointer: Any, dtype: str) -> Any:
+    value = builder.load(pointer)
+    return builder.icmp_unsigned("!=", value, INT8(0)) if dtype == "bool" else value
+
+
+def _stored(builder: Any, value: Any, pointer: Any) -> None:
+    builder.store(builder.zext(value, INT8) if value.type == BIT else value, pointer)
+
+
+def _kind(loop: Loop, k: int) -> str:
+    return loop.loads[k][0] if k < len(loop.loads) else loop.steps[k - len(loop.loads)].dtype
+
+
+def write_lanes(module: Any, symbol: str, loop: Loop) -> None:
+    """Write ``symbol(places, block, n)``: the loop over ``n`` elements of a block.
+
+    ``places`` is the address of pairs of int64: where each place begins, and its step a block.
+    Returns 1 if an argument is beyond the reach of a function: then nothing stored is right.
+    """
+    kinds = [STORED[dtype].as_pointer() for dtype, _ in loop.loads]
+    kinds += [STORED[_kind(loop, k)].as_pointer() for k in loop.stores]
+    body = ir.Function(module, ir.FunctionType(INT64, [*kinds, INT64]), f"{symbol}_loop")
+    body.linkage = "internal"
+    body.attributes.add("noinline")
+    # See kernels.cpu.vector: the arithmetic takes the time here.
+    set.add(body.attributes, '"prefer-vector-width"="512"')
+    for pointer in body.args[:-1]:
+        pointer.add_attribute("noalias")  # no value is stored where another one is read
+    _write_loop(body, loop)
+    entry = ir.Function(module, ir.FunctionType(INT64, [INT64] * 3), symbol)
+    builder = ir.IRBuilder(entry.append_basic_block())
+    places = builder.inttoptr(entry.args[0], INT64.as_pointer())
+    pointers = []
+    for k, kind in enumerate(kinds):
+        begin, step = (builder.load(builder.gep(places, [INT64(2 * k + j)])) for j in (0, 1))
+        at = builder.add(begin, builder.mul(step, entry.args[1]))
+        pointers.append(builder.inttoptr(at, kind))
+    builder.ret(builder.call(body, [*pointers, entry.args[2]]))
+
+
+def _write_loop(function: Any, loop: Loop) -> None:
+    *pointers, n = function.args
+    start = function.append_basic_block("start")
+    inside = function.append_basic_block("inside")
+    end = function.append_basic_block("end")
+    builder = ir.IRBuilder(start)
+    once = {
+        k: _loaded(builder, pointers[k], dtype)
+        for k, (dtype, uniform) in enumerate(loop.loads) if uniform
+    }  # fmt: skip
+    builder.cbranch(builder.icmp_signed(">", n, INT64(0)), inside, end)
+    builder = ir.IRBuilder(inside)
+    i, beyond = builder.phi(INT64), builder.phi(BIT)
+    values = [
+        once[k] if uniform else _loaded(builder, builder.gep(pointers[k], [i]), dtype)
+        for k, (dtype, uniform) in enumerate(loop.loads)
+    ]
+    values, limited = _elements(loop, builder, values)
+    for pointer, k in zip(pointers[len(loop.loads) :], loop.stores, strict=True):
+        _stored(builder, values[k], builder.gep(pointer, [i]))
+    found: Any = beyond
+    for condition in limited:
+        found = builder.or_(found, condition)
+    following = builder.add(i, INT64(1))
+    for phi, first, then in ((i, INT64(0), following), (beyond, BIT(0), found)):
+        phi.add_incoming(first, start)
+        phi.add_incoming(then, inside)
+    builder.cbranch(builder.icmp_signed("<", following, n), inside, end)
+    builder = ir.IRBuilder(end)
+    result = builder.phi(BIT)
+    result.add_incoming(BIT(0), start)
+    result.add_incoming(found, inside)
+    builder.ret(builder.zext(result, INT64))
