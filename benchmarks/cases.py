@@ -13,15 +13,21 @@ from typing import Literal
 from benchmarks.inputs import Data, black_scholes, large_net, long_chain, scalar_chain, small_net
 
 OURS = "numtape"
+REPLAYED, COMPILED = "nt.function", "jit_compile"
+OWN = (OURS, REPLAYED, COMPILED)
 BEST_PEER = "best peer"
 
 
 @dataclass(frozen=True)
 class Limit:
-    """At most ``at_most`` times another column's figure, or, without ``of``, the figure itself."""
+    """At most ``at_most`` times another column's figure, or, without ``of``, the figure itself.
+
+    It is about ``column``, one of ours.
+    """
 
     at_most: float
     of: str | None = None
+    column: str = OURS
 
 
 @dataclass(frozen=True)
@@ -60,14 +66,25 @@ CASES = {
             "scalar_chain",
             "100 scalar ops + gradient",
             "step",
-            (Limit(0.12e-3), Limit(1 / 10, "PyTorch"), Limit(1 / 50, "TF eager")),
+            (
+                Limit(0.12e-3),
+                Limit(1 / 10, "PyTorch"),
+                Limit(1 / 50, "TF eager"),
+                Limit(0.015e-3, column=REPLAYED),
+                Limit(1 / 2, "JAX jit", REPLAYED),
+            ),
             data=scalar_chain,
         ),
         Case(
             "small_net",
             "2-64-64-1 network step, batch 32",
             "step",
-            (Limit(0.12e-3), Limit(1 / 2, "PyTorch")),
+            (
+                Limit(0.12e-3),
+                Limit(1 / 2, "PyTorch"),
+                Limit(0.05e-3, column=REPLAYED),
+                Limit(0.7, "JAX jit", REPLAYED),
+            ),
             data=small_net,
         ),
         Case(
@@ -76,21 +93,31 @@ CASES = {
             "step",
             # Nine tenths are matrix products, which everybody leaves to a library: what numtape
             # can do is to add nothing to them.
-            (Limit(1.0, BEST_PEER),),
+            (Limit(1.0, BEST_PEER), Limit(1.0, BEST_PEER, REPLAYED)),
             data=large_net,
         ),
         Case(
             "black_scholes",
             "Black-Scholes price and 5 Greeks, 1M options, float64",
             "step",
-            (Limit(0.020), Limit(1 / 2, BEST_PEER)),
+            (
+                Limit(0.020),
+                Limit(1 / 2, BEST_PEER),
+                Limit(1.0, OURS, REPLAYED),
+                Limit(0.8, OURS, COMPILED),
+            ),
             data=black_scholes,
         ),
         Case(
             "long_chain",
             "sum(y tanh(sin(x² + y) exp(-x))) and gradients, 10M float32",
             "step",
-            (Limit(0.050), Limit(1 / 2, BEST_PEER)),
+            (
+                Limit(0.050),
+                Limit(1 / 2, BEST_PEER),
+                Limit(1.0, OURS, REPLAYED),
+                Limit(0.8, OURS, COMPILED),
+            ),
             data=long_chain,
         ),
         Case("import_only", "fresh process: import", "process", (Limit(0.3),)),
@@ -105,6 +132,20 @@ CASES = {
             "the same with an empty cache",
             "process",
             (Limit(5.0),),
+            libraries=(OURS,),
+        ),
+        Case(
+            "empty_call",
+            "a call of an empty function",
+            "figure",
+            (Limit(3e-6),),
+            libraries=(OURS,),
+        ),
+        Case(
+            "failing_guard",
+            "what a failing guard costs, its path recorded",
+            "figure",
+            (Limit(5e-6),),
             libraries=(OURS,),
         ),
         Case(
@@ -132,6 +173,14 @@ CASES = {
         Case(
             "memory_unlooked",
             "memory grown in 10^6 iterations that look at nothing",
+            "figure",
+            FLAT,
+            "MiB",
+            libraries=(OURS,),
+        ),
+        Case(
+            "memory_replayed",
+            "memory grown in 10^6 replays",
             "figure",
             FLAT,
             "MiB",

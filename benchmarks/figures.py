@@ -49,6 +49,58 @@ def transpose(quick: bool) -> dict[str, object]:
     return {"values": [gradient for _, gradient, _ in times], "rows": rows}
 
 
+def _per_call(call: Callable[[], object], quick: bool) -> list[float]:
+    """Times calls, in batches."""
+    count = 2_000
+    found = []
+    for _ in range(3 if quick else 30):
+        start = time.perf_counter()
+        for _ in range(count):
+            call()
+        found.append((time.perf_counter() - start) / count)
+    return found
+
+
+def empty_call(quick: bool) -> dict[str, object]:
+    """Seconds per call of a function that does nothing."""
+
+    @nt.function
+    def empty() -> None:
+        pass
+
+    empty()
+    return {"values": _per_call(empty, quick)}
+
+
+def failing_guard(quick: bool) -> dict[str, object]:
+    """Seconds that a call takes longer where the path of the call before does not hold."""
+
+    @nt.function
+    def branch(x: nt.Tensor) -> nt.Tensor:
+        return x if x > 0.0 else -x
+
+    two = nt.constant(1.0), nt.constant(-1.0)
+    turn = 0
+
+    def alternating() -> None:
+        nonlocal turn
+        turn = 1 - turn
+        branch(two[turn])
+
+    def steady() -> None:
+        nonlocal turn
+        turn = 1 - turn
+        branch(two[0])
+
+    for _ in range(4):
+        alternating()
+    failing, holding = _per_call(alternating, quick), _per_call(steady, quick)
+    return {
+        "values": [max(0.0, a - b) for a, b in zip(failing, holding, strict=True)],
+        "failing": failing, "holding": holding,
+    }  # fmt: skip
+
+
 def _residents(step: Callable[[], object], steps: int, marks: set[int]) -> dict[int, float]:
     """Gives the resident memory after those steps that are marked."""
     residents: dict[int, float] = {}
@@ -65,6 +117,30 @@ def memory_training(quick: bool) -> dict[str, object]:
     marks = {100, *range(steps // 10, steps + 1, steps // 10)}
     residents = _residents(variants(small_net())["numtape"].step, steps, marks)
     growth = max(residents[m] for m in marks if m >= 100) - residents[100]
+    return {"values": [growth], "resident_mib": residents}
+
+
+def memory_replayed(quick: bool) -> dict[str, object]:
+    """MiB that replays of a small function add, with a branch and an assign."""
+    total = nt.Variable(0.0)
+
+    @nt.function
+    def step(x: nt.Tensor) -> nt.Tensor:
+        total.assign_add(x)
+        return nt.sin(x) if x > 0.0 else nt.cos(x)
+
+    inputs = [nt.constant(value) for value in (0.5, -0.5, 1.5)]
+    turn = 0
+
+    def call() -> None:
+        nonlocal turn
+        turn = (turn + 1) % 3
+        step(inputs[turn])
+
+    steps = 20_000 if quick else 1_000_000
+    marks = {steps // 100, *range(steps // 10, steps + 1, steps // 10)}
+    residents = _residents(call, steps, marks)
+    growth = max(residents.values()) - residents[steps // 100]
     return {"values": [growth], "resident_mib": residents}
 
 

@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 
 from benchmarks import roofline
-from benchmarks.cases import BEST_PEER, CASES, OURS, Case, Limit
+from benchmarks.cases import BEST_PEER, CASES, OURS, OWN, Case, Limit
 from benchmarks.libs import LIBRARIES
 from benchmarks.tables import TIMES, figure
 
-SCHEMA = 2
+SCHEMA = 3
 
 
 @dataclass
@@ -97,26 +97,35 @@ def _limit(limit: Limit, medians: dict[str, float]) -> float | None:
     """Gives the largest allowed figure, or ``None`` where what it is measured by is missing."""
     if limit.of is None:
         return limit.at_most
-    peers = [m for heading, m in medians.items() if heading != OURS]
+    peers = [m for heading, m in medians.items() if heading not in OWN]
     of = min(peers, default=None) if limit.of == BEST_PEER else medians.get(limit.of)
     return None if of is None else limit.at_most * of
 
 
-def _goal(case: Case, medians: dict[str, float]) -> dict[str, object]:
-    words = []
-    for limit in case.goal:
-        if limit.of is None:
-            words.append(figure(limit.at_most, case.unit))
-        elif limit.at_most == 1:
-            words.append(limit.of)
-        elif limit.at_most < 1:
-            words.append(f"1/{round(1 / limit.at_most)} {limit.of}")
-        else:
-            words.append(f"{limit.at_most:g} {TIMES} {limit.of}")
-    allowed = [_limit(limit, medians) for limit in case.goal]
-    kept = [a is not None and OURS in medians and medians[OURS] <= a for a in allowed]
-    known = OURS in medians and None not in allowed
-    return {"text": "≤ " + ", ".join(words), "met": all(kept) if known else None}
+def _in_words(limit: Limit, unit: str) -> str:
+    if limit.of is None:
+        return figure(limit.at_most, unit)
+    if limit.at_most == 1:
+        return limit.of
+    if limit.at_most < 1 and abs(1 / limit.at_most - round(1 / limit.at_most)) < 1e-9:
+        return f"1/{round(1 / limit.at_most)} {limit.of}"
+    return f"{limit.at_most:g} {TIMES} {limit.of}"
+
+
+def _goals(case: Case, medians: dict[str, float]) -> list[dict[str, object]]:
+    """What each of our columns is to keep, and whether it does."""
+    found: list[dict[str, object]] = []
+    for column in OWN:
+        limits = [limit for limit in case.goal if limit.column == column]
+        if not limits:
+            continue
+        allowed = [_limit(limit, medians) for limit in limits]
+        ours = medians.get(column)
+        kept = [a is not None and ours is not None and ours <= a for a in allowed]
+        known = ours is not None and None not in allowed
+        text = "≤ " + ", ".join(_in_words(limit, case.unit) for limit in limits)
+        found.append({"column": column, "text": text, "met": all(kept) if known else None})
+    return found
 
 
 def _rounded(value: Any) -> Any:
@@ -153,7 +162,7 @@ def collect(
             "title": case.title,
             "unit": case.unit,
             # A quick run measures too little to say anything about goals.
-            "goal": _goal(case, {} if about["quick"] else medians),
+            "goals": _goals(case, {} if about["quick"] else medians),
             "columns": columns,
             "errors": row.errors,
         }

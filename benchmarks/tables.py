@@ -52,9 +52,14 @@ def _table(result: dict[str, Any]) -> Iterator[list[str]]:
     headings = result["columns"]
     yield ["case", *headings, "goal", "met"]
     for case in result["cases"].values():
-        met = {True: "yes", False: "no", None: NOTHING}[case["goal"]["met"]]
+        goals = case["goals"]
+        met = "; ".join({True: "yes", False: "no", None: NOTHING}[goal["met"]] for goal in goals)
+        text = "; ".join(
+            goal["text"] if goal["column"] == OURS else f"{goal['column']} {goal['text']}"
+            for goal in goals
+        )
         cells = [_cell(case, heading) for heading in headings]
-        yield [case["title"], *cells, case["goal"]["text"], met]
+        yield [case["title"], *cells, text, met]
 
 
 def _floors(result: dict[str, Any]) -> Iterator[list[str]]:

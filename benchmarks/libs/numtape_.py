@@ -1,36 +1,42 @@
-"""numtape, eager."""
+"""numtape: eager, replayed by ``nt.function``, and with ``jit_compile``."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import SimpleNamespace
+from typing import Any
 
 import numtape as nt
+from benchmarks.cases import COMPILED, OURS, REPLAYED
 from benchmarks.inputs import Chain, Data, Formula, Network
 from benchmarks.libs import Variant
 
+Made = Callable[[Callable[..., Any]], Callable[..., Any]]
 
-def _chain(data: Chain) -> Variant:
+
+def _chain(data: Chain, made: Made) -> Variant:
     x = nt.constant(data.x)
 
-    def step() -> float:
+    @made
+    def gradient(x: nt.Tensor) -> nt.Tensor:
         with nt.GradientTape() as tape:
             tape.watch(x)
             y = x
             for _ in range(data.length):
                 y = nt.sin(y) * x
-        return float(tape.gradient(y, x))
+        return tape.gradient(y, x)
 
-    return Variant(step)
+    return Variant(lambda: float(gradient(x)))
 
 
-def _network(data: Network) -> Variant:
+def _network(data: Network, made: Made) -> Variant:
     x, target = nt.constant(data.x), nt.constant(data.target)
     variables = [nt.Variable(w) for w in data.weights]
     *hidden, last = zip(variables[::2], variables[1::2], strict=True)
     activation = {"tanh": nt.tanh, "relu": nt.nn.relu}[data.activation]
     optimizer = nt.keras.optimizers.SGD(data.learning_rate)
 
-    def loss_of(x: nt.Tensor) -> nt.Tensor:
+    def loss_of(x: nt.Tensor, target: nt.Tensor) -> nt.Tensor:
         for kernel, bias in hidden:
             x = activation(x @ kernel + bias)
         out = x @ last[0] + last[1]
@@ -40,17 +46,19 @@ def _network(data: Network) -> Variant:
             nt.nn.sparse_softmax_cross_entropy_with_logits(labels=target, logits=out)
         )
 
-    def step() -> float:
+    @made
+    def update(x: nt.Tensor, target: nt.Tensor) -> nt.Tensor:
         with nt.GradientTape() as tape:
-            loss = loss_of(x)
+            loss = loss_of(x, target)
         gradients = tape.gradient(loss, variables)
         optimizer.apply_gradients(zip(gradients, variables, strict=True))
-        return float(loss)  # a look computes the pending updates too
+        return loss
 
-    return Variant(step, lambda: [v.numpy() for v in variables])
+    # Eager, a look at the loss computes the pending updates too.
+    return Variant(lambda: float(update(x, target)), lambda: [v.numpy() for v in variables])
 
 
-def _formula(data: Formula) -> Variant:
+def _formula(data: Formula, made: Made) -> Variant:
     ops = SimpleNamespace(
         log=nt.math.log,
         sqrt=nt.sqrt,
@@ -62,24 +70,30 @@ def _formula(data: Formula) -> Variant:
     )
     inputs = [nt.constant(x) for x in data.inputs]
 
-    def step() -> list[nt.Tensor]:
+    @made
+    def value_and_gradients(*inputs: nt.Tensor) -> list[nt.Tensor]:
         with nt.GradientTape() as tape:
             tape.watch(inputs)
             value = data.function(ops, *inputs)
-        gradients = tape.gradient(value, inputs)
-        # A look at any of its elements computes the value, and with it all gradients.
-        float(value[-1] if len(value.shape) else value)
-        return [value, *gradients]
+        return [value, *tape.gradient(value, list(inputs))]
+
+    def step() -> list[nt.Tensor]:
+        results = value_and_gradients(*inputs)
+        # Eager, a look at any element computes the value, and with it all gradients.
+        float(results[0][-1] if len(results[0].shape) else results[0])
+        return results
 
     return Variant(step)
 
 
 def variants(data: Data) -> dict[str, Variant]:
     """Gives the variants for a case's inputs."""
-    if isinstance(data, Chain):
-        return {"numtape": _chain(data)}
-    if isinstance(data, Network):
-        return {"numtape": _network(data)}
-    if isinstance(data, Formula):
-        return {"numtape": _formula(data)}
-    return {}
+    builders = {Chain: _chain, Network: _network, Formula: _formula}
+    if type(data) not in builders:
+        return {}
+    ways: dict[str, Made] = {
+        OURS: lambda function: function,
+        REPLAYED: nt.function,
+        COMPILED: lambda function: nt.function(function, jit_compile=True),
+    }
+    return {heading: builders[type(data)](data, made) for heading, made in ways.items()}
