@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import functools
 import inspect
+import types
+import weakref
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,7 +20,7 @@ from .core.tensor import Tensor
 from .core.variable import Variable, _tensor
 from .errors import InvalidArgumentError
 
-MOST = 256  # objects without a __dict__ whose methods are remembered
+MOST = 64  # objects that are kept alive because they do not say when they go
 
 
 class TensorSpec:
@@ -44,6 +46,8 @@ class TensorSpec:
 
     def is_compatible_with(self, spec_or_value: Any) -> bool:
         """Whether a tensor, or all tensors of another spec, fit this one."""
+        if not hasattr(spec_or_value, "shape") or not hasattr(spec_or_value, "dtype"):
+            return False
         shape, dtype = spec_or_value.shape, spec_or_value.dtype
         return as_dtype(dtype) is self.dtype and self._takes(shape)
 
@@ -136,52 +140,80 @@ class Function:
         self, python_function: Callable[..., Any], input_signature: Sequence[Any] | None = None,
         jit_compile: bool = False, instance: Any = None,
     ) -> None:  # fmt: skip
-        from .core.replay import LIMIT
+        from .core.replay import Budget
 
         if not callable(python_function):
             raise TypeError(f"{python_function!r} is not a callable object.")
+        if input_signature is not None:
+            _check_signature(input_signature)
         self.python_function = python_function
         self.input_signature = None if input_signature is None else tuple(input_signature)
         self.name = getattr(python_function, "__name__", type(python_function).__name__)
         self._jit_compile = jit_compile
         self._instance = instance
-        self._attribute = ""
+        self._attribute, self._key = self.name, f"{self.name}, a function"
         self._call: Any = python_function
         if instance is not None:
             self._call = python_function.__get__(instance)
         self._known: dict[Any, Any] = {}  # calls by their arguments' specs and values
         self._plain: dict[Any, Any] = {}  # those with tensors alone, by their specs
-        self._budget = [LIMIT]
-        self._instances: dict[str, Function] = {}  # for objects without a __dict__
+        self._budget = Budget()
+        # Of objects that have no place for their function, by their ids.
+        self._instances: dict[int, tuple[Any, Function]] = {}
         self._parameters = _Parameters(self._call, self.input_signature)
         functools.update_wrapper(self, python_function, updated=())
 
     def __set_name__(self, owner: Any, name: str) -> None:
-        self._attribute = name
+        self._attribute, self._key = name, f"{owner.__qualname__}.{name}, a function"
 
-    def __get__(self, instance: Any, owner: Any = None) -> Function:
-        """A function of its own for each object, as a method.
-
-        It is kept in the object's ``__dict__``, under its own name, where it is found before this
-        one the next time; under another where a subclass has a method of that name.
-        """
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        """A function of its own for each object, as a method. It is kept with the object."""
         if instance is None:
             return self
-        kept: dict[Any, Any] | None = getattr(instance, "__dict__", None)
-        if kept is None:
-            kept, key = self._instances, str(id(instance))
+        kept = getattr(instance, "__dict__", None)
+        if type(kept) is not dict:  # a class, or an object with slots
+            return self._of_another(instance)
+        if self._attribute in kept:
+            return kept[self._attribute]
+        found = kept.get(self._key)
+        # A copy of an object finds the original's.
+        if found is None or found._instance is not instance:
+            found = kept[self._key] = self._bound(instance)
+        return found
+
+    def __set__(self, instance: Any, value: Any) -> None:
+        """An attribute of the object itself comes first, as with methods."""
+        vars(instance)[self._attribute] = value
+
+    def __delete__(self, instance: Any) -> None:
+        try:
+            del vars(instance)[self._attribute]
+        except KeyError:
+            raise AttributeError(self._attribute) from None
+
+    def _bound(self, instance: Any) -> Function:
+        return Function(self.python_function, self.input_signature, self._jit_compile, instance)
+
+    def _of_another(self, instance: Any) -> Function:
+        """As a method of what has no ``__dict__`` of its own; it goes when the object goes."""
+        key = id(instance)
+        if isinstance(instance, type):
+            made = self._instances.get(key) or (None, self._bound(instance))
+        elif key in self._instances:
+            made = self._instances[key]
         else:
-            name = self._attribute
-            of_class = inspect.getattr_static(type(instance), name, None) if name else None
-            key = name if of_class is self else f"{name} of {id(self)}"
-        found = kept.get(key)
-        if type(found) is Function and found._instance is instance:
-            return found
-        made = Function(self.python_function, self.input_signature, self._jit_compile, instance)
-        if kept is self._instances and len(kept) >= MOST:
-            kept.clear()
-        kept[key] = made
-        return made
+            try:
+                gone = weakref.ref(instance, lambda _: self._instances.pop(key, None))
+            except TypeError:  # nobody will say when it goes
+                if len(self._instances) > MOST:
+                    self._instances.clear()
+                made = None, self._bound(instance)
+            else:
+                made = gone, self._bound(instance)
+                made[1]._call = _weakly_bound(self.python_function, gone)
+                made[1]._instance = None
+        self._instances[key] = made
+        return made[1]
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Replay the function, or run and record it."""
@@ -205,8 +237,10 @@ class Function:
         found = tuple(key)
         calls = self._known.get(found)
         if calls is None:
-            calls = self._known[found] = self._calls(values, named)
-        if not kwargs and given == len(plain) == len(leaves):
+            calls = self._calls(values, named)
+            if self._budget.left:  # else every call may bring a signature of its own
+                self._known[found] = calls
+        if not kwargs and given == len(plain) == len(leaves) and self._budget.left:
             self._plain[plain] = calls
         return calls(leaves)
 
@@ -237,9 +271,7 @@ class Function:
 
     def experimental_get_tracing_count(self) -> int:
         """How often the function was recorded."""
-        from .core.replay import LIMIT
-
-        return LIMIT - self._budget[0]
+        return self._budget.LIMIT - self._budget.left
 
     def get_concrete_function(self, *args: Any, **kwargs: Any) -> ConcreteFunction:
         """The function for arguments like these, tensors or a `TensorSpec` in the place of one."""
@@ -264,13 +296,21 @@ class Function:
         return f"<numtape.function {self.name}>"
 
 
-class _Place:
-    """Where the next tensors of the arguments belong: one, or those of a nest."""
+def _weakly_bound(function: Any, reference: weakref.ref[Any]) -> Callable[..., Any]:
+    return lambda *args, **kwargs: function.__get__(reference())(*args, **kwargs)
 
-    __slots__ = ("count", "rebuild", "start")
 
-    def __init__(self, start: int, count: int, rebuild: Any) -> None:
-        self.start, self.count, self.rebuild = start, count, rebuild
+class _Place(NamedTuple):
+    """Where a tensor belongs."""
+
+    number: int
+
+
+class _Nest(NamedTuple):
+    """A nest with tensors, or the places of some, inside."""
+
+    inside: list[Any]
+    rebuild: Callable[[list[Any]], Any]
 
 
 def _taken(x: Any, leaves: list[Tensor], key: list[Any]) -> Any:
@@ -280,38 +320,49 @@ def _taken(x: Any, leaves: list[Tensor], key: list[Any]) -> Any:
         tensor = x if kind is Tensor else _tensor(x, None)
         leaves.append(tensor)
         key.append(tensor._spec)
-        return _Place(len(leaves) - 1, 1, None)
+        return _Place(len(leaves) - 1)
     if kind is float or kind is complex:
         key.append((kind, repr(x)))  # -0.0 is not 0.0, and NaN is itself
     elif x is None or kind in (int, bool, str, bytes):
         key.append((kind, x))
-    elif kind in (list, tuple, dict) or _is_nest(x):
+    elif kind is types.MethodType:
+        key.append((kind, id(x.__self__), id(x.__func__)))
+    elif isinstance(x, TensorShape | DType):
+        key.append((kind, x))
+    elif isinstance(x, list | tuple | dict) and not isinstance(x, Variable):
         from .core.structure import flatten, flatten_with
 
         inside, form = flatten(x)
+        if len(inside) == 1 and inside[0] is x:  # of a class that is no nest
+            key.append((kind, id(x)))
+            return x
         key.append(form)
         places = [_taken(item, leaves, key) for item in inside]
-        _, rebuild = flatten_with(x)
-        return _Place(0, -1, (places, rebuild))
+        return _Nest(places, flatten_with(x)[1])
     else:
         key.append((kind, id(x)))  # it is kept alive with the calls
     return x
 
 
-def _is_nest(x: Any) -> bool:
-    if isinstance(x, Variable) or not isinstance(x, list | tuple | dict):
-        return False
-    return True
-
-
 def _given(x: Any, leaves: list[Tensor]) -> Any:
     """The argument again, with tensors in the places that `_taken` left."""
-    if type(x) is not _Place:
-        return x
-    if x.count == 1:
-        return leaves[x.start]
-    places, rebuild = x.rebuild
-    return rebuild([_given(place, leaves) for place in places])
+    if type(x) is _Place:
+        return leaves[x.number]
+    if type(x) is _Nest:
+        return x.rebuild([_given(place, leaves) for place in x.inside])
+    return x
+
+
+def _check_signature(signature: Any) -> None:
+    """Raise TypeError unless it is a list or tuple of specs, or of nests of them."""
+    from .nest import flatten
+
+    if not isinstance(signature, list | tuple) or not all(
+        isinstance(spec, TensorSpec) for spec in flatten(signature)
+    ):
+        raise TypeError(
+            f"input_signature must be a possibly nested sequence of TensorSpec, got {signature!r}."
+        )
 
 
 class _Parameters:
@@ -366,17 +417,26 @@ class _Parameters:
         """What the input signature says of the arguments."""
         if self.specs is None:
             return args
-        given = len(self.specs)
+        count = len(self.specs)
+        defaults = self._defaults[count:]
+        if len(args) < count or any(
+            x is inspect.Parameter.empty or given is not x
+            for given, x in zip(args[count:], defaults, strict=False)
+        ):
+            raise self._misfit(f"{count} arguments have a signature", args, {})
         return (
             *(self._fit(x, spec, args) for x, spec in zip(args, self.specs, strict=False)),
-            *args[given:],
+            *args[count:],
         )
 
     def _fit(self, x: Any, spec: Any, args: Any) -> Any:
         if not isinstance(spec, TensorSpec):
             from .nest import map_structure
 
-            return map_structure(lambda part, inner: self._fit(part, inner, args), x, spec)
+            try:
+                return map_structure(lambda inner, part: self._fit(part, inner, args), spec, x)
+            except ValueError:
+                raise self._misfit(f"{x!r} has another structure than {spec!r}", args, {}) from None
         if isinstance(x, Variable):
             x = x.read_value()
         tensor = x if type(x) is Tensor else _tensor(x, spec.dtype)

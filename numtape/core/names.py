@@ -5,6 +5,7 @@ reached by name (``self.model.rate``). Numbers and strings are compared by value
 by identity. What is inside containers is not looked at.
 
 Which functions run is seen while the call is traced; which names they read is in their bytecode.
+What a local name stands for is seen where an attribute of it is read.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import gc
 import inspect
 import sys
 import types
+import weakref
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -23,7 +25,6 @@ from .tensor import Tensor
 from .variable import Variable
 
 _VALUES = (int, str, bytes, bool, type(None))
-_FUNCTIONS = (types.FunctionType, types.MethodType)
 _MISSING = object()
 
 # Modules whose names do not change, and whose functions read nothing of the program's.
@@ -38,11 +39,17 @@ _CORE = tuple(
 # The part of numtape that holds settings in attributes.
 _OBJECTS = ("numtape.keras", "numtape.module")
 
-GLOBAL, FREE, ARGUMENT = range(3)
+GLOBAL, FREE, LOCAL, RESULT = range(4)
+
+# Instructions of one frame that are followed at most: each takes a microsecond.
+MOST = 100_000
 
 
 class Chain(NamedTuple):
-    """Where a name starts, and the attributes that follow: ``self.model.rate``."""
+    """Where a name starts, and the attributes that follow: ``self.model.rate``.
+
+    It may be the result of a function instead: ``chosen().rate``.
+    """
 
     kind: int
     root: str
@@ -92,147 +99,180 @@ def from_outside(watches: list[Watch]) -> list[Watch]:
 
 
 def _holder(watch: Watch) -> Any:
-    """The dictionary, cell or object that has the name."""
+    """The dictionary, cell or object that has the name; None if it is gone."""
     of = getattr(watch.get, "__self__", None)
-    return of if type(of) is dict else watch.key
+    if type(of) is dict:
+        return of
+    return watch.key() if isinstance(watch.key, weakref.ref) else watch.key
 
 
 def _held_by_watches(watch: Watch, watches: list[Watch]) -> bool:
     holder = _holder(watch)
-    own = sum(_holder(other) is holder for other in watches)
+    own = sum(_holder(x) is holder and not isinstance(x.key, weakref.ref) for x in watches)
     # Besides ours: the variable here, and the argument.
     return sys.getrefcount(holder) <= own + 2
 
 
-def chains_of(code: types.CodeType) -> list[Chain]:
-    """The names that a function reads, those of functions inside it included."""
-    found: dict[Chain, None] = {}
-    _read(code, {name: Chain(FREE, name, ()) for name in code.co_freevars}, found)
-    return list(found)
+def chains_of(code: types.CodeType) -> tuple[list[Chain], dict[int, list[Chain]]]:
+    """The names that a function reads.
 
-
-def _read(
-    code: types.CodeType, outer: dict[str, Chain | None], found: dict[Chain, None]
-) -> None:
-    """Collect chains. ``outer`` is what the free variables stand for."""
+    Returns:
+      Those that mean the same from its beginning on; and reads of attributes of local names, by
+      the offsets of the instructions.
+    """
     instructions = list(dis.get_instructions(code))
-    stored: dict[str, int] = {}
+    stored: set[str] = set()
     for step in instructions:
         if step.opname.startswith(("STORE_FAST", "STORE_DEREF", "DELETE_FAST", "DELETE_DEREF")):
-            for name in step.argval if isinstance(step.argval, tuple) else (step.argval,):
-                stored[name] = stored.get(name, 0) + 1
-    flags = (code.co_flags & inspect.CO_VARARGS > 0) + (code.co_flags & inspect.CO_VARKEYWORDS > 0)
-    count = code.co_argcount + code.co_kwonlyargcount + flags
-    # What a local name stands for: an argument, or a chain that was stored once.
-    meaning: dict[str, Chain | None] = dict(outer)
-    for name in code.co_varnames[:count]:
-        if name not in stored:
-            meaning[name] = Chain(ARGUMENT, name, ())
-    chain: Chain | None = None
+            stored.update(step.argval if isinstance(step.argval, tuple) else (step.argval,))
+    constant: dict[Chain, None] = {}
+    changing: dict[int, list[Chain]] = {}
+    chains: list[Chain] = []  # what the top of the stack may be
+    brought: dict[int, list[Chain]] = {}  # by jumps, to their targets
     for step in instructions:
         op, name = step.opname, step.argval
+        if step.is_jump_target:
+            chains = chains + brought.pop(step.offset, [])
         if op in ("CACHE", "EXTENDED_ARG", "COPY_FREE_VARS", "RESUME"):
             continue
         if op in ("LOAD_GLOBAL", "LOAD_NAME"):
-            chain = Chain(GLOBAL, name, ())
+            chains = [Chain(GLOBAL, name, ())]
         elif op.startswith(("LOAD_FAST", "LOAD_DEREF", "LOAD_CLOSURE")):
-            chain = meaning.get(name[-1] if isinstance(name, tuple) else name)
-        elif op in ("LOAD_ATTR", "LOAD_METHOD") and chain is not None:
-            chain = chain._replace(attributes=(*chain.attributes, name))
+            name = name[-1] if isinstance(name, tuple) else name
+            chains = [Chain(FREE if name in code.co_freevars else LOCAL, name, ())]
+        elif op in ("LOAD_ATTR", "LOAD_METHOD") and chains:
+            chains = [c._replace(attributes=(*c.attributes, name)) for c in chains]
+        elif op in ("STORE_FAST", "STORE_DEREF", "COPY", "DUP_TOP") and chains:
+            continue  # what was read is read again: `(m := self.model).rate`
+        elif op.startswith("CALL"):
+            chains = [Chain(RESULT, "()", ())]
         else:
-            if op in ("STORE_FAST", "STORE_DEREF") and chain is not None and stored[name] == 1:
-                meaning[name] = chain
-            chain = None
+            if "JUMP" in op and chains and isinstance(name, int):
+                brought.setdefault(name, []).extend(chains)
+            chains = []
             continue
-        if chain is not None:
-            found[chain] = None
-    for inner in code.co_consts:
-        if isinstance(inner, types.CodeType):
-            _read(inner, {name: meaning.get(name) for name in inner.co_freevars}, found)
-
-
-def _inner(code: types.CodeType) -> set[types.CodeType]:
-    """The functions inside a function."""
-    found: set[types.CodeType] = set()
-    for constant in code.co_consts:
-        if isinstance(constant, types.CodeType):
-            found |= {constant} | _inner(constant)
-    return found
+        for chain in chains:
+            if chain.kind == GLOBAL or (chain.kind == FREE and chain.root not in stored):
+                constant[chain] = None
+            elif chain.attributes:
+                changing.setdefault(step.offset, []).append(chain)
+    return list(constant), changing
 
 
 class Names:
-    """A ``with`` block that collects the names read by the functions that run inside it."""
+    """A ``with`` block that collects the names read by the functions that run inside it.
+
+    Debuggers and what measures coverage see these functions as well.
+    """
 
     def __init__(self, function: Any) -> None:
         self.watches: list[Watch] = []
         self._seen: set[tuple[int, str]] = set()
-        self._chains: dict[types.CodeType, list[Chain]] = {}
+        self._chains: dict[types.CodeType, tuple[list[Chain], dict[int, list[Chain]]] | None] = {}
         self._inside: set[types.CodeType] = set()
-        self._functions: dict[types.CodeType, types.FunctionType] = {}
-        self._frames: set[tuple[Any, ...]] = set()
+        self._functions: dict[types.CodeType, list[types.FunctionType]] = {}
+        # What was followed: code, offset, and the objects, which keep their addresses so.
+        self._followed: dict[tuple[Any, ...], tuple[Any, ...]] = {}
+        self._steps: dict[types.FrameType, int] = {}
+        self._results: dict[types.FrameType | None, Any] = {}  # of the last function each called
         self._core: types.FrameType | None = None  # what runs beneath it is not the program's
         self._note_function(function)
 
     def __enter__(self) -> Names:
-        self._before = before = sys.getprofile()
-        if before is not None and hasattr(before, "disable"):  # cProfile's
-            before.disable()
-        self._forward = before if callable(before) else None
-        sys.setprofile(self._event)
+        self._before: Any = sys.gettrace()
+        sys.settrace(self._called)
         return self
 
     def __exit__(self, *_: object) -> None:
-        before = self._before
-        if before is not None and hasattr(before, "enable"):
-            sys.setprofile(None)
-            before.enable()
-        else:
-            sys.setprofile(before)
+        sys.settrace(self._before)
+        self._followed.clear()
+        self._steps.clear()
+        self._results.clear()
 
-    def _event(self, frame: types.FrameType, event: Any, arg: Any) -> None:
-        if event == "call" and self._core is None:
-            chains = self._chains.get(frame.f_code)
-            if chains is None:
-                if frame.f_globals.get("__name__", "").startswith(_CORE):
-                    self._core = frame
-                else:
-                    chains = self._chains[frame.f_code] = self._analyse(frame)
-            if chains:
-                self._called(frame, chains)
-        elif event == "return" and frame is self._core:
-            self._core = None
-        if self._forward is not None:
-            self._forward(frame, event, arg)
+    # What Python calls.
 
-    def _analyse(self, frame: types.FrameType) -> list[Chain]:
+    def _called(self, frame: types.FrameType, event: str, arg: Any) -> Any:
+        other = None
+        if self._before is not None:
+            other = self._before(frame, event, arg)
+            sys.settrace(self._called)  # some set themselves
+        own = None
+        if self._core is None:
+            own = self._entered(frame)
+        if other is None:
+            return own
+        return other if own is None else _both(own, other)
+
+    def _entered(self, frame: types.FrameType) -> Any:
+        """What follows a function that was called."""
         code = frame.f_code
-        module = frame.f_globals.get("__name__") or ""
-        if code in self._inside or module.partition(".")[0] in _FIXED:
-            return []
+        if code not in self._chains:
+            module = frame.f_globals.get("__name__") or ""
+            if module.startswith(_CORE):
+                self._core = frame
+                if self._before is None:
+                    frame.f_trace_lines = False
+                return self._left
+            self._chains[code] = self._analysed(code, module)
+        chains = self._chains[code]
+        if chains is None:
+            return None
+        constant, changing = chains
+        if constant:
+            self._read(frame, -1, constant)
+        if self._before is None:
+            frame.f_trace_lines = False
+        frame.f_trace_opcodes = bool(changing)
+        return self._step
+
+    def _left(self, frame: types.FrameType, event: str, arg: Any) -> Any:
+        if event == "return" and frame is self._core:
+            self._core = None
+        return self._left
+
+    def _step(self, frame: types.FrameType, event: str, arg: Any) -> Any:
+        if event == "opcode":
+            found = self._chains[frame.f_code]
+            assert found is not None
+            chains = found[1].get(frame.f_lasti)
+            if chains is not None:
+                self._read(frame, frame.f_lasti, chains)
+            count = self._steps[frame] = self._steps.get(frame, 0) + 1
+            if count > MOST:
+                frame.f_trace_opcodes = False
+        elif event == "return":
+            self._results[frame.f_back] = arg
+        return self._step
+
+    def _analysed(
+        self, code: types.CodeType, module: str
+    ) -> tuple[list[Chain], dict[int, list[Chain]]] | None:
+        if module.partition(".")[0] in _FIXED:
+            return None
         own = module.startswith("numtape.")
         if own and not module.startswith(_OBJECTS):
-            return []
-        self._inside |= _inner(code)
-        return [chain for chain in chains_of(code) if chain.kind == ARGUMENT or not own]
+            return None
+        self._inside |= {c for c in code.co_consts if isinstance(c, types.CodeType)}
+        constant, changing = chains_of(code)
+        return [chain for chain in constant if not own], changing
 
-    def _called(self, frame: types.FrameType, chains: list[Chain]) -> None:
-        code = frame.f_code
-        roots = {chain.root for chain in chains if chain.kind == ARGUMENT and chain.attributes}
-        arguments = {}
-        if roots:
-            values = frame.f_locals
-            arguments = {name: values[name] for name in roots if name in values}
-        key = (code, *map(id, arguments.values()))
-        if key in self._frames:
+    # What names mean.
+
+    def _read(self, frame: types.FrameType, offset: int, chains: list[Chain]) -> None:
+        code, local = frame.f_code, frame.f_locals
+        local = local | {"()": self._results.get(frame)}
+        roots = [local.get(chain.root) for chain in chains if chain.kind != GLOBAL]
+        key = (code, offset, id(frame.f_globals), *map(id, roots))
+        if key in self._followed:
             return
-        self._frames.add(key)
+        self._followed[key] = (roots, frame.f_globals)
         for chain in chains:
             if chain.kind == GLOBAL:
                 value = self._global(frame, chain.root)
-            elif chain.kind == FREE:
-                value = self._free(code, chain.root)
             else:
-                value = arguments.get(chain.root, _MISSING)
+                value = local.get(chain.root, _MISSING)
+                if chain.kind == FREE and chain.root in local:
+                    self._free(code, local, chain.root)
             name = chain.root
             for attribute in chain.attributes:
                 if value is _MISSING:
@@ -243,24 +283,31 @@ class Names:
     def _global(self, frame: types.FrameType, name: str) -> Any:
         names = frame.f_globals
         value = names.get(name, _MISSING)
-        if value is _MISSING and name in frame.f_builtins:
+        if value is _MISSING:
+            if name not in frame.f_builtins:
+                self._watch(names.get, name, names, name)
             return _MISSING
         if isinstance(value, types.ModuleType):
             return value if _changes(value) else _MISSING
-        if isinstance(value, type) or isinstance(value, types.BuiltinFunctionType):
+        if isinstance(value, type | types.BuiltinFunctionType):
             return value
         return self._watch(names.get, name, names, name)
 
-    def _free(self, code: types.CodeType, name: str) -> Any:
-        function = self._functions.get(code)
-        if function is None:
-            holders = gc.get_referrers(code)
-            function = next((x for x in holders if isinstance(x, types.FunctionType)), None)
-            if function is None:
-                return _MISSING
-            self._functions[code] = function
-        cell = (function.__closure__ or ())[code.co_freevars.index(name)]
-        return self._watch(_contents, cell, cell, name)
+    def _free(self, code: types.CodeType, local: dict[str, Any], name: str) -> None:
+        """Watch the cells of all functions that may be the one that runs."""
+        for function in self._functions_of(code):
+            cells = dict(zip(code.co_freevars, function.__closure__ or (), strict=False))
+            if all(_contents(cell) is local.get(free) for free, cell in cells.items()):
+                self._watch(_contents, cells[name], cells[name], name)
+
+    def _functions_of(self, code: types.CodeType) -> list[types.FunctionType]:
+        known = self._functions.get(code)
+        if known is None:
+            # Made by the call itself, or else hidden in a container.
+            holders = [] if code in self._inside else gc.get_referrers(code)
+            known = [x for x in holders if isinstance(x, types.FunctionType)]
+            self._functions[code] = known
+        return known
 
     def _attribute(self, value: Any, attribute: str, name: str) -> Any:
         """The value of an attribute, which is watched unless it is a method or computed."""
@@ -270,26 +317,28 @@ class Names:
             if not _changes(value):
                 return _MISSING
             return self._watch(vars(value).get, attribute, vars(value), name)
+        if isinstance(value, type):
+            return self._watch(_getter(attribute), value, value, name)
         try:
             own = object.__getattribute__(value, "__dict__")
         except AttributeError:
             own = {}
-        if isinstance(value, type):
-            return self._watch(_attribute_getter(attribute), value, value, name)
         of_class = inspect.getattr_static(type(value), attribute, _MISSING)
+        slot = isinstance(of_class, types.MemberDescriptorType)
         if isinstance(of_class, property) or (
-            of_class is not _MISSING and hasattr(type(of_class), "__set__")
-            and not isinstance(of_class, types.MemberDescriptorType)
+            of_class is not _MISSING and hasattr(type(of_class), "__set__") and not slot
         ):
             return _MISSING  # computed: what it reads is seen when it runs
         if type(own) is dict and (attribute in own or of_class is _MISSING):
             return self._watch(own.get, attribute, own, name)
-        if hasattr(type(of_class), "__get__") and not isinstance(
-            of_class, types.MemberDescriptorType
-        ):
+        if hasattr(type(of_class), "__get__") and not slot:
             self._note_function(of_class)
             return _MISSING  # a method
-        return self._watch(_attribute_getter(attribute), value, value, name)
+        try:
+            reference = weakref.ref(value)
+        except TypeError:
+            return self._watch(_getter(attribute), value, value, name)
+        return self._watch(_weak_getter(attribute), reference, value, name)
 
     def _watch(self, get: Callable[[Any], Any], key: Any, holder: Any, name: str) -> Any:
         try:
@@ -310,11 +359,24 @@ class Names:
         value = inspect.getattr_static(value, "python_function", value)  # a `function`
         if isinstance(value, staticmethod | classmethod):
             value = value.__func__
-        if isinstance(value, _FUNCTIONS):
-            function = inspect.unwrap(value)
-            for one in (value, function):
-                if isinstance(one, types.FunctionType):
-                    self._functions[one.__code__] = one
+        if isinstance(value, types.FunctionType):
+            for one in (value, inspect.unwrap(value)):
+                known = self._functions.setdefault(one.__code__, [])
+                if isinstance(one, types.FunctionType) and one not in known:
+                    known.append(one)
+
+
+def _both(own: Any, other: Any) -> Any:
+    """A trace function that calls ours and somebody else's."""
+
+    def trace(frame: types.FrameType, event: str, arg: Any) -> Any:
+        nonlocal other
+        own(frame, event, arg)
+        if event != "opcode" and other is not None:
+            other = other(frame, event, arg)
+        return trace
+
+    return trace
 
 
 def _changes(module: types.ModuleType) -> bool:
@@ -330,5 +392,9 @@ def _contents(cell: types.CellType) -> Any:
         return None
 
 
-def _attribute_getter(attribute: str) -> Callable[[Any], Any]:
+def _getter(attribute: str) -> Callable[[Any], Any]:
     return lambda value: getattr(value, attribute, None)
+
+
+def _weak_getter(attribute: str) -> Callable[[Any], Any]:
+    return lambda reference: getattr(reference(), attribute, None)

@@ -13,7 +13,7 @@ from .arrays import Array, address_of
 from .graft import graft, retract
 from .log import READ_CODE, VALUE, Log, local
 from .op import CODES, LEAF
-from .ops.random import STATE, Draw
+from .ops.random import STATE
 from .spec import TABLES, Spec
 from .sweep import executor
 from .tensor import Tensor
@@ -81,7 +81,8 @@ class Recording:
       log: The rows. Its leaves have values; those that are not constants are fed at each call.
       arguments, variables, captures: Rows that are fed, and what feeds them: the number of an
         argument, a variable, a tensor from outside.
-      draws: Rows of random numbers, and how they are drawn.
+      draws: Rows of random numbers, their places in the sequence, and how they are drawn.
+      drawn: How many draws there are in the end.
       guards: What must be seen again.
       outputs: What the call returns.
       assigned: Variables and the rows that they become.
@@ -90,7 +91,7 @@ class Recording:
 
     def __init__(
         self, trace: Trace, outputs: list[Output], assigned: list[tuple[Variable, int]],
-        drawn: list[Draw], compiled: bool,
+        compiled: bool,
     ) -> None:  # fmt: skip
         self.arguments = list(enumerate(trace.arguments))
         self.captures = [
@@ -99,10 +100,10 @@ class Recording:
         code, b = trace.columns.code[: trace.n], trace.columns.b
         reads = np.flatnonzero(code == READ_CODE).tolist()
         self.variables = [(row, trace.variables[b[row]]) for row in reads]
-        self.draws = list(zip(trace.drawn_rows, drawn, strict=True))
+        self.draws, self.drawn = trace.drawn, trace.position
         self.guards: list[Guard] = list(trace.guards.values())
         self.outputs, self.assigned, self.compiled = outputs, assigned, compiled
-        fed = {*trace.arguments, *reads, *trace.drawn_rows}
+        fed = {*trace.arguments, *reads, *(row for row, *_ in trace.drawn)}
         self.log = _leaves_of(trace, fed)
         self.programs: list[Any] = []  # those that no thread uses now
         self._first: Any = None
@@ -174,7 +175,7 @@ class Recording:
         return found
 
     def _draw(self, log: Log, draws: Draws) -> None:
-        for k, (row, draw) in enumerate(self.draws):
+        for row, k, draw in self.draws:
             log.put(row, draws.take(k, draw), TABLES.specs[log.spec[row]])
 
     def _program(self) -> Any:
@@ -219,7 +220,7 @@ class Recording:
         """
         if self.effects:
             values = values[len(values) - len(self._assigned) :]
-            commit(self._assigned, values, draws, len(self.draws), log)
+            commit(self._assigned, values, draws, self.drawn, log)
 
     # Replaying on a log that a tape follows.
 
@@ -243,7 +244,7 @@ class Recording:
                     to[row] = tensor._row
                 elif known is not None:
                     to[row] = known[0]
-            for k, (row, draw) in enumerate(self.draws):
+            for row, k, draw in self.draws:
                 to[row] = log.leaf(draws.take(k, draw), TABLES.specs[self.log.spec[row]])
             n, extra_n = log.n, log.extra_n
             graft(self.log, log, to)

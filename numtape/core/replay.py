@@ -11,7 +11,7 @@ from __future__ import annotations
 import gc
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from time import perf_counter_ns
 from typing import Any
 
@@ -32,12 +32,42 @@ from .tensor import Tensor, of_array
 from .trace import Draws, NotReplayable, Trace
 from .variable import Variable, _tensor, set_values
 
-LIMIT = 64  # recordings of one function
 MAKING = 3  # calls in a row that may make variables
 
 Journal = dict[int, tuple[Variable, Tensor]]
 
 _NO_DRAWS = Draws()  # nothing is taken from it
+
+
+class Budget:
+    """What the calls of a function with different signatures share.
+
+    Attributes:
+      left: How many recordings it may still make.
+      warned: Whether it was said that it runs as Python.
+    """
+
+    LIMIT = 64
+
+    def __init__(self) -> None:
+        self.left = self.LIMIT
+        self.warned = False
+
+    def warn(self, function: Any, reason: str) -> None:
+        """Say, once, why it runs as Python."""
+        if not self.warned:
+            self.warned = True
+            name = getattr(function, "__qualname__", repr(function))
+            warnings.warn(
+                f"numtape.function {name!r} runs as plain Python from now on: {reason}.",
+                RuntimeWarning, stacklevel=2,
+            )  # fmt: skip
+
+
+TOO_MANY = (
+    f"{Budget.LIMIT} recordings did not suffice for its calls (see `paths()`: what changes at a "
+    f"guard, or in the arguments?)"
+)
 
 
 class Path:
@@ -143,6 +173,7 @@ def traced(function: Any, run: Callable[[list[Tensor]], Any], leaves: list[Tenso
     trace, names = Trace(draws), Names(function)
     found = Traced(trace, names)
     caller = local.log
+    seed = STATE.seed, STATE.draws
     with undone() as journal:
         stand_ins = [trace.argument(leaf._array(), leaf._spec) for leaf in leaves]
         local.log = trace
@@ -156,11 +187,18 @@ def traced(function: Any, run: Callable[[list[Tensor]], Any], leaves: list[Tenso
                 row = trace.enter(variable._value, None, "assign")[0]
                 found.assigned.append((variable, row))
             del result, stand_ins
+        except BaseException:
+            STATE.seed, STATE.draws = seed
+            raise
         finally:
             trace.closed = True
             local.log = caller
             trace.forget_reads()
-    if any(ref() is not None for ref in trace.tapes):
+    tapes = [tape for ref in trace.tapes if (tape := ref()) is not None]
+    if tapes:
+        for tape in tapes:  # as before the call
+            tape.clear()
+        STATE.seed, STATE.draws = seed
         trace.refuse("it keeps a GradientTape")
     return found
 
@@ -223,12 +261,12 @@ class Calls:
     Args:
       function: The Python function, for messages and names.
       run: Calls it with tensors in the places of the tensors among its arguments.
-      budget: Counts the recordings of the function: ``[left]``.
+      budget: That of the function.
       compiled: Whether to compile what is recorded at once.
     """
 
     def __init__(
-        self, function: Any, run: Callable[[list[Tensor]], Any], budget: list[int],
+        self, function: Any, run: Callable[[list[Tensor]], Any], budget: Budget,
         compiled: bool = False,
     ) -> None:  # fmt: skip
         self.function, self.run, self.budget, self.compiled = function, run, budget, compiled
@@ -293,16 +331,16 @@ class Calls:
     ) -> Any:  # fmt: skip
         """Replay the recording that holds, from ``path`` on; if there is none, record."""
         log = local.log
-        try:
+        with ExitStack() as ending:
             while path is not None and tree is not None:
                 recording = path.recording
+                if recording.effects:
+                    # Until the call ends; and always before the lock of the random numbers.
+                    ending.enter_context(variables._updating)
                 if recording.draws and draws is _NO_DRAWS:
                     draws = Draws()
-                if recording.effects:
-                    with variables._updating:
-                        found = self._tried(recording, log, leaves, draws)
-                else:
-                    found = self._tried(recording, log, leaves, draws)
+                    ending.callback(draws.release)
+                found = self._tried(recording, log, leaves, draws)
                 if found is None:
                     break
                 if type(found) is list:
@@ -311,9 +349,15 @@ class Calls:
                     path.nanoseconds += perf_counter_ns() - start
                     return path.result(found)
                 path = tree.other(path, found)  # type: ignore[arg-type]
-            return self._recorded(log, leaves, Draws() if draws is _NO_DRAWS else draws)
-        finally:
-            draws.release()
+            if not self.budget.left:
+                self._stop(TOO_MANY)
+                draws.release()  # they are drawn again
+                return plainly(self.run, leaves)
+            ending.enter_context(variables._updating)
+            if draws is _NO_DRAWS:
+                draws = Draws()
+                ending.callback(draws.release)
+            return self._recorded(log, leaves, draws)
 
     def _tried(
         self, recording: Recording, log: Log, leaves: list[Tensor], draws: Draws
@@ -337,23 +381,22 @@ class Calls:
 
     def _recorded(self, log: Log, leaves: list[Tensor], draws: Draws) -> Any:
         """Run the function, and keep what it records."""
-        with variables._updating:
-            try:
-                call = traced(self.function, self.run, leaves, draws)
-            except NotReplayable as refusal:
-                self._stop(str(refusal))
-                call = None
-            if call is not None:
-                return self._finished(call, log, leaves, draws)
+        try:
+            call = traced(self.function, self.run, leaves, draws)
+        except NotReplayable as refusal:
+            self._stop(str(refusal))
+            call = None
+        if call is not None:
+            return self._finished(call, log, leaves, draws)
+        draws.release()  # they are drawn again
         return plainly(self.run, leaves)
 
     def _finished(self, call: Traced, log: Log, leaves: list[Tensor], draws: Draws) -> Any:
         """Commit a call that was traced, and keep its recording."""
         trace, path = call.trace, None
-        if not trace.created:
+        if not trace.created and not trace.reason:
             self.making = 0
-            drawn = [draw for draw, _, _ in draws.found[: len(trace.drawn_rows)]]
-            recording = Recording(trace, call.outputs, call.assigned, drawn, self.compiled)
+            recording = Recording(trace, call.outputs, call.assigned, self.compiled)
             path = Path(recording, call.rebuild)
         taped = bool(log.tapes) and log.recorded()
         to = _grafted(trace, log, leaves) if taped else None
@@ -362,7 +405,7 @@ class Calls:
         split = len(values) - assigned
         commit(
             [variable for variable, _ in call.assigned], values[split:], draws,
-            len(trace.drawn_rows), log if taped else None,
+            trace.position, log if taped else None,
         )  # fmt: skip
         rows = iter(values[:split])
         result = call.rebuild(
@@ -377,6 +420,8 @@ class Calls:
                 f"it returns"
             )
             _rehome(leaked, trace, log, to)
+        elif trace.reason:
+            self._stop(trace.reason)
         elif path is None:
             self.making += 1
             if self.making >= MAKING:
@@ -386,13 +431,7 @@ class Calls:
         return result
 
     def _keep(self, path: Path, watches: list[Watch]) -> None:
-        if not self.budget[0]:
-            self._stop(
-                f"{LIMIT} recordings did not suffice for its calls (see `paths()`: what changes "
-                f"at a guard, or in the arguments?)"
-            )
-            return
-        self.budget[0] -= 1
+        self.budget.left -= 1
         tree = self.tree
         if tree is None:
             tree = Tree()
@@ -403,44 +442,84 @@ class Calls:
     def _stop(self, reason: str) -> None:
         if not self.reason:
             self.reason, self.slow = reason, True
-            name = getattr(self.function, "__qualname__", repr(self.function))
-            warnings.warn(
-                f"numtape.function {name!r} runs as plain Python from now on: {reason}.",
-                RuntimeWarning, stacklevel=2,
-            )  # fmt: skip
+            self.budget.warn(self.function, reason)
 
     # Checking.
 
     def _checked(self, leaves: list[Tensor]) -> Any:
         """Replay, and compare with what Python does."""
-        draws = Draws()
         with variables._updating:
+            draws = Draws()
             try:
-                call = traced(self.function, self.run, leaves, draws)
-                if call.rows:
-                    executor().compute(call.trace, call.rows, [], True)
-                expected = [bits_at(call.trace, row) for row in call.rows]
-                before = [(variable, variable._value) for variable, _ in call.assigned]
-                tree = self._holding()
-                latest = None if tree is None else tree.root.latest
-                result = self._call(tree, latest, leaves, perf_counter_ns(), draws)
+                return self._compared(leaves, draws)
             finally:
                 draws.release()
-            kept, _ = flatten_with(result)
-            found = [x for x, out in zip(kept, call.outputs, strict=True) if out.row >= 0]
-            found += [variable._value for variable, _ in call.assigned]
-            names = [f"output {k}" for k, out in enumerate(call.outputs) if out.row >= 0]
-            names += [variable.name for variable, _ in call.assigned]
-            for name, tensor, bits in zip(names, found, expected, strict=True):
-                seen = cell_of(tensor) if tensor._spec.size == 1 else tensor._array().tobytes()
-                if seen != bits:
-                    set_values([v for v, _ in before], [value for _, value in before])
-                    raise ReplayError(
-                        f"A replay of {self.function!r} differs from Python in {name}: "
-                        f"{tensor!r}. Something that it depends on is neither a tensor nor a "
-                        f"name (see the docstring of `function`)."
-                    )
+
+    def _compared(self, leaves: list[Tensor], draws: Draws) -> Any:
+        try:
+            call = traced(self.function, self.run, leaves, draws)
+        except NotReplayable as refusal:
+            raise self._difference(str(refusal)) from None
+        if call.trace.reason:
+            raise self._difference(call.trace.reason)
+        if call.rows:
+            executor().compute(call.trace, call.rows, [], True)
+        bits = {row: bits_at(call.trace, row) for row in call.rows}
+        expected = [bits.get(out.row, out.constant) for out in call.outputs]
+        state = STATE.draws
+        before, journal = local.journal, {}  # type: ignore[var-annotated]
+        local.journal = journal
+        tree = self._holding()
+        latest = None if tree is None else tree.root.latest
+        try:
+            result = self._call(tree, latest, leaves, perf_counter_ns(), draws)
+            found, _ = flatten_with(result)
+            what = self._different(call, expected, found, bits, journal)
+            if what:
+                raise self._difference(what)
+        except BaseException:
+            undo(journal)
+            STATE.draws = state
+            raise
+        finally:
+            local.journal = before
+        if before is not None:
+            for key, change in journal.items():
+                before.setdefault(key, change)
         return result
+
+    def _different(
+        self, call: Traced, expected: list[Any], found: list[Any], bits: dict[int, Any],
+        journal: Journal,
+    ) -> str:  # fmt: skip
+        """In what a replay differs from a call that was traced; "" if in nothing."""
+        if len(found) != len(expected):
+            return f"it returned {len(found)} values instead of {len(expected)}"
+        for k, (value, wanted, out) in enumerate(zip(found, expected, call.outputs, strict=True)):
+            same_kind = isinstance(value, Tensor) == (out.row >= 0 or isinstance(wanted, Tensor))
+            if isinstance(wanted, Tensor):
+                wanted = _bits(wanted)
+            if not same_kind or (_bits(value) if isinstance(value, Tensor) else value) != wanted:
+                return f"output {k} was {value!r}"
+        assigned = {id(variable): row for variable, row in call.assigned}
+        for key, (variable, _) in {
+            **{id(v): (v, None) for v, _ in call.assigned}, **journal,
+        }.items():  # fmt: skip
+            if key not in assigned or key not in journal:
+                return f"it did not assign the same variables: {variable.name}"
+            if _bits(variable._value) != bits[assigned[key]]:
+                return f"variable {variable.name} became {variable.numpy()!r}"
+        return ""
+
+    def _difference(self, what: str) -> ReplayError:
+        return ReplayError(
+            f"A replay of {self.function!r} differs from Python: {what}. Something that it "
+            f"depends on is neither a tensor nor a name (see the docstring of `function`)."
+        )
+
+
+def _bits(tensor: Tensor) -> int | bytes:
+    return cell_of(tensor) if tensor._spec.size == 1 else tensor._array().tobytes()
 
 
 def _grafted(trace: Trace, log: Log, leaves: list[Tensor]) -> np.ndarray[Any, Any]:
@@ -499,7 +578,8 @@ def plainly(run: Callable[[list[Tensor]], Any], leaves: list[Tensor]) -> Any:
     """Call a function as Python: if it raises, variables and random state are as before."""
     before = local.journal
     journal: Journal = {}
-    draws = STATE.draws, STATE.seed
+    log: Any = local.log
+    draws = STATE.draws, STATE.seed, log.position if log.tracing else 0
     local.journal = journal
     try:
         result = run(leaves)
@@ -509,7 +589,9 @@ def plainly(run: Callable[[list[Tensor]], Any], leaves: list[Tensor]) -> Any:
         result = rebuild([returned(leaf) for leaf in found])
     except BaseException:
         undo(journal)
-        STATE.draws, STATE.seed = draws
+        STATE.draws, STATE.seed, position = draws
+        if log.tracing:
+            log.position = position
         raise
     finally:
         local.journal = before

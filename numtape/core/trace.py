@@ -80,6 +80,11 @@ class Draws:
         """The number of the draw that follows the first ``k`` of this call."""
         return self.base + sum(counted for _, counted, _ in self.found[:k])
 
+    def restart(self) -> None:
+        """The call has set the seed."""
+        self.base = 0
+        self.found.clear()
+
     def release(self) -> None:
         """Let other threads draw."""
         if self.held:
@@ -97,12 +102,23 @@ class Trace(Log):
       arguments: The row of each tensor among the arguments.
       guards: By row, in the order of the looks.
       draws: The call's random numbers.
-      drawn_rows: The rows of draws, in order.
+      drawn: The rows of draws, their numbers in the call, and how they are drawn.
+      position: The number of the next draw.
+      reason: Why the trace cannot be replayed.
       created: Variables that the call made, by id.
       closed: Whether the call has ended: looks leave no guards any more.
     """
 
-    __slots__ = ("arguments", "closed", "created", "drawn_rows", "draws", "guards")
+    __slots__ = (
+        "arguments",
+        "closed",
+        "created",
+        "drawn",
+        "draws",
+        "guards",
+        "position",
+        "reason",
+    )  # fmt: skip
 
     tracing = True
 
@@ -111,7 +127,9 @@ class Trace(Log):
         self.arguments: list[int] = []
         self.guards: dict[int, Guard] = {}
         self.draws = draws
-        self.drawn_rows: list[int] = []
+        self.drawn: list[tuple[int, int, Draw]] = []
+        self.position = 0
+        self.reason = ""
         self.created: dict[int, Variable] = {}
         self.closed = False
 
@@ -133,19 +151,26 @@ class Trace(Log):
         """What guards compare."""
         return self.columns.cell_view[row] if spec.size == 1 else self.buffers[row].tobytes()
 
-    def drawn(self, draw: Draw) -> Tensor:
+    def draw(self, draw: Draw) -> Tensor:
         """A tensor of random numbers, drawn anew in every replay."""
-        array = self.draws.take(len(self.drawn_rows), draw)
+        array = self.draws.take(self.position, draw)
         spec = intern(array.shape, dtypes.of_array(array))
         if self.n >= self.limit:
             self.make_room()
         row = self.leaf(array, spec)
-        self.drawn_rows.append(row)
+        self.drawn.append((row, self.position, draw))
+        self.position += 1
         return self.tensor(row, spec)
 
     def made(self, variable: Variable) -> None:
         """The call makes a variable."""
         self.created[id(variable)] = variable
+
+    def seeded(self) -> None:
+        """The call sets the random seed."""
+        self.draws.restart()
+        self.position = 0
+        self.reason = "it sets the random seed"
 
     def refuse(self, reason: str) -> NoReturn:
         """Give up: the function runs without a recording."""

@@ -43,11 +43,11 @@ after_fork_in_child(_renew_lock)
 def set_seed(seed: int) -> None:
     """Start the sequence of draws anew: the same program draws the same numbers."""
     log = local.log
-    if log.tracing:
-        log.refuse("it sets the random seed")  # type: ignore[attr-defined]
     with STATE.lock:
         STATE.seed = int(seed)
         STATE.draws = 0
+    if log.tracing:
+        log.seeded()  # type: ignore[attr-defined]
 
 
 class Draw(NamedTuple):
@@ -77,7 +77,7 @@ def _drawn(make: Callable[..., Any], seed: int | None, *parameters: Any) -> Tens
     draw = Draw(make, seed, parameters)
     log = local.log
     if log.tracing:
-        return log.drawn(draw)  # type: ignore[attr-defined,no-any-return]
+        return log.draw(draw)  # type: ignore[attr-defined,no-any-return]
     with STATE.lock:
         number = STATE.draws
         STATE.draws += draw.counted
