@@ -22,7 +22,8 @@ from pathlib import Path
 from .errors import DeviceError
 
 DEVICES = ("cpu", "reference", "cuda", "auto")
-_device: str | None = None
+# The device once it is chosen; `device` chooses it.
+chosen: str | None = None
 _threads: int | None = None
 _check_replay: int | None = None
 _run_eagerly = False
@@ -35,10 +36,10 @@ def device() -> str:
       ValueError: If the variable names no device.
       DeviceError: If it names one that this version does not have.
     """
-    global _device
-    if _device is None:
-        _device = _checked(os.environ.get("NUMTAPE_DEVICE") or "cpu")
-    return _device
+    global chosen
+    if chosen is None:
+        chosen = _checked(os.environ.get("NUMTAPE_DEVICE") or "cpu")
+    return chosen
 
 
 def _checked(name: str) -> str:
@@ -56,12 +57,12 @@ def _checked(name: str) -> str:
 @contextmanager
 def override(device: str) -> Iterator[None]:
     """Sweep on another device inside a ``with`` block, in every thread (for tests)."""
-    global _device
-    before, _device = _device, _checked(device)
+    global chosen
+    before, chosen = chosen, _checked(device)
     try:
         yield
     finally:
-        _device = before
+        chosen = before
 
 
 def threads() -> int:

@@ -15,9 +15,10 @@ from . import config
 from .core import dtypes
 from .core.dtypes import DType, as_dtype
 from .core.log import local
+from .core.names import HIDDEN
 from .core.spec import TensorShape
 from .core.tensor import Tensor
-from .core.variable import Variable, _tensor
+from .core.variable import Alias, Variable, _tensor, original
 from .errors import InvalidArgumentError
 
 MOST = 64  # objects that are kept alive because they do not say when they go
@@ -53,9 +54,10 @@ class TensorSpec:
 
     def _takes(self, shape: Any) -> bool:
         if self.shape is None or shape is None:
-            return self.shape is None
+            return True
         return len(shape) == len(self.shape) and all(
-            want is None or size == want for want, size in zip(self.shape, shape, strict=True)
+            None in (want, size) or size == want
+            for want, size in zip(self.shape, shape, strict=True)
         )
 
     def __eq__(self, other: object) -> bool:
@@ -151,7 +153,7 @@ class Function:
         self.name = getattr(python_function, "__name__", type(python_function).__name__)
         self._jit_compile = jit_compile
         self._instance = instance
-        self._attribute, self._key = self.name, f"{self.name}, a function"
+        self._attribute, self._key = self.name, f"{self.name}{HIDDEN}"
         self._call: Any = python_function
         if instance is not None:
             self._call = python_function.__get__(instance)
@@ -164,7 +166,7 @@ class Function:
         functools.update_wrapper(self, python_function, updated=())
 
     def __set_name__(self, owner: Any, name: str) -> None:
-        self._attribute, self._key = name, f"{owner.__qualname__}.{name}, a function"
+        self._attribute, self._key = name, f"{owner.__qualname__}.{name}{HIDDEN}"
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         """A function of its own for each object, as a method. It is kept with the object."""
@@ -327,8 +329,12 @@ def _taken(x: Any, leaves: list[Tensor], key: list[Any]) -> Any:
         key.append((kind, x))
     elif kind is types.MethodType:
         key.append((kind, id(x.__self__), id(x.__func__)))
-    elif isinstance(x, TensorShape | DType):
+    elif isinstance(x, TensorShape | DType | range | frozenset | TensorSpec | np.dtype):
         key.append((kind, x))
+    elif isinstance(x, set):
+        raise TypeError(f"A set is no argument of a function: {x!r}. Pass a frozenset or a list.")
+    elif isinstance(x, Alias):
+        return _taken(original(x), leaves, key)
     elif isinstance(x, list | tuple | dict) and not isinstance(x, Variable):
         from .core.structure import flatten, flatten_with
 

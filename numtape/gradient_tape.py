@@ -170,6 +170,8 @@ class GradientTape:
 
     def watched_variables(self) -> tuple[Variable, ...]:
         """The variables that were read or watched while recording, in order of construction."""
+        if self._tape is not None:
+            self._tape.inside("asks for the variables of a tape")
         self._note_variables()
         return tuple(sorted(self._watched.values(), key=by_creation))
 

@@ -4,6 +4,7 @@ import contextlib
 import copy
 import functools
 import gc
+import importlib
 import pickle
 import threading
 import time
@@ -2498,9 +2499,10 @@ def test_exception_while_recording_leaves_everything_as_before(tf, error):
 @pytest.mark.parametrize("error", [KeyError, KeyboardInterrupt])
 @pytest.mark.parametrize("when", ["before", "after"])
 def test_exception_while_replaying_leaves_everything_as_before(tf, monkeypatch, error, when):
-    from numtape.core.executors import cpu
+    from numtape.core import sweep
 
     v, w = tf.Variable(1.0), tf.Variable([1.0, 2.0])
+    programs = importlib.import_module(type(sweep.executor()).__module__).Program
 
     @tf.function
     def f(x):
@@ -2512,7 +2514,7 @@ def test_exception_while_replaying_leaves_everything_as_before(tf, monkeypatch, 
     for _ in range(2):
         f(tf.constant(1.0))
     before = bits(v, w)
-    run = cpu.Program.run
+    run = programs.run
 
     def interrupted(program, *args):
         if when == "after":
@@ -2520,7 +2522,7 @@ def test_exception_while_replaying_leaves_everything_as_before(tf, monkeypatch, 
         raise error
 
     with monkeypatch.context() as patch:
-        patch.setattr(cpu.Program, "run", interrupted)
+        patch.setattr(programs, "run", interrupted)
         for _ in range(2):
             with pytest.raises(error):
                 f(tf.constant(1.0))
@@ -3085,6 +3087,49 @@ def test_executor_changes_between_calls(tf):
     for found in (run(["reference"] * 8), run(["cpu", "reference"] * 4)):
         for a, b in zip(found, expected, strict=True):
             same(a, b, rtol=1e-5)
+
+
+@pytest.mark.numtape_only("about numtape's executors")
+def test_replays_run_on_the_executor_of_the_moment(tf, monkeypatch):
+    ran = []
+    for name in ("cpu", "reference"):
+        programs = importlib.import_module(f"numtape.core.executors.{name}").Program
+
+        def run(program, *args, run=programs.run, name=name):
+            ran.append(name)
+            return run(program, *args)
+
+        monkeypatch.setattr(programs, "run", run)
+    f = tf.function(lambda x: tf.sin(x) * 2.0)
+    devices = ["cpu", "cpu", "reference", "reference", "cpu", "reference"]
+    for device in devices:
+        with tf.config.override(device):
+            f(tf.ones(3))
+    assert ran == devices[1:]  # the first call records
+
+
+@pytest.mark.numtape_only("about numtape's executors")
+@pytest.mark.parametrize("device", ["cpu", "reference"])
+def test_draws_that_are_returned_or_assigned_outlive_the_call(tf, device):
+    v = tf.Variable(tf.zeros(1000))
+
+    @tf.function
+    def f():
+        v.assign(tf.random.normal((1000,)))
+        return tf.random.normal((1000,))
+
+    with tf.config.override(device):
+        tf.random.set_seed(1)
+        expected = bits(*[tf.random.normal((1000,)) for _ in range(8)])
+        tf.random.set_seed(1)
+        found = []
+        for _ in range(4):
+            result = f()
+            found += [v.read_value(), result]
+        gc.collect()
+        others = [np.zeros(1000, np.float32) for _ in range(100)]
+        assert bits(*found) == expected
+    assert len(others) == 100
 
 
 @pytest.mark.numtape_only("about numtape's executors")

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from . import dtypes
-from .arrays import Array, address_of, view
+from .arrays import Array, address_of, longer, view
 from .convert import to_array
 from .op import CODES, LEAF, READ, defop
 from .spec import Spec, intern
@@ -160,9 +160,7 @@ class Log:
         end = self.extra_n + count
         if end > self.extra.size:
             with self.lock:
-                extra = self.extra.copy()
-                extra.resize(max(2 * extra.size, end))
-                self.extra = extra
+                self.extra = longer(self.extra, max(2 * self.extra.size, end))
 
     def make_room(self) -> None:
         """The log is full: sweep and rewind it, or grow it if a tape holds its rows."""

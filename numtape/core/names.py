@@ -16,7 +16,7 @@ import inspect
 import sys
 import types
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,7 +25,16 @@ from .tensor import Tensor
 from .variable import Variable
 
 _VALUES = (int, str, bytes, bool, type(None))
-_MISSING = object()
+
+
+class _Missing:
+    """What a name means that is not there."""
+
+    def __repr__(self) -> str:
+        return "missing"
+
+
+MISSING: Any = _Missing()
 
 # Modules whose names do not change, and whose functions read nothing of the program's.
 _FIXED = {"numpy", "scipy", "optree", "numba", "llvmlite", *sys.stdlib_module_names} - {"__main__"}
@@ -40,6 +49,8 @@ _CORE = tuple(
 _OBJECTS = ("numtape.keras", "numtape.module")
 
 GLOBAL, FREE, LOCAL, RESULT = range(4)
+
+HIDDEN = ", a function"  # how names of attributes end that are numtape's own
 
 # Instructions of one frame that are followed at most: each takes a microsecond.
 MOST = 100_000
@@ -57,12 +68,16 @@ class Chain(NamedTuple):
 
 
 class Watch(NamedTuple):
-    """A name and what it meant: ``get(key)`` gives what it means now."""
+    """A name and what it meant: ``get(key, otherwise)`` gives what it means now."""
 
-    get: Callable[[Any], Any]
+    get: Callable[[Any, Any], Any]
     key: Any
     value: Any
     name: str
+
+    def now(self) -> Any:
+        """What it means now."""
+        return self.get(self.key, MISSING)
 
 
 def same(found: Any, value: Any) -> bool:
@@ -113,15 +128,28 @@ def _held_by_watches(watch: Watch, watches: list[Watch]) -> bool:
     return sys.getrefcount(holder) <= own + 2
 
 
-def chains_of(code: types.CodeType) -> tuple[list[Chain], dict[int, list[Chain]]]:
-    """The names that a function reads.
+class Chains(NamedTuple):
+    """The names of a function.
 
-    Returns:
-      Those that mean the same from its beginning on; and reads of attributes of local names, by
-      the offsets of the instructions.
+    Attributes:
+      constant: Those that mean the same from its beginning on.
+      changing: Reads of attributes of local names, by the offsets of the instructions.
+      globals: Global names that it changes.
+      attributes: Whether it changes attributes.
     """
+
+    constant: list[Chain]
+    changing: dict[int, list[Chain]]
+    globals: list[str]
+    attributes: bool
+
+
+def chains_of(code: types.CodeType) -> Chains:
+    """The names that a function reads and changes, from its bytecode."""
     instructions = list(dis.get_instructions(code))
     stored: set[str] = set()
+    changed = [s.argval for s in instructions if s.opname in ("STORE_GLOBAL", "DELETE_GLOBAL")]
+    attributes = any(s.opname in ("STORE_ATTR", "DELETE_ATTR") for s in instructions)
     for step in instructions:
         if step.opname.startswith(("STORE_FAST", "STORE_DEREF", "DELETE_FAST", "DELETE_DEREF")):
             stored.update(step.argval if isinstance(step.argval, tuple) else (step.argval,))
@@ -154,9 +182,12 @@ def chains_of(code: types.CodeType) -> tuple[list[Chain], dict[int, list[Chain]]
         for chain in chains:
             if chain.kind == GLOBAL or (chain.kind == FREE and chain.root not in stored):
                 constant[chain] = None
-            elif chain.attributes:
+                continue
+            if chain.kind == FREE:
+                constant[chain._replace(attributes=())] = None
+            if chain.attributes:
                 changing.setdefault(step.offset, []).append(chain)
-    return list(constant), changing
+    return Chains(list(constant), changing, changed, attributes)
 
 
 class Names:
@@ -167,13 +198,15 @@ class Names:
 
     def __init__(self, function: Any) -> None:
         self.watches: list[Watch] = []
-        self._seen: set[tuple[int, str]] = set()
-        self._chains: dict[types.CodeType, tuple[list[Chain], dict[int, list[Chain]]] | None] = {}
+        self._seen: dict[tuple[int, str], Any] = {}  # and who has the name: addresses come again
+        self._chains: dict[types.CodeType, Chains | None] = {}
         self._inside: set[types.CodeType] = set()
         self._functions: dict[types.CodeType, list[types.FunctionType]] = {}
         # What was followed: code, offset, and the objects, which keep their addresses so.
         self._followed: dict[tuple[Any, ...], tuple[Any, ...]] = {}
         self._steps: dict[types.FrameType, int] = {}
+        # Attributes and globals that may be changed: the name of who has them, and the values.
+        self._states: dict[int, tuple[str, Any, dict[str, Any]]] = {}
         self._results: dict[types.FrameType | None, Any] = {}  # of the last function each called
         self._core: types.FrameType | None = None  # what runs beneath it is not the program's
         self._note_function(function)
@@ -188,6 +221,7 @@ class Names:
         self._followed.clear()
         self._steps.clear()
         self._results.clear()
+        self._seen.clear()
 
     # What Python calls.
 
@@ -217,12 +251,15 @@ class Names:
         chains = self._chains[code]
         if chains is None:
             return None
-        constant, changing = chains
-        if constant:
-            self._read(frame, -1, constant)
+        if chains.constant:
+            self._read(frame, -1, chains.constant)
+        for name in chains.globals:
+            self._state(frame.f_globals, "", [name])
+        if code.co_argcount:
+            self._method(code, frame.f_locals.get(code.co_varnames[0]))
         if self._before is None:
             frame.f_trace_lines = False
-        frame.f_trace_opcodes = bool(changing)
+        frame.f_trace_opcodes = bool(chains.changing)
         return self._step
 
     def _left(self, frame: types.FrameType, event: str, arg: Any) -> Any:
@@ -234,7 +271,7 @@ class Names:
         if event == "opcode":
             found = self._chains[frame.f_code]
             assert found is not None
-            chains = found[1].get(frame.f_lasti)
+            chains = found.changing.get(frame.f_lasti)
             if chains is not None:
                 self._read(frame, frame.f_lasti, chains)
             count = self._steps[frame] = self._steps.get(frame, 0) + 1
@@ -244,17 +281,15 @@ class Names:
             self._results[frame.f_back] = arg
         return self._step
 
-    def _analysed(
-        self, code: types.CodeType, module: str
-    ) -> tuple[list[Chain], dict[int, list[Chain]]] | None:
+    def _analysed(self, code: types.CodeType, module: str) -> Chains | None:
         if module.partition(".")[0] in _FIXED:
             return None
         own = module.startswith("numtape.")
         if own and not module.startswith(_OBJECTS):
             return None
         self._inside |= {c for c in code.co_consts if isinstance(c, types.CodeType)}
-        constant, changing = chains_of(code)
-        return [chain for chain in constant if not own], changing
+        chains = chains_of(code)
+        return chains._replace(constant=[]) if own else chains
 
     # What names mean.
 
@@ -266,31 +301,58 @@ class Names:
         if key in self._followed:
             return
         self._followed[key] = (roots, frame.f_globals)
+        found = self._chains[code]
+        changes = found is not None and found.attributes
         for chain in chains:
             if chain.kind == GLOBAL:
                 value = self._global(frame, chain.root)
             else:
-                value = local.get(chain.root, _MISSING)
+                value = local.get(chain.root, MISSING)
                 if chain.kind == FREE and chain.root in local:
                     self._free(code, local, chain.root)
             name = chain.root
-            for attribute in chain.attributes:
-                if value is _MISSING:
+            for attribute in (*chain.attributes, ""):
+                if value is MISSING:
                     break
-                name = f"{name}.{attribute}"
-                value = self._attribute(value, attribute, name)
+                if changes:
+                    self._state_of(value, name)
+                if attribute:
+                    name = f"{name}.{attribute}"
+                    value = self._attribute(value, attribute, name)
+
+    def changed(self) -> str:
+        """A name whose meaning the call has changed; "" if there is none."""
+        for watch in self.watches:
+            if not same(watch.now(), watch.value):
+                return watch.name
+        for name, state, before in self._states.values():
+            for key in {*before, *(state if not name == "" else before)}:
+                if not same(state.get(key, MISSING), before.get(key, MISSING)) and (
+                    not str(key).endswith(HIDDEN)
+                ):
+                    return f"{name}.{key}" if name else str(key)
+        return ""
+
+    def _state_of(self, value: Any, name: str) -> None:
+        if isinstance(value, types.ModuleType | type):
+            self._state(vars(value), name, vars(value))
+        elif not isinstance(value, Tensor | Variable):
+            try:
+                own = object.__getattribute__(value, "__dict__")
+            except AttributeError:
+                return
+            self._state(own, name, own)
+
+    def _state(self, of: Any, name: str, keys: Iterable[str]) -> None:
+        known = self._states.get(id(of))
+        if known is None:
+            self._states[id(of)] = name, of, {key: of.get(key, MISSING) for key in keys}
+        elif not name:
+            for key in keys:
+                known[2].setdefault(key, of.get(key, MISSING))
 
     def _global(self, frame: types.FrameType, name: str) -> Any:
         names = frame.f_globals
-        value = names.get(name, _MISSING)
-        if value is _MISSING:
-            if name not in frame.f_builtins:
-                self._watch(names.get, name, names, name)
-            return _MISSING
-        if isinstance(value, types.ModuleType):
-            return value if _changes(value) else _MISSING
-        if isinstance(value, type | types.BuiltinFunctionType):
-            return value
         return self._watch(names.get, name, names, name)
 
     def _free(self, code: types.CodeType, local: dict[str, Any], name: str) -> None:
@@ -312,10 +374,12 @@ class Names:
     def _attribute(self, value: Any, attribute: str, name: str) -> Any:
         """The value of an attribute, which is watched unless it is a method or computed."""
         if isinstance(value, Tensor | Variable):
-            return _MISSING
+            return MISSING
+        if isinstance(value, tuple):  # a named one does not change
+            return getattr(value, attribute, MISSING)
         if isinstance(value, types.ModuleType):
             if not _changes(value):
-                return _MISSING
+                return MISSING
             return self._watch(vars(value).get, attribute, vars(value), name)
         if isinstance(value, type):
             return self._watch(_getter(attribute), value, value, name)
@@ -323,31 +387,49 @@ class Names:
             own = object.__getattribute__(value, "__dict__")
         except AttributeError:
             own = {}
-        of_class = inspect.getattr_static(type(value), attribute, _MISSING)
+        of_class = inspect.getattr_static(type(value), attribute, MISSING)
         slot = isinstance(of_class, types.MemberDescriptorType)
-        if isinstance(of_class, property) or (
-            of_class is not _MISSING and hasattr(type(of_class), "__set__") and not slot
-        ):
-            return _MISSING  # computed: what it reads is seen when it runs
-        if type(own) is dict and (attribute in own or of_class is _MISSING):
+        if of_class is not MISSING and hasattr(type(of_class), "__set__") and not slot:
+            self._of_class(value, attribute, name)
+            return MISSING  # computed: what it reads is seen when it runs
+        if type(own) is dict and (attribute in own or of_class is MISSING):
             return self._watch(own.get, attribute, own, name)
         if hasattr(type(of_class), "__get__") and not slot:
+            if self._of_class(value, attribute, name) and type(own) is dict:
+                self._watch(own.get, attribute, own, name)  # may come before the method
             self._note_function(of_class)
-            return _MISSING  # a method
+            return MISSING
         try:
             reference = weakref.ref(value)
         except TypeError:
             return self._watch(_getter(attribute), value, value, name)
         return self._watch(_weak_getter(attribute), reference, value, name)
 
-    def _watch(self, get: Callable[[Any], Any], key: Any, holder: Any, name: str) -> Any:
-        try:
-            value = get(key)
-        except (AttributeError, ValueError):
-            return _MISSING
+    def _method(self, code: types.CodeType, owner: Any) -> None:
+        """Watch where a method was found, which may be by `super()`."""
+        for kind in type(owner).__mro__[:-1]:
+            found = vars(kind).get(code.co_name)
+            if getattr(found, "__code__", None) is code:
+                self._watch(
+                    vars(kind).get, code.co_name, kind, f"{kind.__name__}.{code.co_name}"
+                )
+
+    def _of_class(self, value: Any, attribute: str, name: str) -> bool:
+        """Watch a method or property, if it may change."""
+        for owner in type(value).__mro__:
+            if attribute in vars(owner):
+                top = owner.__module__.partition(".")[0]
+                if top in _FIXED or top == "numtape":
+                    return False
+                self._watch(vars(owner).get, attribute, owner, f"{name} of {owner.__name__}")
+                return True
+        return False
+
+    def _watch(self, get: Callable[[Any, Any], Any], key: Any, holder: Any, name: str) -> Any:
+        value = get(key, MISSING)
         mark = id(holder), name.rpartition(".")[2]
         if mark not in self._seen:
-            self._seen.add(mark)
+            self._seen[mark] = holder
             self.watches.append(Watch(get, key, value, name))
             self._note_function(value)
         return value
@@ -385,16 +467,16 @@ def _changes(module: types.ModuleType) -> bool:
     return top not in _FIXED and top != "numtape"
 
 
-def _contents(cell: types.CellType) -> Any:
+def _contents(cell: types.CellType, otherwise: Any = None) -> Any:
     try:
         return cell.cell_contents
     except ValueError:  # empty
-        return None
+        return otherwise
 
 
-def _getter(attribute: str) -> Callable[[Any], Any]:
-    return lambda value: getattr(value, attribute, None)
+def _getter(attribute: str) -> Callable[[Any, Any], Any]:
+    return lambda value, otherwise: getattr(value, attribute, otherwise)
 
 
-def _weak_getter(attribute: str) -> Callable[[Any], Any]:
-    return lambda reference: getattr(reference(), attribute, None)
+def _weak_getter(attribute: str) -> Callable[[Any, Any], Any]:
+    return lambda reference, otherwise: getattr(reference(), attribute, otherwise)

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .. import config
 from .arrays import Array, address_of
 from .graft import graft, retract
 from .log import READ_CODE, VALUE, Log, local
@@ -107,6 +108,7 @@ class Recording:
         self.log = _leaves_of(trace, fed)
         self.programs: list[Any] = []  # those that no thread uses now
         self._first: Any = None
+        self._device: str | None = None
         self._prepare()
 
     def _prepare(self) -> None:
@@ -133,6 +135,8 @@ class Recording:
         Returns:
           The outputs that are rows, then the values of assigned variables; or which guard failed.
         """
+        if config.chosen is not self._device:  # a test overrides it
+            self.programs, self._first, self._device = [], None, config.device()
         try:
             program = self.programs.pop()
         except IndexError:

@@ -21,8 +21,8 @@ from .. import config
 from ..errors import ReplayError
 from . import variable as variables
 from .graft import graft
-from .log import Log, alive, local
-from .names import Names, Watch, from_outside, same
+from .log import READ_CODE, Log, alive, local
+from .names import MISSING, Names, Watch, from_outside, same
 from .ops.random import STATE
 from .recording import Failed, Output, Recording, bits_at, cell_of, commit
 from .spec import TABLES
@@ -32,7 +32,7 @@ from .tensor import Tensor, of_array
 from .trace import Draws, NotReplayable, Trace
 from .variable import Variable, _tensor, set_values
 
-MAKING = 3  # calls in a row that may make variables
+MAKING = 3  # calls in a row that may make variables, or change what names mean
 
 Journal = dict[int, tuple[Variable, Tensor]]
 
@@ -120,7 +120,7 @@ class Tree:
     def holds(self) -> bool:
         """Whether every name still means what it did."""
         for get, key, value, _ in self.watches:
-            found = get(key)
+            found = get(key, MISSING)
             if found is not value and not same(found, value):
                 return False
         return True
@@ -156,6 +156,7 @@ class Traced:
     def __init__(self, trace: Trace, names: Names) -> None:
         self.trace = trace
         self.watches = names.watches
+        self.changed = ""
         self.outputs: list[Output] = []
         self.rebuild: Callable[[list[Any]], Any] = list
         self.assigned: list[tuple[Variable, int]] = []
@@ -180,12 +181,15 @@ def traced(function: Any, run: Callable[[list[Tensor]], Any], leaves: list[Tenso
         try:
             with names:
                 result = run(stand_ins)
+            found.changed = names.changed()
             found.outputs, found.rebuild = _outputs(trace, result)
-            changed = {key: variable for key, (variable, _) in journal.items()}
+            changed = {
+                key: variable for key, (variable, old) in journal.items()
+                if variable._value is not old
+            }  # fmt: skip
             changed |= {k: v for k, v in trace.created.items() if v._value._home is trace}
             for variable in changed.values():
-                row = trace.enter(variable._value, None, "assign")[0]
-                found.assigned.append((variable, row))
+                found.assigned.append((variable, trace.own(variable._value)._row))
             del result, stand_ins
         except BaseException:
             STATE.seed, STATE.draws = seed
@@ -394,7 +398,7 @@ class Calls:
     def _finished(self, call: Traced, log: Log, leaves: list[Tensor], draws: Draws) -> Any:
         """Commit a call that was traced, and keep its recording."""
         trace, path = call.trace, None
-        if not trace.created and not trace.reason:
+        if not (trace.created or trace.reason or call.changed):
             self.making = 0
             recording = Recording(trace, call.outputs, call.assigned, self.compiled)
             path = Path(recording, call.rebuild)
@@ -425,7 +429,8 @@ class Calls:
         elif path is None:
             self.making += 1
             if self.making >= MAKING:
-                self._stop("it makes variables in every call")
+                what = f"changes {call.changed}" if call.changed else "makes variables"
+                self._stop(f"it {what} in every call")
         else:
             self._keep(path, call.watches)
         return result
@@ -525,6 +530,10 @@ def _bits(tensor: Tensor) -> int | bytes:
 def _grafted(trace: Trace, log: Log, leaves: list[Tensor]) -> np.ndarray[Any, Any]:
     """Append a trace to the caller's log, connected with its tensors. Returns the rows' numbers."""
     to = np.full(trace.n, -1, np.int32)
+    for row in np.flatnonzero(trace.columns.code[: trace.n] == READ_CODE).tolist():
+        variable = trace.variables[trace.b[row]]
+        if id(variable) not in trace.created:  # variables are as they were before the call
+            to[row] = variable._read_in(log)
     for row, leaf in zip(trace.arguments, leaves, strict=True):
         to[row] = log.enter(leaf, None, "function")[0]
     for row, tensor in trace._leaf_rows.values():

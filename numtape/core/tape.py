@@ -77,7 +77,7 @@ class Tape:
     def inside(self, what: str) -> None:
         """A call that is traced may only use tapes that it made."""
         log = local.log
-        if log.tracing and self.log is not log:
+        if log.tracing and self.log is not None and self.log is not log:
             log.refuse(f"it {what} that it did not make")  # type: ignore[attr-defined]
 
     def stop(self) -> None:

@@ -135,6 +135,7 @@ class Trace(Log):
 
     def argument(self, array: Array, spec: Spec) -> Tensor:
         """A tensor that stands for an argument."""
+        self.reserve(1)
         row = self.leaf(array, spec)
         self.arguments.append(row)
         return self.tensor(row, spec)
@@ -155,12 +156,18 @@ class Trace(Log):
         """A tensor of random numbers, drawn anew in every replay."""
         array = self.draws.take(self.position, draw)
         spec = intern(array.shape, dtypes.of_array(array))
-        if self.n >= self.limit:
-            self.make_room()
+        self.reserve(1)
         row = self.leaf(array, spec)
         self.drawn.append((row, self.position, draw))
         self.position += 1
         return self.tensor(row, spec)
+
+    def own(self, value: Tensor) -> Tensor:
+        """The tensor as a row of this log."""
+        if value._home is self:
+            return value
+        self.reserve(1)
+        return self.tensor(*self.enter(value, None, "assign"))
 
     def made(self, variable: Variable) -> None:
         """The call makes a variable."""

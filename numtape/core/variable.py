@@ -370,7 +370,10 @@ def assign_all(variables: Sequence[Variable], values: Sequence[Tensor]) -> None:
     to be computed are computed first, in one sweep.
     """
     log = local.log
-    if not log.tracing:  # a trace computes nothing that nobody looks at
+    if log.tracing:
+        # Rows: what is read after this is not what the variable was before the call.
+        values = [log.own(value) for value in values]  # type: ignore[attr-defined]
+    else:
         for variable in variables:
             value = variable._value
             home = value._home

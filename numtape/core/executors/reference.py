@@ -44,14 +44,21 @@ class Program:
         """Compute the wanted rows."""
         log = self.log
         log.columns.state[:] = self.leaves
-        for row in self.fed:
+        lent = [row for row in self.fed if row not in log.buffers]
+        for row in lent:
             spec = TABLES.specs[log.spec[row]]
             log.buffers[row] = array_at(self.cell[row], spec.shape, spec.dtype.numpy_dtype)
         Executor().compute(self.log, list(self.place), [], False)
+        for row in lent:
+            del log.buffers[row]
 
     def array(self, row: int) -> np.ndarray[Any, Any]:
         """The value in a place, which is no cell."""
-        return self.log.value(row, TABLES.specs[self.log.spec[row]])
+        spec = TABLES.specs[self.log.spec[row]]
+        found = self.log.buffers.get(row)
+        if found is None:
+            found = array_at(self.cell[row], spec.shape, spec.dtype.numpy_dtype)
+        return found
 
 
 class Executor:

@@ -1,0 +1,125 @@
+"""`tf.function` and plain Python do the same: random programs, step by step in two worlds."""
+
+import os
+import random
+
+import pytest
+import replay_programs
+from replay_programs import Program, compare, script, shrunk
+
+# Some programs are the same in every run, others new; the latter's seed is in a failure's message.
+FIXED, FRESH, CHUNKS = 2000, 2000, 10
+MORE = 8000  # of each kind, marked slow
+SEED = int(os.environ.get("REPLAY_SEED") or random.SystemRandom().randrange(1, 10**6)) * 10**6
+
+pytestmark = pytest.mark.numtape_only(reason="TensorFlow does not replay")
+
+
+def check(seeds):
+    for seed in seeds:
+        program = Program(seed)
+        world = program.source, program.steps
+        try:
+            wrong = compare(*world, program.look, program.check)
+        except Exception as error:
+            error.add_note(script(*world, program.look, program.check))
+            raise
+        if wrong is not None:
+            small = shrunk(*world, program.look, program.check)
+            pytest.fail(
+                f"seed {seed} (REPLAY_SEED={SEED // 10**6}): {wrong}\n\nAs a script:\n\n"
+                f"{script(*small, program.look, program.check)}"
+            )
+
+
+def chunk(first, count, k):
+    return range(first + k, first + count, CHUNKS)
+
+
+@pytest.mark.parametrize("k", range(CHUNKS))
+def test_programs(k):
+    check(chunk(0, FIXED, k))
+
+
+@pytest.mark.parametrize("k", range(CHUNKS))
+def test_new_programs(k):
+    check(chunk(SEED, FRESH, k))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("k", range(CHUNKS))
+def test_more_programs(k):
+    check(chunk(FIXED, MORE, k))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("k", range(CHUNKS))
+def test_more_new_programs(k):
+    check(chunk(SEED + FRESH, MORE, k))
+
+
+def broken_guards(monkeypatch):
+    from numtape.core.recording import Recording
+
+    monkeypatch.setattr(Recording, "_failed", lambda self, log: None)
+
+
+def broken_names(monkeypatch):
+    from numtape.core.replay import Tree
+
+    monkeypatch.setattr(Tree, "holds", lambda self: True)
+
+
+def broken_draws(monkeypatch):
+    from numtape.core.trace import Draws
+
+    monkeypatch.setattr(Draws, "after", lambda self, k: self.base)
+
+
+def broken_guards_on_tapes(monkeypatch):
+    from numtape.core.recording import Recording
+
+    monkeypatch.setattr(Recording, "_failed_on", lambda self, log, to: None)
+
+
+def broken_undo(monkeypatch):
+    from numtape.core import replay
+
+    monkeypatch.setattr(replay, "undo", lambda journal: None)
+
+
+def broken_leaks(monkeypatch):
+    from numtape.core import replay
+
+    monkeypatch.setattr(replay, "_leaked", lambda trace: [])
+
+
+@pytest.mark.parametrize("broken", [
+    broken_guards, broken_names, broken_draws, broken_guards_on_tapes, broken_undo, broken_leaks,
+], ids=lambda broken: broken.__name__)  # fmt: skip
+def test_the_programs_find_what_is_broken(broken, monkeypatch):
+    broken(monkeypatch)
+    for seed in range(300):
+        program = Program(seed)
+        try:
+            if compare(program.source, program.steps, program.look, program.check) is not None:
+                return
+        except Exception:  # it breaks so badly
+            return
+    pytest.fail("300 programs did not find it")
+
+
+def test_a_program_is_shrunk_to_what_differs(monkeypatch):
+    broken_names(monkeypatch)
+    source = "rate = 2.0\nother = 3.0\n@function\ndef f(x):\n    y = x + 1\n    return x * rate"
+    steps = ["result = f(1.0)", "other = 1.0", "rate = 4.0", "result = f(2.0)", "result = f(1.0)"]
+    small, fewer = shrunk(source, steps, "always", 0)
+    assert small == "rate = 2.0\n@function\ndef f(x):\n    return x * rate"
+    assert fewer == ["result = f(1.0)", "rate = 4.0", "result = f(1.0)"]
+
+
+def test_a_script_runs_the_comparison(capsys):
+    source = "@function\ndef f(x):\n    return x * 2"
+    exec(script(source, ["result = f(1.0)"]), {})
+    assert capsys.readouterr().out == "None\n"
+    assert replay_programs.compare(source, ["result = f(1.0)", "result = f('no')"]) is None
