@@ -322,10 +322,12 @@ class Names:
 
     def changed(self) -> str:
         """A name whose meaning the call has changed; "" if there is none."""
+        states = list(self._states.values())
+        self._states.clear()  # what they hold would seem to outlive the call
         for watch in self.watches:
             if not same(watch.now(), watch.value):
                 return watch.name
-        for name, state, before in self._states.values():
+        for name, state, before in states:
             for key in {*before, *(state if not name == "" else before)}:
                 if not same(state.get(key, MISSING), before.get(key, MISSING)) and (
                     not str(key).endswith(HIDDEN)
