@@ -12,7 +12,7 @@ import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from benchmarks.cases import OURS
+from benchmarks.cases import OWN
 
 SHORT = {
     "scalar_chain": "100 scalar ops",
@@ -43,7 +43,8 @@ def steps(result: dict[str, Any]) -> Figure:
             for group, case in enumerate(cases.values())
             if heading in case["columns"]
         }
-        colour = "C3" if heading == OURS else str(0.3 + 0.1 * place)
+        others = len(headings) - len(OWN)
+        colour = f"C{3 + place}" if heading in OWN else str(0.3 + 0.6 * (place - len(OWN)) / others)
         axes.bar(list(bars), list(bars.values()), 0.9 * width, label=heading, color=colour)
     floors = [1e3 * case["roofline"]["floor"] for case in cases.values()]
     groups = range(len(cases))

@@ -252,7 +252,7 @@ class Function:
         leaves: list[Tensor] = []
         values = [_taken(x, leaves, []) for x in args]
         named = {name: _taken(x, leaves, []) for name, x in kwargs.items()}
-        from .core.replay import plainly
+        from .core.traced import plainly
 
         return plainly(lambda stand_ins: self._run(values, named, stand_ins), leaves)
 
@@ -264,7 +264,7 @@ class Function:
             self._jit_compile,
         )  # fmt: skip
 
-    def _run(self, values: list[Any], named: dict[str, Any], leaves: list[Tensor]) -> Any:
+    def _run(self, values: list[Any], named: dict[str, Any], leaves: Sequence[Tensor]) -> Any:
         """Call the function with tensors in the places that were taken."""
         return self._call(
             *[_given(x, leaves) for x in values],
@@ -350,7 +350,7 @@ def _taken(x: Any, leaves: list[Tensor], key: list[Any]) -> Any:
     return x
 
 
-def _given(x: Any, leaves: list[Tensor]) -> Any:
+def _given(x: Any, leaves: Sequence[Tensor]) -> Any:
     """The argument again, with tensors in the places that `_taken` left."""
     if type(x) is _Place:
         return leaves[x.number]

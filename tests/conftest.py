@@ -17,6 +17,14 @@ def pytest_addoption(parser):
     )
 
 
+    parser.addoption(
+        "--programs",
+        type=int,
+        default=4000,
+        help="how many random programs are replayed, half of them new in every run",
+    )
+
+
 def pytest_configure(config):
     config.addinivalue_line(
         "markers", "numtape_only(reason): a promise TensorFlow does not make; skipped there"

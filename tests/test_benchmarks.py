@@ -70,7 +70,7 @@ def test_quick_run_writes_json_and_readme(tmp_path: Path) -> None:
     assert floors["floor"] < column["median"]
 
     rewritten = readme.read_text()
-    head = "| case | numtape | nt.function | jit_compile | goal | met |"
+    head = "| case | numtape | nt.function | jit_compile | not fused | goal | met |"
     assert rewritten.startswith(f"above\n<!-- benchmarks:begin -->\n{head}")
     assert rewritten.endswith("<!-- benchmarks:end -->\nbelow\n")
     assert "old" not in rewritten

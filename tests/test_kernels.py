@@ -3,6 +3,7 @@
 import ctypes
 import importlib
 import sys
+import threading
 import types
 import warnings
 
@@ -13,7 +14,7 @@ from processes import run
 
 import numtape
 from numtape import config, gradient_tape
-from numtape.core import entry, log, lookup, op, transpose
+from numtape.core import adjoints, entry, graft, log, lookup, op, transpose
 from numtape.core.executors import cpu, plans
 from numtape.core.ops import reduction
 
@@ -213,9 +214,11 @@ def test_undecorated_passes_give_the_same_bits(tf, plain, monkeypatch):
         with np.errstate(over="ignore"):
             return int(functions[symbol](**arguments))
 
-    monkeypatch.setattr(entry.Block, "call", call)
-    monkeypatch.setattr(entry.Block, "call_without_gil", call)
-    monkeypatch.setattr(transpose, "_workspaces", type(transpose._workspaces)())
+    monkeypatch.setattr(entry, "_calling", lambda block, function: lambda: call(block))
+    monkeypatch.setattr(transpose, "_workspaces", threading.local())
+    monkeypatch.setattr(graft, "_local", threading.local())
+    for name in ("block", "columns"):  # what was made before calls what is jitted
+        monkeypatch.setattr(adjoints.memory(), name, None)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
         assert results(tf) == jitted

@@ -71,7 +71,7 @@ g = grad(lambda x: np.sin(x) * x)({x})
 LIBRARIES = {
     "numtape": Library(
         "numtape",
-        ("numtape", "nt.function", "jit_compile"),
+        ("numtape", "nt.function", "jit_compile", "not fused"),
         "import numtape as tf",
         _TAPE,
         ("numtape", "numba", "llvmlite", "numpy", "scipy", "optree"),

@@ -7,9 +7,11 @@ from types import SimpleNamespace
 from typing import Any
 
 import numtape as nt
-from benchmarks.cases import COMPILED, OURS, REPLAYED
+from benchmarks.cases import COMPILED, OURS, REPLAYED, UNFUSED
 from benchmarks.inputs import Chain, Data, Formula, Network
 from benchmarks.libs import Variant
+from numtape.core.executors import cpu
+from numtape.core.log import Log, local
 
 Made = Callable[[Callable[..., Any]], Callable[..., Any]]
 
@@ -96,4 +98,22 @@ def variants(data: Data) -> dict[str, Variant]:
         REPLAYED: nt.function,
         COMPILED: lambda function: nt.function(function, jit_compile=True),
     }
-    return {heading: builders[type(data)](data, made) for heading, made in ways.items()}
+    found = {heading: builders[type(data)](data, made) for heading, made in ways.items()}
+    if isinstance(data, Formula):
+        found[UNFUSED] = _unfused(_formula(data, lambda function: function))
+    return found
+
+
+def _unfused(variant: Variant) -> Variant:
+    """The same with a log of its own, whose plans are never compiled."""
+    own, step = Log(), variant.step
+
+    def alone() -> object:
+        before, hot = local.log, cpu.HOT
+        local.log, cpu.HOT = own, 1 << 62
+        try:
+            return step()
+        finally:
+            local.log, cpu.HOT = before, hot
+
+    return Variant(alone, variant.weights)

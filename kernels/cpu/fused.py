@@ -197,6 +197,34 @@ def write_lanes(module: Any, symbol: str, loop: Loop) -> None:
     builder.ret(builder.call(body, [*pointers, entry.args[2]]))
 
 
+def write_scalars(module: Any, symbol: str, loop: Loop) -> None:
+    """Write ``symbol(cells, places, n)``: all steps once, for values in cells.
+
+    ``cells`` is the address of the cells, ``places`` that of the rows: four after each int64
+    that is not looked at. Returns as what `write_lanes` writes.
+    """
+    function = ir.Function(module, ir.FunctionType(INT64, [INT64] * 3), symbol)
+    builder = ir.IRBuilder(function.append_basic_block())
+    cells, places = function.args[0], builder.inttoptr(function.args[1], INT64.as_pointer())
+    kinds = [dtype for dtype, _ in loop.loads] + [_kind(loop, k) for k in loop.stores]
+    pointers = []
+    for k, kind in enumerate(kinds):
+        row = builder.load(builder.gep(places, [INT64(k + k // 4 + 1)]))
+        at = builder.add(cells, builder.shl(row, INT64(3)))
+        pointers.append(builder.inttoptr(at, STORED[kind].as_pointer()))
+    values = [
+        _loaded(builder, pointer, dtype)
+        for pointer, (dtype, _) in zip(pointers, loop.loads, strict=False)
+    ]
+    values, limited = _elements(loop, builder, values)
+    for pointer, k in zip(pointers[len(loop.loads) :], loop.stores, strict=True):
+        _stored(builder, values[k], pointer)
+    found: Any = BIT(0)
+    for condition in limited:
+        found = builder.or_(found, condition)
+    builder.ret(builder.zext(found, INT64))
+
+
 def _write_loop(function: Any, loop: Loop) -> None:
     *pointers, n = function.args
     start = function.append_basic_block("start")

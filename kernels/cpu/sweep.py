@@ -259,12 +259,20 @@ def sweep(
                     if kept[k] == TEMPORARY and spec_size[spec[order[k]]] != 1:
                         cell[order[k]] = arena + offset[k]
             if kind == SCALARS:
-                for k in range(code, groups[GROUP * g + G_CODE_END]):
-                    call_kernel(
-                        program[STEP * k], cells + 8 * program[STEP * k + 1],
-                        cells + 8 * program[STEP * k + 2], cells + 8 * program[STEP * k + 3],
-                        cells + 8 * program[STEP * k + 4], 1,
-                    )
+                k = code
+                while k < groups[GROUP * g + G_CODE_END]:
+                    kernel = program[STEP * k]
+                    if kernel == FUSED:
+                        loop = program[STEP * k + 1]
+                        done = call_loop(loop, cells, program[STEP * k + 4], 1) == 0
+                        k += program[STEP * k + 2] + (program[STEP * k + 3] if done else 0)
+                    else:
+                        call_kernel(
+                            kernel, cells + 8 * program[STEP * k + 1],
+                            cells + 8 * program[STEP * k + 2], cells + 8 * program[STEP * k + 3],
+                            cells + 8 * program[STEP * k + 4], 1,
+                        )
+                    k += 1
             elif kind == LANES:
                 body = groups[GROUP * g + G_BODY]
                 steps = groups[GROUP * g + G_CODE_END] - body

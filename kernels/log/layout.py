@@ -21,8 +21,8 @@ KEPT = 2  # in its cell, or in a buffer of its own
 SPLAT = 1  # fill a slot with one element, before the first block
 SPREAD = 2  # load a block of an operand that is broadcast
 # A fused loop: its address, and how many instructions follow that say where its operands are
-# (PLACES; four each), and how many behind these do the same one by one: they are left out if it
-# returns 0.
+# (PLACES; four each), how many behind these do the same one by one (they are left out if it
+# returns 0), and the address of the first PLACES.
 FUSED = 3
 PLACES = 4
 
@@ -41,6 +41,8 @@ GROUP = 10  # columns of the group table:
 STEP = 5  # an instruction: kernel, output, three operands
 
 NO_OPERAND = -(1 << 31)  # in `operands`, where a row has fewer than three
+
+CALL = 64  # elements that take about as long as calling their kernel
 
 FORGETTING = 1 << 17  # entries of the table of equal rows
 

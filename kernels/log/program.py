@@ -12,6 +12,7 @@ from .layout import (
     C_ROW,
     C_SCRATCH,
     C_WORK,
+    CALL,
     G_BODY,
     G_CODE,
     G_CODE_END,
@@ -214,7 +215,7 @@ def write_program(
                     program[STEP * at + 2 + j] = row_of(operands[3 * row + j])
                 at += 1
         size = spec_size[lane_spec(order[begin], code, spec, code_kind, operands)]
-        work += (end - begin) * size
+        work += (end - begin) * (size + CALL)
         groups[this_group + G_SIZE] = size
         if kind == LANES:
             at, slots, item, bytes_ = write_lanes(

@@ -10,9 +10,10 @@ import ctypes
 import importlib
 import subprocess
 import sys
-from collections.abc import Sequence
-from functools import cache
+from collections.abc import Callable, Sequence
+from functools import cache, partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -147,6 +148,11 @@ _KEEPS_GIL = ctypes.PYFUNCTYPE(ctypes.c_int64, ctypes.c_int64)
 _FREES_GIL = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)
 
 
+def _calling(block: Block, function: Any) -> Callable[[], int]:
+    """What calls a pass: in C alone, for a frame of Python costs more than small passes take."""
+    return partial(function, block.address)
+
+
 class Block:
     """A pass's control block.
 
@@ -160,11 +166,11 @@ class Block:
         self._memory = np.zeros(len(self.slots), np.int64)
         self.set = view(self._memory)
         self._arrays: dict[str, Array] = {}
-        self._address = address_of(self._memory)
+        self.address = address_of(self._memory)
         unit = next(name for name, passes in _UNITS.items() if symbol in passes)
         pointer = addresses(unit)[symbol]
-        self._keeps = _KEEPS_GIL(pointer)
-        self._frees = _FREES_GIL(pointer)
+        self.call = _calling(self, _KEEPS_GIL(pointer))
+        self.call_without_gil = _calling(self, _FREES_GIL(pointer))
 
     def bind(self, **arrays: Array) -> None:
         """Set array arguments. They must be contiguous and stay where they are."""
@@ -176,14 +182,6 @@ class Block:
         """Set an array argument whose address is known."""
         self._arrays[name] = array
         self.set[self.slots[name]] = address
-
-    def call(self) -> int:
-        """Run the pass."""
-        return int(self._keeps(self._address))
-
-    def call_without_gil(self) -> int:
-        """Run the pass while other Python threads go on."""
-        return int(self._frees(self._address))
 
 
 class Numbers:

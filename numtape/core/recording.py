@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,7 +33,7 @@ class Cells:
         """The value as an array, which is the tensor's home from now on."""
         spec = tensor._spec
         raw = tensor._cell.to_bytes(8, sys.byteorder, signed=True)
-        array = np.frombuffer(raw, spec.dtype.numpy_dtype, 1).reshape(spec.shape)
+        array: Array = np.ndarray(spec.shape, spec.dtype.numpy_dtype, raw)
         tensor._home = array
         return array
 
@@ -129,7 +129,7 @@ class Recording:
 
     # Replaying where no tape follows.
 
-    def run(self, leaves: list[Tensor], draws: Draws) -> list[Tensor] | Failed:
+    def run(self, leaves: Sequence[Tensor], draws: Draws) -> list[Tensor] | Failed:
         """Compute what leaves the call; nothing is assigned yet.
 
         Returns:
@@ -141,18 +141,19 @@ class Recording:
             program = self.programs.pop()
         except IndexError:
             program = self._program()
-        cell = program.cell
+        cell, values = program.cell, None
         for k, row in self.arguments:
             try:
                 cell[row] = leaves[k]._cell
             except AttributeError:
                 cell[row] = cell_of(leaves[k])
-        values = [variable._value for variable in self._read]  # kept until all is computed
-        for row, value in zip(self._read_rows, values, strict=True):
-            try:
-                cell[row] = value._cell
-            except AttributeError:
-                cell[row] = cell_of(value)
+        if self._read:
+            values = [variable._value for variable in self._read]  # kept until all is computed
+            for row, value in zip(self._read_rows, values, strict=True):
+                try:
+                    cell[row] = value._cell
+                except AttributeError:
+                    cell[row] = cell_of(value)
         if self.draws:
             self._draw(program.log, draws)
         program.run()
@@ -161,12 +162,21 @@ class Recording:
             if failed is not None:
                 self.programs.append(program)
                 return failed
+        found = self._taken(program, leaves, values or []) if self.leaving else []
+        # Not if anything went wrong: then its memory may still be in use.
+        self.programs.append(program)
+        return found
+
+    def _taken(
+        self, program: Any, leaves: Sequence[Tensor], values: Sequence[Tensor]
+    ) -> list[Tensor]:
+        """Tensors of what a program has computed. ``values`` are what variables had."""
         log = program.log
         for k, row in self._passed:  # arguments, then variables, that are returned as they are
             source = leaves[k] if k < len(leaves) else values[k - len(leaves)]
             log.buffers[row] = source._array()
         found = []
-        for at, spec, bits in zip(self._at, self._specs, self._cells(cell), strict=True):
+        for at, spec, bits in zip(self._at, self._specs, self._cells(program.cell), strict=True):
             tensor = Tensor()
             tensor._spec = spec
             tensor._cell = bits
@@ -174,8 +184,6 @@ class Recording:
             found.append(tensor)
         if self._holding:
             log.buffers = dict(self.log.buffers)
-        # Not if anything went wrong: then its memory may still be in use.
-        self.programs.append(program)
         return found
 
     def _draw(self, log: Log, draws: Draws) -> None:
@@ -228,7 +236,7 @@ class Recording:
 
     # Replaying on a log that a tape follows.
 
-    def appended(self, log: Log, leaves: list[Tensor], draws: Draws) -> list[Tensor] | Failed:
+    def appended(self, log: Log, leaves: Sequence[Tensor], draws: Draws) -> list[Tensor] | Failed:
         """Append the rows to this thread's log; look at what guards look at.
 
         Returns:

@@ -8,33 +8,37 @@ guards of one hold is anything assigned. If none is left, the call runs as Pytho
 
 from __future__ import annotations
 
-import gc
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from time import perf_counter_ns
 from typing import Any
-
-import numpy as np
 
 from .. import config
 from ..errors import ReplayError
 from . import variable as variables
-from .graft import graft
-from .log import READ_CODE, Log, alive, local
-from .names import MISSING, Names, Watch, from_outside, same
+from .log import Log, local
+from .names import MISSING, Watch, from_outside, same
 from .ops.random import STATE
-from .recording import Failed, Output, Recording, bits_at, cell_of, commit
-from .spec import TABLES
+from .recording import Failed, Recording, bits_at, cell_of, commit
 from .structure import flatten_with
 from .sweep import executor
-from .tensor import Tensor, of_array
-from .trace import Draws, NotReplayable, Trace
-from .variable import Variable, _tensor, set_values
+from .tensor import Tensor
+from .trace import Draws, NotReplayable
+from .traced import (
+    Journal,
+    Run,
+    Traced,
+    grafted,
+    leaked,
+    plainly,
+    rehome,
+    traced,
+    undo,
+    values_of,
+)
 
 MAKING = 3  # calls in a row that may make variables, or change what names mean
-
-Journal = dict[int, tuple[Variable, Tensor]]
 
 _NO_DRAWS = Draws()  # nothing is taken from it
 
@@ -86,17 +90,20 @@ class Path:
         self.hits = 0
         self.nanoseconds = 0
         outputs = recording.outputs
-        self._only_rows = all(out.row >= 0 for out in outputs)
         self._count = len(outputs)
+        self._only_rows = all(out.row >= 0 for out in outputs)
+        # Whether what the recording gives is all of it, in its order.
+        self.as_it_is = self._only_rows and not recording.assigned
 
     def result(self, values: list[Tensor]) -> Any:
         """What the call returns."""
+        if self.as_it_is:
+            return self.rebuild(values)
         if self._only_rows:
             return self.rebuild(values[: self._count])
         rows = iter(values)
-        return self.rebuild(
-            [next(rows) if out.row >= 0 else out.constant for out in self.recording.outputs]
-        )
+        outputs = self.recording.outputs
+        return self.rebuild([out.constant if out.row < 0 else next(rows) for out in outputs])
 
 
 class Node:
@@ -150,115 +157,6 @@ class Tree:
         return None if node is None else node.latest
 
 
-class Traced:
-    """A call that was traced. Variables and random numbers are as before it."""
-
-    def __init__(self, trace: Trace, names: Names) -> None:
-        self.trace = trace
-        self.watches = names.watches
-        self.changed = ""
-        self.outputs: list[Output] = []
-        self.rebuild: Callable[[list[Any]], Any] = list
-        self.assigned: list[tuple[Variable, int]] = []
-
-    @property
-    def rows(self) -> list[int]:
-        """What leaves the call."""
-        found = [out.row for out in self.outputs if out.row >= 0]
-        return found + [row for _, row in self.assigned]
-
-
-def traced(function: Any, run: Callable[[list[Tensor]], Any], leaves: list[Tensor],
-           draws: Draws) -> Traced:  # fmt: skip
-    """Call ``run`` with tensors that stand for ``leaves``, in a log of its own."""
-    trace, names = Trace(draws), Names(function)
-    found = Traced(trace, names)
-    caller = local.log
-    seed = STATE.seed, STATE.draws
-    with undone() as journal:
-        stand_ins = [trace.argument(leaf._array(), leaf._spec) for leaf in leaves]
-        local.log = trace
-        try:
-            with names:
-                result = run(stand_ins)
-            found.changed = names.changed()
-            found.outputs, found.rebuild = _outputs(trace, result)
-            changed = {
-                key: variable for key, (variable, old) in journal.items()
-                if variable._value is not old
-            }  # fmt: skip
-            changed |= {k: v for k, v in trace.created.items() if v._value._home is trace}
-            for variable in changed.values():
-                found.assigned.append((variable, trace.own(variable._value)._row))
-            del result, stand_ins
-        except BaseException:
-            STATE.seed, STATE.draws = seed
-            raise
-        finally:
-            trace.closed = True
-            local.log = caller
-            trace.forget_reads()
-    tapes = [tape for ref in trace.tapes if (tape := ref()) is not None]
-    if tapes:
-        for tape in tapes:  # as before the call
-            tape.clear()
-        STATE.seed, STATE.draws = seed
-        trace.refuse("it keeps a GradientTape")
-    return found
-
-
-@contextmanager
-def undone() -> Iterator[Journal]:
-    """Give variables that are assigned inside the block their old values behind it."""
-    before = local.journal
-    journal: Journal = {}
-    local.journal = journal
-    try:
-        yield journal
-    finally:
-        local.journal = before
-        undo(journal)
-
-
-def undo(journal: Journal) -> None:
-    """Give variables their old values."""
-    changed = list(journal.values())
-    set_values([variable for variable, _ in changed], [value for _, value in changed])
-
-
-def _outputs(trace: Trace, result: Any) -> tuple[list[Output], Callable[[list[Any]], Any]]:
-    """The leaves of what a call returns."""
-    if type(result) is Tensor:
-        return [_output(trace, result)], lambda values: values[0]
-    leaves, rebuild = flatten_with(result)
-    return [_output(trace, leaf) for leaf in leaves], rebuild
-
-
-def _output(trace: Trace, leaf: Any) -> Output:
-    found = returned(leaf)
-    if type(found) is Tensor and found._home is trace:
-        return Output(found._row, found._spec, None)
-    return Output(-1, None, found)
-
-
-def returned(leaf: Any) -> Any:
-    """What a function returns for a leaf: variables, numbers and arrays become tensors.
-
-    Raises:
-      TypeError: If it is something else that TensorFlow's functions do not return either.
-    """
-    if type(leaf) is Tensor or leaf is None or isinstance(leaf, str):
-        return leaf
-    if isinstance(leaf, Variable):
-        return leaf.read_value()
-    if isinstance(leaf, bool | int | float | np.ndarray | np.generic):
-        return _tensor(leaf, None)
-    raise TypeError(
-        f"A function returns tensors, None, or nests of them, but found a value of type "
-        f"{type(leaf).__name__}."
-    )
-
-
 class Calls:
     """The calls of a function with one signature.
 
@@ -270,7 +168,7 @@ class Calls:
     """
 
     def __init__(
-        self, function: Any, run: Callable[[list[Tensor]], Any], budget: Budget,
+        self, function: Any, run: Run, budget: Budget,
         compiled: bool = False,
     ) -> None:  # fmt: skip
         self.function, self.run, self.budget, self.compiled = function, run, budget, compiled
@@ -281,7 +179,7 @@ class Calls:
         self.count = 0
         self.slow = bool(config.check_replay())
 
-    def __call__(self, leaves: list[Tensor]) -> Any:
+    def __call__(self, leaves: Sequence[Tensor]) -> Any:
         """Call the function with these tensors."""
         start = perf_counter_ns()
         tree = self.tree
@@ -309,9 +207,11 @@ class Calls:
             return self._call(tree, tree.other(path, found), leaves, start)  # type: ignore[arg-type]
         path.hits += 1
         path.nanoseconds += perf_counter_ns() - start
+        if path.as_it_is:
+            return path.rebuild(found)
         return path.result(found)
 
-    def _slowly(self, leaves: list[Tensor], start: int) -> Any:
+    def _slowly(self, leaves: Sequence[Tensor], start: int) -> Any:
         if self.reason:
             return plainly(self.run, leaves)
         check = config.check_replay()
@@ -330,7 +230,7 @@ class Calls:
         return tree
 
     def _call(
-        self, tree: Tree | None, path: Path | None, leaves: list[Tensor], start: int,
+        self, tree: Tree | None, path: Path | None, leaves: Sequence[Tensor], start: int,
         draws: Draws = _NO_DRAWS,
     ) -> Any:  # fmt: skip
         """Replay the recording that holds, from ``path`` on; if there is none, record."""
@@ -364,7 +264,7 @@ class Calls:
             return self._recorded(log, leaves, draws)
 
     def _tried(
-        self, recording: Recording, log: Log, leaves: list[Tensor], draws: Draws
+        self, recording: Recording, log: Log, leaves: Sequence[Tensor], draws: Draws
     ) -> list[Tensor] | Failed | None:
         """What a recording gives, committed; the guard that failed; None if it cannot run."""
         try:
@@ -383,7 +283,7 @@ class Calls:
 
     # Recording.
 
-    def _recorded(self, log: Log, leaves: list[Tensor], draws: Draws) -> Any:
+    def _recorded(self, log: Log, leaves: Sequence[Tensor], draws: Draws) -> Any:
         """Run the function, and keep what it records."""
         try:
             call = traced(self.function, self.run, leaves, draws)
@@ -395,7 +295,7 @@ class Calls:
         draws.release()  # they are drawn again
         return plainly(self.run, leaves)
 
-    def _finished(self, call: Traced, log: Log, leaves: list[Tensor], draws: Draws) -> Any:
+    def _finished(self, call: Traced, log: Log, leaves: Sequence[Tensor], draws: Draws) -> Any:
         """Commit a call that was traced, and keep its recording."""
         trace, path = call.trace, None
         if not (trace.created or trace.reason or call.changed):
@@ -403,8 +303,8 @@ class Calls:
             recording = Recording(trace, call.outputs, call.assigned, self.compiled)
             path = Path(recording, call.rebuild)
         taped = bool(log.tapes) and log.recorded()
-        to = _grafted(trace, log, leaves) if taped else None
-        values = _values(call, log, to)
+        to = grafted(trace, log, leaves) if taped else None
+        values = values_of(call, log, to)
         assigned = len(call.assigned)
         split = len(values) - assigned
         commit(
@@ -417,13 +317,13 @@ class Calls:
         )
         del rows, values
         call.watches = from_outside(call.watches)
-        leaked = _leaked(trace)
-        if leaked:
+        kept = leaked(trace)
+        if kept:
             self._stop(
-                f"it keeps {leaked[0]._describe()}, which it computed, somewhere besides in what "
+                f"it keeps {kept[0]._describe()}, which it computed, somewhere besides in what "
                 f"it returns"
             )
-            _rehome(leaked, trace, log, to)
+            rehome(kept, trace, log, to)
         elif trace.reason:
             self._stop(trace.reason)
         elif path is None:
@@ -451,7 +351,7 @@ class Calls:
 
     # Checking.
 
-    def _checked(self, leaves: list[Tensor]) -> Any:
+    def _checked(self, leaves: Sequence[Tensor]) -> Any:
         """Replay, and compare with what Python does."""
         with variables._updating:
             draws = Draws()
@@ -460,7 +360,7 @@ class Calls:
             finally:
                 draws.release()
 
-    def _compared(self, leaves: list[Tensor], draws: Draws) -> Any:
+    def _compared(self, leaves: Sequence[Tensor], draws: Draws) -> Any:
         try:
             call = traced(self.function, self.run, leaves, draws)
         except NotReplayable as refusal:
@@ -525,86 +425,3 @@ class Calls:
 
 def _bits(tensor: Tensor) -> int | bytes:
     return cell_of(tensor) if tensor._spec.size == 1 else tensor._array().tobytes()
-
-
-def _grafted(trace: Trace, log: Log, leaves: list[Tensor]) -> np.ndarray[Any, Any]:
-    """Append a trace to the caller's log, connected with its tensors. Returns the rows' numbers."""
-    to = np.full(trace.n, -1, np.int32)
-    for row in np.flatnonzero(trace.columns.code[: trace.n] == READ_CODE).tolist():
-        variable = trace.variables[trace.b[row]]
-        if id(variable) not in trace.created:  # variables are as they were before the call
-            to[row] = variable._read_in(log)
-    for row, leaf in zip(trace.arguments, leaves, strict=True):
-        to[row] = log.enter(leaf, None, "function")[0]
-    for row, tensor in trace._leaf_rows.values():
-        to[row] = log.enter(tensor, None, "function")[0]
-    graft(trace, log, to)
-    return to
-
-
-def _values(call: Traced, log: Log, to: np.ndarray[Any, Any] | None) -> list[Tensor]:
-    """What leaves a call, as tensors: computed, or, where a tape follows, rows."""
-    trace, specs = call.trace, TABLES.specs
-    if to is not None:
-        return [log.tensor(int(to[row]), specs[trace.spec[row]]) for row in call.rows]
-    if call.rows:
-        executor().compute(trace, call.rows, [], True)
-    found = []
-    for row in call.rows:
-        spec = specs[trace.spec[row]]
-        found.append(of_array(trace.value(row, spec), spec))
-    return found
-
-
-def _leaked(trace: Trace) -> list[Tensor]:
-    """Tensors of a call that can still be reached."""
-    found = alive(trace.kept)
-    if len(found) == len(trace.kept) and found:  # no reference counts here
-        return []
-    if found:
-        del found
-        gc.collect()  # an exception may hold them in a cycle
-        found = alive(trace.kept)
-    return found
-
-
-def _rehome(
-    tensors: list[Tensor], trace: Trace, log: Log, to: np.ndarray[Any, Any] | None
-) -> None:
-    """Give tensors that outlive their trace a place elsewhere."""
-    if to is None:
-        executor().compute(trace, [tensor._row for tensor in tensors], [], True)
-    for tensor in tensors:
-        if to is None:
-            tensor._home = trace.value(tensor._row, tensor._spec)
-        else:
-            tensor._row = int(to[tensor._row])
-            tensor._home = log
-            log.kept.append(tensor)
-
-
-def plainly(run: Callable[[list[Tensor]], Any], leaves: list[Tensor]) -> Any:
-    """Call a function as Python: if it raises, variables and random state are as before."""
-    before = local.journal
-    journal: Journal = {}
-    log: Any = local.log
-    draws = STATE.draws, STATE.seed, log.position if log.tracing else 0
-    local.journal = journal
-    try:
-        result = run(leaves)
-        if type(result) is Tensor:
-            return result
-        found, rebuild = flatten_with(result)
-        result = rebuild([returned(leaf) for leaf in found])
-    except BaseException:
-        undo(journal)
-        STATE.draws, STATE.seed, position = draws
-        if log.tracing:
-            log.position = position
-        raise
-    finally:
-        local.journal = before
-        if before is not None:
-            for key, change in journal.items():
-                before.setdefault(key, change)
-    return result

@@ -1,7 +1,8 @@
-"""Fusing: elementwise rows of a lane group that follow each other become one compiled loop.
+"""Fusing: elementwise rows of a group that follow each other become one compiled loop.
 
-The loop stands in the program before the instructions it replaces: should an argument be beyond
-the reach of one of its functions, these compute the block instead.
+Where they are scalars, it is a loop that runs once. It stands in the program before the
+instructions it replaces: should an argument be beyond the reach of one of its functions, these
+compute the block instead.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from .plans import (
     G_STRIDE,
     LANES_GROUP,
     PLACES,
+    SCALARS,
     SPREAD,
     STEP,
     Plan,
@@ -58,14 +60,17 @@ class Run(NamedTuple):
 
 
 class _Group:
-    """The instructions of a lane group, operands traced to the instructions that made them."""
+    """The instructions of a group, operands traced to the instructions that made them.
+
+    What a lane group's refer to is in slots or buffers, what a scalar group's refer to are rows.
+    """
 
     def __init__(self, log: Log, plan: Plan, g: int) -> None:
         program, groups = plan.arrays["program"], plan.arrays["groups"]
         group = groups[g].tolist()
         splats = program[group[G_CODE] : group[G_BODY]].tolist()
         steps = program[group[G_BODY] : group[G_CODE_END]].tolist()
-        self.g = g
+        self.g, self.scalar = g, group[G_KIND] == SCALARS
         self.splats = {step[1] for step in splats}
         self.slots = 1 + max([step[1] for step in (*splats, *steps) if step[1] < 1 << 40] or [0])
         # Loads of broadcast operands have slots of their own: they come first.
@@ -132,8 +137,9 @@ def _run(log: Log, group: _Group, first: int, last: int) -> Run:
             if maker < first:
                 loads[ref] = dtype
     stores = [
-        k for k in range(first, last) if group.steps[k][1] < 0 or group.last_use[k] >= last
-    ]
+        k for k in range(first, last)
+        if group.scalar or group.steps[k][1] < 0 or group.last_use[k] >= last
+    ]  # fmt: skip
     for k in stores:
         if group.steps[k][1] in loads:  # its slot is read by the loop, which must not write it
             group.rename(k)
@@ -200,7 +206,7 @@ def fused(log: Log, plan: Plan) -> Plan:
     """
     groups, program = plan.arrays["groups"], plan.arrays["program"]
     chosen = {}
-    for g in np.flatnonzero(groups[:, G_KIND] == LANES_GROUP).tolist():
+    for g in np.flatnonzero(groups[:, G_KIND] <= LANES_GROUP).tolist():
         group = _Group(log, plan, g)
         runs = [_run(log, group, *run) for run in _runs(log, group)]
         if runs:
@@ -217,8 +223,9 @@ def fused(log: Log, plan: Plan) -> Plan:
             group, runs = chosen[g]
             written = _written(group, runs)
             code = np.concatenate([code[:splats], np.array(written, np.int64)])
-            scratch = max(scratch, group.slots * row[G_STRIDE])
-            body = max(body, len(written))
+            if not group.scalar:
+                scratch = max(scratch, group.slots * row[G_STRIDE])
+                body = max(body, len(written))
         new_groups[g, [G_CODE, G_BODY, G_CODE_END]] = size, size + splats, size + len(code)
         size += len(code)
         pieces.append(code)
@@ -234,18 +241,20 @@ def _written(group: _Group, runs: list[Run]) -> list[list[int]]:
         if run is not None:
             refs = run.refs + [0] * (-len(run.refs) % 4)
             places = [[PLACES, *refs[j : j + 4]] for j in range(0, len(refs), 4)]
-            found.append([FUSED, _compiled(run.loop), len(places), run.last - run.first, 0])
+            address, replaced = _compiled(run.loop, group.scalar), run.last - run.first
+            found.append([FUSED, address, len(places), replaced, 0])
             found += places
         found.append(step)
     assert all(len(step) == STEP for step in found)
     return found
 
 
-def _compiled(loop: Any) -> int:
+def _compiled(loop: Any, scalar: bool) -> int:
     """The address of a loop."""
     module = importlib.import_module("numtape.kernels.cpu.fused")
     text = repr(loop)
-    symbol = f"loop_{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+    write = module.write_scalars if scalar else module.write_lanes
+    symbol = f"{write.__name__}_{hashlib.sha256(text.encode()).hexdigest()[:16]}"
     source = kernel_source(*VECTOR_SOURCES, "cpu.fused") + text
 
     def build() -> disk.Built:
@@ -254,7 +263,7 @@ def _compiled(loop: Any) -> int:
         from ..assemble import assembled
 
         written = ir.Module(symbol)
-        module.write_lanes(written, symbol, loop)
+        write(written, symbol, loop)
         return assembled(written, [symbol])
 
     return disk.load(symbol, source, build)[symbol]

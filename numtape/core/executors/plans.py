@@ -24,7 +24,7 @@ GROUP = 10
 (G_KIND, G_ROWS, G_ROWS_END, G_CODE, G_CODE_END, G_SIZE, G_WIDTH, G_BODY, G_STRIDE,
  G_PARAMETERS) = range(10)
 STEP = 5
-LANES_GROUP, WHOLE, SHARED = 1, 2, 3
+SCALARS, LANES_GROUP, WHOLE, SHARED = range(4)
 SPREAD, FUSED, PLACES = 2, 3, 4
 WANTED, WELCOME = 1, 2
 KEPT = 2  # an escape: the row has a buffer of its own
@@ -115,6 +115,8 @@ class Plan:
         found = copy.copy(self)
         found.arrays = self.arrays | {"groups": groups, "program": program}
         found.scratch, found.body = scratch, body
+        loops = np.flatnonzero(program[:, 0] == FUSED)
+        program[loops, 4] = address_of(program) + program.itemsize * STEP * (loops + 1)
         found.done = -1
         found._locate()
         return found

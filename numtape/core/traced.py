@@ -1,0 +1,230 @@
+"""Calls that are traced: their results, what they assign, and what becomes of both.
+
+A call that was traced has changed nothing yet: variables are as before, and its tensors are rows
+of its own log. What is committed gets values, or, where a tape follows, rows of the caller's log.
+"""
+
+from __future__ import annotations
+
+import gc
+import operator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from .graft import graft
+from .log import READ_CODE, Log, alive, local
+from .names import Names
+from .ops.random import STATE
+from .recording import Output
+from .spec import TABLES
+from .structure import flatten_with
+from .sweep import executor
+from .tensor import Tensor, of_array
+from .trace import Draws, Trace
+from .variable import Variable, _tensor, set_values
+
+Journal = dict[int, tuple[Variable, Tensor]]
+Run = Callable[[Sequence[Tensor]], Any]
+
+
+class Traced:
+    """A call that was traced. Variables and random numbers are as before it."""
+
+    def __init__(self, trace: Trace, names: Names) -> None:
+        self.trace = trace
+        self.watches = names.watches
+        self.changed = ""
+        self.outputs: list[Output] = []
+        self.rebuild: Callable[[list[Any]], Any] = list
+        self.assigned: list[tuple[Variable, int]] = []
+
+    @property
+    def rows(self) -> list[int]:
+        """What leaves the call."""
+        found = [out.row for out in self.outputs if out.row >= 0]
+        return found + [row for _, row in self.assigned]
+
+
+def traced(function: Any, run: Run, leaves: Sequence[Tensor],
+           draws: Draws) -> Traced:  # fmt: skip
+    """Call ``run`` with tensors that stand for ``leaves``, in a log of its own."""
+    trace, names = Trace(draws), Names(function)
+    found = Traced(trace, names)
+    caller = local.log
+    seed = STATE.seed, STATE.draws
+    with undone() as journal:
+        stand_ins = [trace.argument(leaf._array(), leaf._spec) for leaf in leaves]
+        local.log = trace
+        try:
+            with names:
+                result = run(stand_ins)
+            found.changed = names.changed()
+            found.outputs, found.rebuild = _outputs(trace, result)
+            changed = {
+                key: variable for key, (variable, old) in journal.items()
+                if variable._value is not old
+            }  # fmt: skip
+            changed |= {k: v for k, v in trace.created.items() if v._value._home is trace}
+            for variable in changed.values():
+                found.assigned.append((variable, trace.own(variable._value)._row))
+            del result, stand_ins
+        except BaseException:
+            STATE.seed, STATE.draws = seed
+            raise
+        finally:
+            trace.closed = True
+            local.log = caller
+            trace.forget_reads()
+    tapes = [tape for ref in trace.tapes if (tape := ref()) is not None]
+    if tapes:
+        for tape in tapes:  # as before the call
+            tape.clear()
+        STATE.seed, STATE.draws = seed
+        trace.refuse("it keeps a GradientTape")
+    return found
+
+
+@contextmanager
+def undone() -> Iterator[Journal]:
+    """Give variables that are assigned inside the block their old values behind it."""
+    before = local.journal
+    journal: Journal = {}
+    local.journal = journal
+    try:
+        yield journal
+    finally:
+        local.journal = before
+        undo(journal)
+
+
+def undo(journal: Journal) -> None:
+    """Give variables their old values."""
+    changed = list(journal.values())
+    set_values([variable for variable, _ in changed], [value for _, value in changed])
+
+
+def _outputs(trace: Trace, result: Any) -> tuple[list[Output], Callable[[list[Any]], Any]]:
+    """The leaves of what a call returns."""
+    if type(result) is Tensor:
+        return [_output(trace, result)], _first
+    leaves, rebuild = flatten_with(result)
+    if len(leaves) == 1 and leaves[0] is result:
+        rebuild = _first
+    elif type(result) in (list, tuple) and all(map(operator.is_, leaves, result)):
+        rebuild = type(result)
+    return [_output(trace, leaf) for leaf in leaves], rebuild
+
+
+def _first(values: list[Any]) -> Any:
+    return values[0]
+
+
+def _output(trace: Trace, leaf: Any) -> Output:
+    found = returned(leaf)
+    if type(found) is Tensor and found._home is trace:
+        return Output(found._row, found._spec, None)
+    return Output(-1, None, found)
+
+
+def returned(leaf: Any) -> Any:
+    """What a function returns for a leaf: variables, numbers and arrays become tensors.
+
+    Raises:
+      TypeError: If it is something else that TensorFlow's functions do not return either.
+    """
+    if type(leaf) is Tensor or leaf is None or isinstance(leaf, str):
+        return leaf
+    if isinstance(leaf, Variable):
+        return leaf.read_value()
+    if isinstance(leaf, bool | int | float | np.ndarray | np.generic):
+        return _tensor(leaf, None)
+    raise TypeError(
+        f"A function returns tensors, None, or nests of them, but found a value of type "
+        f"{type(leaf).__name__}."
+    )
+
+
+def grafted(trace: Trace, log: Log, leaves: Sequence[Tensor]) -> np.ndarray[Any, Any]:
+    """Append a trace to the caller's log, connected with its tensors. Returns the rows' numbers."""
+    to = np.full(trace.n, -1, np.int32)
+    for row in np.flatnonzero(trace.columns.code[: trace.n] == READ_CODE).tolist():
+        variable = trace.variables[trace.b[row]]
+        if id(variable) not in trace.created:  # variables are as they were before the call
+            to[row] = variable._read_in(log)
+    for row, leaf in zip(trace.arguments, leaves, strict=True):
+        to[row] = log.enter(leaf, None, "function")[0]
+    for row, tensor in trace._leaf_rows.values():
+        to[row] = log.enter(tensor, None, "function")[0]
+    graft(trace, log, to)
+    return to
+
+
+def values_of(call: Traced, log: Log, to: np.ndarray[Any, Any] | None) -> list[Tensor]:
+    """What leaves a call, as tensors: computed, or, where a tape follows, rows."""
+    trace, specs = call.trace, TABLES.specs
+    if to is not None:
+        return [log.tensor(int(to[row]), specs[trace.spec[row]]) for row in call.rows]
+    if call.rows:
+        executor().compute(trace, call.rows, [], True)
+    found = []
+    for row in call.rows:
+        spec = specs[trace.spec[row]]
+        found.append(of_array(trace.value(row, spec), spec))
+    return found
+
+
+def leaked(trace: Trace) -> list[Tensor]:
+    """Tensors of a call that can still be reached."""
+    found = alive(trace.kept)
+    if len(found) == len(trace.kept) and found:  # no reference counts here
+        return []
+    if found:
+        del found
+        gc.collect()  # an exception may hold them in a cycle
+        found = alive(trace.kept)
+    return found
+
+
+def rehome(
+    tensors: list[Tensor], trace: Trace, log: Log, to: np.ndarray[Any, Any] | None
+) -> None:
+    """Give tensors that outlive their trace a place elsewhere."""
+    if to is None:
+        executor().compute(trace, [tensor._row for tensor in tensors], [], True)
+    for tensor in tensors:
+        if to is None:
+            tensor._home = trace.value(tensor._row, tensor._spec)
+        else:
+            tensor._row = int(to[tensor._row])
+            tensor._home = log
+            log.kept.append(tensor)
+
+
+def plainly(run: Run, leaves: Sequence[Tensor]) -> Any:
+    """Call a function as Python: if it raises, variables and random state are as before."""
+    before = local.journal
+    journal: Journal = {}
+    log: Any = local.log
+    draws = STATE.draws, STATE.seed, log.position if log.tracing else 0
+    local.journal = journal
+    try:
+        result = run(leaves)
+        if type(result) is Tensor:
+            return result
+        found, rebuild = flatten_with(result)
+        result = rebuild([returned(leaf) for leaf in found])
+    except BaseException:
+        undo(journal)
+        STATE.draws, STATE.seed, position = draws
+        if log.tracing:
+            log.position = position
+        raise
+    finally:
+        local.journal = before
+        if before is not None:
+            for key, change in journal.items():
+                before.setdefault(key, change)
+    return result
