@@ -3192,3 +3192,51 @@ def test_hessian_vector_products(tf):
         a, b = np.asarray(v)
         same(product(tf.constant(u)), np.array([[6 * a, 1], [1, 6 * b]]) @ u)
         v.assign_add([1.0, -0.5])
+
+
+# --- paths ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.numtape_only("TensorFlow has no paths")
+def test_paths_say_what_was_recorded(tf):
+    settings = types.SimpleNamespace(rate=2.0)
+
+    @tf.function
+    def f(x):
+        if tf.reduce_sum(x) > 0.0:
+            return x * settings.rate
+        for _ in range(3):
+            if x[0] > 5.0:
+                break
+        return float(x[1]) + x
+
+    assert repr(f.paths()) == "0 recorded paths"
+    up, down = tf.constant([1.0, 2.0]), tf.constant([-1.0, -2.0])
+    for x in (up, up, up, down):
+        f(x)
+    first, second = f.paths()
+    assert (first.hits, second.hits) == (2, 0)
+    assert first.seconds > 0.0
+    assert first.rows > second.rows - 20
+    assert [tuple(spec.shape) for spec in first.arguments] == [(2,)]
+    (guard,) = first.guards
+    assert guard.file == __file__
+    assert guard.source == "if tf.reduce_sum(x) > 0.0:"
+    assert guard.value
+    assert [guard.value for guard in second.guards] == [False, False, False, False, -2.0]
+    assert ("settings.rate", 2.0) in first.names
+    text = repr(f.paths())
+    assert text.startswith("2 recorded paths\n0: Spec(float32[2]); ")
+    assert "2 hits" in text
+    assert "not replayed yet" in text
+    assert "if x[0] > 5.0:  saw False, 3 times" in text
+    assert "with settings.rate = 2.0" in text
+
+
+@gives_up
+def test_paths_say_why_there_are_none(tf):
+    kept = []
+    f = tf.function(lambda x: kept.append(x * 2.0) or x)
+    with one_warning():
+        f(tf.constant(1.0))
+    assert "runs as Python: it keeps a tensor of shape ()" in repr(f.paths())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import linecache
 import os
 from collections.abc import Iterable
@@ -70,9 +71,13 @@ class Paths(list[RecordedPath]):
             arguments = ", ".join(map(repr, path.arguments)) or "no tensors"
             time = f"{path.seconds * 1e6:.1f} µs each" if path.hits else "not replayed yet"
             lines.append(f"{k}: {arguments}; {path.rows} rows, {path.hits} hits, {time}")
-            for guard in path.guards:
-                place = f"{os.path.basename(guard.file)}:{guard.line}"
-                lines.append(f"   {place}: {guard.source}  saw {_short(guard.value)}")
+            seen = [
+                f"   {os.path.basename(guard.file)}:{guard.line}: {guard.source}  saw "
+                f"{_short(guard.value)}" for guard in path.guards
+            ]  # fmt: skip
+            for line, group in itertools.groupby(seen):
+                times = len(list(group))
+                lines.append(line if times == 1 else f"{line}, {times} times")
             numbers = [(n, v) for n, v in path.names if isinstance(v, int | float | str)]
             if numbers:
                 lines.append("   with " + ", ".join(f"{n} = {v!r}" for n, v in numbers))

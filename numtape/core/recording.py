@@ -196,7 +196,7 @@ class Recording:
         if self._first is not None:
             return self._first.another(log)
         wanted = dict.fromkeys([*(guard.row for guard in self.guards), *self.leaving])
-        self._first = program = executor().program(log, list(wanted), self.compiled)
+        program = executor().program(log, list(wanted), self.compiled)
         place = program.place
         places = [place[row] for row in self.leaving]
         self._at = [
@@ -211,6 +211,7 @@ class Recording:
         self._guard_cells = _getter([place[guard.row] for guard in small])
         self._expected = tuple(guard.bits for guard in small)
         self._arrays = len(small) < len(self.guards)
+        self._first = program  # last: another thread may come
         return program
 
     def _failed(self, program: Any) -> Failed | None:
@@ -242,6 +243,7 @@ class Recording:
         Returns:
           As `run`: tensors of the log, to be computed when they are looked at.
         """
+        log.reserve(len(self.arguments) + len(self.variables) + len(self.draws))
         n, extra_n = log.n, log.extra_n
         busy, log.busy = log.busy, True
         try:

@@ -19,7 +19,6 @@ from ..errors import ReplayError
 from . import variable as variables
 from .log import Log, local
 from .names import MISSING, Watch, from_outside, same
-from .ops.random import STATE
 from .recording import Failed, Recording, bits_at, cell_of, commit
 from .structure import flatten_with
 from .sweep import executor
@@ -34,7 +33,7 @@ from .traced import (
     plainly,
     rehome,
     traced,
-    undo,
+    undone_if_raised,
     values_of,
 )
 
@@ -371,26 +370,14 @@ class Calls:
             executor().compute(call.trace, call.rows, [], True)
         bits = {row: bits_at(call.trace, row) for row in call.rows}
         expected = [bits.get(out.row, out.constant) for out in call.outputs]
-        state = STATE.draws
-        before, journal = local.journal, {}  # type: ignore[var-annotated]
-        local.journal = journal
         tree = self._holding()
         latest = None if tree is None else tree.root.latest
-        try:
+        with undone_if_raised() as journal:
             result = self._call(tree, latest, leaves, perf_counter_ns(), draws)
             found, _ = flatten_with(result)
             what = self._different(call, expected, found, bits, journal)
             if what:
                 raise self._difference(what)
-        except BaseException:
-            undo(journal)
-            STATE.draws = state
-            raise
-        finally:
-            local.journal = before
-        if before is not None:
-            for key, change in journal.items():
-                before.setdefault(key, change)
         return result
 
     def _different(

@@ -100,6 +100,30 @@ def undone() -> Iterator[Journal]:
         undo(journal)
 
 
+@contextmanager
+def undone_if_raised() -> Iterator[Journal]:
+    """Likewise, and the random state, if the block raises."""
+    before = local.journal
+    journal: Journal = {}
+    log: Any = local.log
+    state = STATE.draws, STATE.seed, log.position if log.tracing else 0
+    local.journal = journal
+    try:
+        yield journal
+    except BaseException:
+        undo(journal)
+        STATE.draws, STATE.seed, position = state
+        if log.tracing:
+            log.position = position
+        raise
+    else:
+        for key, change in journal.items():
+            if before is not None:
+                before.setdefault(key, change)
+    finally:
+        local.journal = before
+
+
 def undo(journal: Journal) -> None:
     """Give variables their old values."""
     changed = list(journal.values())
@@ -150,6 +174,7 @@ def returned(leaf: Any) -> Any:
 def grafted(trace: Trace, log: Log, leaves: Sequence[Tensor]) -> np.ndarray[Any, Any]:
     """Append a trace to the caller's log, connected with its tensors. Returns the rows' numbers."""
     to = np.full(trace.n, -1, np.int32)
+    log.reserve(trace.n)
     for row in np.flatnonzero(trace.columns.code[: trace.n] == READ_CODE).tolist():
         variable = trace.variables[trace.b[row]]
         if id(variable) not in trace.created:  # variables are as they were before the call
@@ -205,26 +230,9 @@ def rehome(
 
 def plainly(run: Run, leaves: Sequence[Tensor]) -> Any:
     """Call a function as Python: if it raises, variables and random state are as before."""
-    before = local.journal
-    journal: Journal = {}
-    log: Any = local.log
-    draws = STATE.draws, STATE.seed, log.position if log.tracing else 0
-    local.journal = journal
-    try:
+    with undone_if_raised():
         result = run(leaves)
         if type(result) is Tensor:
             return result
         found, rebuild = flatten_with(result)
-        result = rebuild([returned(leaf) for leaf in found])
-    except BaseException:
-        undo(journal)
-        STATE.draws, STATE.seed, position = draws
-        if log.tracing:
-            log.position = position
-        raise
-    finally:
-        local.journal = before
-        if before is not None:
-            for key, change in journal.items():
-                before.setdefault(key, change)
-    return result
+        return rebuild([returned(leaf) for leaf in found])

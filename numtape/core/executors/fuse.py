@@ -183,7 +183,10 @@ def later(log: Log, plan: Plan) -> None:
                 found = fused(rows, plan)
             plan.better = found if found is not plan else None
 
-    threading.Thread(target=work, name="numtape compiler").start()
+    try:
+        threading.Thread(target=work, name="numtape compiler").start()
+    except RuntimeError:  # no more threads, or the process ends
+        pass
 
 
 def _renew_lock() -> None:
