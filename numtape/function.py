@@ -21,6 +21,8 @@ from .core.tensor import Tensor
 from .core.variable import Alias, Variable, _tensor, original
 from .errors import InvalidArgumentError
 
+KEPT = f"functions{HIDDEN}"  # where an object keeps them
+
 MOST = 64  # objects that are kept alive because they do not say when they go
 
 
@@ -129,6 +131,22 @@ def function(
     return decorated if func is None else decorated(func)
 
 
+class _Kept:
+    """The functions of an object, by those of its class. Copies and pickles begin without."""
+
+    __slots__ = ("functions", "instance")
+
+    def __init__(self, instance: Any) -> None:
+        self.instance = instance
+        self.functions: dict[Function, Function] = {}
+
+    def __reduce__(self) -> Any:
+        return _Kept, (None,)
+
+    def __deepcopy__(self, memo: Any) -> _Kept:
+        return _Kept(None)
+
+
 class Function:
     """What `function` returns: call it like the Python function.
 
@@ -153,7 +171,7 @@ class Function:
         self.name = getattr(python_function, "__name__", type(python_function).__name__)
         self._jit_compile = jit_compile
         self._instance = instance
-        self._attribute, self._key = self.name, f"{self.name}{HIDDEN}"
+        self._attribute = self.name
         self._call: Any = python_function
         if instance is not None:
             self._call = python_function.__get__(instance)
@@ -164,9 +182,12 @@ class Function:
         self._instances: dict[int, tuple[Any, Function]] = {}
         self._parameters = _Parameters(self._call, self.input_signature)
         functools.update_wrapper(self, python_function, updated=())
+        if instance is not None:
+            self.__wrapped__ = self._call  # whose parameters are without the object
+            self.__self__ = instance
 
     def __set_name__(self, owner: Any, name: str) -> None:
-        self._attribute, self._key = name, f"{owner.__qualname__}.{name}{HIDDEN}"
+        self._attribute = name
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         """A function of its own for each object, as a method. It is kept with the object."""
@@ -177,10 +198,12 @@ class Function:
             return self._of_another(instance)
         if self._attribute in kept:
             return kept[self._attribute]
-        found = kept.get(self._key)
-        # A copy of an object finds the original's.
-        if found is None or found._instance is not instance:
-            found = kept[self._key] = self._bound(instance)
+        own = kept.get(KEPT)
+        if own is None or own.instance is not instance:  # a copy has the original's
+            own = kept[KEPT] = _Kept(instance)
+        found = own.functions.get(self)
+        if found is None:
+            found = own.functions[self] = self._bound(instance)
         return found
 
     def __set__(self, instance: Any, value: Any) -> None:
@@ -194,7 +217,9 @@ class Function:
             raise AttributeError(self._attribute) from None
 
     def _bound(self, instance: Any) -> Function:
-        return Function(self.python_function, self.input_signature, self._jit_compile, instance)
+        made = Function(self.python_function, self.input_signature, self._jit_compile, instance)
+        made._attribute = self._attribute
+        return made
 
     def _of_another(self, instance: Any) -> Function:
         """As a method of what has no ``__dict__`` of its own; it goes when the object goes."""
@@ -214,6 +239,8 @@ class Function:
                 made = gone, self._bound(instance)
                 made[1]._call = _weakly_bound(self.python_function, gone)
                 made[1]._instance = None
+                made[1].__wrapped__ = self.python_function
+                del made[1].__self__
         self._instances[key] = made
         return made[1]
 
@@ -287,11 +314,11 @@ class Function:
 
     def __deepcopy__(self, memo: Any) -> Function:
         instance = memo.get(id(self._instance), self._instance)
-        return Function(self.python_function, self.input_signature, self._jit_compile, instance)
+        return self._bound(instance)
 
     def __reduce__(self) -> Any:
         if self._instance is not None:
-            return getattr, (self._instance, self.name)
+            return getattr, (self._instance, self._attribute)
         return self.__qualname__  # type: ignore[attr-defined]
 
     def __repr__(self) -> str:
@@ -329,8 +356,10 @@ def _taken(x: Any, leaves: list[Tensor], key: list[Any]) -> Any:
         key.append((kind, x))
     elif kind is types.MethodType:
         key.append((kind, id(x.__self__), id(x.__func__)))
-    elif isinstance(x, TensorShape | DType | range | frozenset | TensorSpec | np.dtype):
+    elif isinstance(x, TensorShape | DType | range | TensorSpec | np.dtype):
         key.append((kind, x))
+    elif kind is frozenset:
+        key.append((kind, x, frozenset(map(type, x))))
     elif isinstance(x, set):
         raise TypeError(f"A set is no argument of a function: {x!r}. Pass a frozenset or a list.")
     elif isinstance(x, Alias):
@@ -343,6 +372,8 @@ def _taken(x: Any, leaves: list[Tensor], key: list[Any]) -> Any:
             key.append((kind, id(x)))
             return x
         key.append(form)
+        if isinstance(x, dict):  # what iterates over it sees the order
+            key.append(tuple(x))
         places = [_taken(item, leaves, key) for item in inside]
         return _Nest(places, flatten_with(x)[1])
     else:

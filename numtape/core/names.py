@@ -50,7 +50,7 @@ _OBJECTS = ("numtape.keras", "numtape.module")
 
 GLOBAL, FREE, LOCAL, RESULT = range(4)
 
-HIDDEN = ", a function"  # how names of attributes end that are numtape's own
+HIDDEN = ", of numtape"  # how names of attributes end that are not the program's
 
 # Instructions of one frame that are followed at most: each takes a microsecond.
 MOST = 100_000
@@ -208,20 +208,25 @@ class Names:
         # Attributes and globals that may be changed: the name of who has them, and the values.
         self._states: dict[int, tuple[str, Any, dict[str, Any]]] = {}
         self._results: dict[types.FrameType | None, Any] = {}  # of the last function each called
+        self._before: Any = sys.gettrace()
         self._core: types.FrameType | None = None  # what runs beneath it is not the program's
         self._note_function(function)
 
     def __enter__(self) -> Names:
-        self._before: Any = sys.gettrace()
         sys.settrace(self._called)
         return self
 
     def __exit__(self, *_: object) -> None:
-        sys.settrace(self._before)
+        self.stop()
         self._followed.clear()
         self._steps.clear()
         self._results.clear()
         self._seen.clear()
+
+    def stop(self) -> None:
+        """Leave Python to whoever followed it before."""
+        if sys.gettrace() == self._called:
+            sys.settrace(self._before)
 
     # What Python calls.
 

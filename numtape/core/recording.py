@@ -315,7 +315,7 @@ def commit(
             journal.setdefault(id(variable), (variable, variable._value))
     if log is not None:
         log.pending.update((id(variable), variable) for variable in variables)
-    counted = map(setattr, [STATE], ["draws"], [draws.after(count)]) if draws.held else ()
+    counted = map(setattr, [STATE], ["draws"], [draws.after(count)]) if draws.base >= 0 else ()
     set_values(variables, values, counted)
 
 

@@ -10,15 +10,15 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
 from time import perf_counter_ns
 from typing import Any
 
 from .. import config
 from ..errors import ReplayError
 from . import variable as variables
-from .log import Log, local
+from .log import local
 from .names import MISSING, Watch, from_outside, same
+from .ops.random import STATE
 from .recording import Failed, Recording, bits_at, cell_of, commit
 from .structure import flatten_with
 from .sweep import executor
@@ -40,6 +40,8 @@ from .traced import (
 MAKING = 3  # calls in a row that may make variables, or change what names mean
 
 _NO_DRAWS = Draws()  # nothing is taken from it
+_NONE = object()  # what a call returns that has not come about
+RETRIES = 3  # of a recording where other threads assign what it reads
 
 
 class Budget:
@@ -116,9 +118,17 @@ class Node:
 
 
 class Tree:
-    """Recordings that hold while the same names mean the same."""
+    """Recordings that hold while the same names mean the same.
+
+    Attributes:
+      watches: The names.
+      root: Where the first guard is.
+      paths: All recordings.
+      effects: Whether one of them draws random numbers, or assigns.
+    """
 
     def __init__(self) -> None:
+        self.effects = False
         self.watches: list[Watch] = []
         self.root = Node()
         self.paths: list[Path] = []
@@ -134,7 +144,8 @@ class Tree:
     def add(self, path: Path, watches: list[Watch]) -> None:
         """Enter a recording."""
         known = {(id(watch.key), watch.name) for watch in self.watches}
-        self.watches += [w for w in watches if (id(w.key), w.name) not in known]
+        self.watches = self.watches + [w for w in watches if (id(w.key), w.name) not in known]
+        self.effects |= path.recording.effects
         node = self.root
         path.nodes = [node]
         for guard in path.recording.guards:
@@ -195,7 +206,11 @@ class Calls:
                 with variables._updating:
                     found = recording.run(leaves, _NO_DRAWS)
                     if type(found) is list:
-                        recording.commit(found, _NO_DRAWS)
+                        path.hits += 1
+                        path.nanoseconds += perf_counter_ns() - start
+                        result = path.result(found)
+                        recording.commit(found, _NO_DRAWS)  # last: nothing can fail behind it
+                        return result
             else:
                 found = recording.run(leaves, _NO_DRAWS)
         except Exception:
@@ -206,9 +221,7 @@ class Calls:
             return self._call(tree, tree.other(path, found), leaves, start)  # type: ignore[arg-type]
         path.hits += 1
         path.nanoseconds += perf_counter_ns() - start
-        if path.as_it_is:
-            return path.rebuild(found)
-        return path.result(found)
+        return path.rebuild(found) if path.as_it_is else path.result(found)
 
     def _slowly(self, leaves: Sequence[Tensor], start: int) -> Any:
         if self.reason:
@@ -230,118 +243,129 @@ class Calls:
 
     def _call(
         self, tree: Tree | None, path: Path | None, leaves: Sequence[Tensor], start: int,
-        draws: Draws = _NO_DRAWS,
+        draws: Draws | None = None,
     ) -> Any:  # fmt: skip
         """Replay the recording that holds, from ``path`` on; if there is none, record."""
-        log = local.log
-        with ExitStack() as ending:
-            while path is not None and tree is not None:
-                recording = path.recording
-                if recording.effects:
-                    # Until the call ends; and always before the lock of the random numbers.
-                    ending.enter_context(variables._updating)
-                if recording.draws and draws is _NO_DRAWS:
-                    draws = Draws()
-                    ending.callback(draws.release)
-                found = self._tried(recording, log, leaves, draws)
-                if found is None:
-                    break
-                if type(found) is list:
-                    tree.right(path)
-                    path.hits += 1
-                    path.nanoseconds += perf_counter_ns() - start
-                    return path.result(found)
-                path = tree.other(path, found)  # type: ignore[arg-type]
-            if not self.budget.left:
-                self._stop(TOO_MANY)
-                draws.release()  # they are drawn again
-                return plainly(self.run, leaves)
-            ending.enter_context(variables._updating)
-            if draws is _NO_DRAWS:
-                draws = Draws()
-                ending.callback(draws.release)
-            return self._recorded(log, leaves, draws)
-
-    def _tried(
-        self, recording: Recording, log: Log, leaves: Sequence[Tensor], draws: Draws
-    ) -> list[Tensor] | Failed | None:
-        """What a recording gives, committed; the guard that failed; None if it cannot run."""
-        try:
-            taped = bool(log.tapes) and log.recorded()
-            if taped:
-                found = recording.appended(log, leaves, draws)
+        draws = draws or Draws()
+        if tree is not None and path is not None:
+            # While a call draws or assigns, no other one does; always in this order.
+            if tree.effects:
+                with variables._updating, STATE.lock:
+                    result = self._replayed(tree, path, leaves, draws, start, True)
             else:
-                found = recording.run(leaves, draws)
-        except Exception:
-            if not recording.guards:
+                result = self._replayed(tree, path, leaves, draws, start, False)
+            if result is not _NONE:
+                return result
+        if self.budget.left:
+            return self._recorded(leaves, draws)
+        self._stop(TOO_MANY)
+        return plainly(self.run, leaves)
+
+    def _replayed(
+        self, tree: Tree, path: Path | None, leaves: Sequence[Tensor], draws: Draws, start: int,
+        locked: bool,
+    ) -> Any:  # fmt: skip
+        """What the recording that holds gives, committed; or `_NONE`."""
+        log = local.log
+        while path is not None:
+            recording = path.recording
+            if recording.effects and not locked:
+                return _NONE  # another thread has just found out that there are some
+            taped = bool(log.tapes) and log.recorded()
+            try:
+                if taped:
+                    found = recording.appended(log, leaves, draws)
+                else:
+                    found = recording.run(leaves, draws)
+            except Exception:
+                if recording.guards:  # those before what failed do not hold, or Python will say
+                    return _NONE
                 raise
-            return None  # guards that come before what failed do not hold, or Python will say
-        if type(found) is list:
-            recording.commit(found, draws, log if taped else None)
-        return found
+            if type(found) is list:
+                tree.right(path)
+                path.hits += 1
+                path.nanoseconds += perf_counter_ns() - start
+                result = path.result(found)
+                recording.commit(found, draws, log if taped else None)
+                return result
+            path = tree.other(path, found)  # type: ignore[arg-type]
+        return _NONE
 
     # Recording.
 
-    def _recorded(self, log: Log, leaves: Sequence[Tensor], draws: Draws) -> Any:
+    def _recorded(self, leaves: Sequence[Tensor], draws: Draws) -> Any:
         """Run the function, and keep what it records."""
-        try:
-            call = traced(self.function, self.run, leaves, draws)
-        except NotReplayable as refusal:
-            self._stop(str(refusal))
-            call = None
-        if call is not None:
-            return self._finished(call, log, leaves, draws)
-        draws.release()  # they are drawn again
+        for _ in range(RETRIES):
+            try:
+                call = traced(self.function, self.run, leaves, draws)
+            except NotReplayable as refusal:
+                self._stop(str(refusal))
+                break
+            result = self._finished(call, leaves, draws)
+            if result is not _NONE:
+                return result
+            draws = Draws()  # others drew these numbers meanwhile
         return plainly(self.run, leaves)
 
-    def _finished(self, call: Traced, log: Log, leaves: Sequence[Tensor], draws: Draws) -> Any:
-        """Commit a call that was traced, and keep its recording."""
-        trace, path = call.trace, None
+    def _finished(self, call: Traced, leaves: Sequence[Tensor], draws: Draws) -> Any:
+        """Commit a call that was traced, and keep its recording; `_NONE` if that is too late.
+
+        While a call was traced no lock was held, for it ran the program's own code.
+        """
+        trace, log, path = call.trace, local.log, None
         if not (trace.created or trace.reason or call.changed):
-            self.making = 0
             recording = Recording(trace, call.outputs, call.assigned, self.compiled)
             path = Path(recording, call.rebuild)
         taped = bool(log.tapes) and log.recorded()
         to = grafted(trace, log, leaves) if taped else None
         values = values_of(call, log, to)
-        assigned = len(call.assigned)
-        split = len(values) - assigned
-        commit(
-            [variable for variable, _ in call.assigned], values[split:], draws,
-            trace.position, log if taped else None,
-        )  # fmt: skip
-        rows = iter(values[:split])
+        count = len(values) - len(call.assigned)
+        rows = iter(values[:count])
         result = call.rebuild(
             [next(rows) if out.row >= 0 else out.constant for out in call.outputs]
         )
-        del rows, values
-        call.watches = from_outside(call.watches)
-        kept = leaked(trace)
+        watches = from_outside(call.watches)
+        call.watches.clear()
+        assigned = [variable for variable, _ in call.assigned]
+        with variables._updating, STATE.lock:
+            if trace.stale():
+                return _NONE
+            kept = leaked(trace)
+            if kept:
+                rehome(kept, trace, log, to)
+            self._note(call, path, watches, kept)
+            commit(assigned, values[count:], draws, trace.position, log if taped else None)
+        return result
+
+    def _note(
+        self, call: Traced, path: Path | None, watches: list[Watch], kept: list[Tensor]
+    ) -> None:
+        """Keep a recording, or note why it is not kept."""
         if kept:
             self._stop(
                 f"it keeps {kept[0]._describe()}, which it computed, somewhere besides in what "
                 f"it returns"
             )
-            rehome(kept, trace, log, to)
-        elif trace.reason:
-            self._stop(trace.reason)
-        elif path is None:
+        elif call.trace.reason:
+            self._stop(call.trace.reason)
+        elif path is not None:
+            self.making = 0
+            self._keep(path, watches)
+        else:
             self.making += 1
             if self.making >= MAKING:
                 what = f"changes {call.changed}" if call.changed else "makes variables"
                 self._stop(f"it {what} in every call")
-        else:
-            self._keep(path, call.watches)
-        return result
 
     def _keep(self, path: Path, watches: list[Watch]) -> None:
-        self.budget.left -= 1
         tree = self.tree
-        if tree is None:
+        if tree is None or not tree.holds():
             tree = Tree()
-            self.trees.append(tree)
-            self.tree = tree
         tree.add(path, watches)
+        self.budget.left -= 1
+        if tree not in self.trees:
+            self.trees.append(tree)
+        self.tree = tree  # last: other threads take what they find here
 
     def _stop(self, reason: str) -> None:
         if not self.reason:
@@ -352,12 +376,8 @@ class Calls:
 
     def _checked(self, leaves: Sequence[Tensor]) -> Any:
         """Replay, and compare with what Python does."""
-        with variables._updating:
-            draws = Draws()
-            try:
-                return self._compared(leaves, draws)
-            finally:
-                draws.release()
+        with variables._updating, STATE.lock:
+            return self._compared(leaves, Draws())
 
     def _compared(self, leaves: Sequence[Tensor], draws: Draws) -> Any:
         try:

@@ -3,15 +3,14 @@
 A trace computes on the real inputs. Whatever Python learns of a value on the way it learns by a
 look, and every look leaves a *guard*: the row, and the bits that were seen. While all guards hold,
 the same Python would record the same rows. Nothing outside is changed before the call has ended:
-what variables held is in `local.journal`, and random numbers are counted in `Draws`.
+what it assigns is noted in the trace, and random numbers are counted in `Draws`.
 """
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
-
-import numpy as np
 
 from . import dtypes
 from .arrays import Array
@@ -56,18 +55,15 @@ class Draws:
     Else a guard that depends on them would choose among them.
     """
 
-    __slots__ = ("base", "found", "held")
+    __slots__ = ("base", "found")
 
     def __init__(self) -> None:
         self.found: list[tuple[Draw, bool, Array]] = []
-        self.held = False
-        self.base = 0
+        self.base = -1  # the number of the first one
 
     def take(self, k: int, draw: Draw) -> Array:
-        """The numbers of draw ``k`` of this call; no other thread draws until `release`."""
-        if not self.held:
-            self.held = True  # first: an interrupt may come
-            STATE.lock.acquire()
+        """The numbers of draw ``k`` of this call."""
+        if self.base < 0:
             self.base = STATE.draws
         if k < len(self.found) and self.found[k][0] == draw:
             return self.found[k][2]
@@ -85,15 +81,6 @@ class Draws:
         self.base = 0
         self.found.clear()
 
-    def release(self) -> None:
-        """Let other threads draw."""
-        if self.held:
-            self.held = False
-            try:
-                STATE.lock.release()
-            except RuntimeError:  # an interrupt came before it was acquired
-                pass
-
 
 class Trace(Log):
     """The log of one call.
@@ -106,18 +93,14 @@ class Trace(Log):
       position: The number of the next draw.
       reason: Why the trace cannot be replayed.
       created: Variables that the call made, by id.
+      values: Variables that it read, and what they had, by id.
+      assigned: Variables that it assigned, and their values, by id.
       closed: Whether the call has ended: looks leave no guards any more.
     """
 
     __slots__ = (
-        "arguments",
-        "closed",
-        "created",
-        "drawn",
-        "draws",
-        "guards",
-        "position",
-        "reason",
+        "arguments", "assigned", "closed", "created", "drawn", "draws", "guards", "position",
+        "reason", "values",
     )  # fmt: skip
 
     tracing = True
@@ -131,6 +114,8 @@ class Trace(Log):
         self.position = 0
         self.reason = ""
         self.created: dict[int, Variable] = {}
+        self.values: dict[int, tuple[Variable, Tensor]] = {}
+        self.assigned: dict[int, tuple[Variable, Tensor]] = {}
         self.closed = False
 
     def argument(self, array: Array, spec: Spec) -> Tensor:
@@ -139,6 +124,24 @@ class Trace(Log):
         row = self.leaf(array, spec)
         self.arguments.append(row)
         return self.tensor(row, spec)
+
+    def read(self, variable: Variable, value: Tensor) -> int:
+        """Append a read of a variable whose value outside of the call is ``value``."""
+        assigned = self.assigned.get(id(variable))
+        if assigned is not None:
+            value = assigned[1]
+        elif value._home is not self:
+            self.values.setdefault(id(variable), (variable, value))
+        return super().read(variable, value)
+
+    def stale(self) -> bool:
+        """Whether another thread has assigned what the call read, or drawn what it drew."""
+        if self.draws.base >= 0 and not self.reason and STATE.draws != self.draws.base:
+            return True
+        return any(
+            variable._value is not value for key, (variable, value) in self.values.items()
+            if key not in self.created
+        )  # fmt: skip
 
     def seen(self, row: int, spec: Spec) -> Array:
         """The value of a row, computed if need be; the look leaves a guard."""
@@ -161,6 +164,23 @@ class Trace(Log):
         self.drawn.append((row, self.position, draw))
         self.position += 1
         return self.tensor(row, spec)
+
+    def assign(self, variables: Sequence[Variable], values: Sequence[Tensor]) -> None:
+        """Note what variables are to become; reads in this log see it."""
+        # Rows: what is read after this is not what the variable was before the call.
+        changes = {
+            id(variable): (variable, self.own(value))
+            for variable, value in zip(variables, values, strict=True)
+        }
+        self.assigned = self.assigned | changes
+        self.forget(variables)
+
+    def forget(self, variables: Iterable[Variable]) -> None:
+        """Read variables anew."""
+        for variable in variables:
+            read = variable._read
+            if read is not None and read[0] is self:
+                variable._read = None
 
     def own(self, value: Tensor) -> Tensor:
         """The tensor as a row of this log."""
@@ -195,9 +215,3 @@ def caller() -> Place:
         frame = frame.f_back
     return Place(frame.f_code.co_filename, frame.f_lineno)
 
-
-def of_bits(bits: int, spec: Spec) -> Array:
-    """An array of one element from its cell."""
-    dtype = spec.dtype.numpy_dtype
-    raw = (bits & 0xFFFFFFFFFFFFFFFF).to_bytes(8, sys.byteorder)
-    return np.frombuffer(raw, dtype, 1).reshape(spec.shape)

@@ -55,29 +55,31 @@ def traced(function: Any, run: Run, leaves: Sequence[Tensor],
     found = Traced(trace, names)
     caller = local.log
     seed = STATE.seed, STATE.draws
-    with undone() as journal:
+    try:
         stand_ins = [trace.argument(leaf._array(), leaf._spec) for leaf in leaves]
         local.log = trace
-        try:
-            with names:
-                result = run(stand_ins)
-            found.changed = names.changed()
-            found.outputs, found.rebuild = _outputs(trace, result)
-            changed = {
-                key: variable for key, (variable, old) in journal.items()
-                if variable._value is not old
-            }  # fmt: skip
-            changed |= {k: v for k, v in trace.created.items() if v._value._home is trace}
-            for variable in changed.values():
-                found.assigned.append((variable, trace.own(variable._value)._row))
-            del result, stand_ins
-        except BaseException:
-            STATE.seed, STATE.draws = seed
-            raise
-        finally:
-            trace.closed = True
-            local.log = caller
-            trace.forget_reads()
+        with names:
+            result = run(stand_ins)
+        found.changed = names.changed()
+        found.outputs, found.rebuild = _outputs(trace, result)
+        new = {
+            key: (variable, variable._value) for key, variable in trace.created.items()
+            if variable._value._home is trace
+        }  # fmt: skip
+        found.assigned = [
+            (variable, trace.own(value)._row)
+            for variable, value in (new | trace.assigned).values()
+        ]
+        trace.assigned = {}  # what it held is not kept by the program
+        del result, stand_ins, new
+    except BaseException:
+        STATE.seed, STATE.draws = seed
+        raise
+    finally:
+        local.log = caller  # first, and no call: an interrupt comes at calls
+        trace.closed = True
+        names.stop()  # an interrupt may have come before the block had ended
+        trace.forget_reads()
     tapes = [tape for ref in trace.tapes if (tape := ref()) is not None]
     if tapes:
         for tape in tapes:  # as before the call
@@ -88,33 +90,22 @@ def traced(function: Any, run: Run, leaves: Sequence[Tensor],
 
 
 @contextmanager
-def undone() -> Iterator[Journal]:
-    """Give variables that are assigned inside the block their old values behind it."""
-    before = local.journal
-    journal: Journal = {}
-    local.journal = journal
-    try:
-        yield journal
-    finally:
-        local.journal = before
-        undo(journal)
-
-
-@contextmanager
 def undone_if_raised() -> Iterator[Journal]:
-    """Likewise, and the random state, if the block raises."""
-    before = local.journal
-    journal: Journal = {}
+    """If the block raises, give variables and random numbers their old state."""
     log: Any = local.log
-    state = STATE.draws, STATE.seed, log.position if log.tracing else 0
-    local.journal = journal
+    before, state = local.journal, (STATE.draws, STATE.seed)
+    if log.tracing:
+        assigned, position = log.assigned, log.position
+    journal: Journal = {}
     try:
+        local.journal = journal
         yield journal
     except BaseException:
         undo(journal)
-        STATE.draws, STATE.seed, position = state
+        STATE.draws, STATE.seed = state
         if log.tracing:
-            log.position = position
+            log.forget(variable for variable, _ in log.assigned.values())
+            log.assigned, log.position = assigned, position
         raise
     else:
         for key, change in journal.items():
@@ -203,13 +194,14 @@ def values_of(call: Traced, log: Log, to: np.ndarray[Any, Any] | None) -> list[T
 
 def leaked(trace: Trace) -> list[Tensor]:
     """Tensors of a call that can still be reached."""
-    found = alive(trace.kept)
+    state = [variable._value for variable in trace.created.values()]
+    found = [x for x in alive(trace.kept) if not any(x is value for value in state)]
     if len(found) == len(trace.kept) and found:  # no reference counts here
         return []
     if found:
         del found
         gc.collect()  # an exception may hold them in a cycle
-        found = alive(trace.kept)
+        found = [x for x in alive(trace.kept) if not any(x is value for value in state)]
     return found
 
 

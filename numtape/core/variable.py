@@ -370,10 +370,7 @@ def assign_all(variables: Sequence[Variable], values: Sequence[Tensor]) -> None:
     to be computed are computed first, in one sweep.
     """
     log = local.log
-    if log.tracing:
-        # Rows: what is read after this is not what the variable was before the call.
-        values = [log.own(value) for value in values]  # type: ignore[attr-defined]
-    else:
+    if not log.tracing:
         for variable in variables:
             value = variable._value
             home = value._home
@@ -385,13 +382,15 @@ def assign_all(variables: Sequence[Variable], values: Sequence[Tensor]) -> None:
                 f"Cannot assign {value._describe()} to variable '{variable.name}' of shape "
                 f"{variable.shape} and dtype {variable.dtype.name}."
             )
+    if log.tracing:  # others see nothing of it before the call has ended
+        log.assign(variables, values)  # type: ignore[attr-defined]
+        return
     journal = local.journal
     if journal is not None:
         for variable in variables:
             journal.setdefault(id(variable), (variable, variable._value))
-    if not log.tracing:
-        # Entering a variable in `pending` before its value changes is harmless.
-        log.pending.update((id(variable), variable) for variable in variables)
+    # Entering a variable in `pending` before its value changes is harmless.
+    log.pending.update((id(variable), variable) for variable in variables)
     set_values(variables, values)
 
 
