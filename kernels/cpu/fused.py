@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from llvmlite import ir
 
+from ..body import parsed
 from .functions import ELEMENTARY, LIMITED
 from .value import FLOAT32, FLOAT64, Value
 
@@ -59,7 +60,7 @@ def fits(body: str, dtypes: tuple[str, ...], dtype: str) -> bool:
     """Whether a step can be part of a loop."""
     if not {*dtypes, dtype} <= STORED.keys():
         return False
-    for node in ast.walk(ast.parse(body, mode="eval")):
+    for node in ast.walk(parsed(body)):
         if isinstance(node, ast.Call) and getattr(node.func, "id", "") not in NAMES:
             return False
         if isinstance(node, ast.BinOp) and type(node.op) not in (*_ARITHMETIC, *_LOGIC):
@@ -152,7 +153,7 @@ def _elements(
     for step in loop.steps:
         names = dict(zip("xyz", [values[k] for k in step.operands], strict=False))
         writer = _Writer(builder, names, step.dtypes[-1], step.dtype)
-        values.append(writer.visit(ast.parse(step.body, mode="eval")))
+        values.append(writer.visit(parsed(step.body)))
         limited += writer.limited
     return values, limited
 

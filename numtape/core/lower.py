@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import copy
+import importlib
 from functools import cache
 from typing import Any
 
@@ -52,7 +54,8 @@ def lane_source(body: str, symbol: str, operands: tuple[DType, ...], result: DTy
     into float64.
     """
     literal = operands[-1]
-    tree = _Typed(literal).visit(ast.parse(body, mode="eval"))
+    parsed = importlib.import_module("numtape.kernels.body").parsed
+    tree = _Typed(literal).visit(copy.deepcopy(parsed(body)))
     expression = ast.unparse(tree)
     lines = [f"def {symbol}(out_, x_, y_, z_, n):", f"    out = {result.name}_at(out_)"]
     for name, dtype in zip("xyz", operands, strict=False):
@@ -121,8 +124,6 @@ class _Limited(ast.NodeVisitor):
 
 
 def _compile(symbol: str, source: str) -> disk.Built:
-    import importlib
-
     from numba import types
 
     from .compile import Function, compile_unit

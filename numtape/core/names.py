@@ -48,23 +48,33 @@ _CORE = tuple(
 # The part of numtape that holds settings in attributes.
 _OBJECTS = ("numtape.keras", "numtape.module")
 
-GLOBAL, FREE, LOCAL, RESULT = range(4)
+GLOBAL, FREE, LOCAL, RESULT, IMPORT, CONSTANT = range(6)
 
 HIDDEN = ", of numtape"  # how names of attributes end that are not the program's
 
-# Instructions of one frame that are followed at most: each takes a microsecond.
-MOST = 100_000
+
+class Item(NamedTuple):
+    """An item of a list, tuple or dictionary: its key, or the local name of that."""
+
+    key: Any
+    local: bool
 
 
 class Chain(NamedTuple):
     """Where a name starts, and the attributes that follow: ``self.model.rate``.
 
-    It may be the result of a function instead: ``chosen().rate``.
+    It may be the result of a function instead: ``chosen().rate``; and there may be items of
+    containers on the way: ``self.layers[0].rate``.
     """
 
     kind: int
     root: str
-    attributes: tuple[str, ...]
+    attributes: tuple[str | Item, ...]
+
+    def item(self, chains: list[Chain]) -> list[Chain]:
+        """The chains of items that this one is the key of."""
+        key = Item(self.root, self.kind == LOCAL)
+        return [c._replace(attributes=(*c.attributes, key)) for c in chains if not self.attributes]
 
 
 class Watch(NamedTuple):
@@ -156,6 +166,7 @@ def chains_of(code: types.CodeType) -> Chains:
     constant: dict[Chain, None] = {}
     changing: dict[int, list[Chain]] = {}
     chains: list[Chain] = []  # what the top of the stack may be
+    below: list[Chain] = []  # and what is under it
     brought: dict[int, list[Chain]] = {}  # by jumps, to their targets
     for step in instructions:
         op, name = step.opname, step.argval
@@ -164,12 +175,32 @@ def chains_of(code: types.CodeType) -> Chains:
         if op in ("CACHE", "EXTENDED_ARG", "COPY_FREE_VARS", "RESUME"):
             continue
         if op in ("LOAD_GLOBAL", "LOAD_NAME"):
-            chains = [Chain(GLOBAL, name, ())]
+            below, chains = chains, [Chain(GLOBAL, name, ())]
         elif op.startswith(("LOAD_FAST", "LOAD_DEREF", "LOAD_CLOSURE")):
-            name = name[-1] if isinstance(name, tuple) else name
-            chains = [Chain(FREE if name in code.co_freevars else LOCAL, name, ())]
+            names = name if isinstance(name, tuple) else (name,)
+            for name in names:
+                kind = FREE if name in code.co_freevars else LOCAL
+                below, chains = chains, [Chain(kind, name, ())]
+        elif op == "LOAD_CONST":
+            below, chains = chains, [Chain(CONSTANT, name, ())]
+            continue
+        elif op == "BINARY_SUBSCR" or (op == "BINARY_OP" and step.argrepr == "[]"):
+            chains = [found for key in chains for found in key.item(below)]
+            below = []
+            continue
         elif op in ("LOAD_ATTR", "LOAD_METHOD") and chains:
+            # A property is a function: what it returned may be what was loaded.
             chains = [c._replace(attributes=(*c.attributes, name)) for c in chains]
+            chains.append(Chain(RESULT, "()", ()))
+        elif op == "IMPORT_NAME":
+            chains = [Chain(IMPORT, name, ())]
+            continue
+        elif op == "IMPORT_FROM" and chains:
+            chains = [c._replace(attributes=(name,)) for c in chains if c.kind == IMPORT]
+        elif op == "STORE_ATTR" and chains:
+            changing.setdefault(step.offset, []).extend(chains)  # what it was before
+            chains = []
+            continue
         elif op in ("STORE_FAST", "STORE_DEREF", "COPY", "DUP_TOP") and chains:
             continue  # what was read is read again: `(m := self.model).rate`
         elif op.startswith("CALL"):
@@ -204,7 +235,6 @@ class Names:
         self._functions: dict[types.CodeType, list[types.FunctionType]] = {}
         # What was followed: code, offset, and the objects, which keep their addresses so.
         self._followed: dict[tuple[Any, ...], tuple[Any, ...]] = {}
-        self._steps: dict[types.FrameType, int] = {}
         # Attributes and globals that may be changed: the name of who has them, and the values.
         self._states: dict[int, tuple[str, Any, dict[str, Any]]] = {}
         self._results: dict[types.FrameType | None, Any] = {}  # of the last function each called
@@ -219,7 +249,6 @@ class Names:
     def __exit__(self, *_: object) -> None:
         self.stop()
         self._followed.clear()
-        self._steps.clear()
         self._results.clear()
         self._seen.clear()
 
@@ -279,9 +308,6 @@ class Names:
             chains = found.changing.get(frame.f_lasti)
             if chains is not None:
                 self._read(frame, frame.f_lasti, chains)
-            count = self._steps[frame] = self._steps.get(frame, 0) + 1
-            if count > MOST:
-                frame.f_trace_opcodes = False
         elif event == "return":
             self._results[frame.f_back] = arg
         return self._step
@@ -306,11 +332,13 @@ class Names:
         if key in self._followed:
             return
         self._followed[key] = (roots, frame.f_globals)
-        found = self._chains[code]
-        changes = found is not None and found.attributes
+        names = self._chains[code]
+        changes = names is not None and names.attributes
         for chain in chains:
             if chain.kind == GLOBAL:
                 value = self._global(frame, chain.root)
+            elif chain.kind == IMPORT:
+                value = sys.modules.get(chain.root, MISSING)
             else:
                 value = local.get(chain.root, MISSING)
                 if chain.kind == FREE and chain.root in local:
@@ -321,7 +349,10 @@ class Names:
                     break
                 if changes:
                     self._state_of(value, name)
-                if attribute:
+                if isinstance(attribute, Item):
+                    at = local.get(attribute.key) if attribute.local else attribute.key
+                    name, value = f"{name}[{at!r}]", _item(value, at)
+                elif attribute:
                     name = f"{name}.{attribute}"
                     value = self._attribute(value, attribute, name)
 
@@ -332,7 +363,11 @@ class Names:
         for watch in self.watches:
             if not same(watch.now(), watch.value):
                 return watch.name
+        holders = [id(getattr(watch.get, "__self__", None)) for watch in self.watches]
         for name, state, before in states:
+            own = holders.count(id(state))
+            if sys.getrefcount(state) <= own + 3:  # of an object that the call made for itself
+                continue
             for key in {*before, *(state if not name == "" else before)}:
                 if not same(state.get(key, MISSING), before.get(key, MISSING)) and (
                     not str(key).endswith(HIDDEN)
@@ -384,6 +419,8 @@ class Names:
             return MISSING
         if isinstance(value, tuple):  # a named one does not change
             return getattr(value, attribute, MISSING)
+        if attribute == "__class__":
+            return type(value)
         if isinstance(value, types.ModuleType):
             if not _changes(value):
                 return MISSING
@@ -453,6 +490,16 @@ class Names:
                 known = self._functions.setdefault(one.__code__, [])
                 if isinstance(one, types.FunctionType) and one not in known:
                     known.append(one)
+
+
+def _item(value: Any, key: Any) -> Any:
+    """An item of a container, which is not watched: what is inside is fixed."""
+    if type(value) not in (list, tuple, dict) or type(key) not in (int, str, bool):
+        return MISSING
+    try:
+        return value[key]
+    except LookupError:
+        return MISSING
 
 
 def _both(own: Any, other: Any) -> Any:

@@ -258,7 +258,7 @@ def _compiled(loop: Any, scalar: bool) -> int:
     text = repr(loop)
     write = module.write_scalars if scalar else module.write_lanes
     symbol = f"{write.__name__}_{hashlib.sha256(text.encode()).hexdigest()[:16]}"
-    source = kernel_source(*VECTOR_SOURCES, "cpu.fused") + text
+    source = kernel_source(*VECTOR_SOURCES, "body", "cpu.fused") + text
 
     def build() -> disk.Built:
         from llvmlite import ir
