@@ -38,8 +38,8 @@ LONG = 200_000
 # starting another thread takes 0.02.
 LARGE = 1 << 21
 
-# Rows times elements from which a plan that comes again is compiled: 0.05 to 0.1 s of work.
-HOT = 1 << 28
+# Rows times elements from which a plan that comes again is compiled: some 0.02 s of work.
+HOT = 1 << 26
 
 CHUNKS = 8  # a thread takes blocks so many times, so that a slow one does not keep the rest
 
