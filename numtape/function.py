@@ -460,7 +460,10 @@ class _Parameters:
             x is inspect.Parameter.empty or given is not x
             for given, x in zip(args[count:], defaults, strict=False)
         ):
-            raise self._misfit(f"{count} arguments have a signature", args, {})
+            raise self._misfit(
+                f"input_signature has {count} specs, and others of the arguments are not their "
+                f"defaults", args, {},
+            )  # fmt: skip
         return (
             *(self._fit(x, spec, args) for x, spec in zip(args, self.specs, strict=False)),
             *args[count:],

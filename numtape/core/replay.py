@@ -23,7 +23,7 @@ from .recording import Failed, Recording, bits_at, cell_of, commit
 from .structure import flatten_with
 from .sweep import executor
 from .tensor import Tensor
-from .trace import Draws, NotReplayable
+from .trace import Draws, NotReplayable, caller
 from .traced import (
     Journal,
     Run,
@@ -63,9 +63,10 @@ class Budget:
         if not self.warned:
             self.warned = True
             name = getattr(function, "__qualname__", repr(function))
-            warnings.warn(
+            place = caller()
+            warnings.warn_explicit(
                 f"numtape.function {name!r} runs as plain Python from now on: {reason}.",
-                RuntimeWarning, stacklevel=2,
+                RuntimeWarning, place.file, place.line,
             )  # fmt: skip
 
 
