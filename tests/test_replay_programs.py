@@ -71,10 +71,10 @@ def broken_guards_on_tapes(monkeypatch):
     monkeypatch.setattr(Recording, "_failed_on", lambda self, log, to: None)
 
 
-def broken_undo(monkeypatch):
-    from numtape.core import traced
+def broken_assigns(monkeypatch):
+    from numtape.core.trace import Trace
 
-    monkeypatch.setattr(traced, "undo", lambda journal: None)
+    monkeypatch.setattr(Trace, "forget", lambda self, variables: None)
 
 
 def broken_leaks(monkeypatch):
@@ -84,7 +84,7 @@ def broken_leaks(monkeypatch):
 
 
 @pytest.mark.parametrize("broken", [
-    broken_guards, broken_names, broken_draws, broken_guards_on_tapes, broken_undo, broken_leaks,
+    broken_guards, broken_names, broken_draws, broken_guards_on_tapes, broken_assigns, broken_leaks,
 ], ids=lambda broken: broken.__name__)  # fmt: skip
 def test_the_programs_find_what_is_broken(broken, monkeypatch):
     broken(monkeypatch)
