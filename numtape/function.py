@@ -319,7 +319,7 @@ class Function:
     def __reduce__(self) -> Any:
         if self._instance is not None:
             return getattr, (self._instance, self._attribute)
-        return self.__qualname__  # type: ignore[attr-defined]
+        return self.python_function.__qualname__
 
     def __repr__(self) -> str:
         return f"<numtape.function {self.name}>"
@@ -418,7 +418,7 @@ class _Parameters:
         self._positional = [
             p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
         ]
-        self._plain = len(self._positional) == len(parameters)
+        self._all_positional = len(self._positional) == len(parameters)
         self._defaults = [p.default for p in self._positional]
 
     def complete(
@@ -431,11 +431,9 @@ class _Parameters:
         """
         if self.signature is None:
             return args, kwargs
-        if not kwargs and self._plain and len(args) <= len(self._defaults):
+        if not kwargs and self._all_positional and len(args) <= len(self._defaults):
             rest = self._defaults[len(args) :]
-            if inspect.Parameter.empty not in map(type, rest) and not any(
-                x is inspect.Parameter.empty for x in rest
-            ):
+            if all(x is not inspect.Parameter.empty for x in rest):
                 return self._checked((*args, *rest)), kwargs
         try:
             bound = self.signature.bind(*args, **kwargs)
@@ -457,7 +455,7 @@ class _Parameters:
         count = len(self.specs)
         defaults = self._defaults[count:]
         if len(args) < count or any(
-            x is inspect.Parameter.empty or given is not x
+            given is not x
             for given, x in zip(args[count:], defaults, strict=False)
         ):
             raise self._misfit(

@@ -7,6 +7,7 @@ kernels, operation for operation, and nothing is contracted or reordered: the bi
 from __future__ import annotations
 
 import ast
+from functools import cache
 from typing import Any, NamedTuple
 
 from llvmlite import ir
@@ -56,6 +57,7 @@ class Loop(NamedTuple):
         return len(self.loads) + len(self.stores)
 
 
+@cache
 def fits(body: str, dtypes: tuple[str, ...], dtype: str) -> bool:
     """Whether a step can be part of a loop."""
     if not {*dtypes, dtype} <= STORED.keys():

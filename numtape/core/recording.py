@@ -18,7 +18,7 @@ from .ops.random import STATE
 from .spec import TABLES, Spec
 from .sweep import executor
 from .tensor import Tensor
-from .trace import Draws, Guard, Trace
+from .trace import Draws, Guard, Trace, bits_at
 from .variable import Variable, set_values
 
 _ZEROS = [bytes(8 - k) for k in range(9)]
@@ -291,15 +291,6 @@ class Recording:
             if seen != guard.bits:
                 return Failed(k, seen)
         return None
-
-
-def bits_at(log: Log, row: int) -> int | bytes:
-    """What guards compare: a row's cell, or the bytes of a larger value."""
-    spec = TABLES.specs[log.spec[row]]
-    if spec.size == 1:
-        bits = log.columns.cell_view[row]
-        return bits if spec.dtype.size == 8 else bits & ((1 << 8 * spec.dtype.size) - 1)
-    return log.buffers[row].tobytes()
 
 
 def commit(

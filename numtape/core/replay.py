@@ -19,11 +19,11 @@ from . import variable as variables
 from .log import local
 from .names import MISSING, Watch, from_outside, same
 from .ops.random import STATE
-from .recording import Failed, Recording, bits_at, cell_of, commit
+from .recording import Failed, Recording, cell_of, commit
 from .structure import flatten_with
 from .sweep import executor
 from .tensor import Tensor
-from .trace import Draws, NotReplayable, caller
+from .trace import Draws, NotReplayable, bits_at, caller
 from .traced import (
     Journal,
     Run,
@@ -82,8 +82,10 @@ class Path:
     Attributes:
       recording: The rows.
       nodes: Where it passes, guard by guard.
+      rebuild: Puts outputs in their places.
       hits: How often it was right.
-      seconds: How long these calls took.
+      nanoseconds: How long these calls took.
+      as_it_is: Whether what the recording gives are the outputs, all of them, in their order.
     """
 
     def __init__(self, recording: Recording, rebuild: Callable[[list[Any]], Any]) -> None:
@@ -94,7 +96,6 @@ class Path:
         outputs = recording.outputs
         self._count = len(outputs)
         self._only_rows = all(out.row >= 0 for out in outputs)
-        # Whether what the recording gives is all of it, in its order.
         self.as_it_is = self._only_rows and not recording.assigned
 
     def result(self, values: list[Tensor]) -> Any:
@@ -178,10 +179,7 @@ class Calls:
       compiled: Whether to compile what is recorded at once.
     """
 
-    def __init__(
-        self, function: Any, run: Run, budget: Budget,
-        compiled: bool = False,
-    ) -> None:  # fmt: skip
+    def __init__(self, function: Any, run: Run, budget: Budget, compiled: bool) -> None:
         self.function, self.run, self.budget, self.compiled = function, run, budget, compiled
         self.trees: list[Tree] = []
         self.tree: Tree | None = None
@@ -206,7 +204,7 @@ class Calls:
             if recording.assigned:
                 with variables._updating:
                     found = recording.run(leaves, _NO_DRAWS)
-                    if type(found) is list:
+                    if not isinstance(found, Failed):
                         path.hits += 1
                         path.nanoseconds += perf_counter_ns() - start
                         result = path.result(found)
@@ -218,8 +216,8 @@ class Calls:
             if recording.guards:
                 return self._call(tree, None, leaves, start)
             raise
-        if type(found) is not list:
-            return self._call(tree, tree.other(path, found), leaves, start)  # type: ignore[arg-type]
+        if isinstance(found, Failed):
+            return self._call(tree, tree.other(path, found), leaves, start)
         path.hits += 1
         path.nanoseconds += perf_counter_ns() - start
         return path.rebuild(found) if path.as_it_is else path.result(found)
@@ -282,14 +280,15 @@ class Calls:
                 if recording.guards:  # those before what failed do not hold, or Python will say
                     return _NONE
                 raise
-            if type(found) is list:
-                tree.right(path)
-                path.hits += 1
-                path.nanoseconds += perf_counter_ns() - start
-                result = path.result(found)
-                recording.commit(found, draws, log if taped else None)
-                return result
-            path = tree.other(path, found)  # type: ignore[arg-type]
+            if isinstance(found, Failed):
+                path = tree.other(path, found)
+                continue
+            tree.right(path)
+            path.hits += 1
+            path.nanoseconds += perf_counter_ns() - start
+            result = path.result(found)
+            recording.commit(found, draws, log if taped else None)
+            return result
         return _NONE
 
     # Recording.

@@ -9,13 +9,16 @@ from __future__ import annotations
 import importlib
 import sys
 import threading
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from .. import config
 from .log import VALUE, Log, alive, local
 from .tensor import Tensor
+
+if TYPE_CHECKING:
+    from .trace import Trace
 
 FEW = 16  # lazy arrays that every look may consider again
 
@@ -63,11 +66,11 @@ def _spare(log: Log) -> Log:
 
 def _nested(log: Log) -> bool:
     """Whether a look at ``log`` is under way further up; not if an interrupt cut it short."""
-    frame = sys._getframe(2)
+    frame: Any = sys._getframe(2)
     while frame is not None:
         if frame.f_code is _look.__code__ and frame.f_locals.get("log") is log:
             return True
-        frame = frame.f_back  # type: ignore[assignment]
+        frame = frame.f_back
     return False
 
 
@@ -80,7 +83,7 @@ def _look(log: Log, tensor: Tensor) -> np.ndarray[Any, Any]:
             raise RuntimeError("A derivative rule looked at a value; it may only record ops.")
         row = tensor._row
         if log.tracing:
-            return log.seen(row, tensor._spec)  # type: ignore[attr-defined,no-any-return]
+            return cast("Trace", log).seen(row, tensor._spec)
         if log.columns.state_view[row] == VALUE:
             return log.value(row, tensor._spec)
         held = log.held()

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import threading
 import weakref
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from .log import READ_CODE, READ_ROW_CODE, SWEEP_BYTES, SWEEP_ROWS, Log, local
 from .tensor import Tensor
 from .variable import Variable
+
+if TYPE_CHECKING:
+    from .trace import Trace
 
 
 class Tape:
@@ -78,7 +81,7 @@ class Tape:
         """A call that is traced may only use tapes that it made."""
         log = local.log
         if log.tracing and self.log is not None and self.log is not log:
-            log.refuse(f"it {what} that it did not make")  # type: ignore[attr-defined]
+            cast("Trace", log).refuse(f"it {what} that it did not make")
 
     def stop(self) -> None:
         """Record no more."""

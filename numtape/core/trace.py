@@ -16,7 +16,7 @@ from . import dtypes
 from .arrays import Array
 from .log import VALUE, Log
 from .ops.random import STATE, Draw
-from .spec import Spec, intern
+from .spec import TABLES, Spec, intern
 from .sweep import executor
 from .tensor import Tensor
 
@@ -148,12 +148,8 @@ class Trace(Log):
         if self.columns.state_view[row] != VALUE:
             executor().compute(self, [row], [], True)
         if not self.closed and row not in self.guards:
-            self.guards[row] = Guard(row, self.bits(row, spec), caller())
+            self.guards[row] = Guard(row, bits_at(self, row), caller())
         return self.value(row, spec)
-
-    def bits(self, row: int, spec: Spec) -> int | bytes:
-        """What guards compare."""
-        return self.columns.cell_view[row] if spec.size == 1 else self.buffers[row].tobytes()
 
     def draw(self, draw: Draw) -> Tensor:
         """A tensor of random numbers, drawn anew in every replay."""
@@ -206,6 +202,15 @@ class Trace(Log):
     def collect(self) -> bool:
         """Rows stay where they are."""
         return False
+
+
+def bits_at(log: Log, row: int) -> int | bytes:
+    """What guards compare: a row's cell, or the bytes of a larger value."""
+    spec = TABLES.specs[log.spec[row]]
+    if spec.size == 1:
+        bits = log.columns.cell_view[row]
+        return bits if spec.dtype.size == 8 else bits & ((1 << 8 * spec.dtype.size) - 1)
+    return log.buffers[row].tobytes()
 
 
 def caller() -> Place:

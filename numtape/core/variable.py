@@ -8,7 +8,7 @@ import operator
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 import numpy as np
 
@@ -20,6 +20,9 @@ from .log import Log, after_fork_in_child, local
 from .spec import TensorShape, intern
 from .tensor import Reference, Tensor, of_array
 from .typed import Operators
+
+if TYPE_CHECKING:
+    from .trace import Trace
 
 _order = itertools.count()
 
@@ -92,7 +95,7 @@ class Variable(Operators):
         self._order = next(_order)
         log = local.log
         if log.tracing:
-            log.made(self)  # type: ignore[attr-defined]
+            cast("Trace", log).made(self)
 
     # Reading.
 
@@ -383,7 +386,7 @@ def assign_all(variables: Sequence[Variable], values: Sequence[Tensor]) -> None:
                 f"{variable.shape} and dtype {variable.dtype.name}."
             )
     if log.tracing:  # others see nothing of it before the call has ended
-        log.assign(variables, values)  # type: ignore[attr-defined]
+        cast("Trace", log).assign(variables, values)
         return
     journal = local.journal
     if journal is not None:

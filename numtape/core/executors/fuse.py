@@ -46,13 +46,11 @@ class Run(NamedTuple):
     """Instructions that one loop replaces.
 
     Attributes:
-      group: Their group.
       first, last: Their first one, and the one behind the last, in the program of the group.
       loop: What they compute.
       refs: Where the loop's operands and results are, as in instructions.
     """
 
-    group: int
     first: int
     last: int
     loop: Any
@@ -70,7 +68,7 @@ class _Group:
         group = groups[g].tolist()
         splats = program[group[G_CODE] : group[G_BODY]].tolist()
         steps = program[group[G_BODY] : group[G_CODE_END]].tolist()
-        self.g, self.scalar = g, group[G_KIND] == SCALARS
+        self.scalar = group[G_KIND] == SCALARS
         self.splats = {step[1] for step in splats}
         self.slots = 1 + max([step[1] for step in (*splats, *steps) if step[1] < 1 << 40] or [0])
         # Loads of broadcast operands have slots of their own: they come first.
@@ -157,7 +155,7 @@ def _run(log: Log, group: _Group, first: int, last: int) -> Run:
         tuple((dtype, ref in group.splats) for ref, dtype in loads.items()), tuple(steps),
         tuple(len(loads) + k - first for k in stores),
     )  # fmt: skip
-    return Run(group.g, first, last, loop, [*loads, *(group.steps[k][1] for k in stores)])
+    return Run(first, last, loop, [*loads, *(group.steps[k][1] for k in stores)])
 
 
 class _Rows:
@@ -177,7 +175,7 @@ def later(log: Log, plan: Plan) -> None:
     rows: Any = _Rows(log)
 
     def work() -> None:
-        # A process that ends waits for this thread, but not for much.
+        # A process that ends waits for a compilation that has begun, and begins no other one.
         if threading.main_thread().is_alive():
             with _compiling:
                 found = fused(rows, plan)

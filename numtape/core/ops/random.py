@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
@@ -16,6 +16,9 @@ from ..spec import intern
 from ..tensor import Tensor, of_array
 from .indexing import gather
 from .movement import static_shape
+
+if TYPE_CHECKING:
+    from ..trace import Trace
 
 Array = np.ndarray[Any, Any]
 Generator = np.random.Generator
@@ -47,7 +50,7 @@ def set_seed(seed: int) -> None:
         STATE.seed = int(seed)
         STATE.draws = 0
     if log.tracing:
-        log.seeded()  # type: ignore[attr-defined]
+        cast("Trace", log).seeded()
 
 
 class Draw(NamedTuple):
@@ -77,7 +80,7 @@ def _drawn(make: Callable[..., Any], seed: int | None, *parameters: Any) -> Tens
     draw = Draw(make, seed, parameters)
     log = local.log
     if log.tracing:
-        return log.draw(draw)  # type: ignore[attr-defined,no-any-return]
+        return cast("Trace", log).draw(draw)
     with STATE.lock:
         number = STATE.draws
         STATE.draws += draw.counted
