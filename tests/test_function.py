@@ -6,8 +6,6 @@ import functools
 import gc
 import importlib
 import pickle
-import threading
-import time
 import tracemalloc
 import types
 import warnings
@@ -17,6 +15,7 @@ import numpy as np
 import pytest
 from checks import same, slope
 from counting import fresh_log
+from together import together
 
 RATE = 2.0
 SETTINGS = types.ModuleType("settings_of_test_function")
@@ -2869,28 +2868,6 @@ def test_check_passes_errors_on(tf, checked):
 # --- Threads, memory, devices --------------------------------------------------------------------
 
 
-def together(count, work):
-    """Run `work(k)` in threads that start at once."""
-    found, errors, gate = [None] * count, [], threading.Barrier(count)
-
-    def body(k):
-        gate.wait()
-        try:
-            found[k] = work(k)
-        except BaseException as error:
-            errors.append(error)
-
-    threads = [threading.Thread(target=body, args=(k,), daemon=True) for k in range(count)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(120)
-        assert not thread.is_alive()
-    if errors:
-        raise errors[0]
-    return found
-
-
 @pytest.fixture
 def often():
     """Switch threads often."""
@@ -3010,10 +2987,8 @@ def test_memory_stays_flat(tf):
         return tf.reduce_sum(w) + tf.random.normal(())
 
     def calls(count):
-        start = time.perf_counter()
         for _ in range(count):
             f(x)
-        return time.perf_counter() - start
 
     calls(100)
     rows = local.log.n
