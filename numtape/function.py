@@ -300,7 +300,7 @@ class Function:
 
     def experimental_get_tracing_count(self) -> int:
         """How often the function was recorded."""
-        return self._budget.LIMIT - self._budget.left
+        return self._budget.made
 
     def get_concrete_function(self, *args: Any, **kwargs: Any) -> ConcreteFunction:
         """The function for arguments like these, tensors or a `TensorSpec` in the place of one."""
@@ -326,7 +326,13 @@ class Function:
 
 
 def _weakly_bound(function: Any, reference: weakref.ref[Any]) -> Callable[..., Any]:
-    return lambda *args, **kwargs: function.__get__(reference())(*args, **kwargs)
+    def bound(*args: Any, **kwargs: Any) -> Any:
+        instance = reference()
+        if instance is None:
+            raise ReferenceError(f"The object whose method {function.__name__} is has gone.")
+        return function.__get__(instance)(*args, **kwargs)
+
+    return bound
 
 
 class _Place(NamedTuple):
@@ -365,17 +371,15 @@ def _taken(x: Any, leaves: list[Tensor], key: list[Any]) -> Any:
     elif isinstance(x, Alias):
         return _taken(original(x), leaves, key)
     elif isinstance(x, list | tuple | dict) and not isinstance(x, Variable):
-        from .core.structure import flatten, flatten_with
+        from .core.structure import flatten_ordered, rebuilt
 
-        inside, form = flatten(x)
+        inside, form = flatten_ordered(x)
         if len(inside) == 1 and inside[0] is x:  # of a class that is no nest
             key.append((kind, id(x)))
             return x
         key.append(form)
-        if isinstance(x, dict):  # what iterates over it sees the order
-            key.append(tuple(x))
         places = [_taken(item, leaves, key) for item in inside]
-        return _Nest(places, flatten_with(x)[1])
+        return _Nest(places, functools.partial(rebuilt, form))
     else:
         key.append((kind, id(x)))  # it is kept alive with the calls
     return x
@@ -545,6 +549,8 @@ class ConcreteFunction:
         return self._function(*filled, **{**self._kwargs, **kwargs})
 
     def _checked(self, value: Any, expected: Any, k: int) -> Any:
+        from .nest import is_nested, map_structure
+
         if isinstance(expected, Tensor | TensorSpec):
             tensor = value if type(value) is Tensor else _tensor(value, expected.dtype)
             if tensor.dtype is not expected.dtype:
@@ -553,6 +559,14 @@ class ConcreteFunction:
                     f"{expected.dtype.name} tensor but is a {tensor.dtype.name} tensor"
                 )
             return tensor
+        if is_nested(expected):
+            try:
+                return map_structure(lambda want, x: self._checked(x, want, k), expected, value)
+            except ValueError:
+                raise TypeError(
+                    f"Binding inputs to tf.function failed due to `{value!r}` has another "
+                    f"structure than {map_structure(_as_spec, expected)!r}."
+                ) from None
         if isinstance(expected, bool | int | float | str) and value != expected:
             raise TypeError(
                 f"Binding inputs to tf.function failed due to `Can not cast {value!r} to "

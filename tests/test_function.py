@@ -6,6 +6,7 @@ import functools
 import gc
 import importlib
 import pickle
+import threading
 import tracemalloc
 import types
 import warnings
@@ -29,7 +30,7 @@ def isolated():
 
 
 @contextlib.contextmanager
-def one_warning(match="runs as plain Python from now on"):
+def one_warning(match="runs as plain Python for arguments like these from now on"):
     """Assert that the block gives exactly one warning, a RuntimeWarning."""
     with warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("always")
@@ -398,6 +399,20 @@ def test_objects_with_slots_are_freed(tf):
     assert ref() is None
 
 
+@pytest.mark.numtape_only("TensorFlow keeps the object")
+def test_method_of_an_object_that_has_gone(tf):
+    class Slotted:
+        __slots__ = ("__weakref__",)
+
+        @tf.function
+        def f(self, x):
+            return x
+
+    method = Slotted().f
+    with pytest.raises(ReferenceError, match="whose method f is has gone"):
+        method(tf.constant(1.0))
+
+
 @pytest.mark.tf_differs("TensorFlow keeps methods by hash")
 def test_method_of_an_object_without_a_hash(tf):
     class Equal:
@@ -632,6 +647,18 @@ def test_variables_among_arguments(tf):
         same(f(b, tf.constant(1.0)), 2.0 * (10 + k))
     same(a, 4.0)
     same(b, 13.0)
+
+
+@pytest.mark.tf_differs("TensorFlow sorts the keys")
+def test_dicts_in_another_order_are_another_recording(tf):
+    @tf.function
+    def f(nest):
+        return functools.reduce(lambda x, y: x - y, nest[0].values())
+
+    a, b = tf.constant(5.0), tf.constant(2.0)
+    for _ in range(2):
+        same(f([{"a": a, "b": b}]), 3.0)
+        same(f([{"b": b, "a": a}]), -3.0)
 
 
 def test_variables_inside_nests_among_arguments(tf):
@@ -970,6 +997,17 @@ def test_concrete_function_refuses_others(tf):
         concrete(tf.constant(1.0), q=4)
     with pytest.raises(TypeError, match="missing a required argument"):
         f.get_concrete_function()
+
+
+def test_concrete_function_of_a_nest(tf):
+    scalar = tf.TensorSpec((), tf.float32)
+    concrete = tf.function(lambda d: d["a"] - d["b"]).get_concrete_function(
+        {"a": scalar, "b": scalar}
+    )
+    x = tf.constant(3.0)
+    same(concrete({"b": x, "a": 2.0 * x}), 3.0)
+    with pytest.raises(TypeError, match="Binding inputs to tf.function failed"):
+        concrete({"a": x})
 
 
 # --- Functions in functions ----------------------------------------------------------------------
@@ -2235,17 +2273,31 @@ def test_too_many_paths(tf):
 def test_too_many_signatures(tf):
     f = tf.function(lambda x, n: x * n)
     with one_warning():
-        found = [float(f(tf.constant(2.0), n)) for n in range(100)]
-    assert found == [2.0 * n for n in range(100)]
-    assert recordings(f) == 64
+        found = [float(f(tf.constant(2.0), n)) for n in range(1100)]
+    assert found == [2.0 * n for n in range(1100)]
+    assert recordings(f) == 1024
+
+
+@gives_up
+def test_many_signatures_are_many_recordings(tf):
+    """A function that is called for each of a model's variables, and for each batch size."""
+    update = tf.function(lambda v, gradient: v.assign_sub(gradient))
+    variables = [tf.Variable(tf.ones(k % 10)) for k in range(100)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for _ in range(3):
+            for v in variables:
+                update(v, tf.ones_like(v))
+    assert recordings(update) == 100
+    assert all(float(tf.reduce_sum(v)) == -2.0 * (k % 10) for k, v in enumerate(variables))
 
 
 @gives_up
 def test_too_many_shapes(tf):
     f = tf.function(tf.reduce_sum)
     with one_warning():
-        found = [float(f(tf.ones(n))) for n in range(100)]
-    assert found == [float(n) for n in range(100)]
+        found = [float(f(tf.ones(n))) for n in range(1100)]
+    assert found == [float(n) for n in range(1100)]
 
 
 @gives_up
@@ -2845,6 +2897,24 @@ def test_check_draws_the_same_numbers(tf, monkeypatch):
     expected = run()
     monkeypatch.setattr(tf.config, "_check_replay", 2)
     assert run() == expected
+
+
+@check
+def test_check_holds_no_lock_while_python_runs(tf, checked):
+    """The function waits for a thread that assigns and draws."""
+    v, w = tf.Variable(0.0), tf.Variable(0.0)
+
+    @tf.function
+    def f(x):
+        thread = threading.Thread(target=lambda: w.assign(tf.random.normal(())))
+        thread.start()
+        thread.join(60)
+        assert not thread.is_alive()
+        v.assign_add(x)
+        return v.read_value()
+
+    for k in range(3):
+        same(f(tf.constant(1.0)), k + 1.0)
 
 
 @check

@@ -44,19 +44,26 @@ _NONE = object()  # what a call returns that has not come about
 RETRIES = 3  # of a recording where other threads assign what it reads
 
 
+LIMIT = 64  # recordings of one signature
+MOST = 1024  # of a function: each Variable among the arguments, each shape is a new signature
+
+
 class Budget:
     """What the calls of a function with different signatures share.
 
     Attributes:
-      left: How many recordings it may still make.
+      made: How many recordings it has made.
       warned: Whether it was said that it runs as Python.
     """
 
-    LIMIT = 64
-
     def __init__(self) -> None:
-        self.left = self.LIMIT
+        self.made = 0
         self.warned = False
+
+    @property
+    def left(self) -> bool:
+        """Whether it may make another one."""
+        return self.made < MOST
 
     def warn(self, function: Any, reason: str) -> None:
         """Say, once, why it runs as Python."""
@@ -65,15 +72,12 @@ class Budget:
             name = getattr(function, "__qualname__", repr(function))
             place = caller()
             warnings.warn_explicit(
-                f"numtape.function {name!r} runs as plain Python from now on: {reason}.",
+                f"numtape.function {name!r} runs as plain Python for arguments like these from now "
+                f"on: {reason}.",
                 RuntimeWarning, place.file, place.line,
             )  # fmt: skip
 
 
-TOO_MANY = (
-    f"{Budget.LIMIT} recordings did not suffice for its calls (see `paths()`: what changes at a "
-    f"guard, or in the arguments?)"
-)
 
 
 class Path:
@@ -255,9 +259,14 @@ class Calls:
                 result = self._replayed(tree, path, leaves, draws, start, False)
             if result is not _NONE:
                 return result
-        if self.budget.left:
+        made = sum(len(tree.paths) for tree in self.trees)
+        if made < LIMIT and self.budget.left:
             return self._recorded(leaves, draws)
-        self._stop(TOO_MANY)
+        where = "at a guard, or a name" if made == LIMIT else "in the arguments"
+        self._stop(
+            f"{LIMIT if made == LIMIT else MOST} recordings did not suffice for its calls (see "
+            f"`paths()`: what changes {where}?)"
+        )
         return plainly(self.run, leaves)
 
     def _replayed(
@@ -362,7 +371,7 @@ class Calls:
         if tree is None or not tree.holds():
             tree = Tree()
         tree.add(path, watches)
-        self.budget.left -= 1
+        self.budget.made += 1
         if tree not in self.trees:
             self.trees.append(tree)
         self.tree = tree  # last: other threads take what they find here
@@ -376,24 +385,40 @@ class Calls:
 
     def _checked(self, leaves: Sequence[Tensor]) -> Any:
         """Replay, and compare with what Python does."""
-        with variables._updating, STATE.lock:
-            return self._compared(leaves, Draws())
+        for _ in range(RETRIES):
+            draws = Draws()
+            try:
+                call = traced(self.function, self.run, leaves, draws)
+            except NotReplayable as refusal:
+                raise self._difference(str(refusal)) from None
+            if call.trace.reason:
+                raise self._difference(call.trace.reason)
+            with variables._updating, STATE.lock:
+                if not call.trace.stale():
+                    result = self._compared(call, leaves, draws)
+                    if result is not _NONE:
+                        return result
+                    break
+        # No recording holds, or other threads assign what it reads, again and again.
+        tree = self._holding()
+        latest = None if tree is None else tree.root.latest
+        return self._call(tree, latest, leaves, perf_counter_ns())
 
-    def _compared(self, leaves: Sequence[Tensor], draws: Draws) -> Any:
-        try:
-            call = traced(self.function, self.run, leaves, draws)
-        except NotReplayable as refusal:
-            raise self._difference(str(refusal)) from None
-        if call.trace.reason:
-            raise self._difference(call.trace.reason)
+    def _compared(self, call: Traced, leaves: Sequence[Tensor], draws: Draws) -> Any:
+        """What a replay returns, if there is one: what a call that was traced does."""
         if call.rows:
             executor().compute(call.trace, call.rows, [], True)
         bits = {row: bits_at(call.trace, row) for row in call.rows}
         expected = [bits.get(out.row, out.constant) for out in call.outputs]
         tree = self._holding()
-        latest = None if tree is None else tree.root.latest
+        if tree is None:
+            return _NONE
         with undone_if_raised() as journal:
-            result = self._call(tree, latest, leaves, perf_counter_ns(), draws)
+            result = self._replayed(
+                tree, tree.root.latest, leaves, draws, perf_counter_ns(), True
+            )
+            if result is _NONE:
+                return _NONE
             found, _ = flatten_with(result)
             what = self._different(call, expected, found, bits, journal)
             if what:
