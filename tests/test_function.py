@@ -6,6 +6,7 @@ import functools
 import gc
 import importlib
 import pickle
+import sys
 import threading
 import tracemalloc
 import types
@@ -1006,7 +1007,7 @@ def test_concrete_function_of_a_nest(tf):
     )
     x = tf.constant(3.0)
     same(concrete({"b": x, "a": 2.0 * x}), 3.0)
-    with pytest.raises(TypeError, match="Binding inputs to tf.function failed"):
+    with pytest.raises(TypeError, match=r"Binding inputs to tf\.function failed"):
         concrete({"a": x})
 
 
@@ -2225,7 +2226,6 @@ def test_state_that_python_counts(tf, world):
 @pure
 def test_watches_do_not_disturb_a_profiler(tf):
     import cProfile
-    import sys
 
     seen = []
 
@@ -2246,6 +2246,33 @@ def test_watches_do_not_disturb_a_profiler(tf):
     finally:
         profile.disable()
     assert profile.getstats()
+
+
+@pytest.mark.numtape_only("TensorFlow does not look at names")
+def test_a_call_whose_names_were_not_followed_is_not_kept(tf):
+    class Holder:
+        rate = 1.0
+
+    holder, cut = Holder(), [True]
+
+    @tf.function
+    def f(x):
+        if cut.pop():
+            sys.settrace(None)  # a debugger that is left does that
+        return x * holder.rate
+
+    before = sys.gettrace()
+    try:
+        same(f(tf.constant(2.0)), 2.0)
+    finally:
+        sys.settrace(before)
+    assert recordings(f) == 0
+    cut.append(False)
+    same(f(tf.constant(2.0)), 2.0)
+    holder.rate = 3.0
+    cut.append(False)
+    same(f(tf.constant(2.0)), 6.0)
+    assert recordings(f) == 2
 
 
 # --- Giving up -----------------------------------------------------------------------------------
@@ -2322,6 +2349,24 @@ def test_leaked_tensors(tf):
         found = [float(f(tf.constant(float(k)))) for k in range(4)]
     assert found == [0.0, 3.0, 6.0, 9.0]
     assert [float(x) for x in kept] == [0.0, 2.0, 4.0, 6.0]
+
+
+def test_a_tape_in_a_cycle_is_not_leaked(tf):
+    @tf.function
+    def f(x):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = x * x
+        try:
+            raise ValueError
+        except ValueError as error:
+            kept = [error]  # which holds this frame, which holds the list
+            assert kept
+        return tape.gradient(y, x)
+
+    for k in range(3):
+        same(f(tf.constant(float(k))), 2.0 * k)
+    assert recordings(f) == 1
 
 
 @gives_up
@@ -2941,7 +2986,6 @@ def test_check_passes_errors_on(tf, checked):
 @pytest.fixture
 def often():
     """Switch threads often."""
-    import sys
 
     before = sys.getswitchinterval()
     sys.setswitchinterval(1e-5)

@@ -131,6 +131,7 @@ class Names:
         self._results: dict[types.FrameType | None, Any] = {}  # of the last function each called
         self._before: Any = sys.gettrace()
         self._core: types.FrameType | None = None  # what runs beneath it is not the program's
+        self._lost = False
         self._note_function(function)
 
     def __enter__(self) -> Names:
@@ -138,6 +139,9 @@ class Names:
         return self
 
     def __exit__(self, *_: object) -> None:
+        # The program took Python's trace function away, or an interrupt that came inside of it.
+        self._lost = sys.gettrace() != self._called or self._core is not None
+        self._core = None
         self.stop()
         self._followed.clear()
         self._results.clear()
@@ -251,6 +255,8 @@ class Names:
         """A name whose meaning the call has changed; "" if there is none."""
         states = list(self._states.values())
         self._states.clear()  # what they hold would seem to outlive the call
+        if self._lost:
+            return "Python's trace function"
         for watch in self.watches:
             if not same(watch.now(), watch.value):
                 return watch.name

@@ -22,6 +22,7 @@ from .recording import Output
 from .spec import TABLES
 from .structure import flatten_with
 from .sweep import executor
+from .tape import Tape
 from .tensor import Tensor, of_array
 from .trace import Draws, Trace
 from .variable import Variable, _tensor, set_values
@@ -80,13 +81,20 @@ def traced(function: Any, run: Run, leaves: Sequence[Tensor],
         trace.closed = True
         names.stop()  # an interrupt may have come before the block had ended
         trace.forget_reads()
-    tapes = [tape for ref in trace.tapes if (tape := ref()) is not None]
+    if _tapes(trace):
+        gc.collect()  # an exception may hold them in a cycle
+    tapes = _tapes(trace)
     if tapes:
         for tape in tapes:  # as before the call
             tape.clear()
         STATE.seed, STATE.draws = seed
         trace.refuse("it keeps a GradientTape")
     return found
+
+
+def _tapes(trace: Trace) -> list[Tape]:
+    """Tapes of a call that can still be reached."""
+    return [tape for ref in trace.tapes if (tape := ref()) is not None]
 
 
 @contextmanager
