@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import inspect
 import types
@@ -93,8 +94,16 @@ def function(
     call would see something else there, another recording is replayed, or the function runs as
     Python again and is recorded. Globals, free variables and attributes reached by name
     (``self.model.rate``) are compared at each call. As in TensorFlow, these are fixed when the
-    function is recorded: the time, files, NumPy's random numbers, what is inside containers;
-    and what Python does besides computing tensors (printing, appending to lists) is done then.
+    function is recorded: the time, files, NumPy's random numbers, what is inside containers
+    and arrays, attributes that are not reached by name (`getattr`, `super().rate`, `match`, the
+    results of functions that are not Python's, items by a computed index), and what threads read
+    that the function starts. What Python does besides computing tensors (printing, appending to
+    lists, `setattr`) is done then, and once more if the function turns out not to be replayable.
+    Lists and dicts among the arguments are copies.
+
+    A function runs as plain Python, and says so once, if it keeps tensors or tapes that it does
+    not return, if it changes a name that it reads, or after 64 recordings for one signature, or
+    1024 in all.
 
     A call assigns all variables, or, if it raises or is interrupted, none.
 
@@ -171,7 +180,7 @@ class Function:
         self.name = getattr(python_function, "__name__", type(python_function).__name__)
         self._jit_compile = jit_compile
         self._instance = instance
-        self._attribute = self.name
+        self._attribute = ""  # its name in a class, which a class body tells
         self._call: Any = python_function
         if instance is not None:
             self._call = python_function.__get__(instance)
@@ -196,7 +205,7 @@ class Function:
         kept = getattr(instance, "__dict__", None)
         if type(kept) is not dict:  # a class, or an object with slots
             return self._of_another(instance)
-        if self._attribute in kept:
+        if self._name_in(type(instance)) in kept:
             return kept[self._attribute]
         own = kept.get(KEPT)
         if own is None or own.instance is not instance:  # a copy has the original's
@@ -208,11 +217,21 @@ class Function:
 
     def __set__(self, instance: Any, value: Any) -> None:
         """An attribute of the object itself comes first, as with methods."""
-        vars(instance)[self._attribute] = value
+        vars(instance)[self._name_in(type(instance))] = value
+
+    def _name_in(self, owner: type) -> str:
+        """The attribute of a class that this is, which may have been set after its body."""
+        if not self._attribute:
+            for kind in owner.__mro__:
+                for name, value in vars(kind).items():
+                    if value is self:
+                        self._attribute = name
+                        return name
+        return self._attribute
 
     def __delete__(self, instance: Any) -> None:
         try:
-            del vars(instance)[self._attribute]
+            del vars(instance)[self._name_in(type(instance))]
         except KeyError:
             raise AttributeError(self._attribute) from None
 
@@ -260,7 +279,7 @@ class Function:
         key: list[Any] = []
         values = [_taken(x, leaves, key) for x in args]
         named = {}
-        for name in sorted(kwargs):
+        for name in kwargs:  # their order can be seen
             key.append(name)
             named[name] = _taken(kwargs[name], leaves, key)
         found = tuple(key)
@@ -314,11 +333,18 @@ class Function:
 
     def __deepcopy__(self, memo: Any) -> Function:
         instance = memo.get(id(self._instance), self._instance)
-        return self._bound(instance)
+        made = Function(
+            copy.deepcopy(self.python_function, memo), self.input_signature, self._jit_compile,
+            instance,
+        )  # fmt: skip
+        made._attribute = self._attribute
+        return made
 
     def __reduce__(self) -> Any:
         if self._instance is not None:
             return getattr, (self._instance, self._attribute)
+        if isinstance(self.python_function, types.MethodType):
+            return Function, (self.python_function, self.input_signature, self._jit_compile)
         return self.python_function.__qualname__
 
     def __repr__(self) -> str:
@@ -362,10 +388,12 @@ def _taken(x: Any, leaves: list[Tensor], key: list[Any]) -> Any:
         key.append((kind, x))
     elif kind is types.MethodType:
         key.append((kind, id(x.__self__), id(x.__func__)))
-    elif isinstance(x, TensorShape | DType | range | TensorSpec | np.dtype):
+    elif isinstance(x, TensorShape | DType | TensorSpec | np.dtype):
         key.append((kind, x))
+    elif kind is range:
+        key.append((kind, x.start, x.stop, x.step))
     elif kind is frozenset:
-        key.append((kind, x, frozenset(map(type, x))))
+        key.append((kind, x, frozenset((type(item), item) for item in x)))
     elif isinstance(x, set):
         raise TypeError(f"A set is no argument of a function: {x!r}. Pass a frozenset or a list.")
     elif isinstance(x, Alias):
@@ -378,6 +406,8 @@ def _taken(x: Any, leaves: list[Tensor], key: list[Any]) -> Any:
             key.append((kind, id(x)))
             return x
         key.append(form)
+        if isinstance(x, dict):
+            key.append(tuple(map(type, x)))  # 1 and 1.0 are the same key
         places = [_taken(item, leaves, key) for item in inside]
         return _Nest(places, functools.partial(rebuilt, form))
     else:
@@ -414,7 +444,10 @@ class _Parameters:
     ) -> None:
         self.specs = specs
         try:
-            self.signature: inspect.Signature | None = inspect.signature(call)
+            # What is called is the wrapper, if there is one, not what it wraps.
+            self.signature: inspect.Signature | None = inspect.signature(
+                call, follow_wrapped=False
+            )
         except (TypeError, ValueError):  # some of C's
             self.signature = None
             return
@@ -546,9 +579,14 @@ class ConcreteFunction:
             filled.append(self._checked(value, expected, k))
         if given:
             raise TypeError(f"{self.name}() takes {len(self._args)} arguments, {len(args)} given")
+        for name, expected in self._kwargs.items():
+            if name in kwargs:
+                kwargs[name] = self._checked(kwargs[name], expected, name)
+            elif isinstance(expected, Tensor | TensorSpec | np.ndarray):
+                raise TypeError(f"{self.name}() missing required argument: {name!r}")
         return self._function(*filled, **{**self._kwargs, **kwargs})
 
-    def _checked(self, value: Any, expected: Any, k: int) -> Any:
+    def _checked(self, value: Any, expected: Any, k: int | str) -> Any:
         from .nest import is_nested, map_structure
 
         if isinstance(expected, Tensor | TensorSpec):

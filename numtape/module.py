@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from .core.log import local
 from .core.variable import Variable
 
 
@@ -65,6 +66,9 @@ class Module:
         return tuple(found)
 
     def _leaves(self) -> Iterator[Any]:
+        log: Any = local.log
+        if log.tracing:  # another variable is another recording
+            log.looked_through(self)
         for _, value in sorted(vars(self).items()):
             yield from _inside(value)
 

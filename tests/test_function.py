@@ -2,6 +2,7 @@
 
 import contextlib
 import copy
+import ctypes
 import functools
 import gc
 import importlib
@@ -501,6 +502,38 @@ def test_copied_function(tf):
     same(copy.copy(f)(tf.constant(1.0)), 2.0)
 
 
+def test_function_that_becomes_a_method_later(tf):
+    def forward(self, x):
+        return x * 2.0
+
+    class Late:
+        pass
+
+    Late.step = tf.function(forward)
+    late = Late()
+    late.forward = 7.0
+    same(late.step(tf.constant(1.0)), 2.0)
+
+
+@pytest.mark.numtape_only("TensorFlow's functions cannot be copied")
+def test_copies_of_an_object_with_a_function_of_its_method(tf):
+    class Counter:
+        def __init__(self):
+            self.v = tf.Variable(1.0)
+            self.step = tf.function(self._step)
+
+        def _step(self, x):
+            self.v.assign_add(x)
+            return self.v * x
+
+    counter = Counter()
+    counter.step(tf.constant(1.0))
+    other = copy.deepcopy(counter)
+    other.step(tf.constant(5.0))
+    same(counter.v, 2.0)
+    same(other.v, 7.0)
+
+
 # --- Arguments -----------------------------------------------------------------------------------
 
 
@@ -729,6 +762,39 @@ def test_arguments_that_do_not_fit(tf, args, kwargs, match, known):
     with pytest.raises(TypeError, match=match):
         f(*args, **kwargs)
     same(f(tf.constant(1.0)), 2.0)
+
+
+@pytest.mark.tf_differs("TensorFlow sorts them")
+def test_keywords_keep_their_order(tf):
+    f = tf.function(lambda **named: tf.stack(list(named.values())))
+    a, b = tf.constant(1.0), tf.constant(2.0)
+    for _ in range(2):
+        same(f(b=b, a=a), [2.0, 1.0])
+        same(f(a=a, b=b), [1.0, 2.0])
+
+
+def test_ranges_are_told_apart_by_their_ends(tf):
+    f = tf.function(lambda x, r: x * r.stop)
+    same(f(tf.constant(1), range(0, 3, 2)), 3)
+    same(f(tf.constant(1), range(0, 4, 2)), 4)
+
+
+@pytest.mark.tf_differs("TensorFlow takes the signature of what is wrapped")
+def test_wrapped_functions(tf):
+    def scaled(x, rate=1.0):
+        return x * rate
+
+    @functools.wraps(scaled)
+    def wrapper(*args, **named):
+        named.setdefault("rate", 5.0)
+        return scaled(*args, **named)
+
+    @functools.wraps(scaled)
+    def one_argument(x):
+        return scaled(x, 3.0)
+
+    same(tf.function(wrapper)(tf.constant(1.0)), 5.0)
+    same(tf.function(one_argument)(tf.constant(1.0)), 3.0)
 
 
 # --- Results -------------------------------------------------------------------------------------
@@ -2275,6 +2341,178 @@ def test_a_call_whose_names_were_not_followed_is_not_kept(tf):
     assert recordings(f) == 2
 
 
+@pure
+@pytest.mark.parametrize("where", ["local", "module"])
+def test_attributes_of_the_same_name_of_several_objects(tf, where):
+    a, b = types.ModuleType("one"), types.ModuleType("two")
+    for module, rate in ((a, 2.0), (b, 3.0)):
+        exec("def scaled(x):\n    return x * rate", vars(module))
+        module.rate = rate
+
+    @tf.function
+    def f(x):
+        if where == "module":
+            return a.scaled(x) if x > 0 else b.scaled(x)
+        chosen = a if x > 0 else b
+        return x * chosen.rate
+
+    one = tf.constant(1.0)
+    same(f(one), 2.0)
+    same(f(-one), -3.0)
+    b.rate = 10.0
+    same(f(-one), -10.0)
+    a.rate = 5.0
+    same(f(one), 5.0)
+
+
+@pure
+def test_names_that_are_set_and_not_read(tf):
+    """Each call sets them, also to what they are by chance."""
+    state, best = types.SimpleNamespace(mode=1.0), None
+    scope = {"level": 1.0}
+    exec("def set_level(x):\n    global level\n    level = 2.0\n    return x * 1.0", scope)
+
+    def set_mode(x):
+        state.mode = 2.0
+        return x * 2.0
+
+    def set_best(x):
+        nonlocal best
+        best = 7.0
+        return x * 3.0
+
+    def drop(x):
+        try:
+            del state.extra
+        except AttributeError:
+            pass
+        return x
+
+    one = tf.constant(1.0)
+    functions = [tf.function(g) for g in (set_mode, set_best, scope["set_level"], drop)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        for _ in range(4):
+            state.mode, best, scope["level"], state.extra = 1.0, None, 1.0, 5.0
+            for f in functions:
+                f(one)
+            assert (state.mode, best, scope["level"]) == (2.0, 7.0, 2.0)
+            assert not hasattr(state, "extra")
+            for f in functions:  # nothing to change
+                f(one)
+            assert (state.mode, best, scope["level"]) == (2.0, 7.0, 2.0)
+
+
+@pure
+def test_attributes_of_objects_that_the_call_makes(tf):
+    @tf.function
+    def f(x):
+        part = types.SimpleNamespace()
+        part.rate = 2.0
+        part.rate = part.rate + 1.0
+        return x * part.rate
+
+    for _ in range(3):
+        same(f(tf.constant(1.0)), 3.0)
+    assert recordings(f) == 1
+
+
+@pure
+def test_a_context_that_is_put_back(tf):
+    """The same lines read other objects' attributes, and all is as before in the end."""
+    models = [types.SimpleNamespace(rate=2.0), types.SimpleNamespace(rate=3.0)]
+    state = types.SimpleNamespace(current=models[0])
+
+    def use(x):
+        return x * state.current.rate
+
+    @tf.function
+    def f(x):
+        before = state.current
+        x = use(x)
+        state.current = models[1]
+        x = use(x)
+        state.current = before
+        return x
+
+    for _ in range(2):
+        same(f(tf.constant(1.0)), 6.0)
+    models[1].rate = 10.0
+    same(f(tf.constant(1.0)), 20.0)
+
+
+@pure
+def test_attributes_of_objects_of_c(tf):
+    number = ctypes.c_double(2.0)
+    f = tf.function(lambda x: x * number.value)
+    same(f(tf.constant(1.0)), 2.0)
+    number.value = 10.0
+    same(f(tf.constant(1.0)), 10.0)
+
+
+@pure
+def test_attributes_of_the_class(tf):
+    class Rated:
+        rate = 2.0
+
+        @tf.function
+        def f(self, x):
+            return x * type(self).rate
+
+    rated = Rated()
+    same(rated.f(tf.constant(1.0)), 2.0)
+    Rated.rate = 3.0
+    same(rated.f(tf.constant(1.0)), 3.0)
+
+
+@pure
+def test_methods_that_are_overridden_later(tf):
+    class Base:
+        def scaled(self, x):
+            return x * 2.0
+
+    class Derived(Base):
+        pass
+
+    derived = Derived()
+    f = tf.function(lambda x: derived.scaled(x))
+    same(f(tf.constant(1.0)), 2.0)
+    Derived.scaled = lambda self, x: x * 3.0
+    same(f(tf.constant(1.0)), 3.0)
+
+
+@pure
+def test_relative_imports(tf, monkeypatch):
+    package, settings = types.ModuleType("rated"), types.ModuleType("rated.settings")
+    package.__path__, package.settings, settings.RATE = [], settings, 2.0
+    monkeypatch.setitem(sys.modules, "rated", package)
+    monkeypatch.setitem(sys.modules, "rated.settings", settings)
+    scope = {"__package__": "rated", "__name__": "rated.program"}
+    exec("def program(x):\n    from .settings import RATE\n    return x * RATE", scope)
+    f = tf.function(scope["program"])
+    same(f(tf.constant(1.0)), 2.0)
+    settings.RATE = 3.0
+    same(f(tf.constant(1.0)), 3.0)
+
+
+@pytest.mark.tf_differs("TensorFlow keeps the variables that it found")
+def test_variables_that_a_module_gets_later(tf):
+    class Part(tf.Module):
+        def __init__(self):
+            super().__init__()
+            self.w = tf.Variable(2.0)
+
+    part = Part()
+    f = tf.function(lambda x: sum([v * x for v in part.trainable_variables]))
+    for _ in range(2):
+        same(f(tf.constant(1.0)), 2.0)
+    assert recordings(f) == 1
+    part.w = tf.Variable(10.0)
+    same(f(tf.constant(1.0)), 10.0)
+    part.extra = tf.Variable(5.0)
+    same(f(tf.constant(1.0)), 15.0)
+
+
 # --- Giving up -----------------------------------------------------------------------------------
 
 gives_up = pytest.mark.numtape_only("TensorFlow records whatever happens, or refuses")
@@ -2556,6 +2794,36 @@ def test_function_that_gave_up_still_assigns_all_or_nothing(tf):
         with pytest.raises(KeyError):
             f(tf.constant(-1.0))
     same(v, 3.0)
+
+
+@gives_up
+def test_a_refusal_that_the_function_catches(tf):
+    w = tf.Variable(2.0)
+    tape = tf.GradientTape(persistent=True)
+    with tape:
+        loss = w * w
+
+    @tf.function
+    def f(x):
+        try:
+            g = tape.gradient(loss, w)
+        except:  # noqa: E722
+            g = tf.constant(-1.0)
+        return g * x
+
+    with one_warning():
+        for _ in range(2):
+            same(f(tf.constant(1.0)), 4.0)
+
+
+def test_a_slice_by_an_argument_is_no_leak(tf):
+    v = tf.Variable([[1.0, 2.0], [3.0, 4.0]])
+    f = tf.function(lambda i: v[i])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for k in (0, 1, 0):
+            same(f(tf.constant(k)), [[1.0, 2.0], [3.0, 4.0]][k])
+    assert recordings(f) == 2
 
 
 # --- Errors --------------------------------------------------------------------------------------
@@ -2980,6 +3248,18 @@ def test_check_passes_errors_on(tf, checked):
     same(v, 2.0)
 
 
+@check
+def test_check_takes_nans_for_equal(tf, checked):
+    @tf.function(jit_compile=True)
+    def f(x, y):
+        return x + y, (x * y - x) * y, tf.reduce_sum(tf.tanh(x) * y + x), tf.maximum(x, y), -(x * y)
+
+    nan = np.float32(np.nan)
+    for _ in range(3):
+        f(tf.constant(nan), tf.constant(-nan))
+        f(tf.constant(-nan), tf.constant(nan))
+
+
 # --- Threads, memory, devices --------------------------------------------------------------------
 
 
@@ -3231,6 +3511,12 @@ def test_recorded_on_one_executor_replayed_on_another(tf, first):
             for found, expected in zip(f(x, y), f.python_function(x, y), strict=True):
                 same(found, expected)
     assert recordings(f) == 1
+
+
+def test_threads_that_record_the_same_at_once(tf):
+    f = tf.function(lambda x: x * 2.0)
+    together(16, lambda k: same(f(tf.constant(float(k))), 2.0 * k))
+    assert len(f.paths()) == 1
 
 
 # --- Programs ------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ What a local name stands for is seen where an attribute of it is read.
 from __future__ import annotations
 
 import gc
+import importlib.util
 import inspect
 import sys
 import types
@@ -52,16 +53,31 @@ HIDDEN = ", of numtape"  # how names of attributes end that are not the program'
 
 
 class Watch(NamedTuple):
-    """A name and what it meant: ``get(key, otherwise)`` gives what it means now."""
+    """A name and what it meant: ``get(key, otherwise)`` gives what it means now.
+
+    Attributes:
+      holder: Who has the name: a dictionary, cell, class or object, or a weak reference to one.
+    """
 
     get: Callable[[Any, Any], Any]
     key: Any
     value: Any
     name: str
+    holder: Any
+
+    @property
+    def mark(self) -> tuple[int, str]:
+        """What tells it from others, as long as it is there."""
+        return id(self.holder), self.name.rpartition(".")[2]
 
     def now(self) -> Any:
         """What it means now."""
         return self.get(self.key, MISSING)
+
+    def changed(self) -> bool:
+        """Whether it means something else now."""
+        found = self.now()
+        return found is not self.value and not same(found, self.value)
 
 
 def same(found: Any, value: Any) -> bool:
@@ -91,23 +107,21 @@ def from_outside(watches: list[Watch]) -> list[Watch]:
     watches alone, and nobody can change it.
     """
     while True:
-        kept = [watch for watch in watches if not _held_by_watches(watch, watches)]
+        kept = [watch for watch in watches if not _held_by_watches(watch, watches, 0)]
         if len(kept) == len(watches):
             return kept
         watches = kept
 
 
-def _holder(watch: Watch) -> Any:
-    """The dictionary, cell or object that has the name; None if it is gone."""
-    of = getattr(watch.get, "__self__", None)
-    if type(of) is dict:
-        return of
-    return watch.key() if isinstance(watch.key, weakref.ref) else watch.key
-
-
-def _held_by_watches(watch: Watch, watches: list[Watch]) -> bool:
-    holder = _holder(watch)
-    own = sum(_holder(x) is holder and not isinstance(x.key, weakref.ref) for x in watches)
+def _held_by_watches(watch: Watch, watches: list[Watch], others: int) -> bool:
+    """Whether only watches, and ``others`` of ours, refer to who has a name."""
+    holder = watch.holder
+    if isinstance(holder, weakref.ref):
+        return holder() is None
+    if isinstance(holder, type | types.ModuleType):
+        return False
+    # A watch refers to it twice: as its holder, and by its method or its key.
+    own = 2 * sum(x.holder is holder for x in watches) + others
     # Besides ours: the variable here, and the argument.
     return sys.getrefcount(holder) <= own + 2
 
@@ -132,6 +146,7 @@ class Names:
         self._before: Any = sys.gettrace()
         self._core: types.FrameType | None = None  # what runs beneath it is not the program's
         self._lost = False
+        self._writes = 0  # how often a name or attribute was changed
         self._note_function(function)
 
     def __enter__(self) -> Names:
@@ -188,7 +203,11 @@ class Names:
             self._method(code, frame.f_locals.get(code.co_varnames[0]))
         if self._before is None:
             frame.f_trace_lines = False
-        frame.f_trace_opcodes = bool(chains.changing)
+        if chains.changing or chains.stores:
+            # Python 3.13 wants to know who follows the frame first, Python 3.12 to be told again.
+            frame.f_trace = self._step
+            frame.f_trace_opcodes = True
+            sys.settrace(self._called)
         return self._step
 
     def _left(self, frame: types.FrameType, event: str, arg: Any) -> Any:
@@ -203,6 +222,8 @@ class Names:
             chains = found.changing.get(frame.f_lasti)
             if chains is not None:
                 self._read(frame, frame.f_lasti, chains)
+            if frame.f_lasti in found.stores:
+                self._writes += 1
         elif event == "return":
             self._results[frame.f_back] = arg
         return self._step
@@ -223,7 +244,8 @@ class Names:
         code, local = frame.f_code, frame.f_locals
         local = local | {"()": self._results.get(frame)}
         roots = [local.get(chain.root) for chain in chains if chain.kind != GLOBAL]
-        key = (code, offset, id(frame.f_globals), *map(id, roots))
+        # What lies between a root and its attributes may have been changed since.
+        key = (code, offset, self._writes, id(frame.f_globals), *map(id, roots))
         if key in self._followed:
             return
         self._followed[key] = (roots, frame.f_globals)
@@ -233,7 +255,7 @@ class Names:
             if chain.kind == GLOBAL:
                 value = self._global(frame, chain.root)
             elif chain.kind == IMPORT:
-                value = sys.modules.get(chain.root, MISSING)
+                value = _module(chain.root, frame.f_globals)
             else:
                 value = local.get(chain.root, MISSING)
                 if chain.kind == FREE and chain.root in local:
@@ -257,12 +279,14 @@ class Names:
         self._states.clear()  # what they hold would seem to outlive the call
         if self._lost:
             return "Python's trace function"
+        held = {id(state) for _, state, _ in states}
         for watch in self.watches:
-            if not same(watch.now(), watch.value):
+            ours = id(watch.holder) in held
+            if watch.changed() and not _held_by_watches(watch, self.watches, ours):
                 return watch.name
-        holders = [id(getattr(watch.get, "__self__", None)) for watch in self.watches]
+        holders = [id(watch.holder) for watch in self.watches]
         for name, state, before in states:
-            own = holders.count(id(state))
+            own = 2 * holders.count(id(state))
             if sys.getrefcount(state) <= own + 3:  # of an object that the call made for itself
                 continue
             # Of a module's globals (without a name) only those are looked at that may change.
@@ -331,6 +355,11 @@ class Names:
             own = {}
         of_class = inspect.getattr_static(type(value), attribute, MISSING)
         slot = isinstance(of_class, types.MemberDescriptorType)
+        if isinstance(of_class, types.GetSetDescriptorType):  # of C: an attribute or computed
+            found = getattr(value, attribute, MISSING)
+            if not isinstance(found, (*_VALUES, float, complex, np.generic)):
+                return MISSING
+            return self._watch_object(value, attribute, name)
         if of_class is not MISSING and hasattr(type(of_class), "__set__") and not slot:
             self._of_class(value, attribute, name)
             return MISSING  # computed: what it reads is seen when it runs
@@ -341,11 +370,23 @@ class Names:
                 self._watch(own.get, attribute, own, name)  # may come before the method
             self._note_function(of_class)
             return MISSING
+        return self._watch_object(value, attribute, name)
+
+    def _watch_object(self, value: Any, attribute: str, name: str) -> Any:
+        """Watch an attribute that is not in a dictionary."""
         try:
             reference = weakref.ref(value)
         except TypeError:
             return self._watch(_getter(attribute), value, value, name)
-        return self._watch(_weak_getter(attribute), reference, value, name)
+        return self._watch(_weak_getter(attribute), reference, reference, name)
+
+    def looked_through(self, value: Any) -> None:
+        """All attributes of an object are read, and which there are."""
+        own, name = vars(value), type(value).__name__
+        self._watch(_keys, own, own, f"{name}.__dict__")
+        for attribute in list(own):
+            if not attribute.endswith(HIDDEN):
+                self._watch(own.get, attribute, own, f"{name}.{attribute}")
 
     def _method(self, code: types.CodeType, owner: Any) -> None:
         """Watch where a method was found, which may be by `super()`."""
@@ -357,22 +398,23 @@ class Names:
                 )
 
     def _of_class(self, value: Any, attribute: str, name: str) -> bool:
-        """Watch a method or property, if it may change."""
-        for owner in type(value).__mro__:
-            if attribute in vars(owner):
-                top = owner.__module__.partition(".")[0]
-                if top in _FIXED or top == "numtape":
-                    return False
+        """Watch a method or property, and where it may be overridden, if it may change."""
+        kinds = type(value).__mro__
+        last = next((k for k, kind in enumerate(kinds) if attribute in vars(kind)), -1)
+        found = False
+        for owner in kinds[: last + 1]:
+            top = owner.__module__.partition(".")[0]
+            if top not in _FIXED and top != "numtape":
                 self._watch(vars(owner).get, attribute, owner, f"{name} of {owner.__name__}")
-                return True
-        return False
+                found = owner is kinds[last]
+        return found
 
     def _watch(self, get: Callable[[Any, Any], Any], key: Any, holder: Any, name: str) -> Any:
         value = get(key, MISSING)
-        mark = id(holder), name.rpartition(".")[2]
-        if mark not in self._seen:
-            self._seen[mark] = holder
-            self.watches.append(Watch(get, key, value, name))
+        watch = Watch(get, key, value, name, holder)
+        if watch.mark not in self._seen:
+            self._seen[watch.mark] = holder
+            self.watches.append(watch)
             self._note_function(value)
         return value
 
@@ -417,6 +459,20 @@ def _changes(module: types.ModuleType) -> bool:
     """Whether a module's names may be rebound by the program."""
     top = module.__name__.partition(".")[0]
     return top not in _FIXED and top != "numtape"
+
+
+def _module(name: str, scope: dict[str, Any]) -> Any:
+    """The module of that name, which may be relative to that of ``scope``."""
+    if name.startswith("."):
+        try:
+            name = importlib.util.resolve_name(name, scope.get("__package__") or "")
+        except ImportError:
+            return MISSING
+    return sys.modules.get(name, MISSING)
+
+
+def _keys(own: dict[str, Any], otherwise: Any) -> tuple[str, ...]:
+    return tuple(key for key in own if not key.endswith(HIDDEN))
 
 
 def _contents(cell: types.CellType, otherwise: Any = None) -> Any:

@@ -8,10 +8,13 @@ guards of one hold is anything assigned. If none is left, the call runs as Pytho
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Callable, Sequence
 from time import perf_counter_ns
 from typing import Any
+
+import numpy as np
 
 from .. import config
 from ..errors import ReplayError
@@ -20,6 +23,7 @@ from .log import local
 from .names import MISSING, Watch, from_outside, same
 from .ops.random import STATE
 from .recording import Failed, Recording, cell_of, commit
+from .spec import TABLES, Spec
 from .structure import flatten_with
 from .sweep import executor
 from .tensor import Tensor
@@ -141,7 +145,7 @@ class Tree:
 
     def holds(self) -> bool:
         """Whether every name still means what it did."""
-        for get, key, value, _ in self.watches:
+        for get, key, value, _, _ in self.watches:
             found = get(key, MISSING)
             if found is not value and not same(found, value):
                 return False
@@ -149,18 +153,22 @@ class Tree:
 
     def add(self, path: Path, watches: list[Watch]) -> None:
         """Enter a recording."""
-        known = {(id(watch.key), watch.name) for watch in self.watches}
-        self.watches = self.watches + [w for w in watches if (id(w.key), w.name) not in known]
+        known = {watch.mark for watch in self.watches}
+        self.watches = self.watches + [watch for watch in watches if watch.mark not in known]
         self.effects |= path.recording.effects
         node = self.root
         path.nodes = [node]
         for guard in path.recording.guards:
             node = node.children.setdefault((guard.row, guard.bits), Node())
             path.nodes.append(node)
-        self.paths.append(path)
-        self.right(path)
+        known = node.latest
+        if known is not None and known.nodes[-1] is node:  # of another thread, at the same time
+            path = known
+        else:
+            self.paths.append(path)
+        self.prefer(path)
 
-    def right(self, path: Path) -> None:
+    def prefer(self, path: Path) -> None:
         """A path was right: try it first the next time."""
         if self.root.latest is not path:
             for node in path.nodes:
@@ -262,9 +270,10 @@ class Calls:
         made = sum(len(tree.paths) for tree in self.trees)
         if made < LIMIT and self.budget.left:
             return self._recorded(leaves, draws)
-        where = "at a guard, or a name" if made == LIMIT else "in the arguments"
+        many = made >= LIMIT
+        where = "at a guard, or a name" if many else "in the arguments"
         self._stop(
-            f"{LIMIT if made == LIMIT else MOST} recordings did not suffice for its calls (see "
+            f"{LIMIT if many else MOST} recordings did not suffice for its calls (see "
             f"`paths()`: what changes {where}?)"
         )
         return plainly(self.run, leaves)
@@ -292,7 +301,7 @@ class Calls:
             if isinstance(found, Failed):
                 path = tree.other(path, found)
                 continue
-            tree.right(path)
+            tree.prefer(path)
             path.hits += 1
             path.nanoseconds += perf_counter_ns() - start
             result = path.result(found)
@@ -379,6 +388,9 @@ class Calls:
     def _stop(self, reason: str) -> None:
         if not self.reason:
             self.reason, self.slow = reason, True
+            for tree in self.trees:
+                for path in tree.paths:  # they are shown, but not replayed any more
+                    path.recording.programs = []
             self.budget.warn(self.function, reason)
 
     # Checking.
@@ -408,7 +420,10 @@ class Calls:
         """What a replay returns, if there is one: what a call that was traced does."""
         if call.rows:
             executor().compute(call.trace, call.rows, [], True)
-        bits = {row: bits_at(call.trace, row) for row in call.rows}
+        bits = {
+            row: _plain(bits_at(call.trace, row), TABLES.specs[call.trace.spec[row]])
+            for row in call.rows
+        }
         expected = [bits.get(out.row, out.constant) for out in call.outputs]
         tree = self._holding()
         if tree is None:
@@ -456,4 +471,15 @@ class Calls:
 
 
 def _bits(tensor: Tensor) -> int | bytes:
-    return cell_of(tensor) if tensor._spec.size == 1 else tensor._array().tobytes()
+    found = cell_of(tensor) if tensor._spec.size == 1 else tensor._array().tobytes()
+    return _plain(found, tensor._spec)
+
+
+def _plain(bits: int | bytes, spec: Spec) -> int | bytes:
+    """The bits of a value, all NaNs alike: which of two a sum passes on is not promised."""
+    if not spec.dtype.is_floating:
+        return bits
+    raw = bits.to_bytes(8, sys.byteorder, signed=True) if isinstance(bits, int) else bits
+    array = np.frombuffer(raw, spec.dtype.numpy_dtype)[: spec.size].copy()
+    array[np.isnan(array)] = np.nan
+    return array.tobytes()

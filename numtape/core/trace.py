@@ -99,8 +99,8 @@ class Trace(Log):
     """
 
     __slots__ = (
-        "arguments", "assigned", "closed", "created", "drawn", "draws", "guards", "position",
-        "reason", "values",
+        "arguments", "assigned", "closed", "created", "drawn", "draws", "guards", "names",
+        "position", "reason", "refused", "values",
     )  # fmt: skip
 
     tracing = True
@@ -117,6 +117,8 @@ class Trace(Log):
         self.values: dict[int, tuple[Variable, Tensor]] = {}
         self.assigned: dict[int, tuple[Variable, Tensor]] = {}
         self.closed = False
+        self.refused = ""
+        self.names: Any = None  # `Names` of the call
 
     def argument(self, array: Array, spec: Spec) -> Tensor:
         """A tensor that stands for an argument."""
@@ -178,6 +180,14 @@ class Trace(Log):
             if read is not None and read[0] is self:
                 variable._read = None
 
+    def forget_slices(self) -> None:
+        """Forget which variables tensors are slices of: no tensor refers to another one."""
+        for tensor in self.kept:
+            try:
+                del tensor._sliced
+            except AttributeError:
+                pass
+
     def own(self, value: Tensor) -> Tensor:
         """The tensor as a row of this log."""
         if value._home is self:
@@ -196,8 +206,13 @@ class Trace(Log):
         self.reason = "it sets the random seed"
 
     def refuse(self, reason: str) -> NoReturn:
-        """Give up: the function runs without a recording."""
+        """Give up: the function runs without a recording, whoever catches this."""
+        self.refused = reason
         raise NotReplayable(reason)
+
+    def looked_through(self, value: Any) -> None:
+        """The call looks at all attributes of an object."""
+        self.names.looked_through(value)
 
     def collect(self) -> bool:
         """Rows stay where they are."""

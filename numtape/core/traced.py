@@ -14,17 +14,18 @@ from typing import Any
 
 import numpy as np
 
+from . import dtypes
 from .graft import graft
 from .log import READ_CODE, Log, alive, local
 from .names import Names
 from .ops.random import STATE
 from .recording import Output
-from .spec import TABLES
+from .spec import TABLES, TensorShape
 from .structure import flatten_with
 from .sweep import executor
 from .tape import Tape
 from .tensor import Tensor, of_array
-from .trace import Draws, Trace
+from .trace import Draws, NotReplayable, Trace
 from .variable import Variable, _tensor, set_values
 
 Journal = dict[int, tuple[Variable, Tensor]]
@@ -59,8 +60,11 @@ def traced(function: Any, run: Run, leaves: Sequence[Tensor],
     try:
         stand_ins = [trace.argument(leaf._array(), leaf._spec) for leaf in leaves]
         local.log = trace
+        trace.names = names
         with names:
             result = run(stand_ins)
+        if trace.refused:
+            raise NotReplayable(trace.refused)
         found.changed = names.changed()
         found.outputs, found.rebuild = _outputs(trace, result)
         new = {
@@ -72,6 +76,7 @@ def traced(function: Any, run: Run, leaves: Sequence[Tensor],
             for variable, value in (new | trace.assigned).values()
         ]
         trace.assigned = {}  # what it held is not kept by the program
+        trace.forget_slices()
         del result, stand_ins, new
     except BaseException:
         STATE.seed, STATE.draws = seed
@@ -162,6 +167,8 @@ def returned(leaf: Any) -> Any:
         return leaf
     if isinstance(leaf, Variable):
         return leaf.read_value()
+    if isinstance(leaf, TensorShape):
+        return _tensor(leaf.as_list(), dtypes.int32)
     if isinstance(leaf, bool | int | float | np.ndarray | np.generic):
         return _tensor(leaf, None)
     raise TypeError(
