@@ -137,9 +137,10 @@ from .core.spec import TensorShape
 from .core.tensor import Tensor
 from .core.variable import Variable
 from .errors import DeviceError
-from .function import TensorSpec, function
+from .function import function
 from .gradient_tape import GradientTape, UnconnectedGradients
 from .module import Module
+from .tensor_spec import TensorSpec
 
 __version__ = "0.1.0"
 newaxis = None

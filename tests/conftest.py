@@ -4,6 +4,7 @@ import importlib
 import os
 
 import pytest
+from counting import fresh_log
 
 LIBRARIES = ("numtape", "tensorflow")
 
@@ -54,3 +55,10 @@ def tf(request):
     if library == "tensorflow":
         os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     return importlib.import_module(library)
+
+
+@pytest.fixture
+def isolated():
+    """A log for each test."""
+    with fresh_log():
+        yield

@@ -344,7 +344,8 @@ other = Model()""", [
         "Model.level = P", "model.level = P", "model.m.assign(P)", "model.rate, other.rate = P, P",
         "model.m = tf.Variable(P, dtype=D)", "model.part, other.part = other.part, model.part",
         "Model.scaled = lambda self, a: a + self.rate", "model.scaled = lambda a: a - P",
-        "Model.shifted = staticmethod(lambda a: a * P)",
+        "Model.shifted = staticmethod(lambda a: a * P)", "model.count = K",
+        "result = model.count, model.best", "other.part.scale = P",
     ]),
     "g": ("""@function
 def g(a, m=2.0):
@@ -540,6 +541,7 @@ class Program:
              "y = y + model.made"],
             ["model.count += 1", "y = y + model.count"],
             [f"if {self.condition()}:", "    model.count += 1", "y = y * model.count"],
+            ["model.count = K"], [f"if {self.condition()}:", "    model.count = K"],
             ["model.best = max(model.best, float(tf.math.tanh(v)))", "y = y + model.best"],
             [f"y = tf.map_fn(lambda q: q * {p} if q > 0 else q - v, w) * y"],
             [f"y = tf.scan(lambda q, r: q * {p} + r, w) + y"],
@@ -552,7 +554,7 @@ class Program:
         ]
         if self.form == "closure":
             options.append(["calls += 1", "y = y * calls"])
-        if self.draw.random() < 0.08:
+        if self.draw.random() < 0.15:
             options = [["y = y + (0 if model.last is None else model.last)",
                         f"model.last = tf.reduce_sum({a})"]]  # fmt: skip
         return self.draw.choice(options)
@@ -566,6 +568,11 @@ class Program:
             [f"{name} = model if flag else other", f"y = y * {name}.rate"],
             [f"for {name} in (model, other):", f"    y = {name}.scaled(y)"],
             [f"{name} = helper", f"y = {name}(y)"],
+            [f"{name} = model if {self.condition()} else other", f"y = y * {name}.part.scale"],
+            [f"y = y * type({self.pick('model', 'Kind')}).__name__.count('o')",
+             f"y = y + type(model).level * {self.number()}"],
+            [f"{name} = model.part", "model.part = other.part", "y = model.scaled(y)",
+             f"model.part = {name}", "y = model.scaled(y)"],
         )
 
     def taped(self, depth):

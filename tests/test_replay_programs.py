@@ -88,14 +88,14 @@ def broken_leaks(monkeypatch):
 ], ids=lambda broken: broken.__name__)  # fmt: skip
 def test_the_programs_find_what_is_broken(broken, monkeypatch):
     broken(monkeypatch)
-    for seed in range(300):
+    for seed in range(1000):
         program = Program(seed)
         try:
             if compare(program.source, program.steps, program.look, program.check) is not None:
                 return
         except Exception:  # it breaks so badly
             return
-    pytest.fail("300 programs did not find it")
+    pytest.fail("1000 programs did not find it")
 
 
 def test_a_program_is_shrunk_to_what_differs(monkeypatch):

@@ -27,7 +27,7 @@ _FUNCTIONS |= {
     "asinh": np.arcsinh, "acosh": np.arccosh, "atanh": np.arctanh,
     # SciPy's erfc is hundreds of units in the last place off in its tail.
     "erf": scipy.special.erf, "erfc": np.vectorize(math.erfc, otypes=["float64"]),
-    "sigmoid": scipy.special.expit, "select": np.where, "absolute": np.abs,
+    "sigmoid": scipy.special.expit, "absolute": np.abs,
     "int_power": np.power, "floor_divide": np.floor_divide,
 }  # fmt: skip
 
@@ -40,5 +40,10 @@ def _compiled(body: str) -> CodeType:
 def evaluate(body: str, operands: list[Array], dtype: Any) -> Array:
     """The value of a body on arrays, with NumPy. ``cast(x)`` converts to ``dtype``."""
     scope = dict(zip("xyz", operands, strict=False))
-    scope |= {"__builtins__": {}, "cast": lambda x: np.asarray(x).astype(dtype)}
+    scope["cast"] = lambda x: np.asarray(x).astype(dtype)
+
+    def fit(x: Any) -> Any:  # a literal: -1 is 255 as uint8, where NumPy raises
+        return np.asarray(x).astype(dtype) if isinstance(x, int) else x
+
+    scope["select"] = lambda condition, x, y: np.where(condition, fit(x), fit(y))
     return eval(_compiled(body), _FUNCTIONS | scope)

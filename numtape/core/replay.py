@@ -161,9 +161,9 @@ class Tree:
         for guard in path.recording.guards:
             node = node.children.setdefault((guard.row, guard.bits), Node())
             path.nodes.append(node)
-        known = node.latest
-        if known is not None and known.nodes[-1] is node:  # of another thread, at the same time
-            path = known
+        there = node.latest
+        if there is not None and there.nodes[-1] is node:  # of another thread, at the same time
+            path = there
         else:
             self.paths.append(path)
         self.prefer(path)

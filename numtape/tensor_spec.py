@@ -1,0 +1,58 @@
+"""`TensorSpec`: what a tensor among the arguments of a `function` is like."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .core import dtypes
+from .core.dtypes import DType, as_dtype
+from .core.spec import TensorShape
+
+
+class TensorSpec:
+    """The shape and dtype of a tensor among the arguments of a `function`.
+
+    Args:
+      shape: A shape, where None stands for any size; None for any shape.
+      dtype: The dtype.
+      name: A name.
+    """
+
+    __slots__ = ("dtype", "name", "shape")
+
+    def __init__(self, shape: Any = None, dtype: Any = dtypes.float32, name: str | None = None):
+        self.shape = None if shape is None else TensorShape(shape)
+        self.dtype: DType = as_dtype(dtype)
+        self.name = name
+
+    @classmethod
+    def from_tensor(cls, tensor: Any, name: str | None = None) -> TensorSpec:
+        """The spec of a tensor."""
+        return cls(tensor.shape, tensor.dtype, name)
+
+    def is_compatible_with(self, spec_or_value: Any) -> bool:
+        """Whether a tensor, or all tensors of another spec, fit this one."""
+        if not hasattr(spec_or_value, "shape") or not hasattr(spec_or_value, "dtype"):
+            return False
+        shape, dtype = spec_or_value.shape, spec_or_value.dtype
+        return as_dtype(dtype) is self.dtype and self._takes(shape)
+
+    def _takes(self, shape: Any) -> bool:
+        if self.shape is None or shape is None:
+            return True
+        return len(shape) == len(self.shape) and all(
+            None in (want, size) or size == want
+            for want, size in zip(self.shape, shape, strict=True)
+        )
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, TensorSpec):
+            return False
+        return (self.shape, self.dtype, self.name) == (other.shape, other.dtype, other.name)
+
+    def __hash__(self) -> int:
+        return hash((self.shape, self.dtype))
+
+    def __repr__(self) -> str:
+        shape = "<unknown>" if self.shape is None else tuple(self.shape)
+        return f"TensorSpec(shape={shape}, dtype={self.dtype!r}, name={self.name!r})"

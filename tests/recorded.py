@@ -1,0 +1,48 @@
+"""What tests of `function` share."""
+
+import contextlib
+import warnings
+
+import numpy as np
+import pytest
+from checks import same
+
+pure = pytest.mark.numtape_only("TensorFlow's functions keep what names meant at first")
+gives_up = pytest.mark.numtape_only("TensorFlow records whatever happens, or refuses")
+check = pytest.mark.numtape_only("a check of numtape's own")
+
+
+@contextlib.contextmanager
+def one_warning(match="runs as plain Python for arguments like these from now on"):
+    """Assert that the block gives exactly one warning, a RuntimeWarning."""
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        yield
+    assert [(w.category, match in str(w.message)) for w in found] == [(RuntimeWarning, True)]
+
+
+@contextlib.contextmanager
+def eagerly(tf):
+    """Functions run as Python."""
+    tf.config.run_functions_eagerly(True)
+    try:
+        yield
+    finally:
+        tf.config.run_functions_eagerly(False)
+
+
+def recordings(function):
+    return function.experimental_get_tracing_count()
+
+
+def bits(*tensors):
+    return [(np.asarray(x).dtype, np.asarray(x).shape, np.asarray(x).tobytes()) for x in tensors]
+
+
+def agree(tf, program, *calls):
+    """Assert that a recorded function gives what Python does, call by call."""
+    function = tf.function(program)
+    for args in calls:
+        found, expected = function(*args), program(*args)
+        tf.nest.map_structure(lambda a, b: same(a, b, rtol=1e-5), found, expected)
+    return function
