@@ -1,8 +1,8 @@
 """Every ``NUMTAPE_*`` variable, read here and nowhere else.
 
 ==========================  ============================================================
-``NUMTAPE_DEVICE``          ``cpu`` (default) or ``reference``; ``cuda`` and ``auto`` are
-                            reserved for the GPU
+``NUMTAPE_DEVICE``          ``cpu`` (default), ``cuda``, ``auto`` (``cuda`` if there is a GPU that
+                            can be used, else ``cpu``) or ``reference``
 ``NUMTAPE_CACHE_DIR``       where compiled kernels are kept (default: the user's cache folder)
 ``NUMTAPE_NUM_THREADS``     how many threads may share a sweep (default: one for each core that
                             the process may use)
@@ -18,8 +18,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-
-from .errors import DeviceError
+from typing import NamedTuple
 
 DEVICES = ("cpu", "reference", "cuda", "auto")
 # The device once it is chosen; `device` chooses it.
@@ -27,6 +26,7 @@ chosen: str | None = None
 _threads: int | None = None
 _check_replay: int | None = None
 _run_eagerly = False
+_tensor_float_32 = False
 
 
 def device() -> str:
@@ -34,7 +34,7 @@ def device() -> str:
 
     Raises:
       ValueError: If the variable names no device.
-      DeviceError: If it names one that this version does not have.
+      DeviceError: If it is ``cuda``, and there is no GPU that can be used; says why.
     """
     global chosen
     if chosen is None:
@@ -47,11 +47,17 @@ def _checked(name: str) -> str:
     if choice not in DEVICES:
         raise ValueError(f"NUMTAPE_DEVICE={name!r} is not one of {', '.join(DEVICES)}.")
     if choice in ("cuda", "auto"):
-        raise DeviceError(
-            f"NUMTAPE_DEVICE={choice} is not in this version of numtape: it sweeps on the CPU "
-            f"only. Set NUMTAPE_DEVICE=cpu or unset it."
-        )
+        from .core.cuda import device as gpu
+
+        if choice == "auto":
+            return "cuda" if gpu.usable() else "cpu"
+        gpu.device()
     return choice
+
+
+def simulated() -> bool:
+    """Whether Numba's simulator of a GPU is switched on, by its own ``NUMBA_ENABLE_CUDASIM``."""
+    return os.environ.get("NUMBA_ENABLE_CUDASIM", "0") not in ("", "0")
 
 
 @contextmanager
@@ -108,6 +114,70 @@ def run_functions_eagerly(run_eagerly: bool) -> None:
 def functions_run_eagerly() -> bool:
     """Whether `run_functions_eagerly` was asked for."""
     return _run_eagerly
+
+
+class PhysicalDevice(NamedTuple):
+    """A device of the machine, as TensorFlow describes it.
+
+    Attributes:
+      name: Such as ``/physical_device:GPU:0``.
+      device_type: ``CPU`` or ``GPU``.
+    """
+
+    name: str
+    device_type: str
+
+
+def list_physical_devices(device_type: str | None = None) -> list[PhysicalDevice]:
+    """The devices of this machine that can be used, of one type or of all.
+
+    A GPU is counted only if everything is installed that it takes to use it.
+    """
+    found = [PhysicalDevice("/physical_device:CPU:0", "CPU")]
+    if device_type in (None, "GPU"):
+        from .core.cuda import device as gpu
+
+        if gpu.there():
+            found.append(PhysicalDevice("/physical_device:GPU:0", "GPU"))
+    return [device for device in found if device_type in (None, device.device_type)]
+
+
+def tensor_float_32() -> bool:
+    """Whether float32 products may be computed with TF32, on GPUs that have it."""
+    return _tensor_float_32
+
+
+class experimental:
+    """What TensorFlow has under this name."""
+
+    @staticmethod
+    def enable_tensor_float_32_execution(enabled: bool) -> None:
+        """Allow TF32 in float32 products: 10 bits of mantissa. Unlike TensorFlow's, it is off."""
+        global _tensor_float_32
+        _tensor_float_32 = bool(enabled)
+
+    @staticmethod
+    def tensor_float_32_execution_enabled() -> bool:
+        """Whether it is allowed."""
+        return _tensor_float_32
+
+    @staticmethod
+    def get_memory_info(device: str) -> dict[str, int]:
+        """Bytes of the GPU's memory that values take: ``current`` and ``peak``.
+
+        Args:
+          device: ``GPU:0``.
+
+        Raises:
+          ValueError: If it is another device, whose memory nobody counts.
+          DeviceError: If there is no GPU that can be used.
+        """
+        if not device.upper().endswith("GPU:0"):
+            raise ValueError(f"get_memory_info() counts the memory of GPU:0, not of {device!r}.")
+        from .core.cuda import device as gpu
+
+        found: dict[str, int] = gpu.device().memory_info()
+        return found
 
 
 def cache_dir() -> Path:

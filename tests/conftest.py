@@ -33,11 +33,17 @@ def pytest_configure(config):
     config.addinivalue_line(
         "markers", "tf_differs(reason): numtape differs on purpose; skipped against TensorFlow"
     )
+    config.addinivalue_line("markers", "gpu: needs an NVIDIA GPU; skipped where there is none")
     if config.getoption("--against") == "tensorflow":
         config.addinivalue_line("filterwarnings", "ignore")
 
 
 def pytest_collection_modifyitems(config, items):
+    if any(item.get_closest_marker("gpu") for item in items):
+        reason = no_gpu()
+        for item in items:
+            if reason and item.get_closest_marker("gpu"):
+                item.add_marker(pytest.mark.skip(reason=reason))
     if config.getoption("--against") != "tensorflow":
         return
     for item in items:
@@ -46,6 +52,18 @@ def pytest_collection_modifyitems(config, items):
             if marker is not None:
                 reason = marker.args[0] if marker.args else marker.kwargs.get("reason", "")
                 item.add_marker(pytest.mark.skip(reason=f"{name}: {reason}"))
+
+
+def no_gpu():
+    """Why no test can run on a GPU; "" if one can."""
+    from numtape.core.cuda.driver import Driver
+    from numtape.errors import DeviceError
+
+    try:
+        Driver()
+    except DeviceError as error:
+        return str(error)
+    return ""
 
 
 @pytest.fixture(scope="session")

@@ -1,5 +1,7 @@
 """Every op against NumPy, on every executor: the tests that the rows of `op_cases.py` stand for."""
 
+import math
+import os
 from contextlib import nullcontext
 from functools import partial
 
@@ -8,9 +10,12 @@ import numpy as np
 import pytest
 from op_cases import CASES, MAKERS, MISSING, STOP
 
-DEVICES = ["reference", "cpu"]
+# In the simulator of a GPU there is nothing but that, and it runs each thread in Python.
+SIMULATED = os.environ.get("NUMBA_ENABLE_CUDASIM") == "1"
+DEVICES = ["cuda"] if SIMULATED else ["reference", "cpu"]
 # Around the widths of the blocks in which lane groups run.
-BORDERS = [1, 7, 63, 64, 65, 1023, 1024, 1025, 5000]
+BORDERS = [1, 7, 301] if SIMULATED else [1, 7, 63, 64, 65, 1023, 1024, 1025, 5000]
+LARGEST = 1000 if SIMULATED else 10**6
 SHAPES = {
     1: [((),), ((0,),), ((2, 0, 3),), ((3, 4),)],
     2: [((3, 1), (1, 4)), ((), (5,)), ((2, 3), ()), ((1,), ()), ((2, 3, 4), (4,)), ((0, 3), (3,)),
@@ -71,9 +76,15 @@ def arity(case):
 def variants(case):
     """Shapes and options that the row is tried with."""
     if not case.elementwise:
-        return case.variants
+        return [variant for variant in case.variants if largest(variant[0]) <= LARGEST]
     shapes = [*SHAPES[arity(case)], *(((n,),) * arity(case) for n in BORDERS)]
+    shapes = [found for found in shapes if largest(found) <= LARGEST]
     return [(shape, options) for shape in shapes for options in case.options]
+
+
+def largest(shapes):
+    """The number of elements of the largest shape."""
+    return max((math.prod(shape) for shape in shapes), default=0)
 
 
 def special(case, dtype):
@@ -241,6 +252,7 @@ def test_operands_stay_as_they_are(tf, device, case, dtype):
                 np.testing.assert_array_equal(x, kept)
 
 
+@pytest.mark.skipif(SIMULATED, reason="there is one alone")
 @pytest.mark.numtape_only(reason="TensorFlow has no executors")
 @rows(CASES)
 def test_executors_agree(tf, case, dtype):
@@ -263,7 +275,7 @@ def test_executors_agree(tf, case, dtype):
 
 # --- Derivatives ---------------------------------------------------------------------------------
 
-SMALL = 100  # elements that central differences are taken of
+SMALL = 12 if SIMULATED else 100  # elements that central differences are taken of
 
 
 def smooth(case):

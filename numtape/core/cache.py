@@ -135,6 +135,18 @@ def read(name: str, source: str) -> Built | None:
     return built if built is not None and _usable(built[2]) else None
 
 
+def kept(name: str, source: str, compile_unit: Callable[[], Built]) -> Built:
+    """A unit from the cache, or compiled now and kept there; see `load`."""
+    with _lock:
+        built = read(name, source)
+        if built is None:
+            built = compile_unit()
+            path = _path(name, source)
+            if path:
+                _write(path, built)
+        return built
+
+
 def load(name: str, source: str, compile_unit: Callable[[], Built]) -> dict[str, int]:
     """The addresses of a unit's functions, from the cache or compiled now.
 
@@ -148,12 +160,7 @@ def load(name: str, source: str, compile_unit: Callable[[], Built]) -> dict[str,
     """
     with _lock:
         engine = _engine()  # before it is made, no symbol of the process is known
-        built = read(name, source)
-        if built is None:
-            built = compile_unit()
-            path = _path(name, source)
-            if path:
-                _write(path, built)
+        built = kept(name, source, compile_unit)
         engine.add_object_file(llvm.ObjectFileRef.from_data(built[0]))
         engine.finalize_object()
         return {function: engine.get_function_address(function) for function in built[1]}

@@ -119,7 +119,7 @@ class Log:
         self.limit = min(SWEEP_ROWS, capacity) - SLACK
         self.extra = np.empty(256, np.int32)  # operands of variadic rows
         self.extra_n = 0
-        self.buffers: dict[int, Array] = {}  # values of more than one element
+        self.buffers: dict[int, Any] = {}  # values of more than one element; on a GPU, arrays there
         self.bytes = 0
         self.bytes_limit = SWEEP_BYTES
         self.kept: list[Tensor] = []  # every tensor with a row here
@@ -180,7 +180,7 @@ class Log:
         self.columns.state_view[n] = VALUE
         return n
 
-    def put(self, row: int, array: Array, spec: Spec) -> None:
+    def put(self, row: int, array: Any, spec: Spec) -> None:
         """Store the value of a row (its state is the caller's to set)."""
         if spec.size == 1:
             columns = self.columns
@@ -230,7 +230,7 @@ class Log:
                 return value._row, spec
             entered = self._leaf_rows.get(id(value))
             if entered is None:
-                row = self.leaf(value._array(), spec)
+                row = self.leaf(value._stored(), spec)
                 self._leaf_rows[id(value)] = row, value
                 return row, spec
             return entered[0], spec
@@ -273,7 +273,7 @@ class Log:
             self.code[n] = READ_ROW_CODE
             self.a[n] = value._row
         else:
-            array = home if type(home) is np.ndarray else value._array()
+            array = home if type(home) is np.ndarray else value._stored()
             self.code[n] = READ_CODE
             self.put(n, array, value._spec)
         self.b[n] = number
@@ -300,20 +300,26 @@ class Log:
         self.kept.append(tensor)
         return tensor
 
-    # Values. What computes them is built on logs: `numtape.core.sweep` sets these two.
+    # Values. What computes them is built on logs: `numtape.core.sweep` sets these.
 
     look: ClassVar[Callable[[Log, Tensor], Array]]
+    computed: ClassVar[Callable[[Log, Tensor], Any]]
     collect: ClassVar[Callable[[Log], bool]]
 
     # Whether looks leave guards: see `numtape.core.trace`.
     tracing: ClassVar[bool] = False
 
-    def value(self, row: int, spec: Spec) -> Array:
-        """The value of a row whose state is VALUE."""
+    def stored(self, row: int, spec: Spec) -> Any:
+        """The value of a row whose state is VALUE, where it is: on a GPU, it may be there."""
         if spec.size == 1:
             cell = self.columns.cell
             return np.ndarray(spec.shape, spec.dtype.numpy_dtype, cell, 8 * row).copy()
         return self.buffers[row]
+
+    def value(self, row: int, spec: Spec) -> Array:
+        """The value of a row whose state is VALUE."""
+        found = self.stored(row, spec)
+        return found if isinstance(found, np.ndarray) else found.host()
 
     def held(self) -> bool:
         """Whether a tape may still ask for gradients of rows of this log."""

@@ -54,8 +54,7 @@ def lane_source(body: str, symbol: str, operands: tuple[DType, ...], result: DTy
     into float64.
     """
     literal = operands[-1]
-    parsed = importlib.import_module("numtape.kernels.body").parsed
-    tree = _Typed(literal).visit(copy.deepcopy(parsed(body)))
+    tree = typed(body, literal)
     expression = ast.unparse(tree)
     lines = [f"def {symbol}(out_, x_, y_, z_, n):", f"    out = {result.name}_at(out_)"]
     for name, dtype in zip("xyz", operands, strict=False):
@@ -79,6 +78,12 @@ def lane_source(body: str, symbol: str, operands: tuple[DType, ...], result: DTy
         lines += [f"        found |= {beyond}", "    if found:"]
         lines += [f"    {line}" for line in (*loop, *again)]
     return "\n".join(lines) + "\n"
+
+
+def typed(body: str, dtype: DType) -> Any:
+    """The tree of a body with literals of a dtype; the caller may change it."""
+    parsed = importlib.import_module("numtape.kernels.body").parsed
+    return _Typed(dtype).visit(copy.deepcopy(parsed(body)))
 
 
 class _Typed(ast.NodeTransformer):

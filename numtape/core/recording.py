@@ -37,17 +37,20 @@ class Cells:
         tensor._home = array
         return array
 
+    computed = look
+
 
 CELLS: Any = Cells()
 
 
 def cell_of(tensor: Tensor) -> int:
     """What a cell holds of a tensor: the bits of one element, or an address."""
-    array = tensor._array()
     if tensor._spec.size == 1:
+        array = tensor._array()
         raw = array.tobytes()
         cell = int.from_bytes(raw + _ZEROS[len(raw)], sys.byteorder, signed=True)
     else:
+        array = executor().resident(tensor)
         cell = address_of(array)
     if tensor._home is array:  # a log may put a value elsewhere
         tensor._cell = cell
@@ -174,7 +177,7 @@ class Recording:
         log = program.log
         for k, row in self._passed:  # arguments, then variables, that are returned as they are
             source = leaves[k] if k < len(leaves) else values[k - len(leaves)]
-            log.buffers[row] = source._array()
+            log.buffers[row] = source._stored()
         found = []
         for at, spec, bits in zip(self._at, self._specs, self._cells(program.cell), strict=True):
             tensor = Tensor()

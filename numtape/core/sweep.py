@@ -37,9 +37,15 @@ def executor() -> Any:
 
 def look(log: Log, tensor: Tensor) -> np.ndarray[Any, Any]:
     """The value of a tensor whose home was ``log`` a moment ago."""
+    found = computed(log, tensor)
+    return found if type(found) is np.ndarray else found.host()
+
+
+def computed(log: Log, tensor: Tensor) -> Any:
+    """As `look`; on a GPU, where a large value is."""
     if local.looking is log and _nested(log):
         if log.columns.state_view[tensor._row] == VALUE:
-            return log.value(tensor._row, tensor._spec)
+            return log.stored(tensor._row, tensor._spec)
         raise RuntimeError(
             "A signal handler or a finalizer looks at a value of the log that is being swept. "
             "Look at values that were computed before, or set a flag and look later."
@@ -74,18 +80,18 @@ def _nested(log: Log) -> bool:
     return False
 
 
-def _look(log: Log, tensor: Tensor) -> np.ndarray[Any, Any]:
+def _look(log: Log, tensor: Tensor) -> Any:
     with log.lock:
         home = tensor._home
         if home is not log:  # its owner rewound the log meanwhile
-            return home  # type: ignore[return-value]
+            return home
         if log.symbolic:
             raise RuntimeError("A derivative rule looked at a value; it may only record ops.")
         row = tensor._row
         if log.tracing:
             return cast("Trace", log).seen(row, tensor._spec)
         if log.columns.state_view[row] == VALUE:
-            return log.value(row, tensor._spec)
+            return log.stored(row, tensor._spec)
         held = log.held()
         end = len(log.kept)
         live = alive(log.kept[log.scanned : end], 1) if log.scanned else alive(log.kept)
@@ -98,7 +104,7 @@ def _look(log: Log, tensor: Tensor) -> np.ndarray[Any, Any]:
         log.scanned = end
         log.eager.clear()
         log.pending.clear()
-        value = log.value(row, tensor._spec)
+        value = log.stored(row, tensor._spec)
         del lazy
         if not _some_lazy(log, live) and not held and log.owner == threading.get_ident():
             _let_go(log, live)
@@ -162,7 +168,7 @@ def _settle(log: Log, live: list[Tensor]) -> None:
         if state[tensor._row] != VALUE:
             return
     for tensor in here:
-        tensor._home = log.value(tensor._row, tensor._spec)
+        tensor._home = log.stored(tensor._row, tensor._spec)
     log.rewind()
 
 
@@ -205,9 +211,10 @@ def _leave(log: Log, live: list[Tensor]) -> None:
         # The old log remembers which of its rows these tensors were.
         log._leaf_rows[id(tensor)] = tensor._row, tensor
     for tensor in live:
-        tensor._home = log.value(tensor._row, tensor._spec)
+        tensor._home = log.stored(tensor._row, tensor._spec)
     local.log = successor
 
 
 Log.look = look
+Log.computed = computed
 Log.collect = collect

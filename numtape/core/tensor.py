@@ -34,7 +34,7 @@ class Tensor(Operators):
     __array_priority__ = 100
 
     _cell: int
-    _home: Log | np.ndarray[Any, Any]
+    _home: Log | Any
     _row: int
     _spec: Spec
     _sliced: tuple[Variable, Any]
@@ -68,7 +68,13 @@ class Tensor(Operators):
         home = self._home
         if type(home) is np.ndarray:
             return home
-        return home.look(self)  # type: ignore[union-attr]
+        found: np.ndarray[Any, Any] = home.look(self)
+        return found
+
+    def _stored(self) -> Any:
+        """The value where it is, computed now if need be: `_array`, or an array on the GPU."""
+        home: Any = self._home
+        return home if type(home) is np.ndarray else home.computed(self)
 
     def numpy(self) -> Any:
         """The value: a NumPy array of its own, or a NumPy scalar for shape ``()``."""
@@ -214,7 +220,7 @@ class Reference:
 def of_array(array: np.ndarray[Any, Any], spec: Spec) -> Tensor:
     """A tensor whose value is ``array``, which nobody may write to from now on."""
     tensor = Tensor()
-    tensor._home = np.asarray(array)
+    tensor._home = np.asarray(array) if isinstance(array, np.generic) else array
     tensor._row = -1
     tensor._spec = spec
     return tensor

@@ -225,7 +225,8 @@ def bits_at(log: Log, row: int) -> int | bytes:
     if spec.size == 1:
         bits = log.columns.cell_view[row]
         return bits if spec.dtype.size == 8 else bits & ((1 << 8 * spec.dtype.size) - 1)
-    return log.buffers[row].tobytes()
+    found: bytes = log.buffers[row].tobytes()
+    return found
 
 
 def caller() -> Place:

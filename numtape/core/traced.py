@@ -58,7 +58,7 @@ def traced(function: Any, run: Run, leaves: Sequence[Tensor],
     caller = local.log
     seed = STATE.seed, STATE.draws
     try:
-        stand_ins = [trace.argument(leaf._array(), leaf._spec) for leaf in leaves]
+        stand_ins = [trace.argument(leaf._stored(), leaf._spec) for leaf in leaves]
         local.log = trace
         trace.names = names
         with names:
@@ -203,7 +203,7 @@ def values_of(call: Traced, log: Log, to: np.ndarray[Any, Any] | None) -> list[T
     found = []
     for row in call.rows:
         spec = specs[trace.spec[row]]
-        found.append(of_array(trace.value(row, spec), spec))
+        found.append(of_array(trace.stored(row, spec), spec))
     return found
 
 
@@ -228,7 +228,7 @@ def rehome(
         executor().compute(trace, [tensor._row for tensor in tensors], [], True)
     for tensor in tensors:
         if to is None:
-            tensor._home = trace.value(tensor._row, tensor._spec)
+            tensor._home = trace.stored(tensor._row, tensor._spec)
         else:
             tensor._row = int(to[tensor._row])
             tensor._home = log

@@ -6,5 +6,6 @@ values that are expensive to compute again are kept as well.
 
 ``program(log, wanted, compiled)`` gives what computes rows again and again: ``run()``, then the
 value of a wanted row is where ``place[row]`` says; ``another(log)`` makes the same for a copy of
-the log. ``compiled`` asks for what takes longest to prepare and is fastest then.
+the log. ``resident(tensor)`` is the value of an argument, as an array that is where
+programs look for it. ``compiled`` asks for what takes longest to prepare and is fastest then.
 """

@@ -15,6 +15,7 @@ from ..log import Log
 from ..op import CODES
 from ..spec import TABLES
 from ..tables import spec_tables
+from ..tensor import Tensor
 from ..workers import settle, share
 from . import fuse
 from .plans import (
@@ -29,6 +30,7 @@ from .plans import (
     Plan,
     Planner,
     finish,
+    places,
 )
 
 # Elements from which a sweep is long enough to let other Python threads run meanwhile.
@@ -214,7 +216,7 @@ class Sweeper:
         offset = at - self.arena_at
         if 0 <= offset < self.arena.size:
             return np.ndarray(spec.shape, dtype, self.arena, offset)
-        buffer = log.buffers.get(row)
+        buffer: Array | None = log.buffers.get(row)
         if buffer is not None:
             return buffer
         # A view of a kept buffer, which the log holds until the sweep is over.
@@ -261,6 +263,11 @@ class Executor:
         return Program(log, wanted, plan)
 
 
+    def resident(self, tensor: Tensor) -> Array:
+        """The value of a tensor where a program finds it."""
+        return tensor._array()
+
+
 class Program:
     """A plan that is swept again and again, each time with other values in the leaves.
 
@@ -274,15 +281,7 @@ class Program:
         self.log, self.plan = log, plan
         self.cell = log.columns.cell_view
         self.sweeper = Sweeper(log)
-        self.place = {row: row for row in wanted}
-        if plan is not None:
-            equal = dict(plan.aliases)
-            views = {row: original for row, original, *_ in plan.views}
-            for row in wanted:
-                at = equal.get(row, row)
-                while at in views:
-                    at = views[at]
-                self.place[row] = at
+        self.place = places(plan, wanted)
 
     def another(self, log: Log) -> Program:
         """The same program for a copy of its log."""

@@ -73,16 +73,27 @@ class Plan:
         aliases = work.aliases[: report[C_ALIASES]].tolist()
         self.aliases = [(row, int(work.canon[row])) for row in aliases]
         groups, program = work.groups[:found], work.program[:instructions]
+        self.arrays: dict[str, Array] = {
+            "order": work.order[:rows], "kept": work.kept[:rows], "offset": work.offset[:rows],
+            "groups": groups, "program": program,
+        }  # fmt: skip
+        self._fill(log)
+        self._locate()
+
+    def _fill(self, log: Log) -> None:
+        """Find out who computes what is no lane group."""
+        specs, spec_of, work = TABLES.specs, log.spec, self.arrays
+        groups, program = work["groups"], work["program"]
         self.by_hand: dict[int, tuple[int, list[int]]] = {}
         self.views: list[tuple[int, int, Spec, bool]] = []
         for g in np.flatnonzero(groups[:, G_KIND] >= WHOLE).tolist():
             kind, begin, _, code, end, *_ = groups[g].tolist()
-            row = int(work.order[begin])
+            row = int(work["order"][begin])
             inputs = program[code:end, 1].tolist()
             spec = specs[spec_of[row]]
             if kind == SHARED:
                 if spec.size != 1:
-                    kept = bool(work.kept[begin] == KEPT)
+                    kept = bool(work["kept"][begin] == KEPT)
                     self.views.append((row, inputs[0], spec, kept))
                 continue
             call = None
@@ -95,11 +106,6 @@ class Plan:
                 program[code, 0], groups[g, G_PARAMETERS], units, size = call
                 groups[g, G_WIDTH], groups[g, G_SIZE] = units, size
                 self.work += size
-        self.arrays: dict[str, Array] = {
-            "order": work.order[:rows], "kept": work.kept[:rows], "offset": work.offset[:rows],
-            "groups": groups, "program": program,
-        }  # fmt: skip
-        self._locate()
 
     def _locate(self) -> None:
         self.addresses = [(name, x, address_of(x)) for name, x in self.arrays.items()]
@@ -130,7 +136,15 @@ class Plan:
 
 
 class Planner:
-    """Arrays and control blocks of the passes, for one log at one capacity, and its plans."""
+    """Arrays and control blocks of the passes, for one log at one capacity, and its plans.
+
+    Attributes:
+      lanes: The table of lane kernels.
+      plan_type: What plans are.
+    """
+
+    lanes = LANES
+    plan_type: type[Plan] = Plan
 
     def __init__(self, log: Log) -> None:
         n = log.columns.capacity
@@ -172,15 +186,21 @@ class Planner:
 
     def _refresh(self) -> None:
         """Bind the tables again if one of them moved."""
-        versions = (TABLES.version, CODES.version, LANES.version)
+        lanes = self.lanes
+        versions = (TABLES.version, CODES.version, lanes.version)
         if versions != self.versions:
             self.plan.bind(
                 **code_tables("code_kind", "code_arity", "code_lane"),
                 **spec_tables("spec_size", "spec_bytes", "spec_shape", "spec_dtype"),
-                kernels=LANES.kernels,
+                kernels=lanes.kernels,
             )
-            self.plan.set[self.plan.slots["dtypes"]] = LANES.dtypes
+            self.plan.set[self.plan.slots["dtypes"]] = lanes.dtypes
             self.versions = versions
+
+    def need(self, log: Log, row: int) -> None:
+        """Enter the lane kernel that a row needs in the table."""
+        op, _ = CODES.entries[log.code[row]]
+        (reduction_kernel if op.kind == REDUCTION else lane_kernel)(log, row)
 
     def planned(self, log: Log, wanted: list[int], welcome: list[int], retain: bool) -> Plan | None:
         """The plan that gives the wanted rows their values; None if they have them."""
@@ -229,12 +249,10 @@ class Planner:
             block.set[slots["widest"]] = WIDEST
             if block.call() != NO_KERNEL:
                 break
-            row = int(self.cursor[C_ROW])
-            op, _ = CODES.entries[log.code[row]]
-            (reduction_kernel if op.kind == REDUCTION else lane_kernel)(log, row)
+            self.need(log, int(self.cursor[C_ROW]))
         if not self.cursor[C_GROUPS]:
             return None
-        plan = Plan(log, self)
+        plan = self.plan_type(log, self)
         rows = slice(plan.low, top + 1)
         count = top + 1 - plan.low
         if not self.plans.fits(count):
@@ -270,3 +288,18 @@ def finish(log: Log, plan: Plan) -> None:
             if original in buffers:
                 buffers[row] = buffers[original]
             state[row] = VALUE
+
+
+def places(plan: Plan | None, wanted: list[int]) -> dict[int, int]:
+    """For each wanted row, the row in whose cell or buffer a plan puts its value."""
+    if plan is None:
+        return {row: row for row in wanted}
+    equal = dict(plan.aliases)
+    views = {row: original for row, original, *_ in plan.views}
+    found = {}
+    for row in wanted:
+        at = equal.get(row, row)
+        while at in views:
+            at = views[at]
+        found[row] = at
+    return found

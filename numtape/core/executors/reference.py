@@ -11,6 +11,7 @@ from ..bodies import evaluate
 from ..log import VALUE, Log
 from ..op import CODES, ELEMENTWISE, READ, VARIADIC
 from ..spec import TABLES
+from ..tensor import Tensor
 
 
 def operands(log: Log, row: int) -> list[int]:
@@ -67,6 +68,10 @@ class Executor:
     def program(self, log: Log, wanted: list[int], compiled: bool = False) -> Program:
         """What computes the wanted rows again and again."""
         return Program(log, wanted)
+
+    def resident(self, tensor: Tensor) -> np.ndarray[Any, Any]:
+        """The value of a tensor where a program finds it."""
+        return tensor._array()
 
     def compute(self, log: Log, wanted: list[int], welcome: list[int], retain: bool) -> None:
         """Give the wanted rows their values; with ``retain``, keep every intermediate one."""

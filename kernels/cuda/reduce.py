@@ -1,0 +1,141 @@
+"""Reductions: of a block's threads, of the blocks' partial results, and along axes.
+
+The number of blocks depends on the shape alone, and what a thread or a block combines on its
+place; so the same values give the same bits in every run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numba import cuda
+
+from .target import KINDS, SIMULATED, device
+
+# Threads of a block. The simulator starts an operating system's thread for each.
+THREADS = 8 if SIMULATED else 256
+
+
+def _sum(kind: Any) -> Callable[..., Any]:
+    return lambda x, y: kind(x + y)
+
+
+def _max(kind: Any) -> Callable[..., Any]:
+    # NaN stays NaN: it is neither larger nor smaller, nor equal to itself.
+    return lambda x, y: y if y > x else (x if x >= y else kind(x + y))
+
+
+def _min(kind: Any) -> Callable[..., Any]:
+    return lambda x, y: y if y < x else (x if x <= y else kind(x + y))
+
+
+_MAKERS = {"sum": _sum, "max": _max, "min": _min}
+COMBINE: dict[str, Any] = {
+    f"{name}_{dtype}": device(make(KINDS[dtype]))
+    for name, make in _MAKERS.items() for dtype in KINDS if dtype != "bool"
+}  # fmt: skip
+
+
+def identity(name: str, dtype: str) -> Any:
+    """What a reduction starts from, as a NumPy scalar."""
+    kind: Any = getattr(np, dtype)
+    if name == "sum":
+        return kind(0)
+    if dtype.startswith("float"):
+        return kind(-np.inf if name == "max" else np.inf)
+    limits = np.iinfo(kind)
+    return kind(limits.min if name == "max" else limits.max)
+
+
+def together(name: str, dtype: str) -> Any:
+    """A function that combines a value of each thread of a block; thread 0 gets the result."""
+    combine, kind = COMBINE[f"{name}_{dtype}"], KINDS[dtype]
+
+    def block(value: Any) -> Any:
+        shared = cuda.shared.array(THREADS, kind)
+        thread = cuda.threadIdx.x
+        shared[thread] = value
+        cuda.syncthreads()
+        half = THREADS // 2
+        while half > 0:
+            if thread < half:
+                shared[thread] = combine(shared[thread], shared[thread + half])
+            cuda.syncthreads()
+            half //= 2
+        found = shared[0]
+        cuda.syncthreads()  # before somebody writes there again
+        return found
+
+    return device(block)
+
+
+def finish(name: str, dtype: str) -> Any:
+    """``out[0]`` from the partial results of ``count`` blocks; one block computes it."""
+    combine, block, start = COMBINE[f"{name}_{dtype}"], together(name, dtype), identity(name, dtype)
+
+    def kernel(count: Any, partials: Any, out: Any) -> None:
+        found = start
+        i = cuda.threadIdx.x
+        while i < count:
+            found = combine(found, partials[i])
+            i += THREADS
+        found = block(found)
+        if cuda.threadIdx.x == 0:
+            out[0] = found
+
+    return kernel
+
+
+def rows(name: str, dtype: str) -> Any:
+    """``out[k]`` from row ``k`` of a matrix, whose length is ``n``; a block takes a row."""
+    combine, block, start = COMBINE[f"{name}_{dtype}"], together(name, dtype), identity(name, dtype)
+
+    def kernel(count: Any, n: Any, x: Any, out: Any) -> None:
+        row = cuda.blockIdx.x
+        while row < count:
+            found = start
+            i = cuda.threadIdx.x
+            while i < n:
+                found = combine(found, x[row * n + i])
+                i += THREADS
+            found = block(found)
+            if cuda.threadIdx.x == 0:
+                out[row] = found
+            row += cuda.gridDim.x
+
+    return kernel
+
+
+def columns(name: str, dtype: str) -> Any:
+    """``out[o, s, i]`` from ``x[o, j, i]`` for ``j`` in stretch ``s`` of the ``n`` rows.
+
+    A thread takes a column; ``stretches`` threads share one, and what they give is reduced again.
+    """
+    combine, start = COMBINE[f"{name}_{dtype}"], identity(name, dtype)
+
+    def kernel(outer: Any, n: Any, inner: Any, stretches: Any, x: Any, out: Any) -> None:
+        step = cuda.gridsize(1)
+        t = cuda.grid(1)
+        length = (n + stretches - 1) // stretches
+        while t < outer * stretches * inner:
+            i = t % inner
+            rest = t // inner
+            s = rest % stretches
+            o = rest // stretches
+            found = start
+            j = s * length
+            end = min(j + length, n)
+            while j < end:
+                found = combine(found, x[(o * n + j) * inner + i])
+                j += 1
+            out[t] = found
+            t += step
+
+    return kernel
+
+
+KERNELS: dict[str, Callable[..., Any]] = {
+    function.__name__: function for function in (finish, rows, columns)
+}

@@ -1,0 +1,101 @@
+"""What the names in op bodies mean in CUDA kernels: `FUNCTIONS`, by name and dtype.
+
+They are those of CUDA's libdevice, accurate to 1 or 2 units in the last place (NVIDIA, "CUDA C++
+Programming Guide", appendix on mathematical functions). None is a fast variant.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .target import KINDS, SIMULATED, device
+
+# libdevice's names, which end in f for float32.
+_LIBDEVICE = {
+    name: name for name in (
+        "exp", "expm1", "tanh", "sinh", "cosh", "erf", "erfc", "log", "log1p", "asinh", "acosh",
+        "atanh", "asin", "acos", "atan", "sin", "cos", "tan", "sqrt", "floor", "ceil", "rint",
+        "atan2", "fmod", "copysign",
+    )
+} | {"power": "pow"}  # fmt: skip
+# NumPy's, where they are others. It has no erf.
+_NUMPY = {
+    "asinh": "arcsinh", "acosh": "arccosh", "atanh": "arctanh", "asin": "arcsin",
+    "acos": "arccos", "atan": "arctan", "atan2": "arctan2",
+}  # fmt: skip
+
+FLOATING = ("float32", "float64")
+INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
+
+
+def _math(name: str, dtype: str) -> Callable[..., Any]:
+    if not SIMULATED:
+        from numba.cuda import libdevice
+
+        found: Any = getattr(libdevice, _LIBDEVICE[name] + ("f" if dtype == "float32" else ""))
+    elif name in ("erf", "erfc"):
+        function, kind = getattr(math, name), KINDS[dtype]
+        found = lambda x: kind(function(x))  # noqa: E731
+    elif name == "power":  # of numbers, NumPy's is a square root where y is 0.5, NaN for -inf
+        found = lambda x, y: np.power(np.array([x]), np.array([y]))[0]  # noqa: E731
+    else:
+        found = getattr(np, _NUMPY.get(name, name))
+    return found
+
+
+def _sigmoid(dtype: str) -> Any:
+    exp, kind = _math("exp", dtype), KINDS[dtype]
+
+    def sigmoid(x: Any) -> Any:
+        e = exp(-abs(x))
+        return (kind(1) if x >= kind(0) else e) / (e + kind(1))
+
+    return device(sigmoid)
+
+
+def _int_power(dtype: str) -> Any:
+    kind, bits = KINDS[dtype], KINDS["uint64"]
+
+    def int_power(x: Any, y: Any) -> Any:
+        """``x ** y``, which wraps."""
+        rest, found = bits(y), kind(1)
+        while rest:
+            if rest & bits(1):
+                found = kind(found * x)
+            x = kind(x * x)
+            rest = rest >> bits(1)
+        return found
+
+    return device(int_power)
+
+
+def _floor_divide(dtype: str) -> Any:
+    kind = KINDS[dtype]
+
+    def floor_divide(x: Any, y: Any) -> Any:
+        """``x // y``, which wraps; 0 if ``y`` is, which who called it has been told."""
+        if y == kind(0):
+            return kind(0)
+        return kind(-x) if y < kind(0) and y + kind(1) == kind(0) else kind(x // y)
+
+    return device(floor_divide)
+
+
+def _functions() -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for dtype in FLOATING:
+        found |= {f"{name}_{dtype}": _math(name, dtype) for name in _LIBDEVICE}
+        for name in ("isnan", "isinf", "isfinite"):
+            found[f"{name}_{dtype}"] = getattr(np if SIMULATED else math, name)
+        found[f"sigmoid_{dtype}"] = _sigmoid(dtype)
+    for dtype in INTEGERS:
+        found[f"int_power_{dtype}"] = _int_power(dtype)
+        found[f"floor_divide_{dtype}"] = _floor_divide(dtype)
+    return found | {f"absolute_{dtype}": abs for dtype in (*FLOATING, *INTEGERS)}
+
+
+FUNCTIONS = _functions()

@@ -1,0 +1,79 @@
+"""What differs between a GPU and Numba's simulator, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numba import config, cuda, types
+
+SIMULATED = bool(config.ENABLE_CUDASIM)
+
+# Dtypes by name, as kernels call them: ``kind(2)`` is a 2 of that dtype.
+KINDS: dict[str, Any] = {
+    name: getattr(np if SIMULATED else types, name) for name in (
+        "float32", "float64", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32",
+        "uint64",
+    )
+}  # fmt: skip
+KINDS["bool"] = np.bool_ if SIMULATED else types.boolean
+
+WIDTH = 4  # elements that a thread loads at once: 16 bytes of float32, or twice that of float64
+
+
+def device(function: Callable[..., Any]) -> Any:
+    """A function that kernels call."""
+    return cuda.jit(device=True)(function)
+
+
+if SIMULATED:
+
+    def load(pointer: Any, i: int) -> Any:
+        """The elements from ``WIDTH * i`` on, as a tuple."""
+        return tuple(pointer[WIDTH * i + k] for k in range(WIDTH))
+
+    def store(pointer: Any, i: int, values: Any) -> None:
+        """Store a tuple of elements from ``WIDTH * i`` on."""
+        for k in range(WIDTH):
+            pointer[WIDTH * i + k] = values[k]
+
+else:
+    from llvmlite import ir
+    from numba.cuda.extending import intrinsic
+
+    _INT32 = ir.IntType(32)
+
+    def _vector(context: Any, builder: Any, pointer: Any, kind: Any, i: Any) -> Any:
+        """The address of vector ``i``, and its alignment, which numba cannot know."""
+        vector = ir.VectorType(context.get_data_type(kind), WIDTH)
+        at = builder.gep(builder.bitcast(pointer, vector.as_pointer()), [i])
+        return vector, at, WIDTH * kind.bitwidth // 8
+
+    @intrinsic
+    def load(typingctx: Any, pointer: Any, i: Any) -> Any:
+        """The elements from ``WIDTH * i`` on, as a tuple; one load, so they must be aligned."""
+        kind = pointer.dtype
+
+        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            _, at, align = _vector(context, builder, args[0], kind, args[1])
+            found = builder.load(at, align=align)
+            elements = [builder.extract_element(found, _INT32(k)) for k in range(WIDTH)]
+            return context.make_tuple(builder, signature.return_type, elements)
+
+        return types.UniTuple(kind, WIDTH)(pointer, i), codegen
+
+    @intrinsic
+    def store(typingctx: Any, pointer: Any, i: Any, values: Any) -> Any:
+        """Store a tuple of elements from ``WIDTH * i`` on, in one go."""
+        kind = pointer.dtype
+
+        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            vector, at, align = _vector(context, builder, args[0], kind, args[1])
+            value = ir.Constant(vector, ir.Undefined)
+            for k in range(WIDTH):
+                value = builder.insert_element(value, builder.extract_value(args[2], k), _INT32(k))
+            builder.store(value, at, align=align)
+            return context.get_dummy_value()
+
+        return types.void(pointer, i, values), codegen

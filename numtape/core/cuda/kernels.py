@@ -1,0 +1,203 @@
+"""Launches: what rows of a plan become, with kernels compiled when they are first needed."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import math
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...errors import DeviceError
+from ..entry import kernel_source
+from ..op import Op
+from ..spec import Spec
+from .array import DeviceArray
+from .device import device
+from .lower import WIDTH, Loop, function, parameters, stored, written
+
+_SOURCES = ("cuda.target", "cuda.scalar", "cuda.reduce")
+_kernels: dict[tuple[str, ...], Any] = {}
+_lock = threading.RLock()
+
+Room = Callable[[int], int]  # a number for so many bytes of the arena
+
+
+class Launch(NamedTuple):
+    """A kernel and what to call it with: numbers of places, or, behind these, values."""
+
+    kernel: Any
+    blocks: int
+    threads: int
+    values: tuple[int, ...]
+    places: tuple[int, ...]
+
+    def run(self, gpu: Any, at: Sequence[int]) -> None:
+        """Launch it. ``at`` are the addresses of places."""
+        gpu.launch(
+            self.kernel, self.blocks, self.threads, [*self.values, *(at[k] for k in self.places)]
+        )
+
+
+class Product(NamedTuple):
+    """A product of matrices by the library."""
+
+    dtype: str
+    scalars: tuple[int, ...]
+    places: tuple[int, ...]
+
+    def run(self, gpu: Any, at: Sequence[int]) -> None:
+        """Launch it."""
+        gpu.gemm(self.dtype, self.scalars, *(at[k] for k in self.places))
+
+
+class OnHost(NamedTuple):
+    """An op that has no kernel: NumPy computes it, from a copy."""
+
+    op: Op
+    attributes: dict[str, Any]
+    specs: tuple[Spec, ...]
+    places: tuple[int, ...]
+
+    def run(self, gpu: Any, at: Sequence[int]) -> None:
+        """Compute it."""
+        out, *operands = self.specs
+        arrays = [
+            DeviceArray(None, at[k], spec.shape, spec.dtype.numpy_dtype).host()
+            for k, spec in zip(self.places[1:], operands, strict=True)
+        ]
+        found = np.empty(out.shape, out.dtype.numpy_dtype)
+        assert self.op.compute is not None
+        with np.errstate(all="ignore"):
+            self.op.compute(found, *arrays, **self.attributes)
+        gpu.upload(found, at[self.places[0]])
+
+
+def kernel(make: Callable[[], Any], dtypes: Sequence[str], name: str, text: str = "") -> Any:
+    """What a `Launch` has for a kernel; compiled if neither memory nor disk has it."""
+    key = (name, text, *dtypes)
+    with _lock:
+        found = _kernels.get(key)
+        if found is None:
+            source = kernel_source(*_SOURCES) + text
+            found = _kernels[key] = device().kernel(make, list(dtypes), name, source)
+        return found
+
+
+def _threads() -> int:
+    """Threads of a block."""
+    found: int = device().threads
+    return found
+
+
+def _blocks(work: int) -> int:
+    """How many blocks share so many units of work, one a thread at a time."""
+    most: int = device().blocks
+    return max(1, min(most, -(-work // _threads())))
+
+
+def elementwise(
+    loop: Loop, arrays: list[int], outs: list[int], room: Room
+) -> list[Launch]:
+    """The kernel of a loop, and those that finish its reductions.
+
+    ``arrays`` are the places of what it loads and stores, ``outs`` those of what it reduces.
+    """
+    size = math.prod(loop.shape)
+    if (not size and not loop.reductions) or not (loop.stores or loop.reductions):
+        return []
+    text = written(loop)
+    reduced = [(name, loop.dtype(value).name) for name, value in loop.reductions]
+    symbol = f"group_{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+    made = kernel(lambda: function(text, reduced), parameters(loop), symbol, text)
+    blocks = _blocks(-(-size // WIDTH))
+    partials = [room(8 * blocks) for _ in reduced]
+    found = [Launch(made, blocks, _threads(), (size,), (*arrays, *partials))]
+    for (name, dtype), partial, out in zip(reduced, partials, outs, strict=True):
+        found.append(_finish(name, dtype, blocks, partial, out))
+    return found
+
+
+def _finish(name: str, dtype: str, count: int, partials: int, out: int) -> Launch:
+    made = _reducing("finish", name, dtype, ["int64", f"*{dtype}", f"*{dtype}"])
+    return Launch(made, 1, _threads(), (count,), (partials, out))
+
+
+def _reducing(kind: str, name: str, dtype: str, dtypes: list[str]) -> Any:
+    def make() -> Any:
+        reduce = importlib.import_module("numtape.kernels.cuda.reduce")
+        return reduce.KERNELS[kind](name, dtype)
+
+    return kernel(make, dtypes, f"{kind}_{name}_{dtype}")
+
+
+def whole(
+    op: Op, attributes: dict[str, Any], out: Spec, operands: list[Spec], places: list[int],
+    room: Room,
+) -> list[Any]:
+    """What computes a row that is no elementwise one."""
+    if not out.size:
+        return []
+    native = None
+    if op.native is not None:
+        native = op.native(out, *operands, **attributes)
+    if native is not None and native.kernel in ("sum", "max", "min"):
+        return _along_axis(native.kernel, native.parameters, operands[0], places, room)
+    if native is not None and native.kernel == "gemm":
+        return [Product(out.dtype.name, native.parameters[1:], tuple(places))]
+    return [OnHost(op, attributes, (out, *operands), tuple(places))]
+
+
+def _along_axis(
+    name: str, sizes: tuple[int, ...], x: Spec, places: list[int], room: Room
+) -> list[Launch]:
+    """A reduction of neighbouring axes: ``n`` elements that are ``inner`` apart, for each outer."""
+    n, inner = sizes
+    outer = x.size // (n * inner)
+    dtype, item = stored(x.dtype), x.dtype.size
+    pointers = [f"*{dtype}", f"*{dtype}"]
+    out, source = places
+    if inner == 1:
+        made = _reducing("rows", name, dtype, ["int64", "int64", *pointers])
+        blocks = max(1, min(device().blocks, outer))
+        return [Launch(made, blocks, _threads(), (outer, n), (source, out))]
+    made = _reducing("columns", name, dtype, ["int64"] * 4 + pointers)
+    stretches = _stretches(outer * inner, n)
+    if stretches == 1:
+        blocks = _blocks(outer * inner)
+        return [Launch(made, blocks, _threads(), (outer, n, inner, 1), (source, out))]
+    between = room(outer * stretches * inner * item)
+    first = (outer, n, inner, stretches)
+    second = (outer, stretches, inner, 1)
+    return [
+        Launch(made, _blocks(outer * stretches * inner), _threads(), first, (source, between)),
+        Launch(made, _blocks(outer * inner), _threads(), second, (between, out)),
+    ]
+
+
+SHORTEST = 64  # rows that are worth a thread of their own
+
+
+def _stretches(columns: int, n: int) -> int:
+    """Among how many threads to share a column, so that all of the GPU is busy."""
+    threads: int = device().blocks * _threads()
+    return max(1, min(n // SHORTEST, threads // max(1, columns)))
+
+
+def probe(gpu: Any) -> None:
+    """Run a kernel and look at its result.
+
+    Raises:
+      DeviceError: If it is wrong.
+    """
+    values = np.arange(1, 101, dtype=np.float64)
+    memory = gpu.empty(values.nbytes)
+    gpu.upload(values, memory.address)
+    _finish("sum", "float64", values.size, 0, 0).run(gpu, [memory.address])
+    found = np.empty(1)
+    gpu.download(memory.address, found)
+    if found[0] != values.sum():
+        raise DeviceError(f"A sum on {gpu.name} is {found[0]} instead of {values.sum()}.")

@@ -1,0 +1,132 @@
+"""A GPU in Python: Numba's simulator, for checking kernels where there is no GPU.
+
+It counts as CUDA where ``NUMBA_ENABLE_CUDASIM=1`` is set, and nowhere else.
+"""
+
+from __future__ import annotations
+
+import bisect
+import threading
+import warnings
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...errors import DeviceError
+from ..arrays import Array, aligned, array_at
+
+
+class Memory:
+    """Bytes that are given back when nothing refers to them any more."""
+
+    __slots__ = ("__weakref__", "_bytes", "address", "size")
+
+    def __init__(self, device: Simulator, size: int) -> None:
+        self._bytes, self.address = aligned(max(size, 1))
+        self.size = size
+
+
+class Simulator:
+    """See `driver.Driver`; this one checks that kernels stay inside of their arrays."""
+
+    name = "Numba's simulator"
+    capability = (9, 0)
+    blocks, threads = 2, 8  # each thread is one of the operating system's
+
+    def __init__(self) -> None:
+        from numba import config
+
+        if not config.ENABLE_CUDASIM:
+            raise DeviceError("The simulator is not switched on: set NUMBA_ENABLE_CUDASIM=1.")
+        self._lock = threading.RLock()
+        self._spans: list[tuple[int, int]] = []  # where memory is, by address
+        self._peak = 0
+        self.launches = 0
+
+    def empty(self, size: int) -> Memory:
+        """Memory of so many bytes, with any contents."""
+        found = Memory(self, size)
+        span = found.address, size
+        with self._lock:
+            bisect.insort(self._spans, span)
+            self._peak = max(self._peak, sum(size for _, size in self._spans))
+        weakref.finalize(found, self._forget, span)
+        return found
+
+    def _forget(self, span: tuple[int, int]) -> None:
+        with self._lock:
+            del self._spans[bisect.bisect_left(self._spans, span)]
+
+    def memory_info(self) -> dict[str, int]:
+        """Bytes in use now, and at most so far."""
+        with self._lock:
+            return {"current": sum(size for _, size in self._spans), "peak": self._peak}
+
+    def upload(self, array: Array, address: int) -> None:
+        """Copy a contiguous host array to an address."""
+        if array.size:
+            self._view(address, array.dtype)[: array.size] = array.reshape(-1)
+
+    def download(self, address: int, out: Array) -> None:
+        """Copy what is at an address to a contiguous host array."""
+        if out.size:
+            out.reshape(-1)[:] = self._view(address, out.dtype)[: out.size]
+
+    def _view(self, address: int, dtype: Any) -> Array:
+        """All elements from an address to the end of the memory it is in."""
+        with self._lock:
+            k = bisect.bisect_right(self._spans, (address, 1 << 62)) - 1
+            begin, size = self._spans[k] if k >= 0 else (0, 0)
+        rest = begin + size - address
+        if not 0 <= rest <= size:
+            raise IndexError(f"address {address:#x} is in no memory of the simulated GPU")
+        dtype = np.dtype(dtype)
+        return array_at(address, (rest // dtype.itemsize,), dtype)
+
+    def kernel(
+        self, make: Callable[[], Any], dtypes: Sequence[str], symbol: str, source: str
+    ) -> Any:
+        """What `launch` takes: the kernel ``make`` gives."""
+        from numba import cuda
+
+        return cuda.jit(make()), tuple(dtypes)
+
+    def launch(self, kernel: Any, blocks: int, threads: int, args: Sequence[int]) -> None:
+        """Run a kernel."""
+        from numba.cuda.simulator.cudadrv.devicearray import FakeCUDAArray
+
+        function, dtypes = kernel
+        # Arrays of NumPy's would be copied there and back, and some of ours lie in one memory.
+        values = [
+            FakeCUDAArray(self._view(arg, dtype[1:])) if dtype[0] == "*" else arg
+            for arg, dtype in zip(args, dtypes, strict=True)
+        ]
+        # One at a time: it puts itself in the place of a module. `np.errstate` would not do: it is
+        # another one in each of the threads.
+        with self._lock, warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)
+            function[blocks, threads](*values)
+        self.launches += 1
+
+    def gemm(self, dtype: str, scalars: Sequence[int], out: int, x: int, y: int) -> None:
+        """See `driver.Driver.gemm`."""
+        (transa, transb, m, n, k, _, lda, ldb, _, ldc, step_x, step_y, step_out, count) = scalars
+        kind = np.dtype(dtype)
+
+        def matrices(address: int, rows: int, columns: int, ld: int, step: int) -> Array:
+            memory = self._view(address, kind)
+            return np.lib.stride_tricks.as_strided(  # columns first, as in BLAS
+                memory, (count, rows, columns), (step, kind.itemsize, ld * kind.itemsize)
+            )
+
+        turned = ord("T")
+        a = matrices(y, *((k, m) if transa == turned else (m, k)), lda, step_y)
+        b = matrices(x, *((n, k) if transb == turned else (k, n)), ldb, step_x)
+        a = a.swapaxes(1, 2) if transa == turned else a
+        b = b.swapaxes(1, 2) if transb == turned else b
+        matrices(out, m, n, ldc, step_out)[...] = a @ b
+
+    def synchronize(self) -> None:
+        """Wait until all is computed."""

@@ -1,0 +1,56 @@
+"""The CUDA executor: in Numba's simulator, in a process of its own, and on a GPU where one is."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from processes import ROOT, environment, run
+
+pytestmark = pytest.mark.numtape_only(reason="TensorFlow chooses devices otherwise")
+
+SIMULATED = {"NUMTAPE_DEVICE": "cuda", "NUMBA_ENABLE_CUDASIM": "1"}
+ON_GPU = {"NUMTAPE_DEVICE": "cuda", "NUMBA_ENABLE_CUDASIM": None}
+# What takes the simulator longest, and has nothing that others do not have.
+LONG = "norm or variance or std or logsumexp or strided or operands_stay or moments"
+
+
+def suite(chosen, *files, timeout=900, **variables):
+    """Run tests in a process with these variables."""
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", chosen, *files],
+        env=environment(ROOT, **variables), cwd=ROOT, capture_output=True, text=True,
+        timeout=timeout,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout[-5000:] + done.stderr[-2000:]
+
+
+@pytest.mark.parametrize("what", ["test_value", "test_derivatives"])
+def test_every_op_in_the_simulator(what):
+    suite(f"{what} and not ({LONG})", "tests/test_ops.py", **SIMULATED)
+
+
+PROGRAM = Path(__file__).with_name("cuda_program.py").read_text("utf-8")
+
+
+def test_programs_in_the_simulator():
+    """Training, replay, guards, second derivatives: as on the CPU."""
+    expected = run(PROGRAM, NUMTAPE_DEVICE="cpu")
+    assert run(PROGRAM, **SIMULATED) == expected
+
+
+@pytest.mark.gpu
+def test_programs():
+    assert run(PROGRAM, **ON_GPU) == run(PROGRAM, NUMTAPE_DEVICE="cpu")
+
+
+@pytest.mark.gpu
+def test_two_runs_are_bit_for_bit_the_same():
+    script = PROGRAM + "\nprint(w.numpy().tobytes().hex())"
+    assert run(script, **ON_GPU) == run(script, **ON_GPU)
+
+
+@pytest.mark.gpu
+def test_the_suite():
+    """All other tests, on the GPU."""
+    suite("not device and not cuda and not replay_programs", "tests", timeout=1800, **ON_GPU)

@@ -1,0 +1,151 @@
+"""Kernels for CUDA, compiled for an H200 where there is no GPU: registers, spills, stack."""
+
+import importlib
+import importlib.util
+import random
+import re
+
+import pytest
+
+from numtape.core.cuda.lower import LONGEST, WIDTH, Loop, Step, function, parameters, written
+from numtape.core.dtypes import DTYPES
+from numtape.core.op import CODES, ELEMENTWISE
+from numtape.core.spec import intern
+
+FOUND = all(importlib.util.find_spec(name) for name in ("numba_cuda", "cuda"))
+pytestmark = [
+    pytest.mark.skipif(not FOUND, reason="pip install 'numtape[cuda]' to compile for CUDA"),
+    pytest.mark.numtape_only(reason="TensorFlow compiles elsewhere"),
+]
+
+CAPABILITY = (9, 0)  # an H200's
+REGISTERS = 128  # of a thread: two blocks of 256 threads run at once
+# What libdevice does on the stack: arguments of sin, cos and tan beyond 105615.
+SLOW_PATHS = "__internal_trig_reduction_slowpath"
+STACK = 40  # bytes of it
+BY_NAME = {dtype.name: dtype for dtype in DTYPES}
+
+
+def report(make, dtypes, symbol):
+    """What the assembler says of a kernel: registers, bytes of stack, bytes spilled."""
+    compiler = importlib.import_module("numtape.core.cuda.compiler")
+    code, said = compiler.linked(compiler.ptx(make(), dtypes, symbol, CAPABILITY), CAPABILITY)
+    assert code[:4] == b"\x7fELF"
+    found = dict.fromkeys(("registers", "stack", "spilled"), 0)
+    found["registers"] = max(map(int, re.findall(r"Used (\d+) registers", said)))
+    for name, stack, stores, loads in re.findall(
+        r"Function properties for '?(\w+)'?\s*\n.*?(\d+) bytes stack frame, (\d+) bytes spill "
+        r"stores, (\d+) bytes spill loads", said
+    ):
+        found["spilled"] += int(stores) + int(loads)
+        if not name.startswith(SLOW_PATHS):
+            found["stack"] = max(found["stack"], int(stack))
+    return found
+
+
+def check(make, dtypes, symbol, stack=0):
+    found = report(make, dtypes, symbol)
+    assert found["spilled"] == 0
+    assert found["stack"] <= stack
+    assert found["registers"] <= REGISTERS
+
+
+def elementwise_ops():
+    """Every elementwise op, with the dtypes that its rule takes."""
+    for op in CODES.ops:
+        if op.kind != ELEMENTWISE:
+            continue
+        for name in ("float32", "float64", "int32", "uint8", "bool"):
+            spec = intern((2, 3), BY_NAME[name])
+            operands = [spec] * op.arity
+            if op.name == "SelectV2":
+                operands[0] = intern((2, 3), BY_NAME["bool"])
+            try:
+                yield op, tuple(operands), op.spec(op, *operands)
+            except Exception:
+                try:  # a cast: to float32
+                    yield op, tuple(operands), op.spec(op, *operands, dtype=BY_NAME["float32"])
+                except Exception:
+                    continue
+
+
+OPS = list(elementwise_ops())
+
+
+@pytest.mark.parametrize(
+    "op, operands, result", OPS, ids=[f"{op.name}-{x[0].dtype.name}" for op, x, _ in OPS]
+)
+def test_every_elementwise_op(op, operands, result):
+    step = Step(op.body, tuple(range(op.arity)), tuple(x.dtype for x in operands), result.dtype)
+    loop = Loop((2, 3), operands, (step,), (op.arity,), ())
+    text = written(loop)
+    check(lambda: function(text, []), parameters(loop), "kernel_of_an_op", STACK)
+
+
+def random_loop(seed):
+    """Steps as in a program: of one shape, with broadcast operands and reductions."""
+    draw = random.Random(seed)
+    dtype = BY_NAME[draw.choice(["float32", "float32", "float64"])]
+    shape = draw.choice([(1000,), (33, 31), (7, 5, 3), (1 << 28,)])
+    shapes = [shape, shape, (), shape[-1:], (*shape[:-1], 1)]
+    loads = tuple(intern(draw.choice(shapes), dtype) for _ in range(draw.randint(1, 5)))
+    bodies = ["x + y", "x * y", "x - y", "x / y", "exp(x)", "tanh(x)", "sin(x)", "log1p(x)",
+              "sqrt(x)", "erf(x)", "sigmoid(x)", "select(x > 0, x, y)", "power(x, y)", "-x",
+              "x * x", "1.0 / x", "select(x < y, x, 2.0 * y)", "floor(x)"]  # fmt: skip
+    steps, values = [], len(loads)
+    for _ in range(draw.choice([2, 5, 12, LONGEST])):
+        body = draw.choice(bodies)
+        count = 2 if re.search(r"\by\b", body) else 1
+        recent = range(max(0, values - 8), values)
+        operands = tuple(draw.choice(recent) for _ in range(count))
+        steps.append(Step(body, operands, (dtype,) * count, dtype))
+        values += 1
+    stores = tuple(sorted({values - 1, draw.randrange(len(loads), values)}))
+    reductions = ((draw.choice(["sum", "max", "min"]), values - 1),) * draw.randrange(2)
+    return Loop(shape, loads, tuple(steps), stores, reductions)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_groups(seed):
+    loop = random_loop(seed)
+    text = written(loop)
+    reduced = [(name, loop.dtype(value).name) for name, value in loop.reductions]
+    check(lambda: function(text, reduced), parameters(loop), f"group_{seed}", STACK)
+
+
+NUMBERS = ("float32", "float64", "int32", "int64", "uint8")
+SHAPES = {"finish": ["int64"], "rows": ["int64"] * 2, "columns": ["int64"] * 4}
+
+
+@pytest.mark.parametrize("kind", SHAPES)
+@pytest.mark.parametrize("name", ["sum", "max", "min"])
+@pytest.mark.parametrize("dtype", NUMBERS)
+def test_reductions(kind, name, dtype):
+    reduce = importlib.import_module("numtape.kernels.cuda.reduce")
+    check(
+        lambda: reduce.KERNELS[kind](name, dtype), [*SHAPES[kind], f"*{dtype}", f"*{dtype}"],
+        f"{kind}_{name}_{dtype}",
+    )  # fmt: skip
+
+
+def test_every_reduction_is_compiled_here():
+    reduce = importlib.import_module("numtape.kernels.cuda.reduce")
+    assert set(reduce.KERNELS) == set(SHAPES)
+
+
+@pytest.mark.parametrize("name, width", [("float32", 4), ("float64", 2)])
+def test_sixteen_bytes_are_loaded_at_a_time(name, width):
+    compiler = importlib.import_module("numtape.core.cuda.compiler")
+    spec = intern((64, 64), BY_NAME[name])
+    loop = Loop((64, 64), (spec,), (Step("x * x", (0,), (spec.dtype,), spec.dtype),), (1,), ())
+    text = compiler.ptx(function(written(loop), []), parameters(loop), "square", CAPABILITY)
+    moved = set(re.findall(r"(?:ld|st)\.global\.(?:nc\.)?(\w+\.\w+|\w+)", text))
+    assert moved == {f"v{width}.f{128 // width}"}
+
+
+def test_kernels_and_executor_agree_on_sizes():
+    from numtape.core.cuda.driver import Driver
+
+    reduce = importlib.import_module("numtape.kernels.cuda.reduce")
+    target = importlib.import_module("numtape.kernels.cuda.target")
+    assert (target.WIDTH, reduce.THREADS) == (WIDTH, Driver.threads)
