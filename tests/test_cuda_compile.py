@@ -133,6 +133,35 @@ def test_every_reduction_is_compiled_here():
     assert set(reduce.KERNELS) == set(SHAPES)
 
 
+ARRAYS = [
+    *((name, (dtype,) * count)
+      for name, count in (("softmax", 2), ("log_softmax", 2), ("softmax_grad", 3),
+                          ("log_softmax_grad", 3), ("normalize", 2), ("normalize_grad", 3))
+      for dtype in ("float32", "float64")),
+    *((name, (dtype, dtype, index)) for name in ("gather", "pick", "place")
+      for dtype in ("float32", "float64", "int64", "uint8") for index in ("int32", "int64")),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name, dtypes", ARRAYS, ids=lambda x: x if isinstance(x, str) else x[-1])
+def test_whole_array_kernels(name, dtypes):
+    arrays = importlib.import_module("numtape.kernels.cuda.arrays")
+    scalars = {"normalize": ["int64", "float64"], "gather": ["int64"] * 4}
+    found = scalars.get(name.removesuffix("_grad"), ["int64"])
+    check(
+        lambda: arrays.KERNELS[name](*dtypes), ["int64", *found, *(f"*{x}" for x in dtypes)],
+        f"{name}_kernel",
+    )  # fmt: skip
+
+
+def test_every_whole_array_kernel_is_compiled_here():
+    from numtape.core.cuda import kernels
+
+    arrays = importlib.import_module("numtape.kernels.cuda.arrays")
+    assert set(arrays.KERNELS) == {name for name, _ in ARRAYS}
+    assert (tuple(arrays.BY_ROW), tuple(arrays.BY_ELEMENT)) == (kernels.BY_ROW, kernels.BY_ELEMENT)
+
+
 @pytest.mark.parametrize("name, width", [("float32", 4), ("float64", 2)])
 def test_sixteen_bytes_are_loaded_at_a_time(name, width):
     compiler = importlib.import_module("numtape.core.cuda.compiler")

@@ -184,7 +184,7 @@ class Driver:
         return self._do("cuModuleGetFunction", module, symbol.encode())
 
     def launch(self, kernel: Any, blocks: int, threads: int, args: Sequence[int]) -> None:
-        """Run a kernel. All its parameters are 64 bits wide."""
+        """Run a kernel. All its parameters are 64 bits wide; floats come as their bits."""
         count = len(args)
         values = (ctypes.c_int64 * count)(*args)
         begin = ctypes.addressof(values)

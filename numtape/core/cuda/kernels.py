@@ -13,13 +13,18 @@ import numpy as np
 
 from ...errors import DeviceError
 from ..entry import kernel_source
-from ..op import Op
+from ..op import Native, Op
 from ..spec import Spec
 from .array import DeviceArray
 from .device import device
 from .lower import WIDTH, Loop, function, parameters, stored, written
 
-_SOURCES = ("cuda.target", "cuda.scalar", "cuda.reduce")
+_SOURCES = ("cuda.target", "cuda.scalar", "cuda.reduce", "cuda.arrays")
+# The whole-array kernels, and whether a block takes a row, or a thread an element; as in
+# kernels/cuda/arrays.py (a test compares).
+BY_ROW = ("softmax", "log_softmax", "softmax_grad", "log_softmax_grad", "normalize",
+          "normalize_grad")  # fmt: skip
+BY_ELEMENT = ("gather", "pick", "place")
 _kernels: dict[tuple[str, ...], Any] = {}
 _lock = threading.RLock()
 
@@ -148,7 +153,27 @@ def whole(
         return _along_axis(native.kernel, native.parameters, operands[0], places, room)
     if native is not None and native.kernel == "gemm":
         return [Product(out.dtype.name, native.parameters[1:], tuple(places))]
+    if native is not None and native.kernel in (*BY_ROW, *BY_ELEMENT):
+        return [_array(native, out, operands, places)]
     return [OnHost(op, attributes, (out, *operands), tuple(places))]
+
+
+def _array(native: Native, out: Spec, operands: list[Spec], places: list[int]) -> Launch:
+    """A whole-array kernel."""
+    dtypes = [stored(spec.dtype) for spec in (out, *operands)]
+    scalars = ["int64"] * (1 + len(native.parameters))
+    if native.kernel.startswith("normalize"):
+        scalars[-1] = "float64"  # epsilon
+
+    def make() -> Any:
+        arrays = importlib.import_module("numtape.kernels.cuda.arrays")
+        return arrays.KERNELS[native.kernel](*dtypes)
+
+    symbol = "_".join((native.kernel, *dtypes))
+    made = kernel(make, [*scalars, *(f"*{dtype}" for dtype in dtypes)], symbol)
+    by_row = native.kernel in BY_ROW
+    blocks = max(1, min(device().blocks, native.units)) if by_row else _blocks(native.work)
+    return Launch(made, blocks, _threads(), (native.units, *native.parameters), tuple(places))
 
 
 def _along_axis(

@@ -100,7 +100,8 @@ class Simulator:
         function, dtypes = kernel
         # Arrays of NumPy's would be copied there and back, and some of ours lie in one memory.
         values = [
-            FakeCUDAArray(self._view(arg, dtype[1:])) if dtype[0] == "*" else arg
+            FakeCUDAArray(self._view(arg, dtype[1:])) if dtype[0] == "*"
+            else float(np.int64(arg).view(np.float64)) if dtype == "float64" else arg
             for arg, dtype in zip(args, dtypes, strict=True)
         ]
         # One at a time: it puts itself in the place of a module. `np.errstate` would not do: it is

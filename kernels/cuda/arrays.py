@@ -1,0 +1,268 @@
+"""Whole-array kernels: ``f(units, *parameters, out, *operands)``.
+
+Units and parameters are those of the kernels of the same names in ``kernels.cpu.arrays``. Each
+function here makes a kernel for dtypes, that of the result first. A row is one block's work.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from numba import cuda
+
+from .reduce import COMBINE, THREADS, identity, together
+from .scalar import FUNCTIONS
+from .target import KINDS, device
+
+
+def _sums(dtype: str) -> tuple[Any, Any, Any]:
+    """The dtype, what adds a block's values, and the root."""
+    return KINDS[dtype], together("sum", dtype), FUNCTIONS[f"sqrt_{dtype}"]
+
+
+def _largest(dtype: str) -> Any:
+    """A function that gives the largest element of a row to all threads of a block."""
+    combine, block, start = COMBINE[f"max_{dtype}"], together("max", dtype), identity("max", dtype)
+
+    def largest(x: Any, begin: Any, n: Any) -> Any:
+        found = start
+        i = cuda.threadIdx.x
+        while i < n:
+            found = combine(found, x[begin + i])
+            i += THREADS
+        return block(found)
+
+    return device(largest)
+
+
+def _exponentials(dtype: str) -> Any:
+    """A function that gives the sum of ``exp(x - top)`` of a row."""
+    kind, total, _ = _sums(dtype)
+    exp = FUNCTIONS[f"exp_{dtype}"]
+
+    def exponentials(x: Any, begin: Any, n: Any, top: Any) -> Any:
+        found = kind(0)
+        i = cuda.threadIdx.x
+        while i < n:
+            found = kind(found + exp(kind(x[begin + i] - top)))
+            i += THREADS
+        return total(found)
+
+    return device(exponentials)
+
+
+def softmax(out: str, x: str) -> Any:
+    """``exp(x) / sum(exp(x))`` of each row."""
+    kind, exp = KINDS[out], FUNCTIONS[f"exp_{out}"]
+    largest, exponentials = _largest(out), _exponentials(out)
+
+    def kernel(units: Any, n: Any, out: Any, x: Any) -> None:
+        row = cuda.blockIdx.x
+        while row < units:
+            top = largest(x, row * n, n)
+            whole = exponentials(x, row * n, n, top)
+            i = cuda.threadIdx.x
+            while i < n:
+                out[row * n + i] = kind(exp(kind(x[row * n + i] - top)) / whole)
+                i += THREADS
+            row += cuda.gridDim.x
+
+    return kernel
+
+
+def log_softmax(out: str, x: str) -> Any:
+    """``x - log(sum(exp(x)))`` of each row."""
+    kind, log = KINDS[out], FUNCTIONS[f"log_{out}"]
+    largest, exponentials = _largest(out), _exponentials(out)
+
+    def kernel(units: Any, n: Any, out: Any, x: Any) -> None:
+        row = cuda.blockIdx.x
+        while row < units:
+            top = largest(x, row * n, n)
+            whole = log(exponentials(x, row * n, n, top))
+            i = cuda.threadIdx.x
+            while i < n:
+                out[row * n + i] = kind(kind(x[row * n + i] - top) - whole)
+                i += THREADS
+            row += cuda.gridDim.x
+
+    return kernel
+
+
+def softmax_grad(out: str, y: str, g: str) -> Any:
+    """``y * (g - sum(g * y))`` of each row, for the operands y and g."""
+    kind, total, _ = _sums(out)
+
+    def kernel(units: Any, n: Any, out: Any, y: Any, g: Any) -> None:
+        row = cuda.blockIdx.x
+        while row < units:
+            part = kind(0)
+            i = cuda.threadIdx.x
+            while i < n:
+                part = kind(part + y[row * n + i] * g[row * n + i])
+                i += THREADS
+            whole = total(part)
+            i = cuda.threadIdx.x
+            while i < n:
+                out[row * n + i] = kind(y[row * n + i] * kind(g[row * n + i] - whole))
+                i += THREADS
+            row += cuda.gridDim.x
+
+    return kernel
+
+
+def log_softmax_grad(out: str, y: str, g: str) -> Any:
+    """``g - exp(y) * sum(g)`` of each row, for the operands y and g."""
+    kind, total, _ = _sums(out)
+    exp = FUNCTIONS[f"exp_{out}"]
+
+    def kernel(units: Any, n: Any, out: Any, y: Any, g: Any) -> None:
+        row = cuda.blockIdx.x
+        while row < units:
+            part = kind(0)
+            i = cuda.threadIdx.x
+            while i < n:
+                part = kind(part + g[row * n + i])
+                i += THREADS
+            whole = total(part)
+            i = cuda.threadIdx.x
+            while i < n:
+                out[row * n + i] = kind(g[row * n + i] - exp(y[row * n + i]) * whole)
+                i += THREADS
+            row += cuda.gridDim.x
+
+    return kernel
+
+
+def _moments(dtype: str) -> Any:
+    """A function that gives the mean of a row, and ``1 / sqrt(variance + epsilon)``."""
+    kind, total, sqrt = _sums(dtype)
+
+    def moments(x: Any, begin: Any, n: Any, epsilon: Any) -> Any:
+        part = kind(0)
+        i = cuda.threadIdx.x
+        while i < n:
+            part = kind(part + x[begin + i])
+            i += THREADS
+        mean = kind(total(part) / kind(n))
+        part = kind(0)
+        i = cuda.threadIdx.x
+        while i < n:
+            distance = kind(x[begin + i] - mean)
+            part = kind(part + distance * distance)
+            i += THREADS
+        variance = kind(total(part) / kind(n))
+        return mean, kind(kind(1) / sqrt(kind(variance + kind(epsilon))))
+
+    return device(moments)
+
+
+def normalize(out: str, x: str) -> Any:
+    """``(x - mean) / sqrt(variance + epsilon)`` of each row."""
+    kind, moments = KINDS[out], _moments(out)
+
+    def kernel(units: Any, n: Any, epsilon: Any, out: Any, x: Any) -> None:
+        row = cuda.blockIdx.x
+        while row < units:
+            mean, scale = moments(x, row * n, n, epsilon)
+            i = cuda.threadIdx.x
+            while i < n:
+                out[row * n + i] = kind(kind(x[row * n + i] - mean) * scale)
+                i += THREADS
+            row += cuda.gridDim.x
+
+    return kernel
+
+
+def normalize_grad(out: str, x: str, g: str) -> Any:
+    """``r * (g - mean(g) - n * mean(g * n))``, for the operands x and g.
+
+    Here n is what `normalize` makes of x, and r the factor it multiplies with.
+    """
+    kind, total, _ = _sums(out)
+    moments = _moments(out)
+
+    def kernel(units: Any, n: Any, epsilon: Any, out: Any, x: Any, g: Any) -> None:
+        row = cuda.blockIdx.x
+        while row < units:
+            mean, scale = moments(x, row * n, n, epsilon)
+            part, level = kind(0), kind(0)
+            i = cuda.threadIdx.x
+            while i < n:
+                part = kind(part + g[row * n + i] * kind(kind(x[row * n + i] - mean) * scale))
+                level = kind(level + g[row * n + i])
+                i += THREADS
+            along = kind(total(part) / kind(n))
+            middle = kind(total(level) / kind(n))
+            i = cuda.threadIdx.x
+            while i < n:
+                here = kind(kind(x[row * n + i] - mean) * scale)
+                out[row * n + i] = kind(scale * kind(g[row * n + i] - middle - here * along))
+                i += THREADS
+            row += cuda.gridDim.x
+
+    return kernel
+
+
+# Each element is one thread's. Bad indices were, or will be, refused; nothing is read for them.
+
+
+def gather(out: str, x: str, y: str) -> Any:
+    """``out[o, i] = x[o, y[i]]`` for x of shape (outer, size, inner)."""
+    kind = KINDS[out]
+
+    def kernel(
+        outer: Any, size: Any, count: Any, inner: Any, item: Any, out: Any, x: Any, y: Any
+    ) -> None:
+        t = cuda.grid(1)
+        while t < outer * count * inner:
+            j = t % inner
+            rest = t // inner
+            taken = y[rest % count]
+            o = rest // count
+            if 0 <= taken < size:
+                out[t] = x[(o * size + taken) * inner + j]
+            else:
+                out[t] = kind(0)
+            t += cuda.gridsize(1)
+
+    return kernel
+
+
+def pick(out: str, x: str, y: str) -> Any:
+    """``out[k] = x[k, y[k]]``; rows have ``n`` elements."""
+    kind = KINDS[out]
+
+    def kernel(units: Any, n: Any, out: Any, x: Any, y: Any) -> None:
+        k = cuda.grid(1)
+        while k < units:
+            j = y[k]
+            out[k] = x[k * n + j] if 0 <= j < n else kind(0)
+            k += cuda.gridsize(1)
+
+    return kernel
+
+
+def place(out: str, x: str, y: str) -> Any:
+    """``out[k, y[k]] = x[k]``, all else 0; rows have ``n`` elements."""
+    kind = KINDS[out]
+
+    def kernel(units: Any, n: Any, out: Any, x: Any, y: Any) -> None:
+        t = cuda.grid(1)
+        while t < units * n:
+            out[t] = x[t // n] if y[t // n] == t % n else kind(0)
+            t += cuda.gridsize(1)
+
+    return kernel
+
+
+BY_ROW: dict[str, Callable[..., Any]] = {
+    function.__name__: function
+    for function in (softmax, log_softmax, softmax_grad, log_softmax_grad, normalize,
+                     normalize_grad)
+}  # fmt: skip
+BY_ELEMENT: dict[str, Callable[..., Any]] = {
+    function.__name__: function for function in (gather, pick, place)
+}
+KERNELS = BY_ROW | BY_ELEMENT
