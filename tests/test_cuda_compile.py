@@ -7,7 +7,17 @@ import re
 
 import pytest
 
-from numtape.core.cuda.lower import LONGEST, WIDTH, Loop, Step, function, parameters, written
+from numtape.core.cuda.lower import (
+    LONGEST,
+    WIDTH,
+    Loop,
+    Step,
+    function,
+    moved,
+    parameters,
+    written,
+    zeros,
+)
 from numtape.core.dtypes import DTYPES
 from numtape.core.op import CODES, ELEMENTWISE
 from numtape.core.spec import intern
@@ -126,6 +136,17 @@ def test_reductions(kind, name, dtype):
         lambda: reduce.KERNELS[kind](name, dtype), [*SHAPES[kind], f"*{dtype}", f"*{dtype}"],
         f"{kind}_{name}_{dtype}",
     )  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "uint8"])
+@pytest.mark.parametrize("into", [False, True])
+def test_copies(dtype, into):
+    text = moved((5, 7, 3), (1, -30, 5), 200, into)
+    check(lambda: function(text, []), ["int64", f"*{dtype}", f"*{dtype}"], "move")
+
+
+def test_zeros():
+    check(lambda: function(zeros("float32"), []), ["int64", "*float32"], "zeros")
 
 
 def test_every_reduction_is_compiled_here():

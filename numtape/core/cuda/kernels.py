@@ -17,7 +17,7 @@ from ..op import Native, Op
 from ..spec import Spec
 from .array import DeviceArray
 from .device import device
-from .lower import WIDTH, Loop, function, parameters, stored, written
+from .lower import WIDTH, Loop, function, moved, parameters, stored, written, zeros
 
 _SOURCES = ("cuda.target", "cuda.scalar", "cuda.reduce", "cuda.arrays")
 # The whole-array kernels, and whether a block takes a row, or a thread an element; as in
@@ -155,7 +155,75 @@ def whole(
         return [Product(out.dtype.name, native.parameters[1:], tuple(places))]
     if native is not None and native.kernel in (*BY_ROW, *BY_ELEMENT):
         return [_array(native, out, operands, places)]
+    moves = _moves(op.name, attributes, out, operands)
+    if moves is not None:
+        return _moved(moves, out, operands, places)
     return [OnHost(op, attributes, (out, *operands), tuple(places))]
+
+
+class Move(NamedTuple):
+    """A copy between a contiguous array of ``shape`` and one whose elements lie elsewhere."""
+
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    offset: int
+    into: bool  # whether it is the result whose elements lie ``strides`` apart
+
+
+def _strides(shape: Sequence[int]) -> list[int]:
+    return [math.prod(shape[k + 1 :]) for k in range(len(shape))]
+
+
+def _cut(shape: Sequence[int], cut: Any) -> tuple[tuple[int, ...], int]:
+    """The strides and the offset of a slice, from (start, end, step) of each axis."""
+    strides = _strides(shape)
+    offset = sum(start * stride for (start, _, _), stride in zip(cut, strides, strict=True))
+    return tuple(s * step for s, (_, _, step) in zip(strides, cut, strict=True)), offset
+
+
+def _moves(
+    name: str, attributes: dict[str, Any], out: Spec, operands: list[Spec]
+) -> list[Move] | None:
+    """The copies that an op consists of, one for each operand; None if it is something else."""
+    shape = tuple(operands[0].shape)
+    if name == "Transpose":
+        strides = _strides(shape)
+        return [Move(tuple(out.shape), tuple(strides[k] for k in attributes["perm"]), 0, False)]
+    if name == "StridedSlice":
+        return [Move(tuple(out.shape), *_cut(shape, attributes["cut"]), False)]
+    if name == "StridedSliceGrad":
+        return [Move(shape, *_cut(out.shape, attributes["cut"]), True)]
+    if name == "ConcatV2":
+        strides, begin, found = _strides(out.shape), 0, []
+        axis = attributes["axis"]
+        for x in operands:
+            found.append(Move(tuple(x.shape), tuple(strides), begin * strides[axis], True))
+            begin += x.shape[axis]
+        return found
+    return None
+
+
+def _moved(moves: list[Move], out: Spec, operands: list[Spec], places: list[int]) -> list[Launch]:
+    """Launches of copies; what none of them writes is 0."""
+    dtype, found = stored(out.dtype), []
+    written = sum(math.prod(move.shape) for move in moves)
+    if moves[0].into and written < out.size:
+        text = zeros(dtype)
+        made = kernel(lambda: function(text, []), ["int64", f"*{dtype}"], f"zeros_{dtype}", text)
+        found.append(Launch(made, _blocks(out.size), _threads(), (out.size,), (places[0],)))
+    for move, place in zip(moves, places[1:], strict=True):
+        size = math.prod(move.shape)
+        if size:
+            found.append(_copy(move, dtype, size, (places[0], place)))
+    return found
+
+
+def _copy(move: Move, dtype: str, size: int, places: tuple[int, int]) -> Launch:
+    text = moved(*move)
+    symbol = f"move_{dtype}_{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+    pointers = ["int64", f"*{dtype}", f"*{dtype}"]
+    made = kernel(lambda: function(text, []), pointers, symbol, text)
+    return Launch(made, _blocks(size), _threads(), (size,), places)
 
 
 def _array(native: Native, out: Spec, operands: list[Spec], places: list[int]) -> Launch:

@@ -203,6 +203,34 @@ def _combined(loop: Loop, k: int, name: str, value: int, text: str) -> str:
     return f"        sum{k} = combine_{name}_{loop.dtype(value).name}(sum{k}, {text})"
 
 
+def moved(shape: tuple[int, ...], strides: Sequence[int], offset: int, into: bool) -> str:
+    """The text of a ``kernel(n, out, x)`` that copies an array of ``shape``.
+
+    Its elements lie ``strides`` apart from ``offset`` on, in ``x``, or, with ``into``, in ``out``;
+    in the other one they are contiguous.
+    """
+    terms, inner = [f"int64({offset})"], 1
+    for size, stride in zip(reversed(shape), reversed(strides), strict=True):
+        if size != 1:
+            at = f"t // int64({inner})" if inner != 1 else "t"
+            terms.append(f"({at}) % int64({size}) * int64({stride})")
+        inner *= size
+    index = " + ".join(terms)
+    copied = f"out[{index}] = x[t]" if into else f"out[t] = x[{index}]"
+    return (
+        f"def kernel(n, out, x):\n    t = cuda.grid(1)\n    while t < n:\n        {copied}\n"
+        f"        t += cuda.gridsize(1)\n"
+    )
+
+
+def zeros(dtype: str) -> str:
+    """The text of a ``kernel(n, out)`` that sets all elements to 0."""
+    return (
+        f"def kernel(n, out):\n    t = cuda.grid(1)\n    while t < n:\n"
+        f"        out[t] = {dtype}(0)\n        t += cuda.gridsize(1)\n"
+    )
+
+
 def function(text: str, reductions: Sequence[tuple[str, str]]) -> Any:
     """The function ``kernel`` of a text; ``reductions`` are names and dtypes of those in it."""
     from numba import cuda
@@ -217,5 +245,6 @@ def function(text: str, reductions: Sequence[tuple[str, str]]) -> Any:
         scope[f"combine_{name}_{dtype}"] = reduce.COMBINE[f"{name}_{dtype}"]
         scope[f"together_{name}_{dtype}"] = reduce.together(name, dtype)
     exec(compile(text, "<group>", "exec"), scope)
-    scope["body"] = target.device(scope["body"])
+    if "body" in scope:
+        scope["body"] = target.device(scope["body"])
     return scope["kernel"]
