@@ -32,11 +32,25 @@ def info() -> None:
         *((name, importlib.metadata.version(name))
           for name in ("numpy", "numba", "llvmlite", "scipy", "optree")),
         ("device", device),
+        ("GPU", _gpu()),
         ("threads", f"{threads} share a large sweep, on {os.cpu_count()} cores; BLAS has its own"),
         ("cache", f"{config.cache_dir()} ({files} kernels, {size / 1024:.0f} KiB){usable}"),
     ]  # fmt: skip
     for name, value in rows:
         print(f"{name:<9} {value}")
+
+
+def _gpu() -> str:
+    """The GPU and what compiles for it, or why there is none."""
+    from .core.cuda.device import device
+    from .errors import DeviceError
+
+    try:
+        gpu = device()
+    except DeviceError as error:
+        return f"none: {str(error).partition(' Set ')[0]}"
+    major, minor = gpu.capability
+    return f"{gpu.name}, compute capability {major}.{minor}; {gpu.toolkit()}"
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -95,6 +95,21 @@ def test_auto_takes_the_cpu_and_says_so_in_the_log(found, why, fix):
     assert why in line
 
 
+INFO = "from numtape.__main__ import main; main(['info'])"
+
+
+@whatever
+def test_info_says_why_there_is_no_gpu(found, why, fix):
+    (line,) = [x for x in run(DRIVER.format(found=found) + INFO).splitlines() if x[:3] == "GPU"]
+    assert "none: " in line
+    assert why in line
+
+
+def test_info_of_the_simulator():
+    (line,) = [x for x in run(INFO, NUMBA_ENABLE_CUDASIM="1").splitlines() if x[:3] == "GPU"]
+    assert "Numba's simulator, compute capability 9.0" in line
+
+
 def test_physical_devices():
     script = DRIVER.format(found={"count": 0}) + (
         "import numtape as tf\n"

@@ -133,6 +133,14 @@ class Driver:
         self.enter()
         self._do("cuMemFreeAsync", address, self.stream)
 
+    def toolkit(self) -> str:
+        """The driver, and what kernels are compiled with."""
+        from .compiler import versions
+
+        driver = self._do("cuDriverGetVersion")
+        found = ", ".join(versions().splitlines())
+        return f"driver for CUDA {driver // 1000}.{driver % 1000 // 10}; {found}"
+
     def memory_info(self) -> dict[str, int]:
         """Bytes in use now, and at most so far."""
         which = self._driver.CUmemPool_attribute

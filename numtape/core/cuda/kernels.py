@@ -193,6 +193,10 @@ def _moves(
         return [Move(tuple(out.shape), *_cut(shape, attributes["cut"]), False)]
     if name == "StridedSliceGrad":
         return [Move(shape, *_cut(out.shape, attributes["cut"]), True)]
+    if name == "Pad" and attributes["mode"] == "constant":
+        strides = _strides(out.shape)
+        begin = sum(b * s for (b, _), s in zip(attributes["paddings"], strides, strict=True))
+        return [Move(shape, tuple(strides), begin, True)]
     if name == "ConcatV2":
         strides, begin, found = _strides(out.shape), 0, []
         axis = attributes["axis"]

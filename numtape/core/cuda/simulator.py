@@ -59,6 +59,10 @@ class Simulator:
         with self._lock:
             del self._spans[bisect.bisect_left(self._spans, span)]
 
+    def toolkit(self) -> str:
+        """What kernels are compiled with."""
+        return "kernels run in Python"
+
     def memory_info(self) -> dict[str, int]:
         """Bytes in use now, and at most so far."""
         with self._lock:
