@@ -39,6 +39,36 @@ def test_programs_in_the_simulator():
     assert run(PROGRAM, **SIMULATED) == expected
 
 
+def test_memory_that_is_exhausted():
+    """The error says what for, and the session goes on."""
+    script = """
+import numtape as tf
+from numtape.core.cuda.simulator import Simulator
+
+v, empty = tf.Variable(tf.ones((100, 100))), Simulator.empty
+v.numpy()
+
+
+def scarce(self, size):
+    if size > 60_000:
+        raise tf.errors.ResourceExhaustedError("There is not enough.")
+    return empty(self, size)
+
+
+Simulator.empty = scarce
+try:
+    large = tf.ones((200, 100)) * 3.0
+    large.numpy()
+except tf.errors.ResourceExhaustedError as error:
+    print(error.message)
+print(v.device, float(tf.reduce_sum(tf.ones(10) * 2.0)))
+"""
+    said, after = run(script, **SIMULATED).splitlines()
+    assert said.startswith("There is not enough. Of what was asked for, the largest values")
+    assert "of shape (200, 100) (float32)" in said
+    assert after == "/job:localhost/replica:0/task:0/device:GPU:0 20.0"
+
+
 @pytest.mark.gpu
 def test_programs():
     assert run(PROGRAM, **ON_GPU) == run(PROGRAM, NUMTAPE_DEVICE="cpu")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .. import config
 from .dtypes import DType
 from .spec import Spec, TensorShape
 from .typed import Operators
@@ -57,7 +58,8 @@ class Tensor(Operators):
     @property
     def device(self) -> str:
         """Where the value lives, in TensorFlow's spelling."""
-        return "/job:localhost/replica:0/task:0/device:CPU:0"
+        kind = "GPU" if config.device() == "cuda" else "CPU"
+        return f"/job:localhost/replica:0/task:0/device:{kind}:0"
 
     def get_shape(self) -> TensorShape:
         """The shape."""

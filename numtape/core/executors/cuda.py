@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...errors import ResourceExhaustedError
 from ..arrays import Array
 from ..cuda.array import DeviceArray
 from ..cuda.device import device, resident
@@ -277,6 +278,17 @@ def _allocate(log: Log, plan: GpuPlan) -> None:
         log.put(row, DeviceArray(memory, memory.address, spec.shape, spec.dtype.numpy_dtype), spec)
 
 
+def _largest(log: Log, plan: GpuPlan) -> str:
+    """What a plan needs most of its memory for."""
+    found = sorted(plan.buffers, key=lambda item: -item[1].size * item[1].dtype.size)[:3]
+    names = [
+        f"{CODES.entries[log.code[row]][0].name} of shape {tuple(spec.shape)} ({spec.dtype.name})"
+        for row, spec in found
+    ]
+    kept = f"the largest values to be kept: {', '.join(names)}; " if names else ""
+    return f"Of what was asked for, {kept}temporaries: {plan.arena / 2**20:.1f} MiB."
+
+
 class Workspace(GpuPlanner):
     """What it takes to compute one log's values."""
 
@@ -329,8 +341,11 @@ class Executor:
         if plan is None:
             return
         assert isinstance(plan, GpuPlan)
-        _allocate(log, plan)
-        work.runner.run(log, plan)
+        try:
+            _allocate(log, plan)
+            work.runner.run(log, plan)
+        except ResourceExhaustedError as error:
+            raise ResourceExhaustedError(f"{error.message} {_largest(log, plan)}") from None
         state = log.columns.state_view
         for row in plan.computed:
             state[row] = VALUE
