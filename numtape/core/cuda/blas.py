@@ -24,7 +24,7 @@ class Blas:
     """
 
     def __init__(self, stream: int) -> None:
-        from cuda.pathfinder import load_nvidia_dynamic_lib  # type: ignore[import-not-found]
+        from cuda.pathfinder import load_nvidia_dynamic_lib
 
         try:
             found: Any = load_nvidia_dynamic_lib("cublas")

@@ -77,7 +77,7 @@ def ptx(
 
 def linked(text: str, capability: tuple[int, int]) -> tuple[bytes, str]:
     """PTX as machine code, and what the assembler says of it: registers, stack, spills."""
-    from cuda.core import (  # type: ignore[import-not-found]
+    from cuda.core import (
         Linker,
         LinkerOptions,
         ObjectCode,

@@ -22,7 +22,7 @@ _FIX = "Set NUMTAPE_DEVICE=cpu or unset it to compute on the CPU."
 
 def _bindings() -> Any:
     try:
-        from cuda.bindings import driver  # type: ignore[import-not-found]
+        from cuda.bindings import driver
     except ImportError as error:
         raise DeviceError(
             f"NUMTAPE_DEVICE=cuda needs packages that are not installed ({error.name}): "
