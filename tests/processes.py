@@ -32,6 +32,7 @@ def output(child, timeout=120):
         printed, errors = child.communicate(timeout=timeout)
     except subprocess.TimeoutExpired:
         child.kill()
+        child.communicate()
         raise
     assert child.returncode == 0, f"exit status {child.returncode}\n{printed}\n{errors}"
     return printed.strip()

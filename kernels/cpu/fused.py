@@ -51,11 +51,6 @@ class Loop(NamedTuple):
     steps: tuple[Step, ...]
     stores: tuple[int, ...]
 
-    @property
-    def pointers(self) -> int:
-        """How many places it reads and writes, in this order."""
-        return len(self.loads) + len(self.stores)
-
 
 @cache
 def fits(body: str, dtypes: tuple[str, ...], dtype: str) -> bool:

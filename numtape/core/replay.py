@@ -46,10 +46,8 @@ MAKING = 3  # calls in a row that may make variables, or change what names mean
 _NO_DRAWS = Draws()  # nothing is taken from it
 _NONE = object()  # what a call returns that has not come about
 RETRIES = 3  # of a recording where other threads assign what it reads
-
-
 LIMIT = 64  # recordings of one signature
-MOST = 1024  # of a function: each Variable among the arguments, each shape is a new signature
+LIMIT_IN_ALL = 1024  # of a function: each Variable or shape among the arguments is a signature
 
 
 class Budget:
@@ -67,7 +65,7 @@ class Budget:
     @property
     def left(self) -> bool:
         """Whether it may make another one."""
-        return self.made < MOST
+        return self.made < LIMIT_IN_ALL
 
     def warn(self, function: Any, reason: str) -> None:
         """Say, once, why it runs as Python."""
@@ -273,7 +271,7 @@ class Calls:
         many = made >= LIMIT
         where = "at a guard, or a name" if many else "in the arguments"
         self._stop(
-            f"{LIMIT if many else MOST} recordings did not suffice for its calls (see "
+            f"{LIMIT if many else LIMIT_IN_ALL} recordings did not suffice for its calls (see "
             f"`paths()`: what changes {where}?)"
         )
         return plainly(self.run, leaves)

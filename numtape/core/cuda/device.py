@@ -30,10 +30,13 @@ def device() -> Any:
         with _lock:
             if _device is None:
                 if config.simulated():
-                    from .simulator import Simulator as Device
+                    from .simulator import Simulator
+
+                    _device = Simulator()
                 else:
-                    from .driver import Driver as Device  # type: ignore[assignment]
-                _device = Device()
+                    from .driver import Driver
+
+                    _device = Driver()
     return _device
 
 

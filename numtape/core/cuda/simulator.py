@@ -9,6 +9,7 @@ import bisect
 import threading
 import warnings
 import weakref
+from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -42,6 +43,7 @@ class Simulator:
             raise DeviceError("The simulator is not switched on: set NUMBA_ENABLE_CUDASIM=1.")
         self._lock = threading.RLock()
         self._spans: list[tuple[int, int]] = []  # where memory is, by address
+        self._gone: deque[tuple[int, int]] = deque()  # what of it is no more
         self._peak = 0
         self.launches = 0
 
@@ -50,14 +52,16 @@ class Simulator:
         found = Memory(self, size)
         span = found.address, size
         with self._lock:
+            self._forget()
             bisect.insort(self._spans, span)
             self._peak = max(self._peak, sum(size for _, size in self._spans))
-        weakref.finalize(found, self._forget, span)
+        # Memory may end anywhere, in a thread of a kernel that holds the lock too: it is only noted.
+        weakref.finalize(found, self._gone.append, span)
         return found
 
-    def _forget(self, span: tuple[int, int]) -> None:
-        with self._lock:
-            del self._spans[bisect.bisect_left(self._spans, span)]
+    def _forget(self) -> None:
+        while self._gone:
+            del self._spans[bisect.bisect_left(self._spans, self._gone.popleft())]
 
     def toolkit(self) -> str:
         """What kernels are compiled with."""
@@ -66,6 +70,7 @@ class Simulator:
     def memory_info(self) -> dict[str, int]:
         """Bytes in use now, and at most so far."""
         with self._lock:
+            self._forget()
             return {"current": sum(size for _, size in self._spans), "peak": self._peak}
 
     def upload(self, array: Array, address: int) -> None:
@@ -81,6 +86,7 @@ class Simulator:
     def _view(self, address: int, dtype: Any) -> Array:
         """All elements from an address to the end of the memory it is in."""
         with self._lock:
+            self._forget()
             k = bisect.bisect_right(self._spans, (address, 1 << 62)) - 1
             begin, size = self._spans[k] if k >= 0 else (0, 0)
         rest = begin + size - address

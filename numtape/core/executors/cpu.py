@@ -262,7 +262,6 @@ class Executor:
                 plan = fuse.fused(log, plan)
         return Program(log, wanted, plan)
 
-
     def resident(self, tensor: Tensor) -> Array:
         """The value of a tensor where a program finds it."""
         return tensor._array()

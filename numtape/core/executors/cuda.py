@@ -55,11 +55,12 @@ class GpuPlan(Plan):
       places: What they refer to by number.
       cells: Rows of one element: those that are leaves come first.
       fed: How many of them are leaves.
+      masks: The bits that count in the cells of the others.
       leaves: Rows of larger leaves.
       computed: Rows that have values afterwards.
     """
 
-    __slots__ = ("_numbers", "cells", "computed", "fed", "launches", "leaves", "places")
+    __slots__ = ("_numbers", "cells", "computed", "fed", "launches", "leaves", "masks", "places")
 
     def _fill(self, log: Log) -> None:
         """Make the launches."""
@@ -75,6 +76,8 @@ class GpuPlan(Plan):
         single = [row for row in order if rows.spec(row).size == 1]
         feeding = sorted(x for x in rows.leaves if rows.spec(x).size == 1)
         self.cells, self.fed = feeding + single, len(feeding)
+        bits = [(1 << 8 * rows.spec(row).dtype.size) - 1 for row in single]
+        self.masks = np.array(bits, np.uint64)
         self.computed = [row for row, how in zip(order, kept, strict=True) if how == KEPT]
         place: dict[int, Place] = {row: Place("cell", 8 * k) for k, row in enumerate(self.cells)}
         place |= {row: Place("row", row) for row in self.leaves}
@@ -265,9 +268,7 @@ class Runner:
         if single:
             found = np.empty(len(single), np.int64)
             gpu.download(self.cells.address + 8 * plan.fed, found)
-            sizes = [TABLES.specs[log.spec[row]].dtype.size for row in single]
-            masks = np.array([(1 << 8 * size) - 1 for size in sizes], np.uint64)
-            columns.cell[single] = (found.view(np.uint64) & masks).view(np.int64)
+            columns.cell[single] = (found.view(np.uint64) & plan.masks).view(np.int64)
 
 
 def _allocate(log: Log, plan: GpuPlan) -> None:
