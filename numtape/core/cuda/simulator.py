@@ -55,7 +55,7 @@ class Simulator:
             self._forget()
             bisect.insort(self._spans, span)
             self._peak = max(self._peak, sum(size for _, size in self._spans))
-        # Memory may end anywhere, in a thread of a kernel that holds the lock too: it is only noted.
+        # Memory may end anywhere, even in the threads of a kernel: it is only noted.
         weakref.finalize(found, self._gone.append, span)
         return found
 
