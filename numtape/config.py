@@ -147,6 +147,11 @@ def tensor_float_32() -> bool:
     return _tensor_float_32
 
 
+def numerics() -> tuple[bool, ...]:
+    """The switches that what is computed on a GPU depends on."""
+    return (_tensor_float_32,)
+
+
 class experimental:
     """What TensorFlow has under this name."""
 

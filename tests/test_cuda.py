@@ -4,6 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 from processes import ROOT, environment, run
 
@@ -87,6 +88,57 @@ gpu.launch(gpu.kernel(lambda: kernel, ["*int64"], "kernel", ""), 1, 2, [out.addr
 print(gpu.memory_info()["current"])
 """
     assert run(script, **SIMULATED) == "64"
+
+
+REPLAYS = """
+import numtape as tf
+from numtape.core.cuda.device import device
+
+gpu, seen = device(), {"download": 0, "captured": 0, "replay": 0}
+for name in seen:
+    def counted(*args, name=name, call=getattr(gpu, name)):
+        seen[name] += 1
+        return call(*args)
+    setattr(gpu, name, counted)
+
+w = tf.Variable(tf.ones((4, 3)))
+steps = tf.Variable(0.0)
+
+@tf.function
+def step(x):
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_mean(tf.square(tf.matmul(x, w)))
+    w.assign_sub(0.1 * tape.gradient(loss, w))
+    steps.assign_add(1.0)
+    return loss
+
+x = tf.ones((2, 4))
+losses = [step(x) for _ in range(12)]
+print(seen["download"], seen["captured"] > 0, seen["replay"] > 3)
+print(*map(float, losses), float(steps), seen["download"])
+"""
+
+
+def replayed(**variables):
+    first, second = run(REPLAYS, **variables).splitlines()
+    losses, w = [], np.ones((4, 3))
+    for _ in range(12):
+        y = np.ones((2, 4)) @ w
+        losses.append((y * y).mean())
+        w -= 0.1 * np.ones((4, 2)) @ (2 * y / y.size)
+    # What was recorded is computed at once; in the end each loss is looked at, and the steps.
+    assert first == "1 True True"
+    np.testing.assert_allclose(np.fromstring(second, sep=" "), [*losses, 12, 13], rtol=1e-5)
+
+
+def test_replays_in_the_simulator_wait_for_nothing():
+    """Steps that look at nothing are launched as graphs, and no value crosses to the host."""
+    replayed(**SIMULATED)
+
+
+@pytest.mark.gpu
+def test_replays_wait_for_nothing():
+    replayed(**ON_GPU)
 
 
 @pytest.mark.gpu

@@ -44,13 +44,12 @@ CELLS: Any = Cells()
 
 
 def cell_of(tensor: Tensor) -> int:
-    """What a cell holds of a tensor: the bits of one element, or an address."""
+    """What a cell on the host holds of a tensor: the bits of one element, or an address."""
+    array = tensor._array()
     if tensor._spec.size == 1:
-        array = tensor._array()
         raw = array.tobytes()
         cell = int.from_bytes(raw + _ZEROS[len(raw)], sys.byteorder, signed=True)
     else:
-        array = executor().resident(tensor)
         cell = address_of(array)
     if tensor._home is array:  # a log may put a value elsewhere
         tensor._cell = cell
@@ -119,6 +118,7 @@ class Recording:
         spec = self.log.spec
         self._read = [variable for _, variable in self.variables]
         self._read_rows = [row for row, _ in self.variables]
+        self._fed = [row for _, row in self.arguments] + self._read_rows
         self._assigned = [variable for variable, _ in self.assigned]
         self.leaving = [out.row for out in self.outputs if out.row >= 0]
         self.leaving += [row for _, row in self.assigned]
@@ -145,14 +145,18 @@ class Recording:
         except IndexError:
             program = self._program()
         cell, values = program.cell, None
-        for k, row in self.arguments:
-            try:
-                cell[row] = leaves[k]._cell
-            except AttributeError:
-                cell[row] = cell_of(leaves[k])
         if self._read:
             values = [variable._value for variable in self._read]  # kept until all is computed
-            for row, value in zip(self._read_rows, values, strict=True):
+        if program.feed is not None:
+            for row, tensor in zip(self._fed, (*leaves, *(values or ())), strict=True):
+                program.feed(row, tensor)
+        else:
+            for k, row in self.arguments:
+                try:
+                    cell[row] = leaves[k]._cell
+                except AttributeError:
+                    cell[row] = cell_of(leaves[k])
+            for row, value in zip(self._read_rows, values or (), strict=True):
                 try:
                     cell[row] = value._cell
                 except AttributeError:
@@ -199,11 +203,12 @@ class Recording:
         if self._first is not None:
             return self._first.another(log)
         wanted = dict.fromkeys([*(guard.row for guard in self.guards), *self.leaving])
-        program = executor().program(log, list(wanted), self.compiled)
+        program = executor().program(log, list(wanted), self.compiled, bool(self.guards))
         place = program.place
         places = [place[row] for row in self.leaving]
         self._at = [
-            -1 if spec.size == 1 else at for at, spec in zip(places, self._specs, strict=True)
+            -1 if spec.size == 1 and not program.late(at) else at
+            for at, spec in zip(places, self._specs, strict=True)
         ]
         fed = {row: k for k, row in self.arguments}
         fed |= {row: len(fed) + k for k, row in enumerate(self._read_rows)}

@@ -40,6 +40,11 @@ class DeviceArray:
         """Bytes."""
         return self.size * int(self.dtype.itemsize)
 
+    @property
+    def known(self) -> bool:
+        """Whether the elements are on the host as well."""
+        return self._host is not None
+
     def host(self) -> Array:
         """The elements on the host; waits for what computes them."""
         if self._host is None:

@@ -7,6 +7,7 @@ for: so memory can be given back while what was launched before still uses it.
 from __future__ import annotations
 
 import ctypes
+import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -42,6 +43,19 @@ class Memory:
     def __del__(self) -> None:
         try:
             self._device.release(self.address)
+        except Exception:  # the interpreter is shutting down
+            pass
+
+
+class Graph:
+    """Launches that were captured, to be replayed in one go."""
+
+    def __init__(self, device: Driver, handle: Any) -> None:
+        self._device, self.handle = device, handle
+
+    def __del__(self) -> None:
+        try:
+            self._device.forget(self.handle)
         except Exception:  # the interpreter is shutting down
             pass
 
@@ -85,7 +99,12 @@ class Driver:
         self.blocks = 8 * self._ask(attribute.CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)
         self._context = self._do("cuDevicePrimaryCtxRetain", self._number)
         self.enter()
-        self.stream = self._do("cuStreamCreate", cuda.CUstream_flags.CU_STREAM_NON_BLOCKING)
+        flags = cuda.CUstream_flags.CU_STREAM_NON_BLOCKING
+        self.stream = self._do("cuStreamCreate", flags)
+        # Where launches are captured: nothing runs there, and no other thread's go there.
+        self._capturing = self._do("cuStreamCreate", flags)
+        self._target = self.stream  # where launches go now
+        self._lock = threading.RLock()
         self._pool = self._do("cuDeviceGetDefaultMemPool", self._number)
         # Freed memory stays with the process: asking the system again takes longer than a sweep.
         self._do(
@@ -166,6 +185,10 @@ class Driver:
             self._do("cuMemcpyDtoHAsync", address_of(out), address, out.nbytes, self.stream)
             self.synchronize()
 
+    def copy(self, source: int, address: int, size: int) -> None:
+        """Copy bytes from address to address."""
+        self._do("cuMemcpyDtoDAsync", address, source, size, self.stream)
+
     def synchronize(self) -> None:
         """Wait until all is computed."""
         self._do("cuStreamSynchronize", self.stream)
@@ -197,17 +220,45 @@ class Driver:
         values = (ctypes.c_int64 * count)(*args)
         begin = ctypes.addressof(values)
         places = (ctypes.c_void_p * count)(*range(begin, begin + 8 * count, 8))
-        self._do(
-            "cuLaunchKernel", kernel, blocks, 1, 1, threads, 1, 1, 0, self.stream,
-            ctypes.addressof(places), 0,
-        )  # fmt: skip
-        self.launches += 1
+        with self._lock:
+            self._do(
+                "cuLaunchKernel", kernel, blocks, 1, 1, threads, 1, 1, 0, self._target,
+                ctypes.addressof(places), 0,
+            )  # fmt: skip
+            self.launches += 1
 
     def gemm(self, dtype: str, scalars: Sequence[int], out: int, x: int, y: int) -> None:
         """Products of matrices; see `blas.Blas.gemm`."""
-        self.enter()
-        if self._blas is None:
-            from .blas import Blas
+        with self._lock:
+            if self._blas is None:
+                from .blas import WORKSPACE, Blas
 
-            self._blas = Blas(int(self.stream))
-        self._blas.gemm(dtype, scalars, out, x, y, config.tensor_float_32())
+                self._blas = Blas(self.empty(WORKSPACE))
+            self._blas.use(int(self._target), config.tensor_float_32())
+            self._blas.gemm(dtype, scalars, out, x, y)
+
+    # Graphs.
+
+    def captured(self, run: Callable[[], None]) -> Graph:
+        """What ``run`` launches, to be replayed; it may launch kernels and products only."""
+        mode = self._driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED
+        with self._lock:
+            self._do("cuStreamBeginCapture", self._capturing, mode)
+            self._target = self._capturing
+            try:
+                run()
+            finally:
+                self._target = self.stream
+                graph = self._do("cuStreamEndCapture", self._capturing)
+        try:
+            return Graph(self, self._do("cuGraphInstantiate", graph, 0))
+        finally:
+            self._do("cuGraphDestroy", graph)
+
+    def replay(self, graph: Graph) -> None:
+        """Launch what was captured."""
+        self._do("cuGraphLaunch", graph.handle, self.stream)
+
+    def forget(self, handle: Any) -> None:
+        """Drop a graph."""
+        self._do("cuGraphExecDestroy", handle)

@@ -45,6 +45,7 @@ class Simulator:
         self._spans: list[tuple[int, int]] = []  # where memory is, by address
         self._gone: deque[tuple[int, int]] = deque()  # what of it is no more
         self._peak = 0
+        self._captured: list[Callable[[], None]] | None = None
         self.launches = 0
 
     def empty(self, size: int) -> Memory:
@@ -83,6 +84,13 @@ class Simulator:
         if out.size:
             out.reshape(-1)[:] = self._view(address, out.dtype)[: out.size]
 
+    def copy(self, source: int, address: int, size: int) -> None:
+        """Copy bytes from address to address."""
+        self._view(address, np.uint8)[:size] = self._view(source, np.uint8)[:size]
+
+    def enter(self) -> None:
+        """Make the GPU this thread's."""
+
     def _view(self, address: int, dtype: Any) -> Array:
         """All elements from an address to the end of the memory it is in."""
         with self._lock:
@@ -107,6 +115,10 @@ class Simulator:
         """Run a kernel."""
         from numba.cuda.simulator.cudadrv.devicearray import FakeCUDAArray
 
+        with self._lock:
+            if self._captured is not None:
+                self._captured.append(lambda: self.launch(kernel, blocks, threads, args))
+                return
         function, dtypes = kernel
         # Arrays of NumPy's would be copied there and back, and some of ours lie in one memory.
         values = [
@@ -123,6 +135,10 @@ class Simulator:
 
     def gemm(self, dtype: str, scalars: Sequence[int], out: int, x: int, y: int) -> None:
         """See `driver.Driver.gemm`."""
+        with self._lock:
+            if self._captured is not None:
+                self._captured.append(lambda: self.gemm(dtype, scalars, out, x, y))
+                return
         (transa, transb, m, n, k, _, lda, ldb, _, ldc, step_x, step_y, step_out, count) = scalars
         kind = np.dtype(dtype)
 
@@ -138,6 +154,22 @@ class Simulator:
         a = a.swapaxes(1, 2) if transa == turned else a
         b = b.swapaxes(1, 2) if transb == turned else b
         matrices(out, m, n, ldc, step_out)[...] = a @ b
+
+    def captured(self, run: Callable[[], None]) -> list[Callable[[], None]]:
+        """What ``run`` launches, to be replayed."""
+        with self._lock:
+            found: list[Callable[[], None]] = []
+            self._captured = found
+            try:
+                run()
+            finally:
+                self._captured = None
+        return found
+
+    def replay(self, graph: list[Callable[[], None]]) -> None:
+        """Launch what was captured."""
+        for launch in graph:
+            launch()
 
     def synchronize(self) -> None:
         """Wait until all is computed."""

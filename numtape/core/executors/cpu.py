@@ -15,7 +15,6 @@ from ..log import Log
 from ..op import CODES
 from ..spec import TABLES
 from ..tables import spec_tables
-from ..tensor import Tensor
 from ..workers import settle, share
 from . import fuse
 from .plans import (
@@ -253,7 +252,9 @@ class Executor:
         finish(log, plan)
         POOL.swept()
 
-    def program(self, log: Log, wanted: list[int], compiled: bool = False) -> Program:
+    def program(
+        self, log: Log, wanted: list[int], compiled: bool = False, looked: bool = True
+    ) -> Program:
         """What computes the wanted rows again and again; ``compiled`` now, or when it is hot."""
         plan = Planner(log).planned(log, wanted, [], False) if wanted else None
         if plan is not None:
@@ -261,10 +262,6 @@ class Executor:
             if compiled:
                 plan = fuse.fused(log, plan)
         return Program(log, wanted, plan)
-
-    def resident(self, tensor: Tensor) -> Array:
-        """The value of a tensor where a program finds it."""
-        return tensor._array()
 
 
 class Program:
@@ -274,7 +271,10 @@ class Program:
       log: Its rows; leaves have values, which the caller changes.
       place: For each wanted row, the row in whose cell or buffer its value is: its own, that of
         an equal row, or that of another shape.
+      feed: None: who feeds a leaf writes its cell.
     """
+
+    feed = None
 
     def __init__(self, log: Log, wanted: list[int], plan: Plan | None) -> None:
         self.log, self.plan = log, plan
@@ -300,6 +300,10 @@ class Program:
                 cell[row] = address_of(buffer)
             POOL.swept()
         self.sweeper.run(log, plan)
+
+    def late(self, row: int) -> bool:
+        """Whether a single element is found elsewhere than in its cell."""
+        return False
 
     def array(self, row: int) -> Array:
         """The value in a place, which is no cell."""

@@ -11,7 +11,6 @@ from ..bodies import evaluate
 from ..log import VALUE, Log
 from ..op import CODES, ELEMENTWISE, READ, VARIADIC
 from ..spec import TABLES
-from ..tensor import Tensor
 
 
 def operands(log: Log, row: int) -> list[int]:
@@ -26,6 +25,8 @@ def operands(log: Log, row: int) -> list[int]:
 
 class Program:
     """What computes rows again and again; see `executors.cpu.Program`."""
+
+    feed = None
 
     def __init__(self, log: Log, wanted: list[int]) -> None:
         self.log = log
@@ -53,6 +54,10 @@ class Program:
         for row in lent:
             del log.buffers[row]
 
+    def late(self, row: int) -> bool:
+        """Whether a single element is found elsewhere than in its cell."""
+        return False
+
     def array(self, row: int) -> np.ndarray[Any, Any]:
         """The value in a place, which is no cell."""
         spec = TABLES.specs[self.log.spec[row]]
@@ -65,13 +70,11 @@ class Program:
 class Executor:
     """Computes with NumPy alone."""
 
-    def program(self, log: Log, wanted: list[int], compiled: bool = False) -> Program:
+    def program(
+        self, log: Log, wanted: list[int], compiled: bool = False, looked: bool = True
+    ) -> Program:
         """What computes the wanted rows again and again."""
         return Program(log, wanted)
-
-    def resident(self, tensor: Tensor) -> np.ndarray[Any, Any]:
-        """The value of a tensor where a program finds it."""
-        return tensor._array()
 
     def compute(self, log: Log, wanted: list[int], welcome: list[int], retain: bool) -> None:
         """Give the wanted rows their values; with ``retain``, keep every intermediate one."""
