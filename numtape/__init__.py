@@ -140,6 +140,7 @@ from .errors import DeviceError
 from .function import function
 from .gradient_tape import GradientTape, UnconnectedGradients
 from .module import Module
+from .placement import device
 from .tensor_spec import TensorSpec
 
 __version__ = "0.1.0"
@@ -150,7 +151,7 @@ __all__ = [
     "UnconnectedGradients", "Variable", "abs", "acos", "acosh", "add", "argmax", "argmin",
     "as_dtype", "asin", "asinh", "atan", "atan2", "atanh", "bool", "boolean_mask", "broadcast_to",
     "cast", "clip_by_value", "concat", "cond", "config", "constant", "convert_to_tensor", "cos",
-    "cosh", "cumsum", "datasets", "divide", "double", "dtypes", "equal", "errors", "exp",
+    "cosh", "cumsum", "datasets", "device", "divide", "double", "dtypes", "equal", "errors", "exp",
     "expand_dims", "eye", "fill", "float16", "float32", "float64", "floor", "function", "gather",
     "greater", "greater_equal", "half", "identity", "image", "int8", "int16", "int32", "int64",
     "is_tensor", "keras", "less", "less_equal", "linalg", "linspace", "logical_and", "logical_not",

@@ -13,30 +13,46 @@
 
 from __future__ import annotations
 
+import logging
 import os
+import re
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
+from .errors import DeviceError
+
 DEVICES = ("cpu", "reference", "cuda", "auto")
-# The device once it is chosen; `device` chooses it.
+# The process's device once it is chosen; `device` chooses it.
 chosen: str | None = None
+# Whether some thread has ever computed on another one.
+moved = False
+_here = threading.local()
 _threads: int | None = None
 _check_replay: int | None = None
 _run_eagerly = False
 _tensor_float_32 = False
+_soft = True
 
 
 def device() -> str:
-    """The device that sweeps run on: read from ``NUMTAPE_DEVICE`` once, at first use.
+    """The device that sweeps of this thread run on: ``cpu``, ``reference`` or ``cuda``.
+
+    It is read from ``NUMTAPE_DEVICE`` once, at first use; `numtape.device` takes another one for
+    a while.
 
     Raises:
       ValueError: If the variable names no device.
       DeviceError: If it is ``cuda``, and there is no GPU that can be used; says why.
     """
     global chosen
+    if moved:
+        here: str | None = getattr(_here, "device", None)
+        if here is not None:
+            return here
     if chosen is None:
         chosen = _checked(os.environ.get("NUMTAPE_DEVICE") or "cpu")
     return chosen
@@ -60,11 +76,27 @@ def simulated() -> bool:
     return os.environ.get("NUMBA_ENABLE_CUDASIM", "0") not in ("", "0")
 
 
+def here() -> str | None:
+    """The device that this thread has in place of the process's."""
+    return getattr(_here, "device", None)
+
+
+def move(device: str | None) -> None:
+    """Have this thread compute on a device; None for the process's."""
+    global moved
+    if device == chosen:
+        device = None
+    if device is not None:
+        moved = True
+    _here.device = device
+
+
 @contextmanager
 def override(device: str) -> Iterator[None]:
     """Sweep on another device inside a ``with`` block, in every thread (for tests)."""
-    global chosen
+    global chosen, moved
     before, chosen = chosen, _checked(device)
+    moved = moved or "cuda" in (before, chosen)
     try:
         yield
     finally:
@@ -140,6 +172,53 @@ def list_physical_devices(device_type: str | None = None) -> list[PhysicalDevice
         if gpu.there():
             found.append(PhysicalDevice("/physical_device:GPU:0", "GPU"))
     return [device for device in found if device_type in (None, device.device_type)]
+
+
+def set_soft_device_placement(enabled: bool) -> None:
+    """Whether `numtape.device` may take the CPU where there is no GPU: as in TensorFlow, it may."""
+    global _soft
+    _soft = bool(enabled)
+
+
+def get_soft_device_placement() -> bool:
+    """Whether `numtape.device` may take the CPU where there is no GPU."""
+    return _soft
+
+
+_NAME = re.compile(
+    r"(/job:\w+/replica:\d+/task:\d+)?/?(device:)?(?P<kind>CPU|GPU)(:(\d+|\*))?", re.IGNORECASE
+)
+
+
+def named(name: str | None) -> str | None:
+    """The device that one of TensorFlow's names stands for; None for the process's.
+
+    Raises:
+      ValueError: If it is no name of a device.
+      DeviceError: If there is no GPU, and the CPU may not take its place.
+    """
+    if name is None or name == "":
+        return None
+    if not isinstance(name, str):
+        raise ValueError(f"Expecting a string device name. Got {type(name)}({name!r})")
+    found = _NAME.fullmatch(name)
+    if found is None:
+        raise ValueError(
+            f"{name!r} is not the name of a device: write '/CPU:0' or '/GPU:0', for example."
+        )
+    if found["kind"].upper() == "CPU":
+        return None if chosen == "reference" else "cpu"
+    from .core.cuda import device as gpu
+
+    try:
+        gpu.device()
+    except DeviceError as error:
+        if not _soft:
+            raise
+        logging.getLogger("numtape").info("%s is not there; the CPU takes its place: %s", name,
+                                          error)  # fmt: skip
+        return "cpu"
+    return "cuda"
 
 
 def tensor_float_32() -> bool:

@@ -17,7 +17,7 @@ def program_of(function):
     """What computes a function's only recording."""
     (calls,) = function._known.values()
     ((path,),) = (tree.paths for tree in calls.trees)
-    return path.recording.programs[-1]
+    return path.recording.ready().programs[-1]
 
 
 def loops(function):

@@ -321,6 +321,13 @@ class Log:
         found = self.stored(row, spec)
         return found if isinstance(found, np.ndarray) else found.host()
 
+    def fetch(self) -> None:
+        """Have all values on the host: some may have been computed on a GPU."""
+        for row, buffer in self.buffers.items():
+            if not isinstance(buffer, np.ndarray):
+                self.buffers[row] = found = buffer.host()
+                self.columns.cell_view[row] = address_of(found)
+
     def held(self) -> bool:
         """Whether a tape may still ask for gradients of rows of this log."""
         alive = [ref for ref in self.tapes if (tape := ref()) is not None and tape.holds(self)]

@@ -108,9 +108,8 @@ class Recording:
         self.outputs, self.assigned, self.compiled = outputs, assigned, compiled
         fed = {*trace.arguments, *reads, *(row for row, *_ in trace.drawn)}
         self.log = _leaves_of(trace, fed)
-        self.programs: list[Any] = []  # those that no thread uses now
-        self._first: Any = None
-        self._device: str | None = None
+        self._ready: Ready | None = None
+        self._on: dict[str, Ready] = {}  # by device
         self._prepare()
 
     def _prepare(self) -> None:
@@ -138,12 +137,13 @@ class Recording:
         Returns:
           The outputs that are rows, then the values of assigned variables; or which guard failed.
         """
-        if config.chosen is not self._device:  # a test overrides it
-            self.programs, self._first, self._device = [], None, config.device()
+        ready = self._ready
+        if ready is None or ready.device is not config.chosen or config.moved:
+            ready = self.ready()
         try:
-            program = self.programs.pop()
+            program = ready.programs.pop()
         except IndexError:
-            program = self._program()
+            program = ready.program()
         cell, values = program.cell, None
         if self._read:
             values = [variable._value for variable in self._read]  # kept until all is computed
@@ -164,63 +164,33 @@ class Recording:
         if self.draws:
             self._draw(program.log, draws)
         program.run()
-        if (self._expected and self._guard_cells(cell) != self._expected) or self._arrays:
+        if (ready.expected and ready.guard_cells(cell) != ready.expected) or ready.arrays:
             failed = self._failed(program)
             if failed is not None:
-                self.programs.append(program)
+                ready.programs.append(program)
                 return failed
-        found = self._taken(program, leaves, values or []) if self.leaving else []
+        found = ready.taken(program, leaves, values or []) if self.leaving else []
         # Not if anything went wrong: then its memory may still be in use.
-        self.programs.append(program)
+        ready.programs.append(program)
         return found
 
-    def _taken(
-        self, program: Any, leaves: Sequence[Tensor], values: Sequence[Tensor]
-    ) -> list[Tensor]:
-        """Tensors of what a program has computed. ``values`` are what variables had."""
-        log = program.log
-        for k, row in self._passed:  # arguments, then variables, that are returned as they are
-            source = leaves[k] if k < len(leaves) else values[k - len(leaves)]
-            log.buffers[row] = source._stored()
-        found = []
-        for at, spec, bits in zip(self._at, self._specs, self._cells(program.cell), strict=True):
-            tensor = Tensor()
-            tensor._spec = spec
-            tensor._cell = bits
-            tensor._home = CELLS if at < 0 else _shaped(log.buffers[at], spec)
-            found.append(tensor)
-        if self._holding:
-            log.buffers = dict(self.log.buffers)
+    def ready(self) -> Ready:
+        """What it takes to run it on this thread's device."""
+        device = config.device()
+        found = self._on.get(device)
+        if found is None:
+            found = self._on.setdefault(device, Ready(self))
+        found.device = device
+        self._ready = found
         return found
+
+    def release(self) -> None:
+        """Drop what it takes to run it."""
+        self._ready, self._on = None, {}
 
     def _draw(self, log: Log, draws: Draws) -> None:
         for row, k, draw in self.draws:
             log.put(row, draws.take(k, draw), TABLES.specs[log.spec[row]])
-
-    def _program(self) -> Any:
-        """A program for one more thread."""
-        log = _copy(self.log)
-        if self._first is not None:
-            return self._first.another(log)
-        wanted = dict.fromkeys([*(guard.row for guard in self.guards), *self.leaving])
-        program = executor().program(log, list(wanted), self.compiled, bool(self.guards))
-        place = program.place
-        places = [place[row] for row in self.leaving]
-        self._at = [
-            -1 if spec.size == 1 and not program.late(at) else at
-            for at, spec in zip(places, self._specs, strict=True)
-        ]
-        fed = {row: k for k, row in self.arguments}
-        fed |= {row: len(fed) + k for k, row in enumerate(self._read_rows)}
-        self._passed = [(fed[at], at) for at in self._at if at in fed]
-        self._holding = any(at >= 0 for at in self._at) or bool(self.draws)
-        self._cells = _getter(places)
-        small = [guard for guard in self.guards if type(guard.bits) is int]
-        self._guard_cells = _getter([place[guard.row] for guard in small])
-        self._expected = tuple(guard.bits for guard in small)
-        self._arrays = len(small) < len(self.guards)
-        self._first = program  # last: another thread may come
-        return program
 
     def _failed(self, program: Any) -> Failed | None:
         """The first guard that does not hold."""
@@ -299,6 +269,76 @@ class Recording:
             if seen != guard.bits:
                 return Failed(k, seen)
         return None
+
+
+class Ready:
+    """What it takes to run a recording on one device: a program for each thread that does.
+
+    Attributes:
+      device: The device.
+      programs: Those that no thread uses now.
+      guard_cells: Gives the cells of guards on single elements.
+      expected: What must be in them.
+      arrays: Whether there are other guards.
+    """
+
+    def __init__(self, recording: Recording) -> None:
+        self._recording = recording
+        self.device = ""
+        self.programs: list[Any] = []
+        self._first = program = self._planned()
+        place = program.place
+        places = [place[row] for row in recording.leaving]
+        self._specs = recording._specs
+        # Where results are: -1 for a cell.
+        self._at = [
+            -1 if spec.size == 1 and not program.late(at) else at
+            for at, spec in zip(places, self._specs, strict=True)
+        ]
+        fed = {row: k for k, row in enumerate(recording._fed)}
+        self._passed = [(fed[at], at) for at in self._at if at in fed]
+        self._holding = any(at >= 0 for at in self._at) or bool(recording.draws)
+        self._cells = _getter(places)
+        small = [guard for guard in recording.guards if type(guard.bits) is int]
+        self.guard_cells = _getter([place[guard.row] for guard in small])
+        self.expected = tuple(guard.bits for guard in small)
+        self.arrays = len(small) < len(recording.guards)
+        self.programs.append(program)
+
+    def _planned(self) -> Any:
+        recording = self._recording
+        wanted = dict.fromkeys([*(guard.row for guard in recording.guards), *recording.leaving])
+        looked = bool(recording.guards)
+        log = _copy(recording.log)
+        return executor().program(log, list(wanted), recording.compiled, looked)
+
+    def program(self) -> Any:
+        """A program for one more thread."""
+        return self._first.another(_copy(self._recording.log))
+
+    def taken(
+        self, program: Any, leaves: Sequence[Tensor], values: Sequence[Tensor]
+    ) -> list[Tensor]:
+        """Tensors of what a program has computed. ``values`` are what variables had."""
+        log = program.log
+        for k, row in self._passed:  # arguments, then variables, that are returned as they are
+            source = leaves[k] if k < len(leaves) else values[k - len(leaves)]
+            log.buffers[row] = source._stored()
+        found = []
+        for at, spec, bits in zip(self._at, self._specs, self._cells(program.cell), strict=True):
+            tensor = Tensor()
+            tensor._spec = spec
+            if at < 0:
+                tensor._cell = bits
+                tensor._home = CELLS
+            else:
+                tensor._home = home = _shaped(log.buffers[at], spec)
+                if type(home) is np.ndarray:
+                    tensor._cell = bits
+            found.append(tensor)
+        if self._holding:
+            log.buffers = dict(self._recording.log.buffers)
+        return found
 
 
 def commit(

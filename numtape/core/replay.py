@@ -388,7 +388,7 @@ class Calls:
             self.reason, self.slow = reason, True
             for tree in self.trees:
                 for path in tree.paths:  # they are shown, but not replayed any more
-                    path.recording.programs = []
+                    path.recording.release()
             self.budget.warn(self.function, reason)
 
     # Checking.

@@ -203,6 +203,18 @@ def collect(log: Log) -> bool:
         return True
 
 
+def settle(log: Log) -> None:
+    """Compute what can still be looked at."""
+    with log.lock:
+        if log.tracing or log.symbolic:
+            return
+        state = log.columns.state_view
+        live = [tensor for tensor in alive(log.kept) if tensor._home is log]
+        wanted = [tensor._row for tensor in live if state[tensor._row] != VALUE]
+        if wanted:
+            executor().compute(log, wanted, [], log.held())
+
+
 def _leave(log: Log, live: list[Tensor]) -> None:
     """Leave the log to the tapes that hold it; the thread's next rows go to a new one."""
     log.forget_reads()

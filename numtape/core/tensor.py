@@ -57,8 +57,15 @@ class Tensor(Operators):
 
     @property
     def device(self) -> str:
-        """Where the value lives, in TensorFlow's spelling."""
-        kind = "GPU" if config.device() == "cuda" else "CPU"
+        """Where the value lives, or is used next, in TensorFlow's spelling."""
+        on_gpu = config.device() == "cuda"
+        if config.moved and self._spec.size != 1:  # single elements are everywhere
+            found: Any = self._home
+            if hasattr(found, "buffers"):  # a log
+                found = found.buffers.get(self._row)
+            if found is not None:
+                on_gpu = type(found) is not np.ndarray
+        kind = "GPU" if on_gpu else "CPU"
         return f"/job:localhost/replica:0/task:0/device:{kind}:0"
 
     def get_shape(self) -> TensorShape:

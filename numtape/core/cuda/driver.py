@@ -26,7 +26,7 @@ def _bindings() -> Any:
         from cuda.bindings import driver
     except ImportError as error:
         raise DeviceError(
-            f"NUMTAPE_DEVICE=cuda needs packages that are not installed ({error.name}): "
+            f"CUDA needs packages that are not installed ({error.name}): "
             f"pip install 'numtape[cuda]'. {_FIX}"
         ) from None
     return driver

@@ -237,7 +237,9 @@ class Executor:
         """Give the wanted rows their values; with ``retain``, keep what is expensive."""
         work: Workspace | None = log.workspace
         capacity = log.columns.capacity
-        if work is None or work.capacity != capacity or work.extra is not log.extra:
+        if config.moved:
+            log.fetch()
+        if type(work) is not Workspace or work.capacity != capacity or work.extra is not log.extra:
             before, work = work, Workspace(log)
             if before is not None:  # which rows are welcome
                 work.want[: before.want.size] = before.want
@@ -278,6 +280,8 @@ class Program:
 
     def __init__(self, log: Log, wanted: list[int], plan: Plan | None) -> None:
         self.log, self.plan = log, plan
+        if config.moved:
+            log.fetch()
         self.cell = log.columns.cell_view
         self.sweeper = Sweeper(log)
         self.place = places(plan, wanted)
