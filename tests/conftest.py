@@ -16,8 +16,12 @@ def pytest_addoption(parser):
         default="numtape",
         help="the library behind the `tf` fixture; tensorflow shows that the tests tell the truth",
     )
-
-
+    parser.addoption(
+        "--shard",
+        default="0/1",
+        metavar="K/N",
+        help="only every N-th test, from the K-th on: N processes side by side run all of them",
+    )
     parser.addoption(
         "--programs",
         type=int,
@@ -39,6 +43,10 @@ def pytest_configure(config):
 
 
 def pytest_collection_modifyitems(config, items):
+    shard, count = map(int, config.getoption("--shard").split("/"))
+    if count > 1:
+        config.hook.pytest_deselected(items=[x for k, x in enumerate(items) if k % count != shard])
+        items[:] = items[shard::count]
     if any(item.get_closest_marker("gpu") for item in items):
         reason = no_gpu()
         for item in items:

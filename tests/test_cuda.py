@@ -1,5 +1,6 @@
 """The CUDA executor: in Numba's simulator, in a process of its own, and on a GPU where one is."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -17,18 +18,33 @@ LONG = "cuda-norm or variance or std or logsumexp or strided or operands_stay or
 
 
 def suite(chosen, *files, timeout=900, **variables):
-    """Run tests in a process with these variables."""
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", chosen, *files],
-        env=environment(ROOT, **variables), cwd=ROOT, capture_output=True, text=True,
-        timeout=timeout,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stdout[-5000:] + done.stderr[-2000:]
+    """Run tests in processes with these variables, one for each core."""
+    count = os.cpu_count()
+    options = ["-q", "-p", "no:cacheprovider", "-k", chosen, *files]
+    children = [
+        subprocess.Popen(
+            [sys.executable, "-m", "pytest", "--shard", f"{k}/{count}", *options],
+            env=environment(ROOT, **variables), cwd=ROOT, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT, text=True,
+        ) for k in range(count)
+    ]  # fmt: skip
+    try:
+        printed = [child.communicate(timeout=timeout)[0][-5000:] for child in children]
+    finally:
+        for child in children:
+            child.kill()
+            child.communicate()
+    assert [child.returncode for child in children] == [0] * count, "\n".join(printed)
 
 
-@pytest.mark.parametrize("what", ["test_value", "test_derivatives"])
-def test_every_op_in_the_simulator(what):
-    suite(f"{what} and not ({LONG})", "tests/test_ops.py", **SIMULATED)
+def test_every_op_in_the_simulator():
+    suite(f"(test_value or test_derivatives) and not ({LONG})", "tests/test_ops.py", **SIMULATED)
+
+
+def test_functions_in_the_simulator():
+    """Replay: what is fed and what is given back may only be known to the GPU."""
+    files = "tests/test_function.py", "tests/test_function_gradients.py"
+    suite("not training_inside", *files, **SIMULATED)
 
 
 PROGRAM = Path(__file__).with_name("cuda_program.py").read_text("utf-8")
@@ -109,18 +125,20 @@ def step(x):
     with tf.GradientTape() as tape:
         loss = tf.reduce_mean(tf.square(tf.matmul(x, w)))
     w.assign_sub(0.1 * tape.gradient(loss, w))
+    before = steps.read_value()
     steps.assign_add(1.0)
-    return loss
+    return loss, before
 
 x = tf.ones((2, 4))
-losses = [step(x) for _ in range(12)]
+losses, counts = zip(*(step(x) for _ in range(12)))
 print(seen["download"], seen["captured"] > 0, seen["replay"] > 3)
 print(*map(float, losses), float(steps), seen["download"])
+print(*map(float, counts))
 """
 
 
 def replayed(**variables):
-    first, second = run(REPLAYS, **variables).splitlines()
+    first, second, counts = run(REPLAYS, **variables).splitlines()
     losses, w = [], np.ones((4, 3))
     for _ in range(12):
         y = np.ones((2, 4)) @ w
@@ -129,6 +147,7 @@ def replayed(**variables):
     # What was recorded is computed at once; in the end each loss is looked at, and the steps.
     assert first == "1 True True"
     np.testing.assert_allclose(np.fromstring(second, sep=" "), [*losses, 12, 13], rtol=1e-5)
+    assert counts == " ".join(map(str, map(float, range(12))))
 
 
 def test_replays_in_the_simulator_wait_for_nothing():

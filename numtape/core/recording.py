@@ -290,12 +290,13 @@ class Ready:
         place = program.place
         places = [place[row] for row in recording.leaving]
         self._specs = recording._specs
+        fed = {row: k for k, row in enumerate(recording._fed)}
+        elsewhere = set() if program.feed is None else set(fed)  # a fed cell may be unknown here
         # Where results are: -1 for a cell.
         self._at = [
-            -1 if spec.size == 1 and not program.late(at) else at
+            -1 if spec.size == 1 and at not in elsewhere and not program.late(at) else at
             for at, spec in zip(places, self._specs, strict=True)
         ]
-        fed = {row: k for k, row in enumerate(recording._fed)}
         self._passed = [(fed[at], at) for at in self._at if at in fed]
         self._holding = any(at >= 0 for at in self._at) or bool(recording.draws)
         self._cells = _getter(places)

@@ -144,7 +144,7 @@ class Program:
         found = tensor._stored()
         if found.size != 1:
             self.cell[row] = _moved(tensor, found).address
-        elif type(found) is DeviceArray and not found.known:
+        elif type(found) is DeviceArray and not found.known and not self.looked:
             if row in self._leaf:
                 self._late.append((self._leaf[row], found))
         else:
