@@ -30,6 +30,8 @@ class Runner:
     def __init__(self) -> None:
         self.arena: Any = None
         self.cells: Any = None
+        self._plan: GpuPlan | None = None  # the one whose places `_at` are
+        self._at: list[int] = []
 
     def run(self, log: Log, plan: GpuPlan) -> None:
         """Launch everything. Values of one element are in the log's cells afterwards."""
@@ -40,10 +42,8 @@ class Runner:
         """Make room, and bring what a plan reads: the addresses of its places."""
         gpu = device()
         gpu.enter()
-        if self.arena is None or self.arena.size < plan.arena:
-            self.arena = gpu.empty(plan.arena)
-        if self.cells is None or self.cells.size < 8 * len(plan.cells):
-            self.cells = gpu.empty(8 * len(plan.cells))
+        if plan is not self._plan:
+            self._fit(gpu, plan)
         columns = log.columns
         for row in plan.leaves:
             buffer = log.buffers.get(row)
@@ -52,18 +52,27 @@ class Runner:
                 columns.cell_view[row] = buffer.address
         if plan.fed:
             gpu.upload(columns.cell[plan.cells[: plan.fed]], self.cells.address)
-        bases = {"cell": self.cells.address, "arena": self.arena.address}
-        cell = columns.cell_view
-        return [
-            cell[place.at] if place.kind == "row" else bases[place.kind] + place.at
-            for place in plan.places
-        ]
+        cell, at = columns.cell_view, self._at
+        for number, row in plan.rows_at:
+            at[number] = cell[row]
+        return at
+
+    def _fit(self, gpu: Any, plan: GpuPlan) -> None:
+        """Make room for a plan."""
+        self._plan = None  # until all is there
+        if self.arena is None or self.arena.size < plan.arena:
+            self.arena = gpu.empty(plan.arena)
+        if self.cells is None or self.cells.size < 8 * plan.cells.size:
+            self.cells = gpu.empty(8 * plan.cells.size)
+        bases = {"cell": self.cells.address, "arena": self.arena.address, "row": 0}
+        self._at = [bases[place.kind] + place.at for place in plan.places]
+        self._plan = plan
 
     def fetch(self, log: Log, plan: GpuPlan) -> None:
         """Copy what was computed of one element to the log's cells; waits for it."""
         single = plan.cells[plan.fed :]
-        if single:
-            found = np.empty(len(single), np.int64)
+        if single.size:
+            found = np.empty(single.size, np.int64)
             device().download(self.cells.address + 8 * plan.fed, found)
             log.columns.cell[single] = (found.view(np.uint64) & plan.masks).view(np.int64)
 
@@ -127,7 +136,7 @@ class Program:
         self.runner = Runner()
         self.place = places(plan, wanted)
         self._graphs = Graphs()
-        cells = plan.cells if plan is not None else []
+        cells = plan.cells.tolist() if plan is not None else []
         fed = plan.fed if plan is not None else 0
         self._leaf = {row: k for k, row in enumerate(cells[:fed])}
         found = set(self.place.values())
@@ -170,7 +179,7 @@ class Program:
         if self.looked:
             self.runner.fetch(log, plan)
         elif self._single:
-            block = self._lent(-1, 8 * (len(plan.cells) - plan.fed))
+            block = self._lent(-1, 8 * (plan.cells.size - plan.fed))
             gpu.copy(cells + 8 * plan.fed, block.address, block.size)
             for row, k in self._single.items():
                 spec = TABLES.specs[log.spec[row]]

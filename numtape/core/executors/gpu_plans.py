@@ -45,6 +45,7 @@ class GpuPlan(Plan):
     Attributes:
       launches: In their order.
       places: What they refer to by number.
+      rows_at: The numbers and rows of those that are rows' buffers.
       cells: Rows of one element: those that are leaves come first.
       fed: How many of them are leaves.
       masks: The bits that count in the cells of the others.
@@ -55,6 +56,7 @@ class GpuPlan(Plan):
 
     __slots__ = (
         "_numbers", "cells", "computed", "fed", "launches", "leaves", "masks", "on_host", "places",
+        "rows_at",
     )  # fmt: skip
 
     def _fill(self, log: Log) -> None:
@@ -70,11 +72,12 @@ class GpuPlan(Plan):
         self.leaves = sorted(x for x in rows.leaves if rows.spec(x).size != 1)
         single = [row for row in order if rows.spec(row).size == 1]
         feeding = sorted(x for x in rows.leaves if rows.spec(x).size == 1)
-        self.cells, self.fed = feeding + single, len(feeding)
+        cells = feeding + single
+        self.cells, self.fed = np.array(cells, np.int64), len(feeding)
         bits = [(1 << 8 * rows.spec(row).dtype.size) - 1 for row in single]
         self.masks = np.array(bits, np.uint64)
         self.computed = [row for row, how in zip(order, kept, strict=True) if how == KEPT]
-        place: dict[int, Place] = {row: Place("cell", 8 * k) for k, row in enumerate(self.cells)}
+        place: dict[int, Place] = {row: Place("cell", 8 * k) for k, row in enumerate(cells)}
         place |= {row: Place("row", row) for row in self.leaves}
         stored = set()
         for row, how, offset in zip(order, kept, offsets, strict=True):
@@ -103,6 +106,9 @@ class GpuPlan(Plan):
                 maker.elementwise(members, tuple(rows.spec(first).shape))
             else:
                 maker.whole(members[0])
+        self.rows_at = [
+            (number, place.at) for number, place in enumerate(self.places) if place.kind == "row"
+        ]
         self.on_host = any(isinstance(launch, OnHost) for launch in self.launches)
 
     def number(self, place: Place) -> int:
