@@ -360,7 +360,8 @@ def commit(
 
 
 def _shaped(array: Array, spec: Spec) -> Array:
-    return array if array.shape == spec.shape else array.reshape(spec.shape)
+    same = array.shape is spec.shape or array.shape == spec.shape
+    return array if same else array.reshape(spec.shape)
 
 
 def _getter(rows: list[int]) -> Callable[[Any], tuple[int, ...]]:

@@ -7,6 +7,7 @@ the leaves, and back after it. Nothing else waits for the GPU but a look.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import Any
 
 import numpy as np
@@ -141,7 +142,8 @@ class Program:
         self._leaf = {row: k for k, row in enumerate(cells[:fed])}
         found = set(self.place.values())
         self._single = {row: k for k, row in enumerate(cells[fed:]) if row in found}
-        self._spare: dict[int, list[Any]] = {}  # memory by row, and by -1 what is for cells
+        # Memory by row, and by -1 what is for cells.
+        self._spare: defaultdict[int, list[Any]] = defaultdict(list)
         self._late: list[tuple[int, DeviceArray]] = []  # leaves that only the GPU knows
 
     def another(self, log: Log) -> Program:
@@ -150,8 +152,10 @@ class Program:
 
     def feed(self, row: int, tensor: Tensor) -> None:
         """Give a leaf its value."""
-        found = tensor._stored()
-        if found.size != 1:
+        found = tensor._home
+        if type(found) is not DeviceArray:
+            found = tensor._stored()
+        if tensor._spec.size != 1:
             self.cell[row] = _moved(tensor, found).address
         elif type(found) is DeviceArray and not found.known and not self.looked:
             if row in self._leaf:
@@ -169,8 +173,11 @@ class Program:
         late, self._late = self._late, []
         if plan is None:
             return
+        buffers, cell = log.buffers, self.cell
         for row, spec in plan.buffers:
-            log.put(row, self._array(row, spec), spec)
+            lent = self._lent(row, spec.size * spec.dtype.size)
+            buffers[row] = _device_array(lent, lent.address, spec)
+            cell[row] = lent.address
         at = self.runner.ready(log, plan)
         cells = self.runner.cells.address
         for k, array in late:
@@ -183,15 +190,11 @@ class Program:
             gpu.copy(cells + 8 * plan.fed, block.address, block.size)
             for row, k in self._single.items():
                 spec = TABLES.specs[log.spec[row]]
-                log.buffers[row] = _device_array(block, block.address + 8 * k, spec)
-
-    def _array(self, row: int, spec: Spec) -> DeviceArray:
-        lent = self._lent(row, spec.size * spec.dtype.size)
-        return _device_array(lent, lent.address, spec)
+                buffers[row] = _device_array(block, block.address + 8 * k, spec)
 
     def _lent(self, row: int, size: int) -> Loan:
         """Memory for a row: what it had before, if nobody uses that any more."""
-        spare = self._spare.setdefault(row, [])
+        spare = self._spare[row]
         try:
             return Loan(spare.pop(), spare)
         except IndexError:
