@@ -25,7 +25,9 @@ class DeviceArray:
 
     __slots__ = ("__weakref__", "_host", "address", "dtype", "owner", "shape")
 
-    def __init__(self, owner: Any, address: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
+    def __init__(
+        self, owner: Any, address: int, shape: tuple[int, ...], dtype: np.dtype[Any]
+    ) -> None:
         self.owner, self.address, self.shape, self.dtype = owner, address, shape, dtype
         self._host: Array | None = None
 
