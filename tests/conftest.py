@@ -31,13 +31,6 @@ def pytest_addoption(parser):
 
 
 def pytest_configure(config):
-    config.addinivalue_line(
-        "markers", "numtape_only(reason): a promise TensorFlow does not make; skipped there"
-    )
-    config.addinivalue_line(
-        "markers", "tf_differs(reason): numtape differs on purpose; skipped against TensorFlow"
-    )
-    config.addinivalue_line("markers", "gpu: needs an NVIDIA GPU; skipped where there is none")
     if config.getoption("--against") == "tensorflow":
         config.addinivalue_line("filterwarnings", "ignore")
 
@@ -52,10 +45,13 @@ def pytest_collection_modifyitems(config, items):
         for item in items:
             if reason and item.get_closest_marker("gpu"):
                 item.add_marker(pytest.mark.skip(reason=reason))
-    if config.getoption("--against") != "tensorflow":
-        return
+    names = []
+    if config.getoption("--against") == "tensorflow":
+        names = ["numtape_only", "tf_differs"]
+    elif os.environ.get("NUMTAPE_DEVICE", "cpu").lower() != "cpu":
+        names = ["cpu_only"]
     for item in items:
-        for name in ("numtape_only", "tf_differs"):
+        for name in names:
             marker = item.get_closest_marker(name)
             if marker is not None:
                 reason = marker.args[0] if marker.args else marker.kwargs.get("reason", "")

@@ -10,7 +10,10 @@ from test_random_programs import Program
 
 from numtape.core.executors import cpu, fuse, plans
 
-pytestmark = pytest.mark.numtape_only("TensorFlow has no plans")
+pytestmark = [
+    pytest.mark.numtape_only("TensorFlow has no plans"),
+    pytest.mark.cpu_only("loops are what the CPU's plans are compiled to"),
+]
 
 
 def program_of(function):

@@ -196,6 +196,7 @@ def results(tf):
     return found
 
 
+@pytest.mark.cpu_only("they are the CPU executor's")
 def test_undecorated_passes_give_the_same_bits(tf, plain, monkeypatch):
     """And stay inside every array: jitted code does not check."""
     monkeypatch.setattr(config, "_threads", 2)
