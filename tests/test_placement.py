@@ -60,7 +60,8 @@ print(float(tf.constant(2.0)))
 
 @pytest.mark.numtape_only(reason="TensorFlow chooses devices otherwise")
 def test_the_cpu_takes_the_place_of_a_gpu_only_if_it_may():
-    said, where, error, after = run(NO_GPU).splitlines()
+    here = {"NUMTAPE_DEVICE": "cpu", "NUMBA_ENABLE_CUDASIM": None}
+    said, where, error, after = run(NO_GPU, **here).splitlines()
     assert said.startswith("INFO:numtape:/GPU:0 is not there; the CPU takes its place")
     assert where == "CPU:0"
     assert "packages that are not installed" in error
