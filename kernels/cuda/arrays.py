@@ -9,11 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from numba import cuda
-
 from .reduce import COMBINE, THREADS, identity, together
 from .scalar import FUNCTIONS
-from .target import KINDS, device
+from .target import KINDS, cuda, device
 
 
 def _sums(dtype: str) -> tuple[Any, Any, Any]:

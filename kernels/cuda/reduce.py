@@ -10,9 +10,8 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numba import cuda
 
-from .target import KINDS, SIMULATED, device
+from .target import KINDS, SIMULATED, cuda, device
 
 # Threads of a block. The simulator starts an operating system's thread for each.
 THREADS = 8 if SIMULATED else 256

@@ -6,17 +6,24 @@ import ctypes
 import importlib
 import importlib.util
 import sys
+import threading
 from functools import cache
 from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
 from typing import Any
 
 _MODULE = "scipy.linalg.cython_blas"
+_lock = threading.Lock()
+
+
+def address(name: str) -> int:
+    """The address of a BLAS function such as ``sgemm``; 0 where kernels cannot call it."""
+    with _lock:  # the module can be loaded only once
+        return _address(name)
 
 
 @cache
-def address(name: str) -> int:
-    """The address of a BLAS function such as ``sgemm``; 0 where kernels cannot call it."""
+def _address(name: str) -> int:
     if sys.byteorder != "little":  # they pass addresses of int64s for 32-bit integers
         return 0
     capsule = _module().__pyx_capi__[name]

@@ -233,12 +233,10 @@ def zeros(dtype: str) -> str:
 
 def function(text: str, reductions: Sequence[tuple[str, str]]) -> Any:
     """The function ``kernel`` of a text; ``reductions`` are names and dtypes of those in it."""
-    from numba import cuda
-
     target = importlib.import_module("numtape.kernels.cuda.target")
     scalar = importlib.import_module("numtape.kernels.cuda.scalar")
     reduce = importlib.import_module("numtape.kernels.cuda.reduce")
-    scope: dict[str, Any] = {"__name__": "numtape.group", "cuda": cuda}
+    scope: dict[str, Any] = {"__name__": "numtape.group", "cuda": target.cuda}
     scope |= target.KINDS | scalar.FUNCTIONS | {"load": target.load, "store": target.store}
     for name, dtype in reductions:
         scope[f"start_{name}_{dtype}"] = reduce.identity(name, dtype)

@@ -109,7 +109,8 @@ class Simulator:
         """What `launch` takes: the kernel ``make`` gives."""
         from numba import cuda
 
-        return cuda.jit(make()), tuple(dtypes)
+        with self._lock:  # a kernel that runs has put itself in the place of `numba.cuda`
+            return cuda.jit(make()), tuple(dtypes)
 
     def launch(self, kernel: Any, blocks: int, threads: int, args: Sequence[int]) -> None:
         """Run a kernel."""
