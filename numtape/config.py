@@ -27,6 +27,7 @@ _threads: int | None = None
 _check_replay: int | None = None
 _run_eagerly = False
 _tensor_float_32 = False
+_nondeterministic_scatter = False
 
 
 def device() -> str:
@@ -147,6 +148,11 @@ def tensor_float_32() -> bool:
     return _tensor_float_32
 
 
+def nondeterministic_scatter() -> bool:
+    """Whether the GPU may add slices up in any order, another one in each run."""
+    return _nondeterministic_scatter
+
+
 class experimental:
     """What TensorFlow has under this name."""
 
@@ -160,6 +166,26 @@ class experimental:
     def tensor_float_32_execution_enabled() -> bool:
         """Whether it is allowed."""
         return _tensor_float_32
+
+    @staticmethod
+    def enable_nondeterministic_scatter(enabled: bool) -> None:
+        """Allow the GPU to use atomics where slices are added up by their indices.
+
+        The derivative of `gather` is then computed with less work, but floats are added in
+        another order in every run, which changes their last bits.
+        """
+        global _nondeterministic_scatter
+        _nondeterministic_scatter = bool(enabled)
+
+    @staticmethod
+    def nondeterministic_scatter_enabled() -> bool:
+        """Whether it is allowed."""
+        return _nondeterministic_scatter
+
+    @staticmethod
+    def enable_op_determinism() -> None:
+        """Forbid what gives other bits in another run. It is forbidden from the start."""
+        experimental.enable_nondeterministic_scatter(False)
 
     @staticmethod
     def get_memory_info(device: str) -> dict[str, int]:

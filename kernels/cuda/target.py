@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numba import config, cuda, types
+from numba import config, types
+from numba import cuda as numba_cuda
 
 SIMULATED = bool(config.ENABLE_CUDASIM)
 
@@ -24,10 +25,23 @@ WIDTH = 4  # elements that a thread loads at once: 16 bytes of float32, or twice
 
 def device(function: Callable[..., Any]) -> Any:
     """A function that kernels call."""
-    return cuda.jit(device=True)(function)
+    return numba_cuda.jit(device=True)(function)
 
 
 if SIMULATED:
+    from numba.cuda.simulator.kernel import _get_kernel_context
+
+    class _Cuda:
+        """What kernels know as ``cuda`` while one runs.
+
+        The simulator puts that in the place of ``numba.cuda`` in a module as long as a thread is
+        in one of its device functions, and takes it away from the others that still are.
+        """
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(_get_kernel_context(), name)
+
+    cuda: Any = _Cuda()
 
     def load(pointer: Any, i: int) -> Any:
         """The elements from ``WIDTH * i`` on, as a tuple."""
@@ -38,10 +52,16 @@ if SIMULATED:
         for k in range(WIDTH):
             pointer[WIDTH * i + k] = values[k]
 
+    def add_at(pointer: Any, i: int, value: Any) -> None:
+        """Add to an element, in one step for all threads."""
+        cuda.atomic.add(pointer, i, value)
+
 else:
     from llvmlite import ir
+    from numba.core import cgutils
     from numba.cuda.extending import intrinsic
 
+    cuda = numba_cuda
     _INT32 = ir.IntType(32)
 
     def _vector(context: Any, builder: Any, pointer: Any, kind: Any, i: Any) -> Any:
@@ -77,3 +97,18 @@ else:
             return context.get_dummy_value()
 
         return types.void(pointer, i, values), codegen
+
+    @intrinsic
+    def add_at(typingctx: Any, pointer: Any, i: Any, value: Any) -> Any:
+        """Add to a float in one step for all threads; `cuda.atomic.add` takes no pointers."""
+        kind = pointer.dtype
+
+        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            real, bits = context.get_data_type(kind), kind.bitwidth
+            name = f"llvm.nvvm.atomic.load.add.f{bits}.p0f{bits}"
+            add = ir.FunctionType(real, [real.as_pointer(), real])
+            at = builder.gep(args[0], [args[1]])
+            builder.call(cgutils.get_or_insert_function(builder.module, add, name), [at, args[2]])
+            return context.get_dummy_value()
+
+        return types.void(pointer, i, kind), codegen

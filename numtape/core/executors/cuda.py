@@ -16,8 +16,9 @@ from ...errors import ResourceExhaustedError
 from ..arrays import Array
 from ..cuda.array import DeviceArray
 from ..cuda.device import device, resident
-from ..cuda.kernels import Launch, elementwise, whole
+from ..cuda.kernels import Launch, elementwise
 from ..cuda.lower import LONGEST, Loop, Step
+from ..cuda.whole import whole
 from ..log import VALUE, Log
 from ..op import CODES, REDUCTION, VARIADIC
 from ..spec import TABLES, Spec
