@@ -47,6 +47,32 @@ def check_axes():
             close(found, np.flip(sums, 1) if reverse else sums)
 
 
+def check_order():
+    """Positions are sorted by their index, and stay in their order where it is the same."""
+    from numtape.core.cuda.device import device
+    from numtape.core.cuda.kernels import Row
+    from numtape.core.cuda.scatter import order
+    from numtape.core.op import CODES
+    from numtape.core.spec import intern
+
+    y = RANDOM.integers(0, 90, 3 * LONG)
+    y[::3] = 70
+    gpu, spec = device(), intern(y.shape, tf.int64)
+    memories = [gpu.empty(y.nbytes)]
+    gpu.upload(y, memories[0].address)
+
+    def room(size):
+        memories.append(gpu.empty(size))
+        return len(memories) - 1
+
+    launches, place = order(Row(CODES.ops[0], {}, spec, [spec, spec], [0, 0, 0], room), 90, y.size)
+    for launch in launches:
+        launch.run(gpu, [memory.address for memory in memories])
+    found = np.empty_like(y)
+    gpu.download(memories[place].address, found)
+    np.testing.assert_array_equal(found, np.argsort(y, kind="stable"))
+
+
 def slopes(x, indices, weights, axis):
     """The derivative of ``sum(gather(x, indices) * weights)`` by x."""
     with tf.GradientTape() as tape:
@@ -107,5 +133,6 @@ def check_switch():
 
 
 check_axes()
+check_order()
 check_scatter()
 check_switch()

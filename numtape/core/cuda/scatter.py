@@ -52,7 +52,7 @@ def _sorted(row: Row) -> list[Launch]:
     outer, size, count, inner = _sizes(row)
     dtype, index = stored(row.out.dtype), row.operands[1].dtype.name
     out, x, y = row.places
-    found, positions = _order(row, size, count)
+    found, positions = order(row, size, count)
     begins = row.room(8 * (size + 1))
     found.append(
         _launch("begins", (), blocks(size + 1), (count, size), (index, "int64", "int64"),
@@ -75,7 +75,7 @@ def _sorted(row: Row) -> list[Launch]:
     return found
 
 
-def _order(row: Row, size: int, count: int) -> tuple[list[Launch], int]:
+def order(row: Row, size: int, count: int) -> tuple[list[Launch], int]:
     """Launches that sort positions by their indices, and the place of the sorted ones."""
     index, y = row.operands[1].dtype.name, row.places[2]
     chunks = max(1, min(most_blocks(), -(-count // (ROUNDS * threads()))))
