@@ -36,6 +36,7 @@ _check_replay: int | None = None
 _run_eagerly = False
 _tensor_float_32 = False
 _soft = True
+_nondeterministic_scatter = False
 
 
 def device() -> str:
@@ -228,7 +229,12 @@ def tensor_float_32() -> bool:
 
 def numerics() -> tuple[bool, ...]:
     """The switches that what is computed on a GPU depends on."""
-    return (_tensor_float_32,)
+    return _tensor_float_32, _nondeterministic_scatter
+
+
+def nondeterministic_scatter() -> bool:
+    """Whether the GPU may add slices up in any order, another one in each run."""
+    return _nondeterministic_scatter
 
 
 class experimental:
@@ -244,6 +250,26 @@ class experimental:
     def tensor_float_32_execution_enabled() -> bool:
         """Whether it is allowed."""
         return _tensor_float_32
+
+    @staticmethod
+    def enable_nondeterministic_scatter(enabled: bool) -> None:
+        """Allow the GPU to use atomics where slices are added up by their indices.
+
+        The derivative of `gather` is then computed with less work, but floats are added in
+        another order in every run, which changes their last bits.
+        """
+        global _nondeterministic_scatter
+        _nondeterministic_scatter = bool(enabled)
+
+    @staticmethod
+    def nondeterministic_scatter_enabled() -> bool:
+        """Whether it is allowed."""
+        return _nondeterministic_scatter
+
+    @staticmethod
+    def enable_op_determinism() -> None:
+        """Forbid what gives other bits in another run. It is forbidden from the start."""
+        experimental.enable_nondeterministic_scatter(False)
 
     @staticmethod
     def get_memory_info(device: str) -> dict[str, int]:

@@ -38,6 +38,6 @@ def output(child, timeout=120):
     return printed.strip()
 
 
-def run(script, *arguments, **options):
+def run(script, *arguments, timeout=120, **options):
     """What `script` prints in a process of its own."""
-    return output(start(script, *arguments, **options))
+    return output(start(script, *arguments, **options), timeout)

@@ -56,6 +56,56 @@ def test_programs_in_the_simulator():
     assert run(PROGRAM, **SIMULATED) == expected
 
 
+KERNELS = Path(__file__).with_name("cuda_kernels.py").read_text("utf-8")
+
+
+def test_kernels_in_the_simulator():
+    """Axes cut into stretches, and adding up by index, bit for bit the same each time."""
+    run(KERNELS, timeout=600, **SIMULATED)
+
+
+# Ops that have no kernel on the GPU.
+ON_HOST: set[str] = set()
+
+
+def test_what_is_left_to_the_host():
+    """Every case of every op with its derivatives. No kernel runs: only the launches are made."""
+    script = """
+import sys
+
+import numpy as np
+
+sys.path.insert(0, "tests")
+import numtape as tf
+from numtape.core.cuda import kernels
+from test_ops import CASES, draw, variants
+
+found = set()
+kernels.Launch.run = kernels.Product.run = lambda self, gpu, at: None
+kernels.OnHost.run = lambda self, gpu, at: found.add(self.op.name)
+for case in CASES:
+    for dtype in case.dtypes:
+        for shapes, options in variants(case):
+            tensors = [tf.constant(x) for x in draw(case, shapes, dtype)]
+            watched = [x for x in tensors if x.dtype.is_floating]
+            with tf.GradientTape() as second:
+                second.watch(watched)
+                with tf.GradientTape() as first:
+                    first.watch(watched)
+                    results = tf.nest.flatten(case.function(tf)(*tensors, **options))
+                weights = [tf.ones_like(y) for y in results]
+                second.watch([w for w in weights if w.dtype.is_floating])
+                if case.order > 0:
+                    slopes = first.gradient(results, watched, weights, "zero")
+            if case.order > 0:
+                results += slopes + second.gradient(slopes, [*watched, *weights], None, "zero")
+            for x in results:
+                x.numpy()
+print(*sorted(found))
+"""
+    assert set(run(script, timeout=600, **SIMULATED).split()) == ON_HOST
+
+
 def test_memory_that_is_exhausted():
     """The error says what for, and the session goes on."""
     script = """
@@ -163,6 +213,11 @@ def test_replays_wait_for_nothing():
 @pytest.mark.gpu
 def test_programs():
     assert run(PROGRAM, **ON_GPU) == run(PROGRAM, NUMTAPE_DEVICE="cpu")
+
+
+@pytest.mark.gpu
+def test_kernels():
+    run(KERNELS, timeout=600, **ON_GPU)
 
 
 @pytest.mark.gpu

@@ -12,11 +12,13 @@ from numtape.core.cuda.lower import (
     WIDTH,
     Loop,
     Step,
+    filled,
+    folded,
     function,
     moved,
     parameters,
+    taken,
     written,
-    zeros,
 )
 from numtape.core.dtypes import DTYPES
 from numtape.core.op import CODES, ELEMENTWISE
@@ -131,7 +133,7 @@ def test_groups(seed):
 
 
 NUMBERS = ("float32", "float64", "int32", "int64", "uint8")
-SHAPES = {"finish": ["int64"], "rows": ["int64"] * 2, "columns": ["int64"] * 4}
+SHAPES = {"finish": ["int64"], "rows": ["int64"] * 3, "columns": ["int64"] * 4}
 
 
 @pytest.mark.parametrize("kind", SHAPES)
@@ -152,13 +154,104 @@ def test_copies(dtype, into):
     check(lambda: function(text, []), ["int64", f"*{dtype}", f"*{dtype}"], "move")
 
 
-def test_zeros():
-    check(lambda: function(zeros("float32"), []), ["int64", "*float32"], "zeros")
+@pytest.mark.parametrize("value", ["0", "x[0]"])
+def test_fillings(value):
+    text = filled("float32", value)
+    check(lambda: function(text, []), ["int64", "*float32", "*float32"], "fill")
+
+
+MIRRORED = [(2, 2, -1), (4, 0, 1), (1, 2, -1)]  # 4 elements, padded by 2 and 1
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "uint8"])
+def test_mirrors(dtype):
+    pointers = ["int64", f"*{dtype}", f"*{dtype}"]
+    text = taken([([(5, 0, 1)], 12), (MIRRORED, 3), ([(3, 0, 1)], 1)])
+    check(lambda: function(text, []), pointers, "mirror")
+    back = folded(MIRRORED, 4, 3, dtype)
+    check(lambda: function(back, []), pointers, "fold")
+
+
+def kernels_of(module):
+    return importlib.import_module(f"numtape.kernels.cuda.{module}").KERNELS
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int64", "uint8"])
+def test_means(dtype):
+    pointers = [f"*{dtype}", "*int64"]  # an integer sum of what is shorter
+    for kind in ("rows", "columns"):
+        check(lambda kind=kind: kernels_of("reduce")[kind]("sum", "int64"),
+              [*SHAPES[kind], *pointers], f"{kind}_sum")  # fmt: skip
+    check(lambda: kernels_of("reduce")["mean"](dtype), ["int64", "int64", *pointers[::-1]], "mean")
 
 
 def test_every_reduction_is_compiled_here():
-    reduce = importlib.import_module("numtape.kernels.cuda.reduce")
-    assert set(reduce.KERNELS) == set(SHAPES)
+    assert set(kernels_of("reduce")) == {*SHAPES, "mean"}
+
+
+ALONG = {"rows": 2, "columns": 3}  # how many sizes there are
+
+
+@pytest.mark.parametrize("kind", ALONG)
+@pytest.mark.parametrize("dtype", NUMBERS)
+def test_running_sums(kind, dtype):
+    name = "max" if dtype == "uint8" else "sum"
+    parameters = ["int64"] * (ALONG[kind] + 3) + [f"*{dtype}"] * 3
+    check(lambda: kernels_of("scan")[kind](name, dtype), parameters, f"scan_{kind}")
+
+
+@pytest.mark.parametrize("kind", ALONG)
+@pytest.mark.parametrize("name", ["max", "min"])
+@pytest.mark.parametrize("dtype", NUMBERS)
+def test_places_of_extreme_elements(kind, name, dtype):
+    for out in ("int32", "int64"):
+        parameters = ["int64"] * (ALONG[kind] + 2) + [f"*{dtype}", "*int64", f"*{out}"]
+        check(lambda: kernels_of("extreme")[kind](name, dtype), parameters, f"arg_{kind}")
+
+
+@pytest.mark.parametrize("module", ["scan", "extreme"])
+def test_every_kernel_along_an_axis_is_compiled_here(module):
+    assert set(kernels_of(module)) == set(ALONG)
+
+
+SORTING = {"counts": (4, 2), "order": (4, 3), "begins": (2, 2)}  # parameters, and arrays of int64
+ADDING = {
+    "partials": (6, "index int64 int64 dtype dtype"),
+    "sums": (6, "int64 int64 dtype dtype dtype"), "atomic": (4, "index dtype dtype"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SORTING)
+@pytest.mark.parametrize("index", ["uint8", "int32", "int64"])
+def test_sorting_of_indices(name, index):
+    scalars, arrays = SORTING[name]
+    parameters = ["int64"] * scalars + [f"*{index}"] + ["*int64"] * arrays
+    check(kernels_of("scatter")[name], parameters, f"{name}_kernel")
+
+
+@pytest.mark.parametrize("index", ["int32", "int64"])
+@pytest.mark.parametrize(
+    "name, dtype",
+    [(name, dtype) for name in ADDING for dtype in NUMBERS if name != "atomic" or "float" in dtype],
+)
+def test_adding_by_index(name, dtype, index):
+    scalars, arrays = ADDING[name]
+    kinds = {"index": index, "dtype": dtype}
+    parameters = ["int64"] * scalars + [f"*{kinds.get(kind, kind)}" for kind in arrays.split()]
+    arguments = () if name == "atomic" else (dtype,)
+    check(lambda: kernels_of("scatter")[name](*arguments), parameters, f"{name}_kernel")
+
+
+def test_every_kernel_of_scatter_is_compiled_here():
+    assert set(kernels_of("scatter")) == {*SORTING, *ADDING}
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_atomics_are_one_instruction(dtype):
+    compiler = importlib.import_module("numtape.core.cuda.compiler")
+    parameters = ["int64"] * 4 + ["*int32", f"*{dtype}", f"*{dtype}"]
+    text = compiler.ptx(kernels_of("scatter")["atomic"](), parameters, "atomic", CAPABILITY)
+    assert set(re.findall(r"(?:red|atom)\.[\w.]+", text)) == {f"atom.global.add.f{dtype[-2:]}"}
 
 
 ARRAYS = [
@@ -168,13 +261,16 @@ ARRAYS = [
       for dtype in ("float32", "float64")),
     *((name, (dtype, dtype, index)) for name in ("gather", "pick", "place")
       for dtype in ("float32", "float64", "int64", "uint8") for index in ("int32", "int64")),
+    *(("product", (dtype,) * 3) for dtype in NUMBERS),
+    *(("contrast", (dtype,) * 4) for dtype in ("float32", "float64")),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize("name, dtypes", ARRAYS, ids=lambda x: x if isinstance(x, str) else x[-1])
 def test_whole_array_kernels(name, dtypes):
     arrays = importlib.import_module("numtape.kernels.cuda.arrays")
-    scalars = {"normalize": ["int64", "float64"], "gather": ["int64"] * 4}
+    scalars = {"normalize": ["int64", "float64"], "gather": ["int64"] * 4,
+               "product": ["int64"] * 9, "contrast": ["int64"] * 2}  # fmt: skip
     found = scalars.get(name.removesuffix("_grad"), ["int64"])
     check(
         lambda: arrays.KERNELS[name](*dtypes), ["int64", *found, *(f"*{x}" for x in dtypes)],
@@ -183,11 +279,12 @@ def test_whole_array_kernels(name, dtypes):
 
 
 def test_every_whole_array_kernel_is_compiled_here():
-    from numtape.core.cuda import kernels
+    from numtape.core.cuda import whole
 
     arrays = importlib.import_module("numtape.kernels.cuda.arrays")
     assert set(arrays.KERNELS) == {name for name, _ in ARRAYS}
-    assert (tuple(arrays.BY_ROW), tuple(arrays.BY_ELEMENT)) == (kernels.BY_ROW, kernels.BY_ELEMENT)
+    assert tuple(arrays.BY_ROW) == whole.BY_ROW
+    assert tuple(arrays.BY_ELEMENT) == (*whole.BY_ELEMENT, "product", "contrast")
 
 
 @pytest.mark.parametrize("name, width", [("float32", 4), ("float64", 2)])

@@ -255,12 +255,58 @@ def place(out: str, x: str, y: str) -> Any:
     return kernel
 
 
+def product(out: str, x: str, y: str) -> Any:
+    """``out[b] = x[b] @ y[b]``: what no library multiplies. A unit is an element.
+
+    Parameters: the columns of ``out``, how many products add up to an element, and the elements
+    of a matrix of ``out``; then how far apart the matrices of x are, and the elements of one down
+    and along; the same of y.
+    """
+    kind = KINDS[out]
+
+    def kernel(
+        units: Any, n: Any, length: Any, size: Any, x_apart: Any, x_down: Any, x_along: Any,
+        y_apart: Any, y_down: Any, y_along: Any, out: Any, x: Any, y: Any,
+    ) -> None:  # fmt: skip
+        t = cuda.grid(1)
+        while t < units:
+            batch = t // size
+            x_at = batch * x_apart + t % size // n * x_down
+            y_at = batch * y_apart + t % n * y_along
+            found = kind(0)
+            for _ in range(length):
+                found = kind(found + kind(x[x_at] * y[y_at]))
+                x_at += x_along
+                y_at += y_down
+            out[t] = found
+            t += cuda.gridsize(1)
+
+    return kernel
+
+
+def contrast(out: str, x: str, y: str, z: str) -> Any:
+    """``(x - mean) * y[0] + mean`` for x of shape (outer, n, inner). A unit is an element.
+
+    What z has are sums of the n elements that a mean is of. Parameters: n and inner.
+    """
+    kind = KINDS[out]
+
+    def kernel(units: Any, n: Any, inner: Any, out: Any, x: Any, y: Any, z: Any) -> None:
+        t = cuda.grid(1)
+        while t < units:
+            mean = kind(z[t // (n * inner) * inner + t % inner] / kind(n))
+            out[t] = kind(kind(kind(x[t] - mean) * y[0]) + mean)
+            t += cuda.gridsize(1)
+
+    return kernel
+
+
 BY_ROW: dict[str, Callable[..., Any]] = {
     function.__name__: function
     for function in (softmax, log_softmax, softmax_grad, log_softmax_grad, normalize,
                      normalize_grad)
 }  # fmt: skip
 BY_ELEMENT: dict[str, Callable[..., Any]] = {
-    function.__name__: function for function in (gather, pick, place)
+    function.__name__: function for function in (gather, pick, place, product, contrast)
 }
 KERNELS = BY_ROW | BY_ELEMENT

@@ -88,21 +88,28 @@ def finish(name: str, dtype: str) -> Any:
 
 
 def rows(name: str, dtype: str) -> Any:
-    """``out[k]`` from row ``k`` of a matrix, whose length is ``n``; a block takes a row."""
+    """``out[k, s]`` from stretch ``s`` of row ``k`` of a matrix, whose length is ``n``.
+
+    A block takes a stretch; where a row has several, what they give is reduced again.
+    """
     combine, block, start = COMBINE[f"{name}_{dtype}"], together(name, dtype), identity(name, dtype)
 
-    def kernel(count: Any, n: Any, x: Any, out: Any) -> None:
-        row = cuda.blockIdx.x
-        while row < count:
+    def kernel(count: Any, n: Any, stretches: Any, x: Any, out: Any) -> None:
+        length = (n + stretches - 1) // stretches
+        unit = cuda.blockIdx.x
+        while unit < count * stretches:
+            row = unit // stretches * n
+            begin = unit % stretches * length
+            end = min(begin + length, n)
             found = start
-            i = cuda.threadIdx.x
-            while i < n:
-                found = combine(found, x[row * n + i])
+            i = begin + cuda.threadIdx.x
+            while i < end:
+                found = combine(found, x[row + i])
                 i += THREADS
             found = block(found)
             if cuda.threadIdx.x == 0:
-                out[row] = found
-            row += cuda.gridDim.x
+                out[unit] = found
+            unit += cuda.gridDim.x
 
     return kernel
 
@@ -135,6 +142,20 @@ def columns(name: str, dtype: str) -> Any:
     return kernel
 
 
+def mean(dtype: str) -> Any:
+    """``out[k]``: the sum ``x[k]`` of ``n`` integers divided by ``n``, rounded towards 0."""
+    kind = KINDS[dtype]
+
+    def kernel(count: Any, n: Any, x: Any, out: Any) -> None:
+        t = cuda.grid(1)
+        while t < count:
+            total = x[t]
+            out[t] = kind(total // n if total >= 0 else -(-total // n))
+            t += cuda.gridsize(1)
+
+    return kernel
+
+
 KERNELS: dict[str, Callable[..., Any]] = {
-    function.__name__: function for function in (finish, rows, columns)
+    function.__name__: function for function in (finish, rows, columns, mean)
 }

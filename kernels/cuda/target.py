@@ -74,8 +74,13 @@ if SIMULATED:
         for k in range(WIDTH):
             pointer[WIDTH * i + k] = values[k]
 
+    def add_at(pointer: Any, i: int, value: Any) -> None:
+        """Add to an element, in one step for all threads."""
+        cuda.atomic.add(pointer, i, value)
+
 else:
     from llvmlite import ir
+    from numba.core import cgutils
     from numba.cuda.extending import intrinsic
 
     _INT32 = ir.IntType(32)
@@ -113,3 +118,18 @@ else:
             return context.get_dummy_value()
 
         return types.void(pointer, i, values), codegen
+
+    @intrinsic
+    def add_at(typingctx: Any, pointer: Any, i: Any, value: Any) -> Any:
+        """Add to a float in one step for all threads; `cuda.atomic.add` takes no pointers."""
+        kind = pointer.dtype
+
+        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            real, bits = context.get_data_type(kind), kind.bitwidth
+            name = f"llvm.nvvm.atomic.load.add.f{bits}.p0f{bits}"
+            add = ir.FunctionType(real, [real.as_pointer(), real])
+            at = builder.gep(args[0], [args[1]])
+            builder.call(cgutils.get_or_insert_function(builder.module, add, name), [at, args[2]])
+            return context.get_dummy_value()
+
+        return types.void(pointer, i, kind), codegen

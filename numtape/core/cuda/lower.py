@@ -217,18 +217,69 @@ def moved(shape: tuple[int, ...], strides: Sequence[int], offset: int, into: boo
         inner *= size
     index = " + ".join(terms)
     copied = f"out[{index}] = x[t]" if into else f"out[t] = x[{index}]"
-    return (
-        f"def kernel(n, out, x):\n    t = cuda.grid(1)\n    while t < n:\n        {copied}\n"
-        f"        t += cuda.gridsize(1)\n"
-    )
+    return _each("out, x", f"        {copied}")
 
 
-def zeros(dtype: str) -> str:
-    """The text of a ``kernel(n, out)`` that sets all elements to 0."""
-    return (
-        f"def kernel(n, out):\n    t = cuda.grid(1)\n    while t < n:\n"
-        f"        out[t] = {dtype}(0)\n        t += cuda.gridsize(1)\n"
-    )
+def _followed(pieces: Sequence[tuple[int, int, int]], k: str) -> str:
+    """The index that ``k`` stands for; see `taken`."""
+    found, end = "", sum(length for length, _, _ in pieces)
+    for length, start, step in reversed(pieces):
+        begin = end - length
+        index = f"int64({start - step * begin}) {'+' if step > 0 else '-'} {k}"
+        found = f"({index}) if {k} < int64({end}) else ({found})" if found else index
+        end = begin
+    return found
+
+
+def taken(axes: Sequence[tuple[Sequence[tuple[int, int, int]], int]]) -> str:
+    """The text of a ``kernel(n, out, x)`` that takes elements of ``x`` by their indices.
+
+    Those of an axis are given in pieces, each a length, the first index and a step of 1 or -1;
+    and with each axis the stride of ``x``.
+    """
+    lines, terms, inner = [], [], 1
+    for number, (pieces, stride) in reversed(list(enumerate(axes))):
+        size = sum(length for length, _, _ in pieces)
+        lines.append(f"        k{number} = t // int64({inner}) % int64({size})")
+        lines.append(f"        j{number} = {_followed(pieces, f'k{number}')}")
+        terms.append(f"j{number} * int64({stride})")
+        inner *= size
+    return _each("out, x", *lines, f"        out[t] = x[{' + '.join(terms)}]")
+
+
+def folded(pieces: Sequence[tuple[int, int, int]], size: int, inner: int, dtype: str) -> str:
+    """The text of a ``kernel(n, out, g)``: what `taken` took from ``out`` is added back.
+
+    Its shape is (outer, size, inner), and the pieces are those of the middle axis.
+    """
+    count = sum(length for length, _, _ in pieces)
+    lines = [
+        f"        j = t % int64({inner})", f"        r = t // int64({inner}) % int64({size})",
+        f"        begin = t // int64({inner * size}) * int64({count * inner}) + j",
+        f"        found = {dtype}(0)",
+    ]  # fmt: skip
+    at = 0
+    for length, start, step in pieces:
+        distance = f"r - int64({start})" if step > 0 else f"int64({start}) - r"
+        lines += [
+            f"        k = {distance}", f"        if 0 <= k < int64({length}):",
+            f"            found = {dtype}(found + g[begin + (k + int64({at})) * int64({inner})])",
+        ]  # fmt: skip
+        at += length
+    return _each("out, g", *lines, "        out[t] = found")
+
+
+def filled(dtype: str, value: str) -> str:
+    """The text of a ``kernel(n, out, x)`` that sets all elements to a value."""
+    return _each("out, x", f"        out[t] = {dtype}({value})")
+
+
+def _each(arrays: str, *lines: str) -> str:
+    """The text of a kernel that runs lines for each ``t`` below ``n``."""
+    return "\n".join((
+        f"def kernel(n, {arrays}):", "    t = cuda.grid(1)", "    while t < n:", *lines,
+        "        t += cuda.gridsize(1)\n",
+    ))  # fmt: skip
 
 
 def function(text: str, reductions: Sequence[tuple[str, str]]) -> Any:

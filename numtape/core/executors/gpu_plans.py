@@ -11,8 +11,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..cuda.kernels import Launch, OnHost, elementwise, whole
+from ..cuda.kernels import Launch, OnHost, elementwise
 from ..cuda.lower import LONGEST, Loop, Step
+from ..cuda.whole import whole
 from ..log import Log
 from ..op import CODES, REDUCTION, VARIADIC
 from ..spec import TABLES, Spec

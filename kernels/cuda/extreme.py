@@ -1,0 +1,110 @@
+"""Where the largest or smallest element is: along the middle axis of (outer, n, inner).
+
+Of equal ones the first, and the first NaN before all numbers. An axis may be cut into stretches;
+the place of the extreme element of each is then one of the ``many`` candidates in ``among``, of
+shape (outer, many, inner), for a second look. In the first look ``many`` is ``n``: all are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from .reduce import THREADS
+from .target import KINDS, cuda, device
+
+
+def _beats(name: str, dtype: str) -> Any:
+    """A function that says whether x is chosen before y, wherever they are."""
+    real = dtype.startswith("float")
+    if name == "max":
+        return device(
+            (lambda x, y: x > y or (x != x and y == y)) if real else (lambda x, y: x > y)
+        )
+    return device((lambda x, y: x < y or (x != x and y == y)) if real else (lambda x, y: x < y))
+
+
+def columns(name: str, dtype: str) -> Any:
+    """A thread takes a column of a stretch; ``out`` is of shape (outer, stretches, inner)."""
+    beats, integer = _beats(name, dtype), KINDS["int64"]
+
+    def kernel(
+        outer: Any, n: Any, inner: Any, many: Any, stretches: Any, x: Any, among: Any, out: Any
+    ) -> None:
+        length = (many + stretches - 1) // stretches
+        t = cuda.grid(1)
+        while t < outer * stretches * inner:
+            i = t % inner
+            rest = t // inner
+            o = rest // stretches
+            k = rest % stretches * length
+            end = min(k + length, many)
+            found, best = integer(-1), x[o * n * inner + i]
+            while k < end:
+                j = integer(among[(o * many + k) * inner + i] if many < n else k)
+                if j >= 0:
+                    value = x[(o * n + j) * inner + i]
+                    if found < 0 or beats(value, best):
+                        found, best = j, value
+                k += 1
+            out[t] = found
+            t += cuda.gridsize(1)
+
+    return kernel
+
+
+def rows(name: str, dtype: str) -> Any:
+    """A block takes a stretch of a row, for an inner axis of 1; ``out`` is (outer, stretches)."""
+    beats, integer = _beats(name, dtype), KINDS["int64"]
+
+    def better(x: Any, row: Any, j: Any, k: Any) -> Any:
+        """The one of two places that is chosen; -1 is none."""
+        if j < 0 or k < 0:
+            return max(j, k)
+        if beats(x[row + j], x[row + k]):
+            return j
+        if beats(x[row + k], x[row + j]):
+            return k
+        return min(j, k)
+
+    better = device(better)
+
+    def kernel(
+        outer: Any, n: Any, many: Any, stretches: Any, x: Any, among: Any, out: Any
+    ) -> None:
+        shared = cuda.shared.array(THREADS, integer)
+        thread = cuda.threadIdx.x
+        length = (many + stretches - 1) // stretches
+        unit = cuda.blockIdx.x
+        while unit < outer * stretches:
+            row = unit // stretches
+            begin = unit % stretches * length
+            end = min(begin + length, many)
+            found, best = integer(-1), x[row * n]
+            k = begin + thread
+            while k < end:
+                j = integer(among[row * many + k] if many < n else k)
+                if j >= 0:
+                    value = x[row * n + j]
+                    if found < 0 or beats(value, best):
+                        found, best = j, value
+                k += THREADS
+            shared[thread] = found
+            cuda.syncthreads()
+            half = THREADS // 2
+            while half > 0:
+                if thread < half:
+                    shared[thread] = better(x, row * n, shared[thread], shared[thread + half])
+                cuda.syncthreads()
+                half //= 2
+            if thread == 0:
+                out[unit] = shared[0]
+            cuda.syncthreads()  # before somebody writes there again
+            unit += cuda.gridDim.x
+
+    return kernel
+
+
+KERNELS: dict[str, Callable[..., Any]] = {
+    function.__name__: function for function in (rows, columns)
+}

@@ -1,0 +1,138 @@
+"""Kernels for long axes and for adding up by index, against NumPy: on a GPU or in its simulator."""
+
+import itertools
+
+import numpy as np
+
+import numtape as tf
+
+LONG = 33 if tf.config.simulated() else 33_000  # elements that several threads or blocks share
+RANDOM = np.random.default_rng(0)
+# As (outer, n, inner): one long row, several, few long columns, many short ones.
+SHAPES = [(1, 2 * LONG, 1), (3, LONG, 1), (1, 4 * LONG, 2), (5, 3, 4), (9, 3, 1)]
+
+
+def close(found, wanted, limit=1e-9):
+    """Assert that both are the same, but for what another order of additions does to floats."""
+    found, wanted = found.numpy(), np.asarray(wanted)
+    assert (found.dtype, found.shape) == (wanted.dtype, wanted.shape)
+    if wanted.dtype.kind == "f":
+        np.testing.assert_allclose(found, wanted, rtol=limit, atol=limit * LONG)
+    else:
+        np.testing.assert_array_equal(found, wanted)
+
+
+def check_axes():
+    for shape in SHAPES:
+        real = RANDOM.normal(size=shape)
+        whole = RANDOM.integers(-9, 10, shape).astype("int32")  # many are equal
+        holes = np.where(RANDOM.random(shape) < 0.05, np.nan, whole)
+        truth = RANDOM.random(shape) < 1 / LONG
+        for x in (real, whole, holes):
+            close(tf.argmax(x, 1), np.argmax(x, 1))
+            close(tf.argmin(x, 1, "int32"), np.argmin(x, 1).astype("int32"))
+            close(tf.reduce_max(x, 1), np.max(x, 1))
+        for axis in (1, (0, 2), None):
+            axes = (0, 1, 2) if axis is None else axis
+            close(tf.reduce_sum(real, axis), np.sum(real, axis))
+            close(tf.reduce_min(whole, axis), np.min(whole, axis))
+            close(tf.reduce_any(truth, axis), np.any(truth, axes))
+            close(tf.reduce_all(~truth, axis), np.all(~truth, axes))
+            mean = np.trunc(np.mean(whole, axes, np.float64)).astype("int32")
+            close(tf.reduce_mean(whole, axis), mean)
+        for x, exclusive, reverse in itertools.product((real, whole), (False, True), (False, True)):
+            turned = np.flip(x, 1) if reverse else x
+            sums = np.cumsum(turned, 1, x.dtype) - (turned if exclusive else 0)
+            found = tf.cumsum(x, 1, exclusive, reverse)
+            close(found, np.flip(sums, 1) if reverse else sums)
+
+
+def check_order():
+    """Positions are sorted by their index, and stay in their order where it is the same."""
+    from numtape.core.cuda.device import device
+    from numtape.core.cuda.kernels import Row
+    from numtape.core.cuda.scatter import order
+    from numtape.core.op import CODES
+    from numtape.core.spec import intern
+
+    y = RANDOM.integers(0, 90, 3 * LONG)
+    y[::3] = 70
+    gpu, spec = device(), intern(y.shape, tf.int64)
+    memories = [gpu.empty(y.nbytes)]
+    gpu.upload(y, memories[0].address)
+
+    def room(size):
+        memories.append(gpu.empty(size))
+        return len(memories) - 1
+
+    launches, place = order(Row(CODES.ops[0], {}, spec, [spec, spec], [0, 0, 0], room), 90, y.size)
+    for launch in launches:
+        launch.run(gpu, [memory.address for memory in memories])
+    found = np.empty_like(y)
+    gpu.download(memories[place].address, found)
+    np.testing.assert_array_equal(found, np.argsort(y, kind="stable"))
+
+
+def slopes(x, indices, weights, axis):
+    """The derivative of ``sum(gather(x, indices) * weights)`` by x."""
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        loss = tf.reduce_sum(tf.gather(x, indices, axis=axis) * weights)
+    return tape.gradient(loss, x)
+
+
+def check_scatter():
+    count = 3 * LONG
+    most = np.full(count, 3)  # nearly all of them the same
+    most[::7] = RANDOM.integers(0, 90, most[::7].size)
+    for indices, size, inner, dtype, kind in [
+        (np.zeros(count), 1, 1, "float64", "int64"),
+        (most, 90, 2, "float32", "int32"),
+        (most, 90, 1, "float64", "uint8"),
+        (RANDOM.integers(0, 5, count), 5, 3, "float64", "int64"),
+        (RANDOM.integers(0, 100, 40), 100, 1, "float32", "int64"),
+        (np.array([2]), 4, 2, "float64", "int32"),
+    ]:
+        y = indices.astype(kind)
+        for shape, axis in (((size, inner), 0), ((2, size, inner), 1)):
+            x = tf.constant(RANDOM.normal(size=shape), dtype)
+            weights = RANDOM.normal(size=(*shape[:axis], y.size, inner)).astype(dtype)
+            wanted = np.zeros(shape, dtype)
+            np.add.at(wanted, (slice(None),) * axis + (y,), weights)
+            first, again = (slopes(x, y, weights, axis) for _ in range(2))
+            close(first, wanted, 1e-9 if dtype == "float64" else 1e-5)
+            assert first.numpy().tobytes() == again.numpy().tobytes()
+
+
+def check_switch():
+    """It takes effect in a program that was recorded before."""
+    from numtape.core.cuda.device import device
+
+    x, y = tf.constant(RANDOM.normal(size=(9, 2))), RANDOM.integers(0, 9, LONG)
+    weights = RANDOM.normal(size=(LONG, 2))
+    wanted = np.zeros((9, 2))
+    np.add.at(wanted, y, weights)
+    step = tf.function(lambda x: slopes(x, y, weights, 0))
+    experimental = tf.config.experimental
+    counts = []
+    for switch in (
+        lambda: None, lambda: None,
+        lambda: experimental.enable_nondeterministic_scatter(True),
+        lambda: experimental.enable_nondeterministic_scatter(False),
+        lambda: experimental.enable_nondeterministic_scatter(True),
+        experimental.enable_op_determinism,
+    ):  # fmt: skip
+        switch()
+        before = device().launches
+        close(step(x), wanted)
+        counts.append((experimental.nondeterministic_scatter_enabled(), device().launches - before))
+    assert [allowed for allowed, _ in counts] == [False, False, True, False, True, False]
+    ordered, atomic = counts[1][1], counts[2][1]
+    assert atomic < ordered
+    assert [count for _, count in counts[2:]] == [atomic, ordered, atomic, ordered]
+
+
+check_axes()
+check_order()
+check_scatter()
+check_switch()
