@@ -19,7 +19,7 @@ from .array import DeviceArray
 from .device import device
 from .lower import WIDTH, Loop, function, moved, parameters, stored, written, zeros
 
-_SOURCES = ("cuda.target", "cuda.scalar", "cuda.reduce", "cuda.arrays")
+_SOURCES = ("cuda.target", "cuda.scalar", "cuda.reduce", "cuda.arrays", "cuda.random")
 # The whole-array kernels, and whether a block takes a row, or a thread an element; as in
 # kernels/cuda/arrays.py (a test compares).
 BY_ROW = ("softmax", "log_softmax", "softmax_grad", "log_softmax_grad", "normalize",
@@ -282,6 +282,23 @@ def _stretches(columns: int, n: int) -> int:
     """Among how many threads to share a column, so that all of the GPU is busy."""
     threads: int = device().blocks * _threads()
     return max(1, min(n // SHORTEST, threads // max(1, columns)))
+
+
+BLOCK = 32  # bytes that are drawn at once; as in kernels/cpu/random.py (a test compares)
+
+
+def drawn(name: str, key: list[int], spec: Spec) -> DeviceArray:
+    """Random numbers, drawn where they are used; see `executors.cpu.Executor.draw`."""
+    dtype = spec.dtype.name
+
+    def make() -> Any:
+        return importlib.import_module("numtape.kernels.cuda.random").KERNELS[name](dtype)
+
+    made = kernel(make, ["int64", "uint64", "uint64", f"*{dtype}"], f"{name}_{dtype}")
+    gpu, blocks = device(), -(-spec.size * spec.dtype.size // BLOCK)
+    memory = gpu.empty(BLOCK * blocks)
+    gpu.launch(made, _blocks(blocks), _threads(), [blocks, *key, memory.address])
+    return DeviceArray(memory, memory.address, spec.shape, spec.dtype.numpy_dtype)
 
 
 def probe(gpu: Any) -> None:

@@ -13,11 +13,12 @@ from ..buffers import POOL
 from ..entry import Block
 from ..log import Log
 from ..op import CODES
-from ..spec import TABLES
+from ..spec import TABLES, Spec
 from ..tables import spec_tables
 from ..tensor import Tensor
 from ..workers import settle, share
 from . import fuse
+from .draws import drawn
 from .plans import (
     G_CODE,
     G_CODE_END,
@@ -265,6 +266,10 @@ class Executor:
     def resident(self, tensor: Tensor) -> Array:
         """The value of a tensor where a program finds it."""
         return tensor._array()
+
+    def draw(self, name: str, key: list[int], spec: Spec) -> Array:
+        """Random floats, ``uniform`` or ``normal``, from the two words of a key of Philox."""
+        return drawn(name, key, spec)
 
 
 class Program:

@@ -16,13 +16,14 @@ from ...errors import ResourceExhaustedError
 from ..arrays import Array
 from ..cuda.array import DeviceArray
 from ..cuda.device import device, resident
-from ..cuda.kernels import Launch, elementwise, whole
+from ..cuda.kernels import Launch, drawn, elementwise, whole
 from ..cuda.lower import LONGEST, Loop, Step
 from ..log import VALUE, Log
 from ..op import CODES, REDUCTION, VARIADIC
 from ..spec import TABLES, Spec
 from ..tables import Lanes
 from ..tensor import Tensor
+from . import reference
 from .plans import (
     G_KIND,
     G_ROWS,
@@ -366,3 +367,10 @@ class Executor:
             found = resident(found)
             tensor._home = found
         return found
+
+    def draw(self, name: str, key: list[int], spec: Spec) -> DeviceArray | Array:
+        """Random floats, ``uniform`` or ``normal``, from the two words of a key of Philox.
+
+        They are drawn on the GPU, but for single elements, which are not kept there.
+        """
+        return drawn(name, key, spec) if spec.size > 1 else reference.drawn(name, key, spec)
