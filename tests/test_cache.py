@@ -87,6 +87,10 @@ def test_empty_cache_is_filled_with_whole_files(filled):
         assert stat.S_IMODE(alone.stat().st_mode) == 0o700
 
 
+def test_a_first_gradient_compiles_no_draw(filled):
+    assert not [path.name for path in units(filled[0]) if path.name.startswith("random_")]
+
+
 @pytest.mark.slow
 def test_two_processes_fill_the_same_empty_cache(filled):
     alone, shared = filled

@@ -210,6 +210,137 @@ def test_replays_wait_for_nothing():
     replayed(**ON_GPU)
 
 
+# Random numbers of each kind, from Python and in replays, with and without tapes and guards.
+DRAWS = """
+import numpy as np
+import numtape as tf
+
+SIZES = [(), (0,), (1,), (2,), (3, 3), (4,), (8,), (2, 37), (150,)]
+v = tf.Variable(2.0)
+
+
+@tf.function
+def replayed(x):
+    z = tf.random.normal((21,))
+    w = tf.random.uniform((3, 5), dtype=tf.float64)
+    if tf.reduce_all(w < 0.95):
+        z = z + x * v
+    v.assign_add(tf.random.uniform(()))
+    return z, w, tf.random.normal((2,)), tf.random.uniform((4,), 0, 9, tf.int32), v.read_value()
+
+
+def found():
+    tf.random.set_seed(2**62 + 1)
+    for dtype in (tf.float32, tf.float64):
+        for shape in SIZES:
+            yield tf.random.uniform(shape, dtype=dtype)
+            yield tf.random.normal(shape, dtype=dtype, seed=len(shape))
+    yield tf.random.normal((7,), 1.0, 2.0)
+    yield tf.random.truncated_normal((5,))
+    yield tf.random.shuffle(tf.range(6))
+    for k in range(6):
+        yield from replayed(tf.ones(21) * 0.5)
+        with tf.GradientTape() as tape:
+            z, *_ = replayed(tf.ones(21))
+            y = tf.reduce_sum(z * tf.random.normal((21,)))
+        yield tape.gradient(y, v, unconnected_gradients="zero")
+    yield tf.Variable(tf.random.normal((5, 2))) * 3.0
+
+
+for x in found():
+    x = np.asarray(x)
+    print(x.dtype, *x.shape, ":", x.tobytes().hex())
+"""
+
+
+def drawn(**variables):
+    """What `DRAWS` draws, as arrays."""
+    found = []
+    for line in run(DRAWS, **variables).splitlines():
+        head, _, raw = line.partition(":")
+        dtype, *shape = head.split()
+        found.append(np.frombuffer(bytes.fromhex(raw), dtype).reshape(tuple(map(int, shape))))
+    return found
+
+
+def compare_draws(found, expected):
+    """Uniform ones are the same, normal ones to a few units in the last place."""
+    assert [(x.dtype, x.shape) for x in found] == [(x.dtype, x.shape) for x in expected]
+    for k, (x, y) in enumerate(zip(found, expected, strict=True)):
+        if k < 36:
+            np.testing.assert_array_max_ulp(x, y, 8 * (k % 2))
+        else:
+            np.testing.assert_allclose(x, y, rtol=1e-5, atol=1e-6)
+
+
+def test_random_numbers_in_the_simulator():
+    expected = drawn(NUMTAPE_DEVICE="cpu")
+    compare_draws(drawn(NUMTAPE_DEVICE="reference"), expected)
+    compare_draws(drawn(**SIMULATED), expected)
+    compare_draws(drawn(**SIMULATED, NUMTAPE_CHECK_REPLAY="1"), expected)
+
+
+def test_known_answers_of_philox_in_the_simulator():
+    script = """
+import numpy as np
+import numtape.config
+from numtape.kernels.cuda.random import philox
+from numtape.core.cuda.simulator import Simulator
+from test_random import KNOWN
+
+gpu = Simulator()
+
+
+def kernel(a, b, c, d, key, other, out):
+    words = philox(*map(np.uint64, (a, b, c, d, key, other)))
+    for k in range(4):
+        out[k] = words[k]
+
+
+for counter, key, words in KNOWN:
+    out, found = gpu.empty(32), np.empty(4, np.uint64)
+    made = gpu.kernel(lambda: kernel, [*["uint64"] * 6, "*uint64"], "kernel", "")
+    gpu.launch(made, 1, 1, [*counter, *key, out.address])
+    gpu.download(out.address, found)
+    print(tuple(found.tolist()) == words)
+"""
+    tests = f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r})"
+    assert run(tests + script, **SIMULATED).split() == ["True"] * 3
+
+
+def test_draws_stay_on_the_gpu():
+    """A launch each, and nothing is copied there."""
+    script = """
+import numtape as tf
+from numtape.core.cuda.array import DeviceArray
+from numtape.core.cuda.device import device
+
+gpu, copied = device(), []
+upload = gpu.upload
+gpu.upload = lambda array, address: copied.append(array.size) or upload(array, address)
+x = [tf.random.normal((9,)), tf.random.uniform((3, 4), dtype=tf.float64)]
+print(all(type(t._home) is DeviceArray for t in x), gpu.launches, copied)
+
+
+@tf.function
+def f():
+    return tf.random.normal((40,)) * 2.0 + tf.random.normal((40,))
+
+
+f()
+copied.clear()
+before = gpu.launches
+f()
+print(gpu.launches - before, sum(copied))
+"""
+    assert run(script, **SIMULATED).splitlines() == ["True 2 []", "3 1"]
+
+
+@pytest.mark.gpu
+def test_random_numbers():
+    compare_draws(drawn(**ON_GPU), drawn(NUMTAPE_DEVICE="cpu"))
+
+
 @pytest.mark.gpu
 def test_programs():
     assert run(PROGRAM, **ON_GPU) == run(PROGRAM, NUMTAPE_DEVICE="cpu")

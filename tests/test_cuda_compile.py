@@ -287,6 +287,17 @@ def test_every_whole_array_kernel_is_compiled_here():
     assert tuple(arrays.BY_ELEMENT) == (*whole.BY_ELEMENT, "product", "contrast")
 
 
+@pytest.mark.parametrize("name", ["uniform", "normal"])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_draws(name, dtype):
+    random = importlib.import_module("numtape.kernels.cuda.random")
+    assert set(random.KERNELS) == {"uniform", "normal"}
+    check(
+        lambda: random.KERNELS[name](dtype), ["int64", "uint64", "uint64", f"*{dtype}"],
+        f"{name}_{dtype}",
+    )  # fmt: skip
+
+
 @pytest.mark.parametrize("name, width", [("float32", 4), ("float64", 2)])
 def test_sixteen_bytes_are_loaded_at_a_time(name, width):
     compiler = importlib.import_module("numtape.core.cuda.compiler")

@@ -78,10 +78,33 @@ if SIMULATED:
         """Add to an element, in one step for all threads."""
         cuda.atomic.add(pointer, i, value)
 
+    # Scalars of NumPy's warn where they wrap; so these are computed with Python's integers.
+    _UINT64 = 2**64 - 1
+
+    def product(x: Any, y: Any) -> Any:
+        """The lower and the upper 64 bits of the product of two uint64."""
+        found = int(x) * int(y)
+        return np.uint64(found & _UINT64), np.uint64(found >> 64)
+
+    def total(x: Any, y: Any) -> Any:
+        """The sum of two uint64, which wraps."""
+        return np.uint64(int(x) + int(y) & _UINT64)
+
 else:
     from llvmlite import ir
     from numba.core import cgutils
+    from numba.cuda import libdevice
     from numba.cuda.extending import intrinsic
+
+    @device
+    def product(x: Any, y: Any) -> Any:
+        """The lower and the upper 64 bits of the product of two uint64."""
+        return x * y, types.uint64(libdevice.umul64hi(x, y))
+
+    @device
+    def total(x: Any, y: Any) -> Any:
+        """The sum of two uint64, which wraps."""
+        return x + y
 
     _INT32 = ir.IntType(32)
 

@@ -1,4 +1,4 @@
-"""Jitted whole-array kernels and reductions: made when first needed, cached by content."""
+"""Jitted kernels for arrays, reductions and draws: made when needed, cached by content."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .spec import TABLES, Spec
 from .tables import LANES
 
 # What the kernels are compiled from, besides vector math.
-_SOURCES = ("log.rows", "log.layout", "cpu.sweep", "cpu.reduce", "cpu.arrays")
+_SOURCES = ("log.rows", "log.layout", "cpu.sweep", "cpu.reduce", "cpu.arrays", "cpu.random")
 
 # What was found for a code and specs.
 _calls: dict[tuple[int, ...], tuple[int, int, int, int] | None] = {}
@@ -50,6 +50,11 @@ def call_of(code: int, out: Spec, operands: list[Spec]) -> tuple[int, int, int, 
 def array_kernel(name: str, dtypes: tuple[str, ...]) -> int:
     """The address of a kernel of ``kernels.cpu.arrays``."""
     return _compiled("_".join(["array", name, *dtypes]), "arrays", name, dtypes, 7)
+
+
+def random_kernel(name: str, dtype: str) -> int:
+    """The address of a kernel of ``kernels.cpu.random``."""
+    return _compiled(f"random_{name}_{dtype}", "random", name, (dtype,), 7)
 
 
 def reduction_kernel(log: Log, row: int) -> None:

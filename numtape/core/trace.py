@@ -58,10 +58,10 @@ class Draws:
     __slots__ = ("base", "found")
 
     def __init__(self) -> None:
-        self.found: list[tuple[Draw, bool, Array]] = []
+        self.found: list[tuple[Draw, bool, Any]] = []
         self.base = -1  # the number of the first one
 
-    def take(self, k: int, draw: Draw) -> Array:
+    def take(self, k: int, draw: Draw) -> Any:
         """The numbers of draw ``k`` of this call."""
         if self.base < 0:
             self.base = STATE.draws

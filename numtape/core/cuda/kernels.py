@@ -20,7 +20,7 @@ from .device import device
 from .lower import WIDTH, Loop, function, parameters, written
 
 _SOURCES = ("cuda.target", "cuda.scalar", "cuda.reduce", "cuda.arrays", "cuda.scan",
-            "cuda.extreme", "cuda.scatter")  # fmt: skip
+            "cuda.extreme", "cuda.scatter", "cuda.random")  # fmt: skip
 _kernels: dict[tuple[str, ...], Any] = {}
 _lock = threading.RLock()
 
@@ -169,6 +169,19 @@ def _finish(name: str, dtype: str, count: int, partials: int, out: int) -> Launc
     pointers = ["int64", f"*{dtype}", f"*{dtype}"]
     made = loaded("reduce", "finish", (name, dtype), pointers)
     return Launch(made, 1, threads(), (count,), (partials, out))
+
+
+BLOCK = 32  # bytes that are drawn at once; as in kernels/cpu/random.py (a test compares)
+
+
+def drawn(name: str, key: list[int], spec: Spec) -> DeviceArray:
+    """Random numbers, drawn where they are used; see `executors.cpu.Executor.draw`."""
+    dtype = spec.dtype.name
+    made = loaded("random", name, (dtype,), ["int64", "uint64", "uint64", f"*{dtype}"])
+    gpu, count = device(), -(-spec.size * spec.dtype.size // BLOCK)
+    memory = gpu.empty(BLOCK * count)
+    gpu.launch(made, blocks(count), threads(), [count, *key, memory.address])
+    return DeviceArray(memory, memory.address, spec.shape, spec.dtype.numpy_dtype)
 
 
 def probe(gpu: Any) -> None:

@@ -13,10 +13,11 @@ from ..buffers import POOL
 from ..entry import Block
 from ..log import Log
 from ..op import CODES
-from ..spec import TABLES
+from ..spec import TABLES, Spec
 from ..tables import spec_tables
 from ..workers import settle, share
 from . import fuse
+from .draws import drawn
 from .plans import (
     G_CODE,
     G_CODE_END,
@@ -264,6 +265,10 @@ class Executor:
             if compiled:
                 plan = fuse.fused(log, plan)
         return Program(log, wanted, plan)
+
+    def draw(self, name: str, key: list[int], spec: Spec) -> Array:
+        """Random floats, ``uniform`` or ``normal``, from the two words of a key of Philox."""
+        return drawn(name, key, spec)
 
 
 class Program:

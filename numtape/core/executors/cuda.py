@@ -17,10 +17,12 @@ from ...errors import ResourceExhaustedError
 from ..arrays import Array
 from ..cuda.array import DeviceArray
 from ..cuda.device import device, resident
+from ..cuda.kernels import drawn
 from ..log import VALUE, Log
 from ..op import CODES
 from ..spec import TABLES, Spec
 from ..tensor import Tensor
+from . import reference
 from .gpu_plans import GpuPlan, GpuPlanner
 from .plans import finish, places
 
@@ -290,3 +292,10 @@ class Executor:
         if plan is not None:
             plan.own()
         return Program(log, wanted, plan, looked)
+
+    def draw(self, name: str, key: list[int], spec: Spec) -> DeviceArray | Array:
+        """Random floats, ``uniform`` or ``normal``, from the two words of a key of Philox.
+
+        They are drawn on the GPU, but for single elements, which are not kept there.
+        """
+        return drawn(name, key, spec) if spec.size > 1 else reference.drawn(name, key, spec)

@@ -10,7 +10,7 @@ from ..arrays import array_at
 from ..bodies import evaluate
 from ..log import VALUE, Log
 from ..op import CODES, ELEMENTWISE, READ, VARIADIC
-from ..spec import TABLES
+from ..spec import TABLES, Spec
 
 
 def operands(log: Log, row: int) -> list[int]:
@@ -76,6 +76,10 @@ class Executor:
         """What computes the wanted rows again and again."""
         return Program(log, wanted)
 
+    def draw(self, name: str, key: list[int], spec: Spec) -> np.ndarray[Any, Any]:
+        """Random floats, ``uniform`` or ``normal``, from the two words of a key of Philox."""
+        return drawn(name, key, spec)
+
     def compute(self, log: Log, wanted: list[int], welcome: list[int], retain: bool) -> None:
         """Give the wanted rows their values; with ``retain``, keep every intermediate one."""
         state = log.columns.state_view
@@ -116,3 +120,30 @@ def result(log: Log, row: int, inputs: list[np.ndarray[Any, Any]]) -> np.ndarray
             return out
         assert op.kind == READ or len(inputs) == 1
         return inputs[0].reshape(spec.shape)  # a view, or a read of a row: values never change
+
+
+def drawn(name: str, key: list[int], spec: Spec) -> np.ndarray[Any, Any]:
+    """Random numbers from a key: NumPy's, but for normal ones, each pair of which is made here.
+
+    Of their two integers the first one gives the radius; the second one gives an angle of at most
+    an eighth of a turn, there or back, and whether sine and cosine change places, and signs.
+    """
+    source = np.random.Philox(key=np.array(key, np.uint64))
+    kind = spec.dtype.as_numpy_dtype
+    if name == "uniform":
+        return np.asarray(np.random.Generator(source).random(spec.shape, kind))
+    size, pairs = spec.dtype.size, -(-spec.size // 2)
+    words = np.asarray(source.random_raw(-(-pairs * size // 4)))
+    integers = words.view(f"u{size}")[: 2 * pairs].reshape(pairs, 2)
+    first, second = integers[:, 0], integers[:, 1]
+    step = kind(2.0 ** (-8 * size))
+    radius = np.sqrt(kind(-2) * np.log(first.astype(kind) * step + step / kind(2)))
+    radius[second & 2 != 0] *= -1
+    angle = (second & ~np.array(3, second.dtype)).view(f"i{size}").astype(kind)
+    angle *= kind(np.pi / 2) * step
+    swap = second & 1 != 0
+    sine, cosine = np.sin(angle), np.cos(angle)
+    found = np.empty((pairs, 2), kind)
+    found[:, 0] = radius * np.where(swap, sine, cosine)
+    found[:, 1] = radius * np.where(swap, cosine, sine)
+    return found.reshape(-1)[: spec.size].reshape(spec.shape)

@@ -1,4 +1,11 @@
-"""Random numbers: counter-based streams (Philox), one for each seed."""
+"""Random numbers: counter-based streams (Philox4x64-10), one for each draw.
+
+The global seed, an op's own seed and the number of the draw give a key, by NumPy's
+`SeedSequence`. Floats are drawn by the executor, on a GPU where they are used: uniform ones are
+those of NumPy's `Generator` with that key, bit for bit, on each device; normal ones (Box and
+Muller, 1958) agree between devices to a few units in the last place. Integers, truncated normal
+numbers and permutations are NumPy's, drawn on the host.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +19,8 @@ from .. import dtypes
 from ..dtypes import as_dtype
 from ..log import after_fork_in_child, local
 from ..record import as_tensor
-from ..spec import intern
+from ..spec import Spec, intern
+from ..sweep import executor
 from ..tensor import Tensor, of_array
 from .indexing import gather
 from .movement import static_shape
@@ -22,6 +30,7 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 Generator = np.random.Generator
+SeedSequence = np.random.SeedSequence
 
 
 class State:
@@ -54,7 +63,7 @@ def set_seed(seed: int) -> None:
 
 
 class Draw(NamedTuple):
-    """What is drawn: a function of a generator and parameters, and the op's own seed."""
+    """What is drawn: a function of a seed sequence and parameters, and the op's own seed."""
 
     make: Callable[..., Any]
     seed: int | None
@@ -65,15 +74,14 @@ class Draw(NamedTuple):
         """Whether the draw has a number, and not fresh entropy."""
         return STATE.seed is not None or self.seed is not None
 
-    def array(self, number: int) -> Array:
-        """Draw number ``number`` of the global sequence."""
+    def array(self, number: int) -> Any:
+        """Draw number ``number`` of the global sequence, where the executor has its values."""
         if self.counted:
             key = (STATE.seed or 0, 0 if self.seed is None else int(self.seed) + 1, number)
-            words = np.random.SeedSequence([k % 2**63 for k in key])
-            generator = Generator(np.random.Philox(words))
+            source = SeedSequence([k % 2**63 for k in key])
         else:
-            generator = Generator(np.random.Philox())
-        return np.asarray(self.make(generator, *self.parameters))
+            source = SeedSequence()
+        return self.make(source, *self.parameters)
 
 
 def _drawn(make: Callable[..., Any], seed: int | None, *parameters: Any) -> Tensor:
@@ -96,12 +104,31 @@ def _vector(shape: Any) -> tuple[int, ...]:
     return static_shape(shape)
 
 
+def _floats(source: SeedSequence, name: str, spec: Spec) -> Any:
+    key = source.generate_state(2, np.uint64).tolist()  # as `numpy.random.Philox` makes it
+    return executor().draw(name, key, spec)
+
+
+def _floating(shape: Any, dtype: Any) -> Spec:
+    """The spec of floats to be drawn."""
+    wanted, dims = as_dtype(dtype), _vector(shape)
+    if not (wanted is dtypes.float32 or wanted is dtypes.float64):
+        raise TypeError(f"Random floats are float32 or float64, not dtype={wanted.name}.")
+    if dims and min(dims) < 0:
+        raise ValueError(f"Shape {dims} of random numbers: negative dimensions are not allowed.")
+    return intern(dims, wanted)
+
+
+def _generator(source: SeedSequence) -> Generator:
+    return Generator(np.random.Philox(source))
+
+
 def normal(
     shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = dtypes.float32,
     seed: int | None = None, name: str | None = None,
 ) -> Tensor:  # fmt: skip
     """Draws from a normal distribution; ``mean`` and ``stddev`` broadcast to ``shape``."""
-    draws = _drawn(Generator.standard_normal, seed, _vector(shape), as_dtype(dtype).numpy_dtype)
+    draws = _drawn(_floats, seed, "normal", _floating(shape, dtype))
     if type(stddev) is not float or stddev != 1.0:
         draws = draws * stddev
     if type(mean) is not float or mean != 0.0:
@@ -109,8 +136,9 @@ def normal(
     return draws
 
 
-def _truncated(generator: Generator, shape: tuple[int, ...], dtype: Any) -> Array:
-    draws = np.asarray(generator.standard_normal(shape, dtype))
+def _truncated(source: SeedSequence, spec: Spec) -> Array:
+    generator, dtype = _generator(source), spec.dtype.as_numpy_dtype
+    draws = np.asarray(generator.standard_normal(spec.shape, dtype))
     while (far := np.abs(draws) > 2).any():
         draws[far] = generator.standard_normal(int(far.sum()), dtype)
     return draws
@@ -121,15 +149,16 @@ def truncated_normal(
     seed: int | None = None, name: str | None = None,
 ) -> Tensor:  # fmt: skip
     """Draws from a normal distribution, those beyond two standard deviations drawn again."""
-    draws = _drawn(_truncated, seed, _vector(shape), as_dtype(dtype).numpy_dtype)
+    draws = _drawn(_truncated, seed, _floating(shape, dtype))
     found: Tensor = draws * stddev + mean
     return found
 
 
 def _integers(
-    generator: Generator, low: Any, high: Any, shape: tuple[int, ...], dtype: Any
+    source: SeedSequence, low: Any, high: Any, shape: tuple[int, ...], dtype: Any
 ) -> Array:
-    return np.asarray(generator.integers(np.array(low), np.array(high), shape, dtype=dtype))
+    bounds = np.array(low), np.array(high)
+    return np.asarray(_generator(source).integers(*bounds, shape, dtype=dtype))
 
 
 def uniform(
@@ -147,7 +176,7 @@ def uniform(
             raise ValueError(f"Must specify maxval for integer dtype {wanted!r}")
         low, high = (_nested(np.asarray(bound).tolist()) for bound in (minval, maxval))
         return _drawn(_integers, seed, low, high, _vector(shape), wanted.numpy_dtype)
-    draws = _drawn(Generator.random, seed, _vector(shape), wanted.numpy_dtype)
+    draws = _drawn(_floats, seed, "uniform", _floating(shape, wanted))
     end: Any = 1.0 if maxval is None else maxval
     if all(isinstance(x, int | float) for x in (minval, end)) and (minval, end) == (0, 1):
         return draws
@@ -160,7 +189,11 @@ def _nested(bounds: Any) -> Any:
     return tuple(map(_nested, bounds)) if isinstance(bounds, list) else bounds
 
 
+def _permutation(source: SeedSequence, count: int) -> Array:
+    return np.asarray(_generator(source).permutation(count))
+
+
 def shuffle(value: Any, seed: int | None = None, name: str | None = None) -> Tensor:
     """The slices along the first axis in a random order."""
     x = as_tensor(value)
-    return gather(x, _drawn(Generator.permutation, seed, int(x.shape[0])))
+    return gather(x, _drawn(_permutation, seed, int(x.shape[0])))

@@ -1,0 +1,137 @@
+"""Random numbers: ``f(out, x, y, z, parameters, begin, end)``, as in `kernels.cpu.arrays`.
+
+The parameters are the two words of a key and the number of elements; a unit of work is `UNIT`
+blocks of Philox4x64-10 (Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2,
+3", SC'11). A block's four words follow from the key and the block's number alone, so it does not
+matter who draws it. `kernels.cuda.random` draws the same numbers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
+
+from ..jit import INT64, POINTERS, inline, jit, stack
+from .sweep import copy
+from .vector import FORMATS, FUNCTIONS
+
+UNIT = 64  # blocks
+BYTES = 32  # of a block
+
+word, number = POINTERS["uint64"], POINTERS["int64"]
+uint64 = types.uint64
+room = stack(UNIT * BYTES)
+
+
+@intrinsic
+def upper_product(typingctx: Any, x: Any, y: Any) -> Any:
+    """The upper 64 bits of the product of two uint64."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        wide = ir.IntType(128)
+        product = builder.mul(*(builder.zext(x, wide) for x in args))
+        return builder.trunc(builder.lshr(product, ir.Constant(wide, 64)), INT64)
+
+    return types.uint64(types.uint64, types.uint64), codegen
+
+
+@inline
+def philox(a: int, b: int, c: int, d: int, key: int, other: int) -> tuple[int, int, int, int]:
+    """Four words from the four of a counter and the two of a key, all uint64."""
+    for _ in range(10):
+        x, y = uint64(0xD2E7470EE14C6C93), uint64(0xCA5A826395121157)
+        a, b, c, d = upper_product(y, c) ^ b ^ key, y * c, upper_product(x, a) ^ d ^ other, x * a
+        key += uint64(0x9E3779B97F4A7C15)
+        other += uint64(0xBB67AE8584CAA73B)
+    return a, b, c, d
+
+
+@jit
+def fill(out_: int, key: int, other: int, first: int, count: int) -> None:
+    """The words of ``count`` blocks. The counter of the first one of all is 1, as in NumPy."""
+    out, zero = word(out_), uint64(0)
+    for k in range(count):
+        counter = uint64(first + k + 1)
+        a, b, c, d = philox(counter, zero, zero, zero, key, other)
+        out[4 * k], out[4 * k + 1], out[4 * k + 2], out[4 * k + 3] = a, b, c, d
+
+
+# What makes numbers in place of ``n`` random integers at an address.
+
+
+def uniform(dtype: str) -> Any:
+    """From 0 to 1, not including 1: the upper bits of an integer, as NumPy has them."""
+    at, kind = POINTERS[dtype], getattr(types, dtype)
+    integers, whole = POINTERS[f"uint{kind.bitwidth}"], getattr(types, f"uint{kind.bitwidth}")
+    digits = FORMATS[kind].mantissa + 1
+    less, scale = whole(kind.bitwidth - digits), kind(2.0**-digits)
+
+    def numbers(here: int, n: int) -> None:
+        bits, out = integers(here), at(here)
+        for i in range(n):
+            out[i] = kind(whole(bits[i] >> less)) * scale
+
+    return numbers
+
+
+def normal(dtype: str) -> Any:
+    """Of mean 0 and variance 1, in pairs from two integers each (Box and Muller, 1958).
+
+    The first integer gives the radius. The second one gives an angle of at most an eighth of a
+    turn, there or back, for which nothing is lost in its reduction; its lowest bits say whether
+    sine and cosine change places, and signs.
+    """
+    at, kind = POINTERS[dtype], getattr(types, dtype)
+    bits = kind.bitwidth
+    integers, whole = POINTERS[f"uint{bits}"], getattr(types, f"uint{bits}")
+    signed = getattr(types, f"int{bits}")
+    step, half = kind(2.0**-bits), kind(2.0 ** (-bits - 1))
+    angle = kind(math.pi * 2.0 ** (-bits - 1))
+    swap, back, upper = whole(1), whole(2), whole(2**bits - 4)
+    log, sin, cos = (FUNCTIONS[name] for name in ("log", "sin", "cos"))
+
+    def numbers(here: int, n: int) -> None:
+        found, out = integers(here), at(here)
+        for i in range(n // 2):
+            first, second = found[2 * i], found[2 * i + 1]
+            # In (0, 1]: the logarithm is finite.
+            radius = math.sqrt(kind(-2) * log(kind(first) * step + half))
+            radius = -radius if second & back else radius
+            x = kind(signed(second & upper)) * angle
+            sine, cosine = sin(x), cos(x)
+            out[2 * i] = radius * (sine if second & swap else cosine)
+            out[2 * i + 1] = radius * (cosine if second & swap else sine)
+
+    return numbers
+
+
+def _drawing(make: Callable[[str], Any], dtype: str) -> Any:
+    """The kernel whose numbers are those of ``make``."""
+    size = getattr(types, dtype).bitwidth // 8
+    length, numbers = BYTES // size, jit(make(dtype))
+
+    def kernel(
+        out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int
+    ) -> None:
+        key, other = word(parameters)[0], word(parameters)[1]
+        total, here = number(parameters)[2], room()
+        for unit in range(begin, end):
+            first = unit * UNIT * length
+            n = min(UNIT * length, total - first)
+            count = (n + length - 1) // length
+            fill(here, key, other, unit * UNIT, count)
+            numbers(here, count * length)
+            copy(out_ + first * size, here, size, n)
+
+    return kernel
+
+
+KERNELS: dict[str, Callable[[str], Any]] = {
+    make.__name__: partial(_drawing, make) for make in (uniform, normal)
+}

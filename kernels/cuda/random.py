@@ -1,0 +1,118 @@
+"""Random numbers: ``f(blocks, key, other, out)``, the same as those of `kernels.cpu.random`.
+
+A thread draws a block of four words at a time, and stores all of the numbers that they give: an
+array to draw has room for whole blocks. Uniform numbers are those of the CPU bit for bit. Normal
+ones differ by a few units in the last place, as the functions do that they are made with.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from .scalar import FUNCTIONS
+from .target import KINDS, SIMULATED, cuda, device, product, store, total
+
+BITS = {"float32": 32, "float64": 64}
+uint64 = KINDS["uint64"]
+# Philox4x64: two multipliers, and what the words of a key grow by.
+TIMES, TIMES_OTHER = uint64(0xD2E7470EE14C6C93), uint64(0xCA5A826395121157)
+GROWTH, GROWTH_OTHER = uint64(0x9E3779B97F4A7C15), uint64(0xBB67AE8584CAA73B)
+
+
+@device
+def philox(a: Any, b: Any, c: Any, d: Any, key: Any, other: Any) -> Any:
+    """Four words from the four of a counter and the two of a key, all uint64."""
+    for _ in range(10):
+        low, high = product(TIMES, a)
+        low_other, high_other = product(TIMES_OTHER, c)
+        a, b, c, d = high_other ^ b ^ key, low_other, high ^ d ^ other, low
+        key, other = total(key, GROWTH), total(other, GROWTH_OTHER)
+    return a, b, c, d
+
+
+@device
+def _block(k: Any, key: Any, other: Any) -> Any:
+    """The words of block ``k``. The counter of the first one is 1, as in NumPy."""
+    zero = uint64(0)
+    return philox(uint64(k + 1), zero, zero, zero, uint64(key), uint64(other))
+
+
+def _circle(dtype: str) -> Any:
+    """A function that gives the sine and the cosine of ``pi * x``, for an ``x`` up to 1/4.
+
+    Not those of `scalar.FUNCTIONS`: they are made for large arguments as well.
+    """
+    if not SIMULATED:
+        from numba.cuda import libdevice
+
+        return libdevice.sincospif if dtype == "float32" else libdevice.sincospi
+    pi = KINDS[dtype](math.pi)
+    return lambda x: (np.sin(pi * x), np.cos(pi * x))
+
+
+# What makes two numbers of two random integers.
+
+
+def uniform(dtype: str) -> Any:
+    """From 0 to 1, not including 1: the upper bits of an integer, as NumPy has them."""
+    kind, bits, digits = KINDS[dtype], BITS[dtype], int(np.finfo(dtype).nmant) + 1
+    whole = KINDS[f"uint{bits}"]
+    less, scale = whole(bits - digits), kind(2.0**-digits)
+
+    def pair(first: Any, second: Any) -> Any:
+        return kind(kind(first >> less) * scale), kind(kind(second >> less) * scale)
+
+    return device(pair)
+
+
+def normal(dtype: str) -> Any:
+    """Of mean 0 and variance 1; see `kernels.cpu.random.normal`."""
+    kind, bits = KINDS[dtype], BITS[dtype]
+    whole, signed = KINDS[f"uint{bits}"], KINDS[f"int{bits}"]
+    step, half, minus = kind(2.0**-bits), kind(2.0 ** (-bits - 1)), kind(-2)
+    swap, back, upper = whole(1), whole(2), whole(2**bits - 4)
+    log, sqrt = FUNCTIONS[f"log_{dtype}"], FUNCTIONS[f"sqrt_{dtype}"]
+    circle = _circle(dtype)
+
+    def pair(first: Any, second: Any) -> Any:
+        radius = sqrt(minus * log(kind(first) * step + half))
+        if second & back:
+            radius = -radius
+        sine, cosine = circle(kind(signed(second & upper)) * half)
+        if second & swap:
+            sine, cosine = cosine, sine
+        return kind(radius * cosine), kind(radius * sine)
+
+    return device(pair)
+
+
+def _drawing(make: Callable[[str], Any], dtype: str) -> Any:
+    """The kernel whose numbers are those of ``make``."""
+    pair, half, low = make(dtype), uint64(32), KINDS["uint32"]
+
+    def narrow(blocks: Any, key: Any, other: Any, out: Any) -> None:
+        k = cuda.grid(1)
+        while k < blocks:
+            a, b, c, d = _block(k, key, other)
+            store(out, 2 * k, pair(low(a), low(a >> half)) + pair(low(b), low(b >> half)))
+            store(out, 2 * k + 1, pair(low(c), low(c >> half)) + pair(low(d), low(d >> half)))
+            k += cuda.gridsize(1)
+
+    def wide(blocks: Any, key: Any, other: Any, out: Any) -> None:
+        k = cuda.grid(1)
+        while k < blocks:
+            a, b, c, d = _block(k, key, other)
+            store(out, k, pair(a, b) + pair(c, d))
+            k += cuda.gridsize(1)
+
+    return narrow if dtype == "float32" else wide
+
+
+KERNELS: dict[str, Callable[[str], Any]] = {
+    make.__name__: partial(_drawing, make) for make in (uniform, normal)
+}

@@ -1,0 +1,274 @@
+"""Random numbers: NumPy's uniform ones, normal ones by their distribution, the same everywhere."""
+
+import importlib
+import itertools
+
+import mpmath
+import numba
+import numpy as np
+import pytest
+import scipy.stats
+from counting import fresh_log
+from together import together
+
+from numtape import config
+from numtape.core.executors import draws
+from numtape.core.ops.random import STATE
+
+pytestmark = pytest.mark.numtape_only("TensorFlow draws other numbers")
+
+DTYPES = ["float32", "float64"]
+both = pytest.mark.parametrize("dtype", DTYPES)
+# No, one, some, many elements; not multiples of what is drawn at once.
+SHAPES = [(), (0,), (1,), (3,), (4,), (5, 1), (8,), (9,), (2, 0, 3), (7, 9), (257,), (513,),
+          (1000, 3), (50001,)]  # fmt: skip
+LARGE = 10**6
+
+
+@pytest.fixture(params=["cpu", "reference", "cuda"])
+def device(tf, request):
+    """Each device that can be used here."""
+    if request.param == "cuda" != tf.config.device():
+        pytest.skip("NUMTAPE_DEVICE does not choose CUDA")
+    with fresh_log(), tf.config.override(request.param):
+        yield request.param
+
+
+@pytest.fixture
+def cpu(tf):
+    with fresh_log(), tf.config.override("cpu"):
+        yield
+
+
+def source(seed, number=0, own=0):
+    """NumPy's generator of a draw: of the global seed, the op's own, the number of the draw."""
+    return np.random.Philox(np.random.SeedSequence([seed, own, number]))
+
+
+def normal(tf, shape, dtype, seed=1):
+    tf.random.set_seed(seed)
+    return tf.random.normal(shape, dtype=dtype).numpy()
+
+
+# --- Uniform numbers -----------------------------------------------------------------------------
+
+
+@both
+def test_uniform_numbers_are_numpys(tf, dtype, device):
+    tf.random.set_seed(7)
+    for number, shape in enumerate(SHAPES):
+        found = np.asarray(tf.random.uniform(shape, dtype=dtype))
+        expected = np.random.Generator(source(7, number)).random(shape, dtype)
+        assert (found.shape, found.dtype) == (shape, dtype)
+        assert found.tobytes() == np.asarray(expected).tobytes(), shape
+
+
+def test_seeds_of_ops(tf):
+    tf.random.set_seed(2**40)
+    for number, own in enumerate([0, 3, 2**50]):
+        found = tf.random.uniform((5,), seed=own, dtype=tf.float64)
+        expected = np.random.Generator(source(2**40, number, own + 1)).random(5)
+        np.testing.assert_array_equal(found, expected)
+
+
+# --- Philox --------------------------------------------------------------------------------------
+
+# Known answers of philox4x64-10 from the Random123 library: counter, key, words.
+KNOWN = [
+    (4 * (0,), 2 * (0,),
+     (0x16554D9ECA36314C, 0xDB20FE9D672D0FDC, 0xD7E772CEE186176B, 0x7E68B68AEC7BA23B)),
+    (4 * (2**64 - 1,), 2 * (2**64 - 1,),
+     (0x87B092C3013FE90B, 0x438C3C67BE8D0224, 0x9CC7D7C69CD777B6, 0xA09CAEBF594F0BA0)),
+    ((0x243F6A8885A308D3, 0x13198A2E03707344, 0xA4093822299F31D0, 0x082EFA98EC4E6C89),
+     (0x452821E638D01377, 0xBE5466CF34E90C6C),
+     (0xA528F45403E61D95, 0x38C72DBD566E9788, 0xA5A1610E72FD18B5, 0x57BD43B5E52B7FE6)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("counter, key, words", KNOWN)
+def test_known_answers(counter, key, words):
+    philox = importlib.import_module("numtape.kernels.cpu.random").philox
+    call = numba.njit(lambda a, b, c, d, key, other: philox(a, b, c, d, key, other))
+    assert call(*np.array([*counter, *key], np.uint64)) == words
+
+
+# --- Normal numbers ------------------------------------------------------------------------------
+
+
+@mpmath.workprec(200)
+def exact(first, second, kind):
+    """Box and Muller's two numbers of two integers; see kernels/cpu/random.py."""
+    bits = 8 * np.dtype(kind).itemsize
+    u = kind(first) * kind(2.0**-bits) + kind(2.0 ** (-bits - 1))  # rounded, as it is there
+    radius = mpmath.sqrt(-2 * mpmath.log(float(u)))
+    signed = (second & ~3) - (2**bits if second >> bits - 1 else 0)
+    turn = mpmath.pi / 2 * signed / 2**bits
+    cosine, sine = mpmath.cos(turn), mpmath.sin(turn)
+    if second & 1:
+        cosine, sine = sine, cosine
+    sign = -1 if second & 2 else 1
+    return sign * radius * cosine, sign * radius * sine
+
+
+@mpmath.workprec(200)
+def units(found, expected):
+    """How far numbers are from exact ones, in units in the last place."""
+    spacing = np.spacing(np.abs(np.array(expected, found.dtype)))
+    return [
+        float(abs(mpmath.mpf(float(x)) - y) / float(ulp))
+        for x, y, ulp in zip(found, expected, spacing, strict=True)
+    ]
+
+
+@both
+def test_normal_numbers_are_box_and_mullers(tf, dtype, device):
+    found = normal(tf, (2001,), dtype)
+    size = found.dtype.itemsize
+    integers = source(1).random_raw(2004 * size // 8).view(f"u{size}").tolist()
+    pairs = zip(integers[::2], integers[1::2], strict=True)
+    expected = [x for a, b in pairs for x in exact(a, b, found.dtype.type)][:2001]
+    assert max(units(found, expected)) < 5
+
+
+@both
+def test_no_integers_give_what_is_not_finite(dtype):
+    """The largest radius and the smallest, and angles in all eighths."""
+    bits = 8 * np.dtype(dtype).itemsize
+    ends = [0, 1, 2, 3, 4, 2**bits - 1, 2**bits - 4]
+    ends += [x + k for k in range(-4, 4) for x in (2 ** (bits - 1), 2 ** (bits - 2))]
+    integers = np.array([(a, b) for a in ends for b in ends], f"u{bits // 8}")
+    found = integers.copy()
+    jit = importlib.import_module("numtape.kernels.jit").jit
+    numbers = jit(importlib.import_module("numtape.kernels.cpu.random").normal(dtype))
+    numba.njit(lambda at, n: numbers(at, n))(found.ctypes.data, found.size)
+    pairs = found.view(dtype)
+    expected = [exact(int(a), int(b), pairs.dtype.type) for a, b in integers]
+    assert np.isfinite(pairs).all()
+    assert max(units(pairs.ravel(), [x for pair in expected for x in pair])) < 4
+    largest = np.hypot(*pairs.T).max()
+    np.testing.assert_allclose(largest, np.sqrt(2 * np.log(2) * (bits + 1)), rtol=1e-6)
+
+
+@both
+def test_distribution(tf, dtype):
+    z = normal(tf, (LARGE,), dtype).astype(np.float64)
+    assert scipy.stats.kstest(z, "norm").pvalue > 0.01
+    assert scipy.stats.kstest(z[::2], "norm").pvalue > 0.01
+    # Means of powers, in standard deviations of theirs.
+    for power in range(1, 9):
+        mean = scipy.stats.norm.moment(power)
+        deviation = np.sqrt((scipy.stats.norm.moment(2 * power) - mean**2) / LARGE)
+        assert abs((z**power).mean() - mean) < 4 * deviation, power
+    for limit in (3, 4, 4.5):
+        expected = 2 * scipy.stats.norm.sf(limit) * LARGE
+        assert abs((np.abs(z) > limit).sum() - expected) < 4 * np.sqrt(expected), limit
+
+
+@both
+def test_pairs_are_independent(tf, dtype):
+    z = normal(tf, (LARGE,), dtype).astype(np.float64)
+    for lag in (1, 2, 3, 4, 8):
+        for power in (1, 2):
+            x, y = z[:-lag] ** power, z[lag:] ** power
+            assert abs(np.corrcoef(x, y)[0, 1]) < 4 / np.sqrt(LARGE), (lag, power)
+    within = z.reshape(-1, 2)
+    for x, y in ((within[:, 0], within[:, 1]), (within[:, 0] ** 2, within[:, 1] ** 2)):
+        assert abs(np.corrcoef(x, y)[0, 1]) < 4 / np.sqrt(LARGE / 2)
+    turns = (np.arctan2(within[:, 1], within[:, 0]) / (2 * np.pi)) % 1
+    assert scipy.stats.kstest(turns, "uniform").pvalue > 0.01
+    assert scipy.stats.kstest(np.exp(-0.5 * (within**2).sum(1)), "uniform").pvalue > 0.01
+
+
+def test_draws_are_independent(tf):
+    """One after the other, and of seeds that are close."""
+    tf.random.set_seed(1)
+    found = [tf.random.normal((LARGE,)).numpy() for _ in range(2)]
+    found += [normal(tf, (LARGE,), "float32", seed) for seed in (2, 3)]
+    correlations = np.corrcoef(found)[np.triu_indices(4, 1)]
+    assert np.abs(correlations).max() < 4 / np.sqrt(LARGE)
+
+
+# --- The same however it is drawn ----------------------------------------------------------------
+
+
+@both
+@pytest.mark.parametrize("name", ["uniform", "normal"])
+def test_same_numbers_on_any_number_of_threads(tf, cpu, name, dtype, monkeypatch):
+    shared, share = [], draws.share
+
+    def counted(calls, *rest):
+        shared.append(len(calls))
+        share(calls, *rest)
+
+    monkeypatch.setattr(draws, "share", counted)
+    found = set()
+    for threads in (1, 2, 3, 5):
+        monkeypatch.setattr(config, "_threads", threads)
+        tf.random.set_seed(4)
+        found.add(getattr(tf.random, name)((300_001,), dtype=dtype).numpy().tobytes())
+    assert shared == [2, 3, 5]
+    assert len(found) == 1
+
+
+@both
+@pytest.mark.parametrize("name", ["uniform", "normal"])
+def test_same_numbers_in_any_parts(tf, cpu, name, dtype):
+    """A kernel's units may be drawn in any order."""
+    _, kernel = draws._kernel(name, dtype)
+    out = np.full(20_003, np.nan, dtype)
+    count = -(-out.nbytes // draws.UNIT)
+    key = source(4).state["state"]["key"]
+    parameters = np.array([*key, out.size], np.uint64)
+    borders = [0, *sorted(np.random.default_rng(0).choice(count, 7, replace=False)), count]
+    parts = list(itertools.pairwise(borders))
+    for begin, end in parts[::2] + parts[1::2]:
+        kernel(out.ctypes.data, 0, 0, 0, parameters.ctypes.data, int(begin), int(end))
+    tf.random.set_seed(4)
+    whole = getattr(tf.random, name)(out.shape, dtype=dtype).numpy()
+    assert out.tobytes() == whole.tobytes()
+
+
+@both
+@pytest.mark.parametrize("size", [1, 2, 7, 8, 255, 256, 257, 511, 513, 5000])
+def test_a_shorter_draw_is_the_start_of_a_longer_one(tf, cpu, size, dtype):
+    longer = normal(tf, (5001,), dtype)
+    assert normal(tf, (size,), dtype).tobytes() == longer[:size].tobytes()
+
+
+def test_threads_that_draw_much_at_once(tf, cpu, monkeypatch):
+    """Each with threads of its own; who draws which is not promised."""
+    monkeypatch.setattr(config, "_threads", 2)
+
+    def draws_of(k):
+        return [tf.random.normal((100_000,)).numpy().tobytes() for _ in range(5)]
+
+    def drawn(run):
+        tf.random.set_seed(9)
+        found = {array for arrays in run(4, draws_of) for array in arrays}
+        assert (STATE.draws, len(found)) == (20, 20)
+        return found
+
+    assert drawn(together) == drawn(lambda count, work: map(work, range(count)))
+
+
+# --- What is asked for ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["normal", "uniform", "truncated_normal"])
+@pytest.mark.parametrize("dtype", ["float16", "bool"])
+def test_dtypes_that_are_not_drawn(tf, name, dtype):
+    with pytest.raises(TypeError, match=f"float32 or float64, not dtype={dtype}"):
+        getattr(tf.random, name)((2,), dtype=dtype)
+
+
+@pytest.mark.parametrize("name", ["normal", "uniform", "truncated_normal"])
+def test_negative_sizes(tf, name):
+    with pytest.raises(ValueError, match=r"\(2, -1\).*negative"):
+        getattr(tf.random, name)((2, -1))
+
+
+def test_host_and_kernels_agree_on_sizes():
+    from numtape.core.cuda.kernels import BLOCK
+
+    kernels = importlib.import_module("numtape.kernels.cpu.random")
+    assert (kernels.UNIT * kernels.BYTES, kernels.BYTES) == (draws.UNIT, BLOCK)
