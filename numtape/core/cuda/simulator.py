@@ -35,6 +35,7 @@ class Simulator:
     name = "Numba's simulator"
     capability = (9, 0)
     blocks, threads = 2, 8  # each thread is one of the operating system's
+    stream = 1
 
     def __init__(self) -> None:
         from numba import config
@@ -82,6 +83,16 @@ class Simulator:
         """Copy what is at an address to a contiguous host array."""
         if out.size:
             out.reshape(-1)[:] = self._view(address, out.dtype)[: out.size]
+
+    def copy(self, source: int, address: int, size: int) -> None:
+        """Copy so many bytes from one address to another."""
+        self._view(address, np.uint8)[:size] = self._view(source, np.uint8)[:size]
+
+    def order(self, before: int, after: int) -> None:
+        """Nothing: what is asked for is done at once, whatever the stream."""
+
+    def keep(self, thing: Any) -> None:
+        """Nothing: all that was asked for is done."""
 
     def _view(self, address: int, dtype: Any) -> Array:
         """All elements from an address to the end of the memory it is in."""
