@@ -40,7 +40,7 @@ class ResourceExhaustedError(OpError):
 
 
 class DeviceError(RuntimeError):
-    """The device that ``NUMTAPE_DEVICE`` asks for cannot be used."""
+    """The device that ``NUMTAPE_DEVICE`` asks for cannot be used, or a value is on another one."""
 
 
 class ReplayError(RuntimeError):

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from . import dtypes
+from .dlpack import copy_of, is_on_gpu
 from .dtypes import DType
 from .spec import Spec
 from .tensor import Tensor
@@ -20,15 +21,18 @@ def to_array(value: Any, like: Spec | None, op: str) -> Any:
 
     Returns:
       A C-contiguous array that shares no memory with ``value``; or a Tensor, where ``value`` is
-      a nest of lists that holds tensors.
+      a nest of lists that holds tensors, or an array on a GPU.
 
     Raises:
       DtypeError: If a Python float meets an integer operand.
+      DeviceError: If ``value`` is an array on a GPU that is not the device.
       ValueError: If ``value`` is not numeric, or is ragged.
     """
     if like is None:
         return new_array(value)
     if not isinstance(value, (*NUMPY, bool)):
+        if is_on_gpu(value):
+            return copy_of(value, like.dtype)
         kinds = _kinds(value)
         if _has_tensors(kinds):
             return _packed(value, like.dtype)
@@ -49,6 +53,8 @@ def new_array(value: Any, dtype: DType | None = None) -> Any:
     if isinstance(value, NUMPY):
         found = dtypes.of_array(np.asarray(value)) if dtype is None else dtype
         return np.array(value, dtype=found.numpy_dtype, order="C")
+    if is_on_gpu(value):
+        return copy_of(value, dtype)
     kinds = _kinds(value)
     if _has_tensors(kinds):
         return _packed(value, dtype)

@@ -15,6 +15,7 @@ from .typed import Operators
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from .cuda.array import DeviceArray
     from .log import Log
     from .variable import Variable
 
@@ -29,12 +30,14 @@ class Tensor(Operators):
     # _home is the log that holds row _row, or, once the log let go, the value itself. No
     # __weakref__: the log counts references to know which tensors can still be looked at.
     # _sliced, where set, is the variable that the tensor is a slice of, and the key. _cell, where
-    # set, is what the cell of a row with this value holds: its bits, or its address.
-    __slots__ = ("_cell", "_home", "_row", "_sliced", "_spec")
+    # set, is what the cell of a row with this value holds: its bits, or its address. _copied, where
+    # set, is the value on the GPU, if it was on the host when another library asked for it.
+    __slots__ = ("_cell", "_copied", "_home", "_row", "_sliced", "_spec")
 
     __array_priority__ = 100
 
     _cell: int
+    _copied: DeviceArray
     _home: Log | Any
     _row: int
     _spec: Spec
@@ -92,8 +95,53 @@ class Tensor(Operators):
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         if copy is False:
-            raise ValueError("A Tensor never shares memory with NumPy: copy=False is impossible.")
+            raise ValueError(
+                "What __array__ gives is a copy: copy=False is impossible. np.from_dlpack(tensor) "
+                "is an array that shares its memory, and is read-only."
+            )
         return np.array(self._array(), dtype=dtype)
+
+    def __dlpack__(
+        self, *, stream: int | None = None, max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None, copy: bool | None = None,
+    ) -> Any:  # fmt: skip
+        """A DLPack capsule with the value, by which other libraries share its memory.
+
+        A tensor does not change. A capsule of DLPack 1.0 says that its memory is read-only; where
+        a library asks for an older one, or does not look (PyTorch), nobody may write all the same.
+
+        A library that computes on the GPU in another stream than the default one must not drop
+        what it shares before that is done.
+
+        Args:
+          stream: On a GPU, the stream of the consumer, which waits for the value: its address,
+            1 or None for the legacy default stream, 2 for the thread's, -1 if nothing is to wait.
+          max_version: The latest version of DLPack that the consumer knows.
+          dl_device: Where the consumer wants it: the tensor's own device, or the host, ``(1, 0)``.
+          copy: True for memory of the consumer's own; False for none but shared memory.
+
+        Raises:
+          BufferError: If it cannot be had there, or not without a copy.
+        """
+        from .dlpack import capsule_of
+
+        return capsule_of(self, stream, max_version, dl_device, copy)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        from .dlpack import device_of_tensors
+
+        return device_of_tensors()
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        """Where the value lies on the GPU, for as long as the tensor lives.
+
+        On another device the attribute does not exist. PyTorch takes no read-only memory in this
+        way: write ``torch.from_dlpack(tensor)``.
+        """
+        from .dlpack import cuda_array_interface
+
+        return cuda_array_interface(self)
 
     def __len__(self) -> int:
         if not self._spec.rank:

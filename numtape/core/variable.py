@@ -264,6 +264,23 @@ class Variable(Operators):
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         return self._seen().__array__(dtype, copy)
 
+    def __dlpack__(
+        self, *, stream: int | None = None, max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None, copy: bool | None = None,
+    ) -> Any:  # fmt: skip
+        """A DLPack capsule of the value that the variable has now; see `Tensor`."""
+        return self._seen().__dlpack__(
+            stream=stream, max_version=max_version, dl_device=dl_device, copy=copy
+        )
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self._value.__dlpack_device__()
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        """Where the value lies on the GPU, until the variable is assigned; see `Tensor`."""
+        return self._seen().__cuda_array_interface__
+
     def __iter__(self) -> Iterator[Tensor]:
         return iter(self.read_value())
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import threading
+from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -15,6 +16,7 @@ from ... import config
 from ...errors import DeviceError, ResourceExhaustedError
 from .. import cache as disk
 from ..arrays import Array, address_of
+from .transfer import DISABLE_TIMING, HALF, Staging
 
 OLDEST = (7, 0)  # compute capability
 
@@ -69,6 +71,7 @@ class Driver:
       capability: Its compute capability.
       blocks: How many blocks of a kernel keep it busy.
       launches: How many kernels were launched.
+      stream: The stream in which everything is done.
     """
 
     threads = 256
@@ -112,6 +115,8 @@ class Driver:
             cuda.CUmemPool_attribute.CU_MEMPOOL_ATTR_RELEASE_THRESHOLD,
             cuda.cuuint64_t(2**64 - 1),
         )  # fmt: skip
+        self._staging = Staging(self._do, self.stream)
+        self._kept: deque[tuple[Any, Any]] = deque()  # events, and what is let go of after them
         self._libraries: list[Any] = []
         self._blas: Any = None
 
@@ -144,6 +149,8 @@ class Driver:
           ResourceExhaustedError: If there is not so much.
         """
         self.enter()
+        if self._kept:
+            self._let_go()
         address = int(self._do("cuMemAllocAsync", max(size, 1), self.stream))
         return Memory(self, address, size)
 
@@ -174,24 +181,67 @@ class Driver:
 
     def upload(self, array: Array, address: int) -> None:
         """Copy a contiguous host array to an address. The host's memory is free afterwards."""
-        if array.nbytes:
+        size, source = array.nbytes, address_of(array)
+        if size:
             self.enter()
-            self._do("cuMemcpyHtoDAsync", address, address_of(array), array.nbytes, self.stream)
+            if size <= HALF or not self._staging.upload(source, address, size):
+                self._do("cuMemcpyHtoDAsync", address, source, size, self.stream)
 
     def download(self, address: int, out: Array) -> None:
         """Copy what is at an address to a contiguous host array, and wait for it."""
-        if out.nbytes:
+        size, target = out.nbytes, address_of(out)
+        if size:
             self.enter()
-            self._do("cuMemcpyDtoHAsync", address_of(out), address, out.nbytes, self.stream)
-            self.synchronize()
+            if size <= HALF or not self._staging.download(address, target, size):
+                self._do("cuMemcpyDtoHAsync", target, address, size, self.stream)
+                self.synchronize()
 
     def copy(self, source: int, address: int, size: int) -> None:
-        """Copy bytes from address to address."""
-        self._do("cuMemcpyDtoDAsync", address, source, size, self.stream)
+        """Copy so many bytes from one address on the GPU to another."""
+        if size:
+            self.enter()
+            self._do("cuMemcpyDtoDAsync", address, source, size, self.stream)
 
     def synchronize(self) -> None:
         """Wait until all is computed."""
+        self.enter()
         self._do("cuStreamSynchronize", self.stream)
+
+    # What other libraries do on the GPU, in other streams.
+
+    def order(self, before: int, after: int) -> None:
+        """What is asked for in one stream from now on waits for what was asked for in another.
+
+        Args:
+          before, after: The streams' addresses; 1 is the legacy default stream, 2 the thread's.
+        """
+        self.enter()
+        event = self._mark(before)
+        self._do("cuStreamWaitEvent", after, event, 0)
+        self._do("cuEventDestroy", event)
+
+    def _mark(self, stream: Any) -> Any:
+        event = self._do("cuEventCreate", DISABLE_TIMING)
+        self._do("cuEventRecord", event, stream)
+        return event
+
+    def keep(self, thing: Any) -> None:
+        """Refer to something until all that was asked for before is done."""
+        self.enter()
+        self._kept.append((self._mark(self.stream), thing))
+        self._let_go()
+
+    def _let_go(self) -> None:
+        """Drop what nothing on the GPU uses any more."""
+        try:
+            while True:
+                item = self._kept.popleft()
+                if self._driver.cuEventQuery(item[0])[0] != self._driver.CUresult.CUDA_SUCCESS:
+                    self._kept.appendleft(item)
+                    return
+                self._do("cuEventDestroy", item[0])
+        except IndexError:  # there is nothing left
+            pass
 
     # Kernels.
 

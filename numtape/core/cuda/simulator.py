@@ -35,6 +35,7 @@ class Simulator:
     name = "Numba's simulator"
     capability = (9, 0)
     blocks, threads = 2, 8  # each thread is one of the operating system's
+    stream = 1
 
     def __init__(self) -> None:
         from numba import config
@@ -85,8 +86,14 @@ class Simulator:
             out.reshape(-1)[:] = self._view(address, out.dtype)[: out.size]
 
     def copy(self, source: int, address: int, size: int) -> None:
-        """Copy bytes from address to address."""
+        """Copy so many bytes from one address to another."""
         self._view(address, np.uint8)[:size] = self._view(source, np.uint8)[:size]
+
+    def order(self, before: int, after: int) -> None:
+        """Nothing: what is asked for is done at once, whatever the stream."""
+
+    def keep(self, thing: Any) -> None:
+        """Nothing: all that was asked for is done."""
 
     def enter(self) -> None:
         """Make the GPU this thread's."""

@@ -27,9 +27,10 @@ def _dtype(dtype: Any) -> DType | None:
 
 
 def constant(value: Any, dtype: Any = None, shape: Any = None, name: str = "Const") -> Tensor:
-    """A tensor of a Python number, a nested list or a NumPy array, which is copied.
+    """A tensor of a Python number, a nested list or an array, which is copied.
 
-    Python floats are float32 and ints int32; NumPy arrays keep their dtype.
+    Python floats are float32 and ints int32; arrays keep their dtype. One of CuPy's, or of
+    PyTorch's on a GPU, is copied there: `experimental.dlpack.from_dlpack` shares it instead.
 
     Args:
       value: The value.
@@ -40,6 +41,7 @@ def constant(value: Any, dtype: Any = None, shape: Any = None, name: str = "Cons
     Raises:
       TypeError: If ``dtype`` or ``shape`` cannot hold the value.
       ValueError: If the value is not numeric, or ragged.
+      DeviceError: If it is on a GPU, and numtape computes on the CPU.
     """
     wanted = _dtype(dtype)
     if isinstance(value, Tensor | Variable):

@@ -1,0 +1,7 @@
+"""``tf.experimental``: what TensorFlow has under this name."""
+
+from __future__ import annotations
+
+from . import dlpack
+
+__all__ = ["dlpack"]

@@ -1,0 +1,44 @@
+"""``tf.experimental.dlpack``: tensors to and from other libraries, without a copy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..core import dlpack as _core
+from ..core.record import as_tensor
+from ..core.tensor import Tensor
+
+__all__ = ["from_dlpack", "to_dlpack"]
+
+
+def from_dlpack(dlcapsule: Any) -> Tensor:
+    """A tensor that shares the memory of another library's array.
+
+    Whoever made the array must not write to it afterwards: a tensor does not change, and numtape
+    may have computed with the value already, or may do so later.
+
+    Args:
+      dlcapsule: A DLPack capsule, as in TensorFlow; or any array that has one: of PyTorch, CuPy,
+        JAX, NumPy (``__dlpack__``). On a GPU also one that has ``__cuda_array_interface__``.
+
+    Raises:
+      InvalidArgumentError: If the elements do not lie in order and without gaps, or there is no
+        capsule, or it was used already.
+      ValueError: If numtape has no such dtype.
+      DeviceError: If the array is on a GPU, and numtape computes on the CPU, or on another GPU.
+    """
+    return _core.from_dlpack(dlcapsule)
+
+
+def to_dlpack(tf_tensor: Any) -> Any:
+    """A DLPack capsule of a tensor's or variable's value, which is computed when this returns.
+
+    Nobody may write to the memory, which is shared. A capsule can be taken once. Libraries that
+    know ``__dlpack__`` need none: ``torch.from_dlpack(tensor)``, ``cupy.from_dlpack(tensor)``.
+    """
+    capsule = as_tensor(tf_tensor).__dlpack__()
+    if _core.device_of_tensors()[0] == _core.CUDA:
+        from ..core.cuda.device import device
+
+        device().synchronize()  # a capsule does not say in which stream it will be used
+    return capsule

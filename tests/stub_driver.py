@@ -1,0 +1,144 @@
+"""A driver of a GPU whose memory is the host's; it copies for real, and notes what it is asked."""
+
+import ctypes
+import enum
+import threading
+
+
+class CUresult(enum.IntEnum):
+    CUDA_SUCCESS = 0
+    CUDA_ERROR_OUT_OF_MEMORY = 2
+    CUDA_ERROR_NOT_READY = 600
+
+
+class Names:
+    """Any attribute: a number that nobody looks at."""
+
+    def __getattr__(self, name):
+        return 0
+
+
+class StubDriver:
+    """What `cuda.bindings.driver` has.
+
+    Transfers from and to page-locked memory are made at once, or, if `late`, only when somebody
+    waits for them. A driver may do either.
+    """
+
+    CUresult = CUresult
+    CUdevice_attribute = CUstream_flags = CUmemPool_attribute = Names()
+    cuuint64_t = int
+    stream = 77
+
+    def __init__(self, late=False, pinned=True):
+        self.late, self.pinned = late, pinned
+        self.calls, self.memory, self.events = [], {}, {}
+        self.queue, self.done = [], 0  # all that was asked for, and how much of it is done
+        self.lock = threading.RLock()
+
+    def __getattr__(self, name):
+        if not name.startswith("cu"):
+            raise AttributeError(name)
+
+        def call(*arguments):
+            with self.lock:
+                self.calls.append((name, *arguments))
+                found = getattr(self, f"do_{name}", lambda *_: None)(*arguments)
+            if isinstance(found, CUresult):
+                return found, None
+            return CUresult.CUDA_SUCCESS, found
+
+        return call
+
+    def named(self, *names):
+        """The calls of these functions."""
+        return [call for call in self.calls if call[0] in names]
+
+    def work(self, until):
+        while self.done < until:
+            self.done += 1
+            self.queue[self.done - 1]()
+
+    def ask(self, task):
+        self.queue.append(task)
+        if not self.late:
+            self.work(len(self.queue))
+
+    def allocate(self, size):
+        memory = (ctypes.c_char * (size + 256))()
+        address = -(-ctypes.addressof(memory) // 256) * 256
+        self.memory[address] = memory
+        return address
+
+    def is_pinned(self, address):
+        return any(at <= address < at + size for at, size in self.locked)
+
+    locked = ()
+
+    # What it does, by the driver's names; all else it only notes.
+
+    def do_cuDeviceGetCount(self):
+        return 1
+
+    def do_cuDeviceGetName(self, size, device):
+        return b"Stub\0"
+
+    def do_cuDeviceGetAttribute(self, attribute, device):
+        return 9
+
+    def do_cuGetErrorString(self, status):
+        return b"as it says"
+
+    def do_cuStreamCreate(self, flags):
+        return self.stream
+
+    def do_cuMemAllocAsync(self, size, stream):
+        return self.allocate(size)
+
+    def do_cuMemFreeAsync(self, address, stream):
+        del self.memory[address]
+
+    def do_cuMemHostAlloc(self, size, flags):
+        if not self.pinned:
+            return CUresult.CUDA_ERROR_OUT_OF_MEMORY
+        self.locked = (*self.locked, (self.allocate(size), size))
+        return self.locked[-1][0]
+
+    def do_cuMemcpyHtoDAsync(self, to, source, size, stream):
+        self.transfer(to, source, size, self.is_pinned(source))
+
+    def do_cuMemcpyDtoHAsync(self, to, source, size, stream):
+        self.transfer(to, source, size, self.is_pinned(to))
+
+    def do_cuMemcpyDtoDAsync(self, to, source, size, stream):
+        self.transfer(to, source, size, True)
+
+    def transfer(self, to, source, size, may_be_late):
+        self.ask(lambda: ctypes.memmove(to, source, size))
+        if not may_be_late:
+            self.work(len(self.queue))
+
+    def do_cuEventCreate(self, flags):
+        event = 1000 + len(self.named("cuEventCreate"))
+        self.events[event] = 0
+        return event
+
+    def do_cuEventRecord(self, event, stream):
+        self.events[event] = len(self.queue)
+
+    def do_cuEventSynchronize(self, event):
+        self.work(self.events[event])
+
+    def do_cuEventQuery(self, event):
+        return None if self.done >= self.events[event] else CUresult.CUDA_ERROR_NOT_READY
+
+    def do_cuStreamSynchronize(self, stream):
+        self.work(len(self.queue))
+
+
+def stub_gpu(monkeypatch, **options):
+    """A `Driver` on a stub, which is in its attribute `_driver`."""
+    from numtape.core.cuda import driver
+
+    monkeypatch.setattr(driver, "_bindings", lambda: StubDriver(**options))
+    return driver.Driver()

@@ -1,0 +1,194 @@
+"""Copies between host and GPU through page-locked memory, on a driver that is none."""
+
+import gc
+import weakref
+
+import numpy as np
+import pytest
+from stub_driver import stub_gpu
+from together import together
+
+from numtape.core.cuda import driver, transfer
+
+pytestmark = pytest.mark.numtape_only("how numtape copies")
+
+HALF = 4096
+SIZES = [1, HALF, HALF + 1, 2 * HALF, 5 * HALF + 3]
+
+
+@pytest.fixture(autouse=True)
+def small_halves(monkeypatch):
+    for module in (driver, transfer):
+        monkeypatch.setattr(module, "HALF", HALF)
+
+
+def numbers(size, seed=0):
+    return np.random.default_rng(seed).integers(0, 256, size, np.uint8)
+
+
+def downloaded(gpu, memory):
+    found = np.empty(memory.size, np.uint8)
+    gpu.download(memory.address, found)
+    return found
+
+
+@pytest.fixture(params=[False, True], ids=["at once", "late"])
+def gpu(request, monkeypatch):
+    return stub_gpu(monkeypatch, late=request.param)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_there_and_back(gpu, size):
+    for seed in range(2):
+        array = numbers(size, seed)
+        memory = gpu.empty(size)
+        gpu.upload(array, memory.address)
+        np.testing.assert_array_equal(downloaded(gpu, memory), array)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_the_hosts_memory_is_free_after_an_upload(gpu, size):
+    arrays = [numbers(size, seed) for seed in range(3)]
+    memories = [gpu.empty(size) for _ in arrays]
+    buffer = np.empty(size, np.uint8)
+    for array, memory in zip(arrays, memories, strict=True):
+        buffer[:] = array
+        gpu.upload(buffer, memory.address)
+    buffer[:] = 0
+    for array, memory in zip(arrays, memories, strict=True):
+        np.testing.assert_array_equal(downloaded(gpu, memory), array)
+
+
+def test_a_read_only_array(gpu):
+    array = numbers(2 * HALF)
+    array.flags.writeable = False
+    memory = gpu.empty(array.size)
+    gpu.upload(array, memory.address)
+    np.testing.assert_array_equal(downloaded(gpu, memory), array)
+
+
+def test_large_arrays_go_through_two_halves_in_turn(gpu):
+    array = numbers(3 * HALF + 5)
+    memory = gpu.empty(array.size)
+    gpu.upload(array, memory.address)
+    asked = gpu._driver
+    ((begin, size),) = asked.locked
+    assert size == 2 * HALF
+    copies = [call[1:4] for call in asked.named("cuMemcpyHtoDAsync")]
+    assert copies == [
+        (memory.address + k * HALF, begin + k % 2 * HALF, 5 if k == 3 else HALF) for k in range(4)
+    ]
+
+
+def test_one_half_is_transferred_while_the_other_is_copied(monkeypatch):
+    """When a piece arrives, the next one was asked for."""
+    gpu = stub_gpu(monkeypatch, late=True)
+    memory = gpu.empty(3 * HALF)
+    asked = gpu._driver
+    before = len(asked.calls)
+    downloaded(gpu, memory)
+    names = ["cuMemcpyDtoHAsync", "cuEventSynchronize"]
+    found = [names.index(name) for name, *_ in asked.calls[before:] if name in names]
+    assert found == [0, 0, 1, 0, 1, 1]
+
+
+def test_small_arrays_lock_no_memory(gpu):
+    array = numbers(HALF)
+    memory = gpu.empty(HALF)
+    gpu.upload(array, memory.address)
+    np.testing.assert_array_equal(downloaded(gpu, memory), array)
+    assert gpu._driver.locked == ()
+
+
+def test_memory_in_use_is_not_waited_for(gpu):
+    """A signal handler may come in the middle of a copy."""
+    array, memory = numbers(2 * HALF), gpu.empty(2 * HALF)
+    with gpu._staging._ours() as ours:
+        assert ours
+        gpu.upload(array, memory.address)
+        np.testing.assert_array_equal(downloaded(gpu, memory), array)
+    copies = gpu._driver.named("cuMemcpyHtoDAsync", "cuMemcpyDtoHAsync")
+    assert [size for _, _, _, size, _ in copies] == [2 * HALF, 2 * HALF]
+
+
+def test_where_no_memory_can_be_locked(monkeypatch):
+    gpu = stub_gpu(monkeypatch, pinned=False)
+    array, memory = numbers(2 * HALF), gpu.empty(2 * HALF)
+    for _ in range(2):
+        gpu.upload(array, memory.address)
+        np.testing.assert_array_equal(downloaded(gpu, memory), array)
+    assert len(gpu._driver.named("cuMemHostAlloc")) == 1
+
+
+def test_an_interrupt(gpu, monkeypatch):
+    """Memory of a transfer that is under way is not used for the next one."""
+    first, memory = numbers(3 * HALF, 1), gpu.empty(3 * HALF)
+    second, other = numbers(3 * HALF, 2), gpu.empty(3 * HALF)
+    gpu._driver.calls.clear()
+    original = type(gpu._driver).do_cuEventRecord
+    interrupts = [KeyboardInterrupt]
+
+    def interrupted(self, event, stream):
+        if interrupts:
+            raise interrupts.pop()
+        original(self, event, stream)
+
+    monkeypatch.setattr(type(gpu._driver), "do_cuEventRecord", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        gpu.upload(first, memory.address)
+    gpu.upload(second, other.address)
+    np.testing.assert_array_equal(downloaded(gpu, other), second)
+    np.testing.assert_array_equal(downloaded(gpu, memory)[:HALF], first[:HALF])
+
+
+def test_threads(gpu):
+    def work(seed):
+        for k in range(20):
+            array = numbers(5 * HALF + seed, 100 * seed + k)
+            memory = gpu.empty(array.size)
+            gpu.upload(array, memory.address)
+            np.testing.assert_array_equal(downloaded(gpu, memory), array)
+
+    together(4, work)
+    with gpu._staging._ours() as ours:
+        assert ours
+
+
+def test_a_copy_on_the_gpu(gpu):
+    array, source, target = numbers(100), gpu.empty(100), gpu.empty(100)
+    gpu.upload(array, source.address)
+    gpu.copy(source.address, target.address, 100)
+    np.testing.assert_array_equal(downloaded(gpu, target), array)
+
+
+class Thing:
+    pass
+
+
+def test_what_is_kept_until_the_gpu_is_done(monkeypatch):
+    gpu = stub_gpu(monkeypatch, late=True)
+    source, target = gpu.empty(8), gpu.empty(8)
+    gpu.copy(source.address, target.address, 8)
+    thing = Thing()
+    alive = weakref.ref(thing)
+    gpu.keep(thing)
+    del thing
+    gpu.empty(8)
+    gc.collect()
+    assert alive() is not None
+    gpu.synchronize()
+    gpu.empty(8)
+    gc.collect()
+    assert alive() is None
+    asked = gpu._driver
+    assert len(asked.named("cuEventDestroy")) == len(asked.named("cuEventCreate")) == 1
+
+
+def test_one_stream_waits_for_another(gpu):
+    gpu.order(gpu.stream, 1)
+    calls = gpu._driver.calls[-4:]
+    event = calls[1][1]
+    assert calls == [
+        ("cuEventCreate", transfer.DISABLE_TIMING), ("cuEventRecord", event, 77),
+        ("cuStreamWaitEvent", 1, event, 0), ("cuEventDestroy", event),
+    ]  # fmt: skip
