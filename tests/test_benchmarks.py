@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -269,6 +270,58 @@ def test_a_wrong_gpu_step_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     assert served._check(case, data, Step(lambda: [right]))["relative_error"] == 0
     with pytest.raises(ArithmeticError, match="off by"):
         served._check(case, data, Step(lambda: [right * 1.001]))
+
+
+def test_gpu_steps_are_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Several steps at once, a slow one by itself; what a broken variant raises is its outcome."""
+    monkeypatch.syspath_prepend(ROOT)
+    from benchmarks.gpu import libs
+    from benchmarks.gpu.cases import CASES
+    from benchmarks.gpu.inputs import Data
+    from benchmarks.gpu.worker import LONG, Served
+    from benchmarks.worker import Batch
+
+    counts: list[int] = []
+
+    class Fake(libs.Library):
+        taken = 0.01
+
+        def allow_tensor_float(self, allowed: bool) -> None:
+            pass
+
+        def steps(self, data: Data) -> dict[str, Callable[[], libs.Step]]:
+            right = lambda: libs.Step(data.expected)  # noqa: E731
+            return {"right": right, "wrong": lambda: libs.Step(lambda: [0 * data.expected()[0]])}
+
+        def seconds(self, run: Callable[[], object], count: int) -> float:
+            counts.append(count)
+            return self.taken * count
+
+        def fetch(self, array: np.ndarray, most: int | None = None) -> np.ndarray:
+            return array if most is None else array.reshape(-1)[-most:]
+
+        def free(self) -> None:
+            pass
+
+        def peak(self) -> int:
+            return 7
+
+    served = Served("numtape")
+    served._library = Fake()
+    work, outcome = served.measure("sum_rows", "small", Batch(1e-9, 5, 60.0))
+    assert work.traffic == CASES["sum_rows"].data("small").work().traffic
+    assert outcome["wrong"] == {"failed": "a step is off by 1.0e+00"}
+    right = outcome["right"]
+    assert counts == [1] + 5 * [4]
+    assert right["times"] == pytest.approx(5 * [0.01])
+    assert right["peak"] == 7
+    assert right["kernels"] is None
+    assert [tail.shape for tail in right["tails"]] == [(64,)]
+
+    counts.clear()
+    Fake.taken = 2 * LONG
+    served.measure("sum_rows", "small", Batch(0.1, 5, 1e-9))
+    assert counts == [1, 1, 1]  # no more than patience allows
 
 
 def test_bytes_that_gpu_steps_move(monkeypatch: pytest.MonkeyPatch) -> None:

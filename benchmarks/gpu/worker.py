@@ -18,6 +18,7 @@ from benchmarks.inputs import Array, Work, relative_error
 from benchmarks.worker import MAX_REPEATS, Batch, in_words
 
 CHECKED = 2  # steps: the second one of what is recorded or compiled is not as the first one was
+LONG = 0.25  # seconds of a step
 TOGETHER = 4  # what is measured as a ceiling, one after the other
 TAIL = 1_000  # elements of each result that libraries are compared by
 PRODUCT = {"full": 8192, "small": 512, "tiny": 4}  # rows of a square matrix
@@ -94,14 +95,12 @@ class Served:
 
     def _time(self, case: Case, step: Step, batch: Batch) -> dict[str, Any]:
         library, run = self.library, step.run
-        inner = case.inner if batch.seconds else 1
         begin = time.perf_counter()
         results = run()
         tails = [library.fetch(result, TAIL) for result in results]
         first = time.perf_counter() - begin
         del results
-        if batch.seconds:
-            library.seconds(run, inner)  # a second one may compile as well
+        inner = self._together(case, run) if batch.seconds else 1
         times: list[float] = []
         before = library.kernels()
         begin = time.perf_counter()
@@ -118,6 +117,13 @@ class Served:
             "times": times, "first": first, "tails": tails, "peak": library.peak(),
             "kernels": kernels,
         }  # fmt: skip
+
+    def _together(self, case: Case, run: Callable[[], object]) -> int:
+        """How many steps to measure at once: those of a slow one by themselves."""
+        if self.library.seconds(run, 1) < LONG:
+            return case.inner
+        # The second step of all may have compiled something as well.
+        return case.inner if self.library.seconds(run, 1) < LONG else 1
 
     def ceilings(self, size: str) -> dict[str, dict[str, float]]:
         """Measures the rates of copying (bytes per second) and of products (operations)."""

@@ -22,6 +22,8 @@ from benchmarks.libs.numtape_ import Made
 from numtape.core.cuda import kernels
 from numtape.core.cuda.device import device
 from numtape.core.cuda.lower import Loop
+from numtape.core.log import Log, local
+from numtape.core.sweep import executor
 
 GPU = "GPU:0"
 
@@ -51,6 +53,13 @@ OPS = SimpleNamespace(
     gather=nt.gather,
     scatter_add=_scatter_add,
 )
+
+
+def _placed(array: Array) -> nt.Tensor:
+    """A constant that is on the device already: others copy their inputs before a step as well."""
+    found = nt.constant(array)
+    executor().resident(found)
+    return found
 
 
 def _program(data: Program, inputs: list[nt.Tensor], made: Made) -> Step:
@@ -117,7 +126,7 @@ class Library(libs.Library):
             make: Callable[[Made], Step] = functools.partial(_network, data)
         else:
             given = data.inputs if data.upstream is None else [*data.inputs, data.upstream]
-            make = functools.partial(_program, data, [nt.constant(x) for x in given])
+            make = functools.partial(_program, data, [_placed(x) for x in given])
             # The switch is not in every version.
             switch = getattr(nt.config.experimental, "enable_nondeterministic_scatter", None)
             if switch and data.scatters:
@@ -142,6 +151,7 @@ class Library(libs.Library):
 
     def free(self) -> None:
         """Gives back what nothing refers to any more, and counts the peak of memory anew."""
+        local.log = Log()  # a log keeps room for temporaries: those of the largest sweep so far
         gc.collect()
         self._gpu.synchronize()
         nt.config.experimental.reset_memory_stats(GPU)
