@@ -4,4 +4,5 @@
 it; ``worker`` runs one library in a process of its own, and ``measure`` drives the workers.
 ``figures`` and ``scaling`` are about numtape alone, ``roofline`` about the machine. ``report``
 makes one JSON of the outcome, ``tables`` and ``plots`` show it, and ``run`` is the command line.
+The package ``gpu`` has the same for a GPU: ``python -m benchmarks --device cuda``.
 """

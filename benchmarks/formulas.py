@@ -1,7 +1,8 @@
 """The formulas of the elementwise cases, and their derivatives by hand.
 
 A formula takes a library's functions as ``ops`` (``log``, ``sqrt``, ``erf``, ``exp``, ``sin``,
-``tanh``, ``sum``), so that all libraries are given one text.
+``tanh``, ``sum``, and for the GPU also ``cumsum``, ``mean``, ``relu``, ``normal``), so that all
+libraries are given one text.
 """
 
 from __future__ import annotations
@@ -55,3 +56,63 @@ def long_chain_by_hand(x: Array, y: Array) -> list[Array]:
     outer = (1 - t * t) * y * decay
     by_inner = outer * np.cos(inner)
     return [np.sum(t * y), 2 * x * by_inner - outer * np.sin(inner), t + by_inner]
+
+
+def asian(
+    shape: tuple[int, int], ops: Any, s: Any, r: Any, v: Any, k: Any, draws: Any = None
+) -> Any:
+    """The price of an Asian call over a year: spot, interest rate, volatility, strike.
+
+    ``shape`` is that of the normal draws, (paths, steps), which are made here unless given.
+    """
+    if draws is None:
+        draws = ops.normal(shape)
+    dt = 1.0 / shape[1]
+    path = s * ops.exp(ops.cumsum((r - 0.5 * v * v) * dt + v * dt**0.5 * draws, 1))
+    payoff = ops.relu(ops.mean(path, 1) - k)
+    return ops.exp(-r) * ops.mean(payoff, 0)
+
+
+def asian_by_hand(s: Array, r: Array, v: Array, k: Array, draws: Array) -> list[Array]:
+    """The price and its slopes, path by path."""
+    dt = 1 / draws.shape[1]
+    time = dt * np.arange(1, draws.shape[1] + 1)
+    walk = np.sqrt(dt) * np.cumsum(draws, axis=1)
+    path = s * np.exp((r - 0.5 * v * v) * time + v * walk)
+    average, discount = path.mean(axis=1), np.exp(-r)
+    paid = average > k
+    price = discount * np.mean(paid * (average - k))
+
+    def slope(of_average: Any) -> Array:
+        return np.asarray(discount * np.mean(paid * of_average))
+
+    by_rate = slope((path * time).mean(axis=1)) - price
+    by_volatility = slope((path * (walk - v * time)).mean(axis=1))
+    return [price, slope(average / s), by_rate, by_volatility, slope(-1.0)]
+
+
+def softmax_by_hand(x: Array, g: Array | None = None) -> list[Array]:
+    """A softmax of each row; given what comes from above, the gradient too."""
+    e = np.exp(x - x.max(axis=-1, keepdims=True))
+    y = e / e.sum(axis=-1, keepdims=True)
+    return [y] if g is None else [y, y * (g - np.sum(g * y, axis=-1, keepdims=True))]
+
+
+def layer_norm_by_hand(
+    epsilon: float, x: Array, gamma: Array, beta: Array, g: Array | None = None
+) -> list[Array]:
+    """A layer norm of each row; given what comes from above, the gradients by all three."""
+    scale = np.sqrt(x.var(axis=-1, keepdims=True) + epsilon)
+    n = (x - x.mean(axis=-1, keepdims=True)) / scale
+    if g is None:
+        return [n * gamma + beta]
+    inner = g * gamma
+    mean, along = (a.mean(axis=-1, keepdims=True) for a in (inner, inner * n))
+    return [n * gamma + beta, (inner - mean - n * along) / scale, (g * n).sum(0), g.sum(0)]
+
+
+def scatter_add_by_hand(rows: int, added: Array, at: Array) -> list[Array]:
+    """Rows summed by their places."""
+    out = np.zeros((rows, *added.shape[1:]))
+    np.add.at(out, at, added)
+    return [out]

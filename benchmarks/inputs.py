@@ -224,21 +224,21 @@ def scalar_chain() -> Chain:
     return Chain(np.float32(1.1), 50)
 
 
-def small_net() -> Network:
+def small_net(hidden: int = 64, batch: int = 32) -> Network:
     """2-64-64-1, where what a library does around the arithmetic is the whole cost."""
     rng = np.random.default_rng(1)
-    x = rng.normal(size=(32, 2)).astype(np.float32)
+    x = rng.normal(size=(batch, 2)).astype(np.float32)
     target = np.sin(x[:, :1]) * x[:, 1:]
-    weights = _dense(rng, (2, 64, 64, 1))
+    weights = _dense(rng, (2, hidden, hidden, 1))
     return Network(weights, x, target, "tanh", "mean_squared_error", 0.01)
 
 
-def large_net() -> Network:
+def large_net(sizes: tuple[int, ...] = (784, 512, 512, 10), batch: int = 256) -> Network:
     """784-512-512-10, where matrix products are nearly the whole cost."""
     rng = np.random.default_rng(2)
-    x = rng.uniform(size=(256, 784)).astype(np.float32)
-    target = rng.integers(10, size=256)
-    weights = _dense(rng, (784, 512, 512, 10))
+    x = rng.uniform(size=(batch, sizes[0])).astype(np.float32)
+    target = rng.integers(sizes[-1], size=batch)
+    weights = _dense(rng, sizes)
     return Network(weights, x, target, "relu", "cross_entropy", 0.01)
 
 

@@ -23,7 +23,17 @@ SHORT = {
 }
 
 
-def _bare(axes: Axes) -> None:
+def colours(headings: list[str], own: tuple[str, ...] = OWN) -> dict[str, str]:
+    """A colour for each column: ours stand out from the greys of the others."""
+    ours = [heading for heading in headings if heading in own]
+    peers = [heading for heading in headings if heading not in own]
+    bright = {heading: f"C{3 + place}" for place, heading in enumerate(ours)}
+    grey = {heading: str(0.3 + 0.6 * k / len(peers)) for k, heading in enumerate(peers)}
+    return {heading: (bright | grey)[heading] for heading in headings}
+
+
+def bare(axes: Axes) -> None:
+    """Takes away what is no data."""
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(axis="y", color="0.9")
     axes.set_axisbelow(True)
@@ -36,15 +46,13 @@ def steps(result: dict[str, Any]) -> Figure:
     figure = Figure(figsize=(10, 4), layout="constrained")
     axes = figure.subplots()
     width = 0.84 / len(headings)
-    for place, heading in enumerate(headings):
+    for place, (heading, colour) in enumerate(colours(headings).items()):
         offset = (place - (len(headings) - 1) / 2) * width
         bars = {
             group + offset: 1e3 * case["columns"][heading]["median"]
             for group, case in enumerate(cases.values())
             if heading in case["columns"]
         }
-        others = len(headings) - len(OWN)
-        colour = f"C{3 + place}" if heading in OWN else str(0.3 + 0.6 * (place - len(OWN)) / others)
         axes.bar(list(bars), list(bars.values()), 0.9 * width, label=heading, color=colour)
     floors = [1e3 * case["roofline"]["floor"] for case in cases.values()]
     groups = range(len(cases))
@@ -55,7 +63,7 @@ def steps(result: dict[str, Any]) -> Figure:
     axes.set_ylabel("ms a step")
     axes.set_xticks(groups, [SHORT[name] for name in cases])
     figure.legend(ncols=len(headings) + 1, loc="outside upper center", frameon=False)
-    _bare(axes)
+    bare(axes)
     return figure
 
 
@@ -72,7 +80,7 @@ def elements(result: dict[str, Any]) -> Figure:
         left.legend(frameon=False)
     left.set(xscale="log", xlabel="elements", ylabel="ns an element", ylim=(0, None))
     left.set_title("long chain: value and gradients")
-    _bare(left)
+    bare(left)
 
     threads = result["scaling"]["threads"]
     for offset, key, colour in ((-0.2, "one", "0.6"), (0.2, "all", "C3")):
@@ -89,7 +97,7 @@ def elements(result: dict[str, Any]) -> Figure:
     right.set_xticks(range(len(threads)), [SHORT[name] for name in threads])
     right.set_ylabel("ms a step")
     right.legend(frameon=False)
-    _bare(right)
+    bare(right)
     return figure
 
 
@@ -104,7 +112,7 @@ def rows(result: dict[str, Any]) -> Figure:
     axes.set(xscale="log", xlabel="rows", ylabel="ns a row", ylim=(0, None))
     axes.set_title("chain of scalar rows: fixed cost of a step taken off")
     axes.legend(frameon=False)
-    _bare(axes)
+    bare(axes)
     return figure
 
 

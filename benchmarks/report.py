@@ -7,18 +7,26 @@ import json
 import os
 import platform
 import sys
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from benchmarks import roofline
-from benchmarks.cases import BEST_PEER, CASES, OURS, OWN, Case, Limit
-from benchmarks.libs import LIBRARIES
+from benchmarks.cases import BEST_PEER, CASES, OURS, OWN, Limit
 from benchmarks.tables import TIMES, figure
 
 SCHEMA = 3
+
+
+class Named(Protocol):
+    """A case, whatever else it has."""
+
+    @property
+    def name(self) -> str:
+        """The word for ``--cases``."""
 
 
 @dataclass
@@ -29,7 +37,7 @@ class Row:
     details: dict[str, dict[str, object]] = field(default_factory=dict)
     errors: dict[str, str] = field(default_factory=dict)
 
-    def fail(self, case: Case, heading: str, problem: object) -> None:
+    def fail(self, case: Named, heading: str, problem: object) -> None:
         """Takes a column out of this row."""
         self.samples.pop(heading, None)
         self.errors[heading] = str(problem)
@@ -60,16 +68,15 @@ def machine() -> dict[str, object]:
     }
 
 
-def versions(libraries: list[str]) -> dict[str, str]:
-    """Gives the versions of Python and of the packages that belong to these libraries."""
+def versions(distributions: Iterable[str]) -> dict[str, str]:
+    """Gives the versions of Python and of those of these packages that are installed."""
     found = {"python": platform.python_version(), "numpy": np.__version__}
-    for library in libraries:
-        for name in LIBRARIES[library].distributions:
-            try:
-                found[name] = importlib.metadata.version(name)
-            except importlib.metadata.PackageNotFoundError:
-                if name == OURS:
-                    found[name] = "checkout"
+    for name in distributions:
+        try:
+            found[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            if name == OURS:
+                found[name] = "checkout"
     return found
 
 
@@ -78,8 +85,11 @@ def _short(value: float) -> float:
     return float(f"{value:.4g}")
 
 
-def _statistics(rounds: list[list[float]]) -> dict[str, Any]:
-    """The median is that of the rounds' medians: each round counts once, fast or slow."""
+def statistics(rounds: list[list[float]]) -> dict[str, Any]:
+    """Describes the samples of a column, round by round.
+
+    The median is that of the rounds' medians: each round counts once, fast or slow.
+    """
     together = np.concatenate([np.asarray(times) for times in rounds])
     medians = [float(np.median(times)) for times in rounds]
     low, high = np.percentile(together, [25, 75])
@@ -93,12 +103,11 @@ def _statistics(rounds: list[list[float]]) -> dict[str, Any]:
     }
 
 
-def _limit(limit: Limit, medians: dict[str, float]) -> float | None:
+def _limit(limit: Limit, others: dict[str, float]) -> float | None:
     """Gives the largest allowed figure, or ``None`` where what it is measured by is missing."""
     if limit.of is None:
         return limit.at_most
-    peers = [m for heading, m in medians.items() if heading not in OWN]
-    of = min(peers, default=None) if limit.of == BEST_PEER else medians.get(limit.of)
+    of = others.get(limit.of)
     return None if of is None else limit.at_most * of
 
 
@@ -112,28 +121,40 @@ def _in_words(limit: Limit, unit: str) -> str:
     return f"{limit.at_most:g} {TIMES} {limit.of}"
 
 
-def _goals(case: Case, medians: dict[str, float]) -> list[dict[str, object]]:
-    """What each of our columns is to keep, and whether it does."""
+def goals(
+    goal: tuple[Limit, ...],
+    medians: dict[str, float],
+    unit: str,
+    own: tuple[str, ...] = OWN,
+    known: dict[str, float] | None = None,
+) -> list[dict[str, object]]:
+    """What each of our columns is to keep, and whether it does.
+
+    ``own`` are our columns, all others are peers; ``known`` are figures that are nobody's.
+    """
+    peers = [median for heading, median in medians.items() if heading not in own]
+    best = {BEST_PEER: min(peers)} if peers else {}
+    others = {**medians, **best, **(known or {})}
     found: list[dict[str, object]] = []
-    for column in OWN:
-        limits = [limit for limit in case.goal if limit.column == column]
+    for column in own:
+        limits = [limit for limit in goal if limit.column == column]
         if not limits:
             continue
-        allowed = [_limit(limit, medians) for limit in limits]
+        allowed = [_limit(limit, others) for limit in limits]
         ours = medians.get(column)
         kept = [a is not None and ours is not None and ours <= a for a in allowed]
         known = ours is not None and None not in allowed
-        text = "≤ " + ", ".join(_in_words(limit, case.unit) for limit in limits)
+        text = "≤ " + ", ".join(_in_words(limit, unit) for limit in limits)
         found.append({"column": column, "text": text, "met": all(kept) if known else None})
     return found
 
 
-def _rounded(value: Any) -> Any:
+def rounded(value: Any) -> Any:
     """Shortens every float in a nest."""
     if isinstance(value, dict):
-        return {key: _rounded(item) for key, item in value.items()}
+        return {key: rounded(item) for key, item in value.items()}
     if isinstance(value, list):
-        return [_rounded(item) for item in value]
+        return [rounded(item) for item in value]
     return _short(value) if isinstance(value, float) else value
 
 
@@ -149,7 +170,7 @@ def collect(
     for name, row in rows.items():
         case = CASES[name]
         columns = {
-            heading: {**_statistics(row.samples[heading]), **row.details.get(heading, {})}
+            heading: {**statistics(row.samples[heading]), **row.details.get(heading, {})}
             for heading in headings
             if row.samples.get(heading)
         }
@@ -162,14 +183,14 @@ def collect(
             "title": case.title,
             "unit": case.unit,
             # A quick run measures too little to say anything about goals.
-            "goals": _goals(case, {} if about["quick"] else medians),
+            "goals": goals(case.goal, {} if about["quick"] else medians, case.unit),
             "columns": columns,
             "errors": row.errors,
         }
         if case.kind == "step" and case.data and rates:
             floors = roofline.floors(case.data().work(), rates, ours)
-            cases[name]["roofline"] = _rounded(floors)
-    machine = {"rates": _rounded(rates), "scaling": _rounded(scaling)}
+            cases[name]["roofline"] = rounded(floors)
+    machine = {"rates": rounded(rates), "scaling": rounded(scaling)}
     return {**about, **machine, "columns": headings, "cases": cases}
 
 

@@ -12,12 +12,23 @@ from typing import Any
 
 from benchmarks import report, scaling, tables
 from benchmarks.cases import CASES, OURS
+from benchmarks.gpu import run as gpu
+from benchmarks.gpu.cases import CASES as GPU_CASES
+from benchmarks.gpu.libs import LIBRARIES as GPU_LIBRARIES
 from benchmarks.libs import LIBRARIES
 from benchmarks.measure import ROOT, Settings, measure
 from benchmarks.report import Row
 from benchmarks.worker import Failed, in_worker
 
-DEVICES = ("cpu", "reference")
+DEVICES = ("cpu", "reference", "cuda")
+
+
+def _chosen(parser: argparse.ArgumentParser, names: list[str] | None, table: Any) -> list[str]:
+    """Those names, in the order of their table; all of them if none were given."""
+    unknown = [name for name in names or () if name not in table]
+    if unknown:
+        parser.error(f"unknown: {', '.join(unknown)} (choose from {', '.join(table)})")
+    return [name for name in table if names is None or name in names]
 
 
 def _arguments(argv: list[str] | None) -> argparse.Namespace:
@@ -27,18 +38,14 @@ def _arguments(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--cases",
         nargs="+",
-        choices=CASES,
-        default=list(CASES),
         metavar="CASE",
-        help=f"some of: {', '.join(CASES)}",
+        help=f"some of: {', '.join(CASES)}; with --device cuda: {', '.join(GPU_CASES)}",
     )
     parser.add_argument(
         "--libraries",
         nargs="+",
-        choices=LIBRARIES,
-        default=list(LIBRARIES),
         metavar="LIBRARY",
-        help=f"some of: {', '.join(LIBRARIES)}",
+        help=f"some of: {', '.join(LIBRARIES)}; with --device cuda: {', '.join(GPU_LIBRARIES)}",
     )
     parser.add_argument("--rounds", type=int, help="turns of each library (default: 5)")
     parser.add_argument("--quick", action="store_true", help="a few repeats: is all in order?")
@@ -48,6 +55,13 @@ def _arguments(argv: list[str] | None) -> argparse.Namespace:
         help="how numtape grows with elements, rows and threads (default: in a full run)",
     )
     parser.add_argument("--device", choices=DEVICES, default="cpu", help="numtape's device")
+    parser.add_argument(
+        "--budget",
+        type=float,
+        default=gpu.BUDGET,
+        metavar="SECONDS",
+        help=f"with --device cuda, begin nothing after them (default: {gpu.BUDGET:.0f})",
+    )
     parser.add_argument(
         "--output", type=Path, help="default: benchmarks/results/<device>-<date>.json"
     )
@@ -62,6 +76,13 @@ def _arguments(argv: list[str] | None) -> argparse.Namespace:
     arguments = parser.parse_args(argv)
     if arguments.rounds is not None and arguments.rounds < 1:
         parser.error("--rounds must be at least 1")
+    on_gpu = arguments.device == "cuda"
+    arguments.cases = _chosen(parser, arguments.cases, GPU_CASES if on_gpu else CASES)
+    arguments.libraries = _chosen(
+        parser, arguments.libraries, GPU_LIBRARIES if on_gpu else LIBRARIES
+    )
+    if on_gpu and (arguments.readme or arguments.scaling or arguments.rounds):
+        parser.error("--readme, --scaling and --rounds are for the CPU")
     if arguments.readme and not tables.has_markers(arguments.readme):
         parser.error(f"{arguments.readme} has no lines {tables.BEGIN} and {tables.END}")
     if arguments.scaling is None:
@@ -87,9 +108,18 @@ def main(argv: list[str] | None = None) -> int:
     """Runs the benchmarks.
 
     Returns:
-        The exit status: 1 if some library failed or computed something else.
+        The exit status: 1 if some library failed or computed something else; 2 if there is no GPU
+        where one was asked for.
     """
     arguments = _arguments(argv)
+    if arguments.device == "cuda":
+        return gpu.main(
+            arguments.cases,
+            arguments.libraries,
+            arguments.quick,
+            arguments.budget,
+            arguments.output,
+        )
     rounds = arguments.rounds or (2 if arguments.quick else 5)
     settings = Settings(rounds, arguments.quick, arguments.device)
     installed = [
@@ -134,7 +164,9 @@ def main(argv: list[str] | None = None) -> int:
             "device": settings.device,
             "quick": settings.quick,
             "rounds": settings.rounds,
-            "versions": report.versions(installed),
+            "versions": report.versions(
+                name for library in installed for name in LIBRARIES[library].distributions
+            ),
             "skipped": skipped,
             "machine": report.machine(),
         },

@@ -15,25 +15,26 @@ BEGIN = "<!-- benchmarks:begin -->"
 END = "<!-- benchmarks:end -->"
 
 _SECONDS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
-_BYTES = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B"))
+BYTES = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B"))
 _OPERATIONS = ((1e9, "Gflop"), (1e6, "Mflop"), (1e3, "kflop"), (1.0, "flop"))
 
 
-def _three(value: float) -> str:
+def three(value: float) -> str:
     """Three digits, and never an exponent."""
     return f"{value:.0f}" if value >= 99.5 else f"{value:.3g}"
 
 
-def _scaled(value: float, scales: tuple[tuple[float, str], ...]) -> str:
+def scaled(value: float, scales: tuple[tuple[float, str], ...]) -> str:
+    """Three digits and the largest unit that is not larger."""
     scale, name = next((s for s in scales if value >= s[0]), scales[-1])
-    return f"{_three(value / scale)} {name}"
+    return f"{three(value / scale)} {name}"
 
 
 def figure(value: float, unit: str) -> str:
     """Three digits and the unit that suits them."""
     if unit == "MiB":
         return f"{value:.1f} MiB"
-    return _scaled(value, _SECONDS)
+    return scaled(value, _SECONDS)
 
 
 def _cell(case: dict[str, Any], heading: str) -> str:
@@ -45,10 +46,11 @@ def _cell(case: dict[str, Any], heading: str) -> str:
     text = figure(column["median"], case["unit"])
     if heading == OURS or "ratio" not in column:
         return text
-    return f"{text} ({_three(column['ratio'])}{TIMES})"
+    return f"{text} ({three(column['ratio'])}{TIMES})"
 
 
-def _table(result: dict[str, Any]) -> Iterator[list[str]]:
+def rows(result: dict[str, Any]) -> Iterator[list[str]]:
+    """The table of all cases, its heading first."""
     headings = result["columns"]
     yield ["case", *headings, "goal", "met"]
     for case in result["cases"].values():
@@ -74,12 +76,12 @@ def _floors(result: dict[str, Any]) -> Iterator[list[str]]:
         yield [
             case["title"],
             figure(ours["median"], "s") if ours else NOTHING,
-            _scaled(floor["bytes"], _BYTES),
+            scaled(floor["bytes"], BYTES),
             figure(floor["floor_memory"], "s"),
-            _scaled(products, _OPERATIONS) if products else NOTHING,
+            scaled(products, _OPERATIONS) if products else NOTHING,
             figure(floor["floor_products"], "s") if products else NOTHING,
             figure(calls, "s") if calls else NOTHING,
-            _three(ratio) if ratio else NOTHING,
+            three(ratio) if ratio else NOTHING,
         ]
 
 
@@ -120,7 +122,7 @@ def unsteady(result: dict[str, Any]) -> list[str]:
     ]
 
 
-def _aligned(lines: list[list[str]], words: int) -> str:
+def aligned(lines: list[list[str]], words: int) -> str:
     """Aligns columns: the first and the last ``words`` ones to the left, figures to the right."""
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     return "\n".join(
@@ -132,33 +134,34 @@ def _aligned(lines: list[list[str]], words: int) -> str:
     )
 
 
-def _markdown(lines: list[list[str]], words: int) -> str:
+def markdown(lines: list[list[str]], words: int) -> str:
     """The same for GitHub."""
     header, *others = lines
     rule = ["---", *["---:"] * (len(header) - 1 - words), *["---"] * words]
     return "\n".join("| " + " | ".join(line) + " |" for line in (header, rule, *others))
 
 
-def _joined(*blocks: str) -> str:
+def joined(*blocks: str) -> str:
+    """Blocks with an empty line between them."""
     return "\n\n".join(block for block in blocks if block)
 
 
 def plain(result: dict[str, Any]) -> str:
     """Gives the tables with aligned columns, and what they were measured with."""
-    cases, floors = list(_table(result)), list(_floors(result))
-    about_floors = (_aligned(floors, 0), _about_floors(result)) if floors else ()
-    return _joined(_aligned(cases, 2), _about(result), *about_floors)
+    cases, floors = list(rows(result)), list(_floors(result))
+    about_floors = (aligned(floors, 0), _about_floors(result)) if floors else ()
+    return joined(aligned(cases, 2), _about(result), *about_floors)
 
 
 def markdown_cases(result: dict[str, Any]) -> str:
     """Gives the table of all cases, and what it was measured with."""
-    return _joined(_markdown(list(_table(result)), 2), _about(result))
+    return joined(markdown(list(rows(result)), 2), _about(result))
 
 
 def markdown_floors(result: dict[str, Any]) -> str:
     """Gives the table of the floors, or nothing where no step was measured."""
     floors = list(_floors(result))
-    return _joined(_markdown(floors, 0), _about_floors(result)) if floors else ""
+    return joined(markdown(floors, 0), _about_floors(result)) if floors else ""
 
 
 def has_markers(readme: Path) -> bool:
@@ -171,6 +174,6 @@ def rewrite_readme(result: dict[str, Any], readme: Path) -> None:
     """Puts the tables between the markers and leaves the rest as it is."""
     before, _, rest = readme.read_text(encoding="utf-8").partition(BEGIN)
     after = rest.partition(END)[2]
-    both = _joined(markdown_cases(result), markdown_floors(result))
+    both = joined(markdown_cases(result), markdown_floors(result))
     tables = f"{BEGIN}\n{both}\n{END}"
     readme.write_text(before + tables + after, encoding="utf-8")

@@ -11,6 +11,7 @@ import multiprocessing
 import os
 import time
 import traceback
+from collections.abc import Callable
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from typing import Any
@@ -84,7 +85,7 @@ class _Served:
                 candidates[heading].step()
             except Exception as problem:
                 traceback.print_exc()
-                outcome[heading] = _in_words(problem)
+                outcome[heading] = in_words(problem)
             else:
                 outcome[heading] = error
                 self.variants[heading] = candidates[heading]
@@ -136,25 +137,30 @@ class _Served:
         return getattr(importlib.import_module(module), function)(*arguments)
 
 
-def _in_words(problem: Exception) -> str:
+def in_words(problem: Exception) -> str:
     """Only our own messages go into a result: others may name paths."""
     own = isinstance(problem, ArithmeticError)
     return str(problem) if own else type(problem).__name__
 
 
-def serve(connection: Connection, library: str, environment: dict[str, str]) -> None:
+def serve(
+    connection: Connection,
+    library: str,
+    environment: dict[str, str],
+    make: Callable[[str], Any],
+) -> None:
     """Runs in the worker until the harness closes the pipe or sends ``None``."""
     os.environ.update(environment)
-    served: _Served | None = None
+    served: Any = None
     try:
         while (request := connection.recv()) is not None:
             method, arguments = request
             try:
-                served = served or _Served(library)
+                served = served or make(library)
                 connection.send((True, getattr(served, method)(*arguments)))
             except Exception as problem:
                 traceback.print_exc()
-                connection.send((False, _in_words(problem)))
+                connection.send((False, in_words(problem)))
     except (EOFError, KeyboardInterrupt):
         pass  # the harness is gone, or is being stopped and says so itself
 
@@ -162,13 +168,19 @@ def serve(connection: Connection, library: str, environment: dict[str, str]) -> 
 class Worker:
     """The harness's side."""
 
-    def __init__(self, library: str, environment: dict[str, str], timeout: float = 180.0) -> None:
-        """Starts the process; the library is imported at the first request."""
+    def __init__(
+        self,
+        library: str,
+        environment: dict[str, str],
+        timeout: float = 180.0,
+        make: Callable[[str], Any] = _Served,
+    ) -> None:
+        """Starts the process; ``make`` gives what serves the requests, at the first of them."""
         context = multiprocessing.get_context("spawn")
         self._timeout = timeout
         self._connection, theirs = context.Pipe()
         self._process = context.Process(
-            target=serve, args=(theirs, library, environment), daemon=True
+            target=serve, args=(theirs, library, environment, make), daemon=True
         )
         self._process.start()
         theirs.close()

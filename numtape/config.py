@@ -21,7 +21,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from .errors import DeviceError
 
@@ -237,6 +237,15 @@ def nondeterministic_scatter() -> bool:
     return _nondeterministic_scatter
 
 
+def _counted(device: str, caller: str) -> Any:
+    """The GPU, if it is the device that ``device`` names."""
+    if not device.upper().endswith("GPU:0"):
+        raise ValueError(f"{caller}() counts the memory of GPU:0, not of {device!r}.")
+    from .core.cuda import device as gpu
+
+    return gpu.device()
+
+
 class experimental:
     """What TensorFlow has under this name."""
 
@@ -282,12 +291,21 @@ class experimental:
           ValueError: If it is another device, whose memory nobody counts.
           DeviceError: If there is no GPU that can be used.
         """
-        if not device.upper().endswith("GPU:0"):
-            raise ValueError(f"get_memory_info() counts the memory of GPU:0, not of {device!r}.")
-        from .core.cuda import device as gpu
-
-        found: dict[str, int] = gpu.device().memory_info()
+        found: dict[str, int] = _counted(device, "get_memory_info").memory_info()
         return found
+
+    @staticmethod
+    def reset_memory_stats(device: str) -> None:
+        """Let the ``peak`` of `get_memory_info` begin again at what is in use now.
+
+        Args:
+          device: ``GPU:0``.
+
+        Raises:
+          ValueError: If it is another device, whose memory nobody counts.
+          DeviceError: If there is no GPU that can be used.
+        """
+        _counted(device, "reset_memory_stats").forget_peak()
 
 
 def cache_dir() -> Path:

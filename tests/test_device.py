@@ -135,10 +135,14 @@ def test_memory_of_the_simulated_gpu():
         "before = info('GPU:0')\n"
         "y = x + tf.ones(1000)[:100]\n"
         "y.numpy()\n"
-        "print(json.dumps([before, info('GPU:0')]))\n"
+        "after = info('GPU:0')\n"
+        "del y\n"
+        "tf.config.experimental.reset_memory_stats('GPU:0')\n"
+        "print(json.dumps([before, after, info('GPU:0')]))\n"
     )
-    before, after = json.loads(run(script, NUMTAPE_DEVICE="cuda", NUMBA_ENABLE_CUDASIM="1"))
+    before, after, anew = json.loads(run(script, NUMTAPE_DEVICE="cuda", NUMBA_ENABLE_CUDASIM="1"))
     assert 400 <= before["current"] < after["current"] <= after["peak"]
+    assert anew["current"] == anew["peak"] < after["peak"]
 
 
 def test_the_cpu_imports_nothing_of_cuda():

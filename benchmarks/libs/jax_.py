@@ -11,6 +11,16 @@ import numpy as np
 from benchmarks.inputs import Chain, Data, Formula, Network
 from benchmarks.libs import Variant
 
+OPS = SimpleNamespace(
+    log=jnp.log,
+    sqrt=jnp.sqrt,
+    erf=jax.scipy.special.erf,
+    exp=jnp.exp,
+    sin=jnp.sin,
+    tanh=jnp.tanh,
+    sum=jnp.sum,
+)
+
 
 def _chain(data: Chain) -> Variant:
     def f(x: jax.Array) -> jax.Array:
@@ -24,7 +34,8 @@ def _chain(data: Chain) -> Variant:
     return Variant(lambda: float(gradient(x)))
 
 
-def _network(data: Network) -> Variant:
+def network(data: Network) -> Variant:
+    """Steps of training, whose losses need not have been waited for."""
     x, target = jnp.asarray(data.x), jnp.asarray(data.target)
     weights = [jnp.array(w) for w in data.weights]
     activation = {"tanh": jnp.tanh, "relu": jax.nn.relu}[data.activation]
@@ -47,27 +58,23 @@ def _network(data: Network) -> Variant:
 
     compiled = jax.jit(update, donate_argnums=0)
 
-    def step() -> float:
+    def step() -> jax.Array:
         nonlocal weights
         loss, weights = compiled(weights, x, target)
-        return float(loss)  # one program: the weights are done when the loss is
+        return loss
 
     return Variant(step, lambda: [np.array(w) for w in weights])
 
 
-def _formula(data: Formula) -> Variant:
-    ops = SimpleNamespace(
-        log=jnp.log,
-        sqrt=jnp.sqrt,
-        erf=jax.scipy.special.erf,
-        exp=jnp.exp,
-        sin=jnp.sin,
-        tanh=jnp.tanh,
-        sum=jnp.sum,
-    )
+def _network(data: Network) -> Variant:
+    advancing = network(data)
+    # One program: the weights are done when the loss is.
+    return Variant(lambda: float(advancing.step()), advancing.weights)
 
+
+def _formula(data: Formula) -> Variant:
     def value_and_gradients(*inputs: jax.Array) -> tuple[jax.Array, ...]:
-        value, vjp = jax.vjp(lambda *xs: data.function(ops, *xs), *inputs)
+        value, vjp = jax.vjp(lambda *xs: data.function(OPS, *xs), *inputs)
         return value, *vjp(jnp.ones_like(value))
 
     compiled = jax.jit(value_and_gradients)

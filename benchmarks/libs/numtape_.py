@@ -15,6 +15,16 @@ from numtape.core.log import Log, local
 
 Made = Callable[[Callable[..., Any]], Callable[..., Any]]
 
+OPS = SimpleNamespace(
+    log=nt.math.log,
+    sqrt=nt.sqrt,
+    erf=nt.math.erf,
+    exp=nt.exp,
+    sin=nt.sin,
+    tanh=nt.tanh,
+    sum=nt.reduce_sum,
+)
+
 
 def _chain(data: Chain, made: Made) -> Variant:
     x = nt.constant(data.x)
@@ -31,7 +41,8 @@ def _chain(data: Chain, made: Made) -> Variant:
     return Variant(lambda: float(gradient(x)))
 
 
-def _network(data: Network, made: Made) -> Variant:
+def network(data: Network, made: Made) -> Variant:
+    """Steps of training, whose losses need not have been looked at."""
     x, target = nt.constant(data.x), nt.constant(data.target)
     variables = [nt.Variable(w) for w in data.weights]
     *hidden, last = zip(variables[::2], variables[1::2], strict=True)
@@ -56,27 +67,23 @@ def _network(data: Network, made: Made) -> Variant:
         optimizer.apply_gradients(zip(gradients, variables, strict=True))
         return loss
 
+    return Variant(lambda: update(x, target), lambda: [v.numpy() for v in variables])
+
+
+def _network(data: Network, made: Made) -> Variant:
+    advancing = network(data, made)
     # Eager, a look at the loss computes the pending updates too.
-    return Variant(lambda: float(update(x, target)), lambda: [v.numpy() for v in variables])
+    return Variant(lambda: float(advancing.step()), advancing.weights)
 
 
 def _formula(data: Formula, made: Made) -> Variant:
-    ops = SimpleNamespace(
-        log=nt.math.log,
-        sqrt=nt.sqrt,
-        erf=nt.math.erf,
-        exp=nt.exp,
-        sin=nt.sin,
-        tanh=nt.tanh,
-        sum=nt.reduce_sum,
-    )
     inputs = [nt.constant(x) for x in data.inputs]
 
     @made
     def value_and_gradients(*inputs: nt.Tensor) -> list[nt.Tensor]:
         with nt.GradientTape() as tape:
             tape.watch(inputs)
-            value = data.function(ops, *inputs)
+            value = data.function(OPS, *inputs)
         return [value, *tape.gradient(value, list(inputs))]
 
     def step() -> list[nt.Tensor]:

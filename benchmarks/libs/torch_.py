@@ -20,30 +20,42 @@ def _chain(data: Chain) -> Variant:
     return Variant(step)
 
 
-def _network(data: Network) -> Variant:
-    x, target = torch.from_numpy(data.x), torch.from_numpy(data.target)
+def network(data: Network, device: str = "cpu", compiled: bool = False) -> Variant:
+    """Steps of training, whose losses need not have been waited for."""
+    x, target = (torch.from_numpy(a).to(device) for a in (data.x, data.target))
     activation = {"tanh": torch.nn.Tanh, "relu": torch.nn.ReLU}[data.activation]
     layers: list[torch.nn.Module] = []
     for kernel in data.weights[::2]:
         layers += [torch.nn.Linear(*kernel.shape), activation()]
-    model = torch.nn.Sequential(*layers[:-1])
+    model = torch.nn.Sequential(*layers[:-1]).to(device)
     parameters = list(model.parameters())
     with torch.no_grad():
         for parameter, w in zip(parameters, data.weights, strict=True):
             parameter.copy_(torch.from_numpy(w.T))  # Linear keeps (outputs, inputs)
-    loss_of = (
+    measure = (
         torch.nn.MSELoss() if data.loss == "mean_squared_error" else torch.nn.CrossEntropyLoss()
     )
+
+    def loss_of(x: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
+        return measure(model(x), target)
+
+    if compiled:
+        loss_of = torch.compile(loss_of)
     optimizer = torch.optim.SGD(parameters, lr=data.learning_rate)
 
-    def step() -> float:
+    def step() -> torch.Tensor:
         optimizer.zero_grad()
-        loss = loss_of(model(x), target)
+        loss = loss_of(x, target)
         loss.backward()
         optimizer.step()
-        return loss.item()
+        return loss.detach()
 
-    return Variant(step, lambda: [p.detach().numpy().T.copy() for p in parameters])
+    return Variant(step, lambda: [p.detach().cpu().numpy().T.copy() for p in parameters])
+
+
+def _network(data: Network) -> Variant:
+    advancing = network(data)
+    return Variant(lambda: advancing.step().item(), advancing.weights)
 
 
 def _formula(data: Formula) -> Variant:

@@ -62,6 +62,37 @@ class Graph:
             pass
 
 
+class Timer:
+    """The time that the GPU takes from ``begin`` to ``end``, by events in its stream."""
+
+    def __init__(self, device: Driver) -> None:
+        self._device = device
+        flags = device._driver.CUevent_flags.CU_EVENT_DEFAULT
+        device.enter()
+        self._events = [device._do("cuEventCreate", flags) for _ in range(2)]
+
+    def __del__(self) -> None:
+        try:
+            for event in self._events:
+                self._device._do("cuEventDestroy", event)
+        except Exception:  # the interpreter is shutting down
+            pass
+
+    def begin(self) -> None:
+        """Begin after what was asked for so far."""
+        self._record(0)
+
+    def end(self) -> float:
+        """Wait for what was asked for since ``begin``, and give the seconds it took."""
+        self._record(1)
+        self._device._do("cuEventSynchronize", self._events[1])
+        return float(self._device._do("cuEventElapsedTime", *self._events)) / 1e3
+
+    def _record(self, number: int) -> None:
+        self._device.enter()
+        self._device._do("cuEventRecord", self._events[number], self._device.stream)
+
+
 class Driver:
     """One GPU.
 
@@ -179,6 +210,14 @@ class Driver:
             for name, attribute in names.items()
         }
 
+    def forget_peak(self) -> None:
+        """Count the most that is in use from now on."""
+        self._do(
+            "cuMemPoolSetAttribute", self._pool,
+            self._driver.CUmemPool_attribute.CU_MEMPOOL_ATTR_USED_MEM_HIGH,
+            self._driver.cuuint64_t(0),
+        )  # fmt: skip
+
     def upload(self, array: Array, address: int) -> None:
         """Copy a contiguous host array to an address. The host's memory is free afterwards."""
         size, source = array.nbytes, address_of(array)
@@ -206,6 +245,10 @@ class Driver:
         """Wait until all is computed."""
         self.enter()
         self._do("cuStreamSynchronize", self.stream)
+
+    def timer(self) -> Timer:
+        """A timer of what happens in the stream."""
+        return Timer(self)
 
     # What other libraries do on the GPU, in other streams.
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import bisect
 import threading
+import time
 import warnings
 import weakref
 from collections import deque
@@ -27,6 +28,21 @@ class Memory:
     def __init__(self, device: Simulator, size: int) -> None:
         self._bytes, self.address = aligned(max(size, 1))
         self.size = size
+
+
+class Timer:
+    """See `driver.Timer`; the clock is the host's."""
+
+    def __init__(self) -> None:
+        self._begun = 0.0
+
+    def begin(self) -> None:
+        """Begin now."""
+        self._begun = time.perf_counter()
+
+    def end(self) -> float:
+        """Seconds since ``begin``."""
+        return time.perf_counter() - self._begun
 
 
 class Simulator:
@@ -74,6 +90,12 @@ class Simulator:
         with self._lock:
             self._forget()
             return {"current": sum(size for _, size in self._spans), "peak": self._peak}
+
+    def forget_peak(self) -> None:
+        """Count the most that is in use from now on."""
+        with self._lock:
+            self._forget()
+            self._peak = sum(size for _, size in self._spans)
 
     def upload(self, array: Array, address: int) -> None:
         """Copy a contiguous host array to an address."""
@@ -181,3 +203,7 @@ class Simulator:
 
     def synchronize(self) -> None:
         """Wait until all is computed."""
+
+    def timer(self) -> Timer:
+        """A timer of what happens."""
+        return Timer()

@@ -1,0 +1,222 @@
+"""numtape on a GPU: eager, replayed by ``nt.function``, and with sums in any order."""
+
+from __future__ import annotations
+
+import functools
+import gc
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+import numtape as nt
+from benchmarks.cases import OURS, REPLAYED
+from benchmarks.gpu import libs
+from benchmarks.gpu.cases import ATOMICS
+from benchmarks.gpu.inputs import EPSILON, Data, Program
+from benchmarks.gpu.libs import NoGpuError, Step
+from benchmarks.inputs import Array, Network
+from benchmarks.libs import numtape_ as on_cpu
+from benchmarks.libs.numtape_ import Made
+from numtape.core.cuda import kernels
+from numtape.core.cuda.device import device
+from numtape.core.cuda.lower import Loop
+from numtape.core.log import Log, local
+from numtape.core.sweep import executor
+
+GPU = "GPU:0"
+
+
+def _layer_norm(x: nt.Tensor, gamma: nt.Tensor, beta: nt.Tensor) -> nt.Tensor:
+    layer = nt.keras.layers.LayerNormalization(epsilon=EPSILON, center=False, scale=False)
+    return layer(x) * gamma + beta
+
+
+def _scatter_add(added: nt.Tensor, at: nt.Tensor, rows: int) -> nt.Tensor:
+    """The gradient of a gather, which itself nobody looks at."""
+    table = nt.zeros((rows, *added.shape[1:]), added.dtype)
+    with nt.GradientTape() as tape:
+        tape.watch(table)
+        taken = nt.gather(table, at)
+    return tape.gradient(taken, table, output_gradients=added)
+
+
+OPS = SimpleNamespace(
+    **vars(on_cpu.OPS),
+    cumsum=nt.cumsum,
+    mean=nt.reduce_mean,
+    relu=nt.nn.relu,
+    normal=nt.random.normal,
+    softmax=nt.nn.softmax,
+    layer_norm=_layer_norm,
+    gather=nt.gather,
+    scatter_add=_scatter_add,
+)
+
+
+def _placed(array: Array) -> nt.Tensor:
+    """A constant that is on the device already: others copy their inputs before a step as well."""
+    found = nt.constant(array)
+    executor().resident(found)
+    return found
+
+
+def _program(data: Program, inputs: list[nt.Tensor], made: Made) -> Step:
+    def value_and_gradients(*given: nt.Tensor) -> list[nt.Tensor]:
+        inputs, upstream = given[: len(data.inputs)], given[len(data.inputs) :]
+        if not data.sources:
+            return [data.function(OPS, *inputs)]
+        sources = list(inputs[: data.sources])
+        with nt.GradientTape() as tape:
+            tape.watch(sources)
+            value = data.function(OPS, *inputs)
+        weight = upstream[0] if upstream else None
+        return [value, *tape.gradient(value, sources, output_gradients=weight)]
+
+    return Step(functools.partial(made(value_and_gradients), *inputs))
+
+
+def _network(data: Network, made: Made) -> Step:
+    advancing = on_cpu.network(data, made)
+    return Step(lambda: [advancing.step()], advancing.weights)
+
+
+def _computed(step: Step) -> Step:
+    """The same step, whose results are computed, and left where they are."""
+
+    def run() -> list[nt.Tensor]:
+        results = step.run()
+        for result in results:
+            result._stored()
+        return results
+
+    return Step(run, step.weights)
+
+
+class Library(libs.Library):
+    """numtape on the GPU, or in the simulator."""
+
+    def __init__(self) -> None:
+        """Raises NoGpuError if there is none."""
+        try:
+            self._gpu: Any = device()
+        except nt.DeviceError as error:
+            raise NoGpuError(str(error)) from None
+        if nt.config.device() != "cuda":
+            raise NoGpuError("NUMTAPE_DEVICE is not cuda")
+        self._timer = self._gpu.timer()
+
+    def about(self) -> dict[str, str]:
+        """Says which GPU it finds, and what compiles for it."""
+        capability = ".".join(str(part) for part in self._gpu.capability)
+        return {
+            "name": self._gpu.name, "capability": capability, "toolkit": self._gpu.toolkit(),
+            "clock": "the host's" if nt.config.simulated() else self.clock,
+        }  # fmt: skip
+
+    def allow_tensor_float(self, allowed: bool) -> None:
+        """Lets products of float32 be computed with TF32, or not."""
+        nt.config.experimental.enable_tensor_float_32_execution(allowed)
+
+    def steps(self, data: Data) -> dict[str, Callable[[], Step]]:
+        """Gives what makes each variant's step on these inputs, by column heading."""
+        ways: dict[str, Made] = {OURS: lambda function: function, REPLAYED: nt.function}
+        if isinstance(data, Network):
+            make: Callable[[Made], Step] = functools.partial(_network, data)
+        else:
+            given = data.inputs if data.upstream is None else [*data.inputs, data.upstream]
+            make = functools.partial(_program, data, [_placed(x) for x in given])
+            # The switch is not in every version.
+            switch = getattr(nt.config.experimental, "enable_nondeterministic_scatter", None)
+            if switch and data.scatters:
+                ways[ATOMICS] = _switched(switch)
+        return {
+            heading: functools.partial(lambda made: _computed(make(made)), made)
+            for heading, made in ways.items()
+        }
+
+    def seconds(self, run: Callable[[], object], count: int) -> float:
+        """Gives the seconds between two events around so many runs."""
+        self._timer.begin()
+        for _ in range(count):
+            run()
+        return float(self._timer.end())
+
+    def fetch(self, array: Any, most: int | None = None) -> Array:
+        """Gives an array on the host: all of it, or its last elements in one row."""
+        if most is not None and array.shape.num_elements() > most:
+            array = nt.reshape(array, [-1])[-most:]
+        return np.asarray(array)
+
+    def free(self) -> None:
+        """Gives back what nothing refers to any more, and counts the peak of memory anew."""
+        local.log = Log()  # a log keeps room for temporaries: those of the largest sweep so far
+        gc.collect()
+        self._gpu.synchronize()
+        nt.config.experimental.reset_memory_stats(GPU)
+
+    def peak(self) -> int | None:
+        """Gives the bytes that were in use at most since ``free``."""
+        return nt.config.experimental.get_memory_info(GPU)["peak"]
+
+    def kernels(self) -> int | None:
+        """Gives how many kernels were launched so far; those of cuBLAS are not counted."""
+        return int(self._gpu.launches)
+
+    def copies(self, size: int) -> dict[str, Callable[[], object]]:
+        """The kernel that every elementwise op is made of, with nothing to compute."""
+        return {"numtape": self._copy(size // 4)}
+
+    def _copy(self, count: int) -> Callable[[], object]:
+        source, target = (self._gpu.empty(4 * count) for _ in range(2))
+        self._gpu.upload(np.zeros(count, np.float32), source.address)
+        loop = Loop((count,), (nt.zeros(count)._spec,), (), (0,), ())
+        (launch,) = kernels.elementwise(loop, [0, 1], [], lambda _: 0)
+        addresses = source.address, target.address
+
+        def run() -> tuple[Any, Any]:
+            launch.run(self._gpu, addresses)
+            return source, target
+
+        return run
+
+    def product(self, dtype: str, size: int) -> Callable[[], object] | None:
+        """Gives what multiplies two square matrices."""
+        x = nt.constant(np.resize(np.random.default_rng(0).random(1000), (size, size)), dtype)
+
+        @nt.function
+        def multiply(x: nt.Tensor) -> nt.Tensor:
+            return x @ x
+
+        multiply(x)
+        return functools.partial(multiply, x)
+
+    def overheads(self) -> dict[str, Callable[[], object]]:
+        """A launch by itself, and a replay that consists of one."""
+        x = nt.zeros(64)
+
+        @nt.function
+        def one(x: nt.Tensor) -> nt.Tensor:
+            return -x
+
+        one(x)
+        return {"launch": self._copy(64), "replay of one kernel": functools.partial(one, x)}
+
+
+def _switched(switch: Callable[[bool], None]) -> Made:
+    """Replays that are recorded and run with a switch on."""
+
+    def made(function: Callable[..., Any]) -> Callable[..., Any]:
+        replayed = nt.function(function)
+
+        def call(*inputs: nt.Tensor) -> Any:
+            switch(True)
+            try:
+                return replayed(*inputs)
+            finally:
+                switch(False)
+
+        return call
+
+    return made

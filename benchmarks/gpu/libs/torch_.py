@@ -1,0 +1,146 @@
+"""PyTorch on a GPU, eager."""
+
+from __future__ import annotations
+
+import functools
+import gc
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from benchmarks.gpu import libs
+from benchmarks.gpu.inputs import EPSILON, Data, Program
+from benchmarks.gpu.libs import NoGpuError, Step
+from benchmarks.inputs import Array, Network
+from benchmarks.libs.torch_ import network
+
+CUDA = "cuda"
+
+
+class _Ops:
+    """PyTorch's functions under the names that formulas use."""
+
+    log, sqrt, erf, exp = torch.log, torch.sqrt, torch.erf, torch.exp
+    sin, tanh, cumsum, relu = torch.sin, torch.tanh, torch.cumsum, torch.relu
+
+    @staticmethod
+    def sum(x: torch.Tensor, axis: int | None = None) -> torch.Tensor:
+        return torch.sum(x) if axis is None else torch.sum(x, axis)
+
+    @staticmethod
+    def mean(x: torch.Tensor, axis: int) -> torch.Tensor:
+        return torch.mean(x, axis)
+
+    @staticmethod
+    def normal(shape: tuple[int, ...]) -> torch.Tensor:
+        return torch.randn(shape, device=CUDA)
+
+    @staticmethod
+    def softmax(x: torch.Tensor) -> torch.Tensor:
+        return torch.softmax(x, -1)
+
+    @staticmethod
+    def layer_norm(x: torch.Tensor, gamma: torch.Tensor, beta: torch.Tensor) -> torch.Tensor:
+        return torch.nn.functional.layer_norm(x, x.shape[-1:], gamma, beta, EPSILON)
+
+    @staticmethod
+    def gather(table: torch.Tensor, at: torch.Tensor) -> torch.Tensor:
+        return torch.index_select(table, 0, at)
+
+    @staticmethod
+    def scatter_add(added: torch.Tensor, at: torch.Tensor, rows: int) -> torch.Tensor:
+        return added.new_zeros((rows, *added.shape[1:])).index_add_(0, at, added)
+
+
+def _program(data: Program, compiled: bool) -> Step:
+    def function(*inputs: torch.Tensor) -> torch.Tensor:
+        return data.function(_Ops, *inputs)
+
+    called = torch.compile(function) if compiled else function
+    inputs = [torch.tensor(x, device=CUDA) for x in data.inputs]
+    sources = inputs[: data.sources]
+    for source in sources:
+        source.requires_grad_()
+    upstream = None if data.upstream is None else torch.tensor(data.upstream, device=CUDA)
+
+    def run() -> list[torch.Tensor]:
+        value = called(*inputs)
+        if not sources:
+            return [value]
+        weight = value.new_ones(()).expand_as(value) if upstream is None else upstream
+        return [value.detach(), *torch.autograd.grad(value, sources, weight)]
+
+    return Step(run)
+
+
+def _network(data: Network, compiled: bool) -> Step:
+    advancing = network(data, CUDA, compiled)
+    return Step(lambda: [advancing.step()], advancing.weights)
+
+
+class Library(libs.Library):
+    """PyTorch on the GPU."""
+
+    heading, compiled = "PyTorch", False
+
+    def __init__(self) -> None:
+        """Raises NoGpuError if there is none."""
+        if not torch.cuda.is_available():
+            raise NoGpuError("PyTorch finds no GPU")
+        self._events = [torch.cuda.Event(enable_timing=True) for _ in range(2)]
+
+    def about(self) -> dict[str, str]:
+        """Says which GPU it finds, and the toolkit it was built with."""
+        name, toolkit = torch.cuda.get_device_name(), f"CUDA {torch.version.cuda}"
+        return {"name": name, "toolkit": toolkit, "clock": self.clock}
+
+    def allow_tensor_float(self, allowed: bool) -> None:
+        """Lets products of float32 be computed with TF32, or not."""
+        torch.set_float32_matmul_precision("high" if allowed else "highest")
+
+    def steps(self, data: Data) -> dict[str, Callable[[], Step]]:
+        """Gives what makes the step on these inputs."""
+        make: Any = _network if isinstance(data, Network) else _program
+        return {self.heading: functools.partial(make, data, self.compiled)}
+
+    def seconds(self, run: Callable[[], object], count: int) -> float:
+        """Gives the seconds between two events around so many runs."""
+        begin, end = self._events
+        begin.record()
+        for _ in range(count):
+            run()
+        end.record()
+        end.synchronize()
+        return begin.elapsed_time(end) / 1e3
+
+    def fetch(self, array: Any, most: int | None = None) -> Array:
+        """Gives an array on the host: all of it, or its last elements in one row."""
+        array = array.detach()
+        return (array if most is None else array.reshape(-1)[-most:]).cpu().numpy()
+
+    def free(self) -> None:
+        """Gives back what nothing refers to any more, and counts the peak of memory anew."""
+        gc.collect()
+        torch.cuda.empty_cache()
+        torch.cuda.reset_peak_memory_stats()
+
+    def peak(self) -> int | None:
+        """Gives the bytes that tensors took at most since ``free``."""
+        return torch.cuda.max_memory_allocated()
+
+    def copies(self, size: int) -> dict[str, Callable[[], object]]:
+        """The driver's copy, which is what PyTorch takes for contiguous arrays."""
+        source, target = (torch.zeros(size // 4, device=CUDA) for _ in range(2))
+        return {"PyTorch": lambda: target.copy_(source)}
+
+    def product(self, dtype: str, size: int) -> Callable[[], object] | None:
+        """Gives what multiplies two square matrices."""
+        x = torch.rand((size, size), dtype=getattr(torch, dtype), device=CUDA)
+        out = torch.empty_like(x)
+        return lambda: torch.mm(x, x, out=out)
+
+    def overheads(self) -> dict[str, Callable[[], object]]:
+        """An op by itself."""
+        x = torch.zeros(64, device=CUDA)
+        return {"PyTorch op": lambda: torch.neg(x)}

@@ -1,0 +1,218 @@
+"""The measuring on a GPU: one library after another, as long as the budget lasts."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from benchmarks.cases import OURS
+from benchmarks.gpu.cases import CASES
+from benchmarks.gpu.libs import LIBRARIES
+from benchmarks.gpu.worker import Served
+from benchmarks.inputs import Array, Work
+from benchmarks.report import Row
+from benchmarks.worker import Batch, Failed, Worker
+
+FIRST = "long_chain"  # whose first step says what compiling takes
+TIMEOUT = 120.0  # of a request: no case is to take the time of all others
+
+
+@dataclass
+class Found:
+    """What is known so far.
+
+    Attributes:
+        rows: Per case the samples of each column, details, and errors.
+        works: Per case what a step cannot do without.
+        tails: Per case and column the last elements of what a step gave.
+        gpus: What each library says of the GPU.
+        skipped: Libraries that did not take part, and why.
+        left_out: What the budget did not suffice for.
+        ceilings: Rates by what was measured, and by who measured them.
+        overheads: Seconds of calls that compute next to nothing.
+        first_call: Seconds of import, start and first step in a fresh process.
+    """
+
+    rows: dict[str, Row]
+    works: dict[str, Work] = field(default_factory=dict)
+    tails: dict[str, dict[str, list[Array]]] = field(default_factory=dict)
+    gpus: dict[str, dict[str, str]] = field(default_factory=dict)
+    skipped: dict[str, str] = field(default_factory=dict)
+    left_out: list[str] = field(default_factory=list)
+    ceilings: dict[str, dict[str, float]] = field(default_factory=dict)
+    overheads: dict[str, dict[str, float]] = field(default_factory=dict)
+    first_call: dict[str, dict[str, float]] = field(default_factory=dict)
+
+
+class Session:
+    """One run of all that was asked for.
+
+    Attributes:
+        found: What is known so far.
+    """
+
+    def __init__(self, cases: list[str], size: str, batch: Batch, budget: float) -> None:
+        self.found = Found({name: Row() for name in cases})
+        self._size, self._batch, self._budget = size, batch, budget
+        self._began = time.perf_counter()
+
+    @property
+    def spent(self) -> float:
+        """Seconds since the beginning."""
+        return time.perf_counter() - self._began
+
+    def measure(self, libraries: list[str]) -> Iterator[str]:
+        """Measures the libraries one after another; says each time what is done."""
+        with _folder() as folder:
+            # Nothing compiled by a run before this one: a first step says what it takes.
+            caches = {} if self._size == "tiny" else _caches(folder)
+            for library in libraries:
+                if importlib.util.find_spec(LIBRARIES[library].package) is None:
+                    self.found.skipped[library] = "not installed"
+                    yield f"{library}: not installed"
+                elif self.spent > self._budget:
+                    self.found.left_out += [f"{library}: {name}" for name in self.found.rows]
+                else:
+                    yield from self._library(library, caches)
+        if OURS in self.found.gpus and self._size == "full" and self.spent < self._budget:
+            yield from self._first_calls()
+
+    def _library(self, library: str, caches: dict[str, str]) -> Iterator[str]:
+        """Measures a library in a worker, and in another one after it if that dies."""
+        found, size = self.found, self._size
+        with contextlib.ExitStack() as stack:
+            worker = _started(library, caches, stack)
+            about = self._asked(library, worker, "ready", {"missing": "it does not start"})
+            if "missing" in about:
+                found.skipped[library] = about["missing"]
+                yield f"{library}: skipped: {about['missing']}"
+                return
+            found.gpus[library] = about
+            for what, rates in self._asked(library, worker, "ceilings", {}, size).items():
+                found.ceilings.setdefault(what, {}).update(rates)
+            found.overheads |= self._asked(library, worker, "overheads", {}, size)
+            yield f"{library}: ceilings and overheads"
+            for name, row in found.rows.items():
+                if self.spent > self._budget:
+                    found.left_out.append(f"{library}: {name}")
+                    continue
+                try:
+                    work, outcome = worker.call("measure", name, size, self._batch)
+                except Failed as problem:
+                    row.fail(CASES[name], LIBRARIES[library].headings[0], problem)
+                    broken = True
+                else:
+                    found.works[name] = work
+                    self._keep(name, outcome)
+                    broken = any("failed" in column for column in outcome.values())
+                if broken:  # what an error leaves of a context can fail all cases behind it
+                    worker.close()
+                    worker = _started(library, caches, stack)
+                yield f"{library}: {name}"
+
+    def _asked(
+        self, library: str, worker: Worker, method: str, otherwise: Any, *arguments: object
+    ) -> Any:
+        try:
+            return worker.call(method, *arguments)
+        except Failed as problem:
+            print(f"  {library}, {method}: {problem}", file=sys.stderr)
+            return otherwise
+
+    def _keep(self, name: str, outcome: dict[str, dict[str, Any]]) -> None:
+        row, tails = self.found.rows[name], self.found.tails.setdefault(name, {})
+        for heading, column in outcome.items():
+            if "failed" in column:
+                row.fail(CASES[name], heading, column["failed"])
+                continue
+            row.samples[heading] = [column["times"]]
+            tails[heading] = column["tails"]
+            row.details[heading] = {
+                "first_step": column["first"], "peak_bytes": column["peak"],
+                "relative_error": column["relative_error"],
+            }  # fmt: skip
+            if column["kernels"] is not None:
+                row.details[heading]["kernels"] = column["kernels"]
+
+    def _first_calls(self) -> Iterator[str]:
+        """A first step in fresh processes: with an empty cache, and with what that left in it."""
+        with _folder() as folder:
+            for which in ("cold", "warm"):
+                with contextlib.ExitStack() as stack:
+                    begin = time.perf_counter()
+                    worker = _started(OURS, _caches(folder), stack)
+                    try:
+                        worker.call("ready")
+                        started = time.perf_counter() - begin
+                        first = worker.call("first_step", FIRST)
+                    except Failed as problem:
+                        print(f"  first step, {which}: {problem}", file=sys.stderr)
+                        return
+                    self.found.first_call[which] = {"start": started, "first_step": first}
+        yield "first steps with an empty cache and with a full one"
+
+
+def environment() -> dict[str, str]:
+    """What the workers find in their environment besides ours."""
+    return {
+        "NUMTAPE_DEVICE": "cuda",
+        # JAX would take three quarters of the memory at once.
+        "XLA_PYTHON_CLIENT_PREALLOCATE": "false",
+        "TF_CPP_MIN_LOG_LEVEL": "3",
+    }
+
+
+@contextlib.contextmanager
+def _folder() -> Iterator[str]:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        yield folder
+
+
+def _caches(folder: str) -> dict[str, str]:
+    """Puts what numtape and PyTorch compile into a folder; JAX keeps nothing by itself."""
+    parts = {"NUMTAPE_CACHE_DIR": "numtape", "TORCHINDUCTOR_CACHE_DIR": "inductor",
+             "TRITON_CACHE_DIR": "triton"}  # fmt: skip
+    return {variable: os.path.join(folder, part) for variable, part in parts.items()}
+
+
+def _started(library: str, caches: dict[str, str], stack: contextlib.ExitStack) -> Worker:
+    worker = Worker(library, {**environment(), **caches}, TIMEOUT, Served)
+    return stack.enter_context(contextlib.closing(worker))
+
+
+def missing() -> str | None:
+    """Says why numtape can use no GPU, or None if it can.
+
+    Raises:
+        Failed: If numtape itself does not start.
+    """
+    with contextlib.closing(Worker(OURS, environment(), TIMEOUT, Served)) as worker:
+        about: dict[str, str] = worker.call("ready")
+    return about.get("missing")
+
+
+def driver() -> dict[str, str] | None:
+    """What NVIDIA's own tool says of the first GPU, where the tool is there."""
+    fields = ("name", "driver_version", "memory.total", "clocks.max.sm", "clocks.max.mem",
+              "power.limit", "mig.mode.current")  # fmt: skip
+    tool = shutil.which("nvidia-smi")
+    if tool is None:
+        return None
+    try:
+        done = subprocess.run(
+            [tool, f"--query-gpu={','.join(fields)}", "--format=csv,noheader"],
+            capture_output=True, text=True, timeout=20, check=True,
+        )  # fmt: skip
+    except (OSError, subprocess.SubprocessError):
+        return None
+    first, *_ = done.stdout.splitlines() or [""]
+    return dict(zip(fields, (part.strip() for part in first.split(",")), strict=False))

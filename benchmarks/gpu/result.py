@@ -1,0 +1,110 @@
+"""What becomes of the measurements on a GPU: statistics, goals and floors, in one JSON."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from benchmarks import report
+from benchmarks.cases import OURS
+from benchmarks.gpu.cases import CASES, FLOOR, OWN, Case
+from benchmarks.gpu.libs import LIBRARIES
+from benchmarks.gpu.measure import Found
+from benchmarks.gpu.worker import difference
+from benchmarks.inputs import Array, Work
+from benchmarks.report import Row
+
+SCHEMA = 1
+
+
+def best(ceilings: dict[str, dict[str, float]]) -> dict[str, float]:
+    """Gives the highest rate of each kind, whoever reached it."""
+    return {what: max(rates.values()) for what, rates in ceilings.items() if rates}
+
+
+def floors(work: Work, tensor_float: bool, rates: dict[str, float]) -> dict[str, Any]:
+    """Gives a step's floors in seconds: its bytes at the rate of copying, and its products.
+
+    They go on at once, so the larger one is what a step cannot beat. There is none where nothing
+    has to be moved or multiplied, or where the rate was not measured.
+    """
+    kind = "tf32" if tensor_float else work.dtype
+    memory, products = (
+        amount / rates[what] if amount and what in rates else None
+        for amount, what in ((work.traffic, "copy"), (work.products, kind))
+    )
+    return {
+        "bytes": work.traffic,
+        "operations": work.products,
+        "floor_memory": memory,
+        "floor_products": products,
+        "floor": max((f for f in (memory, products) if f is not None), default=None),
+    }
+
+
+def _compared(case: Case, row: Row, tails: dict[str, list[Array]]) -> None:
+    """Takes out columns whose results, where they were timed, are not those of the first one."""
+    first = next(iter(tails), None)
+    for heading, tail in tails.items():
+        if heading != first and heading in row.samples:
+            apart = difference(tails[str(first)], tail)
+            row.details[heading]["difference"] = apart
+            if apart > case.agreement:
+                row.fail(case, heading, f"differs from {first} by {apart:.1e}")
+
+
+def _case(
+    case: Case, row: Row, headings: list[str], roofline: dict[str, Any], rough: bool
+) -> dict[str, Any]:
+    columns: dict[str, Any] = {
+        heading: {
+            **report.statistics(row.samples[heading]),
+            **report.rounded(row.details.get(heading, {})),
+        }
+        for heading in headings
+        if row.samples.get(heading)
+    }
+    floor = roofline.get("floor")
+    medians = {heading: column["median"] for heading, column in columns.items()}
+    for column in columns.values():
+        if OURS in medians:
+            column["ratio"] = report.rounded(column["median"] / medians[OURS])
+        if floor is not None:
+            column["of_floor"] = report.rounded(floor / column["median"])
+    # A quick run has other sizes and few repeats: it says nothing about goals.
+    known = {} if rough or floor is None else {FLOOR: floor}
+    return {
+        "title": case.title,
+        "unit": "s",
+        "steps_between_events": case.inner,
+        "goals": report.goals(case.goal, {} if rough else medians, "s", OWN, known),
+        "columns": columns,
+        "errors": row.errors,
+        "roofline": roofline,
+    }
+
+
+def collect(found: Found, libraries: list[str], about: dict[str, Any]) -> dict[str, Any]:
+    """Makes the result that is written and shown; ``about`` says what it was measured with."""
+    headings = [h for name in libraries if name in found.gpus for h in LIBRARIES[name].headings]
+    rates, rough = best(found.ceilings), about["quick"]
+    cases = {}
+    for name, row in found.rows.items():
+        if not (rough and CASES[name].drawn):
+            _compared(CASES[name], row, found.tails.get(name, {}))
+        work = found.works.get(name)
+        roofline = floors(work, CASES[name].tensor_float, rates) if work else {}
+        cases[name] = _case(CASES[name], row, headings, report.rounded(roofline), rough)
+    shown = [h for h in headings if any(h in case["columns"] for case in cases.values())]
+    return {
+        "schema": SCHEMA,
+        **about,
+        "skipped": found.skipped,
+        "left_out": found.left_out,
+        "gpu": found.gpus.get(OURS, {}),
+        "libraries": found.gpus,
+        "ceilings": report.rounded(found.ceilings),
+        "overheads": report.rounded(found.overheads),
+        "first_call": report.rounded(found.first_call),
+        "columns": shown,
+        "cases": cases,
+    }

@@ -1,0 +1,102 @@
+"""The tables of a result on a GPU: a line a case."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from benchmarks.cases import OURS, REPLAYED
+from benchmarks.gpu.result import best
+from benchmarks.tables import (
+    BYTES,
+    NOTHING,
+    TIMES,
+    aligned,
+    figure,
+    joined,
+    markdown,
+    rows,
+    scaled,
+    three,
+)
+
+PYTORCH = "PyTorch"
+_RATES = ((1e12, "Tflop/s"), (1e9, "Gflop/s"), (1e6, "Mflop/s"), (1.0, "flop/s"))
+
+
+def _floors(result: dict[str, Any]) -> Iterator[list[str]]:
+    """What a step moves, how fast it does, and the memory it takes."""
+    yield ["case", REPLAYED, "bytes", "a second", "floor", "of the floor's rate", "first step",
+           "memory", PYTORCH]  # fmt: skip
+    for case in result["cases"].values():
+        columns, roofline = case["columns"], case["roofline"]
+        ours = columns.get(REPLAYED) or columns.get(OURS)
+        if not ours or not roofline:
+            continue
+        moved, floor = roofline["bytes"], roofline["floor"]
+        yield [
+            case["title"],
+            figure(ours["median"], "s"),
+            scaled(moved, BYTES) if moved else NOTHING,
+            f"{scaled(moved / ours['median'], BYTES)}/s" if moved else NOTHING,
+            figure(floor, "s") if floor else NOTHING,
+            f"{three(100 * ours['of_floor'])} %" if floor else NOTHING,
+            figure(ours["first_step"], "s"),
+            *(_memory(columns.get(heading)) for heading in (REPLAYED, PYTORCH)),
+        ]
+
+
+def _memory(column: dict[str, Any] | None) -> str:
+    peak = column and column["peak_bytes"]
+    return NOTHING if peak is None else scaled(peak, BYTES)
+
+
+def about(result: dict[str, Any]) -> str:
+    """Says what a result was measured with, and what is missing in it."""
+    gpu, driver = result["gpu"], result["driver"] or {}
+    rates = best(result["ceilings"])
+    ceilings = [f"copies {scaled(rates['copy'], BYTES)}/s"] if "copy" in rates else []
+    ceilings += [f"{what} products {scaled(rates[what], _RATES)}"
+                 for what in ("float32", "tf32", "float64") if what in rates]  # fmt: skip
+    calls = [f"{name} {figure(seconds['host'], 's')}"
+             for name, seconds in result["overheads"].items()]  # fmt: skip
+    first = [f"{which} {figure(seconds['first_step'], 's')}"
+             for which, seconds in result["first_call"].items()]  # fmt: skip
+    clocks = {name: about["clock"] for name, about in result["libraries"].items()}
+    packages = ", ".join(f"{name} {version}" for name, version in result["versions"].items())
+    sentences = [
+        "SIMULATED: these figures are those of Python threads with a few elements each; they say "
+        "nothing about a GPU."
+        if result["simulated"] else "",
+        "A quick run on small arrays: the figures are rough."
+        if result["quick"] and not result["simulated"] else "",
+        f"Medians; in brackets the ratio to {OURS}. A floor is a time: what a step has to move, at "
+        f"the rate of the fastest copy, or its products at the fastest rate; 1.25 {TIMES} floor is "
+        f"80 % of that rate.",
+        f"GPU: {gpu.get('name', NOTHING)}, driver {driver.get('driver_version', NOTHING)}, "
+        f"{gpu.get('toolkit', NOTHING)}.",
+        f"Ceilings: {', '.join(ceilings)}." if ceilings else "",
+        f"Calls, on the host: {', '.join(calls)}." if calls else "",
+        f"First step in a fresh process: {', '.join(first)}." if first else "",
+        "Timed by: " + "; ".join(f"{name}: {clock}" for name, clock in clocks.items()) + ".",
+        *(f"Skipped: {name}: {why}." for name, why in result["skipped"].items()),
+        f"Left out for want of time: {', '.join(result['left_out'])}."
+        if result["left_out"] else "",
+        f"{packages}; {result['date']}.",
+    ]  # fmt: skip
+    return " ".join(sentence for sentence in sentences if sentence)
+
+
+def plain(result: dict[str, Any]) -> str:
+    """Gives the tables with aligned columns, and what they were measured with."""
+    return joined(aligned(list(rows(result)), 2), aligned(list(_floors(result)), 0), about(result))
+
+
+def markdown_cases(result: dict[str, Any]) -> str:
+    """Gives the table of all cases, and what it was measured with."""
+    return joined(markdown(list(rows(result)), 2), about(result))
+
+
+def markdown_floors(result: dict[str, Any]) -> str:
+    """Gives the table of bytes, floors and memory."""
+    return markdown(list(_floors(result)), 0)

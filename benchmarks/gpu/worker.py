@@ -1,0 +1,201 @@
+"""One library that has the GPU for itself, in a process of its own."""
+
+from __future__ import annotations
+
+import importlib
+import time
+import traceback
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from benchmarks.gpu import inputs
+from benchmarks.gpu.cases import CASES, Case
+from benchmarks.gpu.inputs import Data
+from benchmarks.gpu.libs import LIBRARIES, Library, NoGpuError, Step
+from benchmarks.inputs import Array, Work, relative_error
+from benchmarks.worker import MAX_REPEATS, Batch, in_words
+
+CHECKED = 2  # steps: the second one of what is recorded or compiled is not as the first one was
+LONG = 0.25  # seconds of a step
+TOGETHER = 4  # what is measured as a ceiling, one after the other
+TAIL = 1_000  # elements of each result that libraries are compared by
+PRODUCT = {"full": 8192, "small": 512, "tiny": 4}  # rows of a square matrix
+COPIED = {"full": 2**30, "small": 2**22, "tiny": 2**8}  # bytes
+CALLS = {"full": 2_000, "small": 200, "tiny": 2}
+DTYPES = ("float32", "tf32", "float64")
+
+
+class Served:
+    """The worker's side: a method per request."""
+
+    def __init__(self, library: str) -> None:
+        self.name = library
+        self._library: Library | None = None
+
+    @property
+    def library(self) -> Library:
+        """The library, imported at the first use."""
+        if self._library is None:
+            module = importlib.import_module(f"benchmarks.gpu.libs.{LIBRARIES[self.name].module}")
+            self._library = module.Library()
+        return self._library
+
+    def ready(self) -> dict[str, str]:
+        """Says which GPU the library finds, or, as ``missing``, why it finds none."""
+        try:
+            return self.library.about()
+        except NoGpuError as problem:
+            return {"missing": str(problem)}
+
+    def measure(self, name: str, size: str, batch: Batch) -> tuple[Work, dict[str, dict[str, Any]]]:
+        """Checks and times each variant of a case.
+
+        Returns:
+            What a step cannot do without, and for each column what was found: ``times``, ``first``
+            (seconds of the first step, with what it compiled), ``peak`` (bytes), ``kernels`` of a
+            step, ``relative_error`` (of the small size), ``tails`` of the first results; or
+            ``failed``, what went wrong.
+        """
+        case, library = CASES[name], self.library
+        library.free()
+        library.allow_tensor_float(case.tensor_float)
+        small = case.data("tiny" if size == "tiny" else "small").for_check()
+        checked = library.steps(small)
+        outcome: dict[str, dict[str, Any]] = {}
+        for heading, make in checked.items():
+            outcome[heading] = _attempt(lambda make=make: self._check(case, small, make()))
+        del checked
+        data = case.data(size)
+        library.free()
+        made = library.steps(data)
+        for heading, make in made.items():
+            if "failed" not in outcome[heading]:
+                timed = _attempt(lambda make=make: self._time(case, make(), batch))
+                outcome[heading] |= timed
+            library.free()
+        work = data.work()
+        del data, made
+        library.free()
+        return work, outcome
+
+    def _check(self, case: Case, data: Data, step: Step) -> dict[str, Any]:
+        """Compares steps with what they must give."""
+        worst = 0.0
+        for _ in range(CHECKED):
+            results = [self.library.fetch(result) for result in step.run()]
+            weights = step.weights()
+            observed = data.observed(results[0] if weights else results, weights)
+            error = relative_error(observed, data.expected())
+            if error > case.tolerance:
+                raise ArithmeticError(f"a step is off by {error:.1e}")
+            worst, data = max(worst, error), inputs.after(data, weights)
+        return {"relative_error": worst}
+
+    def _time(self, case: Case, step: Step, batch: Batch) -> dict[str, Any]:
+        library, run = self.library, step.run
+        begin = time.perf_counter()
+        results = run()
+        tails = [library.fetch(result, TAIL) for result in results]
+        first = time.perf_counter() - begin
+        del results
+        inner = self._together(case, run) if batch.seconds else 1
+        times: list[float] = []
+        before = library.kernels()
+        begin = time.perf_counter()
+        while True:
+            times.append(library.seconds(run, inner) / inner)
+            spent, enough = time.perf_counter() - begin, len(times) >= batch.at_least
+            full = spent > batch.seconds or len(times) == MAX_REPEATS
+            if (enough and full) or spent > batch.patience:
+                break
+        launched = library.kernels()
+        steps = len(times) * inner
+        kernels = None if before is None or launched is None else (launched - before) // steps
+        return {
+            "times": times, "first": first, "tails": tails, "peak": library.peak(),
+            "kernels": kernels,
+        }  # fmt: skip
+
+    def _together(self, case: Case, run: Callable[[], object]) -> int:
+        """How many steps to measure at once: those of a slow one by themselves."""
+        if self.library.seconds(run, 1) < LONG:
+            return case.inner
+        # The second step of all may have compiled something as well.
+        return case.inner if self.library.seconds(run, 1) < LONG else 1
+
+    def ceilings(self, size: str) -> dict[str, dict[str, float]]:
+        """Measures the rates of copying (bytes per second) and of products (operations)."""
+        library, count = self.library, COPIED[size]
+        found = {
+            "copy": {
+                name: 2 * count / self._shortest(run) for name, run in library.copies(count).items()
+            }
+        }
+        library.free()
+        rows = PRODUCT[size]
+        for dtype in DTYPES:
+            library.allow_tensor_float(dtype == "tf32")
+            run = library.product("float64" if dtype == "float64" else "float32", rows)
+            if run is not None:
+                found[dtype] = {self.name: 2 * rows**3 / self._shortest(run)}
+            del run
+            library.free()
+        return found
+
+    def _shortest(self, run: Callable[[], object], repeats: int = 5) -> float:
+        """A rate that was reached once is a rate that can be reached."""
+        run()
+        return min(self.library.seconds(run, TOGETHER) for _ in range(repeats)) / TOGETHER
+
+    def overheads(self, size: str) -> dict[str, dict[str, float]]:
+        """Measures calls that compute next to nothing.
+
+        Returns:
+            Seconds a call: of the host, which need not wait, and until all are done.
+        """
+        found: dict[str, dict[str, float]] = {}
+        count = CALLS[size]
+        for name, run in self.library.overheads().items():
+            self.library.seconds(run, 2)
+            rounds = [self._calls(run, count) for _ in range(1 if size == "tiny" else 5)]
+            host, done = np.median(rounds, axis=0) / count
+            found[name] = {"host": float(host), "done": float(done)}
+        return found
+
+    def _calls(self, run: Callable[[], object], count: int) -> tuple[float, float]:
+        asked = 0.0
+
+        def calls() -> object:
+            nonlocal asked
+            begin = time.perf_counter()
+            for _ in range(count):
+                result = run()
+            asked = time.perf_counter() - begin
+            return result
+
+        done = self.library.seconds(calls, 1)
+        return asked, done
+
+    def first_step(self, name: str) -> float:
+        """Gives the seconds of a first step on the small size."""
+        case = CASES[name]
+        make, *_ = self.library.steps(case.data("small")).values()
+        step = make()
+        begin = time.perf_counter()
+        self.library.seconds(step.run, 1)
+        return time.perf_counter() - begin
+
+
+def _attempt(action: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    try:
+        return action()
+    except Exception as problem:
+        traceback.print_exc()
+        return {"failed": in_words(problem)}
+
+
+def difference(one: list[Array], other: list[Array]) -> float:
+    """Gives the largest relative difference between what two libraries found."""
+    return relative_error(other, [array.astype(np.float64) for array in one])
