@@ -18,7 +18,7 @@ from ..lower import typed
 from ..spec import Spec
 
 WIDTH = 4  # as in kernels/cuda/target.py (a test compares)
-LONGEST = 64  # steps of a kernel: longer ones take more than their length to compile
+LONGEST = 128  # steps of a kernel: each takes some 8 ms to compile, and values stay in registers
 
 
 class Step(NamedTuple):
