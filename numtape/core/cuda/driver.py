@@ -168,7 +168,7 @@ class Driver:
         return int(self._do("cuDeviceGetAttribute", attribute, self._number))
 
     def enter(self) -> None:
-        """Make the GPU this thread's."""
+        """Make the GPU this thread's, which another library may have changed."""
         self._do("cuCtxSetCurrent", self._context)
 
     # Memory.
@@ -219,10 +219,12 @@ class Driver:
         )  # fmt: skip
 
     def upload(self, array: Array, address: int) -> None:
-        """Copy a contiguous host array to an address. The host's memory is free afterwards."""
+        """Copy a contiguous host array to an address. The host's memory is free afterwards.
+
+        The thread has entered.
+        """
         size, source = array.nbytes, address_of(array)
         if size:
-            self.enter()
             if size <= HALF or not self._staging.upload(source, address, size):
                 self._do("cuMemcpyHtoDAsync", address, source, size, self.stream)
 
@@ -236,9 +238,8 @@ class Driver:
                 self.synchronize()
 
     def copy(self, source: int, address: int, size: int) -> None:
-        """Copy so many bytes from one address on the GPU to another."""
+        """Copy so many bytes from one address on the GPU to another. The thread has entered."""
         if size:
-            self.enter()
             self._do("cuMemcpyDtoDAsync", address, source, size, self.stream)
 
     def synchronize(self) -> None:

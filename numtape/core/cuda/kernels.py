@@ -7,6 +7,8 @@ import importlib
 import math
 import threading
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,16 +23,37 @@ from .lower import WIDTH, Loop, function, parameters, written
 
 _SOURCES = ("cuda.target", "cuda.scalar", "cuda.reduce", "cuda.arrays", "cuda.scan",
             "cuda.extreme", "cuda.scatter", "cuda.random")  # fmt: skip
-_kernels: dict[tuple[str, ...], Any] = {}
+_kernels: dict[tuple[str, ...], Kernel] = {}
 _lock = threading.RLock()
+_COMPILERS = 2  # threads: while one makes PTX, which one can do at a time, the other links
 
 Room = Callable[[int], int]  # a number for so many bytes of the arena
+
+
+class Kernel:
+    """A kernel that is being compiled, or was."""
+
+    __slots__ = ("_found", "_key", "_made")
+
+    def __init__(self, key: tuple[str, ...], made: Future[Any]) -> None:
+        self._key, self._made = key, made
+        self._found: Any = None
+
+    def get(self) -> Any:
+        """What the device launches; waits for it."""
+        if self._found is None:
+            try:
+                self._found = self._made.result()
+            except BaseException:
+                _kernels.pop(self._key, None)  # who comes next may try again
+                raise
+        return self._found
 
 
 class Launch(NamedTuple):
     """A kernel and what to call it with: numbers of places, or, behind these, values."""
 
-    kernel: Any
+    kernel: Kernel
     blocks: int
     threads: int
     values: tuple[int, ...]
@@ -38,9 +61,8 @@ class Launch(NamedTuple):
 
     def run(self, gpu: Any, at: Sequence[int]) -> None:
         """Launch it. ``at`` are the addresses of places."""
-        gpu.launch(
-            self.kernel, self.blocks, self.threads, [*self.values, *(at[k] for k in self.places)]
-        )
+        args = [*self.values, *(at[k] for k in self.places)]
+        gpu.launch(self.kernel.get(), self.blocks, self.threads, args)
 
 
 class Product(NamedTuple):
@@ -97,18 +119,29 @@ class Row(NamedTuple):
     room: Room
 
 
-def kernel(make: Callable[[], Any], dtypes: Sequence[str], name: str, text: str = "") -> Any:
-    """What a `Launch` has for a kernel; compiled if neither memory nor disk has it."""
+@cache
+def _compilers() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(_COMPILERS, "numtape-cuda")
+
+
+def kernel(make: Callable[[], Any], dtypes: Sequence[str], name: str, text: str = "") -> Kernel:
+    """What a `Launch` has for a kernel; compiled if neither memory nor disk has it.
+
+    That goes on in other threads until it is launched.
+    """
     key = (name, text, *dtypes)
     with _lock:
         found = _kernels.get(key)
         if found is None:
             source = kernel_source(*_SOURCES) + text
-            found = _kernels[key] = device().kernel(make, list(dtypes), name, source)
+            made = _compilers().submit(device().kernel, make, list(dtypes), name, source)
+            found = _kernels[key] = Kernel(key, made)
         return found
 
 
-def loaded(module: str, name: str, arguments: Sequence[str], dtypes: Sequence[str]) -> Any:
+def loaded(
+    module: str, name: str, arguments: Sequence[str], dtypes: Sequence[str]
+) -> Kernel:
     """A kernel of a module of ``numtape.kernels.cuda``, which makes it for these arguments."""
 
     def make() -> Any:
@@ -180,7 +213,7 @@ def drawn(name: str, key: list[int], spec: Spec) -> DeviceArray:
     made = loaded("random", name, (dtype,), ["int64", "uint64", "uint64", f"*{dtype}"])
     gpu, count = device(), -(-spec.size * spec.dtype.size // BLOCK)
     memory = gpu.empty(BLOCK * count)
-    gpu.launch(made, blocks(count), threads(), [count, *key, memory.address])
+    gpu.launch(made.get(), blocks(count), threads(), [count, *key, memory.address])
     return DeviceArray(memory, memory.address, spec.shape, spec.dtype.numpy_dtype)
 
 

@@ -8,6 +8,7 @@ the leaves, and back after it. Nothing else waits for the GPU but a look.
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -35,14 +36,20 @@ class Runner:
         self.cells: Any = None
         self._plan: GpuPlan | None = None  # the one whose places `_at` are
         self._at: list[int] = []
+        self._fed = b""  # what the cells of leaves hold
 
     def run(self, log: Log, plan: GpuPlan) -> None:
         """Launch everything. Values of one element are in the log's cells afterwards."""
         _launch(device(), plan, self.ready(log, plan))
         self.fetch(log, plan)
 
-    def ready(self, log: Log, plan: GpuPlan) -> list[int]:
-        """Make room, and bring what a plan reads: the addresses of its places."""
+    def ready(
+        self, log: Log, plan: GpuPlan, late: Sequence[tuple[int, DeviceArray]] = ()
+    ) -> list[int]:
+        """Make room, and bring what a plan reads: the addresses of its places.
+
+        ``late`` are cells that only the GPU knows.
+        """
         gpu = device()
         gpu.enter()
         if plan is not self._plan:
@@ -53,8 +60,15 @@ class Runner:
             if type(buffer) is np.ndarray:
                 log.buffers[row] = buffer = resident(buffer)
                 columns.cell_view[row] = buffer.address
-        if plan.fed:
-            gpu.upload(columns.cell[plan.cells[: plan.fed]], self.cells.address)
+        fed = columns.cell[plan.cells[: plan.fed]]
+        raw = fed.tobytes()
+        if raw != self._fed:  # they are often constants
+            self._fed = b""
+            gpu.upload(fed, self.cells.address)
+            self._fed = raw
+        for k, array in late:
+            self._fed = b""
+            gpu.copy(array.address, self.cells.address + 8 * k, array.nbytes)
         cell, at = columns.cell_view, self._at
         for number, row in plan.rows_at:
             at[number] = cell[row]
@@ -62,7 +76,7 @@ class Runner:
 
     def _fit(self, gpu: Any, plan: GpuPlan) -> None:
         """Make room for a plan."""
-        self._plan = None  # until all is there
+        self._plan, self._fed = None, b""  # until all is there
         if self.arena is None or self.arena.size < plan.arena:
             self.arena = gpu.empty(plan.arena)
         if self.cells is None or self.cells.size < 8 * plan.cells.size:
@@ -180,16 +194,12 @@ class Program:
             lent = self._lent(row, spec.size * spec.dtype.size)
             buffers[row] = _device_array(lent, lent.address, spec)
             cell[row] = lent.address
-        at = self.runner.ready(log, plan)
-        cells = self.runner.cells.address
-        for k, array in late:
-            gpu.copy(array.address, cells + 8 * k, array.nbytes)
-        self._graphs.run(gpu, plan, at)
+        self._graphs.run(gpu, plan, self.runner.ready(log, plan, late))
         if self.looked:
             self.runner.fetch(log, plan)
         elif self._single:
             block = self._lent(-1, 8 * (plan.cells.size - plan.fed))
-            gpu.copy(cells + 8 * plan.fed, block.address, block.size)
+            gpu.copy(self.runner.cells.address + 8 * plan.fed, block.address, block.size)
             for row, k in self._single.items():
                 spec = TABLES.specs[log.spec[row]]
                 buffers[row] = _device_array(block, block.address + 8 * k, spec)
