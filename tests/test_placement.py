@@ -106,6 +106,16 @@ for k in range(4):
         print(where(slope), count > 0)
         values += [slope, total]
 print([np.sum(value.numpy()) for value in values])
+c = tf.constant(np.arange(6.0).reshape(2, 3)) + 1.0
+c.numpy()
+
+@tf.function
+def joined(x):
+    return tf.concat([x, c, x * c], axis=0), tf.reduce_sum(c)
+
+for k in range(6):  # recorded on either device, replayed on the other
+    with tf.device({here!r} if k % 3 else {there!r}):
+        print([t.numpy().tolist() for t in joined(x)])
 with tf.GradientTape() as tape:
     y = x * x
     with tf.device({here!r}):

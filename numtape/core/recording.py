@@ -287,6 +287,7 @@ class Ready:
         self.device = ""
         self.programs: list[Any] = []
         self._first = program = self._planned()
+        self._leaves = dict(program.log.buffers)  # constants, where the device finds them
         place = program.place
         places = [place[row] for row in recording.leaving]
         self._specs = recording._specs
@@ -338,7 +339,7 @@ class Ready:
                     tensor._cell = bits
             found.append(tensor)
         if self._holding:
-            log.buffers = dict(self._recording.log.buffers)
+            log.buffers = dict(self._leaves)
         return found
 
 

@@ -54,12 +54,8 @@ class Runner:
         gpu.enter()
         if plan is not self._plan:
             self._fit(gpu, plan)
+        _bring(log, plan)
         columns = log.columns
-        for row in plan.leaves:
-            buffer = log.buffers.get(row)
-            if type(buffer) is np.ndarray:
-                log.buffers[row] = buffer = resident(buffer)
-                columns.cell_view[row] = buffer.address
         fed = columns.cell[plan.cells[: plan.fed]]
         raw = fed.tobytes()
         if raw != self._fed:  # they are often constants
@@ -92,6 +88,15 @@ class Runner:
             found = np.empty(single.size, np.int64)
             device().download(self.cells.address + 8 * plan.fed, found)
             log.columns.cell[single] = (found.view(np.uint64) & plan.masks).view(np.int64)
+
+
+def _bring(log: Log, plan: GpuPlan) -> None:
+    """Have large leaves on the GPU."""
+    for row in plan.leaves:
+        buffer = log.buffers.get(row)
+        if type(buffer) is np.ndarray:
+            log.buffers[row] = buffer = resident(buffer)
+            log.columns.cell_view[row] = buffer.address
 
 
 def _allocate(log: Log, plan: GpuPlan) -> None:
@@ -161,6 +166,8 @@ class Program:
         # Memory by row, and by -1 what is for cells.
         self._spare: defaultdict[int, list[Any]] = defaultdict(list)
         self._late: list[tuple[int, DeviceArray]] = []  # leaves that only the GPU knows
+        if plan is not None:
+            _bring(log, plan)
 
     def another(self, log: Log) -> Program:
         """The same program for a copy of its log."""
@@ -185,11 +192,17 @@ class Program:
 
     def run(self) -> None:
         """Compute the wanted rows, in buffers of their own."""
-        plan, log, gpu = self.plan, self.log, device()
+        plan, log = self.plan, self.log
         late, self._late = self._late, []
         if plan is None:
             return
-        buffers, cell = log.buffers, self.cell
+        try:
+            self._run(plan, log, late)
+        except ResourceExhaustedError as error:
+            raise ResourceExhaustedError(f"{error.message} {_largest(log, plan)}") from None
+
+    def _run(self, plan: GpuPlan, log: Log, late: list[tuple[int, DeviceArray]]) -> None:
+        gpu, buffers, cell = device(), log.buffers, self.cell
         for row, spec in plan.buffers:
             lent = self._lent(row, spec.size * spec.dtype.size)
             buffers[row] = _device_array(lent, lent.address, spec)
