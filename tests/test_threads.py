@@ -238,10 +238,12 @@ def in_a_fork(work, timeout=60):
         child.join()
 
 
+cpu_only = pytest.mark.cpu_only("CUDA does not work in a forked child")
 forks = pytest.mark.skipif(sys.platform != "linux", reason="forks are for Linux")
 
 
 @forks
+@cpu_only
 @pytest.mark.parametrize("size", [3, 300_000])
 def test_fork_after_a_sweep_works_in_child_and_parent(tf, size):
     v = tf.Variable(tf.ones(size))
@@ -263,6 +265,7 @@ def test_fork_after_a_sweep_works_in_child_and_parent(tf, size):
 
 
 @forks
+@cpu_only
 def test_fork_inside_a_tape(tf):
     v = tf.Variable(3.0)
     with tf.GradientTape() as tape:
@@ -273,6 +276,7 @@ def test_fork_inside_a_tape(tf):
 
 
 @forks
+@cpu_only
 @pytest.mark.parametrize("name", ["log", "templates", "codes", "cache", "other log"])
 def test_locks_that_another_thread_holds_do_not_survive_a_fork(tf, name):
     from numtape.core import cache, op, transpose
