@@ -133,7 +133,7 @@ class Program:
         if (name in ("max", "min") and not x.exact) or not count:
             return False
         keep = bool(self.random.integers(2))
-        like = np.empty(x.shape).sum(axis, keepdims=keep)
+        like = np.zeros(x.shape).sum(axis, keepdims=keep)
         bound = {"sum": x.bound * count, "logsumexp": x.bound + np.log(count)}.get(name, x.bound)
         text = f"tf.reduce_{name}({x.name}, {axis}, {keep})"
         return self.add(text, like.shape, x.dtype, bound, x.exact and name != "logsumexp")

@@ -36,8 +36,8 @@ def imported(path, package):
 
 @pytest.mark.parametrize("path", sorted(KERNELS.rglob("*.py")), ids=place)
 def test_kernels_import_only_numba_numpy_math_and_siblings(path):
-    standard = {"__future__", "ast", "collections", "dataclasses", "functools", "math", "threading",
-                "typing"}  # fmt: skip
+    standard = {"__future__", "ast", "collections", "dataclasses", "functools", "math", "sys",
+                "threading", "typing"}  # fmt: skip
     allowed = {"kernels", "llvmlite", "numba", "numpy", *standard}
     assert {name.partition(".")[0] for name in imported(path, KERNELS)} <= allowed
 

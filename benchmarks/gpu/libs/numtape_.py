@@ -23,7 +23,6 @@ from numtape.core.cuda import kernels
 from numtape.core.cuda.device import device
 from numtape.core.cuda.lower import Loop
 from numtape.core.log import Log, local
-from numtape.core.sweep import executor
 
 GPU = "GPU:0"
 
@@ -53,13 +52,6 @@ OPS = SimpleNamespace(
     gather=nt.gather,
     scatter_add=_scatter_add,
 )
-
-
-def _placed(array: Array) -> nt.Tensor:
-    """A constant that is on the device already: others copy their inputs before a step as well."""
-    found = nt.constant(array)
-    executor().resident(found)
-    return found
 
 
 def _program(data: Program, inputs: list[nt.Tensor], made: Made) -> Step:
@@ -126,11 +118,10 @@ class Library(libs.Library):
             make: Callable[[Made], Step] = functools.partial(_network, data)
         else:
             given = data.inputs if data.upstream is None else [*data.inputs, data.upstream]
-            make = functools.partial(_program, data, [_placed(x) for x in given])
-            # The switch is not in every version.
-            switch = getattr(nt.config.experimental, "enable_nondeterministic_scatter", None)
-            if switch and data.scatters:
-                ways[ATOMICS] = _switched(switch)
+            # They go to the GPU in the first step, and stay there.
+            make = functools.partial(_program, data, [nt.constant(x) for x in given])
+            if data.scatters:
+                ways[ATOMICS] = _switched(nt.config.experimental.enable_nondeterministic_scatter)
         return {
             heading: functools.partial(lambda made: _computed(make(made)), made)
             for heading, made in ways.items()
