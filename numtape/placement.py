@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 from . import config
@@ -29,20 +30,32 @@ class device:
 
     def __init__(self, device_name: str | None) -> None:
         self._device = config.named(device_name)
-        self._before: list[str | None] = []
 
     def __enter__(self) -> None:
-        before = config.here()
-        _move(self._device)
-        self._before.append(before)
+        _leave_for(self._device)
+        _before.stack.append(config.here())
+        config.move(self._device)
 
     def __exit__(self, *_: Any) -> None:
-        _move(self._before.pop())
+        before = _before.stack.pop()
+        try:
+            _leave_for(before)
+        finally:
+            config.move(before)
 
 
-def _move(device: str | None) -> None:
-    """Compute what there is to compute where it belongs, and go on elsewhere."""
-    before = config.device()
-    if (device or config.chosen) != before:
+class _Before(threading.local):
+    """The devices of the blocks that a thread is in."""
+
+    def __init__(self) -> None:
+        self.stack: list[str | None] = []
+
+
+_before = _Before()
+
+
+def _leave_for(device: str | None) -> None:
+    """Compute what there is to compute where it belongs, before it goes on elsewhere."""
+    here = config.device()
+    if (device or config.chosen) != here:
         settle(local.log)
-    config.move(device)

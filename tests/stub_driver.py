@@ -77,6 +77,9 @@ class StubDriver:
 
     # What it does, by the driver's names; all else it only notes.
 
+    def do_cuDriverGetVersion(self):
+        return 13000
+
     def do_cuDeviceGetCount(self):
         return 1
 

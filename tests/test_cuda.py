@@ -210,6 +210,100 @@ def test_replays_wait_for_nothing():
     replayed(**ON_GPU)
 
 
+LIFETIMES = """
+import gc, signal
+import numpy as np
+import numtape as tf
+from numtape.core.cuda.device import device
+
+gpu = device()
+
+
+@tf.function
+def f(x):
+    return tf.cumsum(tf.exp(x) * 2.0), tf.sin(x) * x
+
+
+x = tf.constant(np.arange(5.0))
+right = [t.numpy().tolist() for t in f(x)]
+for k in range(3):
+    box = [f(x)]
+    box.append(box)  # the garbage collector ends results and their memory together
+    del box
+    gc.collect()
+    found = f(x)
+    assert [t.numpy().tolist() for t in found] == right
+
+# A signal handler computes while launches are captured.
+y, seen = tf.constant([1.0, 2.0]), []
+signal.signal(signal.SIGUSR1, lambda *_: seen.append((y * y + 1.0).numpy().tolist()))
+captured = gpu.captured
+
+
+def interrupted(run):
+    def between(launcher):
+        signal.raise_signal(signal.SIGUSR1)
+        run(launcher)
+    return captured(between)
+
+
+gpu.captured = interrupted
+
+
+@tf.function
+def g(x):
+    return tf.cumsum(tf.cumsum(tf.cumsum(tf.exp(x) * 2.0)))
+
+
+values = [g(x).numpy().tolist() for k in range(8)]
+assert len(seen) > 0 and seen == [[2.0, 5.0]] * len(seen), seen
+assert values == [values[0]] * 8
+
+# What only waits for use is given up where memory is exhausted.
+del found
+gc.collect()
+empty, failed = gpu.empty, []
+before = gpu.memory_info()["current"]
+
+
+def scarce(size):
+    if not failed:
+        failed.append(size)
+        raise tf.errors.ResourceExhaustedError("There is not enough.")
+    return empty(size)
+
+
+gpu.empty = scarce
+assert (tf.ones(100) * 3.0).numpy()[99] == 3.0 and failed
+assert gpu.memory_info()["current"] < before + 800
+assert [t.numpy().tolist() for t in f(x)] == right
+
+# A kernel that could not be made is made later.
+kernel, failed = gpu.kernel, []
+
+
+def broken(*args):
+    if not failed:
+        failed.append(args)
+        raise tf.errors.ResourceExhaustedError("No room for a kernel.")
+    return kernel(*args)
+
+
+gpu.kernel = broken
+h = tf.function(lambda x: tf.tan(x) * 7.0)
+for k in range(2):
+    try:
+        found = h(x)
+    except tf.errors.ResourceExhaustedError:
+        continue
+print(len(failed), found.shape)
+"""
+
+
+def test_lifetimes_in_the_simulator():
+    assert run(LIFETIMES, **SIMULATED) == "1 (5,)"
+
+
 # Random numbers of each kind, from Python and in replays, with and without tapes and guards.
 DRAWS = """
 import numpy as np

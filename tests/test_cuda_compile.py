@@ -308,6 +308,18 @@ def test_sixteen_bytes_are_loaded_at_a_time(name, width):
     assert moved == {f"v{width}.f{128 // width}"}
 
 
+def test_sums_and_products_are_rounded_each():
+    """Else a row would have other bits beside other rows, and guards would not hold."""
+    compiler = importlib.import_module("numtape.core.cuda.compiler")
+    spec = intern((64,), BY_NAME["float32"])
+    kind = spec.dtype
+    steps = Step("x * y", (0, 1), (kind, kind), kind), Step("x + y", (3, 2), (kind, kind), kind)
+    loop = Loop((64,), (spec,) * 3, steps, (4,), ())
+    text = compiler.ptx(function(written(loop), []), parameters(loop), "sum", CAPABILITY)
+    assert "fma" not in text
+    assert "mul.rn.f32" in text
+
+
 def test_kernels_and_executor_agree_on_sizes():
     from numtape.core.cuda.driver import Driver
 

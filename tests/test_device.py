@@ -58,6 +58,7 @@ driver.cuDeviceGetCount = lambda: (CUresult.CUDA_SUCCESS, FOUND.get("count", 1))
 driver.cuDeviceGet = lambda k: (CUresult.CUDA_SUCCESS, k)
 driver.cuDeviceGetName = lambda n, k: (CUresult.CUDA_SUCCESS, b"Old GPU" + bytes(100))
 driver.cuDeviceGetAttribute = lambda a, k: (CUresult.CUDA_SUCCESS, FOUND.get("major", 9))
+driver.cuDriverGetVersion = lambda: (CUresult.CUDA_SUCCESS, FOUND.get("version", 13000))
 bindings, cuda = types.ModuleType("cuda.bindings"), types.ModuleType("cuda")
 bindings.driver, cuda.bindings = driver, bindings
 sys.modules.update({{"cuda": cuda, "cuda.bindings": bindings, "cuda.bindings.driver": driver}})
@@ -68,7 +69,8 @@ REASONS = [
     ({"missing": True}, "packages that are not installed", "pip install 'numtape[cuda]'"),
     ({"init": 100}, "The NVIDIA driver does not start", "CUDA_ERROR_NO_DEVICE"),
     ({"count": 0}, "There is no NVIDIA GPU", "CUDA_VISIBLE_DEVICES"),
-    ({"major": 6}, "Old GPU has compute capability 6.6", "needs 7.0 or newer"),
+    ({"major": 6}, "Old GPU has compute capability 6.6", "needs 7.5 or newer"),
+    ({"version": 12080}, "The NVIDIA driver is for CUDA 12.8", "update it"),
 ]
 whatever = pytest.mark.parametrize("found, why, fix", REASONS, ids=lambda x: str(x)[:30])
 

@@ -315,3 +315,11 @@ def test_none_as_target_or_source_does_not_spend_the_tape(tf):
         with pytest.raises(TypeError):
             tape.gradient(target, sources)
     same(tape.gradient(y, v), 6.0)
+
+
+def test_slice_that_takes_nothing(tf):
+    x = tf.Variable([[3.0]])
+    with tf.GradientTape() as tape:
+        y = x[-2::-2] * 2.0
+    assert y.shape == (0, 1)
+    assert tape.gradient(y, x).numpy().tolist() == [[0.0]]

@@ -41,6 +41,33 @@ def test_an_error_ends_the_block(tf):
     assert float(tf.constant(2.0) * 3.0) == 6.0
 
 
+@pytest.mark.numtape_only(reason="numtape's own simulator")
+def test_the_end_of_a_block_that_fails():
+    """The device is the one before all the same."""
+    script = """
+import numtape as tf
+from numtape.core.cuda.device import device
+
+gpu = device()
+x = tf.ones(4) * 2.0
+with tf.device("/CPU:0"):
+    pass
+download = gpu.launch
+def failing(*_):
+    raise KeyError
+try:
+    with tf.device("/GPU:0"):
+        gpu.launch = failing
+        y = x * 3.0
+except KeyError:
+    print("failed")
+gpu.launch = download
+print(tf.config.device(), float(y[0]))
+"""
+    found = run(script, **{**SIMULATED, "NUMTAPE_DEVICE": "cpu"})
+    assert found.split() == ["failed", "cpu", "6.0"]
+
+
 NO_GPU = """
 import logging, sys
 logging.basicConfig(level=20, stream=sys.stdout)

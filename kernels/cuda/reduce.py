@@ -145,12 +145,13 @@ def columns(name: str, dtype: str) -> Any:
 def mean(dtype: str) -> Any:
     """``out[k]``: the sum ``x[k]`` of ``n`` integers divided by ``n``, rounded towards 0."""
     kind = KINDS[dtype]
+    whole = KINDS["uint64" if dtype == "uint64" else "int64"]
 
     def kernel(count: Any, n: Any, x: Any, out: Any) -> None:
         t = cuda.grid(1)
         while t < count:
-            total = x[t]
-            out[t] = kind(total // n if total >= 0 else -(-total // n))
+            total, many = x[t], whole(n)
+            out[t] = kind(total // many if total >= whole(0) else -(-total // many))
             t += cuda.gridsize(1)
 
     return kernel

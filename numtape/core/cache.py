@@ -137,14 +137,13 @@ def read(name: str, source: str) -> Built | None:
 
 def kept(name: str, source: str, compile_unit: Callable[[], Built]) -> Built:
     """A unit from the cache, or compiled now and kept there; see `load`."""
-    with _lock:
-        built = read(name, source)
-        if built is None:
-            built = compile_unit()
-            path = _path(name, source)
-            if path:
-                _write(path, built)
-        return built
+    built = read(name, source)
+    if built is None:
+        built = compile_unit()
+        path = _path(name, source)
+        if path:
+            _write(path, built)
+    return built
 
 
 def load(name: str, source: str, compile_unit: Callable[[], Built]) -> dict[str, int]:

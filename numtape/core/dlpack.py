@@ -6,7 +6,7 @@ their owner. Nobody reads elements through a shadow; the kind of device, which N
 have, is written into the capsule.
 
 A library may take its memory back, and use it again, as soon as we let go of it, and so may we.
-What was asked of the GPU before that has to be done: see `_Lent` and `_Borrowed`.
+What was asked of the GPU before that has to be done: see `_Borrowed`, and ``lent`` of memory.
 """
 
 from __future__ import annotations
@@ -94,36 +94,20 @@ class _Described:
         self.owner = owner
 
 
-class _Lent:
-    """Memory of ours that others use. It is given back after what they do with it.
+class _Borrowed:
+    """An array of others, which is given back once all that we asked the GPU for is done."""
 
-    That is known of what they do in the default stream, for which ours waits.
-    """
+    __slots__ = ("lent", "shadow")
 
-    __slots__ = ("memory",)
-
-    def __init__(self, memory: Any) -> None:
-        self.memory = memory
+    def __init__(self, shadow: Array) -> None:
+        self.shadow, self.lent = shadow, False
 
     def __del__(self) -> None:
         try:
             gpu = _device()
-            gpu.order(LEGACY, gpu.stream)
-        except Exception:  # the interpreter is shutting down
-            pass
-
-
-class _Borrowed:
-    """An array of others, which is given back once all that we asked the GPU for is done."""
-
-    __slots__ = ("shadow",)
-
-    def __init__(self, shadow: Array) -> None:
-        self.shadow = shadow
-
-    def __del__(self) -> None:
-        try:
-            _device().keep(self.shadow)
+            if self.lent:
+                gpu.order(LEGACY, gpu.stream)
+            gpu.keep(self.shadow)
         except Exception:  # the interpreter is shutting down
             pass
 
@@ -215,9 +199,12 @@ def _on_gpu(tensor: Tensor) -> DeviceArray:
 
 
 def _interface(value: DeviceArray, read_only: bool) -> dict[str, Any]:
-    """What says where a value is, which is lent from now on."""
-    if not isinstance(value.owner, _Lent):
-        value.owner = _Lent(value.owner)
+    """What says where a value is, which is lent from now on.
+
+    Its memory is given back after what others do with it in the default stream, for which ours
+    waits then.
+    """
+    value.owner.lent = True
     return {
         "shape": tuple(value.shape), "typestr": value.dtype.str,
         "data": (value.address, read_only),
@@ -312,10 +299,11 @@ def copy_of(value: Any, dtype: DType | None) -> Tensor:
 def _copied(address: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> DeviceArray:
     """A copy of contiguous elements, on the GPU."""
     from .cuda.array import DeviceArray
+    from .cuda.device import empty
 
-    gpu, size = _device(), math.prod(shape) * dtype.itemsize
-    memory = gpu.empty(size)
-    gpu.copy(address, memory.address, size)
+    size = math.prod(shape) * dtype.itemsize
+    memory = empty(size)
+    _device().copy(address, memory.address, size)
     return DeviceArray(memory, memory.address, shape, dtype)
 
 

@@ -43,9 +43,13 @@ class Cells:
 CELLS: Any = Cells()
 
 
-def cell_of(tensor: Tensor) -> int:
-    """What a cell on the host holds of a tensor: the bits of one element, or an address."""
+def cell_of(tensor: Tensor, used: list[Array]) -> int:
+    """What a cell on the host holds of a tensor: the bits of one element, or an address.
+
+    What is at the address is appended to ``used``: the tensor may get another home meanwhile.
+    """
     array = tensor._array()
+    used.append(array)
     if tensor._spec.size == 1:
         raw = array.tobytes()
         cell = int.from_bytes(raw + _ZEROS[len(raw)], sys.byteorder, signed=True)
@@ -145,6 +149,7 @@ class Recording:
         except IndexError:
             program = ready.program()
         cell, values = program.cell, None
+        used: list[Array] = []  # until all is computed
         if self._read:
             values = [variable._value for variable in self._read]  # kept until all is computed
         if program.feed is not None:
@@ -155,12 +160,12 @@ class Recording:
                 try:
                     cell[row] = leaves[k]._cell
                 except AttributeError:
-                    cell[row] = cell_of(leaves[k])
+                    cell[row] = cell_of(leaves[k], used)
             for row, value in zip(self._read_rows, values or (), strict=True):
                 try:
                     cell[row] = value._cell
                 except AttributeError:
-                    cell[row] = cell_of(value)
+                    cell[row] = cell_of(value, used)
         if self.draws:
             self._draw(program.log, draws)
         program.run()

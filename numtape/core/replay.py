@@ -469,7 +469,7 @@ class Calls:
 
 
 def _bits(tensor: Tensor) -> int | bytes:
-    found = cell_of(tensor) if tensor._spec.size == 1 else tensor._array().tobytes()
+    found = cell_of(tensor, []) if tensor._spec.size == 1 else tensor._array().tobytes()
     return _plain(found, tensor._spec)
 
 

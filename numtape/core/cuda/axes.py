@@ -107,10 +107,11 @@ def _mean(row: Row) -> list[Launch]:
     (x,), dtype = row.operands, stored(row.out.dtype)
     out, source = row.places
     total = row.room(8 * row.out.size)
+    wide = "uint64" if dtype == "uint64" else "int64"
     found = _reduced(
-        "sum", "int64", dtype, tuple(x.shape), row.attributes["axes"], (total, source), row.room
+        "sum", wide, dtype, tuple(x.shape), row.attributes["axes"], (total, source), row.room
     )
-    made = loaded("reduce", "mean", (dtype,), ["int64", "int64", "*int64", f"*{dtype}"])
+    made = loaded("reduce", "mean", (dtype,), ["int64", "int64", f"*{wide}", f"*{dtype}"])
     sizes = row.out.size, max(1, x.size // row.out.size)
     return [*found, Launch(made, blocks(row.out.size), threads(), sizes, (total, out))]
 

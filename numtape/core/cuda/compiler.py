@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+OPTIONS = "fma=0"  # what machine code depends on besides
 _lock = threading.RLock()
 
 
@@ -35,6 +36,19 @@ def _shimmed() -> Iterator[None]:
     finally:
         if missing:
             delattr(np, "row_stack")
+
+
+@contextmanager
+def _unfused() -> Iterator[None]:
+    """No sums and products as one: what a row gives must not depend on the rows beside it."""
+    from numba.cuda.cudadrv import nvvm
+
+    before = nvvm.compile_ir
+    nvvm.compile_ir = lambda ir, **options: before(ir, **options | {"fma": False})
+    try:
+        yield
+    finally:
+        nvvm.compile_ir = before
 
 
 @contextmanager
@@ -67,7 +81,7 @@ def ptx(
             types.CPointer(getattr(types, dtype[1:])) if dtype[0] == "*"
             else getattr(types, dtype) for dtype in dtypes
         )  # fmt: skip
-        with _aimed(capability):
+        with _aimed(capability), _unfused():
             found, _ = cuda.compile(
                 function, signature, device=False, abi="numba", abi_info={"abi_name": symbol},
                 cc=capability, output="ptx",
@@ -85,7 +99,8 @@ def linked(text: str, capability: tuple[int, int]) -> tuple[bytes, str]:
 
     arch = f"sm_{capability[0]}{capability[1]}"
     linker = Linker(
-        ObjectCode.from_ptx(text.encode()), options=LinkerOptions(arch=arch, ptxas_options=["-v"])
+        ObjectCode.from_ptx(text.encode()),
+        options=LinkerOptions(arch=arch, fma=False, ptxas_options=["-v"]),
     )
     return bytes(linker.link("cubin").code), str(linker.get_info_log())
 

@@ -5,16 +5,18 @@ from __future__ import annotations
 import logging
 import threading
 import weakref
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from ... import config
-from ...errors import DeviceError
+from ...errors import DeviceError, ResourceExhaustedError
 from .array import DeviceArray
 
 _lock = threading.RLock()
 _device: Any = None
+reclaim: list[Callable[[], None]] = []  # what frees memory that only waits for use
 # Host arrays that were copied, by their ids: nobody writes to them.
 _copies: dict[int, tuple[weakref.ref[np.ndarray[Any, Any]], DeviceArray]] = {}
 
@@ -55,10 +57,26 @@ def usable() -> bool:
         from .kernels import probe
 
         probe(device())
-    except DeviceError as error:
+    except Exception as error:  # the compiler's as well
         logging.getLogger("numtape").info("NUMTAPE_DEVICE=auto takes the CPU: %s", error)
         return False
     return True
+
+
+def empty(size: int) -> Any:
+    """Memory of so many bytes, with any contents.
+
+    Raises:
+      ResourceExhaustedError: If there is not so much, even when all that waits for use is freed.
+    """
+    gpu = device()
+    try:
+        return gpu.empty(size)
+    except ResourceExhaustedError:
+        for give_up in reclaim:
+            give_up()
+        gpu.synchronize()
+        return gpu.empty(size)
 
 
 def resident(array: np.ndarray[Any, Any]) -> DeviceArray:
@@ -67,7 +85,7 @@ def resident(array: np.ndarray[Any, Any]) -> DeviceArray:
     found = _copies.get(key)
     if found is not None and found[0]() is array:
         return found[1]
-    memory = device().empty(array.nbytes)
+    memory = empty(array.nbytes)
     copied = DeviceArray(memory, memory.address, array.shape, array.dtype)
     device().upload(np.ascontiguousarray(array), memory.address)
     _copies[key] = weakref.ref(array, lambda _: _copies.pop(key, None)), copied

@@ -10,6 +10,7 @@ import ctypes
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from ... import config
@@ -18,7 +19,9 @@ from .. import cache as disk
 from ..arrays import Array, address_of
 from .transfer import DISABLE_TIMING, HALF, Staging
 
-OLDEST = (7, 0)  # compute capability
+OLDEST = (7, 5)  # compute capability
+TOOLKIT = 13000  # CUDA 13.0: an older driver does not load what it makes
+LEGACY = 1  # the default stream of CUDA
 
 _FIX = "Set NUMTAPE_DEVICE=cpu or unset it to compute on the CPU."
 
@@ -35,25 +38,42 @@ def _bindings() -> Any:
 
 
 class Memory:
-    """Bytes on the GPU that are given back when nothing refers to them any more."""
+    """Bytes on the GPU that are given back when nothing refers to them any more.
 
-    __slots__ = ("__weakref__", "_device", "address", "size")
+    Attributes:
+      address: Where they begin.
+      size: How many there are.
+      lent: Whether other libraries have used them: then after what they do in the default stream.
+    """
+
+    __slots__ = ("__weakref__", "_device", "address", "lent", "size")
 
     def __init__(self, device: Driver, address: int, size: int) -> None:
         self._device, self.address, self.size = device, address, size
+        self.lent = False
 
     def __del__(self) -> None:
         try:
+            if self.lent:
+                self._device.order(LEGACY, self._device.stream)
             self._device.release(self.address)
         except Exception:  # the interpreter is shutting down
             pass
 
 
+class _Launcher:
+    """The part of a `Driver` that launches, in a stream of its own."""
+
+    def __init__(self, device: Driver, stream: Any) -> None:
+        self.launch = partial(device.launch_in, stream)
+        self.gemm = partial(device.gemm_in, stream)
+
+
 class Graph:
     """Launches that were captured, to be replayed in one go."""
 
-    def __init__(self, device: Driver, handle: Any) -> None:
-        self._device, self.handle = device, handle
+    def __init__(self, device: Driver, handle: Any, launches: int) -> None:
+        self._device, self.handle, self.launches = device, handle, launches
 
     def __del__(self) -> None:
         try:
@@ -130,6 +150,12 @@ class Driver:
                 f"{self.name} has compute capability {self.capability[0]}.{self.capability[1]}; "
                 f"numtape needs {OLDEST[0]}.{OLDEST[1]} or newer. {_FIX}"
             )
+        driver = self._do("cuDriverGetVersion")
+        if driver < TOOLKIT:
+            raise DeviceError(
+                f"The NVIDIA driver is for CUDA {driver // 1000}.{driver % 1000 // 10}; numtape "
+                f"needs one for CUDA {TOOLKIT // 1000}.0 or newer: update it. {_FIX}"
+            )
         self.blocks = 8 * self._ask(attribute.CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)
         self._context = self._do("cuDevicePrimaryCtxRetain", self._number)
         self.enter()
@@ -137,7 +163,7 @@ class Driver:
         self.stream = self._do("cuStreamCreate", flags)
         # Where launches are captured: nothing runs there, and no other thread's go there.
         self._capturing = self._do("cuStreamCreate", flags)
-        self._target = self.stream  # where launches go now
+        self._in_capture = False
         self._lock = threading.RLock()
         self._pool = self._do("cuDeviceGetDefaultMemPool", self._number)
         # Freed memory stays with the process: asking the system again takes longer than a sweep.
@@ -298,7 +324,7 @@ class Driver:
         """
         from . import compiler
 
-        key = f"{compiler.versions()}\n{self.capability}\n{dtypes}\n{source}"
+        key = f"{compiler.versions()}\n{compiler.OPTIONS}\n{self.capability}\n{dtypes}\n{source}"
         code, *_ = disk.kept(
             symbol, key,
             lambda: (compiler.cubin(make(), dtypes, symbol, self.capability), [symbol], []),
@@ -310,48 +336,72 @@ class Driver:
 
     def launch(self, kernel: Any, blocks: int, threads: int, args: Sequence[int]) -> None:
         """Run a kernel. All its parameters are 64 bits wide; floats come as their bits."""
+        self.launch_in(self.stream, kernel, blocks, threads, args)
+
+    def launch_in(
+        self, stream: Any, kernel: Any, blocks: int, threads: int, args: Sequence[int]
+    ) -> None:
+        """Run a kernel in a stream."""
         count = len(args)
         values = (ctypes.c_int64 * count)(*args)
         begin = ctypes.addressof(values)
         places = (ctypes.c_void_p * count)(*range(begin, begin + 8 * count, 8))
-        with self._lock:
-            self._do(
-                "cuLaunchKernel", kernel, blocks, 1, 1, threads, 1, 1, 0, self._target,
-                ctypes.addressof(places), 0,
-            )  # fmt: skip
-            self.launches += 1
+        self._do(
+            "cuLaunchKernel", kernel, blocks, 1, 1, threads, 1, 1, 0, stream,
+            ctypes.addressof(places), 0,
+        )  # fmt: skip
+        self.launches += 1
 
     def gemm(self, dtype: str, scalars: Sequence[int], out: int, x: int, y: int) -> None:
         """Products of matrices; see `blas.Blas.gemm`."""
+        self.gemm_in(self.stream, dtype, scalars, out, x, y)
+
+    def gemm_in(
+        self, stream: Any, dtype: str, scalars: Sequence[int], out: int, x: int, y: int
+    ) -> None:
+        """Products of matrices in a stream."""
         with self._lock:
             if self._blas is None:
                 from .blas import WORKSPACE, Blas
 
                 self._blas = Blas(self.empty(WORKSPACE))
-            self._blas.use(int(self._target), config.tensor_float_32())
+            self._blas.use(int(stream), config.tensor_float_32())
             self._blas.gemm(dtype, scalars, out, x, y)
 
     # Graphs.
 
-    def captured(self, run: Callable[[], None]) -> Graph:
-        """What ``run`` launches, to be replayed; it may launch kernels and products only."""
+    def captured(self, run: Callable[[Any], None]) -> Graph | None:
+        """What ``run(launcher)`` launches, kernels and products, to be replayed.
+
+        None while something else is being captured: a signal handler came in between.
+        """
         mode = self._driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED
         with self._lock:
-            self._do("cuStreamBeginCapture", self._capturing, mode)
-            self._target = self._capturing
+            if self._in_capture:
+                return None
+            self._in_capture = True
+            before = self.launches
             try:
-                run()
-            finally:
-                self._target = self.stream
+                self._do("cuStreamBeginCapture", self._capturing, mode)
+                run(_Launcher(self, self._capturing))
                 graph = self._do("cuStreamEndCapture", self._capturing)
+            except BaseException:  # an interrupt as well: nothing must stay half captured
+                status, half = self._driver.cuStreamEndCapture(self._capturing)
+                if status == self._driver.CUresult.CUDA_SUCCESS:
+                    self._driver.cuGraphDestroy(half)
+                raise
+            finally:
+                self._in_capture = False
+                count, self.launches = self.launches - before, before
         try:
-            return Graph(self, self._do("cuGraphInstantiate", graph, 0))
+            return Graph(self, self._do("cuGraphInstantiate", graph, 0), count)
         finally:
             self._do("cuGraphDestroy", graph)
 
     def replay(self, graph: Graph) -> None:
         """Launch what was captured."""
         self._do("cuGraphLaunch", graph.handle, self.stream)
+        self.launches += graph.launches
 
     def forget(self, handle: Any) -> None:
         """Drop a graph."""

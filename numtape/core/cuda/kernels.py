@@ -18,7 +18,7 @@ from ..entry import kernel_source
 from ..op import Op
 from ..spec import Spec
 from .array import DeviceArray
-from .device import device
+from .device import device, empty
 from .lower import WIDTH, Loop, function, parameters, written
 
 _SOURCES = ("cuda.target", "cuda.scalar", "cuda.reduce", "cuda.arrays", "cuda.scan",
@@ -33,20 +33,19 @@ Room = Callable[[int], int]  # a number for so many bytes of the arena
 class Kernel:
     """A kernel that is being compiled, or was."""
 
-    __slots__ = ("_found", "_key", "_made")
+    __slots__ = ("_begin", "_found", "_made")
 
-    def __init__(self, key: tuple[str, ...], made: Future[Any]) -> None:
-        self._key, self._made = key, made
+    def __init__(self, begin: Callable[[], Future[Any]]) -> None:
+        self._begin, self._made = begin, begin()
         self._found: Any = None
 
     def get(self) -> Any:
-        """What the device launches; waits for it."""
+        """What the device launches; waits for it. If it failed before, it is tried again."""
         if self._found is None:
-            try:
-                self._found = self._made.result()
-            except BaseException:
-                _kernels.pop(self._key, None)  # who comes next may try again
-                raise
+            made = self._made
+            if made.done() and made.exception() is not None:
+                self._made = made = self._begin()
+            self._found = made.result()
         return self._found
 
 
@@ -134,8 +133,9 @@ def kernel(make: Callable[[], Any], dtypes: Sequence[str], name: str, text: str 
         found = _kernels.get(key)
         if found is None:
             source = kernel_source(*_SOURCES) + text
-            made = _compilers().submit(device().kernel, make, list(dtypes), name, source)
-            found = _kernels[key] = Kernel(key, made)
+            found = _kernels[key] = Kernel(
+                lambda: _compilers().submit(device().kernel, make, list(dtypes), name, source)
+            )
         return found
 
 
@@ -212,7 +212,7 @@ def drawn(name: str, key: list[int], spec: Spec) -> DeviceArray:
     dtype = spec.dtype.name
     made = loaded("random", name, (dtype,), ["int64", "uint64", "uint64", f"*{dtype}"])
     gpu, count = device(), -(-spec.size * spec.dtype.size // BLOCK)
-    memory = gpu.empty(BLOCK * count)
+    memory = empty(BLOCK * count)
     gpu.launch(made.get(), blocks(count), threads(), [count, *key, memory.address])
     return DeviceArray(memory, memory.address, spec.shape, spec.dtype.numpy_dtype)
 

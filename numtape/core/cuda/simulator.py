@@ -12,6 +12,7 @@ import warnings
 import weakref
 from collections import deque
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -23,11 +24,27 @@ from ..arrays import Array, aligned, array_at
 class Memory:
     """Bytes that are given back when nothing refers to them any more."""
 
-    __slots__ = ("__weakref__", "_bytes", "address", "size")
+    __slots__ = ("__weakref__", "_bytes", "address", "lent", "size")
 
     def __init__(self, device: Simulator, size: int) -> None:
         self._bytes, self.address = aligned(max(size, 1))
-        self.size = size
+        self.size, self.lent = size, False
+
+
+class _Launcher:
+    """Notes launches instead of running them."""
+
+    def __init__(self, device: Simulator) -> None:
+        self._device = device
+        self.calls: list[Callable[[], None]] = []
+
+    def launch(self, *args: Any) -> None:
+        """See `Simulator.launch`."""
+        self.calls.append(partial(self._device.launch, *args))
+
+    def gemm(self, *args: Any) -> None:
+        """See `Simulator.gemm`."""
+        self.calls.append(partial(self._device.gemm, *args))
 
 
 class Timer:
@@ -62,7 +79,6 @@ class Simulator:
         self._spans: list[tuple[int, int]] = []  # where memory is, by address
         self._gone: deque[tuple[int, int]] = deque()  # what of it is no more
         self._peak = 0
-        self._captured: list[Callable[[], None]] | None = None
         self.launches = 0
 
     def empty(self, size: int) -> Memory:
@@ -145,10 +161,6 @@ class Simulator:
         """Run a kernel."""
         from numba.cuda.simulator.cudadrv.devicearray import FakeCUDAArray
 
-        with self._lock:
-            if self._captured is not None:
-                self._captured.append(lambda: self.launch(kernel, blocks, threads, args))
-                return
         function, dtypes = kernel
         # Arrays of NumPy's would be copied there and back, and some of ours lie in one memory.
         values = [
@@ -165,10 +177,6 @@ class Simulator:
 
     def gemm(self, dtype: str, scalars: Sequence[int], out: int, x: int, y: int) -> None:
         """See `driver.Driver.gemm`."""
-        with self._lock:
-            if self._captured is not None:
-                self._captured.append(lambda: self.gemm(dtype, scalars, out, x, y))
-                return
         (transa, transb, m, n, k, _, lda, ldb, _, ldc, step_x, step_y, step_out, count) = scalars
         kind = np.dtype(dtype)
 
@@ -185,16 +193,11 @@ class Simulator:
         b = b.swapaxes(1, 2) if transb == turned else b
         matrices(out, m, n, ldc, step_out)[...] = a @ b
 
-    def captured(self, run: Callable[[], None]) -> list[Callable[[], None]]:
-        """What ``run`` launches, to be replayed."""
-        with self._lock:
-            found: list[Callable[[], None]] = []
-            self._captured = found
-            try:
-                run()
-            finally:
-                self._captured = None
-        return found
+    def captured(self, run: Callable[[Any], None]) -> list[Callable[[], None]]:
+        """See `driver.Driver.captured`."""
+        launcher = _Launcher(self)
+        run(launcher)
+        return launcher.calls
 
     def replay(self, graph: list[Callable[[], None]]) -> None:
         """Launch what was captured."""

@@ -7,8 +7,10 @@ the leaves, and back after it. Nothing else waits for the GPU but a look.
 
 from __future__ import annotations
 
+import weakref
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -17,7 +19,7 @@ from ... import config
 from ...errors import ResourceExhaustedError
 from ..arrays import Array
 from ..cuda.array import DeviceArray
-from ..cuda.device import device, resident
+from ..cuda.device import device, empty, reclaim, resident
 from ..cuda.kernels import drawn
 from ..log import VALUE, Log
 from ..op import CODES
@@ -37,11 +39,28 @@ class Runner:
         self._plan: GpuPlan | None = None  # the one whose places `_at` are
         self._at: list[int] = []
         self._fed = b""  # what the cells of leaves hold
+        self.running = False
+        _RUNNERS.add(self)
+
+    def give_up(self) -> None:
+        """Free the arena, if it is not in use; what was launched has it until then."""
+        if not self.running:
+            self._plan = self.arena = None
 
     def run(self, log: Log, plan: GpuPlan) -> None:
         """Launch everything. Values of one element are in the log's cells afterwards."""
-        _launch(device(), plan, self.ready(log, plan))
-        self.fetch(log, plan)
+        with self.used():
+            _launch(device(), plan, self.ready(log, plan))
+            self.fetch(log, plan)
+
+    @contextmanager
+    def used(self) -> Iterator[None]:
+        """Keep the arena."""
+        self.running = True
+        try:
+            yield
+        finally:
+            self.running = False
 
     def ready(
         self, log: Log, plan: GpuPlan, late: Sequence[tuple[int, DeviceArray]] = ()
@@ -53,7 +72,7 @@ class Runner:
         gpu = device()
         gpu.enter()
         if plan is not self._plan:
-            self._fit(gpu, plan)
+            self._fit(plan)
         _bring(log, plan)
         columns = log.columns
         fed = columns.cell[plan.cells[: plan.fed]]
@@ -70,13 +89,14 @@ class Runner:
             at[number] = cell[row]
         return at
 
-    def _fit(self, gpu: Any, plan: GpuPlan) -> None:
+    def _fit(self, plan: GpuPlan) -> None:
         """Make room for a plan."""
         self._plan, self._fed = None, b""  # until all is there
         if self.arena is None or self.arena.size < plan.arena:
-            self.arena = gpu.empty(plan.arena)
+            self.arena = None  # before the larger one is asked for
+            self.arena = empty(plan.arena)
         if self.cells is None or self.cells.size < 8 * plan.cells.size:
-            self.cells = gpu.empty(8 * plan.cells.size)
+            self.cells = empty(8 * plan.cells.size)
         bases = {"cell": self.cells.address, "arena": self.arena.address, "row": 0}
         self._at = [bases[place.kind] + place.at for place in plan.places]
         self._plan = plan
@@ -101,9 +121,8 @@ def _bring(log: Log, plan: GpuPlan) -> None:
 
 def _allocate(log: Log, plan: GpuPlan) -> None:
     """Give rows that keep their values buffers of their own."""
-    gpu = device()
     for row, spec in plan.buffers:
-        memory = gpu.empty(spec.size * spec.dtype.size)
+        memory = empty(spec.size * spec.dtype.size)
         log.put(row, _device_array(memory, memory.address, spec), spec)
 
 
@@ -126,20 +145,54 @@ class Workspace(GpuPlanner):
         self.runner = Runner()
 
 
+class Lender:
+    """Memory of one size that is lent, and comes back. It holds all of it, lent or not."""
+
+    MOST = 4  # that wait: who kept many results and drops them frees their memory
+
+    def __init__(self) -> None:
+        self.held: dict[int, Any] = {}  # by address
+        self.spare: list[Any] = []
+
+    def lend(self, size: int) -> Loan:
+        """Memory that nobody uses: what comes back is lent again."""
+        try:
+            memory = self.spare.pop()
+        except IndexError:
+            memory = empty(size)
+        self.held[memory.address] = memory
+        return Loan(memory, self)
+
+    def back(self, memory: Any) -> None:
+        """Nothing refers to a loan any more."""
+        if len(self.spare) < self.MOST:
+            self.spare.append(memory)
+        else:
+            del self.held[memory.address]
+
+    def give_up(self) -> None:
+        """Free what waits."""
+        while self.spare:
+            del self.held[self.spare.pop().address]
+
+
 class Loan:
-    """Memory that goes back to a list when nothing refers to it any more."""
+    """Memory that goes back to its lender when nothing refers to it any more.
 
-    __slots__ = ("_memory", "_spare", "address", "size")
+    The lender holds the memory as well: so it does not end before the loan where a garbage
+    collector ends both.
+    """
 
-    MOST = 4  # in a list: who kept many results and drops them frees their memory
+    __slots__ = ("_lender", "_memory", "address", "lent", "size")
 
-    def __init__(self, memory: Any, spare: list[Any]) -> None:
-        self._memory, self._spare = memory, spare
-        self.address, self.size = memory.address, memory.size
+    def __init__(self, memory: Any, lender: Lender) -> None:
+        self._memory, self._lender = memory, lender
+        self.address, self.size, self.lent = memory.address, memory.size, False
 
     def __del__(self) -> None:
-        if len(self._spare) < self.MOST:
-            self._spare.append(self._memory)
+        if self.lent:
+            self._memory.lent = True
+        self._lender.back(self._memory)
 
 
 class Program:
@@ -163,9 +216,11 @@ class Program:
         self._leaf = {row: k for k, row in enumerate(cells[:fed])}
         found = set(self.place.values())
         self._single = {row: k for k, row in enumerate(cells[fed:]) if row in found}
-        # Memory by row, and by -1 what is for cells.
-        self._spare: defaultdict[int, list[Any]] = defaultdict(list)
+        # By row, and by -1 of what is for cells.
+        self._lenders: defaultdict[int, Lender] = defaultdict(Lender)
         self._late: list[tuple[int, DeviceArray]] = []  # leaves that only the GPU knows
+        self._used: list[DeviceArray] = []  # what the leaves are, until they are launched
+        _PROGRAMS.add(self)
         if plan is not None:
             _bring(log, plan)
 
@@ -179,7 +234,10 @@ class Program:
         if type(found) is not DeviceArray:
             found = tensor._stored()
         if tensor._spec.size != 1:
-            self.cell[row] = _moved(tensor, found).address
+            if type(found) is np.ndarray:
+                found = resident(found)
+            self._used.append(found)
+            self.cell[row] = found.address
         elif type(found) is DeviceArray and not found.known and not self.looked:
             if row in self._leaf:
                 self._late.append((self._leaf[row], found))
@@ -197,33 +255,32 @@ class Program:
         if plan is None:
             return
         try:
-            self._run(plan, log, late)
+            with self.runner.used():
+                self._run(plan, log, late)
         except ResourceExhaustedError as error:
             raise ResourceExhaustedError(f"{error.message} {_largest(log, plan)}") from None
+        self._used.clear()
+
+    def give_up(self) -> None:
+        """Free memory that waits for the next run."""
+        for lender in list(self._lenders.values()):
+            lender.give_up()
 
     def _run(self, plan: GpuPlan, log: Log, late: list[tuple[int, DeviceArray]]) -> None:
         gpu, buffers, cell = device(), log.buffers, self.cell
         for row, spec in plan.buffers:
-            lent = self._lent(row, spec.size * spec.dtype.size)
+            lent = self._lenders[row].lend(spec.size * spec.dtype.size)
             buffers[row] = _device_array(lent, lent.address, spec)
             cell[row] = lent.address
         self._graphs.run(gpu, plan, self.runner.ready(log, plan, late))
         if self.looked:
             self.runner.fetch(log, plan)
         elif self._single:
-            block = self._lent(-1, 8 * (plan.cells.size - plan.fed))
+            block = self._lenders[-1].lend(8 * (plan.cells.size - plan.fed))
             gpu.copy(self.runner.cells.address + 8 * plan.fed, block.address, block.size)
             for row, k in self._single.items():
                 spec = TABLES.specs[log.spec[row]]
                 buffers[row] = _device_array(block, block.address + 8 * k, spec)
-
-    def _lent(self, row: int, size: int) -> Loan:
-        """Memory for a row: what it had before, if nobody uses that any more."""
-        spare = self._spare[row]
-        try:
-            return Loan(spare.pop(), spare)
-        except IndexError:
-            return Loan(device().empty(size), spare)
 
     def array(self, row: int) -> Array:
         """The value in a place, which is no cell."""
@@ -252,7 +309,7 @@ class Graphs:
         graph = self._known.get(key)
         if graph is None:
             if key in self._known:
-                graph = gpu.captured(lambda: _launch(gpu, plan, at))
+                graph = gpu.captured(lambda launcher: _launch(launcher, plan, at))
             elif len(self._known) >= self.MOST:
                 self._known.clear()
             self._known[key] = graph
@@ -271,14 +328,20 @@ def _device_array(owner: Any, address: int, spec: Spec) -> DeviceArray:
     return DeviceArray(owner, address, spec.shape, spec.dtype.numpy_dtype)
 
 
-def _moved(tensor: Tensor, value: Any) -> DeviceArray:
-    """A large value of a tensor on the GPU, where it stays."""
-    if type(value) is np.ndarray:
-        tensor._home = value = resident(value)
-        if hasattr(tensor, "_cell"):  # it was the address of what the tensor lets go of
-            del tensor._cell
-    found: DeviceArray = value
-    return found
+# What may be given up where memory is exhausted.
+_PROGRAMS: weakref.WeakSet[Program] = weakref.WeakSet()
+_RUNNERS: weakref.WeakSet[Runner] = weakref.WeakSet()
+
+
+def _give_up() -> None:
+    """Free all memory that only waits for use."""
+    for program in list(_PROGRAMS):
+        program.give_up()
+    for runner in list(_RUNNERS):
+        runner.give_up()
+
+
+reclaim.append(_give_up)
 
 
 class Executor:

@@ -319,7 +319,10 @@ Cut = tuple[tuple[int, int, int], ...]
 
 def _slices(cut: Cut) -> tuple[slice, ...]:
     # An end before 0 means "through the first element", which a slice spells None.
-    return tuple(slice(start, end if end >= 0 else None, step) for start, end, step in cut)
+    return tuple(
+        slice(part[0], part[1] if part[1] >= 0 else None, part[2]) if len(range(*part))
+        else slice(0, 0) for part in cut
+    )  # fmt: skip
 
 
 def _slice_spec(op: Op, x: Spec, cut: Cut) -> Spec:

@@ -62,9 +62,11 @@ def _count(x: Tensor | Spec, axes: Axes) -> int:
 
 def _mean(out: Array, x: Array, axes: Axes, keepdims: bool) -> None:
     """The mean of integers, rounded towards 0; the sum itself may not fit the dtype."""
-    total = np.sum(x, axes, np.int64, keepdims=keepdims)
-    count = max(x.size // max(out.size, 1), 1)
-    np.copyto(out, np.sign(total) * (np.abs(total) // count), casting="unsafe")
+    unsigned = x.dtype.kind == "u"
+    total = np.sum(x, axes, np.uint64 if unsigned else np.int64, keepdims=keepdims)
+    count = total.dtype.type(max(x.size // max(out.size, 1), 1))
+    found = total // count if unsigned else np.sign(total) * (np.abs(total) // count)
+    np.copyto(out, found, casting="unsafe")
 
 
 def _native(name: str) -> Any:
