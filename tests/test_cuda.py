@@ -278,6 +278,15 @@ assert (tf.ones(100) * 3.0).numpy()[99] == 3.0 and failed
 assert gpu.memory_info()["current"] < before + 800
 assert [t.numpy().tolist() for t in f(x)] == right
 
+# What is only passed through is not kept.
+same = tf.function(lambda x: x)
+for k in range(6):
+    same(tf.exp(x * float(k)))
+    gc.collect()
+    if k == 2:
+        before = gpu.memory_info()["current"]
+assert gpu.memory_info()["current"] == before
+
 # A kernel that could not be made is made later.
 kernel, failed = gpu.kernel, []
 

@@ -80,8 +80,6 @@ class Budget:
             )  # fmt: skip
 
 
-
-
 class Path:
     """A recording in its tree.
 

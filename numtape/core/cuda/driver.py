@@ -17,11 +17,11 @@ from ... import config
 from ...errors import DeviceError, ResourceExhaustedError
 from .. import cache as disk
 from ..arrays import Array, address_of
+from ..dlpack import LEGACY
 from .transfer import DISABLE_TIMING, HALF, Staging
 
 OLDEST = (7, 5)  # compute capability
 TOOLKIT = 13000  # CUDA 13.0: an older driver does not load what it makes
-LEGACY = 1  # the default stream of CUDA
 
 _FIX = "Set NUMTAPE_DEVICE=cpu or unset it to compute on the CPU."
 

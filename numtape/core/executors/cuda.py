@@ -172,8 +172,11 @@ class Lender:
 
     def give_up(self) -> None:
         """Free what waits."""
-        while self.spare:
-            del self.held[self.spare.pop().address]
+        try:
+            while True:
+                del self.held[self.spare.pop().address]
+        except IndexError:  # nothing waits any more
+            pass
 
 
 class Loan:
@@ -252,6 +255,7 @@ class Program:
         """Compute the wanted rows, in buffers of their own."""
         plan, log = self.plan, self.log
         late, self._late = self._late, []
+        used, self._used = self._used, []
         if plan is None:
             return
         try:
@@ -259,7 +263,7 @@ class Program:
                 self._run(plan, log, late)
         except ResourceExhaustedError as error:
             raise ResourceExhaustedError(f"{error.message} {_largest(log, plan)}") from None
-        self._used.clear()
+        used.clear()  # all is launched
 
     def give_up(self) -> None:
         """Free memory that waits for the next run."""
