@@ -15,14 +15,13 @@ import numpy as np
 from . import config
 from .core.dtypes import DType
 from .core.log import local
-from .core.names import HIDDEN
 from .core.spec import TensorShape
 from .core.tensor import Tensor
 from .core.variable import Alias, Variable, _tensor, original
 from .errors import InvalidArgumentError
 from .tensor_spec import TensorSpec
 
-KEPT = f"functions{HIDDEN}"  # where an object keeps them
+KEPT = "functions, of numtape"  # where an object keeps them
 
 MOST = 64  # objects that are kept alive because they do not say when they go
 
@@ -33,6 +32,7 @@ def function(
     experimental_implements: Any = None, experimental_autograph_options: Any = None,
     experimental_attributes: Any = None, experimental_relax_shapes: Any = None,
     experimental_compile: Any = None, experimental_follow_type_hints: Any = None,
+    freeze: bool = False,
 ) -> Any:  # fmt: skip
     """Record a function when it is called, and replay what was recorded when it is called again.
 
@@ -40,21 +40,21 @@ def function(
     gradients, optimizer steps, assigns and random draws included, is recorded. Later calls run no
     Python: they compute the same rows from the new inputs.
 
-    A replay is never silently wrong in what depends on the values of tensors. Where the function
-    looked at one (``if x > 0``, ``float(x)``, ``x.numpy()``), the recording has a guard. If a later
-    call would see something else there, another recording is replayed, or the function runs as
-    Python again and is recorded. Globals, free variables and attributes reached by name
-    (``self.model.rate``) are compared at each call. As in TensorFlow, these are fixed when the
-    function is recorded: the time, files, NumPy's random numbers, what is inside containers
-    and arrays, attributes that are not reached by name (`getattr`, `super().rate`, `match`, the
-    results of functions that are not Python's, items by a computed index), and what threads read
-    that the function starts. What Python does besides computing tensors (printing, appending to
-    lists, `setattr`) is done then, and once more if the function turns out not to be replayable.
-    Lists and dicts among the arguments are copies.
+    A replay gives what running the function as Python would give: results, gradients, assigns
+    and random draws. Where the function looked at a tensor (``if x > 0``, ``float(x)``,
+    ``x.numpy()``), the recording has a guard. While it is recorded, every read of Python's state
+    is observed: names, attributes, items, lengths, what loops go through. Before each replay all
+    of them are compared. If something else would be seen, another recording is replayed, or the
+    function runs as Python again and is recorded. NumPy arrays that it reaches are inputs: a
+    replay computes with what they hold then. What Python does besides (printing, logging,
+    appending to a list, setting an attribute that the function does not read) is done when it is
+    recorded, and `paths` lists it. Lists and dicts among the arguments are copies.
 
-    A function runs as plain Python, and says so once, if it keeps tensors or tapes that it does
-    not return, if it changes a name that it reads, or after 64 recordings for one signature, or
-    1024 in all.
+    A function runs as plain Python, and says so once, with the line that is the reason, if it
+    calls something written in C whose result may change (the time, files, Python's and NumPy's
+    random numbers), reads what it changes, deletes things, goes on with an iterator from outside,
+    starts threads, keeps tensors or tapes that it does not return, or after 64 recordings for one
+    signature, or 1024 in all.
 
     A call assigns all variables, or, if it raises or is interrupted, none.
 
@@ -72,6 +72,8 @@ def function(
       experimental_relax_shapes: Likewise.
       experimental_compile: The old name of ``jit_compile``.
       experimental_follow_type_hints: Accepted for TensorFlow's sake.
+      freeze: Whether to do as TensorFlow does: all that the function reads of Python's state stays
+        what it was when it was recorded, and nothing is compared. What this was is logged once.
 
     Returns:
       A `Function`.
@@ -86,7 +88,7 @@ def function(
     compiled = bool(experimental_compile if jit_compile is None else jit_compile)
 
     def decorated(python_function: Callable[..., Any]) -> Function:
-        return Function(python_function, input_signature, compiled)
+        return Function(python_function, input_signature, compiled, freeze=freeze)
 
     return decorated if func is None else decorated(func)
 
@@ -118,7 +120,7 @@ class Function:
 
     def __init__(
         self, python_function: Callable[..., Any], input_signature: Sequence[Any] | None = None,
-        jit_compile: bool = False, instance: Any = None,
+        jit_compile: bool = False, instance: Any = None, freeze: bool = False,
     ) -> None:  # fmt: skip
         from .core.replay import Budget
 
@@ -130,6 +132,7 @@ class Function:
         self.input_signature = None if input_signature is None else tuple(input_signature)
         self.name = getattr(python_function, "__name__", type(python_function).__name__)
         self._jit_compile = jit_compile
+        self._freeze = freeze
         self._instance = instance
         self._attribute = ""  # its name in a class, which a class body tells
         self._call: Any = python_function
@@ -187,7 +190,9 @@ class Function:
             raise AttributeError(self._attribute) from None
 
     def _bound(self, instance: Any) -> Function:
-        made = Function(self.python_function, self.input_signature, self._jit_compile, instance)
+        made = Function(
+            self.python_function, self.input_signature, self._jit_compile, instance, self._freeze
+        )
         made._attribute = self._attribute
         return made
 
@@ -258,15 +263,17 @@ class Function:
 
         return Calls(
             self._call, functools.partial(self._run, values, named), self._budget,
-            self._jit_compile,
+            self._jit_compile, self._freeze,
         )  # fmt: skip
 
     def _run(self, values: list[Any], named: dict[str, Any], leaves: Sequence[Tensor]) -> Any:
         """Call the function with tensors in the places that were taken."""
-        return self._call(
-            *[_given(x, leaves) for x in values],
-            **{name: _given(x, leaves) for name, x in named.items()},
-        )
+        args = [_given(x, leaves) for x in values]
+        kwargs = {name: _given(x, leaves) for name, x in named.items()}
+        log: Any = local.log
+        if log.tracing:  # nests were made for this call
+            log.observer.make_nest((args, kwargs))
+        return self._call(*args, **kwargs)
 
     def experimental_get_tracing_count(self) -> int:
         """How often the function was recorded."""
@@ -286,7 +293,7 @@ class Function:
         instance = memo.get(id(self._instance), self._instance)
         made = Function(
             copy.deepcopy(self.python_function, memo), self.input_signature, self._jit_compile,
-            instance,
+            instance, self._freeze,
         )  # fmt: skip
         made._attribute = self._attribute
         return made
@@ -295,7 +302,9 @@ class Function:
         if self._instance is not None:
             return getattr, (self._instance, self._attribute)
         if isinstance(self.python_function, types.MethodType):
-            return Function, (self.python_function, self.input_signature, self._jit_compile)
+            return Function, (
+                self.python_function, self.input_signature, self._jit_compile, None, self._freeze
+            )  # fmt: skip
         return self.python_function.__qualname__
 
     def __repr__(self) -> str:

@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from .core.log import local
 from .core.variable import Variable
 
 
@@ -66,11 +65,9 @@ class Module:
         return tuple(found)
 
     def _leaves(self) -> Iterator[Any]:
-        log: Any = local.log
-        if log.tracing:  # another variable is another recording
-            log.looked_through(self)
-        for _, value in sorted(vars(self).items()):
-            yield from _inside(value)
+        attributes = vars(self)
+        for name in sorted(attributes):
+            yield from _inside(attributes[name])
 
     def _variables(self, seen: set[int]) -> Iterator[Variable]:
         seen.add(id(self))

@@ -130,7 +130,8 @@ def _collect(name, value, found, known):
     elif type(value).__module__ == "program" and id(value) not in known:
         known.add(id(value))
         for attribute, part in getattr(value, "__dict__", {}).items():
-            _collect(f"{name}.{attribute}", part, found, known)
+            if attribute != "mark":
+                _collect(f"{name}.{attribute}", part, found, known)
 
 
 def seen(x, tolerance=0.0):
@@ -541,7 +542,8 @@ class Program:
              "y = y + model.made"],
             ["model.count += 1", "y = y + model.count"],
             [f"if {self.condition()}:", "    model.count += 1", "y = y * model.count"],
-            ["model.count = K"], [f"if {self.condition()}:", "    model.count = K"],
+            # What is set and not read is set when it is recorded, and nobody compares it.
+            ["model.mark = K"], [f"if {self.condition()}:", "    model.mark = K"],
             ["model.best = max(model.best, float(tf.math.tanh(v)))", "y = y + model.best"],
             [f"y = tf.map_fn(lambda q: q * {p} if q > 0 else q - v, w) * y"],
             [f"y = tf.scan(lambda q, r: q * {p} + r, w) + y"],

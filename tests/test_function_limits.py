@@ -539,7 +539,7 @@ def test_check_finds_what_containers_hold(tf, checked):
     rates = [2.0]
     v = tf.Variable(0.0)
 
-    @tf.function
+    @tf.function(freeze=True)
     def f(x):
         v.assign_add(x * rates[0])
         return v.read_value()
@@ -557,7 +557,7 @@ def test_check_finds_results_of_another_form(tf, checked):
     from numtape.errors import ReplayError
 
     rates = [2.0]
-    f = tf.function(lambda x: [x * rate for rate in rates])
+    f = tf.function(lambda x: [x * rate for rate in rates], freeze=True)
     for _ in range(2):
         f(tf.constant(1.0))
     rates.append(3.0)
@@ -570,7 +570,7 @@ def test_check_finds_constants_that_change(tf, checked):
     from numtape.errors import ReplayError
 
     rates = [2.0]
-    f = tf.function(lambda x: (x, rates[0]))
+    f = tf.function(lambda x: (x, rates[0]), freeze=True)
     f(tf.constant(1.0))
     rates[0] = 3.0
     with pytest.raises(ReplayError):
@@ -583,7 +583,7 @@ def test_check_finds_other_variables_assigned(tf, checked):
 
     which = [0]
     variables = [tf.Variable(0.0), tf.Variable(0.0)]
-    f = tf.function(lambda x: variables[which[0]].assign(x) and None)
+    f = tf.function(lambda x: variables[which[0]].assign(x) and None, freeze=True)
     f(tf.constant(1.0))
     which[0] = 1
     with pytest.raises(ReplayError):
@@ -665,7 +665,7 @@ def test_check_holds_no_lock_while_python_runs(tf, checked):
     """The function waits for a thread that assigns and draws."""
     v, w = tf.Variable(0.0), tf.Variable(0.0)
 
-    @tf.function
+    @tf.function(freeze=True)
     def f(x):
         thread = threading.Thread(target=lambda: w.assign(tf.random.normal(())))
         thread.start()

@@ -3,6 +3,7 @@
 import contextlib
 import ctypes
 import functools
+import re
 import sys
 import types
 import warnings
@@ -561,11 +562,12 @@ def test_a_call_whose_names_were_not_followed_is_not_kept(tf):
     class Holder:
         rate = 1.0
 
-    holder, cut = Holder(), [True]
+    holder = Holder()
+    holder.cut = True
 
     @tf.function
     def f(x):
-        if cut.pop():
+        if holder.cut:
             sys.settrace(None)  # a debugger that is left does that
         return x * holder.rate
 
@@ -575,10 +577,9 @@ def test_a_call_whose_names_were_not_followed_is_not_kept(tf):
     finally:
         sys.settrace(before)
     assert recordings(f) == 0
-    cut.append(False)
+    holder.cut = False
     same(f(tf.constant(2.0)), 2.0)
     holder.rate = 3.0
-    cut.append(False)
     same(f(tf.constant(2.0)), 6.0)
     assert recordings(f) == 2
 
@@ -607,10 +608,9 @@ def test_attributes_of_the_same_name_of_several_objects(tf, where):
     same(f(one), 5.0)
 
 
-@pure
 def test_names_that_are_set_and_not_read(tf):
-    """Each call sets them, also to what they are by chance."""
-    state, best = types.SimpleNamespace(mode=1.0), None
+    """That is done when the function is recorded, as in TensorFlow."""
+    state, best, log = types.SimpleNamespace(mode=1.0), None, []
     scope = {"level": 1.0}
     exec("def set_level(x):\n    global level\n    level = 2.0\n    return x * 1.0", scope)
 
@@ -621,28 +621,56 @@ def test_names_that_are_set_and_not_read(tf):
     def set_best(x):
         nonlocal best
         best = 7.0
+        log.append("called")
         return x * 3.0
 
+    one = tf.constant(1.0)
+    functions = [tf.function(g) for g in (set_mode, set_best, scope["set_level"])]
+    for k, f in enumerate(functions):
+        for _ in range(3):
+            same(f(one), [2.0, 3.0, 1.0][k])
+    assert (state.mode, best, scope["level"], log) == (2.0, 7.0, 2.0, ["called"])
+    state.mode = best = scope["level"] = None
+    for f in functions:
+        f(one)
+        assert recordings(f) == 1
+    assert (state.mode, best, scope["level"], log) == (None, None, None, ["called"])
+
+
+@pure
+def test_what_is_done_once_is_listed(tf, capsys):
+    state, log = types.SimpleNamespace(), []
+
+    @tf.function
+    def f(x):
+        print("traced", x.shape)
+        log.append(len(x.shape))
+        state.mode = "done"
+        return x
+
+    f(tf.constant(1.0))
+    shown = repr(f.paths())
+    for what in ("prints", "changes log by append", "sets state.mode"):
+        assert re.search(rf"test_function_names.py:\d+: {what}", shown), shown
+
+
+@pure
+def test_what_a_function_deletes(tf):
+    state = types.SimpleNamespace(extra=5.0)
+
+    @tf.function
     def drop(x):
         try:
             del state.extra
         except AttributeError:
-            pass
-        return x
+            return x
+        return x + 1.0
 
-    one = tf.constant(1.0)
-    functions = [tf.function(g) for g in (set_mode, set_best, scope["set_level"], drop)]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)
-        for _ in range(4):
-            state.mode, best, scope["level"], state.extra = 1.0, None, 1.0, 5.0
-            for f in functions:
-                f(one)
-            assert (state.mode, best, scope["level"]) == (2.0, 7.0, 2.0)
-            assert not hasattr(state, "extra")
-            for f in functions:  # nothing to change
-                f(one)
-            assert (state.mode, best, scope["level"]) == (2.0, 7.0, 2.0)
+    with one_warning("it deletes what state has"):
+        same(drop(tf.constant(1.0)), 2.0)
+    same(drop(tf.constant(1.0)), 1.0)
+    state.extra = 1.0
+    same(drop(tf.constant(1.0)), 2.0)
 
 
 @pure

@@ -54,9 +54,9 @@ def broken_guards(monkeypatch):
 
 
 def broken_names(monkeypatch):
-    from numtape.core.replay import Tree
+    from numtape.core.observe.guards import Guards
 
-    monkeypatch.setattr(Tree, "holds", lambda self: True)
+    monkeypatch.setattr(Guards, "holds", lambda self: True)
 
 
 def broken_draws(monkeypatch):

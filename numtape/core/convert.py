@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,10 @@ from .spec import Spec
 from .tensor import Tensor
 
 NUMPY = (np.ndarray, np.generic)
+
+# What becomes of an array and its copy: in a call that is recorded it may be an input of the
+# recording. Set in numtape.core.trace.
+entering: Callable[[Any, Any], Any] = lambda value, array: array  # noqa: E731
 
 
 def to_array(value: Any, like: Spec | None, op: str) -> Any:
@@ -52,7 +56,8 @@ def new_array(value: Any, dtype: DType | None = None) -> Any:
     """
     if isinstance(value, NUMPY):
         found = dtypes.of_array(np.asarray(value)) if dtype is None else dtype
-        return np.array(value, dtype=found.numpy_dtype, order="C")
+        array = np.array(value, dtype=found.numpy_dtype, order="C")
+        return entering(value, array) if isinstance(value, np.ndarray) else array
     if is_on_gpu(value):
         return copy_of(value, dtype)
     kinds = _kinds(value)

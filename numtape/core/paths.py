@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .observe.reads import ATTRIBUTE, CELL, ENTRY, ITEM, METHOD
 from .recording import CELLS, Recording
 from .spec import TABLES
 from .tensor import Tensor
@@ -38,7 +39,8 @@ class RecordedPath(NamedTuple):
     Attributes:
       arguments: The specs of the tensors among its arguments.
       guards: What must be seen again, in order.
-      names: Names that must mean the same: names and values.
+      names: What was read of Python's state and must be the same: names and values.
+      effects: What Python did besides when it was recorded, and no replay does.
       hits: How often it was replayed.
       rows: The number of rows.
       seconds: The mean time of a replay, calls that first tried other paths included.
@@ -47,6 +49,7 @@ class RecordedPath(NamedTuple):
     arguments: tuple[Any, ...]
     guards: tuple[Seen, ...]
     names: tuple[tuple[str, Any], ...]
+    effects: tuple[str, ...]
     hits: int
     rows: int
     seconds: float
@@ -62,7 +65,10 @@ class Paths(list[RecordedPath]):
             if one.reason:
                 self.reasons.append(one.reason)
             for tree in one.trees:
-                names = tuple((watch.name, watch.value) for watch in tree.watches)
+                names = tuple(
+                    (guard.name, guard.value()) for guard in tree.guards.guards
+                    if guard.kind in (ENTRY, CELL, ATTRIBUTE, METHOD, ITEM)
+                )
                 self += (_path(path, names) for path in tree.paths)
 
     def __repr__(self) -> str:
@@ -81,6 +87,7 @@ class Paths(list[RecordedPath]):
             numbers = [(n, v) for n, v in path.names if isinstance(v, int | float | str)]
             if numbers:
                 lines.append("   with " + ", ".join(f"{n} = {v!r}" for n, v in numbers))
+            lines += [f"   only when recorded: {effect}" for effect in path.effects]
         lines += [f"runs as Python: {reason}" for reason in self.reasons]
         return "\n".join(lines)
 
@@ -90,7 +97,7 @@ def _path(path: Any, names: tuple[tuple[str, Any], ...]) -> RecordedPath:
     spec = recording.log.spec
     return RecordedPath(
         tuple(TABLES.specs[spec[row]] for _, row in recording.arguments),
-        tuple(_seen(recording, guard) for guard in recording.guards), names,
+        tuple(_seen(recording, guard) for guard in recording.guards), names, tuple(path.effects),
         path.hits, recording.rows, path.nanoseconds * 1e-9 / max(path.hits, 1),
     )  # fmt: skip
 

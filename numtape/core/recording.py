@@ -17,7 +17,7 @@ from .op import CODES, LEAF
 from .ops.random import STATE
 from .spec import TABLES, Spec
 from .sweep import executor
-from .tensor import Tensor
+from .tensor import Tensor, of_array
 from .trace import Draws, Guard, Trace, bits_at
 from .variable import Variable, set_values
 
@@ -86,8 +86,8 @@ class Recording:
 
     Attributes:
       log: The rows. Its leaves have values; those that are not constants are fed at each call.
-      arguments, variables, captures: Rows that are fed, and what feeds them: the number of an
-        argument, a variable, a tensor from outside.
+      arguments, variables, inputs, captures: Rows that are fed, and what feeds them: the number
+        of an argument, a variable, a NumPy array from outside, a tensor from outside.
       draws: Rows of random numbers, their places in the sequence, and how they are drawn.
       drawn: How many draws there are in the end.
       guards: What must be seen again.
@@ -107,10 +107,12 @@ class Recording:
         code, b = trace.columns.code[: trace.n], trace.columns.b
         reads = np.flatnonzero(code == READ_CODE).tolist()
         self.variables = [(row, trace.variables[b[row]]) for row in reads]
+        self.inputs = [(row, array) for row, array in trace.inputs if row < trace.n]
         self.draws, self.drawn = trace.drawn, trace.position
         self.guards: list[Guard] = list(trace.guards.values())
         self.outputs, self.assigned, self.compiled = outputs, assigned, compiled
         fed = {*trace.arguments, *reads, *(row for row, *_ in trace.drawn)}
+        fed.update(row for row, _ in self.inputs)
         self.log = _leaves_of(trace, fed)
         self._ready: Ready | None = None
         self._on: dict[str, Ready] = {}  # by device
@@ -120,8 +122,9 @@ class Recording:
         """Sort what is done at each call by what is to be done with it."""
         spec = self.log.spec
         self._read = [variable for _, variable in self.variables]
-        self._read_rows = [row for row, _ in self.variables]
+        self._read_rows = [row for row, _ in (*self.variables, *self.inputs)]
         self._fed = [row for _, row in self.arguments] + self._read_rows
+        self._arrays = [(array, TABLES.specs[spec[row]]) for row, array in self.inputs]
         self._assigned = [variable for variable, _ in self.assigned]
         self.leaving = [out.row for out in self.outputs if out.row >= 0]
         self.leaving += [row for _, row in self.assigned]
@@ -152,6 +155,8 @@ class Recording:
         used: list[Array] = []  # until all is computed
         if self._read:
             values = [variable._value for variable in self._read]  # kept until all is computed
+        if self._arrays:
+            values = [*(values or ()), *(_input(array, of) for array, of in self._arrays)]
         if program.feed is not None:
             for row, tensor in zip(self._fed, (*leaves, *(values or ())), strict=True):
                 program.feed(row, tensor)
@@ -226,7 +231,9 @@ class Recording:
         Returns:
           As `run`: tensors of the log, to be computed when they are looked at.
         """
-        log.reserve(len(self.arguments) + len(self.variables) + len(self.draws))
+        log.reserve(
+            len(self.arguments) + len(self.variables) + len(self.inputs) + len(self.draws)
+        )
         n, extra_n = log.n, log.extra_n
         busy, log.busy = log.busy, True
         try:
@@ -241,6 +248,9 @@ class Recording:
                     to[row] = tensor._row
                 elif known is not None:
                     to[row] = known[0]
+            for row, array in self.inputs:
+                spec = TABLES.specs[self.log.spec[row]]
+                to[row] = log.leaf(_input(array, spec)._stored(), spec)
             for row, k, draw in self.draws:
                 to[row] = log.leaf(draws.take(k, draw), TABLES.specs[self.log.spec[row]])
             n, extra_n = log.n, log.extra_n
@@ -363,6 +373,11 @@ def commit(
         log.pending.update((id(variable), variable) for variable in variables)
     counted = map(setattr, [STATE], ["draws"], [draws.after(count)]) if draws.base >= 0 else ()
     set_values(variables, values, counted)
+
+
+def _input(array: Array, spec: Spec) -> Tensor:
+    """What an array from outside holds now."""
+    return of_array(np.array(array, spec.dtype.numpy_dtype, order="C"), spec)
 
 
 def _shaped(array: Array, spec: Spec) -> Array:

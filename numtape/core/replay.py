@@ -8,7 +8,9 @@ guards of one hold is anything assigned. If none is left, the call runs as Pytho
 
 from __future__ import annotations
 
+import logging
 import sys
+import types
 import warnings
 from collections.abc import Callable, Sequence
 from time import perf_counter_ns
@@ -20,7 +22,9 @@ from .. import config
 from ..errors import ReplayError
 from . import variable as variables
 from .log import local
-from .names import MISSING, Watch, from_outside, same
+from .observe.guards import Guards
+from .observe.reads import CODE, KIND, METHOD, MISSING, Read, lasting
+from .observe.touched import Touched
 from .ops.random import STATE
 from .recording import Failed, Recording, cell_of, commit
 from .spec import TABLES, Spec
@@ -50,22 +54,42 @@ LIMIT = 64  # recordings of one signature
 LIMIT_IN_ALL = 1024  # of a function: each Variable or shape among the arguments is a signature
 
 
+_logger = logging.getLogger("numtape")
+
+
 class Budget:
     """What the calls of a function with different signatures share.
 
     Attributes:
       made: How many recordings it has made.
       warned: Whether it was said that it runs as Python.
+      told: Whether it was said what was frozen.
+      reason: Why it runs as Python for all arguments.
+      touched: What its calls read and set.
     """
 
     def __init__(self) -> None:
         self.made = 0
         self.warned = False
+        self.told = False
+        self.reason = ""
+        self.touched = Touched()
 
     @property
     def left(self) -> bool:
         """Whether it may make another one."""
         return self.made < LIMIT_IN_ALL
+
+    def froze(self, function: Any, found: list[Read], effects: list[str]) -> None:
+        """Say, once, what a recording does not look at again."""
+        if not self.told:
+            self.told = True
+            names = list(dict.fromkeys(read.name for read in found if _interesting(read)))
+            _logger.warning(
+                "numtape.function %r keeps what it read when it was recorded: %s",
+                getattr(function, "__qualname__", repr(function)),
+                "; ".join([*names, *effects]) or "nothing that could change",
+            )
 
     def warn(self, function: Any, reason: str) -> None:
         """Say, once, why it runs as Python."""
@@ -80,6 +104,15 @@ class Budget:
             )  # fmt: skip
 
 
+def _interesting(read: Read) -> bool:
+    """Whether a read is of something that people change."""
+    if read.kind in (CODE, KIND, METHOD) or read.value is MISSING:
+        return False
+    return not isinstance(
+        read.value, type | types.ModuleType | types.FunctionType | types.BuiltinFunctionType
+    )
+
+
 class Path:
     """A recording in its tree.
 
@@ -89,11 +122,14 @@ class Path:
       rebuild: Puts outputs in their places.
       hits: How often it was right.
       nanoseconds: How long these calls took.
+      effects: What the call did besides, which a replay does not do.
       as_it_is: Whether what the recording gives are the outputs, all of them, in their order.
     """
 
-    def __init__(self, recording: Recording, rebuild: Callable[[list[Any]], Any]) -> None:
-        self.recording, self.rebuild = recording, rebuild
+    def __init__(
+        self, recording: Recording, rebuild: Callable[[list[Any]], Any], effects: list[str]
+    ) -> None:
+        self.recording, self.rebuild, self.effects = recording, rebuild, effects
         self.nodes: list[Node] = []
         self.hits = 0
         self.nanoseconds = 0
@@ -124,10 +160,10 @@ class Node:
 
 
 class Tree:
-    """Recordings that hold while the same names mean the same.
+    """Recordings that hold while Python's state is the same where they read it.
 
     Attributes:
-      watches: The names.
+      guards: What was read of Python's state.
       root: Where the first guard is.
       paths: All recordings.
       effects: Whether one of them draws random numbers, or assigns.
@@ -135,22 +171,14 @@ class Tree:
 
     def __init__(self) -> None:
         self.effects = False
-        self.watches: list[Watch] = []
+        self.guards = Guards()
+        self.holds = self.guards.holds
         self.root = Node()
         self.paths: list[Path] = []
 
-    def holds(self) -> bool:
-        """Whether every name still means what it did."""
-        for get, key, value, _, _ in self.watches:
-            found = get(key, MISSING)
-            if found is not value and not same(found, value):
-                return False
-        return True
-
-    def add(self, path: Path, watches: list[Watch]) -> None:
-        """Enter a recording."""
-        known = {watch.mark for watch in self.watches}
-        self.watches = self.watches + [watch for watch in watches if watch.mark not in known]
+    def add(self, path: Path, found: list[Read]) -> None:
+        """Enter a recording, and what its call read."""
+        self.guards.add(found)
         self.effects |= path.recording.effects
         node = self.root
         path.nodes = [node]
@@ -185,10 +213,14 @@ class Calls:
       run: Calls it with tensors in the places of the tensors among its arguments.
       budget: That of the function.
       compiled: Whether to compile what is recorded at once.
+      frozen: Whether what it reads of Python's state stays what it was.
     """
 
-    def __init__(self, function: Any, run: Run, budget: Budget, compiled: bool) -> None:
+    def __init__(
+        self, function: Any, run: Run, budget: Budget, compiled: bool, frozen: bool
+    ) -> None:
         self.function, self.run, self.budget, self.compiled = function, run, budget, compiled
+        self.frozen = frozen
         self.trees: list[Tree] = []
         self.tree: Tree | None = None
         self.reason = ""  # why there are no recordings any more
@@ -200,7 +232,10 @@ class Calls:
         """Call the function with these tensors."""
         start = perf_counter_ns()
         tree = self.tree
-        if tree is None or self.slow or local.log.tapes or not tree.holds():
+        if (
+            tree is None or self.slow or self.budget.reason or local.log.tapes
+            or not tree.holds()
+        ):  # fmt: skip
             return self._slowly(leaves, start)
         # What `_call` does where the recording that was right the last time is right again.
         path = tree.root.latest
@@ -231,6 +266,8 @@ class Calls:
         return path.rebuild(found) if path.as_it_is else path.result(found)
 
     def _slowly(self, leaves: Sequence[Tensor], start: int) -> Any:
+        if self.budget.reason and not self.reason:
+            self._stop(self.budget.reason)
         if self.reason:
             return plainly(self.run, leaves)
         check = config.check_replay()
@@ -311,7 +348,7 @@ class Calls:
         """Run the function, and keep what it records."""
         for _ in range(RETRIES):
             try:
-                call = traced(self.function, self.run, leaves, draws)
+                call = traced(self.function, self.run, leaves, draws, self.frozen)
             except NotReplayable as refusal:
                 self._stop(str(refusal))
                 break
@@ -329,7 +366,7 @@ class Calls:
         trace, log, path = call.trace, local.log, None
         if not (trace.created or trace.reason or call.changed):
             recording = Recording(trace, call.outputs, call.assigned, self.compiled)
-            path = Path(recording, call.rebuild)
+            path = Path(recording, call.rebuild, call.effects)
         taped = bool(log.tapes) and log.recorded()
         to = grafted(trace, log, leaves) if taped else None
         values = values_of(call, log, to)
@@ -338,21 +375,24 @@ class Calls:
         result = call.rebuild(
             [next(rows) if out.row >= 0 else out.constant for out in call.outputs]
         )
-        watches = from_outside(call.watches)
-        call.watches.clear()
+        found, call.reads = lasting(call.reads), []
+        both = "" if self.frozen or path is None else self.budget.touched.add(found, call.sets)
+        call.sets = []
         assigned = [variable for variable, _ in call.assigned]
         with variables._updating, STATE.lock:
             if trace.stale():
                 return _NONE
+            if both and not self.budget.reason:
+                self.budget.reason = f"a call of it sets {both}, which another one reads"
             kept = leaked(trace)
             if kept:
                 rehome(kept, trace, log, to)
-            self._note(call, path, watches, kept)
+            self._note(call, path, found, kept)
             commit(assigned, values[count:], draws, trace.position, log if taped else None)
         return result
 
     def _note(
-        self, call: Traced, path: Path | None, watches: list[Watch], kept: list[Tensor]
+        self, call: Traced, path: Path | None, found: list[Read], kept: list[Tensor]
     ) -> None:
         """Keep a recording, or note why it is not kept."""
         if kept:
@@ -360,22 +400,25 @@ class Calls:
                 f"it keeps {kept[0]._describe()}, which it computed, somewhere besides in what "
                 f"it returns"
             )
-        elif call.trace.reason:
-            self._stop(call.trace.reason)
+        elif call.trace.reason or self.budget.reason:
+            self._stop(call.trace.reason or self.budget.reason)
         elif path is not None:
             self.making = 0
-            self._keep(path, watches)
+            self._keep(path, found)
         else:
             self.making += 1
             if self.making >= MAKING:
                 what = f"changes {call.changed}" if call.changed else "makes variables"
                 self._stop(f"it {what} in every call")
 
-    def _keep(self, path: Path, watches: list[Watch]) -> None:
+    def _keep(self, path: Path, found: list[Read]) -> None:
         tree = self.tree
         if tree is None or not tree.holds():
             tree = Tree()
-        tree.add(path, watches)
+        if self.frozen:
+            self.budget.froze(self.function, found, path.effects)
+            found = []
+        tree.add(path, found)
         self.budget.made += 1
         if tree not in self.trees:
             self.trees.append(tree)
@@ -396,7 +439,7 @@ class Calls:
         for _ in range(RETRIES):
             draws = Draws()
             try:
-                call = traced(self.function, self.run, leaves, draws)
+                call = traced(self.function, self.run, leaves, draws, self.frozen)
             except NotReplayable as refusal:
                 raise self._difference(str(refusal)) from None
             if call.trace.reason:
@@ -462,7 +505,7 @@ class Calls:
     def _difference(self, what: str) -> ReplayError:
         return ReplayError(
             f"A replay of {self.function!r} differs from Python: {what}. Something that it "
-            f"depends on is neither a tensor nor a name (see the docstring of `function`)."
+            f"depends on was not observed (see the docstring of `function`)."
         )
 
 

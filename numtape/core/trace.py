@@ -12,9 +12,11 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
-from . import dtypes
+import numpy as np
+
+from . import convert, dtypes
 from .arrays import Array
-from .log import VALUE, Log
+from .log import VALUE, Log, local
 from .ops.random import STATE, Draw
 from .spec import TABLES, Spec, intern
 from .sweep import executor
@@ -87,6 +89,7 @@ class Trace(Log):
 
     Attributes:
       arguments: The row of each tensor among the arguments.
+      inputs: Rows whose values NumPy arrays from outside have, and these arrays.
       guards: By row, in the order of the looks.
       draws: The call's random numbers.
       drawn: The rows of draws, their numbers in the call, and how they are drawn.
@@ -99,8 +102,8 @@ class Trace(Log):
     """
 
     __slots__ = (
-        "arguments", "assigned", "closed", "created", "drawn", "draws", "guards", "names",
-        "position", "reason", "refused", "values",
+        "arguments", "assigned", "closed", "created", "drawn", "draws", "guards", "inputs",
+        "observer", "position", "reason", "refused", "values",
     )  # fmt: skip
 
     tracing = True
@@ -118,13 +121,35 @@ class Trace(Log):
         self.assigned: dict[int, tuple[Variable, Tensor]] = {}
         self.closed = False
         self.refused = ""
-        self.names: Any = None  # `Names` of the call
+        self.inputs: list[tuple[int, Any]] = []
+        self.observer: Any = None  # `Observer` of the call
 
     def argument(self, array: Array, spec: Spec) -> Tensor:
         """A tensor that stands for an argument."""
         self.reserve(1)
         row = self.leaf(array, spec)
         self.arguments.append(row)
+        return self.tensor(row, spec)
+
+    def enter(self, value: Any, like: Spec | None, op: str) -> tuple[int, Spec]:
+        """The row of any operand; an array from outside is read anew in every replay."""
+        row, spec = super().enter(value, like, op)
+        if isinstance(value, np.ndarray) and self._is_input(value):
+            self.inputs.append((row, value))
+        return row, spec
+
+    def _is_input(self, array: Any) -> bool:
+        observer = self.observer
+        return not (self.closed or observer.frozen) and bool(observer.outside(array))
+
+    def input(self, value: Any, array: Array) -> Tensor | None:
+        """A tensor that has the value of an array from outside, of which ``array`` is a copy."""
+        if not self._is_input(value):
+            return None
+        spec = intern(array.shape, dtypes.of_array(array))
+        self.reserve(1)
+        row = self.leaf(array, spec)
+        self.inputs.append((row, value))
         return self.tensor(row, spec)
 
     def read(self, variable: Variable, value: Tensor) -> int:
@@ -210,13 +235,18 @@ class Trace(Log):
         self.refused = reason
         raise NotReplayable(reason)
 
-    def looked_through(self, value: Any) -> None:
-        """The call looks at all attributes of an object."""
-        self.names.looked_through(value)
-
     def collect(self) -> bool:
         """Rows stay where they are."""
         return False
+
+
+def _input(value: Any, array: Array) -> Any:
+    log: Any = local.log
+    found = log.input(value, array) if log.tracing else None
+    return array if found is None else found
+
+
+convert.entering = _input
 
 
 def bits_at(log: Log, row: int) -> int | bytes:

@@ -17,7 +17,10 @@ import numpy as np
 from . import dtypes
 from .graft import graft
 from .log import READ_CODE, Log, alive, local
-from .names import Names
+from .observe.instructions import INSTRUCTIONS
+from .observe.observer import Observer
+from .observe.reads import Read
+from .observe.touched import Set
 from .ops.random import STATE
 from .recording import Output
 from .spec import TABLES, TensorShape
@@ -35,9 +38,11 @@ Run = Callable[[Sequence[Tensor]], Any]
 class Traced:
     """A call that was traced. Variables and random numbers are as before it."""
 
-    def __init__(self, trace: Trace, names: Names) -> None:
+    def __init__(self, trace: Trace) -> None:
         self.trace = trace
-        self.watches = names.watches
+        self.reads: list[Read] = []
+        self.effects: list[str] = []
+        self.sets: list[Set] = []
         self.changed = ""
         self.outputs: list[Output] = []
         self.rebuild: Callable[[list[Any]], Any] = list
@@ -50,22 +55,34 @@ class Traced:
         return found + [row for _, row in self.assigned]
 
 
-def traced(function: Any, run: Run, leaves: Sequence[Tensor],
-           draws: Draws) -> Traced:  # fmt: skip
+def traced(
+    function: Any, run: Run, leaves: Sequence[Tensor], draws: Draws, frozen: bool = False
+) -> Traced:
     """Call ``run`` with tensors that stand for ``leaves``, in a log of its own."""
-    trace, names = Trace(draws), Names(function)
-    found = Traced(trace, names)
+    trace, observer = Trace(draws), Observer(INSTRUCTIONS, frozen)
+    found = Traced(trace)
     caller = local.log
     seed = STATE.seed, STATE.draws
     try:
         stand_ins = [trace.argument(leaf._stored(), leaf._spec) for leaf in leaves]
         local.log = trace
-        trace.names = names
-        with names:
+        trace.observer, observer.inputs = observer, trace.inputs
+        observer.starts(function)
+        with observer:
             result = run(stand_ins)
         if trace.refused:
             raise NotReplayable(trace.refused)
-        found.changed = names.changed()
+        if not frozen:
+            observer.conclude()
+        trace.reason = trace.reason or observer.reason
+        found.effects = observer.effects
+        if not trace.reason:
+            found.reads, found.sets = list(observer.found.values()), observer.sets
+        observer.forget()
+        if not frozen:
+            found.changed = next((read.name for read in found.reads if not read.holds()), "")
+        if observer.lost:
+            found.changed = "Python's trace function"
         found.outputs, found.rebuild = _outputs(trace, result)
         new = {
             key: (variable, variable._value) for key, variable in trace.created.items()
@@ -84,7 +101,7 @@ def traced(function: Any, run: Run, leaves: Sequence[Tensor],
     finally:
         local.log = caller  # first, and no call: an interrupt comes at calls
         trace.closed = True
-        names.stop()  # an interrupt may have come before the block had ended
+        observer.stop()  # an interrupt may have come before the block had ended
         trace.forget_reads()
     if _tapes(trace):
         gc.collect()  # an exception may hold them in a cycle

@@ -1,0 +1,178 @@
+"""A frame that runs, instruction by instruction: the objects that the next one will use.
+
+Python shows a frame's local variables, but not its stack. Both lie in one array behind the frame's
+header. Its layout is known for some versions of CPython; `unsupported` says whether this is one
+of them, after comparing it with a frame whose contents are known.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+import types
+from collections.abc import Callable
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from .steps import Step
+
+if TYPE_CHECKING:
+    from .observer import Observer
+
+WORD = ctypes.sizeof(ctypes.c_void_p)
+
+# Where a frame object has the address of its header, and where a header has the function that
+# runs and its array, in bytes. From CPython's Include/internal/pycore_frame.h.
+_HEADER = 24
+_FUNCTION = {(3, 11): 0, (3, 12): 16, (3, 13): 16}.get(sys.version_info[:2], 0)
+_ARRAY = 72
+VERSIONS = ((3, 11), (3, 12), (3, 13))
+
+
+class _Nothing:
+    """A place in a frame's array that holds nothing."""
+
+    def __repr__(self) -> str:
+        return "nothing"
+
+
+NOTHING: Any = _Nothing()
+
+
+def word_at(address: int) -> int:
+    """The word at an address."""
+    return ctypes.c_size_t.from_address(address).value
+
+
+def object_at(address: int) -> Any:
+    """The object to which the word at an address refers, or `NOTHING`."""
+    try:
+        return ctypes.py_object.from_address(address).value
+    except ValueError:
+        return NOTHING
+
+
+def array_of(frame: types.FrameType) -> int:
+    """The address of a frame's array: local variables, cells, then the stack."""
+    return word_at(id(frame) + _HEADER) + _ARRAY
+
+
+def function_of(frame: types.FrameType) -> Any:
+    """The function that runs in a frame; for code that is run by `exec`, one made for it."""
+    return object_at(word_at(id(frame) + _HEADER) + _FUNCTION)
+
+
+def size_of(code: types.CodeType) -> int:
+    """How many local variables and cells lie in front of the stack."""
+    own = set(code.co_varnames)
+    cells = [name for name in code.co_cellvars if name not in own]
+    return len(code.co_varnames) + len(cells) + len(code.co_freevars)
+
+
+@cache
+def unsupported() -> str:
+    """Why frames cannot be read in this Python; "" if they can."""
+    version = ".".join(map(str, sys.version_info[:2]))
+    if sys.implementation.name != "cpython":
+        return f"what it reads cannot be observed in {sys.implementation.name}"
+    if sys.version_info[:2] not in VERSIONS:
+        return f"what it reads cannot be observed in Python {version} yet"
+    if not getattr(sys, "_is_gil_enabled", lambda: True)():
+        return f"what it reads cannot be observed in a free-threaded Python {version}"
+    if object.__basicsize__ != 2 * WORD or WORD != 8 or not _as_known():
+        return f"the frames of this build of Python {version} are not as they are known"
+    return ""
+
+
+def _as_known() -> bool:
+    """Whether a frame with known contents is laid out as expected."""
+    first, second = object(), object()
+
+    def probe(one: Any, two: Any) -> bool:
+        frame, inner = sys._getframe(), first
+        at = array_of(frame)
+        found = [word_at(at + WORD * k) for k in range(2)]
+        free = size_of(frame.f_code) - 1
+        cell = object_at(at + WORD * free)
+        return (
+            found == [id(one), id(two)] and function_of(frame) is probe and inner is first
+            and type(cell) is types.CellType
+        )  # fmt: skip
+
+    return probe(second, first) and probe(first, second)
+
+
+Pending = Callable[["Frame", Any, Step | None], None]
+Instructions = dict[str, Callable[["Frame", Any, Step], None] | None]
+
+
+class Frame:
+    """Follows one frame: Python calls it before every instruction.
+
+    Attributes:
+      array: The address of the frame's array.
+      pending: What to do when the instruction that was seen last is done.
+      entered: Whether functions of Python have run since.
+      keywords: The names of the keyword arguments of the next call.
+      other: The trace function that somebody else has for the frame.
+    """
+
+    __slots__ = (
+        "array", "code", "entered", "keywords", "observer", "other", "pending", "stack", "steps",
+    )  # fmt: skip
+
+    def __init__(
+        self, observer: Observer, code: types.CodeType, steps: dict[int, Step], array: int
+    ) -> None:
+        self.observer, self.code, self.steps, self.array = observer, code, steps, array
+        self.stack = array + WORD * size_of(code)
+        self.pending: Pending | None = None
+        self.entered = False
+        self.keywords: tuple[str, ...] = ()
+        self.other: Any = None
+
+    def peek(self, step: Step, k: int) -> Any:
+        """The object ``k`` places below the top of the stack."""
+        return object_at(self.stack + WORD * (step.depth - 1 - k))
+
+    def slot(self, k: int) -> Any:
+        """A local variable or cell."""
+        return object_at(self.array + WORD * k)
+
+    def __call__(self, frame: types.FrameType, event: str, arg: Any) -> Any:
+        """A trace function, as `sys.settrace` describes it."""
+        observer = self.observer
+        if observer._active:
+            try:
+                self._follow(frame, event)
+            except Exception as error:  # what is not understood is not guessed
+                observer.refuse(f"what it reads could not be observed ({error!r})", frame)
+        if self.other is not None and event != "opcode":
+            self.other = self.other(frame, event, arg)
+        return self
+
+    def _follow(self, frame: types.FrameType, event: str) -> None:
+        observer = self.observer
+        if observer.muted is self and event in ("opcode", "exception"):
+            observer.muted = None
+        pending = self.pending
+        if event == "opcode":
+            step = self.steps.get(frame.f_lasti)
+            if step is None:
+                observer.refuse("an instruction is not understood", frame)
+                return
+            if pending is not None:
+                self.pending = None
+                pending(self, frame, step)
+            try:
+                handler = observer.instructions[step.name]
+            except KeyError:
+                observer.refuse(f"the instruction {step.name} is not known", frame)
+                return
+            if handler is not None:
+                self.entered = False
+                handler(self, frame, step)
+        elif event == "exception" and pending is not None:
+            self.pending = None
+            pending(self, frame, None)
+

@@ -1,0 +1,502 @@
+"""What functions and operators that are written in C do with what they are given.
+
+Functions written in Python need nothing here: the observer follows their frames, whoever calls
+them. Numtape's own read what they are given and nothing else.
+"""
+
+from __future__ import annotations
+
+import _thread
+import abc
+import builtins
+import contextvars
+import functools
+import logging
+import operator
+import os
+import sys
+import types
+import warnings
+import weakref
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from ..tensor import Tensor
+from ..variable import Variable
+from . import reads
+from .frames import Frame
+from .known import (
+    DEEP,
+    GIVE_NONE,
+    HARMLESS,
+    METHODS,
+    NEW,
+    ONCE,
+    PURE,
+    PURE_NUMPY,
+    SHALLOW,
+    VALUES,
+    base_of,
+    made_by_python,
+)
+from .looks import (
+    CONTAINERS,
+    FUNCTIONS,
+    LOCKS,
+    OF_C,
+    contains,
+    give,
+    given,
+    is_plain,
+    iterate,
+    kind_of,
+    length,
+    look,
+    look_at_all,
+    name_of,
+    truth,
+)
+from .reads import MISSING
+from .steps import Step
+from .whose import ITERATORS, VIEWS, in_class, is_constant, ours, trusted
+
+_LOGGING = {"debug", "info", "warning", "error", "critical", "exception", "log", "warn"}
+
+
+def call(
+    own: Frame, frame: Any, function: Any, args: tuple[Any, ...], named: dict[str, Any],
+    dropped: bool,
+) -> None:  # fmt: skip
+    """A function is about to be called. ``dropped``: nobody looks at what it gives."""
+    observer, kind = own.observer, type(function)
+    if id(function) in PURE_NUMPY:
+        _numpy(own, frame, function, args, named)
+    elif kind is types.MethodType:
+        call(own, frame, function.__func__, (function.__self__, *args), named, dropped)
+    elif kind is types.FunctionType:
+        _of_python(own, frame, function, args, named, dropped)
+    elif isinstance(function, type):
+        _class(own, frame, function, args, named, dropped)
+    elif isinstance(function, OF_C):
+        _of_c(own, frame, function, args, named, dropped)
+    elif isinstance(function, np.ufunc):
+        _numpy(own, frame, function, args, named)
+    elif kind is functools.partial:
+        if not observer.own(function):
+            for name in ("func", "args"):
+                observer.attribute(function, name, getattr(function, name), False, frame)
+            observer.entries(function.keywords, False, frame)
+        args = (*function.args, *args)
+        call(own, frame, function.func, args, {**function.keywords, **named}, dropped)
+    elif isinstance(function, operator.itemgetter | operator.attrgetter):
+        _getter(own, frame, function, args)
+    elif isinstance(function, weakref.ReferenceType):
+        label = f"{observer.name_of(function)}()"
+        observer.asks(weakref.ref.__call__, (function,), label, function, frame)
+    elif isinstance(in_class(kind, "__call__"), types.FunctionType):
+        if ours(kind):
+            give(own, frame, kind.__name__, args, named)
+        else:
+            kind_of(own, frame, function)
+            observer.of_class(kind, "__call__", "call", frame)
+    else:
+        _unknown(own, frame, function, args, named, dropped)
+
+
+def _of_python(
+    own: Frame, frame: Any, function: types.FunctionType, args: tuple[Any, ...],
+    named: dict[str, Any], dropped: bool,
+) -> None:  # fmt: skip
+    code = function.__code__
+    if trusted(code):
+        give(own, frame, function.__qualname__, args, named)
+        return
+    if dropped and function.__name__ in _LOGGING and function.__globals__ in (
+        vars(logging), vars(warnings)
+    ):
+        own.observer.muted = own
+        own.observer._effect(f"calls {function.__qualname__}", frame)
+    elif code.co_flags & 0x20:
+
+        def done(own: Frame, frame: Any, after: Step | None) -> None:
+            if after is not None:
+                own.observer.made_result(own.peek(after, 0), frame)
+
+        own.pending = done
+
+
+def _unknown(
+    own: Frame, frame: Any, function: Any, args: Iterable[Any], named: dict[str, Any],
+    dropped: bool,
+) -> None:  # fmt: skip
+    """A function of C that is not known: what it does besides is done now, if that is all."""
+    observer = own.observer
+    everything = (*args, *named.values())
+    owner = getattr(function, "__self__", None)
+    if not isinstance(owner, types.ModuleType | type(None)):
+        everything = (owner, *everything)
+    closed = (np.ndarray, types.GeneratorType, *FUNCTIONS, *OF_C)
+    if not dropped or any(isinstance(x, closed) for x in everything):
+        observer.refuse(f"it calls {name_of(function)}, which may give something else", frame)
+        return
+    for x in everything:
+        observer.mutates(x, f"calls {name_of(function)}", frame)
+    observer._effect(f"calls {name_of(function)}", frame)
+
+
+def _class(
+    own: Frame, frame: Any, kind: type, args: tuple[Any, ...], named: dict[str, Any],
+    dropped: bool,
+) -> None:  # fmt: skip
+    observer = own.observer
+    everything = (*args, *named.values())
+    if kind is type and len(args) == 1:
+        kind_of(own, frame, args[0])
+    elif kind is super:
+        given(own, {})
+    elif ours(kind):
+        give(own, frame, kind.__name__, args, named)
+    elif made_by_python(kind):
+        base = base_of(kind)
+        new, start = in_class(kind, "__new__"), in_class(kind, "__init__")
+        for name in ("__new__", "__init__"):
+            if isinstance(in_class(kind, name), types.FunctionType | staticmethod):
+                observer.of_class(kind, name, name, frame)
+        arrays: dict[int, Any] = {}
+        if not isinstance(start, types.FunctionType) and not isinstance(new, staticmethod):
+            if not (is_plain(base) or issubclass(base, (*SHALLOW, *DEEP))):
+                _unknown(own, frame, kind, args, named, dropped)
+                return
+            arrays = look_at_all(own, frame, everything, kind.__name__, is_plain(base))
+        given(own, arrays, new=not isinstance(new, staticmethod))
+    elif issubclass(kind, BaseException):
+        given(own, {})
+    elif kind is bool and len(args) == 1:
+        truth(own, frame, args[0])
+    elif kind in SHALLOW:
+        for x in everything:
+            if isinstance(x, CONTAINERS) or isinstance(x, ITERATORS) or not callable(x):
+                if not is_constant(x):
+                    iterate(own, frame, x)
+            else:
+                look(own, frame, x, kind.__name__)
+        given(own, {})
+    elif kind in DEEP or issubclass(kind, np.generic | type):
+        given(own, look_at_all(own, frame, everything, kind.__name__))
+    else:
+        _unknown(own, frame, kind, args, named, dropped)
+
+
+def _numpy(
+    own: Frame, frame: Any, function: Any, args: tuple[Any, ...], named: dict[str, Any]
+) -> None:
+    observer = own.observer
+    everything = (*args, *named.values())
+    if any(type(x) is Tensor or isinstance(x, Variable) for x in everything):
+        give(own, frame, name_of(function), args, named)
+        return
+    if named.get("out") is not None or (
+        isinstance(function, np.ufunc) and len(args) > function.nin
+    ):
+        outputs = named.get("out", args[-1])
+        for x in outputs if isinstance(outputs, tuple) else (outputs,):
+            observer.mutates(x, f"writes to {observer.name_of(x)}", frame)
+    arrays = look_at_all(own, frame, everything, name_of(function))
+    if not any(made_by_python(type(x)) or callable(x) for x in everything if x is not None):
+        observer.muted = own  # Python of NumPy's
+    given(own, arrays)
+
+
+def _getter(own: Frame, frame: Any, function: Any, args: tuple[Any, ...]) -> None:
+    """`operator.attrgetter` and `operator.itemgetter`."""
+    observer = own.observer
+    names = function.__reduce__()[1]
+
+    def done(own: Frame, frame: Any, after: Step | None) -> None:
+        for name in names:
+            holder = args[0]
+            parts = name.split(".") if isinstance(function, operator.attrgetter) else [name]
+            for part in parts:
+                if own.entered:
+                    observer.refuse("a getter runs functions of Python", frame)
+                    return
+                if isinstance(function, operator.attrgetter):
+                    value = getattr(holder, part, MISSING)
+                    observer.attribute(holder, part, value, False, frame)
+                else:
+                    value = reads._item(holder, part)
+                    observer.read_item(holder, part, value, frame)
+                holder = value
+
+    own.pending = done
+
+
+def _of_c(
+    own: Frame, frame: Any, function: Any, args: tuple[Any, ...], named: dict[str, Any],
+    dropped: bool,
+) -> None:  # fmt: skip
+    observer = own.observer
+    special = SPECIAL.get(function) if _hashable(function) else None
+    if special is not None:
+        special(own, frame, args)
+        return
+    if id(function) in PURE:
+        given(own, look_at_all(own, frame, (*args, *named.values()), name_of(function)))
+        if function in (max, min):
+            own.pending = None  # one of what they get
+        if (function.__module__ or "") == "_abc":
+            observer.asks(abc.get_cache_token, (), "classes that are registered", None, frame)
+        return
+    owner = getattr(function, "__objclass__", None)
+    name = function.__name__
+    if owner is None or isinstance(function, types.MethodWrapperType):
+        receiver = function.__self__
+        if receiver is None or isinstance(receiver, types.ModuleType):
+            _unknown(own, frame, function, args, named, dropped)
+            return
+        if isinstance(receiver, type) and not isinstance(function, types.MethodWrapperType):
+            _of_class_of_c(own, frame, function, args, named, dropped)
+            return
+    else:
+        receiver, args = args[0], args[1:]
+    _method(own, frame, function, receiver, name, args, named, dropped)
+
+
+def _hashable(function: Any) -> bool:
+    return isinstance(function, types.BuiltinFunctionType) and isinstance(
+        function.__self__, types.ModuleType
+    )
+
+
+def _of_class_of_c(
+    own: Frame, frame: Any, function: Any, args: tuple[Any, ...], named: dict[str, Any],
+    dropped: bool,
+) -> None:  # fmt: skip
+    """A method of a class: it makes something."""
+    if function.__name__ in HARMLESS:
+        return
+    if function.__name__ in NEW:
+        kind = function.__self__
+        arrays: dict[int, Any] = {}
+        if kind is not object and not issubclass(kind, BaseException | type):
+            arrays = look_at_all(own, frame, args[1:], name_of(function), False)
+        given(own, arrays)
+        return
+    _unknown(own, frame, function, args, named, dropped)
+
+
+def _method(
+    own: Frame, frame: Any, function: Any, receiver: Any, name: str, args: tuple[Any, ...],
+    named: dict[str, Any], dropped: bool,
+) -> None:  # fmt: skip
+    """A method of C of ``receiver``."""
+    observer = own.observer
+    everything = (*args, *named.values())
+    what = f"{type(receiver).__name__}.{name}"
+    if type(receiver) is Tensor or isinstance(receiver, Variable) or ours(type(receiver)):
+        give(own, frame, what, args, named)
+        return
+    if isinstance(receiver, np.ufunc) and name in ("reduce", "accumulate", "outer", "reduceat"):
+        _numpy(own, frame, np.add, (), {str(k): x for k, x in enumerate(everything)})
+        return
+    value_like = (str, bytes, int, float, complex, tuple, frozenset, range, slice, np.generic,
+                  np.dtype, *VALUES)  # fmt: skip
+    if isinstance(receiver, value_like) and not isinstance(receiver, weakref.ReferenceType):
+        if isinstance(receiver, tuple) and name not in ("__new__", "__iter__", "__len__"):
+            look(own, frame, receiver, what)
+        given(own, look_at_all(own, frame, everything, what), name != "__getitem__")
+        return
+    if name in ("__getattribute__", "__getattr__") and args:
+        _get_attribute(own, frame, (receiver, *args))
+        return
+    if name in ("__setattr__", "__delattr__") and args:
+        observer.wrote(
+            receiver, args[0], args[-1], f"{observer.name_of(receiver)}.{args[0]}", frame
+        )
+        return
+    if name == "__getitem__" and len(args) == 1:
+        _get_item(own, frame, (receiver, *args))
+        return
+    container = next((c for c in METHODS if isinstance(receiver, c)), None)
+    if container is not None or isinstance(receiver, VIEWS):
+        _container(own, frame, receiver, container or set, name, everything, dropped)
+        return
+    if isinstance(receiver, (*ITERATORS, types.GeneratorType)):
+        if not observer.own(receiver):
+            observer.refuse(f"it goes on with a {type(receiver).__name__} from outside", frame)
+        return
+    if (name in HARMLESS and made_by_python(type(receiver))) or name == "__init__":
+        return
+    if isinstance(receiver, LOCKS) and (dropped or name in ("release", "__exit__", "__enter__")):
+        return
+    if isinstance(receiver, contextvars.ContextVar) and name == "get":
+        observer.asks(
+            contextvars.ContextVar.get, (receiver, MISSING), f"{receiver.name}.get()", receiver,
+            frame,
+        )
+        return
+    _unknown(own, frame, function, (receiver, *args), named, dropped)
+
+
+def _container(
+    own: Frame, frame: Any, receiver: Any, kind: type, name: str, args: tuple[Any, ...],
+    dropped: bool,
+) -> None:  # fmt: skip
+    """A method of a container or array."""
+    observer = own.observer
+    label = observer.name_of(receiver)
+    if kind is dict and name == "get" and args:
+        _get_entry(own, frame, receiver, args[0], look(own, frame, args[0], "get"))
+    elif kind is dict and name in ("items", "keys", "values"):
+
+        def done(own: Frame, frame: Any, after: Step | None) -> None:
+            if after is not None:
+                view = own.peek(after, 0)
+                observer.views[id(view)] = view, receiver
+
+        own.pending = done
+    elif name == "__len__":
+        length(own, frame, receiver)
+    elif name == "__contains__":
+        contains(own, frame, args[0], receiver)
+    elif name in METHODS.get(kind, ()) or isinstance(receiver, VIEWS):
+        arrays = look(own, frame, receiver, f"{kind.__name__}.{name}", name in ("index", "count"))
+        arrays |= look_at_all(own, frame, args, f"{kind.__name__}.{name}")
+        if kind is np.ndarray:
+            observer.muted = own  # Python of NumPy's
+        given(own, arrays)
+    elif observer.own(receiver):
+        for x in args:
+            if isinstance(x, CONTAINERS) and name in ("extend", "update", "__init__", "extendleft"):
+                iterate(own, frame, x)
+    elif (dropped or name in GIVE_NONE) and name not in ONCE:
+        observer.mutates(receiver, f"changes {label} by {name}", frame)
+        if name in ("extend", "update", "extendleft"):
+            look_at_all(own, frame, args, name, False)
+    else:
+        observer.refuse(f"it changes {label} by {name}, and depends on what was there", frame)
+
+
+def _get_entry(
+    own: Frame, frame: Any, holder: Any, key: Any, arrays: dict[int, Any]
+) -> None:
+    observer = own.observer
+    if observer.own(holder):
+        return
+    label = f"{observer.name_of(holder)}[{key!r}]" if is_constant(key) else "an item"
+    found = dict.get(holder, key, MISSING)
+    kind = reads.ENTRY if type(holder) is dict else reads.ITEM
+    if kind == reads.ITEM and hasattr(type(holder), "__missing__"):
+        observer.refuse(f"it asks a {type(holder).__name__} by get", frame)
+        return
+    observer.read(kind, holder, key, found, label, frame)
+
+
+# Functions that read or change state, or need a look of their own.
+
+
+def _get_attribute(own: Frame, frame: Any, args: tuple[Any, ...]) -> None:
+    """``getattr(owner, name)``, ``hasattr`` and their like."""
+    owner, name = args[0], args[1]
+
+    def done(own: Frame, frame: Any, after: Step | None) -> None:
+        value = MISSING if own.entered else getattr(owner, name, MISSING)
+        own.observer.attribute(owner, name, value, own.entered, frame)
+
+    own.pending = done
+
+
+def _set_attribute(own: Frame, frame: Any, args: tuple[Any, ...]) -> None:
+    label = f"{own.observer.name_of(args[0])}.{args[1]}"
+    own.observer.wrote(args[0], args[1], args[2], label, frame)
+
+
+def _delete_attribute(own: Frame, frame: Any, args: tuple[Any, ...]) -> None:
+    if not own.observer.own(args[0]):
+        own.observer.refuse(f"it deletes what {own.observer.name_of(args[0])} has", frame)
+
+
+def _get_item(own: Frame, frame: Any, args: tuple[Any, ...]) -> None:
+    from .instructions import read_item
+
+    read_item(own, frame, args[0], args[1])
+
+
+def _vars(own: Frame, frame: Any, args: tuple[Any, ...]) -> None:
+    if not args:
+        given(own, {})
+        return
+    owner = args[0]
+
+    def done(own: Frame, frame: Any, after: Step | None) -> None:
+        if after is None:
+            return
+        found = own.peek(after, 0)
+        if own.observer.own(owner):
+            own.observer.make(found)
+        else:
+            own.observer.names.setdefault(id(found), f"vars({own.observer.name_of(owner)})")
+
+    own.pending = done
+
+
+def _iter(own: Frame, frame: Any, args: tuple[Any, ...]) -> None:
+    value = args[0]
+    if len(args) == 1:
+        iterate(own, frame, value)
+    else:
+        look(own, frame, value, "iter")
+
+    def done(own: Frame, frame: Any, after: Step | None) -> None:
+        if after is not None and own.peek(after, 0) is not value:
+            own.observer.make(own.peek(after, 0))
+
+    own.pending = done
+
+
+def _next(own: Frame, frame: Any, args: tuple[Any, ...]) -> None:
+    value = args[0]
+    if not own.observer.own(value) and not made_by_python(type(value)):
+        own.observer.refuse(f"it goes on with a {type(value).__name__} from outside", frame)
+
+
+def _is_instance(own: Frame, frame: Any, args: tuple[Any, ...]) -> None:
+    kind_of(own, frame, args[0])
+
+
+def _printed(own: Frame, frame: Any, args: tuple[Any, ...]) -> None:
+    own.observer.muted = own
+    own.observer._effect("prints", frame)
+
+
+def _len(own: Frame, frame: Any, args: tuple[Any, ...]) -> None:
+    length(own, frame, args[0])
+
+
+def _nothing(own: Frame, frame: Any, args: tuple[Any, ...]) -> None:
+    """What it gives is an object that others can reach, or has no state."""
+
+
+def _own_names(own: Frame, frame: Any, args: tuple[Any, ...]) -> None:
+    given(own, {})
+
+
+def _asked(function: Callable[..., Any]) -> Callable[..., None]:
+    def ask(own: Frame, frame: Any, args: tuple[Any, ...]) -> None:
+        own.observer.asks(function, args, name_of(function), None, frame)
+
+    return ask
+
+
+SPECIAL: dict[Any, Callable[[Frame, Any, tuple[Any, ...]], None]] = {
+    builtins.getattr: _get_attribute, builtins.hasattr: _get_attribute,
+    builtins.setattr: _set_attribute, builtins.delattr: _delete_attribute,
+    builtins.vars: _vars, builtins.globals: _nothing, builtins.locals: _own_names,
+    builtins.len: _len, builtins.iter: _iter, builtins.next: _next, builtins.print: _printed,
+    builtins.isinstance: _is_instance, builtins.issubclass: _nothing, builtins.id: _nothing,
+    builtins.compile: _own_names, builtins.exec: _nothing, builtins.eval: _nothing,
+    builtins.__build_class__: _own_names, operator.getitem: _get_item, sys.intern: _nothing,
+    **{f: _asked(f) for f in (os.getpid, os.getcwd, _thread.get_ident, sys.getrecursionlimit)},
+}  # fmt: skip

@@ -1,0 +1,159 @@
+"""Functions and classes written in C that are known: what they give depends on what they get.
+
+Nothing here reads the time, files, random numbers or settings, or changes what it is given.
+"""
+
+from __future__ import annotations
+
+import _operator
+import builtins
+import cmath
+import collections
+import datetime
+import decimal
+import fractions
+import functools
+import itertools
+import math
+import re
+import sys
+import types
+import weakref
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+
+def _functions(owner: Any, names: str) -> list[Any]:
+    return [getattr(owner, name) for name in names.split() if hasattr(owner, name)]
+
+
+def _all_of(module: Any) -> list[Any]:
+    return [f for f in vars(module).values() if isinstance(f, types.BuiltinFunctionType)]
+
+
+_ARITHMETIC = """
+    abs add and_ concat eq floordiv ge gt index inv invert le lt matmul mod mul ne neg not_ or_ pos
+    pow rshift lshift sub truediv truth xor is_ is_not length_hint countOf indexOf
+"""
+
+_NUMPY = """
+    abs absolute all allclose amax amin angle any append arange argmax argmin argsort array
+    array_equal array_split asarray ascontiguousarray asfortranarray astype atleast_1d atleast_2d
+    atleast_3d average bincount block broadcast_arrays broadcast_shapes broadcast_to can_cast ceil
+    clip column_stack concatenate copy corrcoef count_nonzero cov cross cumprod cumsum diag
+    diagonal diff digitize dot dsplit dstack einsum empty empty_like expand_dims eye fix flatnonzero
+    flip fliplr flipud full full_like geomspace gradient histogram hsplit hstack identity imag
+    indices inner interp intersect1d isclose isin iscomplexobj isrealobj isscalar kron lexsort
+    linspace logspace matmul max maximum mean median meshgrid min min_scalar_type minimum moveaxis
+    nan_to_num nanargmax nanargmin nanmax nanmean nanmedian nanmin nanprod nanstd nansum nanvar ndim
+    nonzero ones ones_like outer pad percentile polyfit polyval prod promote_types ptp quantile
+    ravel real repeat reshape result_type roll rollaxis rot90 round searchsorted shape sign size
+    sort split sqrt squeeze stack std sum swapaxes take take_along_axis tensordot tile trace
+    transpose trapezoid tri tril tril_indices triu triu_indices unique unravel_index unwrap
+    vander var vdot vsplit vstack where zeros zeros_like finfo iinfo
+"""
+
+_LINALG = """
+    cholesky cond det eig eigh eigvals eigvalsh inv lstsq matrix_norm matrix_power matrix_rank norm
+    pinv qr slogdet solve svd trace vector_norm
+"""
+
+# Functions, by identity.
+PURE = {
+    id(f): f for f in (
+        *_functions(builtins, "abs divmod round pow callable chr ord bin hex oct ascii format hash "
+                              "max min repr sorted sum any all"),
+        *_all_of(math), *_all_of(cmath), *_functions(_operator, _ARITHMETIC),
+        *_functions(functools, "reduce cmp_to_key"), *_functions(re, "escape"),
+        *_all_of(sys.modules["_abc"]),
+    )
+}  # fmt: skip
+
+# Of NumPy, some of which run Python of its own; likewise.
+PURE_NUMPY = {
+    id(f): f for f in (*_functions(np, _NUMPY), *_functions(np.linalg, _LINALG))
+    if not isinstance(f, type)
+}  # fmt: skip
+
+# Classes whose objects hold references to what they get, but look into it one item deep at most.
+SHALLOW = (
+    list, tuple, set, frozenset, dict, zip, enumerate, reversed, map, filter, slice,
+    collections.deque, collections.OrderedDict, collections.defaultdict, types.SimpleNamespace,
+    types.MappingProxyType, functools.partial, property, staticmethod, classmethod,
+    *(x for x in vars(itertools).values() if isinstance(x, type)),
+)  # fmt: skip
+
+# Classes whose objects are values.
+VALUES = (
+    datetime.date, datetime.time, datetime.timedelta, datetime.datetime, datetime.timezone,
+    fractions.Fraction, re.Pattern, re.Match, types.GenericAlias, types.UnionType,
+    weakref.ReferenceType,
+)  # fmt: skip
+DEEP = (
+    bool, int, float, complex, str, bytes, range, object, type(None), weakref.ref, decimal.Decimal,
+    datetime.date, datetime.time, datetime.timedelta, datetime.timezone, types.MethodType,
+    types.FunctionType, types.CellType, types.ModuleType, types.GenericAlias, np.dtype, np.finfo,
+    np.iinfo,
+)  # fmt: skip
+
+# Methods that change nothing, by class; what they give is new, or a part of what they are of.
+METHODS: dict[type, set[str]] = {
+    list: set("index count copy __len__ __contains__ __iter__ __reversed__ __add__ __mul__ __eq__ "
+              "__ne__ __repr__".split()),
+    collections.deque: set("index count copy __len__ __contains__ __iter__ __reversed__".split()),
+    set: set("copy difference intersection isdisjoint issubset issuperset symmetric_difference "
+             "union __len__ __contains__ __iter__ __and__ __or__ __sub__ __xor__ __eq__".split()),
+    dict: set("copy __len__ __contains__ __iter__ __reversed__ __or__ __eq__ __ne__ "
+              "__repr__".split()),
+    np.ndarray: set("all any argmax argmin argsort astype clip conj copy cumprod cumsum diagonal "
+                    "dot flatten item max mean min nonzero prod ravel repeat reshape round "
+                    "searchsorted squeeze std sum swapaxes take tobytes tolist trace transpose var "
+                    "view __len__ __array__ __float__ __int__ __index__ __bool__ __eq__ "
+                    "__contains__ __iter__ __add__ __mul__ __sub__ __truediv__".split()),
+}  # fmt: skip
+
+# Methods of containers that give None: they only change the container.
+GIVE_NONE = set(
+    "append extend insert clear sort reverse add discard update difference_update "
+    "intersection_update symmetric_difference_update appendleft extendleft rotate move_to_end "
+    "__setitem__ __init__ fill put partition setflags resize".split()
+)
+
+# Methods that can be called so once only: whether they raise depends on what is there.
+ONCE = set("remove pop popitem popleft __delitem__".split())
+
+# Of every object: what `object` itself does.
+HARMLESS = set(
+    "__init__ __init_subclass__ __subclasshook__ __repr__ __str__ __hash__ __eq__ __ne__ "
+    "__format__ __class_getitem__ __set_name__".split()
+)
+
+# Made by classes of C.
+NEW = set("__new__ fromkeys from_bytes fromhex maketrans fromisoformat fromordinal".split())
+
+
+def made_by_python(kind: type) -> bool:
+    """Whether a class statement made a class, and not C: one of C has functions of its own."""
+    return _made_by_python(kind)
+
+
+@lru_cache(maxsize=1024)
+def _made_by_python(kind: type) -> bool:
+    if not kind.__flags__ & 1 << 9 or kind.__flags__ & 1 << 8:
+        return False
+    of_c = (
+        types.MethodDescriptorType, types.WrapperDescriptorType, types.ClassMethodDescriptorType
+    )  # fmt: skip
+    for value in vars(kind).values():
+        if isinstance(value, of_c) and value.__objclass__ is kind:
+            return False
+        if isinstance(value, types.BuiltinFunctionType) and value.__self__ is kind:
+            return False
+    return True
+
+
+def base_of(kind: type) -> type:
+    """The class of C that a class is made of."""
+    return next(base for base in kind.__mro__ if not made_by_python(base))

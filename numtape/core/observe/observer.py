@@ -1,0 +1,531 @@
+"""The observer: follows the frames of one call, and collects what they read."""
+
+from __future__ import annotations
+
+import functools
+import os
+import sys
+import types
+from collections import OrderedDict, deque
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..tensor import Tensor
+from . import reads
+from .frames import (
+    NOTHING,
+    WORD,
+    Frame,
+    Instructions,
+    array_of,
+    function_of,
+    object_at,
+    size_of,
+    unsupported,
+)
+from .reads import MISSING, Read, answer, bits_of
+from .steps import Step, steps_of
+from .touched import ANY, Set, marked
+from .whose import (
+    HEAP,
+    VIEWS,
+    dict_of,
+    in_class,
+    is_constant,
+    is_data,
+    names_of,
+    of_library,
+    ours,
+    trusted,
+)
+
+MOST = 20_000  # reads of one call
+LARGEST = 1 << 24  # bytes of an array whose elements may be compared at every call
+LONGEST = 1 << 16  # items of a container
+SHOWN = 100  # effects that are noted
+
+Place = tuple[str, int]
+
+
+_GENERATOR = 0x20 | 0x80 | 0x200  # flags of code: generators and coroutines
+
+_COMPARED = (set, deque, OrderedDict, *VIEWS)  # containers whose items are compared in Python
+_CODES: dict[types.CodeType, dict[int, Step] | None] = {}  # what was analysed lately
+_KEPT_CODES = 4096
+
+
+class Observer:
+    """A ``with`` block that observes what runs inside it, in this thread.
+
+    Debuggers and what measures coverage go on seeing what they see.
+
+    Args:
+      instructions: What is done at each instruction; None for nothing.
+      frozen: As below.
+
+    Attributes:
+      found: The reads, by what tells them apart.
+      reason: Why the call cannot be replayed; "" if it can.
+      sets: What it gave values, that others can see: who has it, where, what it is called.
+      effects: What it does besides computing tensors, with places: done when it is recorded.
+      frozen: Whether nothing is to be compared, and nothing is a reason.
+    """
+
+    def __init__(self, instructions: Instructions, frozen: bool = False) -> None:
+        self.instructions = instructions
+        self.found: dict[tuple[Any, ...], Read] = {}
+        self.reason = "" if frozen else unsupported()
+        self.effects: list[str] = []
+        self.frozen = frozen
+        self.made: dict[int, Any] = {}
+        self.written: dict[tuple[Any, ...], Any] = {}
+        self.sets: list[Set] = []
+        self.mutated: dict[int, tuple[str, Any]] = {}
+        self.views: dict[int, tuple[Any, Any]] = {}
+        self.names: dict[int, str] = {}
+        self.muted: Frame | None = None
+        self.importing: types.FrameType | None = None
+        self.lost = False
+        self.generators: dict[int, Frame | None] = {}
+        self.inputs: list[Any] = []  # rows that were made of arrays from outside, and these
+        self._active = False
+        self._before: Any = None
+
+    def __enter__(self) -> Observer:
+        self._before = sys.gettrace()
+        if not self.reason and not unsupported():
+            self._active = True
+            sys.settrace(self._called)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        # The program took Python's trace function away, or an interrupt that came inside of it.
+        self.lost = self._active and sys.gettrace() != self._called
+        self.stop()
+
+    def starts(self, function: Any) -> None:
+        """The function is called: what is no function of Python's has state of its own."""
+        frame = sys._getframe()
+        while isinstance(function, functools.partial | types.MethodType):
+            if isinstance(function, types.MethodType):
+                function = function.__func__
+                continue
+            for name in ("func", "args"):
+                self.attribute(function, name, getattr(function, name), False, frame)
+            self.entries(function.keywords, False, frame)
+            function = function.func
+        kind = type(function)
+        if kind is types.FunctionType:
+            return
+        if isinstance(in_class(kind, "__call__"), types.FunctionType):
+            self.read(reads.KIND, function, None, kind, f"type({kind.__name__})", frame)
+            self.of_class(kind, "__call__", "call", frame)
+        elif not isinstance(function, type):
+            self.refuse(f"it is a {kind.__name__}, of which nothing is known")
+
+    def stop(self) -> None:
+        """Leave Python to whoever followed it before."""
+        self._active = False
+        if sys.gettrace() == self._called:
+            sys.settrace(self._before)
+
+    def forget(self) -> None:
+        """Let go of what the call made."""
+        held: tuple[dict[Any, Any], ...] = self.made, self.written, self.views, self.generators
+        for one in held:
+            one.clear()
+        self.muted = self.importing = None
+
+    def refuse(self, reason: str, frame: types.FrameType | None = None) -> None:
+        """The function runs as Python from now on; this call goes on."""
+        if not self.reason:
+            if frame is not None:
+                reason = f"{os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno}: {reason}"
+            if self.frozen:
+                self._note(reason)
+                return
+            self.reason = reason
+        self.stop()
+
+    # What Python calls.
+
+    def _called(self, frame: types.FrameType, event: str, arg: Any) -> Any:
+        other = None
+        if self._before is not None:
+            other = self._before(frame, event, arg)
+            sys.settrace(self._called)  # some set themselves
+        own = None
+        if self._active and self.muted is None and self.importing is None:
+            try:
+                own = self._entered(frame)
+            except Exception as error:  # what is not understood is not guessed
+                self.refuse(f"what it reads could not be observed ({error!r})", frame)
+        if type(own) is not Frame:
+            return own or other
+        own.other = other
+        if self._before is None:
+            frame.f_trace_lines = False
+        # Python 3.13 wants to know who follows the frame first, Python 3.12 to be told again.
+        frame.f_trace = own
+        frame.f_trace_opcodes = True
+        sys.settrace(self._called)
+        return own
+
+    def _entered(self, frame: types.FrameType) -> Any:
+        """What follows a frame that begins, or a generator's that goes on."""
+        code = frame.f_code
+        if trusted(code):
+            return None
+        above = frame.f_back
+        beneath = above is not None and type(above.f_trace) is not Frame
+        if beneath and of_library(code.co_filename):  # numtape calls it for itself
+            if code.co_filename.startswith("<frozen importlib"):
+                self.importing = frame
+                return self._imports  # the program may have a part in it, but not the function
+            return None
+        while above is not None:
+            if type(above.f_trace) is Frame:
+                above.f_trace.entered = True
+                break
+            above = above.f_back
+        if code.co_flags & _GENERATOR:
+            known = self.generators.get(id(frame), NOTHING)
+            if known is NOTHING:
+                self.refuse(f"{code.co_qualname} goes on, which the call did not make", frame)
+                return None
+            if known is not None:
+                return known
+        steps = self._steps(code)
+        if steps is None:
+            self.refuse(f"the code of {code.co_qualname} is not understood", frame)
+            return None
+        found = Frame(self, code, steps, array_of(frame))
+        if code.co_flags & _GENERATOR:
+            self.generators[id(frame)] = found
+        function = function_of(frame)
+        if type(function) is types.FunctionType and not self.own(function):
+            self.function(function, frame)
+        self._own_arguments(frame, code, found)
+        return found
+
+    def _imports(self, frame: types.FrameType, event: str, arg: Any) -> Any:
+        """Follows an import of numtape's own until it is done."""
+        if event == "return" and frame is self.importing:
+            self.importing = None
+        return self._imports
+
+    def _own_arguments(self, frame: types.FrameType, code: types.CodeType, own: Frame) -> None:
+        """What Python makes for a call: its cells, and what takes the rest of the arguments."""
+        count = code.co_argcount + code.co_kwonlyargcount
+        rest = bool(code.co_flags & 0x4) + bool(code.co_flags & 0x8)
+        places = [*range(count, count + rest)]
+        first = len(code.co_varnames)
+        places += range(first, size_of(code) - len(code.co_freevars))
+        names = code.co_varnames
+        places += [k for k, name in enumerate(names) if name in code.co_cellvars]
+        for k in places:
+            self.make(object_at(own.array + WORD * k))
+
+    @staticmethod
+    def _steps(code: types.CodeType) -> dict[int, Step] | None:
+        try:
+            return _CODES[code]
+        except KeyError:
+            pass
+        try:
+            found = steps_of(code)
+        except ValueError:
+            found = None
+        if len(_CODES) > _KEPT_CODES:
+            _CODES.clear()
+        _CODES[code] = found
+        return found
+
+    # What the call made itself: nobody else can change it.
+
+    def make(self, value: Any) -> Any:
+        """Note that an object is the call's own."""
+        if not is_constant(value):
+            self.made[id(value)] = value
+        return value
+
+    def make_nest(self, value: Any) -> None:
+        """Note that nested containers are the call's own; what they hold besides is not."""
+        if type(value) in (list, tuple, dict) and not self.own(value):
+            self.make(value)
+            for part in value.values() if type(value) is dict else value:
+                self.make_nest(part)
+
+    def own(self, value: Any) -> bool:
+        """Whether the call made an object itself."""
+        return self.made.get(id(value), NOTHING) is value
+
+    def made_result(self, value: Any, frame: types.FrameType) -> None:
+        """Note what a function gives that makes something new each time."""
+        if isinstance(value, np.ndarray):
+            if not self.outside(value, made=True):
+                self.make(value)
+        elif isinstance(value, types.GeneratorType):
+            self.make(value)
+            self.generators[id(value.gi_frame)] = None
+        else:
+            self.make(value)
+
+    def outside(self, array: Any, made: bool = False) -> bool:
+        """Whether an array's memory can be changed by others. ``made``: the array itself is new."""
+        if not made and self.own(array):
+            return False
+        base = array.base
+        while isinstance(base, np.ndarray):
+            if self.own(base):
+                return False
+            made, base = False, base.base
+        return not (made and (base is None or isinstance(base, bytes)))
+
+    # Reads.
+
+    def read(
+        self, kind: int, holder: Any, key: Any, value: Any, name: str, frame: types.FrameType
+    ) -> None:
+        """Note a read."""
+        if self.own(holder):
+            return
+        if type(value) is Tensor and getattr(value._home, "tracing", False):
+            return  # put there by this very call
+        mark = kind, id(holder), marked(key)
+        if mark in self.found:
+            return
+        if self.written and self.written.get((id(holder), marked(key)), NOTHING) is value:
+            return
+        if len(self.found) >= MOST:
+            self.refuse(f"it reads more than {MOST} things", frame)
+            return
+        place = frame.f_code.co_filename, frame.f_lineno
+        self.found[mark] = Read(kind, holder, key, value, name, place)
+        if value is not MISSING and not is_constant(value):
+            self.names.setdefault(id(value), name)
+
+    def name_of(self, value: Any) -> str:
+        """What the program calls an object."""
+        found = self.names.get(id(value))
+        if found is not None:
+            return found
+        if isinstance(value, type | types.FunctionType | types.ModuleType):
+            return value.__name__
+        return type(value).__name__
+
+    def function(self, function: types.FunctionType, frame: types.FrameType) -> None:
+        """A function runs: its code and defaults can be exchanged."""
+        value = function.__code__, function.__defaults__, function.__kwdefaults__
+        self.read(reads.CODE, function, None, value, function.__qualname__, frame)
+
+    def attribute(
+        self, owner: Any, name: str, value: Any, entered: bool, frame: types.FrameType
+    ) -> None:
+        """An attribute was read; ``entered``: functions of Python ran to find it."""
+        if is_constant(owner):
+            return
+        label = f"{self.name_of(owner)}.{name}"
+        kind = type(owner)
+        if kind is types.ModuleType and not entered:
+            names = vars(owner)
+            if not (owner.__name__ + ".").startswith("numtape."):
+                self.read(reads.ENTRY, names, name, names.get(name, MISSING), label, frame)
+            return
+        if kind is super:
+            self._by_super(owner, name, label, frame)
+            return
+        if self.own(owner) and not isinstance(owner, type):
+            if name not in dict_of(owner):
+                self.of_class(kind, name, label, frame)
+            return
+        if entered:
+            self.of_class(kind, name, label, frame)
+            self.read(reads.KIND, owner, None, kind, f"type({self.name_of(owner)})", frame)
+            if not is_data(in_class(kind, name)):
+                self._not_of_object(owner, name, label, frame)
+            return
+        if type(value) is types.MethodType and value.__self__ is owner:
+            if type(value.__func__) is types.FunctionType:
+                self.read(reads.METHOD, owner, name, value.__func__, label, frame)
+                return
+        of_c = (types.BuiltinMethodType, types.MethodWrapperType)
+        if isinstance(value, of_c) and value.__self__ is owner and not isinstance(owner, type):
+            if kind.__flags__ & HEAP:
+                self.of_class(kind, name, label, frame)
+                self.read(reads.KIND, owner, None, kind, f"type({self.name_of(owner)})", frame)
+                self._not_of_object(owner, name, label, frame)
+            return
+        self.read(reads.ATTRIBUTE, owner, name, value, label, frame)
+
+    def method(self, owner: Any, name: str, function: Any, frame: types.FrameType) -> None:
+        """A method was looked up in order to be called."""
+        if is_constant(owner):
+            return
+        if type(function) is types.FunctionType and not self.own(owner):
+            label = f"{self.name_of(owner)}.{name}"
+            self.read(reads.METHOD, owner, name, function, label, frame)
+        else:
+            self.attribute(owner, name, getattr(owner, name, MISSING), False, frame)
+
+    def of_class(self, kind: type, name: str, label: str, frame: types.FrameType) -> None:
+        """What a class has under a name, wherever it finds it."""
+        if not kind.__flags__ & HEAP:
+            return  # a class of C does not change
+        for owner in kind.__mro__:
+            names = names_of(owner)
+            value = names.get(name, MISSING)
+            if owner.__flags__ & HEAP and not ours(owner) and not self.own(owner):
+                self.read(reads.ENTRY, names, name, value, f"{label} of {owner.__name__}", frame)
+            if value is not MISSING:
+                return
+        if name != "__getattr__":
+            self.of_class(kind, "__getattr__", label, frame)
+
+    def _not_of_object(self, owner: Any, name: str, label: str, frame: types.FrameType) -> None:
+        """The object itself has no such attribute, which would come first."""
+        own = dict_of(owner)
+        if type(own) is dict and name not in own:
+            self.read(reads.ENTRY, own, name, MISSING, label, frame)
+
+    def _by_super(self, owner: Any, name: str, label: str, frame: types.FrameType) -> None:
+        kinds = owner.__self_class__.__mro__
+        behind = kinds[kinds.index(owner.__thisclass__) + 1 :]
+        for kind in behind:
+            self.of_class(kind, name, label, frame)
+            if name in vars(kind):
+                return
+
+    # Containers and arrays.
+
+    def items(self, value: Any, what: str, frame: types.FrameType) -> bool:
+        """Somebody goes through a container. False if it is none that is known."""
+        kind = type(value)
+        if is_constant(value) or isinstance(value, tuple | frozenset | str | bytes):
+            return True
+        if id(value) in self.views:
+            _, of = self.views[id(value)]
+            keys = isinstance(value, VIEWS[0])
+            self.entries(of, keys, frame)
+            return True
+        if self.own(value):
+            return True
+        label = f"the items of {self.name_of(value)}"
+        if isinstance(value, list) and kind.__iter__ is list.__iter__:
+            if len(value) > LONGEST:
+                self.refuse(f"it goes through a list of {len(value)} items", frame)
+            self.read(reads.ITEMS, value, None, tuple(list.__iter__(value)), label, frame)
+        elif isinstance(value, dict) and kind.__iter__ is dict.__iter__:
+            self.entries(value, False, frame)
+        elif isinstance(value, _COMPARED):
+            self.answer(tuple, value, label, frame)
+        elif isinstance(value, np.ndarray):
+            self.array(value, frame)
+        else:
+            return False
+        return True
+
+    def entries(self, value: dict[Any, Any], keys: bool, frame: types.FrameType) -> None:
+        """Somebody goes through a dict, or its keys alone."""
+        if self.own(value):
+            return
+        if len(value) > LONGEST:
+            self.refuse(f"it goes through a dict of {len(value)} items", frame)
+        label = f"the {'keys' if keys else 'items'} of {self.name_of(value)}"
+        kind = reads.KEYS if keys else reads.ENTRIES
+        if isinstance(value, OrderedDict):
+            self.answer(_ordered, value, label, frame)
+        else:
+            self.read(kind, value, None, reads.NOW[kind](value, None), label, frame)
+
+    def answer(
+        self, function: Callable[[Any], Any], value: Any, label: str, frame: types.FrameType
+    ) -> None:
+        """What a function says of an object is read."""
+        self.asks(function, (value,), label, value, frame)
+        self.names.setdefault(id(value), label)
+
+    def asks(
+        self, function: Callable[..., Any], args: tuple[Any, ...], label: str, of: Any,
+        frame: types.FrameType,
+    ) -> None:  # fmt: skip
+        """What a function of C says, to be asked again; it changes with the object ``of``."""
+        mark = reads.ANSWER, id(of), id(function), *map(marked, args)
+        if mark not in self.found and not (of is not None and self.own(of)):
+            place = frame.f_code.co_filename, frame.f_lineno
+            holder = answer(function, *args)
+            self.found[mark] = Read(reads.ANSWER, holder, of, holder(), label, place)
+
+    def read_item(self, holder: Any, key: Any, value: Any, frame: types.FrameType) -> None:
+        """An item of a container of C was read."""
+        if not is_constant(holder) and not isinstance(holder, tuple):
+            self.read(reads.ITEM, holder, key, value, f"an item of {self.name_of(holder)}", frame)
+
+    def array(self, value: Any, frame: types.FrameType) -> None:
+        """Somebody looks at the elements of an array."""
+        if not self.outside(value):
+            return
+        if value.nbytes > LARGEST:
+            self.refuse(f"it looks at the elements of an array of {value.nbytes} bytes", frame)
+            return
+        self.answer(bits_of, value, f"the elements of {self.name_of(value)}", frame)
+
+    # Writing.
+
+    def wrote(
+        self, holder: Any, key: Any, value: Any, what: str, frame: types.FrameType
+    ) -> None:
+        """A name, attribute or item gets a value, the same whenever this is done again."""
+        if self.own(holder) or ours(type(holder)):
+            return
+        self.written[id(holder), marked(key)] = value
+        self.sets.append((holder, key, what))
+        own = dict_of(holder)
+        if type(own) is dict and own:  # where its attributes are found as well
+            self.sets.append((own, key, what))
+        self._effect(f"sets {what}", frame)
+
+    def mutates(self, value: Any, what: str, frame: types.FrameType) -> None:
+        """An object of somebody else's is changed."""
+        if is_constant(value) or self.own(value):
+            return
+        if id(value) not in self.mutated:
+            self.mutated[id(value)] = what, value
+            self.sets.append((value, ANY, f"what {self.name_of(value)} holds"))
+        if isinstance(value, np.ndarray):
+            base = value.base
+            while isinstance(base, np.ndarray):
+                self.mutated.setdefault(id(base), (what, base))
+                base = base.base
+        if id(value) in self.views:
+            self.mutates(self.views[id(value)][1], what, frame)
+        self._effect(what, frame)
+
+    def _effect(self, what: str, frame: types.FrameType) -> None:
+        file = os.path.basename(frame.f_code.co_filename)
+        self._note(f"{file}:{frame.f_lineno}: {what}")
+
+    def _note(self, line: str) -> None:
+        if len(self.effects) < SHOWN and line not in self.effects:
+            self.effects.append(line)
+
+    def conclude(self) -> None:
+        """The call has ended: whether it read what it changed."""
+        holders = [
+            (read.key if read.kind == reads.ANSWER else read.holder, f" ({read.name})")
+            for read in self.found.values()
+        ]
+        for _, array in self.inputs:
+            while isinstance(array, np.ndarray):
+                holders.append((array, ""))
+                array = array.base
+        for holder, name in holders:
+            if id(holder) in self.mutated:
+                self.refuse(f"it {self.mutated[id(holder)][0]}, which it reads as well{name}")
+                return
+
+
+def _ordered(value: Any) -> tuple[Any, ...]:
+    return tuple(part for entry in value.items() for part in entry)

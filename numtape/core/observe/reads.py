@@ -1,0 +1,187 @@
+"""Reads: what a call saw of Python's state, each of a kind that can be looked at again."""
+
+from __future__ import annotations
+
+import functools
+import sys
+import types
+from collections import Counter
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+# How a read is made again. `holder` is who has what is read, `key` where.
+(
+    ENTRY,  # dict.get(holder, key): a global name, an attribute of a module
+    CELL,  # the contents of a cell
+    KIND,  # type(holder)
+    CODE,  # the code, defaults and keyword defaults of a function
+    ATTRIBUTE,  # getattr(holder, key)
+    METHOD,  # the function of the bound method getattr(holder, key)
+    ITEM,  # holder[key]
+    TRUTH,  # bool(holder)
+    LENGTH,  # len(holder)
+    ITEMS,  # tuple(holder), of a list
+    KEYS,  # tuple(holder), of a dict
+    ENTRIES,  # keys and values of a dict, in their order
+    ANSWER,  # holder(), a function made for this read
+) = range(13)
+
+
+class _Missing:
+    """What is read where there is nothing."""
+
+    def __repr__(self) -> str:
+        return "missing"
+
+
+MISSING: Any = _Missing()
+
+
+class Read(NamedTuple):
+    """What a call read.
+
+    Attributes:
+      kind: How it is read again.
+      holder: Who has it.
+      key: Where.
+      value: What was there, or `MISSING`.
+      name: What the program calls it.
+      place: The file and line that read it.
+    """
+
+    kind: int
+    holder: Any
+    key: Any
+    value: Any
+    name: str
+    place: tuple[str, int]
+
+    def now(self) -> Any:
+        """What is there now."""
+        return NOW[self.kind](self.holder, self.key)
+
+    def holds(self) -> bool:
+        """Whether it is still the same."""
+        found = self.now()
+        return found is self.value or same(found, self.value)
+
+
+def contents(cell: types.CellType) -> Any:
+    """What is in a cell, or `MISSING`."""
+    try:
+        return cell.cell_contents
+    except ValueError:
+        return MISSING
+
+
+def _attribute(holder: Any, key: str) -> Any:
+    try:
+        return getattr(holder, key)
+    except AttributeError:
+        return MISSING
+
+
+def _method(holder: Any, key: str) -> Any:
+    found = _attribute(holder, key)
+    if type(found) is types.MethodType and found.__self__ is holder:
+        return found.__func__
+    return MISSING
+
+
+def _item(holder: Any, key: Any) -> Any:
+    try:
+        return holder[key]
+    except LookupError:
+        return MISSING
+
+
+def _entries(holder: Any, key: Any) -> tuple[Any, ...]:
+    return tuple(part for entry in dict.items(holder) for part in entry)
+
+
+NOW: dict[int, Callable[[Any, Any], Any]] = {
+    ENTRY: lambda holder, key: dict.get(holder, key, MISSING),
+    CELL: lambda holder, key: contents(holder),
+    KIND: lambda holder, key: type(holder),
+    CODE: lambda holder, key: (holder.__code__, holder.__defaults__, holder.__kwdefaults__),
+    ATTRIBUTE: _attribute,
+    METHOD: _method,
+    ITEM: _item,
+    TRUTH: lambda holder, key: bool(holder),
+    LENGTH: lambda holder, key: len(holder),
+    ITEMS: lambda holder, key: tuple(list.__iter__(holder)),
+    KEYS: lambda holder, key: tuple(dict.__iter__(holder)),
+    ENTRIES: _entries,
+    ANSWER: lambda holder, key: holder(),
+}
+
+# What has no state: two that are equal, bit by bit, cannot be told apart but by `is`.
+PLAIN = (int, str, bytes, bool, type(None), type(Ellipsis), type(NotImplemented), range)
+
+
+def same(found: Any, value: Any) -> bool:
+    """Whether two values are the same to a program: numbers by their bits, objects by identity."""
+    if found is value:
+        return True
+    kind = type(found)
+    if kind is not type(value):
+        return False
+    if kind in PLAIN:
+        return bool(found == value)
+    if kind is float or kind is complex:
+        return repr(found) == repr(value)
+    if isinstance(found, np.generic):
+        return bool(found.dtype == value.dtype and found.tobytes() == value.tobytes())
+    if kind is types.MethodType:
+        return found.__self__ is value.__self__ and found.__func__ is value.__func__
+    if kind is types.BuiltinMethodType or kind is types.MethodWrapperType:
+        return found.__self__ is value.__self__ and found.__name__ == value.__name__
+    if kind is slice:
+        return same((found.start, found.stop, found.step), (value.start, value.stop, value.step))
+    if issubclass(kind, tuple):
+        return len(found) == len(value) and all(map(same, found, value))
+    if isinstance(found, np.dtype):
+        return bool(found == value)
+    return False
+
+
+def bits_of(array: np.ndarray[Any, Any]) -> tuple[Any, ...]:
+    """What can be seen in an array: its shape, dtype and elements."""
+    return array.shape, array.dtype, array.tobytes()
+
+
+def answer(function: Callable[..., Any], *args: Any) -> Callable[[], Any]:
+    """The holder of a read of kind ANSWER."""
+    return functools.partial(function, *args)
+
+
+def _probed() -> int:
+    probe = [Read(KIND, object(), None, None, "", ("", 0))]
+    return next(sys.getrefcount(read.holder) for read in probe) - 1
+
+
+# What a holder's reference count shows besides the references of
+_BESIDES = _probed()
+
+
+def lasting(found: list[Read]) -> list[Read]:
+    """The reads of what still is there when the call has ended.
+
+    What only reads refer to, the call made for itself: nobody can change it.
+    """
+    while True:
+        held: Counter[int] = Counter()
+        for read in found:
+            held.update((id(read.holder), id(read.key), id(read.value)))
+            if read.kind in (ITEMS, KEYS, ENTRIES):
+                held.update(map(id, read.value))
+        kept = [
+            read for read in found
+            if read.kind == ANSWER
+            or sys.getrefcount(read.holder) > held[id(read.holder)] + _BESIDES
+        ]  # fmt: skip
+        if len(kept) == len(found):
+            return kept
+        found = kept

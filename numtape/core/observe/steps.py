@@ -1,0 +1,92 @@
+"""The instructions of a function's code, each with the depth of the stack before it."""
+
+from __future__ import annotations
+
+import dis
+import types
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+_ENDS = {
+    "RETURN_VALUE", "RETURN_CONST", "RAISE_VARARGS", "RERAISE", "JUMP_FORWARD", "JUMP_BACKWARD",
+    "JUMP_BACKWARD_NO_INTERRUPT", "INTERPRETER_EXIT",
+}  # fmt: skip
+_JUMPS = {*dis.hasjrel, *dis.hasjabs}
+
+
+class Step(NamedTuple):
+    """An instruction.
+
+    Attributes:
+      name: What `dis` calls it.
+      arg: Its argument, a number, or None.
+      value: What the argument stands for: a name, a constant, the target of a jump.
+      depth: How many objects are on the stack before it.
+      dropped: Whether the next instruction does nothing but drop its result.
+    """
+
+    name: str
+    arg: int | None
+    value: Any
+    depth: int
+    dropped: bool
+
+
+def steps_of(code: types.CodeType) -> dict[int, Step]:
+    """The instructions that can be reached, by offset.
+
+    Raises:
+      ValueError: If two ways to one instruction leave stacks of different depths, which code that
+        Python compiled does not have.
+    """
+    found = list(dis.get_instructions(code))
+    place = {x.offset: k for k, x in enumerate(found)}
+    depths: dict[int, int] = {}
+    ways = [(0, 0)]
+    ways += [(target, depth + 1 + last) for target, depth, last in _handlers(code)]
+    while ways:
+        offset, depth = ways.pop()
+        for x in found[place[offset] :]:
+            if x.offset in depths:
+                if depths[x.offset] != depth:
+                    raise ValueError(f"{code.co_qualname} is not understood at {x.offset}")
+                break
+            depths[x.offset] = depth
+            if x.opcode in _JUMPS:
+                ways.append((x.argval, depth + dis.stack_effect(x.opcode, x.arg, jump=True)))
+            if x.opname in _ENDS:
+                break
+            depth += _effect(x)
+    dropped = [x.opname == "POP_TOP" for x in found[1:]] + [False]
+    return {
+        x.offset: Step(x.opname, x.arg, x.argval, depths[x.offset], drop)
+        for x, drop in zip(found, dropped, strict=True) if x.offset in depths
+    }  # fmt: skip
+
+
+def _effect(x: dis.Instruction) -> int:
+    """By how much an instruction that does not jump makes the stack deeper."""
+    if x.opname == "RETURN_GENERATOR":
+        return 1  # what a generator is sent first comes without an instruction that pushes it
+    if x.opname == "PRECALL":
+        return 0  # `dis` counts the arguments here, but they stay for the CALL behind it
+    found = dis.stack_effect(x.opcode, x.arg, jump=False)
+    if x.opname == "CALL" and "PRECALL" in dis.opmap:
+        found -= x.arg or 0
+    return found
+
+
+def _handlers(code: types.CodeType) -> Iterator[tuple[int, int, int]]:
+    """The exception handlers: offset, depth of the stack, whether the last offset is pushed.
+
+    The table is described in CPython's Objects/exception_handling_notes.txt: numbers in base 64,
+    the highest digit first, bit 6 set in all digits but the last.
+    """
+    numbers, number = [], 0
+    for byte in code.co_exceptiontable:
+        number = number << 6 | byte & 0x3F
+        if not byte & 0x40:
+            numbers.append(number)
+            number = 0
+    for k in range(0, len(numbers), 4):
+        yield 2 * numbers[k + 2], numbers[k + 3] >> 1, numbers[k + 3] & 1

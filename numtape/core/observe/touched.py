@@ -1,0 +1,66 @@
+"""What the calls of one function read and set, all of them together.
+
+What a function sets and does not read is set when it is recorded. If another call of it, along
+another path, reads that, a replay that does not set it would not be what Python does.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from . import reads
+from .reads import Read
+
+ANY: Any = object()  # in the place of a key: all that an object holds
+
+Set = tuple[Any, Any, str]  # who has it, where, what the program calls it
+_KEYED = (reads.ENTRY, reads.CELL, reads.ATTRIBUTE, reads.METHOD, reads.ITEM)
+_Sides = dict[Any, set[bool]]  # by key: whether it is read (False) and set (True)
+
+
+def marked(key: Any) -> Any:
+    """What tells keys apart: strings and numbers by value, others by identity."""
+    return (type(key), key) if type(key) in (str, int, bool, bytes) else id(key)
+
+
+class Touched:
+    """What was read and set by recordings; as many entries as they have reads at most."""
+
+    def __init__(self) -> None:
+        self._objects: dict[int, tuple[Callable[[], Any], _Sides]] = {}
+
+    def add(self, found: Iterable[Read], sets: Iterable[Set]) -> str:
+        """Note what a call reads and sets. Returns what is now both read and set, or ""."""
+        both = ""
+        unchanged = set()
+        for read in found:
+            holder = read.key if read.kind == reads.ANSWER else read.holder
+            key = read.key if read.kind in _KEYED else ANY
+            if self._note(holder, key, False):
+                both = both or read.name
+            unchanged.add((id(holder), marked(key)))
+        for holder, key, name in sets:
+            # What was read before and is the same afterwards is not changed.
+            if (id(holder), marked(key)) not in unchanged and self._note(holder, key, True):
+                both = both or name
+        return both
+
+    def _note(self, holder: Any, key: Any, sets: bool) -> bool:
+        known = self._objects.get(id(holder))
+        if known is None or known[0]() is not holder:  # an address may come again
+            known = self._objects[id(holder)] = _reference(holder), {}
+        sides = known[1]
+        mark, every = marked(key), marked(ANY)
+        sides.setdefault(mark, set()).add(sets)
+        others = sides.values() if mark == every else (sides[mark], sides.get(every, set()))
+        opposite = not sets
+        return any(opposite in side for side in others)
+
+
+def _reference(value: Any) -> Callable[[], Any]:
+    try:
+        return weakref.ref(value)
+    except TypeError:
+        return lambda: value
