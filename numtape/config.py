@@ -319,9 +319,9 @@ def cache_dir() -> Path | None:
         elif sys.platform == "darwin":
             base = Path.home() / "Library" / "Caches"
         else:
-            base = os.environ.get("XDG_CACHE_HOME", "")
-            if not os.path.isabs(base):  # which is no setting, its standard says
-                base = Path.home() / ".cache"
+            chosen = os.environ.get("XDG_CACHE_HOME", "")
+            # What is no absolute path is no setting, its standard says.
+            base = chosen if os.path.isabs(chosen) else Path.home() / ".cache"
     except RuntimeError:  # no HOME, and a user that the system does not know
         return None
     return Path(base) / "numtape"
