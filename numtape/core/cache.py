@@ -131,10 +131,37 @@ def _keep(name: str, source: str, built: Built) -> None:
 def kept(name: str, source: str, compile_unit: Callable[[], Built]) -> Built:
     """A unit from the cache, or compiled now and kept there; see `load`."""
     built = read(name, source)
-    if built is None:
-        built = compile_unit()
-        _keep(name, source, built)
-    return built
+    return _compiled(name, source, compile_unit) if built is None else built
+
+
+def _compiled(name: str, source: str, compile_unit: Callable[[], Built]) -> Built:
+    """Compile in a thread, whose stack is empty, however deep the caller is.
+
+    An import of Numba that ends halfway, for want of stack or by an interrupt, cannot be made up
+    for in the same process.
+    """
+    built: list[Built] = []
+    errors: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            built.append(compile_unit())
+            _keep(name, source, built[0])
+        except BaseException as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=work, name="numtape compiler")
+    try:
+        thread.start()
+    except RecursionError:
+        raise
+    except RuntimeError:  # no more threads, or the process ends
+        work()
+    else:
+        thread.join()
+    if errors:
+        raise errors.pop()
+    return built[0]
 
 
 def load(name: str, source: str, compile_unit: Callable[[], Built]) -> dict[str, int]:
