@@ -12,6 +12,7 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import json
+import mmap
 import os
 import struct
 import threading
@@ -28,6 +29,8 @@ from .. import config
 from .folder import PART, Folder, opened, say_once
 
 FORMAT = 3
+# Bytes that it takes to load a unit, besides its own, and to compile one.
+LOADING, COMPILING = 4 << 20, 64 << 20
 MAGIC = b"NUMTAPE\0"
 SUFFIX = ".unit"
 
@@ -83,6 +86,16 @@ def _unpacked(name: str, content: bytes) -> Built | None:
     (length,) = struct.unpack_from("<I", content, 40)
     header = json.loads(content[44 : 44 + length])
     return content[44 + length :], header["functions"], header["needs"]
+
+
+def _need(size: int) -> None:
+    """Raise MemoryError if there are not so many bytes: LLVM would end the process."""
+    try:
+        mmap.mmap(-1, size).close()
+    except OSError:
+        raise MemoryError(
+            f"There are no {size >> 20} MiB to compile or load kernels with."
+        ) from None
 
 
 def _usable(needs: list[str]) -> bool:
@@ -143,6 +156,8 @@ def _compiled(name: str, source: str, compile_unit: Callable[[], Built]) -> Buil
     built: list[Built] = []
     errors: list[BaseException] = []
 
+    _need(COMPILING)
+
     def work() -> None:
         try:
             built.append(compile_unit())
@@ -178,6 +193,7 @@ def load(name: str, source: str, compile_unit: Callable[[], Built]) -> dict[str,
     with _lock:
         engine = _engine()  # before it is made, no symbol of the process is known
         built = kept(name, source, compile_unit)
+        _need(4 * len(built[0]) + LOADING)
         engine.add_object_file(llvm.ObjectFileRef.from_data(built[0]))
         engine.finalize_object()
         return {function: engine.get_function_address(function) for function in built[1]}
