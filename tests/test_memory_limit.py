@@ -16,6 +16,7 @@ LIMIT = """
 import contextlib, gc, os, random, resource, sys, time
 import numpy as np
 import numtape as tf
+from numtape.core.buffers import POOL
 from numtape.core.executors import cpu
 from numtape.core.log import local
 from numtape.core.ops.random import STATE
@@ -147,6 +148,8 @@ while time.monotonic() < end:
                 continue
             break
         before = tight.state()
+        POOL._collect()
+        POOL.free.clear()  # most would be had from here
         room = int(chance.choice([0, 1, 4, 8, 16]) * 4 * n * chance.random())
         made, returned = made + 1, False
         try:
@@ -217,7 +220,20 @@ def test_loading_and_compiling_under_a_limit(cache, tmp_path):
     assert int(run(LOADING, **options)) >= 10
 
 
-# No call between the limit and the end that had to work may fail.
+WAITING = LIMIT + """
+from numtape.core.buffers import POOL
+tf.random.uniform((4_000_000,))
+gc.collect()
+POOL._collect()
+assert POOL.waiting == 16_000_000
+with limited(100_000):
+    print(tf.random.uniform((3_000_000,)).shape[0])
+"""
+
+
+def test_memory_that_only_waits_is_given_back():
+    assert run(WAITING, MALLOC_MMAP_THRESHOLD_=65536) == "3000000"
+
 
 STEPS = LIMIT + """
 cpu.HOT = 1 << 62

@@ -99,7 +99,13 @@ def _drawn(make: Callable[..., Any], seed: int | None, *parameters: Any) -> Tens
     with STATE.lock:
         number = STATE.draws
         STATE.draws += draw.counted
-    array = draw.array(number)
+    try:
+        array = draw.array(number)
+    except BaseException:
+        with STATE.lock:
+            if STATE.draws == number + draw.counted:  # nobody has drawn since
+                STATE.draws = number
+        raise
     return of_array(array, intern(array.shape, dtypes.of_array(array)))
 
 
