@@ -16,6 +16,7 @@ def info() -> None:
     from .core import cache
     from .errors import DeviceError
 
+    folder = config.cache_dir() or "no home folder"
     files, size = cache.size()
     try:
         device = config.device()
@@ -34,7 +35,7 @@ def info() -> None:
         ("device", device),
         ("GPU", _gpu()),
         ("threads", f"{threads} share a large sweep, on {os.cpu_count()} cores; BLAS has its own"),
-        ("cache", f"{config.cache_dir()} ({files} kernels, {size / 1024:.0f} KiB){usable}"),
+        ("cache", f"{folder} ({files} kernels, {size / 1024:.0f} KiB){usable}"),
     ]  # fmt: skip
     for name, value in rows:
         print(f"{name:<9} {value}")

@@ -308,15 +308,20 @@ class experimental:
         _counted(device, "reset_memory_stats").forget_peak()
 
 
-def cache_dir() -> Path:
-    """The folder of compiled kernels. It need not exist yet."""
+def cache_dir() -> Path | None:
+    """The folder of compiled kernels, which need not exist yet; None if the user has no home."""
     chosen = os.environ.get("NUMTAPE_CACHE_DIR")
     if chosen:
         return Path(chosen)
-    if sys.platform == "win32":
-        base = os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local"
-    elif sys.platform == "darwin":
-        base = Path.home() / "Library" / "Caches"
-    else:
-        base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    try:
+        if sys.platform == "win32":
+            base = os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local"
+        elif sys.platform == "darwin":
+            base = Path.home() / "Library" / "Caches"
+        else:
+            chosen = os.environ.get("XDG_CACHE_HOME", "")
+            # What is no absolute path is no setting, its standard says.
+            base = chosen if os.path.isabs(chosen) else Path.home() / ".cache"
+    except RuntimeError:  # no HOME, and a user that the system does not know
+        return None
     return Path(base) / "numtape"

@@ -6,13 +6,13 @@ import copy
 import functools
 import inspect
 import types
-import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from . import config
+from .core.belongings import Belongings
 from .core.dtypes import DType
 from .core.log import local
 from .core.spec import TensorShape
@@ -20,10 +20,6 @@ from .core.tensor import Tensor
 from .core.variable import Alias, Variable, _tensor, original
 from .errors import InvalidArgumentError
 from .tensor_spec import TensorSpec
-
-KEPT = "functions, of numtape"  # where an object keeps them
-
-MOST = 64  # objects that are kept alive because they do not say when they go
 
 
 def function(
@@ -93,22 +89,6 @@ def function(
     return decorated if func is None else decorated(func)
 
 
-class _Kept:
-    """The functions of an object, by those of its class. Copies and pickles begin without."""
-
-    __slots__ = ("functions", "instance")
-
-    def __init__(self, instance: Any) -> None:
-        self.instance = instance
-        self.functions: dict[Function, Function] = {}
-
-    def __reduce__(self) -> Any:
-        return _Kept, (None,)
-
-    def __deepcopy__(self, memo: Any) -> _Kept:
-        return _Kept(None)
-
-
 class Function:
     """What `function` returns: call it like the Python function.
 
@@ -120,7 +100,8 @@ class Function:
 
     def __init__(
         self, python_function: Callable[..., Any], input_signature: Sequence[Any] | None = None,
-        jit_compile: bool = False, instance: Any = None, freeze: bool = False,
+        jit_compile: bool = False, instance: Callable[[], Any] | None = None,
+        freeze: bool = False,
     ) -> None:  # fmt: skip
         from .core.replay import Budget
 
@@ -133,45 +114,46 @@ class Function:
         self.name = getattr(python_function, "__name__", type(python_function).__name__)
         self._jit_compile = jit_compile
         self._freeze = freeze
-        self._instance = instance
         self._attribute = ""  # its name in a class, which a class body tells
         self._call: Any = python_function
-        if instance is not None:
-            self._call = python_function.__get__(instance)
         self._known: dict[Any, Any] = {}  # calls by their arguments' specs and values
         self._plain: dict[Any, Any] = {}  # those with tensors alone, by their specs
         self._budget = Budget()
-        # Of objects that have no place for their function, by their ids.
-        self._instances: dict[int, tuple[Any, Function]] = {}
-        self._parameters = _Parameters(self._call, self.input_signature)
+        self._methods: Belongings[Function] = Belongings()  # one for each object of a class
+        self._kept = self._methods.table
+        bound = python_function if instance is None else python_function.__get__(instance())
+        self._parameters = _Parameters(bound, self.input_signature)
         functools.update_wrapper(self, python_function, updated=())
         if instance is not None:
-            self.__wrapped__ = self._call  # whose parameters are without the object
-            self.__self__ = instance
+            self._call = _weakly_bound(python_function, instance)
+            self.__signature__ = self._parameters.signature  # without the object
 
     def __set_name__(self, owner: Any, name: str) -> None:
         self._attribute = name
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
-        """A function of its own for each object, as a method. It is kept with the object."""
-        if instance is None:
+        """A function of its own for each object, as a method, for as long as the object lives."""
+        try:
+            reference, function = self._kept[id(instance)]
+            if reference() is instance:
+                method = _Method(function)
+                method.__self__ = instance
+                return method
+        except KeyError:
+            pass
+        if instance is None or not hasattr(self.python_function, "__get__"):
             return self
-        kept = getattr(instance, "__dict__", None)
-        if type(kept) is not dict:  # a class, or an object with slots
-            return self._of_another(instance)
-        if self._name_in(type(instance)) in kept:
-            return kept[self._attribute]
-        own = kept.get(KEPT)
-        if own is None or own.instance is not instance:  # a copy has the original's
-            own = kept[KEPT] = _Kept(instance)
-        found = own.functions.get(self)
-        if found is None:
-            found = own.functions[self] = self._bound(instance)
-        return found
+        method = _Method(self._methods.get(instance, self._of))
+        method.__self__ = instance
+        return method
 
-    def __set__(self, instance: Any, value: Any) -> None:
-        """An attribute of the object itself comes first, as with methods."""
-        vars(instance)[self._name_in(type(instance))] = value
+    def _of(self, instance: Callable[[], Any]) -> Function:
+        """The function as a method of an object, which it does not keep alive."""
+        made = Function(
+            self.python_function, self.input_signature, self._jit_compile, instance, self._freeze
+        )
+        made._attribute = self._name_in(type(instance()))
+        return made
 
     def _name_in(self, owner: type) -> str:
         """The attribute of a class that this is, which may have been set after its body."""
@@ -182,42 +164,6 @@ class Function:
                         self._attribute = name
                         return name
         return self._attribute
-
-    def __delete__(self, instance: Any) -> None:
-        try:
-            del vars(instance)[self._name_in(type(instance))]
-        except KeyError:
-            raise AttributeError(self._attribute) from None
-
-    def _bound(self, instance: Any) -> Function:
-        made = Function(
-            self.python_function, self.input_signature, self._jit_compile, instance, self._freeze
-        )
-        made._attribute = self._attribute
-        return made
-
-    def _of_another(self, instance: Any) -> Function:
-        """As a method of what has no ``__dict__`` of its own; it goes when the object goes."""
-        key = id(instance)
-        if isinstance(instance, type):
-            made = self._instances.get(key) or (None, self._bound(instance))
-        elif key in self._instances:
-            made = self._instances[key]
-        else:
-            try:
-                gone = weakref.ref(instance, lambda _: self._instances.pop(key, None))
-            except TypeError:  # nobody will say when it goes
-                if len(self._instances) > MOST:
-                    self._instances.clear()
-                made = None, self._bound(instance)
-            else:
-                made = gone, self._bound(instance)
-                made[1]._call = _weakly_bound(self.python_function, gone)
-                made[1]._instance = None
-                made[1].__wrapped__ = self.python_function
-                del made[1].__self__
-        self._instances[key] = made
-        return made[1]
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Replay the function, or run and record it."""
@@ -290,17 +236,14 @@ class Function:
         return Paths(self._known.values())
 
     def __deepcopy__(self, memo: Any) -> Function:
-        instance = memo.get(id(self._instance), self._instance)
         made = Function(
             copy.deepcopy(self.python_function, memo), self.input_signature, self._jit_compile,
-            instance, self._freeze,
+            freeze=self._freeze,
         )  # fmt: skip
         made._attribute = self._attribute
         return made
 
     def __reduce__(self) -> Any:
-        if self._instance is not None:
-            return getattr, (self._instance, self._attribute)
         if isinstance(self.python_function, types.MethodType):
             return Function, (
                 self.python_function, self.input_signature, self._jit_compile, None, self._freeze
@@ -311,14 +254,54 @@ class Function:
         return f"<numtape.function {self.name}>"
 
 
-def _weakly_bound(function: Any, reference: weakref.ref[Any]) -> Callable[..., Any]:
+class _Method(functools.partial):  # type: ignore[type-arg]
+    # A function of an object, with the object, which it keeps alive: what an attribute gives.
+    # Like bound methods these come and go. It is a `partial` because that is called in C.
+
+    __slots__ = ("__self__",)
+    __self__: Any
+    func: Any
+
+    @property
+    def __doc__(self) -> Any:  # type: ignore[override]
+        return self.func.__doc__
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.func, name)
+
+    def get_concrete_function(self, *args: Any, **kwargs: Any) -> ConcreteFunction:
+        return ConcreteFunction(self, args, kwargs)
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            type(other) is _Method and self.func is other.func and self.__self__ is other.__self__
+        )
+
+    def __hash__(self) -> int:
+        return hash(self.func)
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        instance = memo.get(id(self.__self__), self.__self__)
+        return getattr(instance, self.func._attribute)
+
+    def __reduce__(self) -> Any:
+        return getattr, (self.__self__, self.func._attribute)
+
+    def __repr__(self) -> str:
+        return repr(self.func)
+
+
+def _weakly_bound(function: Any, reference: Callable[[], Any]) -> Callable[..., Any]:
     def bound(*args: Any, **kwargs: Any) -> Any:
         instance = reference()
         if instance is None:
             raise ReferenceError(f"The object whose method {function.__name__} is has gone.")
         return function.__get__(instance)(*args, **kwargs)
 
-    return bound
+    return functools.update_wrapper(bound, function)
 
 
 class _Place(NamedTuple):
@@ -348,6 +331,8 @@ def _taken(x: Any, leaves: list[Tensor], key: list[Any]) -> Any:
         key.append((kind, x))
     elif kind is types.MethodType:
         key.append((kind, id(x.__self__), id(x.__func__)))
+    elif kind is _Method:
+        key.append((kind, id(x.func)))
     elif isinstance(x, TensorShape | DType | TensorSpec | np.dtype):
         key.append((kind, x))
     elif kind is range:
@@ -488,7 +473,9 @@ class ConcreteFunction:
     Python values among the arguments may be left out when it is called.
     """
 
-    def __init__(self, of: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    def __init__(
+        self, of: Function | _Method, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> None:  # fmt: skip
         self._function = of
         if of.input_signature is not None and not args and not kwargs:
             args = of.input_signature

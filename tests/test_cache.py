@@ -1,18 +1,22 @@
 """The folder of compiled kernels: absent, warm, damaged, not to be trusted, shared."""
 
 import ctypes
+import io
 import itertools
 import os
 import shutil
 import stat
-import tempfile
+import sys
+from pathlib import Path
 
 import llvmlite.binding as llvm
 import pytest
+from checks import logged
 from processes import PACKAGE, output, run, start
 
 import numtape
-from numtape.core import cache, entry
+from numtape import config
+from numtape.core import cache, entry, folder
 
 pytestmark = pytest.mark.numtape_only("numtape's own cache")
 posix = pytest.mark.skipif(os.name == "nt", reason="no owners and modes as on POSIX")
@@ -41,15 +45,15 @@ for name in ("compile", "assemble"):
 """ + USE
 
 
-def use(place, folder=PACKAGE.parent, script=USE):
+def use(place, source=PACKAGE.parent, script=USE):
     """Run the first gradient. Returns the number of files and the heavy modules imported."""
-    count, *modules = run(script, folder=folder, NUMTAPE_CACHE_DIR=place).split()
+    count, *modules = run(script, folder=source, NUMTAPE_CACHE_DIR=place).split()
     return int(count), modules
 
 
-def wants_to_compile(place, folder=PACKAGE.parent):
+def wants_to_compile(place, source=PACKAGE.parent):
     """Whether a process would compile something."""
-    child = start(READ, folder=folder, NUMTAPE_CACHE_DIR=place)
+    child = start(READ, folder=source, NUMTAPE_CACHE_DIR=place)
     _, errors = child.communicate(timeout=60)
     compilers = "numtape.core.compile", "numtape.core.assemble"
     assert child.returncode == 0 or any(x in errors.splitlines()[-1] for x in compilers), errors
@@ -183,6 +187,7 @@ def place(tmp_path, monkeypatch):
     """An empty cache folder of this process."""
     found = tmp_path / "cache"
     monkeypatch.setenv("NUMTAPE_CACHE_DIR", str(found))
+    monkeypatch.setattr(folder, "_said", set())
     return found
 
 
@@ -231,11 +236,22 @@ def test_file_that_needs_a_missing_symbol_is_compiled_again(place):
     tiny = Tiny()
     tiny.use()
     (path,) = place.iterdir()
-    code, functions, _ = cache._read(path)
-    cache._write(path, (code, functions, ["no_such_symbol_anywhere"]))
+    code, functions, _ = cache._unpacked(path.name, path.read_bytes())
+    path.write_bytes(cache._packed(path.name, (code, functions, ["no_such_symbol_anywhere"])))
     assert [tiny.use(), tiny.use()] == [2, 2]
-    cache._write(path, (code, functions, ["sin", "memcpy"]))
+    path.write_bytes(cache._packed(path.name, (code, functions, ["sin", "memcpy"])))
     assert tiny.use() == 2
+
+
+def test_file_of_another_unit_is_compiled_again(place):
+    one, other = Tiny(), Tiny()
+    one.use(), other.use()
+    paths = sorted(place.iterdir())
+    contents = [path.read_bytes() for path in paths]
+    paths[0].write_bytes(contents[1])
+    paths[1].write_bytes(contents[0])
+    assert [one.use(), other.use()] == [2, 2]
+    assert [path.read_bytes() for path in paths] == contents
 
 
 def test_key_holds_source_versions_and_cpu(place, monkeypatch):
@@ -253,30 +269,223 @@ def test_keys_of_passes_hold_the_whole_source():
         assert path.read_text("utf-8") in entry.kernel_source("log.follow", name)
 
 
-@posix
-def test_folder_is_made_for_the_user_alone(place):
-    Tiny().use()
-    assert stat.S_IMODE(place.stat().st_mode) == 0o700
+@pytest.mark.parametrize("why", ["in the way", "below a file"])
+def test_folder_that_cannot_be_made(tf, place, monkeypatch, why):
+    place.write_text(why)
+    if why == "below a file":
+        monkeypatch.setenv("NUMTAPE_CACHE_DIR", str(place / "below"))
+    tiny = Tiny()
+    with logged(tf) as said:
+        assert [tiny.use(), tiny.use()] == [1, 2]
+    assert len(said) == 1
+    assert "cannot be used" in said[0]
+    assert "NUMTAPE_CACHE_DIR" in said[0]
+    assert not cache.writable()
+    assert place.read_text() == why
+
+
+# Whom the folder belongs to. Object code is executed.
+
+
+def modes(top):
+    return {p: stat.S_IMODE(p.stat().st_mode) for p in (top, *top.rglob("*"))}
+
+
+def give_away(monkeypatch, *paths):
+    """Let these files and folders look as if they were another user's; undone by the fixture."""
+    theirs = {(found.st_dev, found.st_ino) for found in map(os.lstat, paths)}
+
+    def changed(ask):
+        def asked(*arguments, **options):
+            found = ask(*arguments, **options)
+            if (found.st_dev, found.st_ino) not in theirs:
+                return found
+            fields = list(found)
+            fields[stat.ST_UID] = os.geteuid() + 1
+            return os.stat_result(fields)
+
+        return asked
+
+    for name in ("fstat", "lstat", "stat"):
+        monkeypatch.setattr(os, name, changed(getattr(os, name)))
 
 
 @posix
-@pytest.mark.parametrize("mode", [0o777, 0o755, 0o770, 0o707])
-def test_folder_open_to_others_is_closed(place, mode):
+def test_folder_is_made_for_the_user_alone(place, monkeypatch):
+    before = os.umask(0)
+    try:
+        monkeypatch.setenv("NUMTAPE_CACHE_DIR", str(place / "deep" / "er"))
+        Tiny().use()
+    finally:
+        os.umask(before)
+    (file,) = (place / "deep" / "er").iterdir()
+    assert set(modes(place).values()) == {0o700, 0o600}
+    assert modes(place)[file] == 0o600
+
+
+@posix
+@pytest.mark.parametrize("mode", [0o755, 0o750, 0o700])
+def test_folder_that_others_can_only_read_is_used_as_it_is(tf, place, mode):
     place.mkdir()
     place.chmod(mode)
     tiny = Tiny()
-    assert [tiny.use(), tiny.use()] == [1, 1]
-    assert stat.S_IMODE(place.stat().st_mode) == 0o700
+    with logged(tf) as said:
+        assert [tiny.use(), tiny.use()] == [1, 1]
+    assert stat.S_IMODE(place.stat().st_mode) == mode
+    assert not said
 
 
 @posix
-def test_folder_of_another_user_is_not_used(place, monkeypatch):
+@pytest.mark.parametrize("mode", [0o777, 0o770, 0o707, 0o1777])
+@pytest.mark.parametrize(
+    ("which", "link"), [("folder", True), ("one above", False), ("one above", True)]
+)
+def test_folder_that_others_can_write_to_is_neither_used_nor_changed(
+    tf, place, tmp_path, monkeypatch, mode, link, which
+):
+    tiny = Tiny()
+    opened = place / "below" if which == "one above" else place
+    monkeypatch.setenv("NUMTAPE_CACHE_DIR", str(opened))
+    tiny.use()
+    place.chmod(mode)
+    before = modes(tmp_path)
+    if link:
+        (tmp_path / "link").symlink_to(opened)
+        monkeypatch.setenv("NUMTAPE_CACHE_DIR", str(tmp_path / "link"))
+    sticky = which == "one above" and mode & stat.S_ISVTX
+    with logged(tf) as said:
+        assert [tiny.use(), tiny.use(), tiny.use()] == ([1, 1, 1] if sticky else [2, 3, 4])
+        assert cache.writable() is bool(sticky)
+    if sticky:  # as in /tmp, others cannot rename what is not theirs
+        assert not said
+        return
+    assert len(said) == 1
+    for fact in (str(place), f"{mode:04o}", "chmod", "cache clear", "NUMTAPE_CACHE_DIR"):
+        assert fact in said[0]
+    (tmp_path / "link").unlink(missing_ok=True)
+    assert modes(tmp_path) == before
+
+
+@posix
+@pytest.mark.parametrize("mode", [0o777, 0o770, 0o707, 0o1777])
+def test_folder_of_the_users_own_is_closed_to_others(tf, place, mode):
     tiny = Tiny()
     tiny.use()
-    me = os.getuid()
-    monkeypatch.setattr(os, "getuid", lambda: me + 1)
-    assert [tiny.use(), tiny.use()] == [2, 3]
-    assert len(list(place.iterdir())) == 1
+    place.chmod(mode)
+    with logged(tf) as said:
+        assert [tiny.use(), tiny.use()] == [1, 1]
+        assert cache.writable()
+    assert stat.S_IMODE(place.stat().st_mode) == mode & ~0o022
+    assert not said
+
+
+@posix
+@pytest.mark.parametrize("which", ["folder", "one above"])
+def test_folder_of_another_user_is_not_used(tf, place, monkeypatch, which):
+    tiny = Tiny()
+    tiny.use()
+    before = modes(place)
+    give_away(monkeypatch, place if which == "folder" else place.parent)
+    with logged(tf) as said:
+        assert [tiny.use(), tiny.use()] == [2, 3]
+    assert len(said) == 1
+    assert "belongs to user" in said[0]
+    assert modes(place) == before
+
+
+@posix
+@pytest.mark.parametrize("how", ["owner", "mode", "link", "folder", "pipe"])
+def test_file_that_others_may_have_written_is_made_anew(tf, place, tmp_path, monkeypatch, how):
+    """It may have been put there while the folder was open to others."""
+    tiny = Tiny()
+    tiny.use()
+    (path,) = place.iterdir()
+    content = path.read_bytes()
+    if how == "owner":
+        give_away(monkeypatch, path)
+    elif how == "mode":
+        path.chmod(0o666)
+    else:
+        path.rename(tmp_path / "elsewhere")
+        if how == "link":
+            path.symlink_to(tmp_path / "elsewhere")
+        elif how == "pipe":
+            os.mkfifo(path)
+        else:
+            path.mkdir()
+    with logged(tf) as said:
+        used = [tiny.use(), tiny.use(), tiny.use()]
+    assert used == ([2, 3, 4] if how == "folder" else [2, 2, 2])
+    if how != "folder":
+        assert path.read_bytes() == content
+        assert stat.S_ISREG(os.lstat(path).st_mode)
+        assert stat.S_IMODE(os.lstat(path).st_mode) == 0o600
+    if how in ("owner", "mode"):
+        assert len(said) == 1
+        assert "cache clear" in said[0]
+        assert path.name in said[0]
+
+
+@posix
+def test_folder_exchanged_while_it_is_open_is_not_read(place, tmp_path):
+    tiny = Tiny()
+    tiny.use()
+    (path,) = place.iterdir()
+    with folder.opened(place) as found:
+        place.rename(tmp_path / "old")
+        place.mkdir()
+        path.write_text("planted")
+        assert found.read(path.name) == (tmp_path / "old" / path.name).read_bytes()
+        found.write("new", b"new")
+    assert sorted(p.name for p in place.iterdir()) == [path.name]
+    assert (tmp_path / "old" / "new").read_bytes() == b"new"
+
+
+def test_open_folders_are_closed(place):
+    if not os.path.isdir("/proc/self/fd"):
+        pytest.skip("no /proc")
+    tiny = Tiny()
+    tiny.use()
+    before = len(os.listdir("/proc/self/fd"))
+    for _ in range(5):
+        tiny.use()
+        tiny.use(f"other {tiny.compiled}")
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
+NOTED = """
+import logging, os, sys
+logging.basicConfig(format="%(name)s: %(message)s")
+""" + USE
+
+
+@posix
+@pytest.mark.skipif(not hasattr(os, "getuid") or os.getuid() != 0, reason="plays another user")
+def test_what_another_user_planted_is_not_executed(warm):
+    """A file that is right in every way but its owner, and would end the process with 66."""
+    (victim,) = warm.glob("passes-sweep-*.unit")
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    module = llvm.parse_assembly(
+        "declare void @_exit(i32)\n"
+        "define i64 @numtape_sweep(i64 %x) { call void @_exit(i32 66) ret i64 0 }"
+    )
+    machine = llvm.Target.from_default_triple().create_target_machine(
+        reloc="pic", codemodel="large"
+    )
+    built = machine.emit_object(module), ["numtape_sweep"], ["_exit"]
+    victim.write_bytes(cache._packed(victim.name, built))
+    child = start(USE, NUMTAPE_CACHE_DIR=warm)
+    child.communicate(timeout=60)
+    assert child.returncode == 66  # so it would be executed
+    os.chown(victim, 65534, 65534)
+    child = start(NOTED, NUMTAPE_CACHE_DIR=warm)
+    _, errors = child.communicate(timeout=120)
+    assert child.returncode == 0, errors
+    assert errors.count("numtape: ") == 1
+    assert "belongs to user 65534" in errors
+    assert victim.stat().st_uid == 0
+    assert not wants_to_compile(warm)
 
 
 @posix
@@ -291,31 +500,118 @@ def test_read_only_folder_is_read(place):
         place.chmod(0o700)
 
 
-def test_folder_that_cannot_be_made(place, monkeypatch):
-    place.write_text("in the way")
+# Without a home.
+
+
+def test_user_without_a_home_has_no_folder(tf, monkeypatch):
+    monkeypatch.setattr(folder, "_said", set())
+    for name in ("NUMTAPE_CACHE_DIR", "XDG_CACHE_HOME", "LOCALAPPDATA"):
+        monkeypatch.delenv(name, raising=False)
+
+    def unknown(*_):
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr(Path, "home", unknown)
     tiny = Tiny()
-    assert [tiny.use(), tiny.use()] == [1, 2]
-    monkeypatch.setenv("NUMTAPE_CACHE_DIR", str(place / "below"))
-    assert tiny.use() == 3
-    assert place.read_text() == "in the way"
+    with logged(tf) as said:
+        assert [tiny.use(), tiny.use()] == [1, 2]
+    assert len(said) == 1
+    assert "NUMTAPE_CACHE_DIR" in said[0]
+    assert (cache.size(), cache.clear(), cache.writable()) == ((0, 0), 0, False)
 
 
-@pytest.mark.parametrize("step", ["mkstemp", "replace"])
+@pytest.mark.skipif(sys.platform != "linux", reason="a setting of XDG's")
+def test_cache_folder_of_the_desktop_is_absolute(monkeypatch, tmp_path):
+    monkeypatch.delenv("NUMTAPE_CACHE_DIR", raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for setting, expected in [("", tmp_path / ".cache"), ("here", tmp_path / ".cache"),
+                              (str(tmp_path / "x"), tmp_path / "x")]:  # fmt: skip
+        monkeypatch.setenv("XDG_CACHE_HOME", setting)
+        assert config.cache_dir() == expected / "numtape"
+
+
+# Full disks.
+
+
+def full(*_, **__):
+    raise OSError(28, "No space left on device")
+
+
+class Full(io.BytesIO):
+    write = full
+
+
+@pytest.mark.parametrize("step", ["open", "write", "replace"])
 def test_full_disk_costs_a_compile_only(place, monkeypatch, step):
-    def full(*_, **__):
-        raise OSError(28, "No space left on device")
+    if step == "write":
 
-    monkeypatch.setattr(tempfile if step == "mkstemp" else os, step, full)
+        def opening(handle, mode):
+            os.close(handle)
+            return Full()
+
+        monkeypatch.setattr(os, "fdopen", opening)
+    elif step == "open":
+        real = os.open
+        monkeypatch.setattr(
+            os, "open", lambda path, flags, *rest, **options:
+            full() if flags & os.O_CREAT else real(path, flags, *rest, **options)
+        )  # fmt: skip
+    else:
+        monkeypatch.setattr(os, step, full)
     tiny = Tiny()
     assert [tiny.use(), tiny.use()] == [1, 2]
+    assert list(place.iterdir()) == []
+
+
+def test_interrupted_write_leaves_nothing(place, monkeypatch):
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    tiny = Tiny()
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "replace", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            tiny.use()
+    assert list(place.iterdir()) == []
+    assert [tiny.use(), tiny.use()] == [2, 2]
+
+
+SMALL = """
+import sys
+from numtape.core import cache
+if sys.argv[1:]:
+    import resource
+    resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[1]),) * 2)
+compiled = []
+def build():
+    compiled.append(1)
+    return bytes(100), ["none"], []
+for _ in range(2):
+    cache.kept("none", "text", build)
+print(len(compiled))
+"""
+
+
+@posix
+@pytest.mark.parametrize("limit", [0, 100])
+def test_files_that_may_not_grow(place, limit):
+    assert run(SMALL, limit, NUMTAPE_CACHE_DIR=place) == "2"
+    assert list(place.iterdir()) == []
+    assert run(SMALL, NUMTAPE_CACHE_DIR=place) == "1"
+    assert len(list(place.iterdir())) == 1
 
 
 def test_leftovers_of_a_killed_process_do_not_matter(place):
     tiny = Tiny()
     tiny.use()
     (path,) = place.iterdir()
-    (place / "x.part").write_bytes(path.read_bytes()[:50])
+    part = place / f"x{folder.PART}"
+    part.write_bytes(path.read_bytes()[:50])
+    others = place / "download.part"
+    others.touch()
     assert tiny.use() == 1
+    assert cache.clear() == 2
+    assert list(place.iterdir()) == [others]
 
 
 # Units that different processes compiled.

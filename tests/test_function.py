@@ -350,20 +350,6 @@ def test_objects_with_slots_are_freed(tf):
     assert ref() is None
 
 
-@pytest.mark.numtape_only("TensorFlow keeps the object")
-def test_method_of_an_object_that_has_gone(tf):
-    class Slotted:
-        __slots__ = ("__weakref__",)
-
-        @tf.function
-        def f(self, x):
-            return x
-
-    method = Slotted().f
-    with pytest.raises(ReferenceError, match="whose method f is has gone"):
-        method(tf.constant(1.0))
-
-
 @pytest.mark.tf_differs("TensorFlow keeps methods by hash")
 def test_method_of_an_object_without_a_hash(tf):
     class Equal:

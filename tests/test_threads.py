@@ -1,8 +1,10 @@
 """Threads with tapes of their own, looks at other threads' tensors, forks."""
 
 import multiprocessing
+import random
 import sys
 import threading
+import time
 import warnings
 
 import numpy as np
@@ -194,6 +196,181 @@ def test_threads_do_not_share_a_log_or_tapes(tf):
     assert len({id(log) for log, _ in logs} | {id(local.log)}) == 5
     assert not any(recorded for _, recorded in logs)
     assert tape is not None
+
+
+# Random programs, one in each thread, over what all of them share.
+
+SECONDS = 8.0
+SMOOTH = {  # name -> the function of NumPy, and its derivative
+    "sin": (np.sin, np.cos), "cos": (np.cos, lambda x: -np.sin(x)), "exp": (np.exp, np.exp),
+    "tanh": (np.tanh, lambda x: 1.0 - np.tanh(x) ** 2), "square": (np.square, lambda x: 2.0 * x),
+}  # fmt: skip
+
+
+class Shared:
+    """What all threads use: tensors, variables, functions, and each other's results."""
+
+    def __init__(self, tf, rng):
+        self.tf = tf
+        self.sizes = 1, 3, 40, 3000
+        self.arrays = {n: rng.uniform(-1, 1, n) for n in self.sizes}
+        self.tensors = {n: tf.sin(tf.constant(x)) for n, x in self.arrays.items()}  # not computed
+        self.weight = tf.Variable(0.75, dtype=tf.float64)
+        self.total = tf.Variable(0.0, dtype=tf.float64)  # everybody adds to it
+        self.counts = tf.Variable([0, 0], dtype=tf.int64)
+        self.added = [0, 0, 0]
+        self.cell = tf.Variable(tf.zeros(50))  # everybody assigns it: all elements the same
+        self.shelf = []  # tensors of all threads, and what they should be
+        self.smooth = {name: tf.function(self.weighted(getattr(tf, name))) for name in SMOOTH}
+        self.guarded = tf.function(
+            lambda x: x * 2.0 if tf.reduce_sum(x) > 0.0 else x - self.weight
+        )
+        self.add = tf.function(self.adding)
+        self.lock = threading.Lock()
+
+    def weighted(self, function):
+        return lambda x: self.tf.reduce_sum(function(x) * x * self.weight)
+
+    def adding(self, x):
+        self.total.assign_add(x)
+        self.counts.assign_add([1, 2])
+        return x * 2.0
+
+
+class Stepper:
+    """An object of one thread, whose class all threads use."""
+
+    def __init__(self, tf, array):
+        self.tf, self.array = tf, array.copy()
+        self.v = tf.Variable(array)
+
+    def method(self, x):
+        with self.tf.GradientTape() as tape:
+            y = self.tf.reduce_sum(self.v * self.v * x)
+        self.v.assign_sub(tape.gradient(y, self.v) * 0.01)
+        return y
+
+
+class Threaded:
+    """The program of one thread. Every method is a step, checked against NumPy."""
+
+    def __init__(self, shared, seed):
+        self.shared, self.tf, self.rng = shared, shared.tf, np.random.default_rng(seed)
+        self.mine = {n: Stepper(self.tf, self.rng.uniform(-1, 1, n)) for n in shared.sizes}
+        self.steps = [getattr(self, name) for name in dir(self) if name.startswith("step_")]
+        self.held = []
+
+    def run(self, until):
+        done = 0
+        while time.monotonic() < until:
+            self.steps[self.rng.integers(len(self.steps))]()
+            done += 1
+        return done
+
+    def drawn(self):
+        n = int(self.rng.choice(self.shared.sizes))
+        return n, self.rng.uniform(-1, 1, n), self.rng.choice(list(SMOOTH))
+
+    def close(self, found, expected):
+        np.testing.assert_allclose(np.asarray(found), expected, rtol=1e-9, atol=1e-11)
+
+    def step_expression(self):
+        n, x, name = self.drawn()
+        y = getattr(self.tf, name)(self.tf.constant(x) + self.shared.tensors[n]) * 0.5
+        expected = SMOOTH[name][0](x + np.sin(self.shared.arrays[n])) * 0.5
+        if self.rng.random() < 0.5:
+            self.close(y, expected)
+        else:  # somebody else may look
+            self.shared.shelf.append((y, expected))
+            del self.shared.shelf[:-20]
+
+    def step_look(self):
+        for y, expected in self.shared.shelf[-3:]:
+            self.close(y, expected)
+            self.close(y * 2.0, expected * 2.0)
+
+    def step_gradient(self):
+        n, x, name = self.drawn()
+        x = self.tf.Variable(x)
+        with self.tf.GradientTape() as tape:
+            y = self.tf.reduce_sum(getattr(self.tf, name)(x) * self.shared.tensors[n])
+        g = tape.gradient(y, x)
+        self.close(g, SMOOTH[name][1](x.numpy()) * np.sin(self.shared.arrays[n]))
+
+    def step_function(self):
+        _, x, name = self.drawn()
+        self.close(self.shared.smooth[name](self.tf.constant(x)),
+                   np.sum(SMOOTH[name][0](x) * x) * 0.75)  # fmt: skip
+
+    def step_function_in_a_tape(self):
+        _, x, name = self.drawn()
+        function, derivative = SMOOTH[name]
+        at = self.tf.constant(x)
+        with self.tf.GradientTape() as tape:
+            tape.watch(at)
+            y = self.shared.smooth[name](at) * 3.0
+        self.close(tape.gradient(y, at), (derivative(x) * x + function(x)) * 2.25)
+
+    def step_guarded(self):
+        _, x, _ = self.drawn()
+        self.close(self.shared.guarded(self.tf.constant(x)), x * 2.0 if x.sum() > 0 else x - 0.75)
+
+    def step_add(self):
+        x = int(self.rng.integers(-9, 10))
+        self.close(self.shared.add(self.tf.constant(float(x), self.tf.float64)), 2.0 * x)
+        with self.shared.lock:
+            self.shared.added = [a + b for a, b in zip(self.shared.added, (x, 1, 2), strict=True)]
+
+    def step_cell(self):
+        found = self.shared.cell.numpy()
+        assert (found == found[0]).all()
+        self.shared.cell.assign(self.tf.fill((50,), float(self.rng.integers(100))))
+        found = (self.shared.cell * 2.0).numpy()
+        assert (found == found[0]).all()
+
+    def step_method(self):
+        n, x, _ = self.drawn()
+        own = self.mine[n]
+        self.close(own.method(self.tf.constant(x)), np.sum(own.array**2 * x))
+        own.array -= 0.02 * own.array * x
+        if self.rng.random() < 0.3:
+            self.close(own.v, own.array)
+
+    def step_new_function(self):
+        n, x, name = self.drawn()
+        function = self.tf.function(lambda a: getattr(self.tf, name)(a) + self.shared.tensors[n])
+        for _ in range(2):
+            self.close(function(self.tf.constant(x)),
+                       SMOOTH[name][0](x) + np.sin(self.shared.arrays[n]))  # fmt: skip
+
+    def step_hold(self):
+        """Tensors that live for a while, computed or not."""
+        n, x, _ = self.drawn()
+        self.held.append((self.tf.constant(x) * self.shared.tensors[n],
+                          x * np.sin(self.shared.arrays[n])))  # fmt: skip
+        if len(self.held) > 30:
+            for y, expected in self.held[::2]:
+                self.close(y, expected)
+            self.held.clear()
+
+
+def test_random_programs_in_eight_threads(tf, monkeypatch):
+    seed = random.randrange(10**6)
+    print("seed", seed)
+    monkeypatch.setattr(Stepper, "method", tf.function(Stepper.method))
+    shared = Shared(tf, np.random.default_rng(seed))
+    until = time.monotonic() + SECONDS
+    programs = [Threaded(shared, (seed, k)) for k in range(8)]
+    done = together(8, lambda k: programs[k].run(until))
+    print(sum(done), "steps")
+    assert sum(done) > 100
+    assert shared.total.numpy() == shared.added[0]
+    assert shared.counts.numpy().tolist() == shared.added[1:]
+    for program in programs:
+        for own in program.mine.values():
+            program.close(own.v, own.array)
+        for y, expected in program.held:
+            program.close(y, expected)
 
 
 FIRST = """

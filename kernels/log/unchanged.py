@@ -14,12 +14,13 @@ from numba import types  # isort: skip
 from numba.extending import intrinsic  # isort: skip
 
 # Kinds of tests; as in numtape/core/observe/guards.py (a test compares).
-WORD, ENTRY, ATTRIBUTE, METHOD, ITEM, TRUTH, LENGTH, ITEMS, KEYS, ENTRIES, ANSWER = range(11)
+(WORD, ENTRY, ATTRIBUTE, METHOD, ITEM, TRUTH, LENGTH, ITEMS, KEYS, ENTRIES, ANSWER,
+ CONTAINS) = range(12)
 # Columns of a row: what to test, of whom, where, what was there, and the bits of a float there.
 KIND, HOLDER, KEY, EXPECTED, BITS, COLUMNS = range(6)
 # Functions of the C API, by their place in the table of their addresses.
-(GET_ENTRY, GET_ATTRIBUTE, GET_ITEM, IS_TRUE, LENGTH_OF, DROP, CLEAR, NEXT_ENTRY, DICT_SIZE, CALL,
- FLOAT_TYPE, METHOD_TYPE) = range(12)
+(GET_ENTRY, GET_ATTRIBUTE, GET_ITEM, IS_TRUE, LENGTH_OF, DROP, CLEAR, NEXT_ENTRY, DICT_SIZE,
+ HAS, FLOAT_TYPE, METHOD_TYPE) = range(12)
 # Where CPython's objects have what is read here, in bytes; these have not changed since 3.8.
 TYPE, CELL, SIZE, LIST_ITEMS, FLOAT, METHOD_FUNCTION, METHOD_SELF = 8, 16, 16, 24, 16, 16, 24
 
@@ -100,9 +101,12 @@ def unchanged(table: int, begin: int) -> int:
                         and _at(found + METHOD_FUNCTION)[0] == expected
                         and _at(found + METHOD_SELF)[0] == holder)
                 call1(api[DROP], found)
-        elif kind == TRUTH or kind == LENGTH:
-            found = call1(api[IS_TRUE if kind == TRUTH else LENGTH_OF], holder)
-            if kind == TRUTH:
+        elif kind == TRUTH or kind == LENGTH or kind == CONTAINS:
+            if kind == CONTAINS:
+                found = call2(api[HAS], holder, key)
+            else:
+                found = call1(api[IS_TRUE if kind == TRUTH else LENGTH_OF], holder)
+            if kind != LENGTH:
                 found = found << 32 >> 32  # a C int
             if found < 0:
                 call1(api[CLEAR], 0)

@@ -27,13 +27,13 @@ def _address(name: str) -> int:
     if sys.byteorder != "little":  # they pass addresses of int64s for 32-bit integers
         return 0
     capsule = _module().__pyx_capi__[name]
-    name_of, pointer_of = ctypes.pythonapi.PyCapsule_GetName, ctypes.pythonapi.PyCapsule_GetPointer
-    name_of.restype, name_of.argtypes = ctypes.c_char_p, [ctypes.py_object]
-    pointer_of.restype, pointer_of.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
-    signature = name_of(capsule)
+    # Functions of our own: those of `ctypes.pythonapi` are everybody's.
+    name_of = ctypes.PYFUNCTYPE(ctypes.c_char_p)(("PyCapsule_GetName", ctypes.pythonapi))
+    pointer_of = ctypes.PYFUNCTYPE(ctypes.c_void_p)(("PyCapsule_GetPointer", ctypes.pythonapi))
+    signature = name_of(ctypes.py_object(capsule))
     if b"int *" not in signature:  # a build with integers of another size
         return 0
-    found: int = pointer_of(capsule, signature)
+    found: int = pointer_of(ctypes.py_object(capsule), ctypes.c_char_p(signature))
     return found
 
 

@@ -52,8 +52,17 @@ class Pool:
                 memory = self.free[size].pop()[1]
                 self.waiting -= size
             except (KeyError, IndexError):
-                memory, _ = aligned(size)
+                memory = self._made(size)
         return np.asarray(_Loan(memory, size, spec))
+
+    def _made(self, size: int) -> Array:
+        try:
+            return aligned(size)[0]
+        except MemoryError:  # but for what only waits for use, perhaps
+            if not self.free:
+                raise
+            self.free, self.waiting = {}, 0
+            return aligned(size)[0]
 
     def swept(self) -> None:
         """One more sweep: let go of what has waited too long, or is too much."""

@@ -2,8 +2,9 @@
 
 A *unit* is a set of functions compiled together. Its key holds everything the object code
 depends on: the source text, the versions of Numba and llvmlite, and the CPU's features. A
-file is used only if its checksum is right and every symbol it needs is there; anything else
-counts as absent, because a truncated object or a missing symbol would end the process.
+file is used only if nobody else can have written it (see `folder`), its checksum is right, and
+every symbol it needs is there; anything else counts as absent, because a truncated object or a
+missing symbol would end the process.
 """
 
 from __future__ import annotations
@@ -11,12 +12,12 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import json
+import mmap
 import os
-import stat
 import struct
-import tempfile
 import threading
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -25,8 +26,11 @@ import llvmlite
 import llvmlite.binding as llvm
 
 from .. import config
+from .folder import PART, Folder, opened, say_once
 
-FORMAT = 2
+FORMAT = 3
+# Bytes that it takes to load a unit, besides its own, and to compile one.
+LOADING, COMPILING = 4 << 20, 64 << 20
 MAGIC = b"NUMTAPE\0"
 SUFFIX = ".unit"
 
@@ -66,84 +70,113 @@ def _environment() -> str:
     ))  # fmt: skip
 
 
-def _folder() -> Path | None:
-    """The cache folder, made if need be; None if it cannot be trusted or written.
-
-    Object code is executed, so the folder has to belong to the user and to nobody else.
-    """
-    folder = config.cache_dir()
-    try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if hasattr(os, "getuid"):
-            found = folder.stat()
-            if found.st_uid != os.getuid():
-                return None
-            if stat.S_IMODE(found.st_mode) & 0o077:
-                folder.chmod(0o700)
-    except OSError:
-        return None
-    return folder
+def _packed(name: str, built: Built) -> bytes:
+    """A file's content. Its name goes into the checksum: it is no other unit's, renamed."""
+    code, functions, needs = built
+    header = json.dumps({"functions": functions, "needs": needs}).encode()
+    body = struct.pack("<I", len(header)) + header + code
+    return MAGIC + hashlib.sha256(name.encode() + body).digest() + body
 
 
-def _read(path: Path) -> Built | None:
-    try:
-        content = path.read_bytes()
-    except OSError:
-        return None
+def _unpacked(name: str, content: bytes) -> Built | None:
     if content[:8] != MAGIC or len(content) < 44:
         return None
-    if hashlib.sha256(content[40:]).digest() != content[8:40]:
+    if hashlib.sha256(name.encode() + content[40:]).digest() != content[8:40]:
         return None
     (length,) = struct.unpack_from("<I", content, 40)
     header = json.loads(content[44 : 44 + length])
     return content[44 + length :], header["functions"], header["needs"]
 
 
-def _write(path: Path, built: Built) -> None:
-    code, functions, needs = built
-    header = json.dumps({"functions": functions, "needs": needs}).encode()
-    body = struct.pack("<I", len(header)) + header + code
+def _need(size: int) -> None:
+    """Raise MemoryError if there are not so many bytes: LLVM would end the process."""
     try:
-        handle, name = tempfile.mkstemp(dir=path.parent, suffix=".part")
-        with os.fdopen(handle, "wb") as file:
-            file.write(MAGIC + hashlib.sha256(body).digest() + body)
-        os.replace(name, path)  # atomic: a reader sees the whole file or none
+        mmap.mmap(-1, size).close()
     except OSError:
-        pass  # a full or read-only disk costs the next process a compile, nothing else
+        raise MemoryError(
+            f"There are no {size >> 20} MiB to compile or load kernels with."
+        ) from None
 
 
 def _usable(needs: list[str]) -> bool:
     return all(llvm.address_of_symbol(name) for name in needs)
 
 
-def _path(name: str, source: str) -> Path | None:
+def _file(name: str, source: str) -> str:
     digest = hashlib.sha256(f"{_environment()}\0{source}".encode()).hexdigest()[:32]
-    folder = _folder()
-    return folder / f"{name}-{digest}{SUFFIX}" if folder else None
+    return f"{name}-{digest}{SUFFIX}"
+
+
+def _folder(make: bool = False) -> AbstractContextManager[Folder | None]:
+    """The cache folder, while it is used; None if there is none, or none to be trusted."""
+    path = config.cache_dir()
+    if path is not None:
+        return opened(path, make=make)
+    say_once(
+        "There is no home folder to keep compiled kernels in, and each process compiles them anew. "
+        "Set NUMTAPE_CACHE_DIR to a folder that only you can write to."
+    )
+    return nullcontext()
 
 
 def writable() -> bool:
     """Whether there is a folder that units can be kept in."""
-    folder = _folder()
-    return folder is not None and os.access(folder, os.W_OK)
+    with _folder(make=True) as folder:
+        return folder is not None and folder.writable()
 
 
 def read(name: str, source: str) -> Built | None:
     """A unit as it is in the cache; None if it is not there, or cannot be used."""
-    path = _path(name, source)
-    built = _read(path) if path else None
+    file = _file(name, source)
+    with _folder() as folder:
+        content = folder.read(file) if folder else None
+    built = _unpacked(file, content) if content else None
     return built if built is not None and _usable(built[2]) else None
+
+
+def _keep(name: str, source: str, built: Built) -> None:
+    file = _file(name, source)
+    with _folder(make=True) as folder:
+        if folder:  # a full or read-only disk costs the next process a compile, nothing else
+            folder.write(file, _packed(file, built))
 
 
 def kept(name: str, source: str, compile_unit: Callable[[], Built]) -> Built:
     """A unit from the cache, or compiled now and kept there; see `load`."""
     built = read(name, source)
-    if built is None:
-        built = compile_unit()
-        path = _path(name, source)
-        if path:
-            _write(path, built)
-    return built
+    return _compiled(name, source, compile_unit) if built is None else built
+
+
+def _compiled(name: str, source: str, compile_unit: Callable[[], Built]) -> Built:
+    """Compile in a thread, whose stack is empty, however deep the caller is.
+
+    An import of Numba that ends halfway, for want of stack or by an interrupt, cannot be made up
+    for in the same process.
+    """
+    built: list[Built] = []
+    errors: list[BaseException] = []
+
+    _need(COMPILING)
+
+    def work() -> None:
+        try:
+            built.append(compile_unit())
+            _keep(name, source, built[0])
+        except BaseException as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=work, name="numtape compiler")
+    try:
+        thread.start()
+    except RecursionError:
+        raise
+    except RuntimeError:  # no more threads, or the process ends
+        work()
+    else:
+        thread.join()
+    if errors:
+        raise errors.pop()
+    return built[0]
 
 
 def load(name: str, source: str, compile_unit: Callable[[], Built]) -> dict[str, int]:
@@ -160,22 +193,30 @@ def load(name: str, source: str, compile_unit: Callable[[], Built]) -> dict[str,
     with _lock:
         engine = _engine()  # before it is made, no symbol of the process is known
         built = kept(name, source, compile_unit)
+        _need(4 * len(built[0]) + LOADING)
         engine.add_object_file(llvm.ObjectFileRef.from_data(built[0]))
         engine.finalize_object()
         return {function: engine.get_function_address(function) for function in built[1]}
 
 
+def _files(*suffixes: str) -> list[Path]:
+    folder = config.cache_dir()
+    return [p for p in folder.glob("*") if p.suffix in suffixes] if folder is not None else []
+
+
 def clear() -> int:
     """Remove all compiled kernels from the cache folder. Returns how many files went."""
     count = 0
-    for path in config.cache_dir().glob("*"):
-        if path.suffix in (SUFFIX, ".part"):
-            path.unlink(missing_ok=True)
+    for path in _files(SUFFIX, PART):
+        try:
+            path.unlink()
             count += 1
+        except OSError:  # gone meanwhile, or not ours to remove
+            pass
     return count
 
 
 def size() -> tuple[int, int]:
     """The number of files in the cache folder and their size in bytes."""
-    sizes = [path.stat().st_size for path in config.cache_dir().glob(f"*{SUFFIX}")]
+    sizes = [path.stat().st_size for path in _files(SUFFIX)]
     return len(sizes), sum(sizes)

@@ -9,7 +9,7 @@ import numpy as np
 
 from . import dtypes
 from .dlpack import copy_of, is_on_gpu
-from .dtypes import DType
+from .dtypes import DType, shown
 from .spec import Spec
 from .tensor import Tensor
 
@@ -80,8 +80,8 @@ def _inferred(value: Any, array: np.ndarray[Any, Any], kinds: set[type]) -> DTyp
         return dtypes.bool_
     if type(next(_leaves(value), None)) is bool:
         raise ValueError(
-            f"Can't convert Python sequence with mixed types to Tensor: {value!r} begins with a "
-            f"bool. Give a dtype, or write numbers only."
+            f"Can't convert Python sequence with mixed types to Tensor: {shown(value)} begins with "
+            f"a bool. Give a dtype, or write numbers only."
         )
     if kind == "f":
         return dtypes.float32
@@ -94,11 +94,11 @@ def _check(value: Any, array: np.ndarray[Any, Any], dtype: DType) -> None:
     if not array.size or kind == "b":
         return
     if dtype.is_bool or (kind == "f" and not dtype.is_floating):
-        raise TypeError(f"Cannot convert {value!r} to EagerTensor of dtype {dtype.name}")
+        raise TypeError(f"Cannot convert {shown(value)} to EagerTensor of dtype {dtype.name}")
     if dtype.is_integer and (array.min() < dtype.min or array.max() > dtype.max):
         raise ValueError(
-            f"Can't convert Python sequence with out-of-range integer to Tensor: {value!r} does "
-            f"not fit {dtype.name}."
+            f"Can't convert Python sequence with out-of-range integer to Tensor: {shown(value)} "
+            f"does not fit {dtype.name}."
         )
 
 
@@ -107,17 +107,17 @@ def _numeric(value: Any) -> np.ndarray[Any, Any]:
         array = np.asarray(value)
     except ValueError as error:
         raise ValueError(
-            f"Can't convert non-rectangular Python sequence to Tensor: {value!r}"
+            f"Can't convert non-rectangular Python sequence to Tensor: {shown(value)}"
         ) from error
     if array.dtype.kind not in "biuf":
         if array.dtype.kind == "O" and all(isinstance(x, int) for x in array.ravel().tolist()):
             raise ValueError(
-                f"Can't convert Python sequence with out-of-range integer to Tensor: {value!r} "
-                f"does not fit int64. Write it as a float."
+                f"Can't convert Python sequence with out-of-range integer to Tensor: "
+                f"{shown(value)} does not fit int64. Write it as a float."
             )
         raise ValueError(
-            f"Attempt to convert a value ({value!r}) with an unsupported type ({type(value)}) "
-            f"to a Tensor."
+            f"Attempt to convert a value ({shown(value)}) with an unsupported type "
+            f"({type(value)}) to a Tensor."
         )
     if array.size == 0 and isinstance(value, list | tuple):
         array = array.astype(np.float32)

@@ -66,7 +66,9 @@ class _Versioned(ctypes.Structure):
 
 def _of_python(name: str, result: Any) -> Any:
     """A function of Python's C interface that takes a capsule and a name."""
-    return ctypes.PYFUNCTYPE(result, ctypes.py_object, ctypes.c_char_p)((name, ctypes.pythonapi))
+    function = ctypes.PYFUNCTYPE(result)((name, ctypes.pythonapi))
+    # Converted here: where ctypes does it, and calls go too deep, its error is another one.
+    return lambda capsule, name: function(ctypes.py_object(capsule), ctypes.c_char_p(name))
 
 
 _is_valid = _of_python("PyCapsule_IsValid", ctypes.c_int)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -156,6 +157,31 @@ def of_array(array: np.ndarray[Any, Any]) -> DType:
     return found
 
 
+def shown(value: Any) -> str:
+    """A value in an error message."""
+    try:
+        return repr(value)
+    except ValueError:  # Python does not print an int of so many digits
+        return f"a {type(value).__name__} with an integer of thousands of digits"
+
+
+def too_large(value: int | float, dtype: DType) -> float:
+    """What a number beyond the floats of ``dtype`` becomes: infinity, as in TensorFlow.
+
+    Raises:
+      ValueError: If it is an int beyond all floats.
+    """
+    try:
+        if dtype is float32:
+            return math.copysign(math.inf, float(value))
+    except OverflowError:
+        pass
+    raise ValueError(
+        f"Can't convert Python sequence with out-of-range integer to Tensor: {shown(value)} does "
+        f"not fit {dtype.name}."
+    )
+
+
 def mismatch(op: str, position: int, expected: DType, got: DType) -> DtypeError:
     """The error for an operand of another dtype than the first one."""
     return DtypeError(
@@ -200,8 +226,8 @@ def of_number(value: int | float, like: Any, op: str) -> DType:
         raise float_beside(op, value, found)
     if not found.min <= value <= found.max:
         raise ValueError(
-            f"Can't convert Python sequence with out-of-range integer to Tensor: {value} does "
-            f"not fit {found.name} [Op:{op}]."
+            f"Can't convert Python sequence with out-of-range integer to Tensor: {shown(value)} "
+            f"does not fit {found.name} [Op:{op}]."
         )
     return found
 
@@ -217,6 +243,6 @@ def of_int(low: int, high: int) -> DType:
     if -(2**63) <= low and high < 2**63:
         return int64
     raise ValueError(
-        f"Can't convert Python sequence with out-of-range integer to Tensor: {low} to {high} does "
-        f"not fit int64."
+        f"Can't convert Python sequence with out-of-range integer to Tensor: {shown(low)} to "
+        f"{shown(high)} does not fit int64."
     )

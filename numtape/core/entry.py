@@ -142,13 +142,15 @@ def _wait_for(unit: str) -> bool:
     return process is not None and process.wait() == 0
 
 
-_KEEPS_GIL = ctypes.PYFUNCTYPE(ctypes.c_int64, ctypes.c_int64)
-_FREES_GIL = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)
+# The argument is of C already: converting one is a call, which ctypes has another error for if it
+# is the one that goes too deep.
+_KEEPS_GIL = ctypes.PYFUNCTYPE(ctypes.c_int64)
+_FREES_GIL = ctypes.CFUNCTYPE(ctypes.c_int64)
 
 
 def _calling(block: Block, function: Any) -> Callable[[], int]:
     """What calls a pass: in C alone, for a frame of Python costs more than small passes take."""
-    return partial(function, block.address)
+    return partial(function, ctypes.c_int64(block.address))
 
 
 class Block:

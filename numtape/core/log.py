@@ -208,8 +208,9 @@ class Log:
         columns.bytes_view[8 * n : 8 * n + 8] = _ZEROS[0]
         try:
             _PACK[spec.dtype](columns.bytes_view, 8 * n, value)
-        except OverflowError:  # a float too large for float32 rounds to infinity, as in NumPy
-            _PACK[spec.dtype](columns.bytes_view, 8 * n, math.copysign(math.inf, value))
+        except (OverflowError, struct.error):
+            infinity = dtypes.too_large(value, spec.dtype)
+            _PACK[spec.dtype](columns.bytes_view, 8 * n, infinity)
         self.code[n] = LEAF_CODE
         self.spec[n] = spec.id
         self.n = n + 1

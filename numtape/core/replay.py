@@ -376,12 +376,14 @@ class Calls:
             [next(rows) if out.row >= 0 else out.constant for out in call.outputs]
         )
         found, call.reads = lasting(call.reads), []
-        both = "" if self.frozen or path is None else self.budget.touched.add(found, call.sets)
-        call.sets = []
+        sets, call.sets = call.sets, []
         assigned = [variable for variable, _ in call.assigned]
         with variables._updating, STATE.lock:
             if trace.stale():
                 return _NONE
+            both = ""
+            if path is not None and not self.frozen:
+                both = self.budget.touched.add(found, sets)
             if both and not self.budget.reason:
                 self.budget.reason = f"a call of it sets {both}, which another one reads"
             kept = leaked(trace)

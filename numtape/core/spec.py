@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
 
 from ..errors import AxisError, InvalidArgumentError
-from .dtypes import DType, float32, float64
+from .dtypes import DType, float32, float64, shown
 
 MAX_RANK = 8
+MAX_DIM = 2**63 - 1
 
 
 class TensorShape(tuple[int, ...]):
@@ -174,6 +176,7 @@ def intern(shape: tuple[int, ...], dtype: DType) -> Spec:
     """The spec of a shape (a tuple of non-negative ints) and a dtype."""
     found = _specs.get((shape, dtype))
     if found is None:
+        check_size(shape, dtype)
         # setdefault: two threads may make it at once, and only one may win.
         found = _specs.setdefault((tuple(shape), dtype), TABLES.add(shape, dtype))
     return found
@@ -195,11 +198,22 @@ def broadcast(op: str, *specs: Spec) -> tuple[int, ...]:
         ) from None
 
 
+def check_size(shape: tuple[int, ...], dtype: DType) -> None:
+    """Raise InvalidArgumentError if no memory could be as large as a tensor of this shape."""
+    if max(shape, default=0) > MAX_DIM or math.prod(shape) * dtype.size > MAX_DIM:
+        raise InvalidArgumentError(
+            f"A tensor of shape {shown(tuple(shape))} and dtype {dtype.name}: nothing has so many "
+            f"bytes."
+        )
+
+
 def check_axis(op: str, axis: int, rank: int) -> None:
     """Raise AxisError unless a tensor of this rank has this axis."""
     if not -rank <= axis < rank:
         allowed = f"from {-rank} to {rank - 1}" if rank else "none: it is a scalar"
-        raise AxisError(f"axis={axis} is not an axis of the tensor; these are {allowed} [Op:{op}].")
+        raise AxisError(
+            f"axis={shown(axis)} is not an axis of the tensor; these are {allowed} [Op:{op}]."
+        )
 
 
 def axes_of(op: str, axis: Any, rank: int) -> Iterator[int]:
@@ -212,7 +226,10 @@ def axes_of(op: str, axis: Any, rank: int) -> Iterator[int]:
         yield from range(rank)
         return
     seen: set[int] = set()
-    for one in np.atleast_1d(np.asarray(axis, dtype=np.int64)).ravel().tolist():
+    found = np.asarray(axis).ravel()
+    for one in found.tolist():
+        if type(one) is not int:
+            raise TypeError(f"axis={axis!r} is no integer, and no list of integers [Op:{op}].")
         check_axis(op, one, rank)
         if one % rank in seen:
             raise InvalidArgumentError(

@@ -78,6 +78,7 @@ def traced(
         found.effects = observer.effects
         if not trace.reason:
             found.reads, found.sets = list(observer.found.values()), observer.sets
+        observer.sets = []
         observer.forget()
         if not frozen:
             found.changed = next((read.name for read in found.reads if not read.holds()), "")

@@ -6,12 +6,12 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-from ..core.dtypes import DType, as_dtype
+from ..core.dtypes import DType, as_dtype, shown
 from ..core.ops.elementwise import cast
 from ..core.ops.linalg import matmul, tensordot
 from ..core.ops.nn import normalize
 from ..core.record import as_tensor
-from ..core.spec import TensorShape
+from ..core.spec import MAX_DIM, TensorShape
 from ..core.tensor import Tensor
 from ..core.variable import Alias, Variable, original
 from ..module import Module, snake_case
@@ -137,9 +137,9 @@ class Dense(Layer):
         name: str | None = None, dtype: Any = "float32", trainable: bool = True,
     ) -> None:  # fmt: skip
         super().__init__(trainable=trainable, name=name, dtype=dtype)
-        if not isinstance(units, int) or units <= 0:
+        if not isinstance(units, int) or not 0 < units <= MAX_DIM:
             raise ValueError(f"Received an invalid value for `units`, expected a positive "
-                             f"integer. Received: units={units}")  # fmt: skip
+                             f"integer. Received: units={shown(units)}")  # fmt: skip
         self.units = units
         self.activation: Callable[..., Any] = activations.get(activation)
         self.use_bias = use_bias

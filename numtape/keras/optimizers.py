@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from ..core.dtypes import float32, int64
+from ..core.dtypes import float32, int64, shown
 from ..core.ops.creation import zeros
 from ..core.ops.elementwise import cast, sqrt
 from ..core.record import as_tensor
@@ -155,7 +155,7 @@ class SGD(Optimizer):
     ) -> None:  # fmt: skip
         super().__init__(learning_rate, name)
         if not isinstance(momentum, int | float) or not 0 <= momentum <= 1:
-            raise ValueError("`momentum` must be a float between [0, 1].")
+            raise ValueError(f"`momentum` must be a float between [0, 1], got {shown(momentum)}.")
         self.momentum = momentum
         self.nesterov = nesterov
 

@@ -20,14 +20,16 @@ UNIT = 2048  # bytes of a unit of work; as in kernels/cpu/random.py (a test comp
 MANY = 64  # units that are worth a thread: some 0.07 ms of work, where waking one takes 0.02
 CHUNKS = 8  # a thread takes units so many times, so that a slow one does not keep the rest
 
-_KERNEL = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * 7)
+_KERNEL = ctypes.CFUNCTYPE(ctypes.c_int64)
 
 
 @cache
 def _kernel(name: str, dtype: str) -> tuple[int, Any]:
     """The address of a kernel, and the same as a function."""
     address = random_kernel(name, dtype)
-    return address, _KERNEL(address)
+    function = _KERNEL(address)
+    # Converted here, not by ctypes: see `entry`.
+    return address, lambda *arguments: function(*map(ctypes.c_int64, arguments))
 
 
 def drawn(name: str, key: list[int], spec: Spec) -> Array:

@@ -81,6 +81,8 @@ def call(
         _class(own, frame, function, args, named, dropped)
     elif isinstance(function, OF_C):
         _of_c(own, frame, function, args, named, dropped)
+    elif ours(kind):
+        give(own, frame, kind.__name__, args, named)
     elif isinstance(function, np.ufunc):
         _numpy(own, frame, function, args, named)
     elif kind is functools.partial:
@@ -96,11 +98,8 @@ def call(
         label = f"{observer.name_of(function)}()"
         observer.asks(weakref.ref.__call__, (function,), label, function, frame)
     elif isinstance(in_class(kind, "__call__"), types.FunctionType):
-        if ours(kind):
-            give(own, frame, kind.__name__, args, named)
-        else:
-            kind_of(own, frame, function)
-            observer.of_class(kind, "__call__", "call", frame)
+        kind_of(own, frame, function)
+        observer.of_class(kind, "__call__", "call", frame)
     else:
         _unknown(own, frame, function, args, named, dropped)
 

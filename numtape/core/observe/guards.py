@@ -27,21 +27,21 @@ from .reads import MISSING, Read, same
 from .touched import marked
 
 # Kinds of tests and columns of a row; as in kernels/log/unchanged.py (a test compares).
-_WORD, _ENTRY, _ATTRIBUTE, _METHOD, _ITEM, _TRUTH, _LENGTH, _ITEMS, _KEYS, _ENTRIES, _ANSWER = (
-    range(11)
-)
+(_WORD, _ENTRY, _ATTRIBUTE, _METHOD, _ITEM, _TRUTH, _LENGTH, _ITEMS, _KEYS, _ENTRIES, _ANSWER,
+ _CONTAINS) = range(12)
 _HEAD, _COLUMNS = 6, 5
 _TYPE, _CELL = WORD, 2 * WORD  # where an object has its type, and a cell its contents
 
 _TESTS = {
     reads.ENTRY: _ENTRY, reads.CELL: _WORD, reads.KIND: _WORD, reads.ATTRIBUTE: _ATTRIBUTE,
     reads.METHOD: _METHOD, reads.ITEM: _ITEM, reads.TRUTH: _TRUTH, reads.LENGTH: _LENGTH,
+    reads.CONTAINS: _CONTAINS,
     reads.ITEMS: _ITEMS, reads.KEYS: _KEYS, reads.ENTRIES: _ENTRIES, reads.ANSWER: _ANSWER,
 }  # fmt: skip
 
 _API = (
     "PyDict_GetItem", "PyObject_GetAttr", "PyObject_GetItem", "PyObject_IsTrue", "PyObject_Size",
-    "Py_DecRef", "PyErr_Clear", "PyDict_Next", "PyDict_Size", "PyObject_CallNoArgs",
+    "Py_DecRef", "PyErr_Clear", "PyDict_Next", "PyDict_Size", "PySequence_Contains",
 )  # fmt: skip
 
 
@@ -133,9 +133,11 @@ class Guards:
             if mark in self._marks:
                 continue
             self._marks.add(mark)
+            # What answers is made for the read, and kept by it.
+            kept = read.kind == reads.ANSWER
             guard = Guard(
-                read.kind, self._reference(read.holder), read.key, self._reference(read.value),
-                read.name, read.place,
+                read.kind, _Kept(read.holder) if kept else self._reference(read.holder), read.key,
+                self._reference(read.value), read.name, read.place,
             )  # fmt: skip
             self._rows += self._tests(read)
             self._of_row += [len(self.guards)] * (len(self._rows) - len(self._of_row))
@@ -173,6 +175,9 @@ class Guards:
             return [(_WORD, at, _CELL, expected, bits)]
         if kind in (reads.TRUTH, reads.LENGTH):
             return [(test, at, 0, int(value), -1)]
+        if kind == reads.CONTAINS:
+            self._kept.append(key)
+            return [(test, at, id(key), int(value), -1)]
         if kind in (reads.ITEMS, reads.KEYS, reads.ENTRIES):
             addresses = np.array([*map(id, value), 0], np.int64)
             self._kept += (addresses, value)

@@ -211,8 +211,12 @@ def contains(own: Frame, frame: Any, value: Any, holder: Any) -> None:
     if isinstance(holder, (dict, set, frozenset, *VIEWS)) and _by_c(kind, "__contains__"):
         if is_constant(value) and type(value) is not Tensor:
             if not observer.own(holder) and not isinstance(holder, frozenset):
+                if id(holder) in observer.views:
+                    _given_view(own, frame, holder, value)
+                    return
                 label = f"{value!r} in {observer.name_of(holder)}"
-                observer.asks(operator.contains, (holder, value), label, holder, frame)
+                there = operator.contains(holder, value)
+                observer.read(reads.CONTAINS, holder, value, there, label, frame)
             return
     if isinstance(holder, CONTAINERS):
         given(own, look(own, frame, holder, "in") | look(own, frame, value, "in"), False)
@@ -222,6 +226,17 @@ def contains(own: Frame, frame: Any, value: Any, holder: Any) -> None:
         observer.of_class(kind, "__contains__", "in", frame)
     else:
         observer.refuse(f"it looks for something in a {kind.__name__}", frame)
+
+
+def _given_view(own: Frame, frame: Any, view: Any, value: Any) -> None:
+    """``value in d.keys()``, and of other views."""
+    observer = own.observer
+    of = observer.views[id(view)][1]
+    if isinstance(view, VIEWS[0]):
+        label = f"{value!r} in {observer.name_of(of)}"
+        observer.read(reads.CONTAINS, of, value, value in of, label, frame)
+    else:
+        observer.entries(of, False, frame)
 
 
 def _by_c(kind: type, name: str) -> bool:

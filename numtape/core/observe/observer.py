@@ -25,6 +25,7 @@ from .frames import (
     size_of,
     unsupported,
 )
+from .known import PURE
 from .reads import MISSING, Read, answer, bits_of
 from .steps import Step, steps_of
 from .touched import ANY, Set, marked
@@ -107,7 +108,7 @@ class Observer:
 
     def starts(self, function: Any) -> None:
         """The function is called: what is no function of Python's has state of its own."""
-        frame = sys._getframe()
+        frame = sys._getframe(1)  # not this one, which would refer to itself
         while isinstance(function, functools.partial | types.MethodType):
             if isinstance(function, types.MethodType):
                 function = function.__func__
@@ -122,7 +123,7 @@ class Observer:
         if isinstance(in_class(kind, "__call__"), types.FunctionType):
             self.read(reads.KIND, function, None, kind, f"type({kind.__name__})", frame)
             self.of_class(kind, "__call__", "call", frame)
-        elif not isinstance(function, type):
+        elif not isinstance(function, type) and id(function) not in PURE and function is not len:
             self.refuse(f"it is a {kind.__name__}, of which nothing is known")
 
     def stop(self) -> None:
@@ -133,7 +134,10 @@ class Observer:
 
     def forget(self) -> None:
         """Let go of what the call made."""
-        held: tuple[dict[Any, Any], ...] = self.made, self.written, self.views, self.generators
+        held: tuple[dict[Any, Any], ...] = (
+            self.found, self.made, self.written, self.mutated, self.views, self.generators,
+            self.names,
+        )  # fmt: skip
         for one in held:
             one.clear()
         self.muted = self.importing = None
@@ -352,7 +356,10 @@ class Observer:
                 self.read(reads.METHOD, owner, name, value.__func__, label, frame)
                 return
         of_c = (types.BuiltinMethodType, types.MethodWrapperType)
-        if isinstance(value, of_c) and value.__self__ is owner and not isinstance(owner, type):
+        bound = isinstance(value, of_c) and value.__self__ is owner
+        # A function of numtape's that is a method is made anew each time.
+        bound = bound or (ours(type(value)) and isinstance(value, functools.partial))
+        if bound and not isinstance(owner, type):
             if kind.__flags__ & HEAP:
                 self.of_class(kind, name, label, frame)
                 self.read(reads.KIND, owner, None, kind, f"type({self.name_of(owner)})", frame)

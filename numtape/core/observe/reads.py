@@ -22,11 +22,12 @@ import numpy as np
     ITEM,  # holder[key]
     TRUTH,  # bool(holder)
     LENGTH,  # len(holder)
+    CONTAINS,  # key in holder, a dict or set
     ITEMS,  # tuple(holder), of a list
     KEYS,  # tuple(holder), of a dict
     ENTRIES,  # keys and values of a dict, in their order
     ANSWER,  # holder(), a function made for this read
-) = range(13)
+) = range(14)
 
 
 class _Missing:
@@ -111,6 +112,7 @@ NOW: dict[int, Callable[[Any, Any], Any]] = {
     ITEM: _item,
     TRUTH: lambda holder, key: bool(holder),
     LENGTH: lambda holder, key: len(holder),
+    CONTAINS: lambda holder, key: key in holder,
     ITEMS: lambda holder, key: tuple(list.__iter__(holder)),
     KEYS: lambda holder, key: tuple(dict.__iter__(holder)),
     ENTRIES: _entries,

@@ -16,7 +16,7 @@ from .reads import Read
 ANY: Any = object()  # in the place of a key: all that an object holds
 
 Set = tuple[Any, Any, str]  # who has it, where, what the program calls it
-_KEYED = (reads.ENTRY, reads.CELL, reads.ATTRIBUTE, reads.METHOD, reads.ITEM)
+_KEYED = (reads.ENTRY, reads.CELL, reads.ATTRIBUTE, reads.METHOD, reads.ITEM, reads.CONTAINS)
 _Sides = dict[Any, set[bool]]  # by key: whether it is read (False) and set (True)
 
 
@@ -54,7 +54,7 @@ class Touched:
         sides = known[1]
         mark, every = marked(key), marked(ANY)
         sides.setdefault(mark, set()).add(sets)
-        others = sides.values() if mark == every else (sides[mark], sides.get(every, set()))
+        others = [*sides.values()] if mark == every else (sides[mark], sides.get(every, set()))
         opposite = not sets
         return any(opposite in side for side in others)
 

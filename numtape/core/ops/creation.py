@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -56,14 +57,14 @@ def constant(value: Any, dtype: Any = None, shape: Any = None, name: str = "Cons
     if shape is None:
         return tensor
     target = movement.static_shape(shape)
-    size = int(np.prod(target, dtype=np.int64))
+    size = math.prod(target)
     if tensor._spec.size == 1 and size != 1:
         return movement.broadcast_to(movement.reshape(tensor, ()), target)
     if tensor._spec.size != size:
         raise TypeError(
             f"Eager execution of tf.constant with unsupported shape. Tensor {tensor} (converted "
-            f"from {value!r}) has {tensor._spec.size:d} elements, but got `shape` {target} with "
-            f"{size} elements."
+            f"from {dtypes.shown(value)}) has {tensor._spec.size:d} elements, but got `shape` "
+            f"{target} with {size} elements."
         )
     return movement.reshape(tensor, target)
 
@@ -95,7 +96,8 @@ def fill(dims: Any, value: Any, name: str | None = None, *, layout: Any = None) 
 
 def _filled(shape: tuple[int, ...], dtype: DType, value: int) -> Tensor:
     require(min(shape, default=0) >= 0, "Fill", f"Dimensions must be >= 0, got shape {shape}")
-    return _owned(np.full(shape, value, dtype.numpy_dtype))
+    spec = intern(shape, dtype)
+    return of_array(np.full(shape, value, dtype.numpy_dtype), spec)
 
 
 def zeros(
@@ -135,7 +137,10 @@ def eye(
     """Identity matrices."""
     rows = movement.static(num_rows)
     columns = rows if num_columns is None else movement.static(num_columns)
-    matrix = np.eye(rows, columns, dtype=as_dtype(dtype).numpy_dtype)
+    wanted = as_dtype(dtype)
+    require(min(rows, columns) >= 0, "Eye", f"Sizes must be >= 0, got {rows} and {columns}")
+    intern((rows, columns), wanted)  # says so if it is too large
+    matrix = np.eye(rows, columns, dtype=wanted.numpy_dtype)
     if batch_shape is not None:
         lead = movement.static_shape(batch_shape)
         matrix = np.broadcast_to(matrix, (*lead, *matrix.shape)).copy()
@@ -152,14 +157,20 @@ def range_(
     """
     if limit is None:
         start, limit = 0, start
-    parts = [np.asarray(new_array(x) if isinstance(x, int | float) else x)
-             for x in (start, limit, delta)]  # fmt: skip
-    if dtype is None:
+    given = None if dtype is None else as_dtype(dtype)
+    parts = [
+        np.asarray(x) if isinstance(x, Tensor | Variable | np.ndarray | np.generic)
+        else np.asarray(new_array(x, given)) for x in (start, limit, delta)
+    ]  # fmt: skip
+    for x, part in zip((start, limit, delta), parts, strict=True):
+        if part.ndim:
+            raise InvalidArgumentError(f"Requires scalars, got {dtypes.shown(x)} [Op:Range]")
+    if given is None:
         found = [dtypes.of_array(part) for part in parts]
         wanted = next((d for d in (dtypes.float64, dtypes.float32, dtypes.int64) if d in found),
                       dtypes.int32)  # fmt: skip
     else:
-        wanted = as_dtype(dtype)
+        wanted = given
     first, last, step = (part.astype(wanted.numpy_dtype)[()] for part in parts)
     if step == 0:
         raise InvalidArgumentError("Requires delta != 0 [Op:Range]")
@@ -170,23 +181,27 @@ def range_(
             f"[Op:Range]"
         )
     bounds: Any = first, last, step
-    return _owned(np.arange(*bounds, dtype=wanted.numpy_dtype))
+    try:
+        return _owned(np.arange(*bounds, dtype=wanted.numpy_dtype))
+    except ValueError as error:
+        raise InvalidArgumentError(f"{first}, {last}, {step}: {error} [Op:Range]") from None
 
 
 def linspace(
     start: Any, stop: Any, num: Any, name: str | None = None, axis: int = 0
 ) -> Tensor:
     """``num`` evenly spaced numbers from ``start`` to ``stop``, both included."""
-    first, last = new_array(np.asarray(start) if isinstance(start, Tensor) else start), np.asarray(
-        stop
+    first, last = (
+        np.asarray(x) if isinstance(x, Tensor | Variable) else new_array(x) for x in (start, stop)
     )
+    at = movement._axis(axis, max(first.ndim, last.ndim) + 1, "LinSpace")
     dtype = np.float64 if first.dtype.kind in "iu" else first.dtype
-    if not first.ndim and not last.ndim:
-        count = movement.static(num)
-        if count < 1:
-            raise InvalidArgumentError(f"Requires num > 0: {count} [Op:LinSpace]")
+    count = movement.static(num)
+    if not isinstance(count, int) or count < 1:
+        raise InvalidArgumentError(f"Requires num > 0: {dtypes.shown(num)} [Op:LinSpace]")
+    intern((count,), dtypes.float64)  # says so if there cannot be so many
     return _owned(
-        np.ascontiguousarray(np.linspace(first, last, movement.static(num), axis=axis, dtype=dtype))
+        np.ascontiguousarray(np.linspace(first, last, count, axis=at, dtype=dtype))
     )
 
 

@@ -234,7 +234,7 @@ def one_hot(
     on = elementwise.cast(1 if on_value is None else on_value, wanted)
     off = elementwise.cast(0 if off_value is None else off_value, wanted)
     depth = movement.static(depth)
-    at = found.ndim if axis in (None, -1) else int(axis or 0)
+    at = found.ndim if axis is None else movement._axis(axis, found.ndim + 1, "OneHot")
     levels = np.arange(depth).reshape((depth,) + (1,) * (found.ndim - at))
     here = elementwise.cast(movement.expand_dims(found, at), dtypes.int64) == levels
     return elementwise.where(here, on, off)
@@ -312,7 +312,8 @@ def _cut(whole: TensorShape, key: Any) -> tuple[movement.Cut, tuple[int, ...]]:
             dim, at = whole[axis], _int(k)
             require(
                 -dim <= at < dim, movement.SLICE,
-                f"slice index {at} of dimension {axis} out of bounds: the shape is {whole}",
+                f"slice index {dtypes.shown(at)} of dimension {axis} out of bounds: the shape is "
+                f"{whole}",
             )  # fmt: skip
             cut.append((at % dim, at % dim + 1, 1))
     return tuple(cut), tuple(shape)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+import sys
 from typing import Any
 
 import numpy as np
 
 from .. import blas
-from ..dtypes import float32, mismatch
+from ..dtypes import float32, mismatch, shown
 from ..op import ARRAY, Native, Op, defop
 from ..record import as_tensor, binary, require, spec_of
 from ..spec import Spec, axes_of, intern
@@ -188,8 +189,8 @@ def norm(
         return found if keepdims else movement.squeeze(found, axis)
     if ord in (math.inf, np.inf):
         return reduction.reduce_max(magnitude, axis, keepdims)
-    if isinstance(ord, str) or ord <= 0:
-        raise ValueError(f"'ord' must be a supported vector norm, got {ord}")
+    if isinstance(ord, str) or not 0 < ord <= sys.float_info.max:
+        raise ValueError(f"'ord' must be a supported vector norm, got {shown(ord)}")
     if ord == 1:
         return reduction.reduce_sum(magnitude, axis, keepdims)
     power = elementwise.pow_(magnitude, float(ord))

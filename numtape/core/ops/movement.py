@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from ...errors import InvalidArgumentError
-from ..dtypes import DType, mismatch
+from ..dtypes import DType, mismatch, shown
 from ..op import ARRAY, ELEMENTWISE, VARIADIC, VIEW, Op, defop
 from ..record import as_tensor, record, require, spec_of
-from ..spec import Spec, TensorShape, check_axis, intern
+from ..spec import MAX_DIM, Spec, TensorShape, check_axis, intern
 from ..tensor import Tensor
 from . import elementwise
 
@@ -21,12 +21,16 @@ Array = np.ndarray[Any, Any]
 def static(value: Any) -> Any:
     """A shape-like argument as Python ints: a tensor, array, int or nest of them."""
     if type(value) is int:
+        if not -MAX_DIM <= value <= MAX_DIM:
+            raise ValueError(f"{shown(value)} does not fit int64.")
         return value
     if isinstance(value, list | tuple):
         return tuple(static(item) for item in value)
     array = np.asarray(value)
     if array.dtype.kind not in "iu":
-        raise TypeError(f"Expected integers, got {value!r}")
+        raise TypeError(f"Expected integers, got {shown(value)}")
+    if array.dtype.kind == "u" and array.size:
+        static(int(array.max()))
     return array.tolist() if not array.ndim else tuple(array.tolist())
 
 

@@ -56,10 +56,17 @@ def set_seed(seed: int) -> None:
     """Start the sequence of draws anew: the same program draws the same numbers."""
     log = local.log
     with STATE.lock:
-        STATE.seed = int(seed)
+        STATE.seed = _integer(seed)
         STATE.draws = 0
     if log.tracing:
         cast("Trace", log).seeded()
+
+
+def _integer(seed: Any) -> int:
+    try:
+        return int(seed)
+    except (OverflowError, ValueError):
+        raise ValueError(f"A seed is an integer, not {seed!r}.") from None
 
 
 class Draw(NamedTuple):
@@ -77,7 +84,7 @@ class Draw(NamedTuple):
     def array(self, number: int) -> Any:
         """Draw number ``number`` of the global sequence, where the executor has its values."""
         if self.counted:
-            key = (STATE.seed or 0, 0 if self.seed is None else int(self.seed) + 1, number)
+            key = (STATE.seed or 0, 0 if self.seed is None else self.seed + 1, number)
             source = SeedSequence([k % 2**63 for k in key])
         else:
             source = SeedSequence()
@@ -85,14 +92,20 @@ class Draw(NamedTuple):
 
 
 def _drawn(make: Callable[..., Any], seed: int | None, *parameters: Any) -> Tensor:
-    draw = Draw(make, seed, parameters)
+    draw = Draw(make, None if seed is None else _integer(seed), parameters)
     log = local.log
     if log.tracing:
         return cast("Trace", log).draw(draw)
     with STATE.lock:
         number = STATE.draws
         STATE.draws += draw.counted
-    array = draw.array(number)
+    try:
+        array = draw.array(number)
+    except BaseException:
+        with STATE.lock:
+            if STATE.draws == number + draw.counted:  # nobody has drawn since
+                STATE.draws = number
+        raise
     return of_array(array, intern(array.shape, dtypes.of_array(array)))
 
 
@@ -158,7 +171,10 @@ def _integers(
     source: SeedSequence, low: Any, high: Any, shape: tuple[int, ...], dtype: Any
 ) -> Array:
     bounds = np.array(low), np.array(high)
-    return np.asarray(_generator(source).integers(*bounds, shape, dtype=dtype))
+    try:
+        return np.asarray(_generator(source).integers(*bounds, shape, dtype=dtype))
+    except ValueError as error:
+        raise ValueError(f"Integers from minval={low} to maxval={high}: {error}.") from None
 
 
 def uniform(
@@ -174,14 +190,31 @@ def uniform(
     if wanted.is_integer:
         if maxval is None:
             raise ValueError(f"Must specify maxval for integer dtype {wanted!r}")
-        low, high = (_nested(np.asarray(bound).tolist()) for bound in (minval, maxval))
+        low, high = (_bounds(bound) for bound in (minval, maxval))
         return _drawn(_integers, seed, low, high, _vector(shape), wanted.numpy_dtype)
     draws = _drawn(_floats, seed, "uniform", _floating(shape, wanted))
     end: Any = 1.0 if maxval is None else maxval
     if all(isinstance(x, int | float) for x in (minval, end)) and (minval, end) == (0, 1):
         return draws
-    found: Tensor = draws * (end - minval) + minval
+    try:
+        width = end - minval
+    except OverflowError:
+        raise ValueError(
+            f"minval={dtypes.shown(minval)} and maxval={dtypes.shown(end)} do not fit "
+            f"{wanted.name}."
+        ) from None
+    found: Tensor = draws * width + minval
     return found
+
+
+def _bounds(bound: Any) -> Any:
+    """Bounds of integers, as a parameter of a draw."""
+    found = np.asarray(bound)
+    if found.dtype.kind not in "biu":
+        raise ValueError(
+            f"Bounds of random integers are integers of 64 bits, not {dtypes.shown(bound)}."
+        )
+    return _nested(found.tolist())
 
 
 def _nested(bounds: Any) -> Any:

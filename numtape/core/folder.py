@@ -1,0 +1,188 @@
+"""A folder for what will be executed: used only if nobody else can have put anything there.
+
+Others can write to a folder by its mode, and to a file by its own; who may rename one of the
+folders above it can put another one in its place. So all of them have to belong to the user or to
+root, and be closed to others. Files are opened in the open folder, follow no links, and are
+checked once they are open: nothing can be exchanged between check and use. The folder itself is
+closed to others if it is the user's own and no link led there; nothing else that is there already
+gets another mode. Windows' user folders are the user's own, and nothing is checked there.
+"""
+
+from __future__ import annotations
+
+import errno
+import logging
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+PART = ".numtape-part"  # of a file that is being written
+
+_messages = logging.getLogger("numtape")
+_said: set[str] = set()
+# Not everywhere.
+_FLAGS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+_NO_WAIT = getattr(os, "O_NONBLOCK", 0)  # a pipe has no writer to wait for
+_BY_FOLDER = os.open in os.supports_dir_fd
+
+
+class NotTrusted(Exception):
+    """Why something is not used."""
+
+
+def say_once(message: str) -> None:
+    """Log a warning, if this process has not logged it yet."""
+    if message not in _said:
+        _said.add(message)
+        _messages.warning("%s", message)
+
+
+def _refusal(found: os.stat_result, *, above: bool = False) -> str | None:
+    """Why others may have written to a file or folder; None if they cannot have.
+
+    Args:
+      found: What the system says of it.
+      above: Whether it is only a folder above. Others may then have names of their own in it
+        (``/tmp``), and it may belong to whom the whole system belongs, in a container not to root.
+    """
+    if not hasattr(os, "geteuid"):
+        return None
+    trusted = {0, os.geteuid(), *([os.stat("/").st_uid] if above else [])}
+    if found.st_uid not in trusted:
+        return f"belongs to user {found.st_uid}, not to user {os.geteuid()}"
+    if found.st_mode & 0o022 and not (above and found.st_mode & stat.S_ISVTX):
+        return f"can be written to by others (mode {stat.S_IMODE(found.st_mode):04o})"
+    return None
+
+
+def _closed(path: Path) -> str | None:
+    """Take other users' right to write to a folder. Why they still have it, or None.
+
+    What they have put there belongs to them, and what was there cannot have got another name:
+    files are checked for both.
+    """
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | _FLAGS)
+    try:
+        found = os.fstat(descriptor)
+        if found.st_uid == os.geteuid():
+            os.fchmod(descriptor, stat.S_IMODE(found.st_mode) & ~0o022)
+        return _refusal(os.fstat(descriptor))
+    finally:
+        os.close(descriptor)
+
+
+def _check(path: Path, make: bool, own: bool) -> None:
+    """Raise NotTrusted if others can write to a folder, or put another one in its place.
+
+    From the top down: what was found there already stays as it is. With ``make`` folders that are
+    not there are made, for the user alone; with ``own`` the folder may be closed to others.
+    """
+    for part in (*reversed(path.parents), path):
+        try:
+            found = os.lstat(part)
+        except FileNotFoundError:
+            if not make:
+                raise
+            part.mkdir(mode=0o700, exist_ok=True)
+            found = os.lstat(part)
+        if not stat.S_ISDIR(found.st_mode):
+            raise NotADirectoryError(errno.ENOTDIR, f"{part} is no folder")
+        reason = _refusal(found, above=part != path)
+        if reason is not None and own and part == path and found.st_uid == os.geteuid():
+            reason = _closed(part)
+        if reason is not None:
+            raise NotTrusted(f"{part} {reason}")
+
+
+class Folder:
+    """An open folder."""
+
+    def __init__(self, path: Path, descriptor: int | None) -> None:
+        self._path = path
+        self._at = descriptor
+
+    def _name(self, name: str) -> str:
+        return name if self._at is not None else str(self._path / name)
+
+    def writable(self) -> bool:
+        """Whether files can be made in it."""
+        return os.access(self._path, os.W_OK)
+
+    def read(self, name: str) -> bytes | None:
+        """A file's content; None if there is none, or others may have written it."""
+        try:
+            handle = os.open(self._name(name), os.O_RDONLY | _FLAGS | _NO_WAIT, dir_fd=self._at)
+            with os.fdopen(handle, "rb") as file:
+                found = os.fstat(handle)
+                if not stat.S_ISREG(found.st_mode):
+                    return None
+                reason = _refusal(found)
+                if reason is None:
+                    return file.read()
+        except OSError:
+            return None
+        say_once(
+            f"The cache folder {self._path} has files that are ignored and made anew: {name} "
+            f"{reason}, and would be executed. Others could write there once, it seems; "
+            f"`python -m numtape cache clear` empties it."
+        )
+        return None
+
+    def write(self, name: str, content: bytes) -> None:
+        """Put a file there, whole or not at all; where there is no room, none."""
+        part = self._name(f"{os.urandom(8).hex()}{PART}")
+        try:
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _FLAGS
+            handle = os.open(part, flags, 0o600, dir_fd=self._at)
+        except OSError:
+            return
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(content)
+            # In one step: a reader sees the whole file or none.
+            os.replace(part, self._name(name), src_dir_fd=self._at, dst_dir_fd=self._at)
+        except BaseException as error:
+            try:
+                os.unlink(part, dir_fd=self._at)
+            except OSError:
+                pass
+            if not isinstance(error, OSError):
+                raise
+
+
+@contextmanager
+def opened(path: Path, *, make: bool = False) -> Iterator[Folder | None]:
+    """A folder while it is used; None if it is not there, or cannot be trusted, which is said.
+
+    Args:
+      path: The folder. A link is followed; where it leads must be trusted.
+      make: Whether to make it, for the user alone, if it is not there.
+    """
+    found, descriptor = None, None
+    try:
+        try:
+            given = os.path.abspath(path)
+            path = Path(os.path.realpath(path))
+            _check(path, make, own=str(path) == given)
+            if _BY_FOLDER:
+                descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | _FLAGS)
+            found = Folder(path, descriptor)
+        except NotTrusted as error:
+            say_once(
+                f"The cache folder {path} is not used, and each process compiles its kernels "
+                f"anew: {error}. What others write there would be executed. Close it to them "
+                f"(chmod go-w) and run `python -m numtape cache clear`, or set NUMTAPE_CACHE_DIR "
+                f"to a folder that only you can write to."
+            )
+        except OSError as error:
+            if make:
+                say_once(
+                    f"The cache folder {path} cannot be used, and each process compiles its "
+                    f"kernels anew: {error.strerror}. Set NUMTAPE_CACHE_DIR to one that can."
+                )
+        yield found
+    finally:
+        if descriptor is not None:
+            os.close(descriptor)
