@@ -13,11 +13,12 @@ from typing import Any
 
 import numpy as np
 
+from .core.convert import NUMPY
 from .core.dtypes import mismatch
 from .core.log import Log, local
-from .core.ops.creation import ones_like, zeros
+from .core.ops.creation import zeros
 from .core.ops.movement import broadcast_to, reshape, stack
-from .core.record import as_tensor, spec_of
+from .core.record import as_tensor
 from .core.spec import intern
 from .core.tape import Tape
 from .core.tensor import Tensor
@@ -180,6 +181,9 @@ class GradientTape:
         tape = self._tape
         if tape is None:
             return
+        for _, event in tape.events:
+            if isinstance(event, Variable):
+                self._watched[id(event)] = event
         for variable, flag in zip(*tape.seen, strict=False):
             if flag == SEEN_WATCHED:
                 self._watched[id(variable)] = variable
@@ -264,29 +268,21 @@ class GradientTape:
         try:
             log.reserve(4 * (len(targets) + len(sources)) + len(seeds))
             rows: list[tuple[int, int]] = []
-            discrete: list[int] = []
             for k, target in enumerate(targets):
-                spec = target._spec
                 # A variable depends on itself alone: it is no row to go back from.
                 row = -1 if isinstance(target, Variable) else log.enter(target, None, "gradient")[0]
-                if not spec.is_float:
-                    discrete.append(row)
-                    seed = -1
-                else:
-                    seed = _seed(log, target, seeds[k] if k < len(seeds) else None)
-                rows.append((row, seed))
-            found = transposed(
-                log, tape, [pair for pair in rows if min(pair) >= 0], sources, discrete
-            )
+                rows.append((row, _seed(log, target, seeds[k] if k < len(seeds) else None)))
+            found = transposed(log, tape, [pair for pair in rows if pair[0] >= 0], sources)
             results: list[Tensor | None] = []
             names = {id(target) for target in targets}
             for source, adjoint in zip(sources, found, strict=True):
                 total = None if adjoint is None else log.tensor(*adjoint)
                 if id(source) in names:
-                    # A target that is a source itself has the derivative 1, followed or not.
+                    # A variable that is a source itself has the derivative 1.
                     for target, (row, seed) in zip(targets, rows, strict=True):
-                        if target is source and (row < 0 or adjoint is None):
-                            total = _own(total, log, source, seed)
+                        if target is source and row < 0:
+                            own = log.tensor(seed, source._spec)
+                            total = own if total is None else total + own
                 if total is not None and total._spec is not source._spec:
                     raise AssertionError("an adjoint of another shape than its primal")
                 if total is None and zero:
@@ -435,23 +431,21 @@ def _home(tape: Tape) -> Log:
 def _seed(log: Log, target: Any, seed: Any) -> int:
     """The row of a target's incoming adjoint: ones, or what the caller gave."""
     spec = target._spec
-    if seed is None:
+    if seed is None or not spec.is_float:
+        number = 1.0 if spec.is_float else 1
         if not spec.rank:
-            return log.constant(1.0, spec)
+            return log.constant(number, spec)
         scalar = intern((), spec.dtype)
-        one = log.tensor(log.constant(1.0, scalar), scalar)
+        one = log.tensor(log.constant(number, scalar), scalar)
         return broadcast_to(one, tuple(spec.shape))._row
-    given = as_tensor(seed) if spec_of(seed) is not None else as_tensor(np.asarray(seed))
+    # Python's numbers take the target's dtype.
+    like = None if isinstance(seed, NUMPY) else spec
+    given = log.tensor(*log.enter(seed, like, "gradient"))
     if given.dtype is not spec.dtype:
         raise mismatch("gradient", 0, spec.dtype, given.dtype)
     if given._spec is not spec:
         given = broadcast_to(given, tuple(spec.shape))
     return log.enter(given, spec, "gradient")[0]
-
-
-def _own(total: Tensor | None, log: Log, source: Any, seed: int) -> Tensor:
-    own = ones_like(source) if seed < 0 else log.tensor(seed, source._spec)
-    return own if total is None else total + own
 
 
 def _unconnected(value: Any) -> bool:

@@ -17,7 +17,7 @@ from .adjoints import memory
 from .arrays import Array, longer, view
 from .entry import Block, Numbers
 from .log import LEAF_CODE, SLACK, Log, after_fork_in_child, local
-from .op import CODES, MISSING, VARIADIC
+from .op import CODES, MISSING, READ, RULE, VARIADIC
 from .ops.elementwise import add
 from .ops.movement import reshape
 from .ops.reduction import reduce_sum
@@ -29,10 +29,11 @@ from .tensor import Tensor
 from .variable import Variable
 
 # As in kernels/log/transpose.py (a test compares).
-DONE, NO_TEMPLATE, FULL, NO_GRADIENT = range(4)
+DONE, NO_TEMPLATE, FULL = range(3)
 NOTHING, G, Y, INPUT = -1, -2, -3, -4
 ENTRY = 7
-NEEDED = 2
+FOLLOWED, NEEDED, RECORDED = 1, 2, 4
+AT_FIRST_READ = 4
 ADD_CODE = add.op.code()
 FOLLOW_COLUMNS = ("code", "a", "b", "c", "spec")
 
@@ -298,19 +299,18 @@ def transposed(
     tape: Tape,
     targets: list[tuple[int, int]],
     sources: list[Tensor | Variable],
-    discrete: list[int],
 ) -> list[tuple[int, Spec] | None]:
     """Append the adjoint rows for ``targets``, pairs of a row and its seed's row.
 
     Args:
       log: The current log, which holds the tape's rows.
       tape: Whose rows to follow.
-      targets: Rows of float dtype, each with the row of its incoming adjoint.
+      targets: Rows, each with the row of its incoming adjoint.
       sources: Tensors and variables.
-      discrete: Targets of other dtypes: they have no derivative, unless their op should have.
 
     Returns:
-      For each source the row and spec of its adjoint, or None if nothing reaches it.
+      For each source the row and spec of its adjoint, or None if nothing reaches it. One that is
+      a target has at least its seed, unless it is not followed, and others are computed from it.
 
     Raises:
       LookupError: If a path goes through an op that has no gradient registered.
@@ -318,7 +318,7 @@ def transposed(
     n = log.n
     places = [_place(log, source) for source in sources]
     asked = _asked(log, tape)
-    key = n, tuple(targets), tuple(places), tuple(discrete), *asked.values()
+    key = n, tuple(targets), tuple(places), *asked.values()
     remembered = memory()
     again = remembered.recall(log, key)
     if again is not None:
@@ -331,10 +331,7 @@ def transposed(
     first = _follow(log, work, n, places, asked)
     watched = work.watched.view[: len(log.variables)].tolist()
     tape.seen = log.variables.copy(), watched
-    for row in discrete:
-        op, _ = CODES.entries[log.code[row]]
-        if op.gradient == MISSING and any(work.flags[x] & NEEDED for x in _operands(log, row)):
-            raise LookupError(f"gradient registry has no entry for: {op.name}")
+    _refuse_missing(log, work.flags[first:n], first, targets)
     _seed(log, work, n, targets)
     try:
         _transpose(log, work, n, first)
@@ -344,6 +341,8 @@ def transposed(
             for row, number in places
         ]
         log.n = int(work.cursor[1])
+        for j in _lost(log, work.flags, targets, places):
+            found[j] = -1
     except BaseException:
         # Constants of templates were marked as computed: those rows do not exist.
         log.columns.state[log.n :] = 0
@@ -382,7 +381,9 @@ def _asked(log: Log, tape: Tape) -> dict[str, tuple[int, ...]]:
         positions.append(position)
         events.append(event)
     return {
-        "watched": tuple([accessed and variable._trainable for variable in log.variables]),
+        "watched": tuple([
+            AT_FIRST_READ if accessed and variable._trainable else 0 for variable in log.variables
+        ]),
         "positions": tuple(positions), "events": tuple(events),
         "ranges": tuple(tape.closed_ranges(log)),
     }  # fmt: skip
@@ -407,6 +408,66 @@ def _follow(
     follow.set[slots["source_count"]] = work.sources.fill([row for row, _ in places if row >= 0])
     follow.set[slots["n"]] = n
     return follow.call()
+
+
+def _passed(log: Log, flags: Array, targets: list[tuple[int, int]], gradients: bool) -> set[int]:
+    """The recorded rows on the way back from the targets; with ``gradients``, as far as one flows.
+
+    In Python: who asks for it is rare.
+    """
+    found: set[int] = set()
+    pending = [row for row, _ in targets]
+    while pending:
+        row = pending.pop()
+        if row in found or not flags[row] & RECORDED:
+            continue
+        found.add(row)
+        code = log.code[row]
+        if CODES.kind[code] == READ:
+            continue
+        if not gradients:
+            pending += _operands(log, row)
+        elif CODES.gradient[code] == RULE:
+            pending += [x for x in _operands(log, row) if TABLES.specs[log.spec[x]].is_float]
+    return found
+
+
+def _refuse_missing(
+    log: Log, flags: Array, first: int, targets: list[tuple[int, int]]
+) -> None:
+    """Raise if a gradient arrives at an op that has none registered, wherever the sources are."""
+    codes = log.columns.code[first : first + flags.size]
+    missing = (CODES.gradient[codes] == MISSING) & (CODES.kind[codes] != READ)
+    missing &= (flags & RECORDED) != 0
+    if not missing.any():
+        return
+    rows = set((first + np.flatnonzero(missing)).tolist())
+    whole = np.concatenate([np.zeros(first, np.uint8), flags])
+    for row in sorted(rows & _passed(log, whole, targets, True), reverse=True):
+        op, _ = CODES.entries[log.code[row]]
+        raise LookupError(f"gradient registry has no entry for: {op.name}")
+
+
+def _lost(
+    log: Log, flags: Array, targets: list[tuple[int, int]], places: list[tuple[int, int]]
+) -> list[int]:
+    """The sources that lose what they have as targets.
+
+    TensorFlow lets go of the gradient of what it does not follow when it has gone through all
+    rows on its way that use it.
+    """
+    chosen = {row for row, _ in targets}
+    unknown = [
+        j for j, (row, _) in enumerate(places)
+        if row in chosen and not flags[row] & (FOLLOWED | RECORDED)
+    ]  # fmt: skip
+    if not unknown:
+        return []
+    used = {
+        x for row in _passed(log, flags, targets, False) if CODES.kind[log.code[row]] != READ
+        for x in _operands(log, row)
+    }
+    return [j for j in unknown if places[j][0] in used]
 
 
 def _seed(log: Log, work: Workspace, n: int, targets: list[tuple[int, int]]) -> None:
@@ -438,9 +499,6 @@ def _transpose(log: Log, work: Workspace, n: int, first: int) -> None:
         if status == DONE:
             return
         row = cursor[0]
-        if status == NO_GRADIENT:
-            op, _ = CODES.entries[log.code[row]]
-            raise LookupError(f"gradient registry has no entry for: {op.name}")
         if status == NO_TEMPLATE:
             with TEMPLATES.lock:
                 build_template(log, row, _needed(log, row, work.flags))

@@ -10,8 +10,8 @@ from ...errors import InvalidArgumentError
 from .. import dtypes
 from ..convert import new_array
 from ..dtypes import DType, as_dtype
-from ..record import as_tensor, require, spec_of
-from ..spec import intern
+from ..record import Recorder, as_tensor, require, spec_of
+from ..spec import broadcast, intern
 from ..tensor import Tensor, of_array
 from ..variable import Variable, _tensor
 from . import elementwise, movement
@@ -46,6 +46,8 @@ def constant(value: Any, dtype: Any = None, shape: Any = None, name: str = "Cons
     wanted = _dtype(dtype)
     if isinstance(value, Tensor | Variable):
         tensor = as_tensor(value)
+        if isinstance(value, Variable):  # the value that it has now, and no more
+            tensor = elementwise.stop_gradient(tensor)
         if wanted is not None and tensor.dtype is not wanted:
             raise TypeError(
                 f"Expected tensor with type {wanted!r} not {tensor.dtype!r}. Use `cast`."
@@ -116,16 +118,23 @@ def zeros_like(
     input: Any, dtype: Any = None, name: str | None = None, layout: Any = None
 ) -> Tensor:
     """Zeros of the shape and dtype of ``input``."""
-    x = as_tensor(input)
-    return _filled(tuple(x.shape), x.dtype if dtype is None else as_dtype(dtype), 0)
+    return _like(elementwise.zeros_as, input, dtype, 0)
 
 
 def ones_like(
     input: Any, dtype: Any = None, name: str | None = None, layout: Any = None
 ) -> Tensor:
     """Ones of the shape and dtype of ``input``."""
+    return _like(elementwise.ones_as, input, dtype, 1)
+
+
+def _like(record: Recorder, input: Any, dtype: Any, value: int) -> Tensor:
+    """Filled with a value. Of floats it is a row: a tape that follows them follows it."""
     x = as_tensor(input)
-    return _filled(tuple(x.shape), x.dtype if dtype is None else as_dtype(dtype), 1)
+    wanted = x.dtype if dtype is None else as_dtype(dtype)
+    if wanted is x.dtype and x._spec.is_float:
+        return record(x)
+    return _filled(tuple(x.shape), wanted, value)
 
 
 def eye(
@@ -176,18 +185,32 @@ def range_(
 def linspace(
     start: Any, stop: Any, num: Any, name: str | None = None, axis: int = 0
 ) -> Tensor:
-    """``num`` evenly spaced numbers from ``start`` to ``stop``, both included."""
-    first, last = new_array(np.asarray(start) if isinstance(start, Tensor) else start), np.asarray(
-        stop
+    """``num`` evenly spaced numbers from ``start`` to ``stop``, both included.
+
+    Integers become float64. Tensors broadcast, and the numbers lie along a new axis.
+
+    Raises:
+      InvalidArgumentError: If ``num`` is negative.
+    """
+    first = as_tensor(start)
+    last = elementwise._converted(stop, first._spec, "LinSpace")
+    if last.dtype is not first.dtype:
+        raise dtypes.mismatch("LinSpace", 1, first.dtype, last.dtype)
+    count = movement.static(num)
+    require(count >= 0, "LinSpace", f"Requires num >= 0: {count}")
+    shape = broadcast("LinSpace", first._spec, last._spec)
+    first, last = (movement.expand_dims(movement.broadcast_to(x, shape), axis)
+                   for x in (first, last))  # fmt: skip
+    step = elementwise.divide(last - first, max(count - 1, 1))
+    first, last = elementwise.cast(first, step.dtype), elementwise.cast(last, step.dtype)
+    at = axis % first.ndim
+    between = np.arange(1, max(count - 1, 1)).reshape(
+        [-1 if k == at else 1 for k in range(first.ndim)]
     )
-    dtype = np.float64 if first.dtype.kind in "iu" else first.dtype
-    if not first.ndim and not last.ndim:
-        count = movement.static(num)
-        if count < 1:
-            raise InvalidArgumentError(f"Requires num > 0: {count} [Op:LinSpace]")
-    return _owned(
-        np.ascontiguousarray(np.linspace(first, last, movement.static(num), axis=axis, dtype=dtype))
-    )
+    inner = first + step * between.astype(step.dtype.numpy_dtype)
+    if count == 0:
+        return inner
+    return movement.concat([first, inner, last] if count > 1 else [first], at)
 
 
 def is_tensor(x: Any) -> bool:

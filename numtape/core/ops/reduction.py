@@ -249,14 +249,23 @@ def _arg_spec(op: Op, x: Spec, axis: int, output: str) -> Spec:
     return intern(shape, dtypes.as_dtype(output))
 
 
+def _first(find: Any, worst: float) -> Any:
+    """The index of an extreme element. As in TensorFlow, NaN is none."""
+
+    def compute(out: Array, x: Array, axis: int, output: str) -> None:
+        if x.dtype.kind == "f":
+            x = np.where(np.isnan(x), worst, x)
+        np.copyto(out, find(x, axis), casting="unsafe")
+
+    return compute
+
+
 ARGMAX = defop(
-    "ArgMax", ARRAY, 1, _arg_spec, gradient=STOP,
-    compute=lambda out, x, axis, output: np.copyto(out, x.argmax(axis), casting="unsafe"),
-)  # fmt: skip
+    "ArgMax", ARRAY, 1, _arg_spec, gradient=STOP, compute=_first(np.argmax, -math.inf)
+)
 ARGMIN = defop(
-    "ArgMin", ARRAY, 1, _arg_spec, gradient=STOP,
-    compute=lambda out, x, axis, output: np.copyto(out, x.argmin(axis), casting="unsafe"),
-)  # fmt: skip
+    "ArgMin", ARRAY, 1, _arg_spec, gradient=STOP, compute=_first(np.argmin, math.inf)
+)
 
 
 def _arg(op: Op, x: Any, axis: Any, output_type: Any) -> Tensor:
