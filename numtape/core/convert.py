@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from . import dtypes
+from .arrays import converted
 from .dlpack import copy_of, is_on_gpu
 from .dtypes import DType
 from .spec import Spec
@@ -40,7 +41,7 @@ def to_array(value: Any, like: Spec | None, op: str) -> Any:
         if array.dtype.kind == "f" and not like.is_float:
             raise dtypes.float_beside(op, value, like.dtype)
         value = array
-    return np.array(value, dtype=like.dtype.numpy_dtype, order="C")
+    return converted(value, like.dtype.numpy_dtype)
 
 
 def new_array(value: Any, dtype: DType | None = None) -> Any:
@@ -52,7 +53,7 @@ def new_array(value: Any, dtype: DType | None = None) -> Any:
     """
     if isinstance(value, NUMPY):
         found = dtypes.of_array(np.asarray(value)) if dtype is None else dtype
-        return np.array(value, dtype=found.numpy_dtype, order="C")
+        return converted(value, found.numpy_dtype)
     if is_on_gpu(value):
         return copy_of(value, dtype)
     kinds = _kinds(value)

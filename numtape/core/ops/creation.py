@@ -8,6 +8,7 @@ import numpy as np
 
 from ...errors import InvalidArgumentError
 from .. import dtypes
+from ..arrays import converted
 from ..convert import new_array
 from ..dtypes import DType, as_dtype
 from ..record import Recorder, as_tensor, require, spec_of
@@ -157,19 +158,23 @@ def range_(
     """The numbers from ``start`` (default 0) up to, not including, ``limit`` by ``delta``.
 
     Raises:
-      InvalidArgumentError: If ``delta`` is 0 or leads away from ``limit``.
+      InvalidArgumentError: If ``delta`` is 0 or leads away from ``limit``, or is not finite.
+      TypeError: If a Python float is given for an integer dtype.
     """
     if limit is None:
         start, limit = 0, start
-    parts = [np.asarray(new_array(x) if isinstance(x, int | float) else x)
+    given = None if dtype is None else as_dtype(dtype)
+    parts = [np.asarray(new_array(x, given) if isinstance(x, int | float) else x)
              for x in (start, limit, delta)]  # fmt: skip
-    if dtype is None:
+    if given is None:
         found = [dtypes.of_array(part) for part in parts]
         wanted = next((d for d in (dtypes.float64, dtypes.float32, dtypes.int64) if d in found),
                       dtypes.int32)  # fmt: skip
     else:
-        wanted = as_dtype(dtype)
-    first, last, step = (part.astype(wanted.numpy_dtype)[()] for part in parts)
+        wanted = given
+    first, last, step = (converted(part, wanted.numpy_dtype)[()] for part in parts)
+    finite = all(np.isfinite(part) for part in (first, last, step))
+    require(finite, "Range", f"Requires finite numbers: {first}, {last}, {step}")
     if step == 0:
         raise InvalidArgumentError("Requires delta != 0 [Op:Range]")
     if (step > 0 and first > last) or (step < 0 and first < last):
