@@ -15,8 +15,9 @@ import numpy as np
 
 from .core.convert import NUMPY
 from .core.dtypes import mismatch
-from .core.log import Log, local
+from .core.log import LEAF_CODE, Log, local
 from .core.ops.creation import zeros
+from .core.ops.elementwise import identity
 from .core.ops.movement import broadcast_to, reshape, stack
 from .core.record import as_tensor
 from .core.spec import intern
@@ -105,24 +106,23 @@ class GradientTape:
     def _stop(self, tape: Tape) -> None:
         tape.stop()
 
-    def _recording(self, doing: str) -> Tape:
-        tape = self._tape
-        if tape is None or not tape.recording:
-            raise ValueError(f"Tape is not recording: {doing} belongs inside its `with` block.")
-        return tape
-
     def watch(self, tensor: Any) -> None:
         """Follow what is computed from a tensor, or a nest of tensors, from here on.
 
+        What is recorded already, for the sake of another operand, has derivatives by them, too.
+
         Raises:
-          ValueError: If something is no tensor or variable; or if the tape is not recording.
+          ValueError: If something is no tensor or variable; or if the tape never recorded, or
+            was asked already and is not persistent.
         """
         leaves = _leaves(tensor)
         for leaf in leaves:
             if not isinstance(leaf, Tensor | Variable):
                 raise ValueError(f"Passed in object {leaf} of type {type(leaf).__name__!r}, not "
                                  f"tf.Tensor or tf.Variable or ExtensionType.")  # fmt: skip
-        tape = self._recording("watch")
+        tape = self._tape
+        if tape is None or tape.spent:
+            raise ValueError("Tape is not recording: watch belongs inside its `with` block.")
         for leaf in leaves:
             if not leaf.dtype.is_floating:
                 _warn_here(
@@ -142,7 +142,7 @@ class GradientTape:
 
         Raises:
           RuntimeError: If the tape was never entered.
-          ValueError: If it is not recording.
+          ValueError: If it is not recording; or, at the end of the block, if it is.
         """
         tape = self._tape
         if tape is None or (tape.spent and not tape.recording):
@@ -153,10 +153,7 @@ class GradientTape:
         try:
             yield
         finally:
-            if self._tape is tape and not tape.spent:
-                tape.start()
-            else:
-                self._start()
+            self._start()
 
     def reset(self) -> None:
         """Forget everything recorded, and go on recording.
@@ -164,7 +161,9 @@ class GradientTape:
         Raises:
           ValueError: If the tape is not recording.
         """
-        tape = self._recording("reset")
+        tape = self._tape
+        if tape is None or not tape.recording:
+            raise ValueError("Tape is not recording: reset belongs inside its `with` block.")
         tape.stop()
         self._tape = None
         self._start()
@@ -288,6 +287,8 @@ class GradientTape:
                 if total is None and zero:
                     total = zeros(source.shape, source.dtype)
                 elif total is not None and total._home is log:
+                    if log.code[total._row] == LEAF_CODE:  # others may have this constant, too
+                        total = identity(total)
                     log.eager.add(total._row)
                 results.append(total)
             return results
@@ -431,7 +432,7 @@ def _home(tape: Tape) -> Log:
 def _seed(log: Log, target: Any, seed: Any) -> int:
     """The row of a target's incoming adjoint: ones, or what the caller gave."""
     spec = target._spec
-    if seed is None or not spec.is_float:
+    if seed is None:
         number = 1.0 if spec.is_float else 1
         if not spec.rank:
             return log.constant(number, spec)

@@ -38,7 +38,7 @@ def to_array(value: Any, like: Spec | None, op: str) -> Any:
         if _has_tensors(kinds):
             return _packed(value, like.dtype)
         array = _numeric(value)
-        if array.dtype.kind == "f" and not like.is_float:
+        if array.size and array.dtype.kind == "f" and not like.is_float:
             raise dtypes.float_beside(op, value, like.dtype)
         value = array
     return converted(value, like.dtype.numpy_dtype)

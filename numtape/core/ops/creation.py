@@ -196,11 +196,10 @@ def linspace(
 
     Raises:
       InvalidArgumentError: If ``num`` is negative.
+      ValueError: If ``stop`` is a tensor of another dtype than ``start``.
     """
     first = as_tensor(start)
-    last = elementwise._converted(stop, first._spec, "LinSpace")
-    if last.dtype is not first.dtype:
-        raise dtypes.mismatch("LinSpace", 1, first.dtype, last.dtype)
+    last = _tensor(stop, first.dtype)
     count = movement.static(num)
     require(count >= 0, "LinSpace", f"Requires num >= 0: {count}")
     shape = broadcast("LinSpace", first._spec, last._spec)
@@ -213,9 +212,9 @@ def linspace(
         [-1 if k == at else 1 for k in range(first.ndim)]
     )
     inner = first + step * between.astype(step.dtype.numpy_dtype)
-    if count == 0:
-        return inner
-    return movement.concat([first, inner, last] if count > 1 else [first], at)
+    found = movement.concat([first, inner, last], at)
+    cut = tuple((0, min(count, dim) if k == at else dim, 1) for k, dim in enumerate(found.shape))
+    return movement.strided_slice(found, cut)
 
 
 def is_tensor(x: Any) -> bool:

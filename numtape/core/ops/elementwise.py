@@ -74,9 +74,10 @@ ratio_or_zero: Recorder = _binary(
     "RatioOrZero", "select(x == 0, 0.0, x / y)",
     lambda g, z, x, y: (g / y, negative(ratio_or_zero(g * z, y))), rules.floating,
 )  # fmt: skip
-divide_no_nan: Recorder = _binary(
+real_divide_no_nan: Recorder = _binary(
     "DivNoNan", "select(y == 0, 0.0, x / y)",
-    lambda g, z, x, y: (divide_no_nan(g, y), negative(divide_no_nan(g * z, y))), rules.floating,
+    lambda g, z, x, y: (real_divide_no_nan(g, y), negative(real_divide_no_nan(g * z, y))),
+    rules.floating,
 )  # fmt: skip
 multiply_no_nan: Recorder = _binary(
     "MulNoNan", "select(y == 0, 0.0, x * y)",
@@ -350,13 +351,25 @@ def divide(x: Any, y: Any, name: str | None = None) -> Tensor:
     """``x / y``. Small integers become float32, int32 and wider float64, as in TensorFlow."""
     if type(x) is Tensor and x._spec.is_float:
         return real_divide(x, y)
-    x, y = _operands(x, y, "RealDiv")
-    if not x._spec.is_float and x.dtype is y.dtype:
+    return real_divide(*_floats(x, y, "RealDiv"))
+
+
+def divide_no_nan(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """``x / y``, and 0 where ``y`` is 0. Integers become floats as for `divide`."""
+    return real_divide_no_nan(*_floats(x, y, "DivNoNan"))
+
+
+def _floats(x: Any, y: Any, op: str) -> tuple[Tensor, Tensor]:
+    """The operands of a quotient: integers become floats that are as wide or wider."""
+    x, y = _operands(x, y, op)
+    if x.dtype is not y.dtype:
+        raise dtypes.mismatch(op, 1, x.dtype, y.dtype)
+    if not x._spec.is_float:
         if x.dtype.is_bool:
-            raise TypeError(f"`x` and `y` must be numeric, got {x.dtype!r} [Op:RealDiv]")
+            raise TypeError(f"`x` and `y` must be numeric, got {x.dtype!r} [Op:{op}]")
         wanted = dtypes.float32 if x.dtype.size <= 2 else dtypes.float64
         x, y = cast(x, wanted), cast(y, wanted)
-    return real_divide(x, y)
+    return x, y
 
 
 def _nonzero(y: Tensor, op: str) -> None:

@@ -246,6 +246,10 @@ def one_hot(
     off = elementwise.cast(0, kind) if off is None else off
     depth = movement.static(depth)
     at = found.ndim if axis in (None, -1) else int(axis or 0)
+    require(
+        0 <= at <= found.ndim, "OneHot",
+        f"Expected axis to be -1 or between 0 and {found.ndim}, got {axis}",
+    )  # fmt: skip
     levels = np.arange(depth).reshape((depth,) + (1,) * (found.ndim - at))
     here = elementwise.cast(movement.expand_dims(found, at), dtypes.int64) == levels
     return elementwise.where(here, on, off)
