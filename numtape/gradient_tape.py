@@ -123,12 +123,16 @@ class GradientTape:
         tape = self._tape
         if tape is None or tape.spent:
             raise ValueError("Tape is not recording: watch belongs inside its `with` block.")
+        # As in TensorFlow, a tape that has ended hears nothing, unless another one records.
+        heard = tape.recording or local.log.recorded()
         for leaf in leaves:
             if not leaf.dtype.is_floating:
                 _warn_here(
                     f"The dtype of the watched tensor must be floating (e.g. tf.float32), got "
                     f"{leaf.dtype!r}", 5,
                 )  # fmt: skip
+            elif not heard:
+                continue
             elif isinstance(leaf, Variable):
                 variable = original(leaf)
                 tape.watch_variable(variable)

@@ -35,12 +35,13 @@ SKIPPED = {
     "cast": "a float beyond the range of an integer is undefined there",
     "nn.moments": "TensorFlow stops a part of the second derivative",
     "image.adjust_contrast": "TensorFlow's is that of float32 images",
-    "nn.softmax_cross_entropy_with_logits": "TensorFlow's derivative is for labels that add up to 1",
+    "nn.softmax_cross_entropy_with_logits": "TensorFlow's derivative wants labels of sum 1",
 }
 ONE_ORDER = {
     "nn.softsign": "TensorFlow has no second derivative",
     "reduce_prod": "of one element TensorFlow has a second derivative, which is 0",
 }
+# How far from TensorFlow's these may be, because it is that far from the truth.
 LOOSE = {
     "nn.leaky_relu": "its slope is a float32",
     "nn.elu": "near 0 it is a difference",
@@ -54,8 +55,8 @@ OF_DTYPES = ("InvalidArgumentError", "TypeError", "ValueError", "NotFoundError")
 LOGICAL = ("logical_not", "logical_and", "logical_or", "math.logical_xor")
 
 
-@pytest.fixture(scope="module")
-def tensorflow():
+def installed():
+    """TensorFlow; the test is skipped without it."""
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -106,6 +107,8 @@ class Call:
             if argument.form in ("tensor", "variable") and random.random() < 0.02:
                 other = str(random.choice(DTYPES))
             argument.value = drawn(random, shape, span, "bool" if span is bool else other)
+            if not argument.value.size:  # a list cannot say what shape and dtype it has
+                argument.form = "tensor"
             self.arguments.append(argument)
         self.watched = [random.random() < 0.8 for _ in self.arguments]
         if case.name == "where" and case.variants:
@@ -211,6 +214,8 @@ def alike(mine, theirs, near):
     """Whether two results are the same, but for rounding."""
     if isinstance(mine, Exception) or isinstance(theirs, Exception):
         names = {kind.__name__ for kind in type(mine).__mro__} - {"Exception", "OpError"}
+        if "list index out of range" in str(theirs):
+            return True  # TensorFlow stumbles over the tensordot of a scalar
         if "DtypeError" in names or "not in the list of allowed values" in str(mine):
             names |= set(OF_DTYPES)
         return type(theirs).__name__ in names
@@ -240,7 +245,9 @@ def difference(call, tensorflow):
     plain = any(argument.form in ("python", "array") for argument in call.arguments)
     if refused and plain:
         return None
-    if refused and "raises" not in mine and any(x in str(refused) for x in NOT_THERE):
+    if refused and any(x in str(refused) for x in NOT_THERE):
+        return None
+    if "does not fit" in str(mine.get("raises")):
         return None
     for name in sorted(theirs.keys() | mine.keys(), reverse=True):
         one, other = mine.get(name, "nothing"), theirs.get(name, "nothing")
@@ -258,11 +265,80 @@ def fresh(config):
     return int(time.time_ns() % 10**9) * 10**6 if given is None else given
 
 
-def test_calls(request, tensorflow):
-    seed = fresh(request.config)
+def test_calls(request):
+    tensorflow, seed = installed(), fresh(request.config)
     end = time.monotonic() + request.config.getoption("--parity-seconds")
     while time.monotonic() < end:
         call = Call(seed)
         wrong = difference(call, tensorflow)
         assert wrong is None, f"--parity-seed {seed}\n{call}\n{wrong}"
+        seed += 1
+
+
+SMOOTH = ["tf.sin({})", "tf.cos({})", "tf.tanh({})", "tf.sigmoid({})", "tf.nn.softplus({})",
+          "tf.atan({})", "tf.math.erf({})", "tf.nn.elu({})", "tf.square(0.5 * {})", "tf.exp(-{})",
+          "tf.reduce_sum({}, 0, keepdims=True)", "tf.reduce_mean({}, -1)", "tf.transpose({})",
+          "tf.reduce_max({}, 0)", "tf.nn.softmax({})", "tf.cumsum({}, axis=-1)", "{}[..., 0]",
+          "{}[::-1]", "tf.reshape({}, [-1])", "tf.expand_dims({}, 0)", "tf.stop_gradient({})",
+          "tf.reduce_logsumexp({}, -1)", "tf.linspace({}, 1.0, 3)"]  # fmt: skip
+JOINED = ["{} * {}", "{} + {}", "{} - {}", "{} / (2.0 + tf.square({}))", "tf.atan2({}, 3.0 + {})",
+          "tf.maximum({}, {})", "tf.matmul({}, {}, transpose_b=True)", "tf.tensordot({}, {}, 1)",
+          "tf.concat([{}, {}], 0)", "tf.stack([{}, {}])", "tf.where({} > 0.0, {}, 0.5)",
+          "tf.math.squared_difference({}, {})", "tf.pow(1.5 + tf.tanh({}), {})"]  # fmt: skip
+WIDE = {"float64": 1e-8}  # of the largest element: rounding, and what a chain makes of it
+
+
+class Chain:
+    """Random lines, and the derivatives of the last value to second order."""
+
+    def __init__(self, seed):
+        random = np.random.default_rng(seed)
+        shapes = [(2, 3), (3,), (), (3, 1)]
+        self.inputs = [random.uniform(-1, 1, shapes[random.integers(4)]) for _ in range(3)]
+        self.lines, names = [], ["x0", "x1", "x2"]
+        for k in range(int(random.integers(2, 9))):
+            single = random.random() < 0.5
+            text = SMOOTH[random.integers(len(SMOOTH))] if single else JOINED[
+                random.integers(len(JOINED))]  # fmt: skip
+            some = [names[max(0, len(names) - 1 - int(random.exponential(2)))] for _ in "xy"]
+            self.lines.append(f"y{k} = {text.format(*some)}")
+            names.append(f"y{k}")
+
+    def __repr__(self):
+        inputs = [f"x{k} = {x.tolist()}" for k, x in enumerate(self.inputs)]
+        return "\n".join([*inputs, *self.lines])
+
+    def results(self, tf):
+        found = {}
+        scope = {"tf": tf} | {f"x{k}": tf.Variable(x) for k, x in enumerate(self.inputs)}
+        sources = [scope[f"x{k}"] for k in range(3)]
+        with tf.GradientTape() as outer:
+            with tf.GradientTape() as inner:
+                for k, line in enumerate(self.lines):
+                    try:
+                        exec(line, scope)
+                    except Exception as error:  # the rest goes on without it
+                        found[f"line {k}"] = error
+                        scope[f"y{k}"] = scope["x0"] * 1.0
+                    else:
+                        found[f"line {k}"] = scope[f"y{k}"].numpy()
+                last = scope[f"y{len(self.lines) - 1}"]
+            first = inner.gradient(last, sources)
+        known = [tf.sin(g) for g in first if g is not None]
+        second = outer.gradient(known, sources) if known else []
+        found |= {f"gradient {k}": plain(g) for k, g in enumerate(first)}
+        return found | {f"second {k}": plain(g) for k, g in enumerate(second)}
+
+
+def test_chains(request):
+    tensorflow, seed = installed(), fresh(request.config)
+    end = time.monotonic() + request.config.getoption("--parity-seconds")
+    while time.monotonic() < end:
+        chain = Chain(seed)
+        mine, theirs = chain.results(numtape), chain.results(tensorflow)
+        wrong = [
+            f"{name}: {mine.get(name)!r}, TensorFlow's: {right!r}"
+            for name, right in theirs.items() if not alike(mine.get(name), right, WIDE)
+        ]  # fmt: skip
+        assert not wrong, f"--parity-seed {seed}\n{chain}\n" + "\n".join(wrong)
         seed += 1
