@@ -14,7 +14,7 @@ from processes import run
 
 import numtape
 from numtape import config, gradient_tape
-from numtape.core import adjoints, entry, graft, log, lookup, op, transpose
+from numtape.core import adjoints, entry, graft, log, lookup, op, reach, transpose
 from numtape.core.executors import cpu, plans
 from numtape.core.ops import reduction
 
@@ -103,7 +103,8 @@ def test_rows_are_numbered_alike(plain):
     shared(op, rows, ("LEAF", "READ", "ELEMENTWISE", "ARRAY", "VIEW", "REDUCTION", "VARIADIC"))
     shared(op, rows, ("RULE", "STOP", "MISSING", "CUT"))
     shared(log, rows, ("VALUE",))
-    shared(transpose, rows, ("FOLLOWED", "NEEDED", "RECORDED", "AT_FIRST_READ"))
+    shared(transpose, rows, ("NEEDED", "AT_FIRST_READ"))
+    shared(reach, rows, ("FOLLOWED", "RECORDED"))
     shared(gradient_tape, rows, ("SEEN_WATCHED",))
 
 

@@ -96,7 +96,7 @@ class Call:
         cases = [case for case in CASES if case.name not in SKIPPED]
         self.case = case = cases[random.integers(len(cases))]
         shapes, self.options = self._variant(random)
-        wide = random.random() < 0.1 and case.name not in LOGICAL
+        wide = random.random() < 0.1 and case.name not in (*LOGICAL, "one_hot")
         dtype = str(random.choice(DTYPES if wide else case.dtypes))
         self.arguments = []
         for j, shape in enumerate(shapes):

@@ -8,7 +8,7 @@ broadcasting undone, is a template; `kernels.log.transpose` walks the log and in
 from __future__ import annotations
 
 import threading
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -17,10 +17,11 @@ from .adjoints import memory
 from .arrays import Array, longer, view
 from .entry import Block, Numbers
 from .log import LEAF_CODE, SLACK, Log, after_fork_in_child, local
-from .op import CODES, MISSING, READ, RULE, VARIADIC
+from .op import CODES, VARIADIC
 from .ops.elementwise import add
 from .ops.movement import reshape
 from .ops.reduction import reduce_sum
+from .reach import lost, operands, refuse_missing
 from .record import as_tensor
 from .spec import TABLES, Spec
 from .tables import code_tables, spec_tables
@@ -32,7 +33,7 @@ from .variable import Variable
 DONE, NO_TEMPLATE, FULL = range(3)
 NOTHING, G, Y, INPUT = -1, -2, -3, -4
 ENTRY = 7
-FOLLOWED, NEEDED, RECORDED = 1, 2, 4
+NEEDED = 2
 AT_FIRST_READ = 4
 ADD_CODE = add.op.code()
 FOLLOW_COLUMNS = ("code", "a", "b", "c", "spec")
@@ -142,7 +143,7 @@ after_fork_in_child(_renew_lock)
 def build_template(log: Log, row: int, needed: int) -> None:
     """Run the rule of a row on placeholders and enter what it recorded."""
     op, attributes = CODES.entries[log.code[row]]
-    specs = [TABLES.specs[log.spec[x]] for x in _operands(log, row)]
+    specs = [TABLES.specs[log.spec[x]] for x in operands(log, row)]
     out = TABLES.specs[log.spec[row]]
     scratch = Log(256 + len(specs), symbolic=True)
     try:
@@ -168,13 +169,6 @@ def build_template(log: Log, row: int, needed: int) -> None:
         key_specs[: len(specs)] = [spec.id for spec in specs]
     key = (log.code[row], *key_specs, out.id, needed)
     TEMPLATES.add(key, rows, results)
-
-
-def _operands(log: Log, row: int) -> list[int]:
-    arity = int(CODES.arity[log.code[row]])
-    if arity == VARIADIC:
-        return cast(list[int], log.extra[log.a[row] : log.a[row] + log.b[row]].tolist())
-    return [log.a[row], log.b[row], log.c[row]][:arity]
 
 
 def _placeholder(log: Log, spec: Spec) -> Tensor:
@@ -211,7 +205,7 @@ def _reduced(
     needed = {tensor._row for tensor in found if tensor is not None}
     for row in range(scratch.n - 1, places - 1, -1):
         if row in needed:
-            needed.update(_operands(scratch, row))
+            needed.update(operands(scratch, row))
     rows: list[tuple[int, ...]] = []
     number = {0: G, 1: Y} | {2 + j: INPUT - j for j in range(places - 2)}
     for row in range(places, scratch.n):
@@ -227,8 +221,8 @@ def _reduced(
             continue
         if CODES.arity[code] == VARIADIC:
             raise AssertionError("a rule may not record variadic ops")
-        operands = [number[x] for x in _operands(scratch, row)]
-        rows.append((code, *operands, *[NOTHING] * (3 - len(operands)), spec))
+        found_operands = [number[x] for x in operands(scratch, row)]
+        rows.append((code, *found_operands, *[NOTHING] * (3 - len(found_operands)), spec))
     return rows, [NOTHING if x is None else number[x._row] for x in found]
 
 
@@ -331,7 +325,7 @@ def transposed(
     first = _follow(log, work, n, places, asked)
     watched = work.watched.view[: len(log.variables)].tolist()
     tape.seen = log.variables.copy(), watched
-    _refuse_missing(log, work.flags[first:n], first, targets)
+    refuse_missing(log, work.flags[first:n], first, targets)
     _seed(log, work, n, targets)
     try:
         _transpose(log, work, n, first)
@@ -341,7 +335,7 @@ def transposed(
             for row, number in places
         ]
         log.n = int(work.cursor[1])
-        for j in _lost(log, work.flags, targets, places):
+        for j in lost(log, work.flags, targets, places):
             found[j] = -1
     except BaseException:
         # Constants of templates were marked as computed: those rows do not exist.
@@ -410,66 +404,6 @@ def _follow(
     return follow.call()
 
 
-def _passed(log: Log, flags: Array, targets: list[tuple[int, int]], gradients: bool) -> set[int]:
-    """The recorded rows on the way back from the targets; with ``gradients``, as far as one flows.
-
-    In Python: who asks for it is rare.
-    """
-    found: set[int] = set()
-    pending = [row for row, _ in targets]
-    while pending:
-        row = pending.pop()
-        if row in found or not flags[row] & RECORDED:
-            continue
-        found.add(row)
-        code = log.code[row]
-        if CODES.kind[code] == READ:
-            continue
-        if not gradients:
-            pending += _operands(log, row)
-        elif CODES.gradient[code] == RULE:
-            pending += [x for x in _operands(log, row) if TABLES.specs[log.spec[x]].is_float]
-    return found
-
-
-def _refuse_missing(
-    log: Log, flags: Array, first: int, targets: list[tuple[int, int]]
-) -> None:
-    """Raise if a gradient arrives at an op that has none registered, wherever the sources are."""
-    codes = log.columns.code[first : first + flags.size]
-    missing = (CODES.gradient[codes] == MISSING) & (CODES.kind[codes] != READ)
-    missing &= (flags & RECORDED) != 0
-    if not missing.any():
-        return
-    rows = set((first + np.flatnonzero(missing)).tolist())
-    whole = np.concatenate([np.zeros(first, np.uint8), flags])
-    for row in sorted(rows & _passed(log, whole, targets, True), reverse=True):
-        op, _ = CODES.entries[log.code[row]]
-        raise LookupError(f"gradient registry has no entry for: {op.name}")
-
-
-def _lost(
-    log: Log, flags: Array, targets: list[tuple[int, int]], places: list[tuple[int, int]]
-) -> list[int]:
-    """The sources that lose what they have as targets.
-
-    TensorFlow lets go of the gradient of what it does not follow when it has gone through all
-    rows on its way that use it.
-    """
-    chosen = {row for row, _ in targets}
-    unknown = [
-        j for j, (row, _) in enumerate(places)
-        if row in chosen and not flags[row] & (FOLLOWED | RECORDED)
-    ]  # fmt: skip
-    if not unknown:
-        return []
-    used = {
-        x for row in _passed(log, flags, targets, False) if CODES.kind[log.code[row]] != READ
-        for x in _operands(log, row)
-    }
-    return [j for j in unknown if places[j][0] in used]
-
-
 def _seed(log: Log, work: Workspace, n: int, targets: list[tuple[int, int]]) -> None:
     """Put the seeds in place; the same target twice gets their sum."""
     work.adjoint[:n] = -1
@@ -521,5 +455,5 @@ def _needed(log: Log, row: int, flags: Array) -> int:
     """The needed-operands part of a row's template key."""
     if CODES.arity[log.code[row]] == VARIADIC:
         return -1
-    return sum(1 << j for j, x in enumerate(_operands(log, row)) if flags[x] & NEEDED)
+    return sum(1 << j for j, x in enumerate(operands(log, row)) if flags[x] & NEEDED)
 
