@@ -131,13 +131,12 @@ class GradientTape:
                     f"The dtype of the watched tensor must be floating (e.g. tf.float32), got "
                     f"{leaf.dtype!r}", 5,
                 )  # fmt: skip
-            elif not heard:
-                continue
             elif isinstance(leaf, Variable):
                 variable = original(leaf)
-                tape.watch_variable(variable)
                 self._watched[id(variable)] = variable
-            else:
+                if heard:
+                    tape.watch_variable(variable)
+            elif heard:
                 tape.watch_tensor(leaf)
 
     @contextmanager
