@@ -13,11 +13,13 @@ from typing import Any
 
 import numpy as np
 
+from .core.convert import NUMPY
 from .core.dtypes import mismatch
-from .core.log import Log, local
-from .core.ops.creation import ones_like, zeros
+from .core.log import LEAF_CODE, Log, local
+from .core.ops.creation import zeros
+from .core.ops.elementwise import identity
 from .core.ops.movement import broadcast_to, reshape, stack
-from .core.record import as_tensor, spec_of
+from .core.record import as_tensor
 from .core.spec import intern
 from .core.tape import Tape
 from .core.tensor import Tensor
@@ -104,24 +106,25 @@ class GradientTape:
     def _stop(self, tape: Tape) -> None:
         tape.stop()
 
-    def _recording(self, doing: str) -> Tape:
-        tape = self._tape
-        if tape is None or not tape.recording:
-            raise ValueError(f"Tape is not recording: {doing} belongs inside its `with` block.")
-        return tape
-
     def watch(self, tensor: Any) -> None:
         """Follow what is computed from a tensor, or a nest of tensors, from here on.
 
+        What is recorded already, for the sake of another operand, has derivatives by them, too.
+
         Raises:
-          ValueError: If something is no tensor or variable; or if the tape is not recording.
+          ValueError: If something is no tensor or variable; or if the tape never recorded, or
+            was asked already and is not persistent.
         """
         leaves = _leaves(tensor)
         for leaf in leaves:
             if not isinstance(leaf, Tensor | Variable):
                 raise ValueError(f"Passed in object {leaf} of type {type(leaf).__name__!r}, not "
                                  f"tf.Tensor or tf.Variable or ExtensionType.")  # fmt: skip
-        tape = self._recording("watch")
+        tape = self._tape
+        if tape is None or tape.spent:
+            raise ValueError("Tape is not recording: watch belongs inside its `with` block.")
+        # As in TensorFlow, a tape that has ended hears nothing, unless another one records.
+        heard = tape.recording or local.log.recorded()
         for leaf in leaves:
             if not leaf.dtype.is_floating:
                 _warn_here(
@@ -130,9 +133,10 @@ class GradientTape:
                 )  # fmt: skip
             elif isinstance(leaf, Variable):
                 variable = original(leaf)
-                tape.watch_variable(variable)
                 self._watched[id(variable)] = variable
-            else:
+                if heard:
+                    tape.watch_variable(variable)
+            elif heard:
                 tape.watch_tensor(leaf)
 
     @contextmanager
@@ -141,7 +145,7 @@ class GradientTape:
 
         Raises:
           RuntimeError: If the tape was never entered.
-          ValueError: If it is not recording.
+          ValueError: If it is not recording; or, at the end of the block, if it is.
         """
         tape = self._tape
         if tape is None or (tape.spent and not tape.recording):
@@ -152,10 +156,7 @@ class GradientTape:
         try:
             yield
         finally:
-            if self._tape is tape and not tape.spent:
-                tape.start()
-            else:
-                self._start()
+            self._start()
 
     def reset(self) -> None:
         """Forget everything recorded, and go on recording.
@@ -163,7 +164,9 @@ class GradientTape:
         Raises:
           ValueError: If the tape is not recording.
         """
-        tape = self._recording("reset")
+        tape = self._tape
+        if tape is None or not tape.recording:
+            raise ValueError("Tape is not recording: reset belongs inside its `with` block.")
         tape.stop()
         self._tape = None
         self._start()
@@ -180,6 +183,9 @@ class GradientTape:
         tape = self._tape
         if tape is None:
             return
+        for _, event in tape.events:
+            if isinstance(event, Variable):
+                self._watched[id(event)] = event
         for variable, flag in zip(*tape.seen, strict=False):
             if flag == SEEN_WATCHED:
                 self._watched[id(variable)] = variable
@@ -264,34 +270,28 @@ class GradientTape:
         try:
             log.reserve(4 * (len(targets) + len(sources)) + len(seeds))
             rows: list[tuple[int, int]] = []
-            discrete: list[int] = []
             for k, target in enumerate(targets):
-                spec = target._spec
                 # A variable depends on itself alone: it is no row to go back from.
                 row = -1 if isinstance(target, Variable) else log.enter(target, None, "gradient")[0]
-                if not spec.is_float:
-                    discrete.append(row)
-                    seed = -1
-                else:
-                    seed = _seed(log, target, seeds[k] if k < len(seeds) else None)
-                rows.append((row, seed))
-            found = transposed(
-                log, tape, [pair for pair in rows if min(pair) >= 0], sources, discrete
-            )
+                rows.append((row, _seed(log, target, seeds[k] if k < len(seeds) else None)))
+            found = transposed(log, tape, [pair for pair in rows if pair[0] >= 0], sources)
             results: list[Tensor | None] = []
             names = {id(target) for target in targets}
             for source, adjoint in zip(sources, found, strict=True):
                 total = None if adjoint is None else log.tensor(*adjoint)
                 if id(source) in names:
-                    # A target that is a source itself has the derivative 1, followed or not.
+                    # A variable that is a source itself has the derivative 1.
                     for target, (row, seed) in zip(targets, rows, strict=True):
-                        if target is source and (row < 0 or adjoint is None):
-                            total = _own(total, log, source, seed)
+                        if target is source and row < 0:
+                            own = log.tensor(seed, source._spec)
+                            total = own if total is None else total + own
                 if total is not None and total._spec is not source._spec:
                     raise AssertionError("an adjoint of another shape than its primal")
                 if total is None and zero:
                     total = zeros(source.shape, source.dtype)
                 elif total is not None and total._home is log:
+                    if log.code[total._row] == LEAF_CODE:  # others may have this constant, too
+                        total = identity(total)
                     log.eager.add(total._row)
                 results.append(total)
             return results
@@ -436,22 +436,20 @@ def _seed(log: Log, target: Any, seed: Any) -> int:
     """The row of a target's incoming adjoint: ones, or what the caller gave."""
     spec = target._spec
     if seed is None:
+        number = 1.0 if spec.is_float else 1
         if not spec.rank:
-            return log.constant(1.0, spec)
+            return log.constant(number, spec)
         scalar = intern((), spec.dtype)
-        one = log.tensor(log.constant(1.0, scalar), scalar)
+        one = log.tensor(log.constant(number, scalar), scalar)
         return broadcast_to(one, tuple(spec.shape))._row
-    given = as_tensor(seed) if spec_of(seed) is not None else as_tensor(np.asarray(seed))
+    # Python's numbers take the target's dtype.
+    like = None if isinstance(seed, NUMPY) else spec
+    given = log.tensor(*log.enter(seed, like, "gradient"))
     if given.dtype is not spec.dtype:
         raise mismatch("gradient", 0, spec.dtype, given.dtype)
     if given._spec is not spec:
         given = broadcast_to(given, tuple(spec.shape))
     return log.enter(given, spec, "gradient")[0]
-
-
-def _own(total: Tensor | None, log: Log, source: Any, seed: int) -> Tensor:
-    own = ones_like(source) if seed < 0 else log.tensor(seed, source._spec)
-    return own if total is None else total + own
 
 
 def _unconnected(value: Any) -> bool:

@@ -28,6 +28,13 @@ def pytest_addoption(parser):
         default=4000,
         help="how many random programs are replayed, half of them new in every run",
     )
+    parser.addoption(
+        "--parity-seconds", type=float, default=5.0,
+        help="how long each kind of random programs is compared with an installed TensorFlow",
+    )  # fmt: skip
+    parser.addoption(
+        "--parity-seed", type=int, default=None, help="the first of these programs, to repeat it"
+    )
 
 
 def pytest_configure(config):

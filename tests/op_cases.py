@@ -283,7 +283,8 @@ BINARY = [
 
 TERNARY = [
     Case("where", np.where, (bool, *TWO), ints=(bool, (-9, 9), (-9, 9)), dtypes=ALL, ulp=0),
-    Case("clip_by_value", lambda x, low, high: np.where(x < low, low, np.where(x > high, high, x)),
+    Case("clip_by_value", lambda x, low, high: first_of_equals(np.maximum)(
+            first_of_equals(np.minimum)(x, high), low),
          ((-2.0, 2.0), (-1.0, -0.5), (0.5, 1.0)), ints=((0, 20), (0, 9), (10, 15)), dtypes=FI,
          ulp=0),
 ]  # fmt: skip
@@ -326,10 +327,11 @@ REDUCTIONS = [
     reducing(scipy.special.logsumexp, variants=FILLED, ulp=4, special=ROWS)("reduce_logsumexp"),
     reducing(np.all, ("bool",), order=STOP)("reduce_all"),
     reducing(np.any, ("bool",), order=STOP)("reduce_any"),
-    *(Case(name, lambda x, axis=0, output_type="int64", f=f: f(x, axis).astype(output_type),
+    *(Case(name, lambda x, axis=0, output_type="int64", f=f, worst=worst: f(
+              np.where(x != x, worst, x), axis).astype(output_type),
            variants=over(CUBE, axis=[0, 1, -1], output_type=["int64", "int32"]) + over((5000,)),
            dtypes=FI, order=STOP, special=ROWS)
-      for name, f in (("argmax", np.argmax), ("argmin", np.argmin))),
+      for name, f, worst in (("argmax", np.argmax, -np.inf), ("argmin", np.argmin, np.inf))),
     Case("cumsum", cumulated, dtypes=FI, ulp=32, special=ROWS, variants=over(
         CUBE, (0, 2), axis=[0, -1], exclusive=[False, True], reverse=[False, True])),
     Case("norm", length, ulp=8, variants=over(
@@ -434,6 +436,10 @@ MOVEMENTS = [
     move("where", lambda x: np.argwhere(x), variants=over((4, 6), (0,)), order=STOP),
     move("fill", lambda x, dims: np.full(dims, x), call=lambda f, x, dims: f(dims, x),
          variants=over((), dims=[(), (2, 3), (0,)])),
+    Case("linspace", lambda a, b, num, axis=0: np.linspace(a, b, num, axis=axis), TWO, ulp=4,
+         variants=over(((), ()), num=[0, 1, 2, 7])
+         + over(((3,), (3,)), ((2, 1), (3,)), num=[1, 5], axis=[0, 1, -1])),
+    move("random.shuffle", np.copy, variants=over((1, 3)), order=STOP),
     move("zeros_like", np.zeros_like, variants=over((4, 6), (), (0, 3)), order=STOP),
     move("ones_like", np.ones_like, variants=over((4, 6), (), (0, 3)), order=STOP),
     Case("one_hot", hot, ints=((0, 4),), dtypes=INTEGERS, ulp=0, order=STOP, variants=over(
@@ -446,6 +452,6 @@ CASES = [*ELEMENTWISE, *REDUCTIONS, *PRODUCTS, *MOVEMENTS]
 
 # Public functions without a row: they make tensors (test_api.py) or draw them (test_random.py).
 MAKERS = {"as_dtype", "constant", "convert_to_tensor", "eye", "is_tensor", "kernels_folder",
-          "linspace", "ones", "range", "rank", "shape", "size", "zeros",
+          "ones", "range", "rank", "shape", "size", "zeros",
           # These take functions; tests/test_function.py and tests/test_control.py have them.
           "cond", "function", "map_fn", "scan", "while_loop"}  # fmt: skip

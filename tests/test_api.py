@@ -66,6 +66,12 @@ CREATED = [
     ("linspace of ints", lambda tf: tf.linspace(0, 10, 5), np.linspace(0, 10, 5), "float64"),
     ("linspace by name", lambda tf: tf.linspace(start=1.0, stop=0.0, num=3), [1, 0.5, 0], None),
     ("linspace of one", lambda tf: tf.linspace(2.0, 5.0, 1), [2.0], "float32"),
+    ("linspace of none", lambda tf: tf.linspace(2.0, 5.0, 0), np.zeros(0), "float32"),
+    ("linspace of vectors", lambda tf: tf.linspace([0.0, 1.0], [4.0, 7.0], 3),
+     [[0, 1], [2, 4], [4, 7]], "float32"),
+    ("linspace of an axis", lambda tf: tf.linspace([[0.0], [1.0]], [4.0, 7.0], 3, axis=-2),
+     [[[0, 0], [2, 3.5], [4, 7]], [[1, 1], [2.5, 4], [4, 7]]], "float32"),
+    ("linspace of a variable", lambda tf: tf.linspace(tf.Variable(1.0), 2, 3), [1, 1.5, 2], None),
     ("linspace of NumPy", lambda tf: tf.linspace(np.float64(0), 1, 3), [0, 0.5, 1], "float64"),
     ("zeros_like", lambda tf: tf.zeros_like([1, 2]), [0, 0], "int32"),
     ("ones_like", lambda tf: tf.ones_like(np.zeros(2)), [1, 1], "float64"),
@@ -364,6 +370,10 @@ GRADIENTS = {
     "pad": (lambda tf, x: tf.pad(x, [[1, 1], [0, 2]]), lambda w: w[1:3, :3]),
     "slice": (lambda tf, x: x[::-1, 1:], lambda w: np.pad(w[::-1], [[0, 0], [1, 0]])),
     "mask": (lambda tf, x: tf.where(x > 2.5, x, 0.0), lambda w: w * (M > 2.5)),
+    "linspace": (
+        lambda tf, x: tf.linspace(x, 2.0 * x, 3),
+        lambda w: w[0] + 1.5 * w[1] + 2 * w[2],
+    ),
     "mask turned": (lambda tf, x: tf.where(M > 2.5, 0.0, x), lambda w: w * (M <= 2.5)),
     "clip": (lambda tf, x: tf.clip_by_value(x, 1.0, 3.0), lambda w: w * ((M >= 1) & (M <= 3))),
     "gather": (lambda tf, x: tf.gather(x, [1, 1]), lambda w: np.array([0 * w[0], w[0] + w[1]])),
@@ -380,3 +390,81 @@ def test_rearranging_gradients(tf, function, expected):
     weights = weights.reshape(function(tf, tf.constant(M)).shape)
     gradient = slope(tf, lambda x: weights * function(tf, x), M)
     same(tf.convert_to_tensor(gradient), expected(weights), "float32")
+
+
+@pytest.mark.parametrize(
+    ("x", "largest", "smallest"),
+    [
+        ([1.0, np.nan, 2.0], 2, 0),
+        ([np.nan, 1.0, 2.0], 2, 1),
+        ([2.0, np.nan, 1.0], 0, 2),
+        ([np.nan, np.nan], 0, 0),
+        ([-np.inf, np.nan], 0, 0),
+        ([np.nan, np.inf], 1, 0),
+    ],
+)
+def test_nan_is_no_extreme_element(tf, x, largest, smallest):
+    for rows in (x, [x, x]):
+        assert np.all(tf.argmax(rows, -1) == largest)
+        assert np.all(tf.argmin(rows, -1) == smallest)
+
+
+def test_clip_by_bounds_that_are_no_range(tf):
+    x = [np.nan, -1.0, 0.0, 0.5, 1.0, 2.0]
+    same(tf.clip_by_value(x, 1.0, 0.0), [np.nan, 1, 1, 1, 1, 1])
+    same(tf.clip_by_value([1.0, 2.0], np.nan, 5.0), [np.nan, np.nan])
+    same(tf.clip_by_value([1.0, 2.0], 0.0, np.nan), [np.nan, np.nan])
+
+    def gradients(low, high):
+        return slope(tf, tf.clip_by_value, x, [low] * 6, [high] * 6)
+
+    for found, expected in zip(gradients(0.0, 1.0), (
+        [0, 0, 1, 1, 1, 0], [1, 1, 0, 0, 0, 0], [0, 0, 0, 0, 0, 1],
+    ), strict=True):  # fmt: skip
+        same(found, expected)
+    for found, expected in zip(gradients(1.0, 0.0), ([0] * 6, [1] * 6, [0] * 6), strict=True):
+        same(found, expected)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda tf: tf.range(np.nan),
+        lambda tf: tf.range(np.inf),
+        lambda tf: tf.range(0.0, -1.0, np.nan),
+        lambda tf: tf.linspace(0.0, 1.0, -1),
+        lambda tf: tf.one_hot([1.5], 3),
+        lambda tf: tf.one_hot([1], 3, axis=-3),
+        lambda tf: tf.matmul([[True]], [[True]]),
+    ],
+)
+def test_numbers_that_name_nothing(tf, call):
+    with pytest.raises(tf.errors.InvalidArgumentError):
+        call(tf)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda tf: tf.range(2.7, dtype=tf.int32),
+        lambda tf: tf.one_hot([1], 3, on_value=5.7, dtype=tf.int32),
+        lambda tf: tf.one_hot([1], 3, on_value=5, off_value=0.5),
+        lambda tf: tf.math.reduce_variance([1, 2]),
+    ],
+)
+def test_dtypes_that_do_not_fit(tf, call):
+    with pytest.raises(TypeError):
+        call(tf)
+
+
+def test_one_hot_has_the_dtype_of_its_values(tf):
+    same(tf.one_hot([1], 2, on_value=5, off_value=2), [[2, 5]], "int32")
+    same(tf.one_hot([1], 2, on_value=True, off_value=False), [[False, True]], "bool")
+
+
+def test_empty_lists_have_every_dtype(tf):
+    same(tf.add(tf.constant([[1], [2]]), []), np.zeros((2, 0)), "int32")
+
+
+def test_quotient_of_integers_without_nan(tf):
+    same(tf.math.divide_no_nan([1, 2], [2, 0]), [0.5, 0], "float64")

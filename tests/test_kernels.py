@@ -14,7 +14,7 @@ from processes import run
 
 import numtape
 from numtape import config, gradient_tape
-from numtape.core import adjoints, entry, graft, log, lookup, op, transpose
+from numtape.core import adjoints, entry, graft, log, lookup, op, reach, transpose
 from numtape.core.executors import cpu, plans
 from numtape.core.ops import reduction
 
@@ -101,9 +101,10 @@ def shared(mine, theirs, names):
 def test_rows_are_numbered_alike(plain):
     rows = plain["log.rows"]
     shared(op, rows, ("LEAF", "READ", "ELEMENTWISE", "ARRAY", "VIEW", "REDUCTION", "VARIADIC"))
-    shared(op, rows, ("RULE", "STOP", "MISSING"))
+    shared(op, rows, ("RULE", "STOP", "MISSING", "CUT"))
     shared(log, rows, ("VALUE",))
-    shared(transpose, rows, ("NEEDED",))
+    shared(transpose, rows, ("NEEDED", "AT_FIRST_READ"))
+    shared(reach, rows, ("FOLLOWED", "RECORDED"))
     shared(gradient_tape, rows, ("SEEN_WATCHED",))
 
 
@@ -121,7 +122,7 @@ def test_panels_are_as_wide():
 
 
 def test_transposition_is_numbered_alike(plain):
-    names = ("DONE", "NO_TEMPLATE", "FULL", "NO_GRADIENT", "NOTHING", "G", "Y", "INPUT", "ENTRY")
+    names = ("DONE", "NO_TEMPLATE", "FULL", "NOTHING", "G", "Y", "INPUT", "ENTRY")
     shared(transpose, plain["log.transpose"], names)
 
 

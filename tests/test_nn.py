@@ -284,3 +284,59 @@ def test_sigmoid_cross_entropy(tf):
     dt, dx = slope(tf, entropy, t, x)
     same(dx, sigmoid(x) - t, "float64")
     same(dt, -x, "float64")
+
+
+LABELS = [[0.1, 0.9], [0.4, 0.6]]
+
+
+@pytest.mark.parametrize(
+    ("labels", "logits", "axis", "expected"),
+    [
+        (LABELS, [[1.0], [2.0]], -1, [math.log(2)] * 2),
+        ([[0.5]], [[0.0, 1.0]], -1, [0.5 * 0.31326169 + 0.5 * 1.31326169]),
+        ([[0.0, 1.0]], [[0.0, 1.0], [1.0, 0.0]], -1, [0.31326169, 1.31326169]),
+        ([0.0, 1.0], [[0.0, 1.0], [1.0, 0.0]], -1, [0.31326169, 1.31326169]),
+        ([LABELS], [[1.0, 1.0], [2.0, 2.0]], -1, [math.log(2)] * 2),
+        (LABELS, [[1.0, 2.0]], 0, [0.5 * math.log(2), 1.5 * math.log(2)]),
+    ],
+)
+def test_softmax_cross_entropy_broadcasts_first(tf, labels, logits, axis, expected):
+    same(tf.nn.softmax_cross_entropy_with_logits(labels, logits, axis), expected)
+
+
+@pytest.mark.parametrize(
+    ("labels", "logits", "axis"),
+    [
+        (LABELS, [[0.0, 1.0]], -1),  # the loss has the shape of the logits
+        ([LABELS] * 3, LABELS, -1),
+        (LABELS, [LABELS] * 3, -1),
+        (LABELS, [LABELS] * 3, 1),
+        ([[[0.1, 0.9]]] * 3, [LABELS] * 3, -1),
+        (1.0, [1.0], -1),
+        ([1.0], 1.0, -1),
+        (LABELS, [[0.0, 1.0, 2.0]] * 2, -1),
+    ],
+)
+def test_softmax_cross_entropy_of_shapes_that_do_not_fit(tf, labels, logits, axis):
+    with pytest.raises(tf.errors.InvalidArgumentError):
+        tf.nn.softmax_cross_entropy_with_logits(labels, logits, axis)
+
+
+def test_loss_of_nothing_is_no_negative_zero(tf):
+    for loss in (
+        tf.nn.sparse_softmax_cross_entropy_with_logits([0], [[3.0]]),
+        tf.nn.softmax_cross_entropy_with_logits([[1.0]], [[3.0]]),
+        tf.nn.sparse_softmax_cross_entropy_with_logits([1], [[0.0, 100.0]]),
+        tf.nn.softmax_cross_entropy_with_logits([[0.0, 1.0]], [[0.0, 100.0]]),
+        tf.nn.softmax_cross_entropy_with_logits(tf.zeros([1, 0]), tf.zeros([1, 0])),
+    ):
+        assert loss.numpy().tolist() == [0.0]
+        assert not np.signbit(loss.numpy()[0])
+
+
+def test_small_sigmoid_cross_entropy_keeps_its_digits(tf):
+    x = [20.0, 30.0, 0.0]
+    loss = tf.nn.sigmoid_cross_entropy_with_logits
+    same(loss([1.0, 1.0, 0.5], x), [2.0611537e-09, 9.357623e-14, math.log(2)], rtol=1e-5, atol=0)
+    dx = slope(tf, lambda x: loss([1.0, 1.0, 0.5], x), x)
+    same(dx, [-2.0611537e-09, -9.357623e-14, 0.0], rtol=1e-5, atol=0)

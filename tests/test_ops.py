@@ -220,6 +220,31 @@ def test_value_is_exact(tf, device, case):
         check(case.function(tf)(*operands), exact, dtype, case.ulp)
 
 
+BEYOND = [np.nan, np.inf, -np.inf, 1e30, -1e30, -1.0, 300.7, -300.7, 3e9, 5e9, 1.9, -1.9, -0.5,
+          255.9, 256.0, 127.9, 128.0, -128.9, -129.0, 2.0**31, -(2.0**31), 2.0**63, -(2.0**63),
+          2.0**64, 65535.5, -0.0, 1e-40]  # fmt: skip
+
+
+@pytest.mark.numtape_only(reason="in TensorFlow, what is beyond the range depends on the place")
+@pytest.mark.parametrize("source", ["float32", "float64"])
+@pytest.mark.parametrize("bits", [8, 16, 32, 64])
+def test_cast_beyond_the_range(tf, device, source, bits):
+    """The nearest integer that there is, and 0 for NaN: in a vector, alone, and when converted."""
+    floats = np.array(BEYOND, source)
+    for dtype in (f"int{bits}", f"uint{bits}"):
+        least, most = np.iinfo(dtype).min, np.iinfo(dtype).max
+        right = [0 if np.isnan(x) else most if x > most else least if x < least else int(x)
+                 for x in floats.tolist()]  # fmt: skip
+        right = np.array([min(max(x, least), most) for x in right], dtype)
+        for times in (1, 2 if SIMULATED else 70):
+            found = tf.cast(tf.constant(np.tile(floats, times)), dtype)
+            np.testing.assert_array_equal(found, np.tile(right, times))
+        for x, integer in zip(floats, right, strict=True):
+            assert tf.cast(tf.constant(x), dtype).numpy() == integer
+        np.testing.assert_array_equal(tf.constant(floats, dtype), right)
+        np.testing.assert_array_equal(tf.zeros(len(floats), dtype) + floats, right)
+
+
 STRIDED = {
     "every other": lambda x: np.repeat(x, 2, -1)[..., ::2] if x.ndim else x,
     "reversed": lambda x: x[..., ::-1].copy()[..., ::-1] if x.ndim else x,

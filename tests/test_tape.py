@@ -410,3 +410,68 @@ def test_variable_as_target_of_another_source(tf):
         v * w
     assert tape.gradient(v, w) is None
     assert numbers(tape.gradient([v, w], [v, w])) == [1.0, 1.0]
+
+
+# --- What is watched -----------------------------------------------------------------------------
+
+
+def test_watching_a_number_watches_no_equal_numbers(tf):
+    """Derivatives that are constants, and Python's numbers as tensors, are tensors of their own."""
+    x = tf.constant(2.0)
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = x + 1.0
+    numbers = [tape.gradient(y, x), tf.cast(1.0, tf.float32), tf.identity(1.0), tf.constant(1.0)]
+    with tf.GradientTape() as tape:
+        tape.watch(numbers)
+        z = x * 1.0 + tf.cast(1.0, tf.float32)
+    assert tape.gradient(z, numbers) == [None] * 4
+
+
+def test_watch_after_the_block(tf):
+    """It is heard only while another tape records."""
+    c, w = tf.constant(5.0), tf.Variable(2.0)
+    with tf.GradientTape(persistent=True) as tape:
+        y = c * w
+        z = c * c
+    tape.watch(c)
+    assert tape.gradient([y, z], c) is None
+    with tf.GradientTape():
+        tape.watch(c)
+    assert [float(g) for g in tape.gradient([y, z], [c, w])] == [2.0, 5.0]
+
+
+def test_stop_recording_in_a_tape_that_records_again(tf):
+    tape = tf.GradientTape()
+    tape.__enter__()
+    stopped = tape.stop_recording()
+    stopped.__enter__()
+    tape.__enter__()
+    with pytest.raises(ValueError, match="Tape is still recording"):
+        stopped.__exit__(None, None, None)
+
+
+def test_assign_counts_as_a_read(tf):
+    v, w = tf.Variable(2.0), tf.Variable(3.0)
+    before = w.assign_add(1.0)
+    with tf.GradientTape(persistent=True) as tape:
+        v.assign_add(1.0)
+        y = before * before
+    assert [x is v for x in tape.watched_variables()] == [True]
+    assert tape.gradient(y, w) is None
+    with tape:
+        y = before * w
+    assert float(tape.gradient(y, w)) == 4.0
+
+
+def test_seeds_are_numbers_of_the_target(tf):
+    x = tf.Variable(3.0, dtype=tf.float64)
+    with tf.GradientTape(persistent=True) as tape:
+        y, n = x * x, tf.cast(x, tf.int32)
+    half = tf.constant(0.5, tf.float64)
+    assert float(tape.gradient([y, n], x, output_gradients=[half, n])) == 3.0
+    assert int(tape.gradient(n, n, output_gradients=tf.constant(7))) == 7
+    with tf.GradientTape() as tape:
+        w = tf.Variable(3.0)
+        y = w * tf.ones(3)
+    assert float(tape.gradient(y, w, output_gradients=2.0)) == 6.0

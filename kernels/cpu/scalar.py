@@ -6,6 +6,10 @@ import math
 from typing import Any
 
 import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
 
 from ..jit import inline
 from . import vector
@@ -31,6 +35,25 @@ def floor_divide(x: Any, y: Any) -> Any:
     return -x if y < 0 and y == -1 else x // y
 
 
+def _saturating(name: str) -> Any:
+    """From a float to the nearest integer towards 0 that the dtype has; NaN is 0."""
+    kind = getattr(types, name)
+
+    def to_integer(typingctx: Any, x: Any) -> Any:
+        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            integer, real = context.get_value_type(kind), args[0].type
+            sign, bits = "s" if kind.signed else "u", "f32" if x is types.float32 else "f64"
+            function = cgutils.get_or_insert_function(
+                builder.module, ir.FunctionType(integer, [real]),
+                f"llvm.fpto{sign}i.sat.i{kind.bitwidth}.{bits}",
+            )  # fmt: skip
+            return builder.call(function, args)
+
+        return kind(x), codegen
+
+    return intrinsic(to_integer)
+
+
 FUNCTIONS: dict[str, Any] = {
     name: getattr(math, name) for name in ("sqrt", "isnan", "isinf", "isfinite", "copysign")
 }
@@ -39,5 +62,10 @@ FUNCTIONS |= {
     "int_power": int_power, "floor_divide": floor_divide, "absolute": abs,
     # Right for any argument; the vector functions are for what is not beyond their reach.
     "far_sin": math.sin, "far_cos": math.cos, "far_tan": math.tan,
+}  # fmt: skip
+FUNCTIONS |= {
+    f"to_{name}": _saturating(name) for name in (
+        "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"
+    )
 }  # fmt: skip
 FUNCTIONS |= vector.FUNCTIONS

@@ -1,12 +1,13 @@
 """Where the largest or smallest element is: along the middle axis of (outer, n, inner).
 
-Of equal ones the first, and the first NaN before all numbers. An axis may be cut into stretches;
-the place of the extreme element of each is then one of the ``many`` candidates in ``among``, of
-shape (outer, many, inner), for a second look. In the first look ``many`` is ``n``: all are.
+Of equal ones the first; NaN comes behind all numbers. An axis may be cut into stretches; the place
+of the extreme element of each is then one of the ``many`` candidates in ``among``, of shape
+(outer, many, inner), for a second look. In the first look ``many`` is ``n``: all are.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -16,12 +17,12 @@ from .target import KINDS, cuda, device
 
 def _beats(name: str, dtype: str) -> Any:
     """A function that says whether x is chosen before y, wherever they are."""
-    real = dtype.startswith("float")
+    real, end = dtype.startswith("float"), math.inf
     if name == "max":
         return device(
-            (lambda x, y: x > y or (x != x and y == y)) if real else (lambda x, y: x > y)
+            (lambda x, y: x > y or (y != y and x > -end)) if real else (lambda x, y: x > y)
         )
-    return device((lambda x, y: x < y or (x != x and y == y)) if real else (lambda x, y: x < y))
+    return device((lambda x, y: x < y or (y != y and x < end)) if real else (lambda x, y: x < y))
 
 
 def columns(name: str, dtype: str) -> Any:

@@ -85,6 +85,24 @@ def _floor_divide(dtype: str) -> Any:
     return device(floor_divide)
 
 
+def _saturating(name: str, dtype: str) -> Any:
+    kind, real, limits = KINDS[name], KINDS[dtype], np.iinfo(name)
+    low, high = int(limits.min), int(limits.max)
+    end, start = float(high + 1), float(low)  # powers of two, but for the 0 of unsigned ones
+
+    def to_integer(x: Any) -> Any:
+        """From a float to the nearest integer towards 0 that the dtype has; NaN is 0."""
+        if x != x:
+            return kind(0)
+        if x >= real(end):
+            return kind(high)
+        if x <= real(start):
+            return kind(low)
+        return kind(x)
+
+    return device(to_integer)
+
+
 def _functions() -> dict[str, Any]:
     found: dict[str, Any] = {}
     for dtype in FLOATING:
@@ -92,6 +110,8 @@ def _functions() -> dict[str, Any]:
         for name in ("isnan", "isinf", "isfinite"):
             found[f"{name}_{dtype}"] = getattr(np if SIMULATED else math, name)
         found[f"sigmoid_{dtype}"] = _sigmoid(dtype)
+        for name in INTEGERS:
+            found[f"to_{name}_{dtype}"] = _saturating(name, dtype)
     for dtype in INTEGERS:
         found[f"int_power_{dtype}"] = _int_power(dtype)
         found[f"floor_divide_{dtype}"] = _floor_divide(dtype)

@@ -5,7 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 from ..jit import jit
-from .rows import FOLLOWED, LEAF, NEEDED, READ, SEEN_WATCHED, STOP, VARIADIC
+from .rows import (
+    AT_FIRST_READ,
+    CUT,
+    FOLLOWED,
+    LEAF,
+    NEEDED,
+    READ,
+    RECORDED,
+    SEEN_WATCHED,
+    SOURCE,
+    STOP,
+    VARIADIC,
+)
 
 
 @jit
@@ -17,16 +29,17 @@ def follow(
     code_kind: Any, code_arity: Any, code_gradient: Any, spec_float: Any,
     flags: Any,
 ) -> int:
-    """Set ``flags[row]`` (uint8, n) to FOLLOWED | NEEDED for the rows of one tape.
+    """Set ``flags[row]`` (uint8, n) to RECORDED | FOLLOWED | NEEDED for the rows of one tape.
 
     ``ranges`` holds start and end of each of the ``stretches`` that were recorded. At position
     ``watch_position[i]`` the tape began to watch row ``watch_row[i]``, or, where that is
     negative, the variable ``~watch_row[i]``. ``variable_watched`` (uint8) starts with the
-    variables watched from the beginning and is updated, to SEEN_WATCHED where one was read;
+    variables that are watched, or will be when they are read, and is updated;
     ``variable_source`` (int32) is >= 0 for variables that are sources; ``sources`` are rows.
 
-    A row is followed if it was recorded in a range, has a float dtype and an operand that is
-    followed. It is needed if, through followed rows only, it depends on a source.
+    A row is recorded if it was appended in a range and an operand was followed by then, whether
+    its op has a derivative or none. What is watched later is followed from there on; but where a
+    row was recorded for the sake of another operand, it is a source as if watched before.
     Returns the first row of the first range.
     """
     for row in range(n):
@@ -34,37 +47,61 @@ def follow(
     event = 0
     first = ranges[0] if stretches else n
     stretch = 0
-    is_source = NEEDED << 1
-    for k in range(source_count):
-        flags[sources[k]] = is_source
     for row in range(n):
         while event < events and watch_position[event] <= row:
             watched = watch_row[event]
             if watched < 0:
-                variable_watched[~watched] = 1
+                variable_watched[~watched] |= 1
             else:
                 flags[watched] |= FOLLOWED
-                if flags[watched] & is_source:
-                    flags[watched] |= NEEDED
             event += 1
         while stretch < stretches and ranges[2 * stretch + 1] <= row:
             stretch += 1
         if stretch >= stretches:
             break
-        if row < ranges[2 * stretch] or spec_float[spec[row]] == 0:
+        if row < ranges[2 * stretch]:
             continue
         this = code[row]
         kind = code_kind[this]
-        if kind == LEAF:
+        if kind == LEAF or code_gradient[this] == CUT:
             continue
         flag = 0
         if kind == READ:
             variable = b[row]
-            if variable_watched[variable]:
+            known = variable_watched[variable]
+            # A read through what `assign` returned watches nothing by itself: its code says STOP.
+            if known != 0 and (known != AT_FIRST_READ or code_gradient[this] != STOP):
                 variable_watched[variable] = SEEN_WATCHED
                 flag = FOLLOWED
-                if variable_source[variable] >= 0:
-                    flag |= NEEDED
+        else:
+            arity = code_arity[this]
+            if arity == VARIADIC:
+                for k in range(a[row], a[row] + b[row]):
+                    flag |= flags[extra[k]]
+            else:
+                flag |= flags[a[row]]
+                if arity > 1:
+                    flag |= flags[b[row]]
+                if arity > 2:
+                    flag |= flags[c[row]]
+        if flag & FOLLOWED:
+            flags[row] |= RECORDED | FOLLOWED if spec_float[spec[row]] else RECORDED
+    while event < events:  # watched after the last recorded row
+        if watch_row[event] >= 0:
+            flags[watch_row[event]] |= FOLLOWED
+        event += 1
+    for k in range(source_count):
+        flags[sources[k]] |= SOURCE
+        if flags[sources[k]] & FOLLOWED:
+            flags[sources[k]] |= NEEDED
+    for row in range(first, n):
+        if (flags[row] & (RECORDED | FOLLOWED | NEEDED)) != RECORDED | FOLLOWED:
+            continue
+        this = code[row]
+        flag = 0
+        if code_kind[this] == READ:
+            if variable_source[b[row]] >= 0:
+                flag = NEEDED
         elif code_gradient[this] != STOP:
             arity = code_arity[this]
             if arity == VARIADIC:
@@ -76,16 +113,5 @@ def follow(
                     flag |= flags[b[row]]
                 if arity > 2:
                     flag |= flags[c[row]]
-            flag &= FOLLOWED | NEEDED
-        if flag & FOLLOWED:
-            flags[row] |= flag
-            if flags[row] & is_source:
-                flags[row] |= NEEDED
-    while event < events:  # watched after the last recorded row: still a source of itself
-        watched = watch_row[event]
-        if watched >= 0:
-            flags[watched] |= FOLLOWED
-            if flags[watched] & is_source:
-                flags[watched] |= NEEDED
-        event += 1
+        flags[row] |= flag & NEEDED
     return first

@@ -16,11 +16,18 @@ VARIADIC = -1  # the arity of codes whose operands are extra[a : a + b]
 RULE = 0
 STOP = 1  # not differentiable: nothing flows through, and the gradient is None
 MISSING = 2  # a float op with no gradient registered: an error when a gradient passes through
+CUT = 3  # as STOP, and no tape follows what comes out
 
 # Flags of `follow`.
-FOLLOWED = 1
-NEEDED = 2
-SEEN_WATCHED = 2  # a watched variable that was read
+FOLLOWED = 1  # the tape follows the value: it was watched, or is of float dtype and RECORDED
+NEEDED = 2  # followed, and it depends on a source
+RECORDED = 4  # the tape recorded how it was computed, from something that it followed by then
+SOURCE = 8
+
+# What `follow` knows of a variable, besides 0: a tape does not watch it.
+WATCHED = 1
+SEEN_WATCHED = 2  # watched, and it was read
+AT_FIRST_READ = 4  # the first read watches it
 
 # A row's state.
 EMPTY = 0

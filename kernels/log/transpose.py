@@ -12,13 +12,12 @@ from typing import Any
 import numpy as np
 
 from ..jit import inline, jit
-from .rows import LEAF, MISSING, NEEDED, READ, VALUE, VARIADIC
+from .rows import LEAF, NEEDED, READ, RECORDED, STOP, VALUE, VARIADIC
 
 # How `transpose` returns. After anything but DONE the caller acts and calls again.
 DONE = 0
 NO_TEMPLATE = 1  # for the row in cursor[0]
 FULL = 2  # the columns are too short
-NO_GRADIENT = 3  # the row in cursor[0] has no gradient registered
 
 # References inside a template: its own rows from 0 on, or one of these.
 NOTHING = -1
@@ -105,7 +104,7 @@ def transpose(
     m = cursor[1]
     while row >= first:
         g = adjoint[row]
-        if g < 0 or (flags[row] & NEEDED) == 0:
+        if g < 0 or (flags[row] & (NEEDED | RECORDED)) != NEEDED | RECORDED:
             row -= 1
             continue
         this = code[row]
@@ -129,6 +128,9 @@ def transpose(
                     spec[m] = spec[row]
                     variable_adjoint[variable] = m
                     m += 1
+            row -= 1
+            continue
+        if code_gradient[this] == STOP:  # it is a source itself
             row -= 1
             continue
         arity = code_arity[this]
@@ -157,10 +159,6 @@ def transpose(
         if needed == 0:
             row -= 1
             continue
-        if code_gradient[this] == MISSING:
-            cursor[0] = row
-            cursor[1] = m
-            return NO_GRADIENT
         slot = find_template(keys, key_mask, this, s0, s1, s2, spec[row], needed)
         if slot < 0:
             cursor[0] = row

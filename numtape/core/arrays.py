@@ -1,4 +1,4 @@
-"""Arrays as memory: addresses, views that Python writes through, aligned buffers."""
+"""Arrays as memory: addresses, views that Python writes through, aligned buffers, dtypes."""
 
 from __future__ import annotations
 
@@ -49,3 +49,19 @@ def longer(array: Array, size: int) -> Array:
     grown = np.empty(size, array.dtype)
     grown[: array.size] = array
     return grown
+
+
+def converted(value: Any, dtype: np.dtype[Any]) -> Array:
+    """A new array of the elements of ``value``, in C's order.
+
+    What C leaves open is the same here as in every kernel: a float beyond the range of an integer
+    dtype becomes the nearest integer that it has, and NaN becomes 0.
+    """
+    array = np.asarray(value)
+    if array.dtype.kind != "f" or dtype.kind not in "iu":
+        return np.array(array, dtype, order="C")
+    limits, wide = np.iinfo(dtype), np.array(array, np.float64, order="C")
+    above, below = wide >= float(limits.max) + 1.0, wide <= float(limits.min)
+    found = np.where(above | below | np.isnan(wide), 0.0, wide).astype(dtype)
+    found[above], found[below] = limits.max, limits.min
+    return found

@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 import scipy.special
 
+from .arrays import converted
+
 Array = Any
 
 _FUNCTIONS: dict[str, Any] = {
@@ -40,7 +42,7 @@ def _compiled(body: str) -> CodeType:
 def evaluate(body: str, operands: list[Array], dtype: Any) -> Array:
     """The value of a body on arrays, with NumPy. ``cast(x)`` converts to ``dtype``."""
     scope = dict(zip("xyz", operands, strict=False))
-    scope["cast"] = lambda x: np.asarray(x).astype(dtype)
+    scope["cast"] = lambda x: converted(np.asarray(x), dtype)
 
     def fit(x: Any) -> Any:  # a literal: -1 is 255 as uint8, where NumPy raises
         return np.asarray(x).astype(dtype) if isinstance(x, int) else x

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from . import dtypes
+from .arrays import converted
 from .dlpack import copy_of, is_on_gpu
 from .dtypes import DType, shown
 from .spec import Spec
@@ -41,10 +42,10 @@ def to_array(value: Any, like: Spec | None, op: str) -> Any:
         if _has_tensors(kinds):
             return _packed(value, like.dtype)
         array = _numeric(value)
-        if array.dtype.kind == "f" and not like.is_float:
+        if array.size and array.dtype.kind == "f" and not like.is_float:
             raise dtypes.float_beside(op, value, like.dtype)
         value = array
-    return np.array(value, dtype=like.dtype.numpy_dtype, order="C")
+    return converted(value, like.dtype.numpy_dtype)
 
 
 def new_array(value: Any, dtype: DType | None = None) -> Any:
@@ -56,7 +57,7 @@ def new_array(value: Any, dtype: DType | None = None) -> Any:
     """
     if isinstance(value, NUMPY):
         found = dtypes.of_array(np.asarray(value)) if dtype is None else dtype
-        array = np.array(value, dtype=found.numpy_dtype, order="C")
+        array = converted(value, found.numpy_dtype)
         return entering(value, array) if isinstance(value, np.ndarray) else array
     if is_on_gpu(value):
         return copy_of(value, dtype)

@@ -21,6 +21,7 @@ import numpy as np
 from .. import config
 from ..errors import DeviceError, InvalidArgumentError
 from . import dtypes
+from .arrays import converted
 from .dtypes import DType
 from .spec import intern
 from .tensor import Tensor, of_array
@@ -288,7 +289,7 @@ def copy_of(value: Any, dtype: DType | None) -> Tensor:
         copied: Any = _copied(address, shadow.shape, shadow.dtype)
     else:
         kind = (dtype or found).numpy_dtype
-        copied = np.array(_downloaded(shadow) if on_gpu else shadow, kind, order="C")
+        copied = converted(_downloaded(shadow) if on_gpu else shadow, kind)
     del borrowed  # after the copy was asked for
     tensor = of_array(copied, intern(copied.shape, dtypes.of_array(copied)))
     if dtype in (None, tensor.dtype):

@@ -25,7 +25,7 @@ import numpy as np
 from . import dtypes
 from .arrays import Array, address_of, longer, view
 from .convert import to_array
-from .op import CODES, LEAF, READ, defop
+from .op import CODES, LEAF, READ, STOP, defop
 from .spec import Spec, intern
 from .tensor import Tensor, of_array
 
@@ -51,6 +51,9 @@ READ_OP = defop("ReadVariableOp", READ, 0, _no_spec)
 # row: a variable is state.
 READ_ROW_OP = defop("ReadVariableOp", READ, 1, _no_spec)
 LEAF_CODE, READ_CODE, READ_ROW_CODE = LEAF_OP.code(), READ_OP.code(), READ_ROW_OP.code()
+# Reads through what an assign returned, which do not make a tape watch the variable.
+_UNREAD_OPS = [defop("ReadVariableOp", READ, arity, _no_spec, gradient=STOP) for arity in (0, 1)]
+UNREAD_CODES = {READ_CODE: _UNREAD_OPS[0].code(), READ_ROW_CODE: _UNREAD_OPS[1].code()}
 
 _FORMATS = {"bool": "?", "int8": "b", "uint8": "B", "int16": "h", "uint16": "H", "int32": "i",
             "uint32": "I", "int64": "q", "uint64": "Q", "float32": "f", "float64": "d"}  # fmt: skip

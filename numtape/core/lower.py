@@ -54,7 +54,7 @@ def lane_source(body: str, symbol: str, operands: tuple[DType, ...], result: DTy
     into float64.
     """
     literal = operands[-1]
-    tree = typed(body, literal)
+    tree = typed(body, literal, result)
     expression = ast.unparse(tree)
     lines = [f"def {symbol}(out_, x_, y_, z_, n):", f"    out = {result.name}_at(out_)"]
     for name, dtype in zip("xyz", operands, strict=False):
@@ -80,17 +80,20 @@ def lane_source(body: str, symbol: str, operands: tuple[DType, ...], result: DTy
     return "\n".join(lines) + "\n"
 
 
-def typed(body: str, dtype: DType) -> Any:
+def typed(body: str, dtype: DType, result: DType) -> Any:
     """The tree of a body with literals of a dtype; the caller may change it."""
     parsed = importlib.import_module("numtape.kernels.body").parsed
-    return _Typed(dtype).visit(copy.deepcopy(parsed(body)))
+    return _Typed(dtype, result).visit(copy.deepcopy(parsed(body)))
 
 
 class _Typed(ast.NodeTransformer):
-    """Literals of one dtype; ``select(c, a, b)`` and ``cast(x)`` as what Numba compiles best."""
+    """Literals of one dtype; ``select(c, a, b)`` and ``cast(x)`` as what Numba compiles best.
 
-    def __init__(self, dtype: DType) -> None:
-        self._dtype = dtype
+    What a cast of a float to an integer does out of its range is not up to the compiler.
+    """
+
+    def __init__(self, dtype: DType, result: DType) -> None:
+        self._dtype, self._result = dtype, result
 
     def visit_Constant(self, node: ast.Constant) -> ast.AST:
         if isinstance(node.value, bool) or self._dtype.is_bool:
@@ -106,6 +109,8 @@ class _Typed(ast.NodeTransformer):
             condition, yes, no = node.args
             return ast.IfExp(condition, yes, no)
         if node.func.id == "cast":
+            if self._dtype.is_floating and self._result.is_integer:
+                return ast.Call(ast.Name(f"to_{self._result.name}"), node.args, [])
             return node.args[0]
         return node
 

@@ -20,7 +20,7 @@ from .spec import Spec
 # Kinds, arities and derivatives: the same numbers as in kernels/log/rows.py (a test compares).
 LEAF, READ, ELEMENTWISE, ARRAY, VIEW, REDUCTION = range(6)
 VARIADIC = -1
-RULE, STOP, MISSING = range(3)
+RULE, STOP, MISSING, CUT = range(4)
 
 SpecRule = Callable[..., Spec]
 
@@ -61,7 +61,7 @@ class Op:
         the same, or None if there is none for these.
       vjp: ``vjp(g, y, *operands, **attributes)`` gives one adjoint (or None) for each operand,
         in numtape ops. Broadcasting is undone for it.
-      gradient: RULE, STOP or MISSING.
+      gradient: RULE, STOP, MISSING or CUT.
       index: Its number among all ops.
       lane: Its number among the ops that have lane kernels, or -1.
     """

@@ -196,13 +196,18 @@ def _append_operands(log: Log, rows: list[int]) -> int:
 
 
 def as_tensor(value: Any) -> Tensor:
-    """A tensor for any operand: a variable is read, other values become constants."""
+    """A tensor for any operand: a variable is read, other values become constants.
+
+    Of a Python number it has a row of its own: a tape may watch it, and not all equal numbers.
+    """
     if type(value) is Tensor:
         return value
     log = local.log
     if log.n >= log.limit:
         log.make_room()
     row, spec = log.enter(value, None, "Const")
+    if type(value) is float or type(value) is int:
+        row = log.leaf(log.value(row, spec), spec)
     return log.tensor(row, spec)
 
 

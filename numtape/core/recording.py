@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import config
-from .arrays import Array, address_of
+from .arrays import Array, address_of, converted
 from .graft import graft, retract
 from .log import READ_CODE, VALUE, Log, local
 from .op import CODES, LEAF
@@ -377,7 +377,7 @@ def commit(
 
 def _input(array: Array, spec: Spec) -> Tensor:
     """What an array from outside holds now."""
-    return of_array(np.array(array, spec.dtype.numpy_dtype, order="C"), spec)
+    return of_array(converted(array, spec.dtype.numpy_dtype), spec)
 
 
 def _shaped(array: Array, spec: Spec) -> Array:

@@ -98,8 +98,10 @@ class Tape:
 
     def release(self) -> None:
         """Let go of the rows: no more gradients."""
+        watched = [event for event in self.events if type(event[1]) is not int]
         self.spent = True
         self.clear()
+        self.events = watched  # `watched_variables` may still be asked
 
     def watch_tensor(self, tensor: Tensor) -> None:
         """Follow what is computed from ``tensor`` from here on."""

@@ -8,7 +8,7 @@ broadcasting undone, is a template; `kernels.log.transpose` walks the log and in
 from __future__ import annotations
 
 import threading
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -17,10 +17,11 @@ from .adjoints import memory
 from .arrays import Array, longer, view
 from .entry import Block, Numbers
 from .log import LEAF_CODE, SLACK, Log, after_fork_in_child, local
-from .op import CODES, MISSING, VARIADIC
+from .op import CODES, VARIADIC
 from .ops.elementwise import add
 from .ops.movement import reshape
 from .ops.reduction import reduce_sum
+from .reach import lost, operands, refuse_missing
 from .record import as_tensor
 from .spec import TABLES, Spec
 from .tables import code_tables, spec_tables
@@ -29,10 +30,11 @@ from .tensor import Tensor
 from .variable import Variable
 
 # As in kernels/log/transpose.py (a test compares).
-DONE, NO_TEMPLATE, FULL, NO_GRADIENT = range(4)
+DONE, NO_TEMPLATE, FULL = range(3)
 NOTHING, G, Y, INPUT = -1, -2, -3, -4
 ENTRY = 7
 NEEDED = 2
+AT_FIRST_READ = 4
 ADD_CODE = add.op.code()
 FOLLOW_COLUMNS = ("code", "a", "b", "c", "spec")
 
@@ -141,7 +143,7 @@ after_fork_in_child(_renew_lock)
 def build_template(log: Log, row: int, needed: int) -> None:
     """Run the rule of a row on placeholders and enter what it recorded."""
     op, attributes = CODES.entries[log.code[row]]
-    specs = [TABLES.specs[log.spec[x]] for x in _operands(log, row)]
+    specs = [TABLES.specs[log.spec[x]] for x in operands(log, row)]
     out = TABLES.specs[log.spec[row]]
     scratch = Log(256 + len(specs), symbolic=True)
     try:
@@ -167,13 +169,6 @@ def build_template(log: Log, row: int, needed: int) -> None:
         key_specs[: len(specs)] = [spec.id for spec in specs]
     key = (log.code[row], *key_specs, out.id, needed)
     TEMPLATES.add(key, rows, results)
-
-
-def _operands(log: Log, row: int) -> list[int]:
-    arity = int(CODES.arity[log.code[row]])
-    if arity == VARIADIC:
-        return cast(list[int], log.extra[log.a[row] : log.a[row] + log.b[row]].tolist())
-    return [log.a[row], log.b[row], log.c[row]][:arity]
 
 
 def _placeholder(log: Log, spec: Spec) -> Tensor:
@@ -210,7 +205,7 @@ def _reduced(
     needed = {tensor._row for tensor in found if tensor is not None}
     for row in range(scratch.n - 1, places - 1, -1):
         if row in needed:
-            needed.update(_operands(scratch, row))
+            needed.update(operands(scratch, row))
     rows: list[tuple[int, ...]] = []
     number = {0: G, 1: Y} | {2 + j: INPUT - j for j in range(places - 2)}
     for row in range(places, scratch.n):
@@ -226,8 +221,8 @@ def _reduced(
             continue
         if CODES.arity[code] == VARIADIC:
             raise AssertionError("a rule may not record variadic ops")
-        operands = [number[x] for x in _operands(scratch, row)]
-        rows.append((code, *operands, *[NOTHING] * (3 - len(operands)), spec))
+        found_operands = [number[x] for x in operands(scratch, row)]
+        rows.append((code, *found_operands, *[NOTHING] * (3 - len(found_operands)), spec))
     return rows, [NOTHING if x is None else number[x._row] for x in found]
 
 
@@ -298,19 +293,18 @@ def transposed(
     tape: Tape,
     targets: list[tuple[int, int]],
     sources: list[Tensor | Variable],
-    discrete: list[int],
 ) -> list[tuple[int, Spec] | None]:
     """Append the adjoint rows for ``targets``, pairs of a row and its seed's row.
 
     Args:
       log: The current log, which holds the tape's rows.
       tape: Whose rows to follow.
-      targets: Rows of float dtype, each with the row of its incoming adjoint.
+      targets: Rows, each with the row of its incoming adjoint.
       sources: Tensors and variables.
-      discrete: Targets of other dtypes: they have no derivative, unless their op should have.
 
     Returns:
-      For each source the row and spec of its adjoint, or None if nothing reaches it.
+      For each source the row and spec of its adjoint, or None if nothing reaches it. One that is
+      a target has at least its seed, unless it is not followed, and others are computed from it.
 
     Raises:
       LookupError: If a path goes through an op that has no gradient registered.
@@ -318,7 +312,7 @@ def transposed(
     n = log.n
     places = [_place(log, source) for source in sources]
     asked = _asked(log, tape)
-    key = n, tuple(targets), tuple(places), tuple(discrete), *asked.values()
+    key = n, tuple(targets), tuple(places), *asked.values()
     remembered = memory()
     again = remembered.recall(log, key)
     if again is not None:
@@ -331,10 +325,7 @@ def transposed(
     first = _follow(log, work, n, places, asked)
     watched = work.watched.view[: len(log.variables)].tolist()
     tape.seen = log.variables.copy(), watched
-    for row in discrete:
-        op, _ = CODES.entries[log.code[row]]
-        if op.gradient == MISSING and any(work.flags[x] & NEEDED for x in _operands(log, row)):
-            raise LookupError(f"gradient registry has no entry for: {op.name}")
+    refuse_missing(log, work.flags[first:n], first, targets)
     _seed(log, work, n, targets)
     try:
         _transpose(log, work, n, first)
@@ -344,6 +335,8 @@ def transposed(
             for row, number in places
         ]
         log.n = int(work.cursor[1])
+        for j in lost(log, work.flags, targets, places):
+            found[j] = -1
     except BaseException:
         # Constants of templates were marked as computed: those rows do not exist.
         log.columns.state[log.n :] = 0
@@ -382,7 +375,9 @@ def _asked(log: Log, tape: Tape) -> dict[str, tuple[int, ...]]:
         positions.append(position)
         events.append(event)
     return {
-        "watched": tuple([accessed and variable._trainable for variable in log.variables]),
+        "watched": tuple([
+            AT_FIRST_READ if accessed and variable._trainable else 0 for variable in log.variables
+        ]),
         "positions": tuple(positions), "events": tuple(events),
         "ranges": tuple(tape.closed_ranges(log)),
     }  # fmt: skip
@@ -438,9 +433,6 @@ def _transpose(log: Log, work: Workspace, n: int, first: int) -> None:
         if status == DONE:
             return
         row = cursor[0]
-        if status == NO_GRADIENT:
-            op, _ = CODES.entries[log.code[row]]
-            raise LookupError(f"gradient registry has no entry for: {op.name}")
         if status == NO_TEMPLATE:
             with TEMPLATES.lock:
                 build_template(log, row, _needed(log, row, work.flags))
@@ -463,5 +455,5 @@ def _needed(log: Log, row: int, flags: Array) -> int:
     """The needed-operands part of a row's template key."""
     if CODES.arity[log.code[row]] == VARIADIC:
         return -1
-    return sum(1 << j for j, x in enumerate(_operands(log, row)) if flags[x] & NEEDED)
+    return sum(1 << j for j, x in enumerate(operands(log, row)) if flags[x] & NEEDED)
 

@@ -16,7 +16,7 @@ from ..errors import InvalidArgumentError
 from . import dtypes
 from .convert import new_array
 from .dtypes import DType
-from .log import Log, after_fork_in_child, local
+from .log import UNREAD_CODES, Log, after_fork_in_child, local
 from .spec import TensorShape, intern
 from .tensor import Reference, Tensor, of_array
 from .typed import Operators
@@ -194,7 +194,13 @@ class Variable(Operators):
 
     def _assigned(self, value: Tensor, read_value: bool) -> Variable:
         assign_all([self], [value])
-        return UnreadVariable(self) if read_value else None  # type: ignore[return-value]
+        if not read_value:
+            return None  # type: ignore[return-value]
+        for ref in local.log.tapes:  # it counts as a read
+            tape = ref()
+            if tape is not None and tape.recording and tape.watch_accessed and self._trainable:
+                tape.events.append((local.log.n, self))
+        return UnreadVariable(self)
 
     def _operand(self, value: Any) -> Tensor:
         """A value of this dtype."""
@@ -357,6 +363,22 @@ class UnreadVariable(Alias):
     def name(self) -> str:
         """TensorFlow's name for it."""
         return "UnreadVariable"
+
+    def _read_in(self, log: Log) -> int:
+        """The row of a read of its own, which makes no tape watch the variable."""
+        of = self._of
+        if log.tracing:
+            return of._read_in(log)
+        row = log.read(of, of._value)
+        log.code[row] = UNREAD_CODES[log.code[row]]
+        return row
+
+    def read_value(self) -> Tensor:
+        """The current value, as a tensor of its own."""
+        log = local.log
+        if log.n >= log.limit:
+            log.make_room()
+        return log.tensor(self._read_in(log), self._spec)
 
 
 def original(variable: Variable) -> Variable:

@@ -86,7 +86,7 @@ def _line(loop: Loop, number: int) -> str:
     step = loop.steps[number]
     literal = step.dtypes[-1]
     names = {x: f"v{value}" for x, value in zip("xyz", step.operands, strict=False)}
-    text = ast.unparse(_Named(names, literal).visit(typed(step.body, literal)))
+    text = ast.unparse(_Named(names, literal).visit(typed(step.body, literal, step.dtype)))
     return f"    v{len(loop.loads) + number} = {step.dtype.name}({text})"
 
 

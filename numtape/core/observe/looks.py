@@ -215,7 +215,7 @@ def contains(own: Frame, frame: Any, value: Any, holder: Any) -> None:
                     _given_view(own, frame, holder, value)
                     return
                 label = f"{value!r} in {observer.name_of(holder)}"
-                there = operator.contains(holder, value)
+                there = value in holder  # type: ignore[operator]
                 observer.read(reads.CONTAINS, holder, value, there, label, frame)
             return
     if isinstance(holder, CONTAINERS):

@@ -9,10 +9,11 @@ import numpy as np
 
 from ...errors import InvalidArgumentError
 from .. import dtypes
+from ..arrays import converted
 from ..convert import new_array
 from ..dtypes import DType, as_dtype
-from ..record import as_tensor, require, spec_of
-from ..spec import intern
+from ..record import Recorder, as_tensor, require, spec_of
+from ..spec import broadcast, intern
 from ..tensor import Tensor, of_array
 from ..variable import Variable, _tensor
 from . import elementwise, movement
@@ -47,6 +48,8 @@ def constant(value: Any, dtype: Any = None, shape: Any = None, name: str = "Cons
     wanted = _dtype(dtype)
     if isinstance(value, Tensor | Variable):
         tensor = as_tensor(value)
+        if isinstance(value, Variable):  # the value that it has now, and no more
+            tensor = elementwise.stop_gradient(tensor)
         if wanted is not None and tensor.dtype is not wanted:
             raise TypeError(
                 f"Expected tensor with type {wanted!r} not {tensor.dtype!r}. Use `cast`."
@@ -118,16 +121,23 @@ def zeros_like(
     input: Any, dtype: Any = None, name: str | None = None, layout: Any = None
 ) -> Tensor:
     """Zeros of the shape and dtype of ``input``."""
-    x = as_tensor(input)
-    return _filled(tuple(x.shape), x.dtype if dtype is None else as_dtype(dtype), 0)
+    return _like(elementwise.zeros_as, input, dtype, 0)
 
 
 def ones_like(
     input: Any, dtype: Any = None, name: str | None = None, layout: Any = None
 ) -> Tensor:
     """Ones of the shape and dtype of ``input``."""
+    return _like(elementwise.ones_as, input, dtype, 1)
+
+
+def _like(record: Recorder, input: Any, dtype: Any, value: int) -> Tensor:
+    """Filled with a value. Of floats it is a row: a tape that follows them follows it."""
     x = as_tensor(input)
-    return _filled(tuple(x.shape), x.dtype if dtype is None else as_dtype(dtype), 1)
+    wanted = x.dtype if dtype is None else as_dtype(dtype)
+    if wanted is x.dtype and x._spec.is_float:
+        return record(x)
+    return _filled(tuple(x.shape), wanted, value)
 
 
 def eye(
@@ -153,7 +163,8 @@ def range_(
     """The numbers from ``start`` (default 0) up to, not including, ``limit`` by ``delta``.
 
     Raises:
-      InvalidArgumentError: If ``delta`` is 0 or leads away from ``limit``.
+      InvalidArgumentError: If ``delta`` is 0 or leads away from ``limit``, or is not finite.
+      TypeError: If a Python float is given for an integer dtype.
     """
     if limit is None:
         start, limit = 0, start
@@ -171,7 +182,9 @@ def range_(
                       dtypes.int32)  # fmt: skip
     else:
         wanted = given
-    first, last, step = (part.astype(wanted.numpy_dtype)[()] for part in parts)
+    first, last, step = (converted(part, wanted.numpy_dtype)[()] for part in parts)
+    finite = all(np.isfinite(part) for part in (first, last, step))
+    require(finite, "Range", f"Requires finite numbers: {first}, {last}, {step}")
     if step == 0:
         raise InvalidArgumentError("Requires delta != 0 [Op:Range]")
     if (step > 0 and first > last) or (step < 0 and first < last):
@@ -190,19 +203,33 @@ def range_(
 def linspace(
     start: Any, stop: Any, num: Any, name: str | None = None, axis: int = 0
 ) -> Tensor:
-    """``num`` evenly spaced numbers from ``start`` to ``stop``, both included."""
-    first, last = (
-        np.asarray(x) if isinstance(x, Tensor | Variable) else new_array(x) for x in (start, stop)
-    )
-    at = movement._axis(axis, max(first.ndim, last.ndim) + 1, "LinSpace")
-    dtype = np.float64 if first.dtype.kind in "iu" else first.dtype
+    """``num`` evenly spaced numbers from ``start`` to ``stop``, both included.
+
+    Integers become float64. Tensors broadcast, and the numbers lie along a new axis.
+
+    Raises:
+      InvalidArgumentError: If ``num`` is negative.
+      ValueError: If ``stop`` is a tensor of another dtype than ``start``.
+    """
+    first = as_tensor(start)
+    last = _tensor(stop, first.dtype)
     count = movement.static(num)
-    if not isinstance(count, int) or count < 1:
-        raise InvalidArgumentError(f"Requires num > 0: {dtypes.shown(num)} [Op:LinSpace]")
+    good = isinstance(count, int) and count >= 0
+    require(good, "LinSpace", f"Requires num >= 0: {dtypes.shown(num)}")
     intern((count,), dtypes.float64)  # says so if there cannot be so many
-    return _owned(
-        np.ascontiguousarray(np.linspace(first, last, count, axis=at, dtype=dtype))
+    shape = broadcast("LinSpace", first._spec, last._spec)
+    first, last = (movement.expand_dims(movement.broadcast_to(x, shape), axis)
+                   for x in (first, last))  # fmt: skip
+    step = elementwise.divide(last - first, max(count - 1, 1))
+    first, last = elementwise.cast(first, step.dtype), elementwise.cast(last, step.dtype)
+    at = axis % first.ndim
+    between = np.arange(1, max(count - 1, 1)).reshape(
+        [-1 if k == at else 1 for k in range(first.ndim)]
     )
+    inner = first + step * between.astype(step.dtype.numpy_dtype)
+    found = movement.concat([first, inner, last], at)
+    cut = tuple((0, min(count, dim) if k == at else dim, 1) for k, dim in enumerate(found.shape))
+    return movement.strided_slice(found, cut)
 
 
 def is_tensor(x: Any) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 from ...errors import InvalidArgumentError
 from .. import dtypes
 from ..dtypes import DType, as_dtype, bool_
-from ..op import ELEMENTWISE, STOP, Op, defop
+from ..op import CUT, ELEMENTWISE, STOP, Op, defop
 from ..record import Recorder, as_tensor, binary, record, spec_of, unary
 from ..spec import Spec, broadcast, intern
 from ..tensor import Tensor
@@ -74,9 +74,10 @@ ratio_or_zero: Recorder = _binary(
     "RatioOrZero", "select(x == 0, 0.0, x / y)",
     lambda g, z, x, y: (g / y, negative(ratio_or_zero(g * z, y))), rules.floating,
 )  # fmt: skip
-divide_no_nan: Recorder = _binary(
+real_divide_no_nan: Recorder = _binary(
     "DivNoNan", "select(y == 0, 0.0, x / y)",
-    lambda g, z, x, y: (divide_no_nan(g, y), negative(divide_no_nan(g * z, y))), rules.floating,
+    lambda g, z, x, y: (real_divide_no_nan(g, y), negative(real_divide_no_nan(g * z, y))),
+    rules.floating,
 )  # fmt: skip
 multiply_no_nan: Recorder = _binary(
     "MulNoNan", "select(y == 0, 0.0, x * y)",
@@ -100,7 +101,10 @@ sign: Recorder = _unary(
 square = _unary("Square", "x * x", lambda g, y, x: (g * (2.0 * x),), rules.number)
 reciprocal = _unary("Reciprocal", "1.0 / x", lambda g, y, x: (negative(g * y * y),))
 identity = _unary("Identity", "x", lambda g, y, x: (g,), rules.same, "input")
-stop_gradient = _unary("StopGradient", "x", None, rules.same, "input", gradient=STOP)
+stop_gradient = _unary("StopGradient", "x", None, rules.same, "input", gradient=CUT)
+shuffled = _unary("RandomShuffle", "x", None, rules.same, gradient=STOP)
+zeros_as = _unary("ZerosLike", "0", None, rules.same, "input", gradient=STOP)
+ones_as = _unary("OnesLike", "1", None, rules.same, "input", gradient=STOP)
 
 # Powers, exponentials, logarithms.
 
@@ -113,7 +117,7 @@ log1p = _unary("Log1p", "log1p(x)", lambda g, y, x: (g / (1.0 + x),))
 # The logarithm in the derivative of a power by its exponent: 0 where the base is not positive.
 log_or_zero: Recorder = _unary(
     "LogOrZero", "select(x > 0, log(select(x > 0, x, 1.0)), 0.0)",
-    lambda g, y, x: (where(x > 0.0, g / x, 0.0),),
+    lambda g, y, x: (where(x > 0.0, g / where(x > 0.0, x, 1.0), 0.0),),
 )  # fmt: skip
 
 # Trigonometric and hyperbolic.
@@ -123,22 +127,33 @@ cos: Recorder = _unary("Cos", "cos(x)", lambda g, y, x: (negative(g * sin(x)),))
 tan = _unary("Tan", "tan(x)", lambda g, y, x: (g * (1.0 + y * y),))
 asin = _unary("Asin", "asin(x)", lambda g, y, x: (g / sqrt(1.0 - x * x),))
 acos = _unary("Acos", "acos(x)", lambda g, y, x: (negative(g / sqrt(1.0 - x * x)),))
-atan = _unary("Atan", "atan(x)", lambda g, y, x: (g / (1.0 + x * x),))
+# sqrt(x * x + y * y), where the squares may be too large or too small: what derivatives divide by.
+_LARGER = "select(absolute(x) > absolute(y), absolute(x), absolute(y))"
+_RATIO = f"select(absolute(x) > absolute(y), y, x) / {_LARGER}"
+hypot: Recorder = _binary(
+    "Hypot", f"select({_LARGER} == 0, 0.0, {_LARGER} * sqrt(1.0 + ({_RATIO}) * ({_RATIO})))",
+    lambda g, z, x, y: (g * (x / z), g * (y / z)), rules.floating,
+)  # fmt: skip
+atan = _unary("Atan", "atan(x)", lambda g, y, x: (g / hypot(x, 1.0) / hypot(x, 1.0),))
 atan2 = _binary(
     "Atan2", "atan2(x, y)",
-    lambda g, z, x, y: (g * y / (x * x + y * y), negative(g * x / (x * x + y * y))),
-    rules.floating,
+    lambda g, z, x, y: (
+        g * (y / hypot(x, y)) / hypot(x, y), negative(g * (x / hypot(x, y)) / hypot(x, y)),
+    ), rules.floating,
 )  # fmt: skip
 sinh = _unary("Sinh", "sinh(x)", lambda g, y, x: (g * cosh(x),))
 cosh: Recorder = _unary("Cosh", "cosh(x)", lambda g, y, x: (g * sinh(x),))
 tanh = _unary("Tanh", "tanh(x)", lambda g, y, x: (g * (1.0 - y * y),))
-asinh = _unary("Asinh", "asinh(x)", lambda g, y, x: (g / sqrt(x * x + 1.0),))
+asinh = _unary("Asinh", "asinh(x)", lambda g, y, x: (g / hypot(x, 1.0),))
 acosh = _unary("Acosh", "acosh(x)", lambda g, y, x: (g / (sqrt(x - 1.0) * sqrt(x + 1.0)),))
 atanh = _unary("Atanh", "atanh(x)", lambda g, y, x: (g / (1.0 - x * x),))
-erf = _unary("Erf", "erf(x)", lambda g, y, x: (g * (2 / math.sqrt(math.pi) * exp(-(x * x))),))
-erfc = _unary("Erfc", "erfc(x)", lambda g, y, x: (g * (-2 / math.sqrt(math.pi) * exp(-(x * x))),))
+# Far out it is 0, and the products with it are, in this order.
+bell: Recorder = _unary("Bell", "exp(-(x * x))", lambda g, y, x: (g * (x * y) * -2.0,))
+erf = _unary("Erf", "erf(x)", lambda g, y, x: (g * (2 / math.sqrt(math.pi) * bell(x)),))
+erfc = _unary("Erfc", "erfc(x)", lambda g, y, x: (g * (-2 / math.sqrt(math.pi) * bell(x)),))
 
-# Activations.
+# Activations. What a rule chooses by `where` must be finite on both sides: its own derivative
+# multiplies the side that is not taken by 0.
 
 sigmoid = _unary("Sigmoid", "sigmoid(x)", lambda g, y, x: (g * (y * (1.0 - y)),))
 softplus = _unary(
@@ -154,20 +169,25 @@ relu_gate: Recorder = _binary(
 )  # fmt: skip
 relu6 = _unary(
     "Relu6", "select(x <= 0, 0, select(x >= 6, 6, x))",
-    lambda g, y, x: (where(logical_and(y > 0.0, y < 6.0), g, 0.0),), rules.number, "features",
+    lambda g, y, x: (relu6_gate(g, y),), rules.number, "features",
+)  # fmt: skip
+relu6_gate: Recorder = _binary(
+    "Relu6Grad", "select((y > 0) & (y < 6), x, 0)",
+    lambda g, z, x, y: (relu6_gate(g, y), zeros_of(y)),
 )  # fmt: skip
 elu = _unary(
-    "Elu", "select(x < 0, expm1(x), x)", lambda g, y, x: (where(x < 0.0, g * exp(x), g),),
+    "Elu", "select(x < 0, expm1(x), x)", lambda g, y, x: (g * exp(where(x < 0.0, x, 0.0)),),
     argument="features",
 )  # fmt: skip
 selu = _unary(
     "Selu", "select(x < 0, 1.7580993408473766 * expm1(x), 1.0507009873554805 * x)",
-    lambda g, y, x: (1.0507009873554805 * where(x < 0.0, g * (1.6732632423543772 * exp(x)), g),),
-    argument="features",
+    lambda g, y, x: (g * where(
+        x < 0.0, 1.7580993408473766 * exp(where(x < 0.0, x, 0.0)), 1.0507009873554805
+    ),), argument="features",
 )  # fmt: skip
 softsign = _unary(
-    "Softsign", "x / (absolute(x) + 1.0)", lambda g, y, x: (g / square(abs_(x) + 1.0),),
-    argument="features",
+    "Softsign", "x / (absolute(x) + 1.0)",
+    lambda g, y, x: (g / (abs_(x) + 1.0) / (abs_(x) + 1.0),), argument="features",
 )  # fmt: skip
 
 # Rounding: no gradient flows through.
@@ -213,11 +233,17 @@ SELECT = defop(
     vjp=lambda g, o, c, x, y: (None, where(c, g, 0.0), where(c, 0.0, g)),
 )  # fmt: skip
 
-CLIP = defop(
-    "ClipByValue", ELEMENTWISE, 3, rules.number, body="select(x < y, y, select(x > z, z, x))",
-    vjp=lambda g, o, x, lo, hi: (
-        where(logical_or(x < lo, x > hi), 0.0, g), where(x < lo, g, 0.0),
-        where(logical_and(x > hi, x >= lo), g, 0.0),
+# The slope y where z is not positive.
+LEAKY_RELU = defop(
+    "LeakyRelu", ELEMENTWISE, 2, rules.floating, body="select(x > 0, x, x * y)",
+    vjp=lambda g, o, x, slope: (
+        record(LEAKY_GATE, (g, slope, x)), where(x > 0.0, 0.0, g * x),
+    ),
+)  # fmt: skip
+LEAKY_GATE: Op = defop(
+    "LeakyReluGrad", ELEMENTWISE, 3, rules.floating, body="select(z > 0, x, x * y)",
+    vjp=lambda h, o, g, slope, x: (
+        record(LEAKY_GATE, (h, slope, x)), where(x > 0.0, 0.0, h * g), zeros_of(x),
     ),
 )  # fmt: skip
 
@@ -253,9 +279,10 @@ def clip_by_value(
 ) -> Tensor:
     """``t`` limited to the range from ``clip_value_min`` to ``clip_value_max``.
 
-    The gradient passes where ``t`` lies inside or on a bound.
+    The gradient passes where ``t`` lies inside or on a bound. Of bounds that are the wrong way
+    round, ``clip_value_min`` is the result.
     """
-    return record(CLIP, (as_tensor(t), clip_value_min, clip_value_max))
+    return maximum(minimum(as_tensor(t), clip_value_max), clip_value_min)
 
 
 def _cast_spec(op: Op, x: Spec, dtype: str) -> Spec:
@@ -273,14 +300,13 @@ CAST_TO_BOOL = defop("Cast", ELEMENTWISE, 1, _cast_spec, body="x != 0", gradient
 def cast(x: Any, dtype: Any, name: str | None = None) -> Tensor:
     """``x`` converted to ``dtype`` (floats are truncated to integers)."""
     wanted: DType = as_dtype(dtype)
+    spec = spec_of(x)
+    if spec is not None and spec.dtype is wanted:
+        return x  # type: ignore[no-any-return]
     tensor = as_tensor(x)
     if tensor.dtype is wanted:
         return tensor
     return record(CAST_TO_BOOL if wanted.is_bool else CAST, (tensor,), dtype=wanted.name)
-
-
-def _leaky_vjp(g: Tensor, y: Tensor, x: Tensor, alpha: float) -> tuple[Tensor]:
-    return (where(x > 0.0, g, g * alpha),)
 
 
 def leaky_relu(features: Any, alpha: float = 0.2, name: str | None = None) -> Tensor:
@@ -288,7 +314,7 @@ def leaky_relu(features: Any, alpha: float = 0.2, name: str | None = None) -> Te
     x = as_tensor(features)
     if not x.dtype.is_floating:
         x = cast(x, dtypes.float32)
-    return where(x > 0.0, x, x * alpha)
+    return record(LEAKY_RELU, (x, alpha))
 
 
 def zeros_of(x: Tensor) -> Tensor:
@@ -325,13 +351,25 @@ def divide(x: Any, y: Any, name: str | None = None) -> Tensor:
     """``x / y``. Small integers become float32, int32 and wider float64, as in TensorFlow."""
     if type(x) is Tensor and x._spec.is_float:
         return real_divide(x, y)
-    x, y = _operands(x, y, "RealDiv")
-    if not x._spec.is_float and x.dtype is y.dtype:
+    return real_divide(*_floats(x, y, "RealDiv"))
+
+
+def divide_no_nan(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """``x / y``, and 0 where ``y`` is 0. Integers become floats as for `divide`."""
+    return real_divide_no_nan(*_floats(x, y, "DivNoNan"))
+
+
+def _floats(x: Any, y: Any, op: str) -> tuple[Tensor, Tensor]:
+    """The operands of a quotient: integers become floats that are as wide or wider."""
+    x, y = _operands(x, y, op)
+    if x.dtype is not y.dtype:
+        raise dtypes.mismatch(op, 1, x.dtype, y.dtype)
+    if not x._spec.is_float:
         if x.dtype.is_bool:
-            raise TypeError(f"`x` and `y` must be numeric, got {x.dtype!r} [Op:RealDiv]")
+            raise TypeError(f"`x` and `y` must be numeric, got {x.dtype!r} [Op:{op}]")
         wanted = dtypes.float32 if x.dtype.size <= 2 else dtypes.float64
         x, y = cast(x, wanted), cast(y, wanted)
-    return real_divide(x, y)
+    return x, y
 
 
 def _nonzero(y: Tensor, op: str) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import InvalidArgumentError
+from ...errors import DtypeError, InvalidArgumentError
 from .. import dtypes
 from ..dtypes import bool_
 from ..op import ARRAY, Native, Op, defop
@@ -18,6 +18,7 @@ from ..tensor import Tensor
 from ..variable import Variable
 from . import elementwise, movement
 from .checks import every
+from .creation import convert_to_tensor
 
 Array = np.ndarray[Any, Any]
 
@@ -230,11 +231,25 @@ def one_hot(
 ) -> Tensor:  # fmt: skip
     """``on_value`` at each index along a new axis of size ``depth``, ``off_value`` elsewhere."""
     found = as_tensor(indices)
-    wanted = dtypes.as_dtype(dtype) if dtype is not None else dtypes.float32
-    on = elementwise.cast(1 if on_value is None else on_value, wanted)
-    off = elementwise.cast(0 if off_value is None else off_value, wanted)
+    if found.dtype.is_floating:
+        raise DtypeError(f"indices must be integers, got {found.dtype.name} [Op:OneHot]")
+    wanted = None if dtype is None else dtypes.as_dtype(dtype)
+    on, off = (
+        None if value is None else convert_to_tensor(value, dtype_hint=wanted)
+        for value in (on_value, off_value)
+    )
+    kinds = {x.dtype for x in (on, off) if x is not None} | ({wanted} if wanted else set())
+    if len(kinds) > 1:
+        raise TypeError(f"on_value, off_value and dtype must be of one dtype, got {kinds}")
+    kind = next(iter(kinds), dtypes.float32)
+    on = elementwise.cast(1, kind) if on is None else on
+    off = elementwise.cast(0, kind) if off is None else off
     depth = movement.static(depth)
-    at = found.ndim if axis is None else movement._axis(axis, found.ndim + 1, "OneHot")
+    at = found.ndim if axis in (None, -1) else axis
+    require(
+        type(at) is int and 0 <= at <= found.ndim, "OneHot",
+        f"Expected axis to be -1 or between 0 and {found.ndim}, got {dtypes.shown(axis)}",
+    )  # fmt: skip
     levels = np.arange(depth).reshape((depth,) + (1,) * (found.ndim - at))
     here = elementwise.cast(movement.expand_dims(found, at), dtypes.int64) == levels
     return elementwise.where(here, on, off)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ...errors import DtypeError
 from .. import blas
 from ..dtypes import float32, mismatch, shown
 from ..op import ARRAY, Native, Op, defop
@@ -24,6 +25,8 @@ _INT32 = 2**31 - 1  # BLAS counts with these
 def _matmul_spec(op: Op, a: Spec, b: Spec, ta: bool, tb: bool) -> Spec:
     if a.dtype is not b.dtype:
         raise mismatch(op.name, 1, a.dtype, b.dtype)
+    if a.dtype.is_bool:
+        raise DtypeError(f"Expected numbers, got bool tensors: `cast` them first [Op:{op.name}]")
     require(
         a.rank >= 2 and b.rank >= 2, op,
         f"In[0] and In[1] must have rank 2 or more, got shapes {a.shape} and {b.shape}",

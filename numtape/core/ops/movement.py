@@ -311,7 +311,7 @@ def split(
     for part in sizes:
         cut = [(0, dim, 1) for dim in x.shape]
         cut[at] = (start, start + part, 1)
-        found.append(strided_slice(x, tuple(cut)))
+        found.append(_new(strided_slice(x, tuple(cut)), x))
         start += part
     return found
 
@@ -359,6 +359,11 @@ def strided_slice(x: Tensor, cut: Cut) -> Tensor:
     return record(SLICE, (x,), cut=cut)
 
 
+def _new(found: Tensor, x: Tensor) -> Tensor:
+    """What a function found, as a tensor of its own if that is its operand."""
+    return elementwise.identity(found) if found is x else found
+
+
 def slice_into_zeros(g: Tensor, shape: tuple[int, ...], cut: Cut) -> Tensor:
     """A tensor of ``shape`` that is 0 but for ``g`` where a slice would take its elements."""
     return record(SLICE_INTO_ZEROS, (g,), shape=shape, cut=cut)
@@ -375,16 +380,15 @@ def slice_(input_: Any, begin: Any, size: Any, name: str | None = None) -> Tenso
             f"Expected begin[{start}] and size[{count}] inside [0, {dim}]",
         )  # fmt: skip
         cut.append((start, end, 1))
-    return strided_slice(x, tuple(cut))
+    return _new(strided_slice(x, tuple(cut)), x)
 
 
 def reverse(tensor: Any, axis: Any, name: str | None = None) -> Tensor:
     """The order of elements reversed along the axes."""
     x = as_tensor(tensor)
     axes = {_axis(one, x.ndim, "ReverseV2") for one in static_shape(axis)}
-    return strided_slice(
-        x, tuple((dim - 1, -1, -1) if at in axes else (0, dim, 1) for at, dim in enumerate(x.shape))
-    )
+    cut = ((dim - 1, -1, -1) if at in axes else (0, dim, 1) for at, dim in enumerate(x.shape))
+    return _new(strided_slice(x, tuple(cut)), x)
 
 
 Paddings = tuple[tuple[int, int], ...]

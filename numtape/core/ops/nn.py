@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import InvalidArgumentError
 from ..op import ARRAY, Native, Op, defop
 from ..record import Recorder, as_tensor, binary, record, require
 from ..spec import Spec, axes_of
@@ -175,18 +174,33 @@ def log_softmax(logits: Any, axis: Any = None, name: str | None = None) -> Tenso
 def softmax_cross_entropy_with_logits(
     labels: Any, logits: Any, axis: Any = -1, name: str | None = None
 ) -> Tensor:
-    """``-sum(labels * log_softmax(logits))`` along an axis."""
+    """``-sum(labels * log_softmax(logits))`` along an axis.
+
+    The loss has the shape of ``logits`` without that axis. There, or along all other axes taken
+    together, either operand may be broadcast; then what is broadcast is normalized.
+
+    Raises:
+      InvalidArgumentError: If the shapes do not fit.
+    """
     name = "SoftmaxCrossEntropyWithLogits"
     x = as_tensor(logits)
     p = elementwise.cast(elementwise._converted(labels, x._spec, name), x.dtype)
-    try:
-        np.broadcast_shapes(x.shape, p.shape)
-    except ValueError:
-        raise InvalidArgumentError(
-            f"logits and labels must broadcast: the shape of logits is {x.shape}, of labels "
-            f"{p.shape} [Op:{name}]"
-        ) from None
-    return elementwise.negative(reduce_sum(p * log_softmax(x, axis), axis))
+    if x.shape == p.shape and x.ndim:
+        return 0.0 - reduce_sum(p * log_softmax(x, axis), axis)
+    shapes = f"the shape of logits is {x.shape}, of labels {p.shape}"
+    require(x.ndim > 0 and p.ndim > 0, name, f"logits and labels must have an axis: {shapes}")
+    (at,) = axes_of(name, -1 if axis is None else axis, x.ndim)
+    if at != x.ndim - 1:
+        require(x.ndim == p.ndim, name, f"logits and labels must have the same rank: {shapes}")
+        last = (*range(at), *range(at + 1, x.ndim), at)
+        x, p = movement.transpose(x, last), movement.transpose(p, last)
+    outer = tuple(x.shape[:-1])
+    x, p = (movement.reshape(v, (v._spec.size // max(v.shape[-1], 1), v.shape[-1])) for v in (x, p))
+    rows, classes = (set(pair) - {1} for pair in zip(x.shape, p.shape, strict=True))
+    fits = len(classes) < 2 and rows in (set(), {x.shape[0]})
+    require(fits, name, f"logits and labels must be broadcastable: {shapes}")
+    x = movement.broadcast_to(x, (x.shape[0], *(classes or {1})))
+    return movement.reshape(0.0 - reduce_sum(p * log_softmax(x), -1), outer)
 
 
 def sparse_softmax_cross_entropy_with_logits(
@@ -208,7 +222,7 @@ def sparse_softmax_cross_entropy_with_logits(
             f"`labels.shape.rank` must equal `logits.shape.rank - 1`, and the shapes agree. "
             f"Received: labels.shape={found.shape}, logits.shape={x.shape} [Op:{name}]"
         )
-    return elementwise.negative(pick(log_softmax(x), found, name, "a label value"))
+    return 0.0 - pick(log_softmax(x), found, name, "a label value")
 
 
 def sigmoid_cross_entropy_with_logits(
@@ -221,4 +235,7 @@ def sigmoid_cross_entropy_with_logits(
         raise ValueError(
             f"`logits` and `labels` must have the same shape, received ({x.shape} vs {z.shape})."
         )
-    return elementwise.softplus(x) - x * z
+    # What is taken from and added to x * z is small where that is large.
+    positive = x >= 0.0
+    rest = elementwise.softplus(elementwise.where(positive, negative(x), x))
+    return elementwise.where(positive, x, 0.0) - x * z + rest

@@ -22,6 +22,7 @@ from ..record import as_tensor
 from ..spec import Spec, intern
 from ..sweep import executor
 from ..tensor import Tensor, of_array
+from .elementwise import shuffled
 from .indexing import gather
 from .movement import static_shape
 
@@ -229,4 +230,4 @@ def _permutation(source: SeedSequence, count: int) -> Array:
 def shuffle(value: Any, seed: int | None = None, name: str | None = None) -> Tensor:
     """The slices along the first axis in a random order."""
     x = as_tensor(value)
-    return gather(x, _drawn(_permutation, seed, int(x.shape[0])))
+    return shuffled(gather(x, _drawn(_permutation, seed, int(x.shape[0]))))

@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import InvalidArgumentError
+from ...errors import DtypeError, InvalidArgumentError
 from .. import dtypes
 from ..dtypes import bool_, mismatch
 from ..op import ARRAY, REDUCTION, STOP, Native, Op, defop
-from ..record import Recorder, as_tensor, record, unary
+from ..record import Recorder, as_tensor, record, spec_of, unary
 from ..spec import Spec, axes_of, intern
 from ..tensor import Tensor
+from ..variable import _tensor
 from . import elementwise, movement
 
 Array = np.ndarray[Any, Any]
@@ -178,14 +179,19 @@ def reduce_all(
     input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
     """Whether all elements over the axes are true."""
-    return _reduce(ALL, input_tensor, axis, keepdims)
+    return _reduce(ALL, _truths(input_tensor), axis, keepdims)
 
 
 def reduce_any(
     input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
     """Whether any element over the axes is true."""
-    return _reduce(ANY, input_tensor, axis, keepdims)
+    return _reduce(ANY, _truths(input_tensor), axis, keepdims)
+
+
+def _truths(value: Any) -> Any:
+    """An operand of bools; NumPy's numbers become such."""
+    return value if spec_of(value) is not None else _tensor(value, bool_)
 
 
 def reduce_prod(
@@ -203,8 +209,8 @@ def reduce_prod(
     last = tuple(at for at in range(x.ndim) if at not in axes) + axes
     x = movement.reshape(movement.permuted(x, last), (*shape, _count(x, axes)))
     if not x.shape[-1]:
-        one = elementwise.cast(np.int32(1), x.dtype)
-        return movement.broadcast_to(one, kept if keepdims else shape)
+        ones = elementwise.add(reduce_sum(x, -1), 1)
+        return movement.shaped(ones, kept if keepdims else shape)
     while (n := x.shape[-1]) > 1:
         whole = tuple((0, dim, 1) for dim in shape)
         first = movement.strided_slice(x, (*whole, (0, n - n % 2, 2)))
@@ -222,6 +228,8 @@ def reduce_variance(
 ) -> Tensor:
     """The mean squared distance from the mean over the axes."""
     x = as_tensor(input_tensor)
+    if not x._spec.is_float:
+        raise DtypeError(f"Input must be of floats, got {x.dtype.name}. Use `cast`.")
     distance = x - reduce_mean(x, axis, True)
     return reduce_mean(elementwise.square(distance), axis, keepdims)
 
@@ -249,14 +257,23 @@ def _arg_spec(op: Op, x: Spec, axis: int, output: str) -> Spec:
     return intern(shape, dtypes.as_dtype(output))
 
 
+def _first(find: Any, worst: float) -> Any:
+    """The index of an extreme element. As in TensorFlow, NaN is none."""
+
+    def compute(out: Array, x: Array, axis: int, output: str) -> None:
+        if x.dtype.kind == "f":
+            x = np.where(np.isnan(x), worst, x)
+        np.copyto(out, find(x, axis), casting="unsafe")
+
+    return compute
+
+
 ARGMAX = defop(
-    "ArgMax", ARRAY, 1, _arg_spec, gradient=STOP,
-    compute=lambda out, x, axis, output: np.copyto(out, x.argmax(axis), casting="unsafe"),
-)  # fmt: skip
+    "ArgMax", ARRAY, 1, _arg_spec, gradient=STOP, compute=_first(np.argmax, -math.inf)
+)
 ARGMIN = defop(
-    "ArgMin", ARRAY, 1, _arg_spec, gradient=STOP,
-    compute=lambda out, x, axis, output: np.copyto(out, x.argmin(axis), casting="unsafe"),
-)  # fmt: skip
+    "ArgMin", ARRAY, 1, _arg_spec, gradient=STOP, compute=_first(np.argmin, math.inf)
+)
 
 
 def _arg(op: Op, x: Any, axis: Any, output_type: Any) -> Tensor:
