@@ -58,7 +58,7 @@ from .looks import (
     name_of,
     truth,
 )
-from .reads import MISSING
+from .reads import MISSING, is_a
 from .steps import Step
 from .whose import ITERATORS, VIEWS, in_class, is_constant, ours, trusted
 
@@ -77,13 +77,13 @@ def call(
         call(own, frame, function.__func__, (function.__self__, *args), named, dropped)
     elif kind is types.FunctionType:
         _of_python(own, frame, function, args, named, dropped)
-    elif isinstance(function, type):
+    elif is_a(function, type):
         _class(own, frame, function, args, named, dropped)
-    elif isinstance(function, OF_C):
+    elif is_a(function, OF_C):
         _of_c(own, frame, function, args, named, dropped)
     elif ours(kind):
         give(own, frame, kind.__name__, args, named)
-    elif isinstance(function, np.ufunc):
+    elif is_a(function, np.ufunc):
         _numpy(own, frame, function, args, named)
     elif kind is functools.partial:
         if not observer.own(function):
@@ -92,12 +92,12 @@ def call(
             observer.entries(function.keywords, False, frame)
         args = (*function.args, *args)
         call(own, frame, function.func, args, {**function.keywords, **named}, dropped)
-    elif isinstance(function, operator.itemgetter | operator.attrgetter):
+    elif is_a(function, (operator.itemgetter, operator.attrgetter)):
         _getter(own, frame, function, args)
-    elif isinstance(function, weakref.ReferenceType):
+    elif is_a(function, weakref.ReferenceType):
         label = f"{observer.name_of(function)}()"
         observer.asks(weakref.ref.__call__, (function,), label, function, frame)
-    elif isinstance(in_class(kind, "__call__"), types.FunctionType):
+    elif is_a(in_class(kind, "__call__"), types.FunctionType):
         kind_of(own, frame, function)
         observer.of_class(kind, "__call__", "call", frame)
     else:
@@ -134,10 +134,10 @@ def _unknown(
     observer = own.observer
     everything = (*args, *named.values())
     owner = getattr(function, "__self__", None)
-    if not isinstance(owner, types.ModuleType | type(None)):
+    if not is_a(owner, types.ModuleType | type(None)):
         everything = (owner, *everything)
     closed = (np.ndarray, types.GeneratorType, *FUNCTIONS, *OF_C)
-    if not dropped or any(isinstance(x, closed) for x in everything):
+    if not dropped or any(is_a(x, closed) for x in everything):
         observer.refuse(f"it calls {name_of(function)}, which may give something else", frame)
         return
     for x in everything:
@@ -161,22 +161,22 @@ def _class(
         base = base_of(kind)
         new, start = in_class(kind, "__new__"), in_class(kind, "__init__")
         for name in ("__new__", "__init__"):
-            if isinstance(in_class(kind, name), types.FunctionType | staticmethod):
+            if is_a(in_class(kind, name), types.FunctionType | staticmethod):
                 observer.of_class(kind, name, name, frame)
         arrays: dict[int, Any] = {}
-        if not isinstance(start, types.FunctionType) and not isinstance(new, staticmethod):
+        if not is_a(start, types.FunctionType) and not is_a(new, staticmethod):
             if not (is_plain(base) or issubclass(base, (*SHALLOW, *DEEP))):
                 _unknown(own, frame, kind, args, named, dropped)
                 return
             arrays = look_at_all(own, frame, everything, kind.__name__, is_plain(base))
-        given(own, arrays, new=not isinstance(new, staticmethod))
+        given(own, arrays, new=not is_a(new, staticmethod))
     elif issubclass(kind, BaseException):
         given(own, {})
     elif kind is bool and len(args) == 1:
         truth(own, frame, args[0])
     elif kind in SHALLOW:
         for x in everything:
-            if isinstance(x, CONTAINERS) or isinstance(x, ITERATORS) or not callable(x):
+            if is_a(x, CONTAINERS) or is_a(x, ITERATORS) or not callable(x):
                 if not is_constant(x):
                     iterate(own, frame, x)
             else:
@@ -193,14 +193,14 @@ def _numpy(
 ) -> None:
     observer = own.observer
     everything = (*args, *named.values())
-    if any(type(x) is Tensor or isinstance(x, Variable) for x in everything):
+    if any(type(x) is Tensor or is_a(x, Variable) for x in everything):
         give(own, frame, name_of(function), args, named)
         return
     if named.get("out") is not None or (
-        isinstance(function, np.ufunc) and len(args) > function.nin
+        is_a(function, np.ufunc) and len(args) > function.nin
     ):
         outputs = named.get("out", args[-1])
-        for x in outputs if isinstance(outputs, tuple) else (outputs,):
+        for x in outputs if is_a(outputs, tuple) else (outputs,):
             observer.mutates(x, f"writes to {observer.name_of(x)}", frame)
     arrays = look_at_all(own, frame, everything, name_of(function))
     if not any(made_by_python(type(x)) or callable(x) for x in everything if x is not None):
@@ -216,12 +216,12 @@ def _getter(own: Frame, frame: Any, function: Any, args: tuple[Any, ...]) -> Non
     def done(own: Frame, frame: Any, after: Step | None) -> None:
         for name in names:
             holder = args[0]
-            parts = name.split(".") if isinstance(function, operator.attrgetter) else [name]
+            parts = name.split(".") if is_a(function, operator.attrgetter) else [name]
             for part in parts:
                 if own.entered:
                     observer.refuse("a getter runs functions of Python", frame)
                     return
-                if isinstance(function, operator.attrgetter):
+                if is_a(function, operator.attrgetter):
                     value = getattr(holder, part, MISSING)
                     observer.attribute(holder, part, value, False, frame)
                 else:
@@ -250,12 +250,12 @@ def _of_c(
         return
     owner = getattr(function, "__objclass__", None)
     name = function.__name__
-    if owner is None or isinstance(function, types.MethodWrapperType):
+    if owner is None or is_a(function, types.MethodWrapperType):
         receiver = function.__self__
-        if receiver is None or isinstance(receiver, types.ModuleType):
+        if receiver is None or is_a(receiver, types.ModuleType):
             _unknown(own, frame, function, args, named, dropped)
             return
-        if isinstance(receiver, type) and not isinstance(function, types.MethodWrapperType):
+        if is_a(receiver, type) and not is_a(function, types.MethodWrapperType):
             _of_class_of_c(own, frame, function, args, named, dropped)
             return
     else:
@@ -264,7 +264,7 @@ def _of_c(
 
 
 def _hashable(function: Any) -> bool:
-    return isinstance(function, types.BuiltinFunctionType) and isinstance(
+    return is_a(function, types.BuiltinFunctionType) and is_a(
         function.__self__, types.ModuleType
     )
 
@@ -294,16 +294,18 @@ def _method(
     observer = own.observer
     everything = (*args, *named.values())
     what = f"{type(receiver).__name__}.{name}"
-    if type(receiver) is Tensor or isinstance(receiver, Variable) or ours(type(receiver)):
+    if type(receiver) is Tensor or is_a(receiver, Variable) or ours(type(receiver)):
         give(own, frame, what, args, named)
         return
-    if isinstance(receiver, np.ufunc) and name in ("reduce", "accumulate", "outer", "reduceat"):
+    if is_a(receiver, np.ufunc) and name in ("reduce", "accumulate", "outer", "reduceat"):
         _numpy(own, frame, np.add, (), {str(k): x for k, x in enumerate(everything)})
         return
     value_like = (str, bytes, int, float, complex, tuple, frozenset, range, slice, np.generic,
                   np.dtype, *VALUES)  # fmt: skip
-    if isinstance(receiver, value_like) and not isinstance(receiver, weakref.ReferenceType):
-        if isinstance(receiver, tuple) and name not in ("__new__", "__iter__", "__len__"):
+    if is_a(receiver, value_like) and not is_a(receiver, weakref.ReferenceType):
+        if name in ("format", "format_map") and not all(map(is_constant, everything)):
+            observer.refuse("it formats objects, whose attributes a format may reach", frame)
+        if is_a(receiver, tuple) and name not in ("__new__", "__iter__", "__len__"):
             look(own, frame, receiver, what)
         given(own, look_at_all(own, frame, everything, what), name != "__getitem__")
         return
@@ -318,19 +320,22 @@ def _method(
     if name == "__getitem__" and len(args) == 1:
         _get_item(own, frame, (receiver, *args))
         return
-    container = next((c for c in METHODS if isinstance(receiver, c)), None)
-    if container is not None or isinstance(receiver, VIEWS):
+    container = next((c for c in METHODS if is_a(receiver, c)), None)
+    if container is not None or is_a(receiver, VIEWS):
         _container(own, frame, receiver, container or set, name, everything, dropped)
         return
-    if isinstance(receiver, (*ITERATORS, types.GeneratorType)):
+    if is_a(receiver, (*ITERATORS, types.GeneratorType)):
         if not observer.own(receiver):
             observer.refuse(f"it goes on with a {type(receiver).__name__} from outside", frame)
         return
+    if name == "__get__" and type(receiver) in (types.FunctionType, classmethod, staticmethod):
+        given(own, {})
+        return
     if (name in HARMLESS and made_by_python(type(receiver))) or name == "__init__":
         return
-    if isinstance(receiver, LOCKS) and (dropped or name in ("release", "__exit__", "__enter__")):
+    if is_a(receiver, LOCKS) and (dropped or name in ("release", "__exit__", "__enter__")):
         return
-    if isinstance(receiver, contextvars.ContextVar) and name == "get":
+    if is_a(receiver, contextvars.ContextVar) and name == "get":
         observer.asks(
             contextvars.ContextVar.get, (receiver, MISSING), f"{receiver.name}.get()", receiver,
             frame,
@@ -360,7 +365,7 @@ def _container(
         length(own, frame, receiver)
     elif name == "__contains__":
         contains(own, frame, args[0], receiver)
-    elif name in METHODS.get(kind, ()) or isinstance(receiver, VIEWS):
+    elif name in METHODS.get(kind, ()) or is_a(receiver, VIEWS):
         arrays = look(own, frame, receiver, f"{kind.__name__}.{name}", name in ("index", "count"))
         arrays |= look_at_all(own, frame, args, f"{kind.__name__}.{name}")
         if kind is np.ndarray:
@@ -368,7 +373,7 @@ def _container(
         given(own, arrays)
     elif observer.own(receiver):
         for x in args:
-            if isinstance(x, CONTAINERS) and name in ("extend", "update", "__init__", "extendleft"):
+            if is_a(x, CONTAINERS) and name in ("extend", "update", "__init__", "extendleft"):
                 iterate(own, frame, x)
     elif (dropped or name in GIVE_NONE) and name not in ONCE:
         observer.mutates(receiver, f"changes {label} by {name}", frame)

@@ -18,7 +18,7 @@ from ..tensor import Tensor
 from ..variable import Variable
 from . import functions, looks, reads
 from .frames import NOTHING, Frame
-from .reads import MISSING, contents
+from .reads import MISSING, contents, is_a
 from .steps import Step
 from .whose import PACKAGE, is_constant, ours
 
@@ -145,13 +145,13 @@ def read_item(own: Frame, frame: types.FrameType, holder: Any, key: Any) -> None
     """``holder[key]`` is about to be read."""
     observer = own.observer
     kind = type(holder)
-    if kind is Tensor or isinstance(holder, Variable):
+    if kind is Tensor or is_a(holder, Variable):
         looks.give(own, frame, "an index", (key,), {})
         return
-    if ours(kind) or isinstance(holder, tuple | str | bytes | range):
+    if ours(kind) or is_a(holder, tuple | str | bytes | range):
         looks.look(own, frame, key, "an index")
         return
-    if isinstance(key, Tensor | np.integer):
+    if is_a(key, Tensor | np.integer):
         key = int(key)
     plain = type(key) is not slice and type(key) is not tuple
     if not plain or not is_constant(key):
@@ -160,13 +160,13 @@ def read_item(own: Frame, frame: types.FrameType, holder: Any, key: Any) -> None
     def done(own: Frame, frame: types.FrameType, after: Step | None) -> None:
         value = MISSING if after is None else own.peek(after, 0)
         label = f"{observer.name_of(holder)}[{_short(key)}]"
-        if isinstance(holder, np.ndarray):
-            if isinstance(value, np.ndarray) and observer.outside(value, made=True):
+        if is_a(holder, np.ndarray):
+            if is_a(value, np.ndarray) and observer.outside(value, made=True):
                 return  # a part of the same memory
             observer.made_result(value, frame)
             observer.array(holder, frame)
             return
-        if isinstance(holder, type):
+        if is_a(holder, type):
             observer.make(value)  # a generic alias
             return
         if type(key) is slice:
@@ -177,7 +177,7 @@ def read_item(own: Frame, frame: types.FrameType, holder: Any, key: Any) -> None
         if own.entered:
             observer.of_class(kind, "__getitem__", label, frame)
             return
-        if not isinstance(holder, looks.INDEXED):
+        if not is_a(holder, looks.INDEXED):
             observer.refuse(f"it reads an item of a {kind.__name__}", frame)
             return
         observer.read(reads.ITEM, holder, key, value, label, frame)
@@ -186,7 +186,7 @@ def read_item(own: Frame, frame: types.FrameType, holder: Any, key: Any) -> None
 
 
 def _short(key: Any) -> str:
-    return repr(key) if isinstance(key, int | str | float) else type(key).__name__
+    return repr(key) if is_a(key, int | str | float) else type(key).__name__
 
 
 def _iterated(own: Frame, frame: types.FrameType, step: Step) -> None:
@@ -225,7 +225,7 @@ def _match_keys(own: Frame, frame: types.FrameType, step: Step) -> None:
     holder, keys = own.peek(step, 1), own.peek(step, 0)
     if is_constant(holder) or own.observer.own(holder):
         return
-    if not isinstance(holder, dict) or type(holder).get is not dict.get:
+    if not is_a(holder, dict) or type(holder).get is not dict.get:
         own.observer.refuse(f"it matches a {type(holder).__name__}", frame)
         return
     for key in keys:
@@ -242,9 +242,9 @@ def _match_class(own: Frame, frame: types.FrameType, step: Step) -> None:
     def done(own: Frame, frame: types.FrameType, after: Step | None) -> None:
         observer = own.observer
         matched = getattr(kind, "__match_args__", ())
-        if isinstance(kind, type):
+        if is_a(kind, type):
             observer.of_class(kind, "__match_args__", "__match_args__", frame)
-        if not isinstance(value, kind):
+        if not is_a(value, kind):
             return
         for name in (*matched[:count], *names):
             found = MISSING if own.entered else getattr(value, name, MISSING)
@@ -339,7 +339,7 @@ def _call_with(own: Frame, frame: types.FrameType, step: Step) -> None:
     function = own.peek(step, below + (1 if _NULL_BELOW else 2))
     if type(args) is not tuple:
         looks.iterate(own, frame, args)
-        args = tuple(args) if isinstance(args, list | dict | set) else ()
+        args = tuple(args) if is_a(args, list | dict | set) else ()
     functions.call(own, frame, function, args, dict(named), step.dropped)
 
 
@@ -373,9 +373,9 @@ def _stored_attribute(own: Frame, frame: types.FrameType, step: Step) -> None:
 def _stored_item(own: Frame, frame: types.FrameType, step: Step) -> None:
     value, holder, key = own.peek(step, 2), own.peek(step, 1), own.peek(step, 0)
     label = f"{own.observer.name_of(holder)}[{_short(key)}]"
-    if isinstance(holder, dict | list) and not isinstance(key, slice):
+    if is_a(holder, dict | list) and not is_a(key, slice):
         own.observer.wrote(holder, key, value, label, frame)
-        if isinstance(holder, list):  # whether it has such an item
+        if is_a(holder, list):  # whether it has such an item
             looks.length(own, frame, holder)
     else:
         own.observer.mutates(holder, f"sets {label}", frame)

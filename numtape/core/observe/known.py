@@ -15,6 +15,7 @@ import fractions
 import functools
 import itertools
 import math
+import operator
 import re
 import sys
 import types
@@ -81,7 +82,8 @@ PURE_NUMPY = {
 SHALLOW = (
     list, tuple, set, frozenset, dict, zip, enumerate, reversed, map, filter, slice,
     collections.deque, collections.OrderedDict, collections.defaultdict, types.SimpleNamespace,
-    types.MappingProxyType, functools.partial, property, staticmethod, classmethod,
+    types.MappingProxyType, operator.attrgetter, operator.itemgetter, functools.partial, property,
+    staticmethod, classmethod,
     *(x for x in vars(itertools).values() if isinstance(x, type)),
 )  # fmt: skip
 
@@ -127,7 +129,7 @@ ONCE = set("remove pop popitem popleft __delitem__".split())
 # Of every object: what `object` itself does.
 HARMLESS = set(
     "__init__ __init_subclass__ __subclasshook__ __repr__ __str__ __hash__ __eq__ __ne__ "
-    "__format__ __class_getitem__ __set_name__".split()
+    "__format__ __class_getitem__ __set_name__ __get__".split()
 )
 
 # Made by classes of C.

@@ -26,6 +26,7 @@ from .known import (
     base_of,
     made_by_python,
 )
+from .reads import is_a
 from .steps import Step
 from .whose import ITERATORS, VIEWS, is_constant, of_library, ours
 
@@ -52,11 +53,11 @@ def name_of(function: Any) -> str:
 
 def parts(value: Any) -> Iterable[Any]:
     """What a container, slice or partial function holds."""
-    if isinstance(value, dict):
+    if is_a(value, dict):
         return [part for entry in dict.items(value) for part in entry]
-    if isinstance(value, slice):
+    if is_a(value, slice):
         return value.start, value.stop, value.step
-    if isinstance(value, functools.partial):
+    if is_a(value, functools.partial):
         return value.func, *value.args, *value.keywords.values()
     return list(value)
 
@@ -73,23 +74,23 @@ def look(own: Frame, frame: Any, value: Any, what: str, deep: bool = True) -> di
             continue
         seen.add(id(x))
         kind = type(x)
-        if isinstance(x, np.ndarray):
+        if is_a(x, np.ndarray):
             if observer.outside(x):
                 arrays[id(x)] = x
-        elif isinstance(x, CONTAINERS):
+        elif is_a(x, CONTAINERS):
             if open_ and (observer.items(x, what, frame) or not made_by_python(kind)):
                 left += [(part, deep) for part in parts(x)]
         elif kind is slice or kind is functools.partial:
             left += [(part, deep) for part in parts(x)]
-        elif isinstance(x, (*ITERATORS, types.GeneratorType)):
+        elif is_a(x, (*ITERATORS, types.GeneratorType)):
             if not observer.own(x):
                 observer.refuse(f"{what} goes on with a {kind.__name__} from outside", frame)
-        elif isinstance(x, OF_C):
+        elif is_a(x, OF_C):
             if not _pure(x):
                 observer.refuse(f"{what} calls {name_of(x)}", frame)
-        elif isinstance(x, FUNCTIONS) or isinstance(x, VALUES) or kind is DISPATCHED:
+        elif is_a(x, FUNCTIONS) or is_a(x, VALUES) or kind is DISPATCHED:
             pass
-        elif isinstance(x, np.ufunc | operator.attrgetter | operator.itemgetter):
+        elif is_a(x, (np.ufunc, operator.attrgetter, operator.itemgetter)):
             pass
         elif not (made_by_python(kind) and is_plain(base_of(kind)) and _followed(kind)):
             observer.refuse(f"{what} looks into a {kind.__name__}", frame)
@@ -141,7 +142,7 @@ def given(own: Frame, arrays: dict[int, Any], new: bool = True) -> None:
         observer = own.observer
         if after is not None:
             value = own.peek(after, 0)
-            if isinstance(value, np.ndarray):
+            if is_a(value, np.ndarray):
                 if observer.outside(value, made=True) and id(value) not in arrays and arrays:
                     return
                 if id(value) in arrays:
@@ -180,7 +181,7 @@ def give(
                 if type(x) in (list, tuple, dict):
                     observer.make(x)
                     left += parts(x)
-                elif isinstance(x, np.ndarray) and (x.base is None or not x.flags.writeable):
+                elif is_a(x, np.ndarray) and (x.base is None or not x.flags.writeable):
                     observer.make(x)
                 elif type(x) is types.FunctionType or type(x) is set:
                     observer.make(x)
@@ -194,35 +195,35 @@ def iterate(own: Frame, frame: Any, value: Any) -> None:
     kind = type(value)
     if observer.items(value, "a loop", frame):
         return
-    if isinstance(value, (*ITERATORS, types.GeneratorType)):
+    if is_a(value, (*ITERATORS, types.GeneratorType)):
         observer.refuse(f"it goes on with a {kind.__name__} from outside", frame)
-    elif isinstance(value, type) or made_by_python(kind):
+    elif is_a(value, type) or made_by_python(kind):
         return  # what finds the items is followed
-    elif not isinstance(value, types.GenericAlias):
+    elif not is_a(value, types.GenericAlias):
         observer.refuse(f"it goes through a {kind.__name__}", frame)
 
 
 def contains(own: Frame, frame: Any, value: Any, holder: Any) -> None:
     """``value in holder``."""
     observer = own.observer
-    if is_constant(holder) or isinstance(holder, str | bytes | range):
+    if is_constant(holder) or is_a(holder, str | bytes | range):
         return
     kind = type(holder)
-    if isinstance(holder, (dict, set, frozenset, *VIEWS)) and _by_c(kind, "__contains__"):
+    if is_a(holder, (dict, set, frozenset, *VIEWS)) and _by_c(kind, "__contains__"):
         if is_constant(value) and type(value) is not Tensor:
-            if not observer.own(holder) and not isinstance(holder, frozenset):
+            if not observer.own(holder) and not is_a(holder, frozenset):
                 if id(holder) in observer.views:
                     _given_view(own, frame, holder, value)
                     return
                 label = f"{value!r} in {observer.name_of(holder)}"
-                there = value in holder  # type: ignore[operator]
+                there = value in holder
                 observer.read(reads.CONTAINS, holder, value, there, label, frame)
             return
-    if isinstance(holder, CONTAINERS):
+    if is_a(holder, CONTAINERS):
         given(own, look(own, frame, holder, "in") | look(own, frame, value, "in"), False)
-    elif isinstance(holder, np.ndarray):
+    elif is_a(holder, np.ndarray):
         observer.array(holder, frame)
-    elif made_by_python(kind) or isinstance(holder, type):
+    elif made_by_python(kind) or is_a(holder, type):
         observer.of_class(kind, "__contains__", "in", frame)
     else:
         observer.refuse(f"it looks for something in a {kind.__name__}", frame)
@@ -232,7 +233,7 @@ def _given_view(own: Frame, frame: Any, view: Any, value: Any) -> None:
     """``value in d.keys()``, and of other views."""
     observer = own.observer
     of = observer.views[id(view)][1]
-    if isinstance(view, VIEWS[0]):
+    if is_a(view, VIEWS[0]):
         label = f"{value!r} in {observer.name_of(of)}"
         observer.read(reads.CONTAINS, of, value, value in of, label, frame)
     else:
@@ -240,15 +241,15 @@ def _given_view(own: Frame, frame: Any, view: Any, value: Any) -> None:
 
 
 def _by_c(kind: type, name: str) -> bool:
-    return not isinstance(getattr(kind, name, None), types.FunctionType)
+    return not is_a(getattr(kind, name, None), types.FunctionType)
 
 
 def truth(own: Frame, frame: Any, value: Any) -> None:
     """``bool(value)``."""
     observer = own.observer
-    if is_constant(value) or isinstance(value, (tuple, frozenset, *FUNCTIONS)):
+    if is_constant(value) or is_a(value, (tuple, frozenset, *FUNCTIONS)):
         return
-    if isinstance(value, np.ndarray):
+    if is_a(value, np.ndarray):
         observer.array(value, frame)
         return
     kind = type(value)
@@ -268,7 +269,7 @@ def length(own: Frame, frame: Any, value: Any) -> None:
     """``len(value)``."""
     observer = own.observer
     kind = type(value)
-    if is_constant(value) or isinstance(value, tuple | frozenset | str | bytes | range):
+    if is_constant(value) or is_a(value, tuple | frozenset | str | bytes | range):
         return
     if made_by_python(kind):
         observer.of_class(kind, "__len__", "len", frame)
@@ -292,7 +293,7 @@ def kind_of(own: Frame, frame: Any, value: Any) -> None:
 def operate(own: Frame, frame: Any, operands: tuple[Any, ...], in_place: bool) -> None:
     """An operator is applied."""
     observer = own.observer
-    if any(type(x) is Tensor or isinstance(x, Variable) for x in operands):
+    if any(type(x) is Tensor or is_a(x, Variable) for x in operands):
         give(own, frame, "an operator", operands, {})
         return
     if all(map(is_constant, operands)):
@@ -314,5 +315,5 @@ def context(own: Frame, frame: Any, manager: Any) -> None:
     if made_by_python(kind):
         for name in ("__enter__", "__exit__"):
             observer.of_class(kind, name, name, frame)
-    elif not isinstance(manager, LOCKS):
+    elif not is_a(manager, LOCKS):
         observer.refuse(f"it enters a {kind.__name__}", frame)

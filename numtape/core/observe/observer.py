@@ -26,7 +26,7 @@ from .frames import (
     unsupported,
 )
 from .known import PURE
-from .reads import MISSING, Read, answer, bits_of
+from .reads import MISSING, Read, answer, bits_of, is_a
 from .steps import Step, steps_of
 from .touched import ANY, Set, marked
 from .whose import (
@@ -109,8 +109,8 @@ class Observer:
     def starts(self, function: Any) -> None:
         """The function is called: what is no function of Python's has state of its own."""
         frame = sys._getframe(1)  # not this one, which would refer to itself
-        while isinstance(function, functools.partial | types.MethodType):
-            if isinstance(function, types.MethodType):
+        while is_a(function, functools.partial | types.MethodType):
+            if is_a(function, types.MethodType):
                 function = function.__func__
                 continue
             for name in ("func", "args"):
@@ -120,10 +120,10 @@ class Observer:
         kind = type(function)
         if kind is types.FunctionType:
             return
-        if isinstance(in_class(kind, "__call__"), types.FunctionType):
+        if is_a(in_class(kind, "__call__"), types.FunctionType):
             self.read(reads.KIND, function, None, kind, f"type({kind.__name__})", frame)
             self.of_class(kind, "__call__", "call", frame)
-        elif not isinstance(function, type) and id(function) not in PURE and function is not len:
+        elif not is_a(function, type) and id(function) not in PURE and function is not len:
             self.refuse(f"it is a {kind.__name__}, of which nothing is known")
 
     def stop(self) -> None:
@@ -268,10 +268,10 @@ class Observer:
 
     def made_result(self, value: Any, frame: types.FrameType) -> None:
         """Note what a function gives that makes something new each time."""
-        if isinstance(value, np.ndarray):
+        if is_a(value, np.ndarray):
             if not self.outside(value, made=True):
                 self.make(value)
-        elif isinstance(value, types.GeneratorType):
+        elif is_a(value, types.GeneratorType):
             self.make(value)
             self.generators[id(value.gi_frame)] = None
         else:
@@ -282,11 +282,11 @@ class Observer:
         if not made and self.own(array):
             return False
         base = array.base
-        while isinstance(base, np.ndarray):
+        while is_a(base, np.ndarray):
             if self.own(base):
                 return False
             made, base = False, base.base
-        return not (made and (base is None or isinstance(base, bytes)))
+        return not (made and (base is None or is_a(base, bytes)))
 
     # Reads.
 
@@ -316,14 +316,16 @@ class Observer:
         found = self.names.get(id(value))
         if found is not None:
             return found
-        if isinstance(value, type | types.FunctionType | types.ModuleType):
-            return value.__name__
+        if is_a(value, type | types.FunctionType | types.ModuleType):
+            return str(value.__name__)
         return type(value).__name__
 
     def function(self, function: types.FunctionType, frame: types.FrameType) -> None:
         """A function runs: its code and defaults can be exchanged."""
         value = function.__code__, function.__defaults__, function.__kwdefaults__
         self.read(reads.CODE, function, None, value, function.__qualname__, frame)
+        if function.__kwdefaults__:
+            self.entries(function.__kwdefaults__, False, frame)
 
     def attribute(
         self, owner: Any, name: str, value: Any, entered: bool, frame: types.FrameType
@@ -341,7 +343,7 @@ class Observer:
         if kind is super:
             self._by_super(owner, name, label, frame)
             return
-        if self.own(owner) and not isinstance(owner, type):
+        if self.own(owner) and not is_a(owner, type):
             if name not in dict_of(owner):
                 self.of_class(kind, name, label, frame)
             return
@@ -356,10 +358,10 @@ class Observer:
                 self.read(reads.METHOD, owner, name, value.__func__, label, frame)
                 return
         of_c = (types.BuiltinMethodType, types.MethodWrapperType)
-        bound = isinstance(value, of_c) and value.__self__ is owner
+        bound = is_a(value, of_c) and value.__self__ is owner
         # A function of numtape's that is a method is made anew each time.
-        bound = bound or (ours(type(value)) and isinstance(value, functools.partial))
-        if bound and not isinstance(owner, type):
+        bound = bound or (ours(type(value)) and is_a(value, functools.partial))
+        if bound and not is_a(owner, type):
             if kind.__flags__ & HEAP:
                 self.of_class(kind, name, label, frame)
                 self.read(reads.KIND, owner, None, kind, f"type({self.name_of(owner)})", frame)
@@ -410,25 +412,25 @@ class Observer:
     def items(self, value: Any, what: str, frame: types.FrameType) -> bool:
         """Somebody goes through a container. False if it is none that is known."""
         kind = type(value)
-        if is_constant(value) or isinstance(value, tuple | frozenset | str | bytes):
+        if is_constant(value) or is_a(value, tuple | frozenset | str | bytes):
             return True
         if id(value) in self.views:
             _, of = self.views[id(value)]
-            keys = isinstance(value, VIEWS[0])
+            keys = is_a(value, VIEWS[0])
             self.entries(of, keys, frame)
             return True
         if self.own(value):
             return True
         label = f"the items of {self.name_of(value)}"
-        if isinstance(value, list) and kind.__iter__ is list.__iter__:
+        if is_a(value, list) and kind.__iter__ is list.__iter__:
             if len(value) > LONGEST:
                 self.refuse(f"it goes through a list of {len(value)} items", frame)
             self.read(reads.ITEMS, value, None, tuple(list.__iter__(value)), label, frame)
-        elif isinstance(value, dict) and kind.__iter__ is dict.__iter__:
+        elif is_a(value, dict) and kind.__iter__ is dict.__iter__:
             self.entries(value, False, frame)
-        elif isinstance(value, _COMPARED):
+        elif is_a(value, _COMPARED):
             self.answer(tuple, value, label, frame)
-        elif isinstance(value, np.ndarray):
+        elif is_a(value, np.ndarray):
             self.array(value, frame)
         else:
             return False
@@ -442,7 +444,7 @@ class Observer:
             self.refuse(f"it goes through a dict of {len(value)} items", frame)
         label = f"the {'keys' if keys else 'items'} of {self.name_of(value)}"
         kind = reads.KEYS if keys else reads.ENTRIES
-        if isinstance(value, OrderedDict):
+        if is_a(value, OrderedDict):
             self.answer(_ordered, value, label, frame)
         else:
             self.read(kind, value, None, reads.NOW[kind](value, None), label, frame)
@@ -467,7 +469,7 @@ class Observer:
 
     def read_item(self, holder: Any, key: Any, value: Any, frame: types.FrameType) -> None:
         """An item of a container of C was read."""
-        if not is_constant(holder) and not isinstance(holder, tuple):
+        if not is_constant(holder) and not is_a(holder, tuple):
             self.read(reads.ITEM, holder, key, value, f"an item of {self.name_of(holder)}", frame)
 
     def array(self, value: Any, frame: types.FrameType) -> None:
@@ -501,9 +503,9 @@ class Observer:
         if id(value) not in self.mutated:
             self.mutated[id(value)] = what, value
             self.sets.append((value, ANY, f"what {self.name_of(value)} holds"))
-        if isinstance(value, np.ndarray):
+        if is_a(value, np.ndarray):
             base = value.base
-            while isinstance(base, np.ndarray):
+            while is_a(base, np.ndarray):
                 self.mutated.setdefault(id(base), (what, base))
                 base = base.base
         if id(value) in self.views:
@@ -525,7 +527,7 @@ class Observer:
             for read in self.found.values()
         ]
         for _, array in self.inputs:
-            while isinstance(array, np.ndarray):
+            while is_a(array, np.ndarray):
                 holders.append((array, ""))
                 array = array.base
         for holder, name in holders:
