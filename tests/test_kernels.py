@@ -14,7 +14,7 @@ from processes import run
 
 import numtape
 from numtape import config, gradient_tape
-from numtape.core import adjoints, entry, graft, log, lookup, op, transpose
+from numtape.core import adjoints, entry, graft, log, lookup, op, templates, transpose
 from numtape.core.executors import cpu, plans
 from numtape.core.ops import reduction
 
@@ -121,8 +121,9 @@ def test_panels_are_as_wide():
 
 
 def test_transposition_is_numbered_alike(plain):
-    names = ("DONE", "NO_TEMPLATE", "FULL", "NO_GRADIENT", "NOTHING", "G", "Y", "INPUT", "ENTRY")
+    names = ("DONE", "NO_TEMPLATE", "FULL", "NO_GRADIENT", "NOTHING", "G", "Y", "INPUT")
     shared(transpose, plain["log.transpose"], names)
+    shared(templates, plain["log.transpose"], ("ENTRY",))
 
 
 @pytest.mark.parametrize("seed", range(3))

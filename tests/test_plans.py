@@ -11,8 +11,9 @@ from processes import run as run_script
 from test_random_programs import Program, differences, patterns, run
 
 from numtape import config
-from numtape.core import adjoints, buffers, remembered, workers
+from numtape.core import adjoints, buffers, interning, remembered, workers
 from numtape.core.executors import cpu, plans
+from numtape.core.interning import generation
 
 pytestmark = pytest.mark.numtape_only("numtape's plans")
 
@@ -112,11 +113,15 @@ def test_structures_that_differ_at_equal_length_cost_no_search(tf):
 def test_few_structures_are_compared_for_one_question():
     found = remembered.Remembered()
     for k in range(20):
-        found.keep("question", 10, k)
+        found.keep("question", 10, k, generation.number)
     assert found.alike("question") == [19, 18, 17, 16]
-    found.keep("long", remembered.ROWS - 5, "all")
+    found.keep("long", remembered.ROWS - 5, "all", generation.number)
     assert found.alike("question") == []
     assert found.alike("long") == ["all"]
+    interning.let_go()
+    assert found.alike("long") == []
+    found.keep("late", 5, "copied before", generation.number - 1)
+    assert found.alike("late") == []
 
 
 @pytest.mark.parametrize("change", [

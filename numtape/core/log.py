@@ -25,7 +25,8 @@ import numpy as np
 from . import dtypes
 from .arrays import Array, address_of, longer, view
 from .convert import to_array
-from .op import CODES, LEAF, READ, defop
+from .interning import LOGS
+from .op import LEAF, READ, defop
 from .spec import Spec, intern
 from .tensor import Tensor, of_array
 
@@ -94,9 +95,6 @@ class Columns:
         self.address = address_of(self.cell)
 
 
-_logs: weakref.WeakSet[Log] = weakref.WeakSet()
-
-
 class Log:
     """One thread's log. See the module's docstring; `numtape.core.sweep` computes its values."""
 
@@ -109,7 +107,6 @@ class Log:
 
     def __init__(self, capacity: int = 2 * SWEEP_ROWS, symbolic: bool = False) -> None:
         self.lock = threading.RLock()
-        _logs.add(self)
         self.owner = threading.get_ident()
         # A symbolic log records a rule or a trace: its values do not exist.
         self.symbolic = symbolic
@@ -136,6 +133,13 @@ class Log:
         self._const_rows: dict[Any, int] = {}
         self._leaf_rows: dict[int, tuple[int, Any]] = {}
         self.workspace: Any = None  # the executor's
+        LOGS.add(self)
+
+    def numbers(self, column: str) -> Array:
+        """The numbers of codes or specs in the rows."""
+        n = self.n
+        found: Array = getattr(self.columns, column)[:n]
+        return found
 
     def _adopt(self, columns: Columns) -> None:
         self.columns = columns
@@ -391,9 +395,9 @@ def after_fork_in_child(renew: Callable[[], None]) -> None:
 
 
 def _renew_locks() -> None:
-    for log in list(_logs):
-        log.lock = threading.RLock()
-    CODES.lock = threading.Lock()
+    for log in LOGS:
+        if isinstance(log, Log):
+            log.lock = threading.RLock()
 
 
 after_fork_in_child(_renew_locks)
@@ -406,16 +410,10 @@ def _baseline() -> int:
 
 # References to a tensor that only `Log.kept` holds, as `alive` counts them.
 _UNUSED = _baseline()
-_COUNTS = getattr(sys, "_is_gil_enabled", lambda: True)()
 
 
 def alive(tensors: list[Tensor], extra: int = 0) -> list[Tensor]:
-    """Those tensors that somebody besides this list (and ``extra`` others) can still reach.
-
-    Without a GIL reference counts say nothing, and every tensor counts as reachable.
-    """
-    if not _COUNTS:
-        return tensors
+    """Those tensors that somebody besides this list (and ``extra`` others) can still reach."""
     least = _UNUSED + extra
     counts = list(map(sys.getrefcount, tensors))
     return [tensors[i] for i, count in enumerate(counts) if count > least]

@@ -9,8 +9,9 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 from ..errors import InvalidArgumentError
+from .interning import cache
 from .log import Log, local
-from .op import VARIADIC, Op
+from .op import VARIADIC, Code, Op
 from .spec import Spec
 from .tensor import Tensor
 from .variable import Variable
@@ -28,7 +29,7 @@ class Recorder(Protocol):
 def unary(op: Op, **attributes: Any) -> Recorder:
     """The function that records an op of one operand, with these attributes."""
     code = op.code(attributes)
-    results: dict[Spec, Spec] = {}
+    results: dict[Spec, Spec] = cache()
 
     def record(x: Any, name: str | None = None) -> Tensor:
         log = local.log
@@ -65,8 +66,8 @@ def binary(op: Op, **attributes: Any) -> Recorder:
     An operand that is no tensor takes the other one's dtype.
     """
     code = op.code(attributes)
-    results: dict[tuple[Spec, Spec], Spec] = {}
-    same: dict[Spec, Spec] = {}
+    results: dict[tuple[Spec, Spec], Spec] = cache()
+    same: dict[Spec, Spec] = cache()
 
     def record(x: Any, y: Any, name: str | None = None) -> Tensor:
         log = local.log
@@ -131,7 +132,8 @@ def spec_of(value: Any) -> Spec | None:
     return None
 
 
-_results: dict[tuple[Any, ...], Spec] = {}
+# By op, specs and attributes.
+_results: dict[tuple[Any, ...], tuple[Code, Spec]] = cache()
 
 
 def record(op: Op, operands: tuple[Any, ...], **attributes: Any) -> Tensor:
@@ -160,17 +162,16 @@ def append(
     log: Log, op: Op, rows: list[int], specs: list[Spec], attributes: dict[str, Any]
 ) -> Tensor:
     """Append a row whose operands are rows of ``log`` already."""
-    if op.arity == VARIADIC:
-        # Part of the code, so that templates of variadic ops know their operands' specs.
-        code = op.code(attributes, tuple(spec.id for spec in specs))
-    else:
-        code = op.code(attributes)
-    key = (code, *specs)
-    spec = _results.get(key)
-    if spec is None:
-        spec = _results[key] = op.spec(op, *specs, **attributes)
+    key = (op, *specs, *attributes.items())
+    try:
+        code, spec = _results[key]
+    except KeyError:
+        # A variadic op's code has the specs, so that templates know them.
+        code = op.with_attributes(attributes, tuple(specs) if op.arity == VARIADIC else None)
+        spec = op.spec(op, *specs, **attributes)
+        _results[key] = code, spec
     n = log.n
-    log.code[n] = code
+    log.code[n] = code.id
     if op.arity == VARIADIC:
         log.a[n] = _append_operands(log, rows)
         log.b[n] = len(rows)

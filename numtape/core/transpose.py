@@ -12,11 +12,11 @@ from typing import Any, cast
 
 import numpy as np
 
-from . import lookup
 from .adjoints import memory
 from .arrays import Array, longer, view
 from .entry import Block, Numbers
-from .log import LEAF_CODE, SLACK, Log, after_fork_in_child, local
+from .interning import reserved
+from .log import LEAF_CODE, SLACK, Log, local
 from .op import CODES, MISSING, VARIADIC
 from .ops.elementwise import add
 from .ops.movement import reshape
@@ -25,122 +25,24 @@ from .record import as_tensor
 from .spec import TABLES, Spec
 from .tables import code_tables, spec_tables
 from .tape import Tape
+from .templates import COLUMNS, CONSTANTS, LONGEST, Key, Templates, current
 from .tensor import Tensor
 from .variable import Variable
 
 # As in kernels/log/transpose.py (a test compares).
 DONE, NO_TEMPLATE, FULL, NO_GRADIENT = range(4)
 NOTHING, G, Y, INPUT = -1, -2, -3, -4
-ENTRY = 7
 NEEDED = 2
 ADD_CODE = add.op.code()
-FOLLOW_COLUMNS = ("code", "a", "b", "c", "spec")
 
 
-class Templates:
-    """All templates, flat. `version` changes when an array moves."""
-
-    COLUMNS = ("code", "a", "b", "c", "spec")
-
-    def __init__(self) -> None:
-        self.lock = threading.RLock()
-        self.version = 0
-        self.count = 0
-        self.rows = 0
-        self.longest = 0
-        self.results = 0
-        self.constants: dict[tuple[int, int], int] = {}
-        self.keys = np.zeros(1024 * ENTRY, np.int64)
-        self.start = np.zeros(512, np.int32)
-        self.result_start = np.zeros(512, np.int32)
-        for name in self.COLUMNS:
-            setattr(self, name, np.zeros(4096, np.int32))
-        self.result = np.zeros(1024, np.int32)
-        self.pool_bits = np.zeros(256, np.int64)
-        self.pool_spec = np.zeros(256, np.int32)
-
-    def arrays(self) -> dict[str, Array]:
-        """The arrays under the names of the pass's arguments."""
-        found = {f"t_{name}": getattr(self, name) for name in self.COLUMNS}
-        return found | {
-            "t_result": self.result, "template_start": self.start,
-            "result_start": self.result_start, "keys": self.keys,
-            "pool_bits": self.pool_bits, "pool_spec": self.pool_spec,
-        }  # fmt: skip
-
-    def _fit(self, name: str, size: int) -> None:
-        array = getattr(self, name)
-        if size > array.size:
-            grown = np.zeros(max(size, 2 * array.size), array.dtype)
-            grown[: array.size] = array
-            setattr(self, name, grown)
-            self.version += 1
-
-    def constant(self, spec: Spec, bits: int) -> int:
-        """The number of a constant in the pool."""
-        key = spec.id, bits
-        found = self.constants.get(key)
-        if found is None:
-            found = len(self.constants)
-            self._fit("pool_bits", found + 1)
-            self._fit("pool_spec", found + 1)
-            self.pool_bits[found] = bits
-            self.pool_spec[found] = spec.id
-            self.constants[key] = found
-        return found
-
-    def add(self, key: tuple[int, ...], rows: list[tuple[int, ...]], results: list[int]) -> None:
-        """Enter a template: rows of (code, a, b, c, spec), and each operand's adjoint."""
-        template = self.count
-        end = self.rows + len(rows)
-        for name in self.COLUMNS:
-            self._fit(name, end)
-        self._fit("start", template + 2)
-        self._fit("result_start", template + 2)
-        self._fit("result", self.results + len(results))
-        for k, name in enumerate(self.COLUMNS):
-            getattr(self, name)[self.rows : end] = [row[k] for row in rows]
-        self.result[self.results : self.results + len(results)] = results
-        self.result_start[template] = self.results
-        self.start[template + 1] = end
-        self.rows = end
-        self.results += len(results)
-        self.longest = max(self.longest, len(rows))
-        self.count += 1
-        if 4 * self.count > self.keys.size // ENTRY:
-            self._rehash()
-        self._insert(self.keys, (template + 1, *key))
-
-    def _rehash(self) -> None:
-        old = self.keys.reshape(-1, ENTRY)
-        keys = np.zeros(4 * self.keys.size, np.int64)
-        for entry in old[old[:, 0] != 0].tolist():
-            self._insert(keys, tuple(entry))
-        self.keys = keys
-        self.version += 1
-
-    def _insert(self, keys: Array, entry: tuple[int, ...]) -> None:
-        mask = keys.size // ENTRY - 1
-        slot = lookup.hash_key(*entry[1:]) & mask
-        while keys[ENTRY * slot]:
-            slot = (slot + 1) & mask
-        keys[ENTRY * slot + 1 : ENTRY * slot + ENTRY] = entry[1:]
-        keys[ENTRY * slot] = entry[0]
-
-
-TEMPLATES = Templates()
-
-
-def _renew_lock() -> None:
-    TEMPLATES.lock = threading.RLock()
-
-
-after_fork_in_child(_renew_lock)
-
-
-def build_template(log: Log, row: int, needed: int) -> None:
+def build_template(log: Log, row: int, needed: int, templates: Templates) -> None:
     """Run the rule of a row on placeholders and enter what it recorded."""
     op, attributes = CODES.entries[log.code[row]]
+    key = _key(log, row, needed)
+    if key in templates.known:
+        templates.enter(key, templates.known[key])
+        return
     specs = [TABLES.specs[log.spec[x]] for x in _operands(log, row)]
     out = TABLES.specs[log.spec[row]]
     scratch = Log(256 + len(specs), symbolic=True)
@@ -161,12 +63,18 @@ def build_template(log: Log, row: int, needed: int) -> None:
                 found.append(_unbroadcast(adjoint, spec, op.name))
     finally:
         local.log = log
-    rows, results = _reduced(scratch, 2 + len(specs), found)
-    key_specs = [-1, -1, -1]
-    if op.arity != VARIADIC:
-        key_specs[: len(specs)] = [spec.id for spec in specs]
-    key = (log.code[row], *key_specs, out.id, needed)
-    TEMPLATES.add(key, rows, results)
+    rows, results = _reduced(scratch, 2 + len(specs), found, templates)
+    held = [CODES[log.code[row]], out, *specs]
+    held += [CODES[row[0]] for row in rows] + [TABLES[row[4]] for row in rows]
+    templates.add(key, rows, results, held)
+
+
+def _key(log: Log, row: int, needed: int) -> Key:
+    """What the pass looks a row's template up by."""
+    code = log.code[row]
+    places = [] if CODES.arity[code] == VARIADIC else _operands(log, row)
+    s0, s1, s2 = [*(log.spec[x] for x in places), -1, -1, -1][:3]
+    return code, s0, s1, s2, log.spec[row], needed
 
 
 def _operands(log: Log, row: int) -> list[int]:
@@ -204,7 +112,7 @@ def _unbroadcast(adjoint: Any, spec: Spec, op: str) -> Tensor:
 
 
 def _reduced(
-    scratch: Log, places: int, found: list[Tensor | None]
+    scratch: Log, places: int, found: list[Tensor | None], templates: Templates
 ) -> tuple[list[tuple[int, ...]], list[int]]:
     """The scratch log's rows that are needed, renumbered, and references to the results."""
     needed = {tensor._row for tensor in found if tensor is not None}
@@ -221,7 +129,7 @@ def _reduced(
         if code == LEAF_CODE:
             if TABLES.specs[spec].size != 1:
                 raise AssertionError("a rule may record constants of one element only")
-            pooled = TEMPLATES.constant(TABLES.specs[spec], int(scratch.columns.cell[row]))
+            pooled = templates.constant(TABLES.specs[spec], int(scratch.columns.cell[row]))
             rows.append((code, pooled, NOTHING, NOTHING, spec))
             continue
         if CODES.arity[code] == VARIADIC:
@@ -248,18 +156,24 @@ class Workspace:
         self.variable_adjoint = Numbers("int32", "variable_adjoint", transpose)
         self.columns: Any = None
         self.extra: Any = None
-        self.versions: tuple[int, ...] = ()
+        follow.bind(
+            **code_tables("code_kind", "code_arity", "code_gradient"), **spec_tables("spec_float")
+        )
+        transpose.bind(**code_tables("code_kind", "code_arity", "code_gradient"))
+        self.templates: Templates | None = None
+        self.index: Any = None
+        # By constants of the pool, where they are in this log.
+        self.pool_row = reserved((CONSTANTS,), np.int32)
+        transpose.bind(local=reserved((LONGEST,), np.int32), pool_row=self.pool_row)
         self.flags = np.empty(0, np.uint8)
         self.adjoint = np.empty(0, np.int32)
-        self.local = np.empty(0, np.int32)
-        self.pool_row = np.empty(0, np.int32)
 
     def refresh(self, log: Log) -> None:
         """Bind what moved since the last call."""
         columns = log.columns
         if columns is not self.columns or log.extra is not self.extra:
             bound = {name: getattr(columns, name) for name in columns.NAMES}
-            self.follow.bind(extra=log.extra, **{name: bound[name] for name in FOLLOW_COLUMNS})
+            self.follow.bind(extra=log.extra, **{name: bound[name] for name in COLUMNS})
             self.transpose.bind(extra=log.extra, **bound)
             if self.flags.size < columns.capacity:
                 self.flags = longer(self.flags, columns.capacity)
@@ -267,27 +181,19 @@ class Workspace:
                 self.follow.bind(flags=self.flags)
                 self.transpose.bind(flags=self.flags, adjoint=self.adjoint)
             self.columns, self.extra = columns, log.extra
-        if TEMPLATES.longest > self.local.size:
-            self.local = np.empty(2 * TEMPLATES.longest, np.int32)
-            self.transpose.bind(local=self.local)
-        if len(TEMPLATES.constants) > self.pool_row.size:
-            known = self.pool_row.size
-            self.pool_row = longer(self.pool_row, 2 * len(TEMPLATES.constants))
-            self.pool_row[known:] = -1
-            self.transpose.bind(pool_row=self.pool_row)
-        versions = (TABLES.version, CODES.version, TEMPLATES.version)
-        if versions != self.versions:
-            self.follow.bind(
-                **code_tables("code_kind", "code_arity", "code_gradient"),
-                **spec_tables("spec_float"),
-            )
-            self.transpose.bind(
-                **code_tables("code_kind", "code_arity", "code_gradient"), **TEMPLATES.arrays()
-            )
-            self.transpose.set[self.transpose.slots["key_mask"]] = (
-                TEMPLATES.keys.size // ENTRY - 1
-            )
-            self.versions = versions
+
+    def use(self, templates: Templates) -> None:
+        """Bind what moved since the last call."""
+        transpose, index = self.transpose, templates.index
+        if templates is not self.templates:
+            self.templates = None
+            transpose.bind(**templates.arrays())
+            self.templates = templates
+        if index is not self.index:
+            self.index = None
+            transpose.bind(keys=index.array)
+            transpose.set[transpose.slots["key_mask"]] = index.mask
+            self.index = index
 
 
 _workspaces = threading.local()
@@ -336,8 +242,9 @@ def transposed(
         if op.gradient == MISSING and any(work.flags[x] & NEEDED for x in _operands(log, row)):
             raise LookupError(f"gradient registry has no entry for: {op.name}")
     _seed(log, work, n, targets)
+    templates = current()  # held until rows with the numbers in them are published
     try:
-        _transpose(log, work, n, first)
+        _transpose(log, work, n, first, templates)
         adjoint, variable_adjoint = view(work.adjoint), work.variable_adjoint.view
         found = [
             adjoint[row] if row >= 0 else variable_adjoint[number] if number >= 0 else -1
@@ -348,7 +255,7 @@ def transposed(
         # Constants of templates were marked as computed: those rows do not exist.
         log.columns.state[log.n :] = 0
         raise
-    remembered.note(log, key, n, found, watched)
+    remembered.note(log, key, n, found, watched, templates)
     return _results(found, sources)
 
 
@@ -420,9 +327,10 @@ def _seed(log: Log, work: Workspace, n: int, targets: list[tuple[int, int]]) -> 
         adjoint[row] = seed
 
 
-def _transpose(log: Log, work: Workspace, n: int, first: int) -> None:
+def _transpose(log: Log, work: Workspace, n: int, first: int, templates: Templates) -> None:
     """Append adjoint rows behind the log's, not published yet: ``work.cursor[1]`` ends them."""
-    work.pool_row[:] = -1
+    # Constants that are entered from now on have no row yet: nobody has asked for them.
+    work.pool_row[: templates.constants] = 0
     cursor = view(work.cursor)
     cursor[0], cursor[1] = n - 1, log.n
     transpose, slots = work.transpose, work.transpose.slots
@@ -431,10 +339,10 @@ def _transpose(log: Log, work: Workspace, n: int, first: int) -> None:
     transpose.set[slots["add_code"]] = ADD_CODE
     transpose.set[slots["leaf_code"]] = LEAF_CODE
     while True:
-        with TEMPLATES.lock:  # another thread must not add templates between the two
-            work.refresh(log)
-            transpose.set[slots["capacity"]] = log.columns.capacity - SLACK
-            status = transpose.call()
+        work.refresh(log)
+        work.use(templates)
+        transpose.set[slots["capacity"]] = log.columns.capacity - SLACK
+        status = transpose.call()
         if status == DONE:
             return
         row = cursor[0]
@@ -442,8 +350,7 @@ def _transpose(log: Log, work: Workspace, n: int, first: int) -> None:
             op, _ = CODES.entries[log.code[row]]
             raise LookupError(f"gradient registry has no entry for: {op.name}")
         if status == NO_TEMPLATE:
-            with TEMPLATES.lock:
-                build_template(log, row, _needed(log, row, work.flags))
+            build_template(log, row, _needed(log, row, work.flags), templates)
         else:
             _grow(log, cursor[1], work)
 

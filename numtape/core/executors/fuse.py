@@ -18,6 +18,7 @@ import numpy as np
 from .. import cache as disk
 from ..arrays import view
 from ..entry import kernel_source
+from ..interning import LOGS
 from ..log import Log
 from ..lower import VECTOR_SOURCES
 from ..op import CODES, ELEMENTWISE
@@ -164,6 +165,12 @@ class _Rows:
     def __init__(self, log: Log) -> None:
         for name in ("code", "a", "b", "c", "spec"):
             setattr(self, name, view(getattr(log.columns, name)[: log.n].copy()))
+        LOGS.add(self)
+
+    def numbers(self, column: str) -> memoryview[int]:
+        """The numbers of codes or specs in the rows."""
+        found: memoryview[int] = getattr(self, column)
+        return found
 
 
 _compiling = threading.Lock()
