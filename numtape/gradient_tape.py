@@ -260,7 +260,7 @@ class GradientTape:
         self, tape: Tape, targets: list[Any], sources: list[Any], seeds: list[Any], zero: bool
     ) -> list[Tensor | None]:
         log = _home(tape)
-        log.busy = True
+        busy, log.busy = log.busy, True
         try:
             log.reserve(4 * (len(targets) + len(sources)) + len(seeds))
             rows: list[tuple[int, int]] = []
@@ -296,7 +296,7 @@ class GradientTape:
                 results.append(total)
             return results
         finally:
-            log.busy = False
+            log.busy = busy
 
     # Jacobians.
 

@@ -225,7 +225,7 @@ print(wrong[:3])
 
 
 @pytest.mark.parametrize("limit", [1 << 20, 64])
-@pytest.mark.parametrize("beside", ["threads"])
+@pytest.mark.parametrize("beside", ["threads", "finalizers"])
 def test_new_shapes_are_met_by_eight_threads(limit, beside):
     """With a low limit, numbers are freed and used again all the time."""
     assert run(EVERYWHERE, limit, 25, beside) == "[]"
@@ -261,3 +261,18 @@ except ImportError as error:
 
 def test_without_a_gil_it_cannot_be_imported():
     assert "PYTHON_GIL=1" in run(WITHOUT_A_LOCK)
+
+
+def test_constants_of_rules_are_met_anew(tf):
+    """Rows of constants that a thread noted for rules that were forgotten meanwhile."""
+    for k in range(4):
+        x = tf.Variable([1.0, 2.0])
+        with tf.GradientTape() as tape:
+            y = tf.tanh(x) * x / 3.0 + tf.sqrt(x) if k % 2 else tf.sqrt(x) / 3.0 + tf.tanh(x) * x
+        found = tape.gradient(y, x).numpy()
+        v = np.array([1.0, 2.0])
+        slope = 1.0 - np.tanh(v) ** 2
+        both = (np.tanh(v) + slope * v) / (3.0 if k % 2 else 1.0)
+        both += 0.5 / np.sqrt(v) / (1.0 if k % 2 else 3.0)
+        np.testing.assert_allclose(found, both, rtol=1e-5)
+        interning.let_go()

@@ -219,8 +219,10 @@ def test_undecorated_passes_give_the_same_bits(tf, plain, monkeypatch):
     monkeypatch.setattr(entry, "_calling", lambda block, function: lambda: call(block))
     monkeypatch.setattr(transpose, "_workspaces", threading.local())
     monkeypatch.setattr(graft, "_local", threading.local())
+    memory = adjoints.memory()
+    adjoints.give_back(memory)
     for name in ("block", "columns"):  # what was made before calls what is jitted
-        monkeypatch.setattr(adjoints.memory(), name, None)
+        monkeypatch.setattr(memory, name, None)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
         assert results(tf) == jitted

@@ -102,8 +102,11 @@ _local = threading.local()
 
 
 def memory() -> Memory:
-    """This thread's."""
-    found: Memory | None = getattr(_local, "memory", None)
-    if found is None:
-        found = _local.memory = Memory()
-    return found
+    """Take this thread's: whoever interrupts its use gets another one."""
+    found: Memory | None = _local.__dict__.pop("memory", None)
+    return Memory() if found is None else found
+
+
+def give_back(found: Memory) -> None:
+    """It is not in use any more."""
+    _local.memory = found

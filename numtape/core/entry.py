@@ -6,11 +6,13 @@ its arguments from a block of int64: addresses that stay, scalars that are set b
 
 from __future__ import annotations
 
+import atexit
 import ctypes
 import importlib
 import re
 import subprocess
 import sys
+import warnings
 from collections.abc import Callable, Sequence
 from functools import cache, partial
 from pathlib import Path
@@ -141,6 +143,14 @@ def _wait_for(unit: str) -> bool:
     """Wait for a process that compiles a unit. False if there is none, or it failed."""
     process = _ahead.pop(unit, None)
     return process is not None and process.wait() == 0
+
+
+@atexit.register
+def _part() -> None:
+    """A process that ends does not wait for one that compiles, nor warn of it."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)
+        _ahead.clear()
 
 
 _KEEPS_GIL = ctypes.PYFUNCTYPE(ctypes.c_int64, ctypes.c_int64)

@@ -12,12 +12,12 @@ from typing import Any, cast
 
 import numpy as np
 
-from .adjoints import memory
+from .adjoints import Memory, give_back, memory
 from .arrays import Array, longer, view
 from .entry import Block, Numbers
 from .interning import reserved
-from .log import LEAF_CODE, SLACK, Log, local
-from .op import CODES, MISSING, VARIADIC
+from .log import LEAF_CODE, SLACK, Log, Rule, local
+from .op import CODES, MISSING, VARIADIC, Op
 from .ops.elementwise import add
 from .ops.movement import reshape
 from .ops.reduction import reduce_sum
@@ -45,28 +45,50 @@ def build_template(log: Log, row: int, needed: int, templates: Templates) -> Non
         return
     specs = [TABLES.specs[log.spec[x]] for x in _operands(log, row)]
     out = TABLES.specs[log.spec[row]]
+    wanted = [bool((needed >> j) & 1) for j in range(len(specs))]
+    ruled = None
+    while ruled is None:
+        ruled = _run_rule(op, attributes, out, specs, wanted)
+    scratch, found = ruled
+    rows, results = _reduced(scratch, 2 + len(specs), found, templates)
+    held = [CODES[log.code[row]], out, *specs]
+    held += [CODES[row[0]] for row in rows] + [TABLES[row[4]] for row in rows]
+    templates.add(key, rows, results, held)
+
+
+def _run_rule(
+    op: Op, attributes: dict[str, Any], out: Spec, specs: list[Spec], wanted: list[bool]
+) -> tuple[Log, list[Tensor | None]] | None:
+    """What the rule of an op records, and the adjoints of wanted operands.
+
+    None if a signal handler or a finalizer changed what this thread's log is: then some of it may
+    have been recorded there.
+    """
+    assert op.vjp is not None
     scratch = Log(256 + len(specs), symbolic=True)
+    outer, before = local.log, local.rule
+    names = getattr(op.vjp, "__globals__", {})
     try:
-        local.log = scratch
+        local.rule = Rule(scratch, outer, _run_rule.__code__, names)
+        del local.log
         places = [_placeholder(scratch, spec) for spec in (out, out, *specs)]
-        assert op.vjp is not None
         adjoints = op.vjp(*places, **attributes)
         if not isinstance(adjoints, tuple | list):
             adjoints = (adjoints,)
         if len(adjoints) != len(specs):
             raise AssertionError(f"the rule of {op.name} gives {len(adjoints)} adjoints")
-        found: list[Tensor | None] = []
-        for j, (adjoint, spec) in enumerate(zip(adjoints, specs, strict=True)):
-            if adjoint is None or not (needed >> j) & 1:
-                found.append(None)
-            else:
-                found.append(_unbroadcast(adjoint, spec, op.name))
+        found = [
+            _unbroadcast(adjoint, spec, op.name) if want and adjoint is not None else None
+            for adjoint, spec, want in zip(adjoints, specs, wanted, strict=True)
+        ]
+    except Exception:
+        if "log" in vars(local):
+            return None
+        raise
     finally:
-        local.log = log
-    rows, results = _reduced(scratch, 2 + len(specs), found, templates)
-    held = [CODES[log.code[row]], out, *specs]
-    held += [CODES[row[0]] for row in rows] + [TABLES[row[4]] for row in rows]
-    templates.add(key, rows, results, held)
+        disturbed = "log" in vars(local)
+        local.log, local.rule = outer, before
+    return None if disturbed else (scratch, found)
 
 
 def _key(log: Log, row: int, needed: int) -> Key:
@@ -186,7 +208,8 @@ class Workspace:
         """Bind what moved since the last call."""
         transpose, index = self.transpose, templates.index
         if templates is not self.templates:
-            self.templates = None
+            if self.templates is not None:
+                self.pool_row[: self.templates.constants] = 0
             transpose.bind(**templates.arrays())
             self.templates = templates
         if index is not self.index:
@@ -221,18 +244,35 @@ def transposed(
     Raises:
       LookupError: If a path goes through an op that has no gradient registered.
     """
+    targets = _summed(log, targets)
+    outer = local.log
+    # Others of this thread, signal handlers and finalizers, have memory and workspace of their own.
+    remembered, work = memory(), _workspaces.__dict__.pop("work", None)
+    try:
+        local.log = log.aside()  # there will be rows behind the log's
+        work = work or Workspace()
+        found = _transposed(log, tape, targets, sources, discrete, remembered, work)
+    finally:
+        local.log = outer
+        if work is not None:
+            _workspaces.work = work
+        give_back(remembered)
+    return _results(found, sources)
+
+
+def _transposed(
+    log: Log, tape: Tape, targets: list[tuple[int, int]], sources: list[Tensor | Variable],
+    discrete: list[int], remembered: Memory, work: Workspace,
+) -> list[int]:  # fmt: skip
+    """As `transposed`; the rows of the sources' adjoints, or -1."""
     n = log.n
     places = [_place(log, source) for source in sources]
     asked = _asked(log, tape)
     key = n, tuple(targets), tuple(places), tuple(discrete), *asked.values()
-    remembered = memory()
     again = remembered.recall(log, key)
     if again is not None:
         tape.seen = log.variables.copy(), again.watched
-        return _results(again.found, sources)
-    work: Workspace | None = getattr(_workspaces, "work", None)
-    if work is None:
-        work = _workspaces.work = Workspace()
+        return again.found
     work.refresh(log)
     first = _follow(log, work, n, places, asked)
     watched = work.watched.view[: len(log.variables)].tolist()
@@ -241,7 +281,9 @@ def transposed(
         op, _ = CODES.entries[log.code[row]]
         if op.gradient == MISSING and any(work.flags[x] & NEEDED for x in _operands(log, row)):
             raise LookupError(f"gradient registry has no entry for: {op.name}")
-    _seed(log, work, n, targets)
+    work.adjoint[:n] = -1
+    for row, seed in targets:
+        work.adjoint[row] = seed
     templates = current()  # held until rows with the numbers in them are published
     try:
         _transpose(log, work, n, first, templates)
@@ -256,7 +298,7 @@ def transposed(
         log.columns.state[log.n :] = 0
         raise
     remembered.note(log, key, n, found, watched, templates)
-    return _results(found, sources)
+    return found
 
 
 def _results(found: list[int], sources: list[Tensor | Variable]) -> list[tuple[int, Spec] | None]:
@@ -316,15 +358,15 @@ def _follow(
     return follow.call()
 
 
-def _seed(log: Log, work: Workspace, n: int, targets: list[tuple[int, int]]) -> None:
-    """Put the seeds in place; the same target twice gets their sum."""
-    work.adjoint[:n] = -1
-    adjoint = view(work.adjoint)
+def _summed(log: Log, targets: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Each target once, with the sum of its seeds."""
+    found: dict[int, int] = {}
     for row, seed in targets:
-        if adjoint[row] >= 0:
+        if row in found:
             spec = TABLES.specs[log.spec[row]]
-            seed = add(log.tensor(adjoint[row], spec), log.tensor(seed, spec))._row
-        adjoint[row] = seed
+            seed = add(log.tensor(found[row], spec), log.tensor(seed, spec))._row
+        found[row] = seed
+    return list(found.items())
 
 
 def _transpose(log: Log, work: Workspace, n: int, first: int, templates: Templates) -> None:

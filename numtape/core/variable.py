@@ -105,19 +105,35 @@ class Variable(Operators):
         if read is not None and read[0] is log:
             return read[1]
         value = self._value
+        kept = log.kept
         row = log.read(self, value)
-        log.reads.append(self)
-        self._read = (log, row)
-        if self._value is not value:  # another thread assigned meanwhile
-            self._read = None
+        found = log, row
+        # whole
+        if log.kept is kept and self._value is value:  # neither a rewind nor an assign came between
+            self._read = found
+            log.reads.append(self)
+        # done
         return row
 
     def read_value(self) -> Tensor:
         """The current value, as a tensor of its own through which gradients reach the variable."""
-        log = local.log
-        if log.n >= log.limit:
-            log.make_room()
-        return log.tensor(log.read(self, self._value), self._spec)
+        spec = self._spec
+        while True:
+            log = local.log
+            if log.n >= log.limit:
+                log.make_room()
+                continue
+            kept = log.kept
+            row = log.read(self, self._value)
+            tensor = Tensor()
+            # whole
+            if log.kept is kept:
+                tensor._home = log
+                tensor._row = row
+                tensor._spec = spec
+                kept.append(tensor)
+                # done
+                return tensor
 
     def value(self) -> Tensor:
         """The current value, as a tensor of its own through which gradients reach the variable."""

@@ -90,8 +90,11 @@ def _drawn(make: Callable[..., Any], seed: int | None, *parameters: Any) -> Tens
     if log.tracing:
         return cast("Trace", log).draw(draw)
     with STATE.lock:
+        counted = draw.counted
+        # whole
         number = STATE.draws
-        STATE.draws += draw.counted
+        STATE.draws = number + counted
+        # done
     array = draw.array(number)
     return of_array(array, intern(array.shape, dtypes.of_array(array)))
 
