@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 from counting import fresh_log
 from processes import PACKAGE, run
+from test_random_programs import Program, compare, differences
+from test_random_programs import run as program_run
 from together import together
 
 from numtape.core import interning, templates
@@ -229,6 +231,33 @@ print(wrong[:3])
 def test_new_shapes_are_met_by_eight_threads(limit, beside):
     """With a low limit, numbers are freed and used again all the time."""
     assert run(EVERYWHERE, limit, 25, beside) == "[]"
+
+
+@pytest.fixture
+def freeing(monkeypatch):
+    """Numbers are freed whenever something new is met."""
+    limit = property(lambda self: 0, lambda self, value: None)
+    monkeypatch.setattr(Table, "_limit", limit, raising=False)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_random_programs_while_numbers_are_freed(tf, freeing, seed):
+    program, before = Program(3000 + seed), interning.generation.number
+    said = compare(tf, program)
+    assert said is None, f"{said}:\n{program.script()}"
+    assert interning.generation.number > before + 20
+
+
+def test_random_programs_in_eight_threads_while_numbers_are_freed(tf, freeing):
+    programs = [Program(3100 + k) for k in range(8)]
+
+    def work(k):
+        tries = [([False] * len(programs[k].lines), tape) for tape in (False, True, False)]
+        return [program_run(tf, programs[k], "cpu", look, tape) for look, tape in tries]
+
+    for k, several in enumerate(together(8, work)):
+        for found, alone in zip(several, work(k), strict=True):
+            assert not differences(found, alone)
 
 
 def test_templates_that_are_entered_inside_of_one_another():

@@ -149,7 +149,7 @@ class Table(Generic[Thing]):
     def _entered(self, key: Hashable) -> Thing | None:
         """The object of a key that has no number; None if somebody else comes first."""
         if len(self._links) >= self._limit:
-            self._limit = 2 * len(self._links) + LIMIT  # until it is known what is in use
+            self._renewed()  # until it is known what is in use
             let_go()
         try:
             number = self._free.pop()
@@ -173,12 +173,14 @@ class Table(Generic[Thing]):
         del self._keys[number], self.facts[number]
         self._free.append(number)
 
-    def dead(self) -> list[tuple[int, weakref.ref[Any]]]:
+    def _dead(self) -> list[tuple[int, weakref.ref[Any]]]:
         """Numbers whose objects are dead."""
         return [found for found in list(self._objects.items()) if found[1]() is None]
 
-    def free(self, dead: list[tuple[int, weakref.ref[Any]]], logs: list[Any]) -> None:
-        """Free those that are in no row of any log."""
+    def free(self) -> None:
+        """Free the numbers of dead objects that are in no row of any log."""
+        dead = self._dead()
+        logs = list(LOGS)  # held until all have been looked through
         used: set[int] = set()
         if dead:
             for log in logs:
@@ -186,7 +188,11 @@ class Table(Generic[Thing]):
         for number, ref in dead:
             if number not in used and self._unlinked(number, ref):
                 self._forget(number)
-        self._limit = 2 * len(self._links) + LIMIT
+        self._renewed()
+
+    def _renewed(self) -> None:
+        count = len(self._links)
+        self._limit = count + max(count, LIMIT)
 
     def _unlinked(self, number: int, ref: weakref.ref[Any]) -> bool:
         """Take a number from its key, unless there is another object for it."""
@@ -204,7 +210,7 @@ class Table(Generic[Thing]):
         return done
 
 
-TABLES: list[Table[Any]] = []
+TABLES: list[Table[Any]] = []  # what holds things of another one comes after it
 LOGS: Weak[Any] = Weak()  # whatever has rows, and gives their ``numbers(column)``
 CACHES: list[Callable[[], None]] = []  # each forgets what keeps objects alive, and is there again
 
@@ -231,12 +237,10 @@ def let_go() -> None:
     try:
         for clear in CACHES:
             clear()
-        dead = [(table, table.dead()) for table in TABLES]
-        logs = list(LOGS)  # held until all have been looked through
         generation.number += 1
-        for table, found in dead:
-            table.free(found, logs)
-        del logs
+        # What codes hold, specs, goes with them; and what specs hold, those of the same shape.
+        for table in (*TABLES[::-1], *TABLES):
+            table.free()
     finally:
         _busy.append(token)
 
