@@ -260,8 +260,9 @@ class GradientTape:
         self, tape: Tape, targets: list[Any], sources: list[Any], seeds: list[Any], zero: bool
     ) -> list[Tensor | None]:
         log = _home(tape)
-        busy, log.busy = log.busy, True
+        busy = log.busy
         try:
+            log.busy = True
             log.reserve(4 * (len(targets) + len(sources)) + len(seeds))
             rows: list[tuple[int, int]] = []
             discrete: list[int] = []

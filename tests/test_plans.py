@@ -99,15 +99,31 @@ def test_a_training_step_is_planned_twice_and_then_recalled(tf, monkeypatch):
 
 
 def test_structures_that_differ_at_equal_length_cost_no_search(tf):
-    """Slices of a data set: each batch has codes of its own."""
-    x, w = tf.constant(np.ones((4000, 2), np.float32)), tf.Variable(np.ones((2, 1), np.float32))
+    """Paddings, say: each step has codes of its own."""
+    x, w = tf.constant(np.ones((8, 2), np.float32)), tf.Variable(np.ones((2, 1), np.float32))
     with fresh_log() as log:
         for k in range(300):
             with tf.GradientTape() as tape:
-                loss = tf.reduce_mean((x[k : k + 8] @ w) ** 2)
+                loss = tf.reduce_mean((tf.pad(x, [[k, 300 - k], [0, 0]]) @ w) ** 2)
             w.assign_sub(0.01 * tape.gradient(loss, w))
             float(loss)
         assert log.workspace.plans._entries == {}
+
+
+def test_slices_that_begin_elsewhere_are_one_structure(tf, monkeypatch):
+    """Where they begin is data: batches of a data set share a plan, and its adjoint rows."""
+    data = np.random.default_rng(0).standard_normal((400, 2))
+    x, w, found = tf.constant(data), tf.Variable(np.ones((2, 1))), recalls(monkeypatch)
+    with fresh_log():
+        for k in range(2, 300, 7):
+            with tf.GradientTape() as tape:
+                loss = tf.reduce_sum((x[k : k + 8] @ w) ** 2)
+            g = tape.gradient(loss, w)
+            batch = data[k : k + 8]
+            np.testing.assert_allclose(float(loss), ((batch @ [1.0, 1.0]) ** 2).sum())
+            np.testing.assert_allclose(g.numpy(), 2.0 * batch.T @ batch @ [[1.0], [1.0]])
+    assert found.count("gradient") > 35
+    assert found.count("plan") > 35
 
 
 def test_few_structures_are_compared_for_one_question():

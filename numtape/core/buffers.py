@@ -91,11 +91,15 @@ class Pool:
                     del found[0]
                 except IndexError:
                     break
-            # whole
-            if not found:
-                del self.free[size]
-            # done
+            self._drop(size, found)
         self.waiting = sum(size * len(found) for size, found in list(self.free.items()))
+
+    def _drop(self, size: int, found: list[tuple[int, Array]]) -> None:
+        """Forget a size of which nothing waits."""
+        # whole
+        if not found and size in self.free:
+            del self.free[size]
+        # done
 
 
 POOL = Pool()

@@ -304,8 +304,9 @@ class Log:
             return self.constant(value, spec), spec
         if hasattr(value, "_read_in"):  # a Variable
             return value._read_in(self), value._spec
-        busy, self.busy = self.busy, True  # a list may record ops; the rows at hand must stay
+        busy = self.busy
         try:
+            self.busy = True  # a list may record ops; the rows at hand must stay
             tensor = to_array(value, like, op)
         finally:
             self.busy = busy
@@ -372,15 +373,18 @@ class Log:
 
     def forget_reads(self) -> None:
         """Read variables anew from here on: a tape was entered, or began to watch."""
-        fresh: list[Variable] = []
-        # whole
         reads = self.reads
-        self.reads = fresh
-        # done
-        for variable in reads:
-            read = variable._read
-            if read is not None and read[0] is self:
-                variable._read = None
+        more = bool(reads)
+        while more:
+            # whole
+            if reads:
+                variable = reads[-1]
+                read = variable._read
+                if read is not None and read[0] is self:
+                    variable._read = None
+                del reads[-1]
+            # done
+            more = bool(reads)
 
     def tensor(self, row: int, spec: Spec) -> Tensor:
         """A new tensor for a row of this log."""

@@ -108,10 +108,12 @@ class Variable(Operators):
         kept = log.kept
         row = log.read(self, value)
         found = log, row
+        log.reads.append(self)
         # whole
-        if log.kept is kept and self._value is value:  # neither a rewind nor an assign came between
+        reads = log.reads
+        # Neither forgotten again, nor rewound, nor assigned meanwhile.
+        if reads and reads[-1] is self and log.kept is kept and self._value is value:
             self._read = found
-            log.reads.append(self)
         # done
         return row
 
