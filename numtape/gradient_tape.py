@@ -266,8 +266,9 @@ class GradientTape:
         self, tape: Tape, targets: list[Any], sources: list[Any], seeds: list[Any], zero: bool
     ) -> list[Tensor | None]:
         log = _home(tape)
-        log.busy = True
+        busy = log.busy
         try:
+            log.busy = True
             log.reserve(4 * (len(targets) + len(sources)) + len(seeds))
             rows: list[tuple[int, int]] = []
             for k, target in enumerate(targets):
@@ -296,7 +297,7 @@ class GradientTape:
                 results.append(total)
             return results
         finally:
-            log.busy = False
+            log.busy = busy
 
     # Jacobians.
 

@@ -14,7 +14,7 @@ from processes import run
 
 import numtape
 from numtape import config, gradient_tape
-from numtape.core import adjoints, entry, graft, log, lookup, op, reach, transpose
+from numtape.core import adjoints, entry, graft, log, lookup, op, reach, templates, transpose
 from numtape.core.executors import cpu, plans
 from numtape.core.ops import reduction
 
@@ -122,8 +122,9 @@ def test_panels_are_as_wide():
 
 
 def test_transposition_is_numbered_alike(plain):
-    names = ("DONE", "NO_TEMPLATE", "FULL", "NOTHING", "G", "Y", "INPUT", "ENTRY")
+    names = ("DONE", "NO_TEMPLATE", "FULL", "NOTHING", "G", "Y", "INPUT")
     shared(transpose, plain["log.transpose"], names)
+    shared(templates, plain["log.transpose"], ("ENTRY",))
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -219,8 +220,10 @@ def test_undecorated_passes_give_the_same_bits(tf, plain, monkeypatch):
     monkeypatch.setattr(entry, "_calling", lambda block, function: lambda: call(block))
     monkeypatch.setattr(transpose, "_workspaces", threading.local())
     monkeypatch.setattr(graft, "_local", threading.local())
+    memory = adjoints.memory()
+    adjoints.give_back(memory)
     for name in ("block", "columns"):  # what was made before calls what is jitted
-        monkeypatch.setattr(adjoints.memory(), name, None)
+        monkeypatch.setattr(memory, name, None)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
         assert results(tf) == jitted

@@ -5,6 +5,8 @@ import sys
 import pytest
 from processes import run
 
+from numtape.core import interning
+
 pytestmark = [
     pytest.mark.numtape_only("numtape's memory"),
     pytest.mark.skipif(sys.platform != "linux", reason="reads /proc"),
@@ -74,11 +76,66 @@ float(tf.constant(1.0) + 1.0)
 print((resident() - before) >> 10, len(local.log.buffers))
 """
 
+DIFFERENT = RESIDENT + """
+from numtape.core import interning
+
+rounds, kind, interning.LIMIT = int(sys.argv[1]), sys.argv[2], int(sys.argv[3])
+for table in interning.TABLES:
+    table._limit = interning.LIMIT
+x, v, marks = tf.constant(np.arange(300_000.0)), tf.Variable(np.zeros(50_000, "f")), []
+
+def index(k):
+    assert float(x[k]) == k
+    assert float(tf.gather(x, k)) == k
+
+def slice(k):
+    assert x[k : k + 3].numpy()[2] == tf.slice(x, [k], [2]).numpy()[1] + 1 == k + 2
+    v[k % 50_000].assign(1.0)
+
+def gradient(k):
+    with tf.GradientTape() as tape:
+        y = tf.reduce_sum(v[k % 40_000 : k % 40_000 + 5]) * v[k % 50_000]
+    tape.gradient(y, v)
+
+def dims(k):  # 65,536 different ones
+    k = k * 40503 % 65536
+    return tuple(1 + (k >> 2 * j) % 4 for j in range(8))
+
+def shape(k):
+    n = k % 3000
+    y = tf.reshape(tf.concat([x[:n], x[n : n + 4]], 0), [1, -1])
+    assert y.shape[1] == n + 4
+    z = tf.tile(tf.ones(dims(k)), [1] * 7 + [2])
+    assert z.shape[7] == 2 * dims(k)[7]
+
+def look(k):
+    n = k % 2000 + 1
+    assert float(tf.reduce_sum(tf.ones([n, k // 2000 + 1]), 0)[0]) == n
+
+def shape_gradient(k):
+    u = tf.constant(np.ones(dims(k), "f"))
+    with tf.GradientTape() as tape:
+        tape.watch(u)
+        y = tf.reduce_sum(tf.tanh(u) * u)
+    assert tape.gradient(y, u).shape == u.shape
+
+def constant(k):
+    assert float(x[1] * (k + 0.5)) == k + 0.5
+
+work = globals()[kind]
+for k in range(rounds):
+    work(k)
+    if k in (rounds // 2, rounds - 1):
+        float(tf.constant(1.0) + 1.0)
+        marks.append(resident())
+print(marks[1] - marks[0], local.log.columns.capacity, local.log.n)
+"""
+
 MEBIBYTE = 1024
 
 
-def grown(script, *arguments):
-    growth, *rest = map(int, run(script, *arguments).split())
+def grown(script, *arguments, **options):
+    growth, *rest = map(int, run(script, *arguments, **options).split())
     return growth, *rest
 
 
@@ -93,6 +150,23 @@ def test_training_steps_leave_memory_flat(steps):
 def test_iterations_that_nobody_looks_at_leave_memory_flat(rounds):
     growth, capacity, _ = grown(UNSEEN, rounds)
     assert growth < 2 * MEBIBYTE
+    assert capacity <= 1 << 15
+
+
+# How many of a kind take about a second.
+KINDS = {
+    "index": 5_000, "slice": 2_000, "gradient": 1_500, "shape": 3_000, "look": 6_000,
+    "shape_gradient": 3_000, "constant": 10_000,
+}  # fmt: skip
+MANY = pytest.param(100, interning.LIMIT, 12, marks=pytest.mark.slow)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("times", "limit", "most"), [(1, 128, 5), MANY])
+def test_what_is_different_each_time_leaves_memory_flat(kind, times, limit, most):
+    """With the limit as it is, what is kept until numbers are freed comes and goes."""
+    growth, capacity, _ = grown(DIFFERENT, times * KINDS[kind], kind, limit, timeout=3600)
+    assert growth < most * MEBIBYTE
     assert capacity <= 1 << 15
 
 

@@ -11,8 +11,9 @@ from processes import run as run_script
 from test_random_programs import Program, differences, patterns, run
 
 from numtape import config
-from numtape.core import adjoints, buffers, remembered, workers
+from numtape.core import adjoints, buffers, interning, remembered, workers
 from numtape.core.executors import cpu, plans
+from numtape.core.interning import generation
 
 pytestmark = pytest.mark.numtape_only("numtape's plans")
 
@@ -98,25 +99,45 @@ def test_a_training_step_is_planned_twice_and_then_recalled(tf, monkeypatch):
 
 
 def test_structures_that_differ_at_equal_length_cost_no_search(tf):
-    """Slices of a data set: each batch has codes of its own."""
-    x, w = tf.constant(np.ones((4000, 2), np.float32)), tf.Variable(np.ones((2, 1), np.float32))
+    """Paddings, say: each step has codes of its own."""
+    x, w = tf.constant(np.ones((8, 2), np.float32)), tf.Variable(np.ones((2, 1), np.float32))
     with fresh_log() as log:
         for k in range(300):
             with tf.GradientTape() as tape:
-                loss = tf.reduce_mean((x[k : k + 8] @ w) ** 2)
+                loss = tf.reduce_mean((tf.pad(x, [[k, 300 - k], [0, 0]]) @ w) ** 2)
             w.assign_sub(0.01 * tape.gradient(loss, w))
             float(loss)
         assert log.workspace.plans._entries == {}
 
 
+def test_slices_that_begin_elsewhere_are_one_structure(tf, monkeypatch):
+    """Where they begin is data: batches of a data set share a plan, and its adjoint rows."""
+    data = np.random.default_rng(0).standard_normal((400, 2))
+    x, w, found = tf.constant(data), tf.Variable(np.ones((2, 1))), recalls(monkeypatch)
+    with fresh_log():
+        for k in range(2, 300, 7):
+            with tf.GradientTape() as tape:
+                loss = tf.reduce_sum((x[k : k + 8] @ w) ** 2)
+            g = tape.gradient(loss, w)
+            batch = data[k : k + 8]
+            np.testing.assert_allclose(float(loss), ((batch @ [1.0, 1.0]) ** 2).sum())
+            np.testing.assert_allclose(g.numpy(), 2.0 * batch.T @ batch @ [[1.0], [1.0]])
+    assert found.count("gradient") > 35
+    assert found.count("plan") > 35
+
+
 def test_few_structures_are_compared_for_one_question():
     found = remembered.Remembered()
     for k in range(20):
-        found.keep("question", 10, k)
+        found.keep("question", 10, k, generation.number)
     assert found.alike("question") == [19, 18, 17, 16]
-    found.keep("long", remembered.ROWS - 5, "all")
+    found.keep("long", remembered.ROWS - 5, "all", generation.number)
     assert found.alike("question") == []
     assert found.alike("long") == ["all"]
+    interning.let_go()
+    assert found.alike("long") == []
+    found.keep("late", 5, "copied before", generation.number - 1)
+    assert found.alike("late") == []
 
 
 @pytest.mark.parametrize("change", [

@@ -88,7 +88,7 @@ def transpose(
     n: int, first: int, capacity: int, flags: Any, adjoint: Any,
     variable_source: Any, variable_adjoint: Any,
     code_kind: Any, code_arity: Any, code_gradient: Any,
-    keys: Any, key_mask: int, template_start: Any, result_start: Any,
+    keys: Any, key_mask: int, template_start: Any, template_end: Any, result_start: Any,
     t_code: Any, t_a: Any, t_b: Any, t_c: Any, t_spec: Any, t_result: Any,
     pool_bits: Any, pool_spec: Any, pool_row: Any, local: Any,
     add_code: int, leaf_code: int, cursor: Any,
@@ -97,8 +97,9 @@ def transpose(
 
     ``adjoint`` (int32, n) holds each row's adjoint row or -1, the seeds on entry;
     contributions are added in the order of the walk. ``variable_adjoint`` collects the reads
-    of each variable that is a source. ``pool_row`` (int32) starts at -1 and remembers which
-    constants of the pool have a row already; ``local`` is scratch for the longest template.
+    of each variable that is a source. ``pool_row`` (int32) starts at 0 and remembers the rows,
+    plus 1, of constants of the pool that have one already; ``local`` is scratch for the longest
+    template.
     """
     row = cursor[0]
     m = cursor[1]
@@ -166,7 +167,7 @@ def transpose(
             return NO_TEMPLATE
         template = keys[ENTRY * slot] - 1
         start = template_start[template]
-        end = template_start[template + 1]
+        end = template_end[template]
         if m + (end - start) + inputs > capacity:
             cursor[0] = row
             cursor[1] = m
@@ -175,14 +176,14 @@ def transpose(
             u = t_code[t]
             if u == leaf_code:  # constant t_a[t] of the pool: one row in each log
                 pooled = t_a[t]
-                if pool_row[pooled] < 0:
-                    pool_row[pooled] = m
+                if pool_row[pooled] == 0:
+                    pool_row[pooled] = m + 1
                     code[m] = leaf_code
                     spec[m] = pool_spec[pooled]
                     cell[m] = pool_bits[pooled]
                     state[m] = VALUE
                     m += 1
-                local[t - start] = pool_row[pooled]
+                local[t - start] = pool_row[pooled] - 1
                 continue
             code[m] = u
             spec[m] = t_spec[t]

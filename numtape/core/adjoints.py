@@ -11,8 +11,10 @@ from typing import Any
 
 from .arrays import Array, address_of
 from .entry import Block
+from .interning import generation
 from .log import Log
 from .remembered import Remembered, columns_of, operands_of
+from .templates import Templates
 
 Key = tuple[Any, ...]
 
@@ -24,16 +26,18 @@ class Adjoints:
       count: How many rows were appended.
       found: The row of each source's adjoint, or -1.
       watched: Which variables the tape watched, after `follow`.
+      templates: What the rows are made of, which holds the numbers in them.
       arrays: What `repeat` takes: names, arrays and their addresses.
     """
 
-    __slots__ = ("arrays", "count", "found", "n", "operand_count", "watched")
+    __slots__ = ("arrays", "count", "found", "n", "operand_count", "templates", "watched")
 
     def __init__(
         self, log: Log, n: int, columns: Array, operands: Array, found: list[int],
-        watched: list[int],
+        watched: list[int], templates: Templates,
     ) -> None:  # fmt: skip
         self.n, self.count, self.found, self.watched = n, log.n - n, found, watched
+        self.templates = templates
         self.operand_count = operands.size - 1
         arrays = {
             "columns": columns, "operands": operands, "added": columns_of(log, n, log.n),
@@ -80,22 +84,29 @@ class Memory:
                 raise
         return None
 
-    def note(self, log: Log, key: Key, n: int, found: list[int], watched: list[int]) -> None:
+    def note(
+        self, log: Log, key: Key, n: int, found: list[int], watched: list[int],
+        templates: Templates,
+    ) -> None:  # fmt: skip
         """Remember what was appended behind the first ``n`` rows, if these came before."""
         if not self.remembered.fits(log.n):
             return
+        freed = generation.number
         columns, operands = columns_of(log, 0, n), operands_of(log)
         if self.remembered.comes_again(key, columns, operands):
-            entry = Adjoints(log, n, columns, operands, found, watched)
-            self.remembered.keep(key, log.n, entry)
+            entry = Adjoints(log, n, columns, operands, found, watched, templates)
+            self.remembered.keep(key, log.n, entry, freed)
 
 
 _local = threading.local()
 
 
 def memory() -> Memory:
-    """This thread's."""
-    found: Memory | None = getattr(_local, "memory", None)
-    if found is None:
-        found = _local.memory = Memory()
-    return found
+    """Take this thread's: whoever interrupts its use gets another one."""
+    found: Memory | None = _local.__dict__.pop("memory", None)
+    return Memory() if found is None else found
+
+
+def give_back(found: Memory) -> None:
+    """It is not in use any more."""
+    _local.memory = found

@@ -23,7 +23,7 @@ from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
 from .dtypes import DType
-from .log import _COUNTS, Log
+from .log import Log
 from .spec import Spec
 from .tensor import Tensor
 from .variable import Variable
@@ -82,8 +82,7 @@ class Belongings(Generic[T]):
             for key in held:
                 self.table.pop(key, None)
         if len(entries) >= self._enough:
-            if _COUNTS:
-                self._drop([key for key, entry in entries if key not in held])
+            self._drop([key for key, entry in entries if key not in held])
             self._enough = 2 * len(self.table) + 1
 
     def _drop(self, keys: list[int]) -> None:

@@ -13,13 +13,23 @@ from pathlib import Path
 from typing import Any
 
 _MODULE = "scipy.linalg.cython_blas"
-_lock = threading.Lock()
+_lock = threading.RLock()
+_loading: list[str] = []
 
 
 def address(name: str) -> int:
     """The address of a BLAS function such as ``sgemm``; 0 where kernels cannot call it."""
     with _lock:  # the module can be loaded only once
-        return _address(name)
+        if _loading:
+            raise RuntimeError(
+                "A signal handler or a finalizer multiplies matrices while its thread loads BLAS. "
+                "Do it once before, or set a flag and compute later."
+            )
+        try:
+            _loading.append(name)
+            return _address(name)
+        finally:
+            _loading.clear()
 
 
 @cache

@@ -84,16 +84,31 @@ class Pool:
             ((since, size) for size, found in self.free.items() for since, _ in found),
             reverse=True,
         )
-        self.waiting = 0
+        waiting = 0
         left: dict[int, int] = {}
         for since, size in entries:  # the latest first
             if since < self.sweeps - PATIENCE:
                 break
-            if self.waiting + size > self.limit:
+            if waiting + size > self.limit:
                 continue
             left[size] = left.get(size, 0) + 1
-            self.waiting += size
-        self.free = {size: self.free[size][-count:] for size, count in left.items()}
+            waiting += size
+        for size, found in list(self.free.items()):
+            # One at a time: a signal handler may take some of them meanwhile.
+            while len(found) > left.get(size, 0):
+                try:
+                    del found[0]
+                except IndexError:
+                    break
+            self._drop(size, found)
+        self.waiting = sum(size * len(found) for size, found in list(self.free.items()))
+
+    def _drop(self, size: int, found: list[tuple[int, Array]]) -> None:
+        """Forget a size of which nothing waits."""
+        # whole
+        if not found and size in self.free:
+            del self.free[size]
+        # done
 
 
 POOL = Pool()

@@ -38,11 +38,13 @@ SUFFIX = ".unit"
 Built = tuple[bytes, list[str], list[str]]
 
 _lock = threading.RLock()
+_loading: list[str] = []  # what the holder of the lock is at
 
 
 def _renew_lock() -> None:
     global _lock
     _lock = threading.RLock()
+    _loading.clear()
 
 
 if hasattr(os, "register_at_fork"):  # its holder is not there any more in a forked child
@@ -189,14 +191,28 @@ def load(name: str, source: str, compile_unit: Callable[[], Built]) -> dict[str,
 
     Returns:
       The address of each function by its name. They are never unloaded.
+
+    Raises:
+      RuntimeError: In a signal handler or a finalizer that interrupts this: compilers cannot do
+        something else in between.
     """
     with _lock:
-        engine = _engine()  # before it is made, no symbol of the process is known
-        built = kept(name, source, compile_unit)
-        _need(4 * len(built[0]) + LOADING)
-        engine.add_object_file(llvm.ObjectFileRef.from_data(built[0]))
-        engine.finalize_object()
-        return {function: engine.get_function_address(function) for function in built[1]}
+        if _loading:
+            raise RuntimeError(
+                f"A signal handler or a finalizer needs compiled code ({name}) while its thread "
+                f"loads other code ({_loading[0]}). Compute the same once before, or set a flag "
+                f"and compute later."
+            )
+        try:
+            _loading.append(name)
+            engine = _engine()  # before it is made, no symbol of the process is known
+            built = kept(name, source, compile_unit)
+            _need(4 * len(built[0]) + LOADING)
+            engine.add_object_file(llvm.ObjectFileRef.from_data(built[0]))
+            engine.finalize_object()
+            return {function: engine.get_function_address(function) for function in built[1]}
+        finally:
+            _loading.clear()
 
 
 def _files(*suffixes: str) -> list[Path]:

@@ -79,8 +79,7 @@ class DType:
         except TypeError:
             return False
 
-    def __hash__(self) -> int:
-        return self.code
+    __hash__ = object.__hash__  # no Python: see numtape.core.interning
 
     def __repr__(self) -> str:
         return f"tf.{self.name}"
@@ -99,7 +98,8 @@ NAMES = (
 # What ops compute with. float16 comes after them: values are held and shown, ops refuse it.
 DTYPES = tuple(DType(name, code) for code, name in enumerate(NAMES))
 float16 = DType("float16", len(DTYPES))
-_BY_NAME = {dtype.name: dtype for dtype in (*DTYPES, float16)}
+ALL = (*DTYPES, float16)  # by code
+_BY_NAME = {dtype.name: dtype for dtype in ALL}
 _BY_NUMPY: dict[Any, DType] = {dtype.numpy_dtype: dtype for dtype in _BY_NAME.values()}
 _BY_NUMPY |= {dtype.as_numpy_dtype: dtype for dtype in _BY_NAME.values()}
 _BY_NUMPY |= {float: _BY_NAME["float32"], bool: _BY_NAME["bool"]}

@@ -6,11 +6,13 @@ its arguments from a block of int64: addresses that stay, scalars that are set b
 
 from __future__ import annotations
 
+import atexit
 import ctypes
 import importlib
 import re
 import subprocess
 import sys
+import warnings
 from collections.abc import Callable, Sequence
 from functools import cache, partial
 from pathlib import Path
@@ -31,7 +33,8 @@ _ARRAYS = {
     "spec_float": "uint8", "spec_size": "int64", "spec_bytes": "int64", "spec_shape": "int32",
     "spec_dtype": "int32", "spec_item": "int32", "spec_rank": "int32", "spec_dims": "int64",
     "flags": "uint8", "adjoint": "int32", "keys": "int64", "template_start": "int32",
-    "result_start": "int32", "t_code": "int32", "t_a": "int32", "t_b": "int32", "t_c": "int32",
+    "template_end": "int32", "result_start": "int32",
+    "t_code": "int32", "t_a": "int32", "t_b": "int32", "t_c": "int32",
     "t_spec": "int32", "t_result": "int32", "pool_bits": "int64", "pool_spec": "int32",
     "pool_row": "int32", "local": "int32", "cursor": "int64",
     "want": "uint8", "kernels": "int64", "mark": "uint8", "kept": "uint8", "offset": "int64",
@@ -140,6 +143,14 @@ def _wait_for(unit: str) -> bool:
     """Wait for a process that compiles a unit. False if there is none, or it failed."""
     process = _ahead.pop(unit, None)
     return process is not None and process.wait() == 0
+
+
+@atexit.register
+def _part() -> None:
+    """A process that ends does not wait for one that compiles, nor warn of it."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)
+        _ahead.clear()
 
 
 # The argument is of C already: converting one is a call, which ctypes has another error for if it

@@ -8,7 +8,7 @@ import numpy as np
 
 from .arrays import Array
 from .entry import Block
-from .log import Log
+from .log import Log, local
 from .spec import TABLES
 from .tables import code_tables
 
@@ -24,13 +24,22 @@ def graft(source: Log, target: Log, to: Array) -> None:
       to: int32 by row of ``source``: the row of ``target`` that stands for it, or -1. On return
         the row that every row has become.
     """
+    outer, block = local.log, _local.__dict__.pop("block", None)
+    try:
+        local.log = target.aside()  # there will be rows behind the log's
+        block = block or Block("graft")
+        _graft(source, target, to, block)
+    finally:
+        local.log = outer
+        if block is not None:
+            _local.block = block
+
+
+def _graft(source: Log, target: Log, to: Array, block: Block) -> None:
     target.reserve(source.n)
     target.reserve_operands(source.extra_n)
     fixed = {row for row in source.buffers if to[row] >= 0}
     numbers = np.array([target.number(v) for v in source.variables] or [0], np.int32)
-    block: Block | None = getattr(_local, "block", None)
-    if block is None:
-        block = _local.block = Block("graft")
     block.bind(
         **{name: getattr(target.columns, name) for name in target.columns.NAMES},
         **{f"from_{name}": getattr(source.columns, name) for name in source.columns.NAMES},

@@ -7,6 +7,18 @@ one; ``state`` says whether it holds it.
 
 One log belongs to one thread, which alone appends and rewinds. Other threads may look at
 values; whoever computes or moves columns holds the lock.
+
+A signal handler or a finalizer runs in the middle of whatever its thread does, and may do all that
+as well. Rows are appended in stretches that nothing divides (see `numtape.core.interning`), so it
+may append. It may have the log rewound, after which the numbers of rows mean nothing. So who has
+numbers of rows and goes on either
+
+- asks, in the stretch where it uses them, whether `kept` is the list that it was before they were
+  read (rewinding replaces it), and if not begins again;
+- or has the log hold its rows: a tape that is not spent does, and `busy`.
+
+Where rows are written but not published, and where values are computed, a handler must not append
+at all. There the thread's current log is another one, `aside`.
 """
 
 from __future__ import annotations
@@ -18,14 +30,16 @@ import sys
 import threading
 import weakref
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar
+from types import CodeType
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from . import dtypes
 from .arrays import Array, address_of, longer, view
 from .convert import to_array
-from .op import CODES, LEAF, READ, STOP, defop
+from .interning import LOGS
+from .op import LEAF, READ, STOP, defop
 from .spec import Spec, intern
 from .tensor import Tensor, of_array
 
@@ -53,21 +67,26 @@ READ_ROW_OP = defop("ReadVariableOp", READ, 1, _no_spec)
 LEAF_CODE, READ_CODE, READ_ROW_CODE = LEAF_OP.code(), READ_OP.code(), READ_ROW_OP.code()
 # Reads through what an assign returned, which do not make a tape watch the variable.
 _UNREAD_OPS = [defop("ReadVariableOp", READ, arity, _no_spec, gradient=STOP) for arity in (0, 1)]
-UNREAD_CODES = {READ_CODE: _UNREAD_OPS[0].code(), READ_ROW_CODE: _UNREAD_OPS[1].code()}
+UNREAD_CODES = _UNREAD_OPS[1].code(), _UNREAD_OPS[0].code()
 
 _FORMATS = {"bool": "?", "int8": "b", "uint8": "B", "int16": "h", "uint16": "H", "int32": "i",
             "uint32": "I", "int64": "q", "uint64": "Q", "float32": "f", "float64": "d"}  # fmt: skip
-_PACK = {dtype: struct.Struct("=" + _FORMATS[dtype.name]).pack_into for dtype in dtypes.DTYPES}
+_PACK = {dtype: struct.Struct("=" + _FORMATS[dtype.name]).pack for dtype in dtypes.DTYPES}
 
 
 _ZEROS = [bytes(8 - k) for k in range(9)]  # a cell's upper bytes are 0
+
+
+def _bits(raw: bytes) -> int:
+    """What a cell with these bytes holds."""
+    return int.from_bytes(raw + _ZEROS[len(raw)], sys.byteorder, signed=True)
 
 
 class Columns:
     """The arrays of a log at one capacity, and the memoryviews that Python writes through."""
 
     NAMES = ("code", "a", "b", "c", "spec", "cell", "state")
-    __slots__ = (*NAMES, *(f"{name}_view" for name in NAMES), "address", "bytes_view", "capacity")
+    __slots__ = (*NAMES, *(f"{name}_view" for name in NAMES), "address", "capacity")
 
     code: Array
     a: Array
@@ -93,32 +112,30 @@ class Columns:
                 array[:n] = getattr(old, name)[:n]
             setattr(self, name, array)
             setattr(self, f"{name}_view", view(array))
-        self.bytes_view = self.cell_view.cast("B")
         self.address = address_of(self.cell)
-
-
-_logs: weakref.WeakSet[Log] = weakref.WeakSet()
 
 
 class Log:
     """One thread's log. See the module's docstring; `numtape.core.sweep` computes its values."""
 
     __slots__ = (
-        "__weakref__", "_const_rows", "_leaf_rows", "a", "b", "buffers", "busy", "bytes",
-        "bytes_limit", "c", "code", "columns", "eager", "extra", "extra_n", "kept", "lazy",
-        "limit", "lock", "n", "owner", "patience", "pending", "reads", "scanned", "settle", "spec",
-        "symbolic", "tapes", "variable_index", "variables", "workspace",
+        "__weakref__", "_const_rows", "_leaf_rows", "_spare", "a", "b", "buffers", "busy", "bytes",
+        "bytes_limit", "c", "code", "columns", "computations", "eager", "extra", "extra_n", "kept",
+        "lazy", "limit", "lock", "n", "owner", "patience", "pending", "reads", "scanned", "settle",
+        "spec", "symbolic", "tapes", "variable_index", "variables", "workspace",
     )  # fmt: skip
 
     def __init__(self, capacity: int = 2 * SWEEP_ROWS, symbolic: bool = False) -> None:
         self.lock = threading.RLock()
-        _logs.add(self)
         self.owner = threading.get_ident()
         # A symbolic log records a rule or a trace: its values do not exist.
         self.symbolic = symbolic
         self.busy = False  # rows must stay where they are: a gradient is being recorded, say
         self.n = 0
-        self._adopt(Columns(capacity))
+        self.columns = columns = Columns(capacity)
+        self.code, self.spec = columns.code_view, columns.spec_view
+        self.a, self.b, self.c = columns.a_view, columns.b_view, columns.c_view
+        self.computations = 0  # how often values were computed
         self.limit = min(SWEEP_ROWS, capacity) - SLACK
         self.extra = np.empty(256, np.int32)  # operands of variadic rows
         self.extra_n = 0
@@ -139,56 +156,92 @@ class Log:
         self._const_rows: dict[Any, int] = {}
         self._leaf_rows: dict[int, tuple[int, Any]] = {}
         self.workspace: Any = None  # the executor's
+        self._spare: Log | None = None
+        LOGS.add(self)
 
-    def _adopt(self, columns: Columns) -> None:
-        self.columns = columns
-        self.code = columns.code_view
-        self.a = columns.a_view
-        self.b = columns.b_view
-        self.c = columns.c_view
-        self.spec = columns.spec_view
+    def numbers(self, column: str) -> Array:
+        """The numbers of codes or specs in the rows."""
+        n = self.n
+        found: Array = getattr(self.columns, column)[:n]
+        return found
 
-    # Appending. A row is written first and published by raising `n`, so that an interrupt
-    # between two bytecodes leaves at most a row that nobody refers to.
+    def aside(self) -> Log:
+        """The log for signal handlers and finalizers where they must not record here."""
+        found = self
+        while True:
+            spare = found._spare
+            if spare is None:
+                spare = found._spare = Log()
+            if spare not in local.looking:
+                return spare
+            found = spare  # a handler that is interrupted itself
 
     def reserve(self, rows: int) -> None:
         """Make room for ``rows`` more rows."""
-        if self.n + rows + SLACK > self.columns.capacity:
+        while self.n + rows + SLACK > self.columns.capacity:
             with self.lock:
-                capacity = max(2 * self.columns.capacity, self.n + rows + SLACK)
-                self._adopt(Columns(capacity, self.columns, self.n))
+                old, n, computations = self.columns, self.n, self.computations
+                columns = Columns(max(2 * old.capacity, n + rows + SLACK), old, n)
+                # whole
+                if self.columns is old and self.n == n and self.computations == computations:
+                    self.columns = columns
+                    self.code = columns.code_view
+                    self.a = columns.a_view
+                    self.b = columns.b_view
+                    self.c = columns.c_view
+                    self.spec = columns.spec_view
+                # done
 
     def reserve_operands(self, count: int) -> None:
         """Make room for ``count`` more operands of variadic rows."""
-        end = self.extra_n + count
-        if end > self.extra.size:
+        while self.extra_n + count > self.extra.size:
             with self.lock:
-                self.extra = longer(self.extra, max(2 * self.extra.size, end))
+                old, n = self.extra, self.extra_n
+                extra = longer(old, max(2 * old.size, n + count))
+                # whole
+                if self.extra is old and self.extra_n == n:
+                    self.extra = extra
+                # done
 
     def make_room(self) -> None:
-        """The log is full: sweep and rewind it, or grow it if a tape holds its rows."""
-        if self.symbolic or self.busy or not self.collect():
+        """If the log is full, sweep and rewind it, or grow it if its rows are needed."""
+        if self.n < self.limit:
+            return
+        if self.symbolic or self.busy or not self.collect() or (
+            self.n >= self.limit and local.log is self
+        ):
             self.bytes_limit = max(2 * self.bytes, self.bytes_limit)
             if self.n + SLACK >= self.columns.capacity:
                 self.reserve(self.columns.capacity)
             self.limit = self.columns.capacity - SLACK
 
+    # Appending. A row is written first and published by raising `n`, in one step.
+
     def leaf(self, array: Array, spec: Spec) -> int:
         """Append a leaf whose value is ``array``, which nobody writes to. Returns its row."""
+        single = spec.size == 1
+        cell = _bits(array.tobytes()) if single else address_of(array)
+        size = 0 if single else array.nbytes
+        # whole
         n = self.n
         self.code[n] = LEAF_CODE
         self.spec[n] = spec.id
-        self.put(n, array, spec)
+        columns = self.columns
+        columns.cell_view[n] = cell
+        columns.state_view[n] = VALUE
+        if not single:
+            self.buffers[n] = array
+        self.bytes = self.bytes + size
         self.n = n + 1
-        self.columns.state_view[n] = VALUE
+        # done
+        if self.bytes > self.bytes_limit:
+            self.limit = 0  # the next op sweeps, if no tape holds the rows
         return n
 
     def put(self, row: int, array: Any, spec: Spec) -> None:
         """Store the value of a row (its state is the caller's to set)."""
         if spec.size == 1:
-            columns = self.columns
-            raw = array.tobytes()
-            columns.bytes_view[8 * row : 8 * row + 8] = raw + _ZEROS[len(raw)]
+            self.columns.cell_view[row] = _bits(array.tobytes())
         else:
             self.buffers[row] = array
             self.columns.cell_view[row] = address_of(array)
@@ -206,19 +259,21 @@ class Log:
         found = self._const_rows.get(key)
         if found is not None:
             return found
-        n = self.n
-        columns = self.columns
-        columns.bytes_view[8 * n : 8 * n + 8] = _ZEROS[0]
         try:
-            _PACK[spec.dtype](columns.bytes_view, 8 * n, value)
+            raw = _PACK[spec.dtype](value)
         except (OverflowError, struct.error):
-            infinity = dtypes.too_large(value, spec.dtype)
-            _PACK[spec.dtype](columns.bytes_view, 8 * n, infinity)
+            raw = _PACK[spec.dtype](dtypes.too_large(value, spec.dtype))
+        cell = _bits(raw)
+        # whole
+        n = self.n
         self.code[n] = LEAF_CODE
         self.spec[n] = spec.id
-        self.n = n + 1
+        columns = self.columns
+        columns.cell_view[n] = cell
         columns.state_view[n] = VALUE
+        self.n = n + 1
         self._const_rows[key] = n
+        # done
         return n
 
     def enter(self, value: Any, like: Spec | None, op: str) -> tuple[int, Spec]:
@@ -232,11 +287,14 @@ class Log:
             spec = value._spec
             if home is self:
                 return value._row, spec
-            entered = self._leaf_rows.get(id(value))
+            key, kept = id(value), self.kept
+            entered = self._leaf_rows.get(key)
             if entered is None:
-                row = self.leaf(value._stored(), spec)
-                self._leaf_rows[id(value)] = row, value
-                return row, spec
+                entered = self.leaf(value._stored(), spec), value
+                # whole
+                if self.kept is kept:
+                    self._leaf_rows[key] = entered
+                # done
             return entered[0], spec
         if kind is float or kind is int:
             if like is not None and like.is_float:
@@ -249,8 +307,9 @@ class Log:
             return self.constant(value, spec), spec
         if hasattr(value, "_read_in"):  # a Variable
             return value._read_in(self), value._spec
-        busy, self.busy = self.busy, True  # a list may record ops; the rows at hand must stay
+        busy = self.busy
         try:
+            self.busy = True  # a list may record ops; the rows at hand must stay
             tensor = to_array(value, like, op)
         finally:
             self.busy = busy
@@ -261,39 +320,83 @@ class Log:
 
     def number(self, variable: Variable) -> int:
         """A variable's number in this log."""
-        number = self.variable_index.get(id(variable))
-        if number is None:
-            number = len(self.variables)
-            self.variables.append(variable)
-            self.variable_index[id(variable)] = number
-        return number
+        key = id(variable)
+        while True:
+            index = self.variable_index
+            found = index.get(key)
+            if found is not None:
+                return found
+            variables = self.variables
+            if index is not self.variable_index:  # the log was rewound in between
+                continue
+            number = len(variables)
+            variables.append(variable)
+            if variables[number] is variable:  # else somebody appended another one in between
+                return index.setdefault(key, number)
 
-    def read(self, variable: Variable, value: Tensor) -> int:
-        """Append a read of a variable whose current value is ``value``."""
-        number = self.number(variable)
-        n = self.n
-        home = value._home
-        if home is self:
-            self.code[n] = READ_ROW_CODE
-            self.a[n] = value._row
-        else:
+    def read(
+        self, variable: Variable, value: Tensor, codes: tuple[int, int] | None = None
+    ) -> int:
+        """Append a read of a variable whose current value is ``value``.
+
+        Args:
+          variable: The variable.
+          value: Its value.
+          codes: What kind of read it is, where the value is a row of this log and where it is not.
+        """
+        of_row, of_value = codes or (READ_ROW_CODE, READ_CODE)
+        while True:
+            variables = self.variables
+            number = self.number(variable)
+            spec, home = value._spec, value._home
+            if home is self:
+                # whole
+                n = self.n
+                if self.variables is variables and value._home is home:
+                    self.code[n] = of_row
+                    self.a[n] = value._row
+                    self.b[n] = number
+                    self.spec[n] = spec.id
+                    self.n = n + 1
+                    return n
+                # done
+                continue
             array = home if type(home) is np.ndarray else value._stored()
-            self.code[n] = READ_CODE
-            self.put(n, array, value._spec)
-        self.b[n] = number
-        self.spec[n] = value._spec.id
-        self.n = n + 1
-        if home is not self:
-            self.columns.state_view[n] = VALUE
-        return n
+            single = spec.size == 1
+            cell = _bits(array.tobytes()) if single else address_of(array)
+            size = 0 if single else array.nbytes
+            # whole
+            n = self.n
+            if self.variables is variables:
+                self.code[n] = of_value
+                self.b[n] = number
+                self.spec[n] = spec.id
+                columns = self.columns
+                columns.cell_view[n] = cell
+                columns.state_view[n] = VALUE
+                if not single:
+                    self.buffers[n] = array
+                self.bytes = self.bytes + size
+                self.n = n + 1
+                # done
+                if self.bytes > self.bytes_limit:
+                    self.limit = 0  # the next op sweeps, if no tape holds the rows
+                return n
 
     def forget_reads(self) -> None:
         """Read variables anew from here on: a tape was entered, or began to watch."""
-        for variable in self.reads:
-            read = variable._read
-            if read is not None and read[0] is self:
-                variable._read = None
-        self.reads.clear()
+        reads = self.reads
+        more = bool(reads)
+        while more:
+            # whole
+            if reads:
+                variable = reads[-1]
+                read = variable._read
+                if read is not None and read[0] is self:
+                    variable._read = None
+                del reads[-1]
+            # done
+            more = bool(reads)
 
     def tensor(self, row: int, spec: Spec) -> Tensor:
         """A new tensor for a row of this log."""
@@ -357,14 +460,14 @@ class Log:
         self.pending.clear()
         self.eager.clear()
         self.lazy.clear()
-        self.variable_index.clear()
-        self.variables.clear()
+        self.variables = []  # first: see `number`
+        self.variable_index = {}
         self.scanned = 0
         self.settle = 0
         self.patience = 0
         if self.workspace is not None:
             self.workspace.forget(self.n)
-        self.kept.clear()
+        self.kept = []  # another list: who recorded meanwhile records again
         self.buffers.clear()
         self.bytes = 0
         self.bytes_limit = SWEEP_BYTES
@@ -374,15 +477,51 @@ class Log:
         self.n = 0
 
 
+class Rule(NamedTuple):
+    """A derivative rule that a thread runs, in a log of its own.
+
+    Attributes:
+      log: That log.
+      outer: The log for all others.
+      runner: The code of the function that calls the rule.
+      names: The globals of the rule, which need not be numtape's.
+    """
+
+    log: Log
+    outer: Log
+    runner: CodeType
+    names: dict[str, Any]
+
+
+class _ByCaller:
+    """The current log of a thread that has none, because it runs a derivative rule.
+
+    It is the rule's log for the rule, which is numtape's code down to who runs it; a signal
+    handler or a finalizer, which is not, gets the one that the thread had before.
+    """
+
+    def __get__(self, thread: Any, kind: Any = None) -> Log:
+        rule: Rule = thread.rule
+        frame: Any = sys._getframe(1)
+        while frame is not None and frame.f_code is not rule.runner:
+            names = frame.f_globals
+            if names is not rule.names and not names.get("__name__", "").startswith("numtape."):
+                return rule.outer
+            frame = frame.f_back
+        return rule.log
+
+
 class _Local(threading.local):
-    """The current log of a thread."""
+    """What belongs to a thread."""
+
+    log: Any = _ByCaller()  # the current log; this is in its place while there is a rule
 
     def __init__(self) -> None:
         self.log = Log()
         # While a call may have to be undone: the variables it assigned, and their old values.
         self.journal: dict[int, tuple[Variable, Tensor]] | None = None
-        self.spare: Log | None = None  # current while this thread looks at a value
-        self.looking: Log | None = None
+        self.looking: tuple[Log, ...] = ()  # what is being swept or rewound, further up
+        self.rule: Rule | None = None
 
 
 local = _Local()
@@ -395,9 +534,9 @@ def after_fork_in_child(renew: Callable[[], None]) -> None:
 
 
 def _renew_locks() -> None:
-    for log in list(_logs):
-        log.lock = threading.RLock()
-    CODES.lock = threading.Lock()
+    for log in LOGS:
+        if isinstance(log, Log):
+            log.lock = threading.RLock()
 
 
 after_fork_in_child(_renew_locks)
@@ -410,16 +549,10 @@ def _baseline() -> int:
 
 # References to a tensor that only `Log.kept` holds, as `alive` counts them.
 _UNUSED = _baseline()
-_COUNTS = getattr(sys, "_is_gil_enabled", lambda: True)()
 
 
 def alive(tensors: list[Tensor], extra: int = 0) -> list[Tensor]:
-    """Those tensors that somebody besides this list (and ``extra`` others) can still reach.
-
-    Without a GIL reference counts say nothing, and every tensor counts as reachable.
-    """
-    if not _COUNTS:
-        return tensors
+    """Those tensors that somebody besides this list (and ``extra`` others) can still reach."""
     least = _UNUSED + extra
     counts = list(map(sys.getrefcount, tensors))
     return [tensors[i] for i, count in enumerate(counts) if count > least]

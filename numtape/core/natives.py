@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import importlib
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from . import cache as disk
+from . import interning
 from .arrays import Array, address_of
 from .entry import kernel_source
 from .log import Log
 from .lower import VECTOR_SOURCES
-from .op import CODES, VARIADIC
+from .op import CODES, VARIADIC, Code
 from .spec import TABLES, Spec
 from .tables import LANES
 
@@ -21,19 +22,27 @@ from .tables import LANES
 _SOURCES = ("log.rows", "log.layout", "cpu.sweep", "cpu.reduce", "cpu.arrays", "cpu.random")
 
 # What was found for a code and specs.
-_calls: dict[tuple[int, ...], tuple[int, int, int, int] | None] = {}
-_parameters: list[Array] = []  # programs refer to them by address
+_calls: dict[tuple[Any, ...], Call | None] = interning.cache()
 
 
-def call_of(code: int, out: Spec, operands: list[Spec]) -> tuple[int, int, int, int] | None:
-    """How to compute a row: the addresses of kernel and parameters, units, work.
+class Call(NamedTuple):
+    """How to compute a row: kernel and parameters (the plan holds what is at ``address``)."""
 
-    None if there is no kernel, and NumPy has to do it.
-    """
-    key = (code, out.id, *[spec.id for spec in operands])
-    if key in _calls:
+    kernel: int
+    address: int
+    units: int
+    work: int
+    parameters: Array
+
+
+def call_of(code: Code, out: Spec, operands: list[Spec]) -> Call | None:
+    """How to compute a row; None if there is no kernel, and NumPy has to do it."""
+    key = (code, out, *operands)
+    try:
         return _calls[key]
-    op, attributes = CODES.entries[code]
+    except KeyError:
+        pass
+    op, attributes = CODES.entries[code.id]
     native = None
     if op.native is not None and op.arity != VARIADIC and out.size:
         native = op.native(out, *operands, **attributes)
@@ -41,9 +50,9 @@ def call_of(code: int, out: Spec, operands: list[Spec]) -> tuple[int, int, int, 
     if native is not None:
         kernel = array_kernel(native.kernel, native.dtypes)
         parameters = np.array([*native.parameters, 0], np.int64)
-        _parameters.append(parameters)
-        found = kernel, address_of(parameters), native.units, native.work
-    return _calls.setdefault(key, found)
+        found = Call(kernel, address_of(parameters), native.units, native.work, parameters)
+    _calls[key] = found
+    return found
 
 
 @cache

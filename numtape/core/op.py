@@ -6,7 +6,6 @@ arrays of `CODES` tell the passes the little they need to know of a code.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,6 +14,7 @@ import numpy as np
 
 from ..errors import OpError
 from .dtypes import DTYPES, not_computed
+from .interning import CAPACITY, Table, reserved
 from .spec import Spec
 
 # Kinds, arities and derivatives: the same numbers as in kernels/log/rows.py (a test compares).
@@ -77,60 +77,56 @@ class Op:
     gradient: int = RULE
     index: int = -1
     lane: int = -1
-    codes: dict[Any, int] = field(default_factory=dict, repr=False)
+    codes: dict[int, Code] = field(default_factory=dict, repr=False)
 
-    def code(self, attributes: dict[str, Any] | None = None, operands: Any = None) -> int:
-        """The number of this op with these attributes (whose values are hashable).
+    def code(self, attributes: dict[str, Any] | None = None) -> int:
+        """The number of this op with these attributes, for good: for recorders made at import."""
+        found = self.with_attributes(attributes or {})
+        self.codes[found.id] = found
+        return found.id
 
-        A variadic op has a code for each combination of ``operands``, a tuple of spec numbers.
+    def with_attributes(self, attributes: dict[str, Any], operands: Any = None) -> Code:
+        """This op with attributes (whose values are hashable).
+
+        A variadic op has a code for each combination of ``operands``, a tuple of specs.
         """
-        key = (operands, *attributes.items()) if attributes else operands
-        found = self.codes.get(key)
-        if found is None:
-            found = CODES.add(self, key, attributes or {})
-        return found
+        return CODES.met((self, operands, *attributes.items()))
 
 
-class Codes:
-    """The table of codes. `version` changes when its arrays move."""
+class Code:
+    """An op with its attributes. There is one object for each that is held.
+
+    Attributes:
+      id: Its number in `CODES`, as long as somebody holds it.
+    """
+
+    __slots__ = ("__weakref__", "id")
+
+    def __init__(self, number: int, key: Any) -> None:
+        self.id = number
+
+
+class Codes(Table[Code]):
+    """The table of codes."""
 
     def __init__(self) -> None:
-        self.lock = threading.Lock()
-        self.version = 0
+        super().__init__("code", Code, self._written)
         self.ops: list[Op] = []
         self.lanes = 0
-        self.entries: list[tuple[Op, dict[str, Any]]] = []
-        self._allocate(512)
+        self.entries: dict[int, tuple[Op, dict[str, Any]]] = self.facts
+        self.kind = reserved((CAPACITY,), np.int32)
+        self.arity = reserved((CAPACITY,), np.int32)
+        self.gradient = reserved((CAPACITY,), np.int32)
+        self.lane = reserved((CAPACITY,), np.int32)
 
-    kind: np.ndarray[Any, Any]
-    arity: np.ndarray[Any, Any]
-    gradient: np.ndarray[Any, Any]
-    lane: np.ndarray[Any, Any]
-
-    def _allocate(self, capacity: int) -> None:
-        for name in ("kind", "arity", "gradient", "lane"):
-            array = np.zeros(capacity, np.int32)
-            if self.entries:
-                array[: len(self.entries)] = getattr(self, name)[: len(self.entries)]
-            setattr(self, name, array)
-        self.capacity = capacity
-        self.version += 1
-
-    def add(self, op: Op, key: Any, attributes: dict[str, Any]) -> int:
-        """Number a code. Two threads may ask at once; both get the same number."""
-        with self.lock:
-            if key in op.codes:
-                return op.codes[key]
-            n = len(self.entries)
-            if n == self.capacity:
-                self._allocate(2 * n)
-            self.kind[n] = op.kind
-            self.arity[n] = op.arity
-            self.gradient[n] = op.gradient
-            self.lane[n] = op.lane
-            self.entries.append((op, attributes))
-            op.codes[key] = n
-            return n
+    def _written(self, n: int, key: Any, code: Code) -> tuple[Op, dict[str, Any]]:
+        """Write the fields. The fact: the op and the attributes."""
+        op, _, *attributes = key
+        self.kind[n] = op.kind
+        self.arity[n] = op.arity
+        self.gradient[n] = op.gradient
+        self.lane[n] = op.lane
+        return op, dict(attributes)
 
 
 CODES = Codes()

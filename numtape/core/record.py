@@ -2,15 +2,25 @@
 
 This is the path that runs once an op, in Python, so it does no more than it must: the shape
 and dtype rules of an op run once for each combination of operand specs.
+
+A signal handler or a finalizer may record, look at values, and by that have the log start again
+at row 0, in the middle of all this. A row is therefore appended in a stretch that nothing divides
+(see `numtape.core.interning`), which begins by asking whether the operands' rows are still what
+they were: a log that starts again has a new list of tensors, `Log.kept`. If it is another one, or
+the log is full, everything is done again. Up to there nothing was changed but by appending rows
+that nobody refers to.
 """
 
 from __future__ import annotations
 
+from array import array
 from typing import Any, Protocol
 
 from ..errors import InvalidArgumentError
+from .arrays import view
+from .interning import cache
 from .log import Log, local
-from .op import VARIADIC, Op
+from .op import VARIADIC, Code, Op
 from .spec import Spec
 from .tensor import Tensor
 from .variable import Variable
@@ -28,12 +38,11 @@ class Recorder(Protocol):
 def unary(op: Op, **attributes: Any) -> Recorder:
     """The function that records an op of one operand, with these attributes."""
     code = op.code(attributes)
-    results: dict[Spec, Spec] = {}
+    results: dict[Spec, Spec] = cache()
 
     def record(x: Any, name: str | None = None) -> Tensor:
         log = local.log
-        if log.n >= log.limit:
-            log.make_room()
+        kept = log.kept
         if type(x) is Tensor and x._home is log:
             a = x._row
             sx = x._spec
@@ -43,17 +52,22 @@ def unary(op: Op, **attributes: Any) -> Recorder:
             spec = results[sx]
         except KeyError:
             spec = results[sx] = op.spec(op, sx, **attributes)
-        n = log.n
-        log.code[n] = code
-        log.a[n] = a
-        log.spec[n] = spec.id
-        log.n = n + 1
         tensor = Tensor()
-        tensor._home = log
-        tensor._row = n
-        tensor._spec = spec
-        log.kept.append(tensor)
-        return tensor
+        # whole
+        n = log.n
+        if n < log.limit and log.kept is kept:
+            log.code[n] = code
+            log.a[n] = a
+            log.spec[n] = spec.id
+            log.n = n + 1
+            tensor._home = log
+            tensor._row = n
+            tensor._spec = spec
+            kept.append(tensor)
+            # done
+            return tensor
+        log.make_room()
+        return record(x)
 
     record.op = op  # type: ignore[attr-defined]
     return record  # type: ignore[return-value]
@@ -65,13 +79,12 @@ def binary(op: Op, **attributes: Any) -> Recorder:
     An operand that is no tensor takes the other one's dtype.
     """
     code = op.code(attributes)
-    results: dict[tuple[Spec, Spec], Spec] = {}
-    same: dict[Spec, Spec] = {}
+    results: dict[tuple[Spec, Spec], Spec] = cache()
+    same: dict[Spec, Spec] = cache()
 
     def record(x: Any, y: Any, name: str | None = None) -> Tensor:
         log = local.log
-        if log.n >= log.limit:
-            log.make_room()
+        kept = log.kept
         kind = type(x)
         if kind is Tensor and x._home is log:
             a = x._row
@@ -98,18 +111,23 @@ def binary(op: Op, **attributes: Any) -> Recorder:
                 same[sx] = spec
             else:
                 results[sx, sy] = spec
-        n = log.n
-        log.code[n] = code
-        log.a[n] = a
-        log.b[n] = b
-        log.spec[n] = spec.id
-        log.n = n + 1
         tensor = Tensor()
-        tensor._home = log
-        tensor._row = n
-        tensor._spec = spec
-        log.kept.append(tensor)
-        return tensor
+        # whole
+        n = log.n
+        if n < log.limit and log.kept is kept:
+            log.code[n] = code
+            log.a[n] = a
+            log.b[n] = b
+            log.spec[n] = spec.id
+            log.n = n + 1
+            tensor._home = log
+            tensor._row = n
+            tensor._spec = spec
+            kept.append(tensor)
+            # done
+            return tensor
+        log.make_room()
+        return record(x, y)
 
     record.op = op  # type: ignore[attr-defined]
     return record  # type: ignore[return-value]
@@ -131,7 +149,8 @@ def spec_of(value: Any) -> Spec | None:
     return None
 
 
-_results: dict[tuple[Any, ...], Spec] = {}
+# By op, specs and attributes.
+_results: dict[tuple[Any, ...], tuple[Code, Spec]] = cache()
 
 
 def record(op: Op, operands: tuple[Any, ...], **attributes: Any) -> Tensor:
@@ -143,72 +162,108 @@ def record(op: Op, operands: tuple[Any, ...], **attributes: Any) -> Tensor:
         dtype of the first tensor among them.
       **attributes: The op's attributes, all hashable, always in the same order.
     """
-    log = local.log
-    if log.n >= log.limit:
+    while True:
+        log = local.log
+        kept = log.kept
+        log.reserve(len(operands))
+        like = next((spec for x in operands if (spec := spec_of(x)) is not None), None)
+        rows, specs = [], []
+        for x in operands:
+            row, spec = log.enter(x, like, op.name)
+            like = like or spec
+            rows.append(row)
+            specs.append(spec)
+        tensor = _appended(log, kept, op, rows, specs, attributes)
+        if tensor is not None:
+            return tensor
         log.make_room()
-    log.reserve(len(operands))
-    like = next((spec for x in operands if (spec := spec_of(x)) is not None), None)
-    entered = []
-    for x in operands:
-        row, spec = log.enter(x, like, op.name)
-        like = like or spec
-        entered.append((row, spec))
-    return append(log, op, [row for row, _ in entered], [spec for _, spec in entered], attributes)
 
 
-def append(
-    log: Log, op: Op, rows: list[int], specs: list[Spec], attributes: dict[str, Any]
-) -> Tensor:
-    """Append a row whose operands are rows of ``log`` already."""
+def _appended(
+    log: Log, kept: list[Tensor], op: Op, rows: list[int], specs: list[Spec],
+    attributes: dict[str, Any],
+) -> Tensor | None:  # fmt: skip
+    """Append a row; None if operands are no rows of the log any more, or it is full."""
+    key = (op, *specs, *attributes.items())
+    try:
+        found, spec = _results[key]
+    except KeyError:
+        # A variadic op's code has the specs, so that templates know them.
+        found = op.with_attributes(attributes, tuple(specs) if op.arity == VARIADIC else None)
+        spec = op.spec(op, *specs, **attributes)
+        _results[key] = found, spec
+    count, code = len(rows), found.id  # `found` is held until the row is there
+    tensor = Tensor()
     if op.arity == VARIADIC:
-        # Part of the code, so that templates of variadic ops know their operands' specs.
-        code = op.code(attributes, tuple(spec.id for spec in specs))
-    else:
-        code = op.code(attributes)
-    key = (code, *specs)
-    spec = _results.get(key)
-    if spec is None:
-        spec = _results[key] = op.spec(op, *specs, **attributes)
+        log.reserve_operands(count)
+        extra, start = log.extra, log.extra_n
+        end = start + count
+        target, place, packed = view(extra), slice(start, end), array("i", rows)
+        # whole
+        n = log.n
+        if n < log.limit and log.kept is kept and log.extra is extra and log.extra_n == start:
+            target[place] = packed
+            log.extra_n = end
+            log.code[n] = code
+            log.a[n] = start
+            log.b[n] = count
+            log.spec[n] = spec.id
+            log.n = n + 1
+            tensor._home = log
+            tensor._row = n
+            tensor._spec = spec
+            kept.append(tensor)
+            # done
+            return tensor
+        return None
+    a, b, c = (*rows, 0, 0, 0)[:3]
+    # whole
     n = log.n
-    log.code[n] = code
-    if op.arity == VARIADIC:
-        log.a[n] = _append_operands(log, rows)
-        log.b[n] = len(rows)
-    else:
-        if rows:
-            log.a[n] = rows[0]
-        if len(rows) > 1:
-            log.b[n] = rows[1]
-        if len(rows) > 2:
-            log.c[n] = rows[2]
-    log.spec[n] = spec.id
-    log.n = n + 1
-    return log.tensor(n, spec)
+    if n < log.limit and log.kept is kept:
+        log.code[n] = code
+        if count > 0:
+            log.a[n] = a
+        if count > 1:
+            log.b[n] = b
+        if count > 2:
+            log.c[n] = c
+        log.spec[n] = spec.id
+        log.n = n + 1
+        tensor._home = log
+        tensor._row = n
+        tensor._spec = spec
+        kept.append(tensor)
+        # done
+        return tensor
+    return None
 
 
-def _append_operands(log: Log, rows: list[int]) -> int:
-    start = log.extra_n
-    end = start + len(rows)
-    log.reserve_operands(len(rows))
-    log.extra[start:end] = rows
-    log.extra_n = end
-    return start
-
-
-def as_tensor(value: Any) -> Tensor:
+def as_tensor(value: Any, like: Spec | None = None, op: str = "Const") -> Tensor:
     """A tensor for any operand: a variable is read, other values become constants.
 
-    Of a Python number it has a row of its own: a tape may watch it, and not all equal numbers.
+    Values that are no tensors take the dtype of ``like``, if there is one. A Python number has a
+    row of its own: a tape may watch it, and not all equal numbers.
     """
     if type(value) is Tensor:
         return value
-    log = local.log
-    if log.n >= log.limit:
-        log.make_room()
-    row, spec = log.enter(value, None, "Const")
-    if type(value) is float or type(value) is int:
-        row = log.leaf(log.value(row, spec), spec)
-    return log.tensor(row, spec)
+    while True:
+        log = local.log
+        if log.n >= log.limit:
+            log.make_room()
+            continue
+        kept = log.kept
+        row, spec = log.enter(value, like, op)
+        if type(value) is float or type(value) is int:
+            row = log.leaf(log.value(row, spec), spec)
+        tensor = Tensor()
+        # whole
+        if log.kept is kept:
+            tensor._home = log
+            tensor._row = row
+            tensor._spec = spec
+            kept.append(tensor)
+            # done
+            return tensor
 
 
 def require(condition: bool, op: Op | str, message: str) -> None:

@@ -3,6 +3,9 @@
 Something derived from a structure, a plan or adjoint rows, is kept when that structure, known by
 the hash of its bytes, comes for the second time. Entries are found by a question that is cheap to
 ask; whether one fits, whoever kept it has to compare.
+
+Structures are made of numbers of codes and specs. When some are freed, to become those of other
+things, all is forgotten.
 """
 
 from __future__ import annotations
@@ -13,6 +16,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from .arrays import Array
+from .interning import generation
 from .log import Log
 
 COLUMNS = ("code", "a", "b", "c", "spec")
@@ -42,9 +46,12 @@ class Remembered(Generic[Entry]):
         self._entries: dict[Any, list[Entry]] = {}
         self._seen: set[int] = set()
         self._rows = 0
+        self._freed = generation.number
 
     def alike(self, question: Hashable) -> list[Entry]:
         """The entries that may fit."""
+        if self._freed != generation.number:
+            self.clear()
         return self._entries.get(question, [])
 
     @staticmethod
@@ -62,8 +69,13 @@ class Remembered(Generic[Entry]):
         self._seen.add(digest)
         return False
 
-    def keep(self, question: Hashable, rows: int, entry: Entry) -> None:
-        """Add an entry of so many rows; if that is too much, forget all others."""
+    def keep(self, question: Hashable, rows: int, entry: Entry, freed: int) -> None:
+        """Add an entry of so many rows; if that is too much, forget all others.
+
+        ``freed`` is what `generation` said before its structure was copied.
+        """
+        if freed != self._freed:
+            return
         if self._rows + rows > ROWS:
             self._entries.clear()
             self._rows = 0
@@ -72,6 +84,7 @@ class Remembered(Generic[Entry]):
 
     def clear(self) -> None:
         """Forget everything."""
+        self._freed = generation.number
         self._entries.clear()
         self._seen.clear()
         self._rows = 0

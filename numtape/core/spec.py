@@ -1,4 +1,4 @@
-"""Specs: a shape and a dtype, interned, so that comparing two is comparing two numbers."""
+"""Specs: a shape and a dtype, interned, so that comparing two is comparing two objects."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from ..errors import AxisError, InvalidArgumentError
-from .dtypes import DType, float32, float64, shown
+from .dtypes import ALL, DType, float32, float64, shown
+from .interning import CAPACITY, Table, cache, reserved
 
 MAX_RANK = 8
 MAX_DIM = 2**63 - 1
@@ -80,17 +81,17 @@ class TensorShape(tuple[int, ...]):
 
 
 class Spec:
-    """One shape and dtype. There is one object for each, so ``is`` compares specs.
+    """One shape and dtype. There is one object for each that is held, so ``is`` compares specs.
 
     Attributes:
-      id: Its number, its row in `TABLES`.
+      id: Its number in `TABLES`, as long as somebody holds it.
       shape: The shape.
       dtype: The dtype.
       size: The number of elements.
       scalar: The spec of shape () and the same dtype, once it was asked for.
     """
 
-    __slots__ = ("dtype", "id", "is_float", "rank", "scalar", "shape", "size")
+    __slots__ = ("__weakref__", "dtype", "id", "is_float", "rank", "scalar", "shape", "size")
 
     def __init__(self, number: int, shape: TensorShape, dtype: DType) -> None:
         self.id = number
@@ -113,63 +114,47 @@ class Spec:
         return f"Spec({self.dtype.name}{list(self.shape)})"
 
 
-class Tables:
-    """What the passes know of specs, by their number. `version` changes when arrays move."""
+class SpecTable(Table[Spec]):
+    """What the passes know of specs, by their number."""
 
     def __init__(self) -> None:
-        self.version = 0
-        self.specs: list[Spec] = []
-        self._shapes: dict[tuple[int, ...], int] = {}
-        self._allocate(256)
+        super().__init__("spec", self._made, self._written)
+        self.size = reserved((CAPACITY,), np.int64)
+        self.bytes = reserved((CAPACITY,), np.int64)
+        self.shape = reserved((CAPACITY,), np.int32)  # the same number for the same shape
+        self.item = reserved((CAPACITY,), np.int32)
+        self.dtype = reserved((CAPACITY,), np.int32)
+        self.rank = reserved((CAPACITY,), np.int32)
+        self.is_float = reserved((CAPACITY,), np.uint8)
+        self.dims = reserved((CAPACITY, MAX_RANK), np.int64)
 
-    def _allocate(self, capacity: int) -> None:
-        fields = {
-            "size": (np.int64, ()), "bytes": (np.int64, ()), "shape": (np.int32, ()),
-            "item": (np.int32, ()), "dtype": (np.int32, ()), "rank": (np.int32, ()),
-            "is_float": (np.uint8, ()), "dims": (np.int64, (MAX_RANK,)),
-        }  # fmt: skip
-        for name, (kind, rest) in fields.items():
-            array = np.zeros((capacity, *rest), kind)
-            if self.specs:
-                array[: len(self.specs)] = getattr(self, name)[: len(self.specs)]
-            setattr(self, name, array)
-        self.capacity = capacity
-        self.version += 1
+    @staticmethod
+    def _made(number: int, key: tuple[tuple[int, ...], int]) -> Spec:
+        return Spec(number, TensorShape(key[0]), ALL[key[1]])
 
-    size: np.ndarray[Any, Any]
-    bytes: np.ndarray[Any, Any]
-    shape: np.ndarray[Any, Any]
-    item: np.ndarray[Any, Any]
-    dtype: np.ndarray[Any, Any]
-    rank: np.ndarray[Any, Any]
-    is_float: np.ndarray[Any, Any]
-    dims: np.ndarray[Any, Any]
-
-    def add(self, shape: tuple[int, ...], dtype: DType) -> Spec:
-        """Make the spec of a shape and dtype that has none yet."""
-        if len(shape) > MAX_RANK:
-            raise InvalidArgumentError(
-                f"A tensor of rank {len(shape)}, shape {tuple(shape)}: numtape's have at most "
-                f"{MAX_RANK} axes."
-            )
-        n = len(self.specs)
-        if n == self.capacity:
-            self._allocate(2 * n)
-        spec = Spec(n, TensorShape(shape), dtype)
+    def _written(self, n: int, key: tuple[tuple[int, ...], int], spec: Spec) -> Spec | None:
+        """Write the fields. The fact: a spec of the same shape, whose number is the shape's."""
+        shape, code = key
+        first = None if code == 0 else self.met((shape, 0))
         self.size[n] = spec.size
-        self.bytes[n] = spec.size * dtype.size
-        self.item[n] = dtype.size
-        self.dtype[n] = dtype.code
+        self.bytes[n] = spec.size * spec.dtype.size
+        self.item[n] = spec.dtype.size
+        self.dtype[n] = code
         self.rank[n] = spec.rank
         self.is_float[n] = spec.is_float
-        self.dims[n, : spec.rank] = shape
-        self.shape[n] = self._shapes.setdefault(tuple(shape), len(self._shapes))
-        self.specs.append(spec)
-        return spec
+        self.dims[n] = (*shape, *[0] * (MAX_RANK - len(shape)))
+        self.shape[n] = n if first is None else first.id
+        return first
+
+    @property
+    def specs(self) -> SpecTable:
+        """By number."""
+        return self
 
 
-TABLES = Tables()
-_specs: dict[tuple[tuple[int, ...], DType], Spec] = {}
+TABLES = SpecTable()
+# What was met since numbers were freed: a look here costs less.
+_specs: dict[tuple[tuple[int, ...], DType], Spec] = cache()
 
 
 def intern(shape: tuple[int, ...], dtype: DType) -> Spec:
@@ -177,8 +162,13 @@ def intern(shape: tuple[int, ...], dtype: DType) -> Spec:
     found = _specs.get((shape, dtype))
     if found is None:
         check_size(shape, dtype)
-        # setdefault: two threads may make it at once, and only one may win.
-        found = _specs.setdefault((tuple(shape), dtype), TABLES.add(shape, dtype))
+        if len(shape) > MAX_RANK:
+            raise InvalidArgumentError(
+                f"A tensor of rank {len(shape)}, shape {tuple(shape)}: numtape's have at most "
+                f"{MAX_RANK} axes."
+            )
+        key = tuple(map(int, shape))
+        found = _specs[key, dtype] = TABLES.met((key, dtype.code))
     return found
 
 

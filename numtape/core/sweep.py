@@ -1,5 +1,8 @@
 """Looking at values: what a look computes, and when the log lets go of its rows.
 
+While this goes on a signal handler or a finalizer of the same thread records in another log, and
+cannot look at what has no value here yet: that is an error.
+
 A look computes the value asked for and, with it, pending assigns, gradients that were not
 swept yet, and every scalar that can still be looked at. The rest stays lazy.
 """
@@ -31,7 +34,12 @@ def executor() -> Any:
     found = _executors.get(name)
     if found is None:
         module = importlib.import_module(f".executors.{name}", __package__)
-        found = _executors[name] = module.Executor()
+        if not hasattr(module, "Executor"):
+            raise RuntimeError(
+                "A signal handler or a finalizer looks at a value while its thread imports what "
+                "computes values. Look at one before, or set a flag and look later."
+            )
+        found = _executors.setdefault(name, module.Executor())
     return found
 
 
@@ -43,38 +51,40 @@ def look(log: Log, tensor: Tensor) -> np.ndarray[Any, Any]:
 
 def computed(log: Log, tensor: Tensor) -> Any:
     """As `look`; on a GPU, where a large value is."""
-    if local.looking is log and _nested(log):
+    looking = local.looking
+    if looking and log in looking and _nested(log):
+        if tensor._home is not log:
+            return tensor._home
         if log.columns.state_view[tensor._row] == VALUE:
             return log.stored(tensor._row, tensor._spec)
         raise RuntimeError(
             "A signal handler or a finalizer looks at a value of the log that is being swept. "
             "Look at values that were computed before, or set a flag and look later."
         )
+    return _apart(log, _look, tensor)
+
+
+def _apart(log: Log, work: Any, tensor: Tensor | None = None) -> Any:
+    """Do something to a log while handlers and finalizers record elsewhere, and do not do it."""
     current, looking = local.log, local.looking
-    local.looking = log
-    if current is log:
-        local.log = _spare(log)
+    aside = log.aside() if current is log else current
     try:
-        return _look(log, tensor)
+        local.looking = looking + (log,) if looking else (log,)  # noqa: RUF005
+        local.log = aside
+        return work(log, tensor)
     finally:
         local.looking = looking
-        if current is log:
+        if local.rule is None:
             local.log = current
-
-
-def _spare(log: Log) -> Log:
-    """The log for what a signal handler or a finalizer records while ``log`` is swept."""
-    found = local.spare
-    if found is None or found is log:
-        found = local.spare = Log()
-    return found
+        else:  # it is up to who asks: see `numtape.core.log`
+            vars(local).pop("log", None)
 
 
 def _nested(log: Log) -> bool:
-    """Whether a look at ``log`` is under way further up; not if an interrupt cut it short."""
+    """Whether something is done to ``log`` further up; not if an interrupt cut it short."""
     frame: Any = sys._getframe(2)
     while frame is not None:
-        if frame.f_code is _look.__code__ and frame.f_locals.get("log") is log:
+        if any(frame.f_code is code for code in _WORK) and frame.f_locals.get("log") is log:
             return True
         frame = frame.f_back
     return False
@@ -97,6 +107,7 @@ def _look(log: Log, tensor: Tensor) -> Any:
         live = alive(log.kept[log.scanned : end], 1) if log.scanned else alive(log.kept)
         wanted, lazy = _wanted(log, live)
         wanted.append(row)
+        log.computations += 1
         executor().compute(log, wanted, [t._row for t in lazy], held)
         if log.scanned:
             live.clear()  # not all there are
@@ -106,7 +117,8 @@ def _look(log: Log, tensor: Tensor) -> Any:
         log.pending.clear()
         value = log.stored(row, tensor._spec)
         del lazy
-        if not _some_lazy(log, live) and not held and log.owner == threading.get_ident():
+        held = held or log.busy or log.owner != threading.get_ident()
+        if not _some_lazy(log, live) and not held:
             _let_go(log, live)
         return value
 
@@ -178,41 +190,50 @@ def collect(log: Log) -> bool:
     If only tapes that no longer record need them, they keep the log, and the thread goes on
     with a new one.
     """
+    if log in local.looking and _nested(log):
+        return False
+    held, live = _apart(log, _collected)
+    if held:
+        _leave(log, live)
+    return live is not None
+
+
+def _collected(log: Log, _: None) -> tuple[bool, list[Tensor] | None]:
+    """Whether tapes hold the log, and the tensors that have their values in it; None if not."""
     with log.lock:
-        if log.owner != threading.get_ident():
-            return False
+        if log.busy or log.owner != threading.get_ident():
+            return False, None
         held = log.held()
         if log.recorded():
-            return False
-        state = log.columns.state_view
-        live = [tensor for tensor in alive(log.kept) if tensor._home is log]
-        wanted = [tensor._row for tensor in live if state[tensor._row] != VALUE]
-        current = local.log
-        if current is log:
-            local.log = _spare(log)
-        try:
-            if wanted:
-                executor().compute(log, wanted, [], held)
-            if not held:
-                _settle(log, live)
-        finally:
-            if current is log:
-                local.log = current
-        if held:
-            _leave(log, live)
-        return True
-
-
-def settle(log: Log) -> None:
-    """Compute what can still be looked at."""
-    with log.lock:
-        if log.tracing or log.symbolic:
-            return
+            return False, None
         state = log.columns.state_view
         live = [tensor for tensor in alive(log.kept) if tensor._home is log]
         wanted = [tensor._row for tensor in live if state[tensor._row] != VALUE]
         if wanted:
+            log.computations += 1
+            executor().compute(log, wanted, [], held)
+        if not held:
+            _settle(log, live)
+        return held, live
+
+
+def settle(log: Log) -> None:
+    """Compute what can still be looked at."""
+    if not (log.tracing or log.symbolic or (log in local.looking and _nested(log))):
+        _apart(log, _settled)
+
+
+def _settled(log: Log, _: None) -> None:
+    with log.lock:
+        state = log.columns.state_view
+        live = [tensor for tensor in alive(log.kept) if tensor._home is log]
+        wanted = [tensor._row for tensor in live if state[tensor._row] != VALUE]
+        if wanted:
+            log.computations += 1
             executor().compute(log, wanted, [], log.held())
+
+
+_WORK = _look.__code__, _collected.__code__, _settled.__code__
 
 
 def _leave(log: Log, live: list[Tensor]) -> None:

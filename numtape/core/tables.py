@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from .dtypes import DTYPES
+from .interning import reserved
 from .op import CODES
 from .spec import TABLES
 
@@ -26,20 +27,19 @@ def spec_tables(*names: str) -> dict[str, np.ndarray[Any, Any]]:
 
 
 class Lanes:
-    """Addresses of lane kernels by op, operand dtype and result dtype; 0 where there is none."""
+    """Addresses of lane kernels by op, operand dtype and result dtype; 0 where there is none.
+
+    Like the arrays of other tables this one never moves, and an address is entered in one step.
+    """
+
+    MOST = 1024  # ops with lane kernels
 
     def __init__(self) -> None:
-        self.version = 0
         self.dtypes = len(DTYPES)
-        self.kernels = np.zeros((256, self.dtypes, self.dtypes), np.int64)
+        self.kernels = reserved((self.MOST, self.dtypes, self.dtypes), np.int64)
 
     def add(self, lane: int, operand: int, result: int, address: int) -> None:
         """Enter a kernel."""
-        if lane >= self.kernels.shape[0]:
-            grown = np.zeros((2 * lane, self.dtypes, self.dtypes), np.int64)
-            grown[: self.kernels.shape[0]] = self.kernels
-            self.kernels = grown
-            self.version += 1
         self.kernels[lane, operand, result] = address
 
 

@@ -54,6 +54,14 @@ class Tape:
 
     def start(self) -> None:
         """Record from here on."""
+        while not self._started():
+            pass
+
+    def _started(self) -> bool:
+        """Record from here on; False if the thread goes on with another log than a moment ago.
+
+        A signal handler may have filled this one: tapes held it, but none recorded.
+        """
         log = local.log
         if self.log is not None and self.log is not log:
             self.inside("enters a tape")
@@ -69,13 +77,20 @@ class Tape:
         ):
             log.collect()  # a log that fills up inside a tape has to grow
             log = local.log
+        fresh = self.log is None
         self.log = log
         with log.lock:  # a look from another thread may be going through the tapes
             if not any(ref() is self for ref in log.tapes):
                 log.tapes.append(weakref.ref(self))
-        log.forget_reads()
         self.thread = threading.get_ident()
         self.ranges += (log.n, -1)
+        log.forget_reads()  # last: what a signal handler reads may be of use to it alone
+        if local.log is log:
+            return True
+        del self.ranges[-2:]
+        if fresh:
+            self.log = None
+        return False
 
     def inside(self, what: str) -> None:
         """A call that is traced may only use tapes that it made."""
@@ -117,8 +132,8 @@ class Tape:
         self.inside("watches a variable with a tape")
         log = self.log
         assert log is not None
-        log.forget_reads()
         self.events.append((log.n, variable))
+        log.forget_reads()
 
     @property
     def rows(self) -> int:

@@ -152,14 +152,16 @@ class Trace(Log):
         self.inputs.append((row, value))
         return self.tensor(row, spec)
 
-    def read(self, variable: Variable, value: Tensor) -> int:
+    def read(
+        self, variable: Variable, value: Tensor, codes: tuple[int, int] | None = None
+    ) -> int:
         """Append a read of a variable whose value outside of the call is ``value``."""
         assigned = self.assigned.get(id(variable))
         if assigned is not None:
             value = assigned[1]
         elif value._home is not self:
             self.values.setdefault(id(variable), (variable, value))
-        return super().read(variable, value)
+        return super().read(variable, value, codes)
 
     def stale(self) -> bool:
         """Whether another thread has assigned what the call read, or drawn what it drew."""

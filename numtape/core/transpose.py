@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from . import lookup
-from .adjoints import memory
+from .adjoints import Memory, give_back, memory
 from .arrays import Array, longer, view
 from .entry import Block, Numbers
-from .log import LEAF_CODE, SLACK, Log, after_fork_in_child, local
-from .op import CODES, VARIADIC
+from .interning import reserved
+from .log import LEAF_CODE, SLACK, Log, Rule, local
+from .op import CODES, VARIADIC, Op
 from .ops.elementwise import add
 from .ops.movement import reshape
 from .ops.reduction import reduce_sum
@@ -26,149 +26,79 @@ from .record import as_tensor
 from .spec import TABLES, Spec
 from .tables import code_tables, spec_tables
 from .tape import Tape
+from .templates import COLUMNS, CONSTANTS, LONGEST, Key, Templates, current
 from .tensor import Tensor
 from .variable import Variable
 
 # As in kernels/log/transpose.py (a test compares).
 DONE, NO_TEMPLATE, FULL = range(3)
 NOTHING, G, Y, INPUT = -1, -2, -3, -4
-ENTRY = 7
 NEEDED = 2
 AT_FIRST_READ = 4
 ADD_CODE = add.op.code()
-FOLLOW_COLUMNS = ("code", "a", "b", "c", "spec")
 
 
-class Templates:
-    """All templates, flat. `version` changes when an array moves."""
-
-    COLUMNS = ("code", "a", "b", "c", "spec")
-
-    def __init__(self) -> None:
-        self.lock = threading.RLock()
-        self.version = 0
-        self.count = 0
-        self.rows = 0
-        self.longest = 0
-        self.results = 0
-        self.constants: dict[tuple[int, int], int] = {}
-        self.keys = np.zeros(1024 * ENTRY, np.int64)
-        self.start = np.zeros(512, np.int32)
-        self.result_start = np.zeros(512, np.int32)
-        for name in self.COLUMNS:
-            setattr(self, name, np.zeros(4096, np.int32))
-        self.result = np.zeros(1024, np.int32)
-        self.pool_bits = np.zeros(256, np.int64)
-        self.pool_spec = np.zeros(256, np.int32)
-
-    def arrays(self) -> dict[str, Array]:
-        """The arrays under the names of the pass's arguments."""
-        found = {f"t_{name}": getattr(self, name) for name in self.COLUMNS}
-        return found | {
-            "t_result": self.result, "template_start": self.start,
-            "result_start": self.result_start, "keys": self.keys,
-            "pool_bits": self.pool_bits, "pool_spec": self.pool_spec,
-        }  # fmt: skip
-
-    def _fit(self, name: str, size: int) -> None:
-        array = getattr(self, name)
-        if size > array.size:
-            grown = np.zeros(max(size, 2 * array.size), array.dtype)
-            grown[: array.size] = array
-            setattr(self, name, grown)
-            self.version += 1
-
-    def constant(self, spec: Spec, bits: int) -> int:
-        """The number of a constant in the pool."""
-        key = spec.id, bits
-        found = self.constants.get(key)
-        if found is None:
-            found = len(self.constants)
-            self._fit("pool_bits", found + 1)
-            self._fit("pool_spec", found + 1)
-            self.pool_bits[found] = bits
-            self.pool_spec[found] = spec.id
-            self.constants[key] = found
-        return found
-
-    def add(self, key: tuple[int, ...], rows: list[tuple[int, ...]], results: list[int]) -> None:
-        """Enter a template: rows of (code, a, b, c, spec), and each operand's adjoint."""
-        template = self.count
-        end = self.rows + len(rows)
-        for name in self.COLUMNS:
-            self._fit(name, end)
-        self._fit("start", template + 2)
-        self._fit("result_start", template + 2)
-        self._fit("result", self.results + len(results))
-        for k, name in enumerate(self.COLUMNS):
-            getattr(self, name)[self.rows : end] = [row[k] for row in rows]
-        self.result[self.results : self.results + len(results)] = results
-        self.result_start[template] = self.results
-        self.start[template + 1] = end
-        self.rows = end
-        self.results += len(results)
-        self.longest = max(self.longest, len(rows))
-        self.count += 1
-        if 4 * self.count > self.keys.size // ENTRY:
-            self._rehash()
-        self._insert(self.keys, (template + 1, *key))
-
-    def _rehash(self) -> None:
-        old = self.keys.reshape(-1, ENTRY)
-        keys = np.zeros(4 * self.keys.size, np.int64)
-        for entry in old[old[:, 0] != 0].tolist():
-            self._insert(keys, tuple(entry))
-        self.keys = keys
-        self.version += 1
-
-    def _insert(self, keys: Array, entry: tuple[int, ...]) -> None:
-        mask = keys.size // ENTRY - 1
-        slot = lookup.hash_key(*entry[1:]) & mask
-        while keys[ENTRY * slot]:
-            slot = (slot + 1) & mask
-        keys[ENTRY * slot + 1 : ENTRY * slot + ENTRY] = entry[1:]
-        keys[ENTRY * slot] = entry[0]
-
-
-TEMPLATES = Templates()
-
-
-def _renew_lock() -> None:
-    TEMPLATES.lock = threading.RLock()
-
-
-after_fork_in_child(_renew_lock)
-
-
-def build_template(log: Log, row: int, needed: int) -> None:
+def build_template(log: Log, row: int, needed: int, templates: Templates) -> None:
     """Run the rule of a row on placeholders and enter what it recorded."""
     op, attributes = CODES.entries[log.code[row]]
+    key = _key(log, row, needed)
+    if key in templates.known:
+        templates.enter(key, templates.known[key])
+        return
     specs = [TABLES.specs[log.spec[x]] for x in operands(log, row)]
     out = TABLES.specs[log.spec[row]]
+    wanted = [bool((needed >> j) & 1) for j in range(len(specs))]
+    ruled = None
+    while ruled is None:
+        ruled = _run_rule(op, attributes, out, specs, wanted)
+    scratch, found = ruled
+    rows, results = _reduced(scratch, 2 + len(specs), found, templates)
+    held = [CODES[log.code[row]], out, *specs]
+    held += [CODES[row[0]] for row in rows] + [TABLES[row[4]] for row in rows]
+    templates.add(key, rows, results, held)
+
+
+def _run_rule(
+    op: Op, attributes: dict[str, Any], out: Spec, specs: list[Spec], wanted: list[bool]
+) -> tuple[Log, list[Tensor | None]] | None:
+    """What the rule of an op records, and the adjoints of wanted operands.
+
+    None if a signal handler or a finalizer changed what this thread's log is: then some of it may
+    have been recorded there.
+    """
+    assert op.vjp is not None
     scratch = Log(256 + len(specs), symbolic=True)
+    outer, before = local.log, local.rule
+    names = getattr(op.vjp, "__globals__", {})
     try:
-        local.log = scratch
+        local.rule = Rule(scratch, outer, _run_rule.__code__, names)
+        del local.log
         places = [_placeholder(scratch, spec) for spec in (out, out, *specs)]
-        assert op.vjp is not None
         adjoints = op.vjp(*places, **attributes)
         if not isinstance(adjoints, tuple | list):
             adjoints = (adjoints,)
         if len(adjoints) != len(specs):
             raise AssertionError(f"the rule of {op.name} gives {len(adjoints)} adjoints")
-        found: list[Tensor | None] = []
-        for j, (adjoint, spec) in enumerate(zip(adjoints, specs, strict=True)):
-            if adjoint is None or not (needed >> j) & 1:
-                found.append(None)
-            else:
-                found.append(_unbroadcast(adjoint, spec, op.name))
+        found = [
+            _unbroadcast(adjoint, spec, op.name) if want and adjoint is not None else None
+            for adjoint, spec, want in zip(adjoints, specs, wanted, strict=True)
+        ]
+    except Exception:
+        if "log" in vars(local):
+            return None
+        raise
     finally:
-        local.log = log
-    rows, results = _reduced(scratch, 2 + len(specs), found)
-    key_specs = [-1, -1, -1]
-    if op.arity != VARIADIC:
-        key_specs[: len(specs)] = [spec.id for spec in specs]
-    key = (log.code[row], *key_specs, out.id, needed)
-    TEMPLATES.add(key, rows, results)
+        disturbed = "log" in vars(local)
+        local.log, local.rule = outer, before
+    return None if disturbed else (scratch, found)
+
+
+def _key(log: Log, row: int, needed: int) -> Key:
+    """What the pass looks a row's template up by."""
+    code = log.code[row]
+    places = [] if CODES.arity[code] == VARIADIC else operands(log, row)
+    s0, s1, s2 = [*(log.spec[x] for x in places), -1, -1, -1][:3]
+    return code, s0, s1, s2, log.spec[row], needed
 
 
 def _placeholder(log: Log, spec: Spec) -> Tensor:
@@ -199,7 +129,7 @@ def _unbroadcast(adjoint: Any, spec: Spec, op: str) -> Tensor:
 
 
 def _reduced(
-    scratch: Log, places: int, found: list[Tensor | None]
+    scratch: Log, places: int, found: list[Tensor | None], templates: Templates
 ) -> tuple[list[tuple[int, ...]], list[int]]:
     """The scratch log's rows that are needed, renumbered, and references to the results."""
     needed = {tensor._row for tensor in found if tensor is not None}
@@ -216,7 +146,7 @@ def _reduced(
         if code == LEAF_CODE:
             if TABLES.specs[spec].size != 1:
                 raise AssertionError("a rule may record constants of one element only")
-            pooled = TEMPLATES.constant(TABLES.specs[spec], int(scratch.columns.cell[row]))
+            pooled = templates.constant(TABLES.specs[spec], int(scratch.columns.cell[row]))
             rows.append((code, pooled, NOTHING, NOTHING, spec))
             continue
         if CODES.arity[code] == VARIADIC:
@@ -243,18 +173,24 @@ class Workspace:
         self.variable_adjoint = Numbers("int32", "variable_adjoint", transpose)
         self.columns: Any = None
         self.extra: Any = None
-        self.versions: tuple[int, ...] = ()
+        follow.bind(
+            **code_tables("code_kind", "code_arity", "code_gradient"), **spec_tables("spec_float")
+        )
+        transpose.bind(**code_tables("code_kind", "code_arity", "code_gradient"))
+        self.templates: Templates | None = None
+        self.index: Any = None
+        # By constants of the pool, where they are in this log.
+        self.pool_row = reserved((CONSTANTS,), np.int32)
+        transpose.bind(local=reserved((LONGEST,), np.int32), pool_row=self.pool_row)
         self.flags = np.empty(0, np.uint8)
         self.adjoint = np.empty(0, np.int32)
-        self.local = np.empty(0, np.int32)
-        self.pool_row = np.empty(0, np.int32)
 
     def refresh(self, log: Log) -> None:
         """Bind what moved since the last call."""
         columns = log.columns
         if columns is not self.columns or log.extra is not self.extra:
             bound = {name: getattr(columns, name) for name in columns.NAMES}
-            self.follow.bind(extra=log.extra, **{name: bound[name] for name in FOLLOW_COLUMNS})
+            self.follow.bind(extra=log.extra, **{name: bound[name] for name in COLUMNS})
             self.transpose.bind(extra=log.extra, **bound)
             if self.flags.size < columns.capacity:
                 self.flags = longer(self.flags, columns.capacity)
@@ -262,27 +198,20 @@ class Workspace:
                 self.follow.bind(flags=self.flags)
                 self.transpose.bind(flags=self.flags, adjoint=self.adjoint)
             self.columns, self.extra = columns, log.extra
-        if TEMPLATES.longest > self.local.size:
-            self.local = np.empty(2 * TEMPLATES.longest, np.int32)
-            self.transpose.bind(local=self.local)
-        if len(TEMPLATES.constants) > self.pool_row.size:
-            known = self.pool_row.size
-            self.pool_row = longer(self.pool_row, 2 * len(TEMPLATES.constants))
-            self.pool_row[known:] = -1
-            self.transpose.bind(pool_row=self.pool_row)
-        versions = (TABLES.version, CODES.version, TEMPLATES.version)
-        if versions != self.versions:
-            self.follow.bind(
-                **code_tables("code_kind", "code_arity", "code_gradient"),
-                **spec_tables("spec_float"),
-            )
-            self.transpose.bind(
-                **code_tables("code_kind", "code_arity", "code_gradient"), **TEMPLATES.arrays()
-            )
-            self.transpose.set[self.transpose.slots["key_mask"]] = (
-                TEMPLATES.keys.size // ENTRY - 1
-            )
-            self.versions = versions
+
+    def use(self, templates: Templates) -> None:
+        """Bind what moved since the last call."""
+        transpose, index = self.transpose, templates.index
+        if templates is not self.templates:
+            if self.templates is not None:
+                self.pool_row[: self.templates.constants] = 0
+            transpose.bind(**templates.arrays())
+            self.templates = templates
+        if index is not self.index:
+            self.index = None
+            transpose.bind(keys=index.array)
+            transpose.set[transpose.slots["key_mask"]] = index.mask
+            self.index = index
 
 
 _workspaces = threading.local()
@@ -309,26 +238,46 @@ def transposed(
     Raises:
       LookupError: If a path goes through an op that has no gradient registered.
     """
+    targets = _summed(log, targets)
+    outer = local.log
+    # Others of this thread, signal handlers and finalizers, have memory and workspace of their own.
+    remembered, work = memory(), _workspaces.__dict__.pop("work", None)
+    try:
+        local.log = log.aside()  # there will be rows behind the log's
+        work = work or Workspace()
+        found = _transposed(log, tape, targets, sources, remembered, work)
+    finally:
+        local.log = outer
+        if work is not None:
+            _workspaces.work = work
+        give_back(remembered)
+    return _results(found, sources)
+
+
+def _transposed(
+    log: Log, tape: Tape, targets: list[tuple[int, int]], sources: list[Tensor | Variable],
+    remembered: Memory, work: Workspace,
+) -> list[int]:  # fmt: skip
+    """As `transposed`; the rows of the sources' adjoints, or -1."""
     n = log.n
     places = [_place(log, source) for source in sources]
     asked = _asked(log, tape)
     key = n, tuple(targets), tuple(places), *asked.values()
-    remembered = memory()
     again = remembered.recall(log, key)
     if again is not None:
         tape.seen = log.variables.copy(), again.watched
-        return _results(again.found, sources)
-    work: Workspace | None = getattr(_workspaces, "work", None)
-    if work is None:
-        work = _workspaces.work = Workspace()
+        return again.found
     work.refresh(log)
     first = _follow(log, work, n, places, asked)
     watched = work.watched.view[: len(log.variables)].tolist()
     tape.seen = log.variables.copy(), watched
     refuse_missing(log, work.flags[first:n], first, targets)
-    _seed(log, work, n, targets)
+    work.adjoint[:n] = -1
+    for row, seed in targets:
+        work.adjoint[row] = seed
+    templates = current()  # held until rows with the numbers in them are published
     try:
-        _transpose(log, work, n, first)
+        _transpose(log, work, n, first, templates)
         adjoint, variable_adjoint = view(work.adjoint), work.variable_adjoint.view
         found = [
             adjoint[row] if row >= 0 else variable_adjoint[number] if number >= 0 else -1
@@ -341,8 +290,8 @@ def transposed(
         # Constants of templates were marked as computed: those rows do not exist.
         log.columns.state[log.n :] = 0
         raise
-    remembered.note(log, key, n, found, watched)
-    return _results(found, sources)
+    remembered.note(log, key, n, found, watched, templates)
+    return found
 
 
 def _results(found: list[int], sources: list[Tensor | Variable]) -> list[tuple[int, Spec] | None]:
@@ -404,20 +353,21 @@ def _follow(
     return follow.call()
 
 
-def _seed(log: Log, work: Workspace, n: int, targets: list[tuple[int, int]]) -> None:
-    """Put the seeds in place; the same target twice gets their sum."""
-    work.adjoint[:n] = -1
-    adjoint = view(work.adjoint)
+def _summed(log: Log, targets: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Each target once, with the sum of its seeds."""
+    found: dict[int, int] = {}
     for row, seed in targets:
-        if adjoint[row] >= 0:
+        if row in found:
             spec = TABLES.specs[log.spec[row]]
-            seed = add(log.tensor(adjoint[row], spec), log.tensor(seed, spec))._row
-        adjoint[row] = seed
+            seed = add(log.tensor(found[row], spec), log.tensor(seed, spec))._row
+        found[row] = seed
+    return list(found.items())
 
 
-def _transpose(log: Log, work: Workspace, n: int, first: int) -> None:
+def _transpose(log: Log, work: Workspace, n: int, first: int, templates: Templates) -> None:
     """Append adjoint rows behind the log's, not published yet: ``work.cursor[1]`` ends them."""
-    work.pool_row[:] = -1
+    # Constants that are entered from now on have no row yet: nobody has asked for them.
+    work.pool_row[: templates.constants] = 0
     cursor = view(work.cursor)
     cursor[0], cursor[1] = n - 1, log.n
     transpose, slots = work.transpose, work.transpose.slots
@@ -426,16 +376,15 @@ def _transpose(log: Log, work: Workspace, n: int, first: int) -> None:
     transpose.set[slots["add_code"]] = ADD_CODE
     transpose.set[slots["leaf_code"]] = LEAF_CODE
     while True:
-        with TEMPLATES.lock:  # another thread must not add templates between the two
-            work.refresh(log)
-            transpose.set[slots["capacity"]] = log.columns.capacity - SLACK
-            status = transpose.call()
+        work.refresh(log)
+        work.use(templates)
+        transpose.set[slots["capacity"]] = log.columns.capacity - SLACK
+        status = transpose.call()
         if status == DONE:
             return
         row = cursor[0]
         if status == NO_TEMPLATE:
-            with TEMPLATES.lock:
-                build_template(log, row, _needed(log, row, work.flags))
+            build_template(log, row, _needed(log, row, work.flags), templates)
         else:
             _grow(log, cursor[1], work)
 

@@ -17,7 +17,7 @@ from . import dtypes
 from .convert import new_array
 from .dtypes import DType
 from .log import UNREAD_CODES, Log, after_fork_in_child, local
-from .spec import TensorShape, intern
+from .spec import Spec, TensorShape, intern
 from .tensor import Reference, Tensor, of_array
 from .typed import Operators
 
@@ -105,19 +105,21 @@ class Variable(Operators):
         if read is not None and read[0] is log:
             return read[1]
         value = self._value
+        kept = log.kept
         row = log.read(self, value)
+        found = log, row
         log.reads.append(self)
-        self._read = (log, row)
-        if self._value is not value:  # another thread assigned meanwhile
-            self._read = None
+        # whole
+        reads = log.reads
+        # Neither forgotten again, nor rewound, nor assigned meanwhile.
+        if reads and reads[-1] is self and log.kept is kept and self._value is value:
+            self._read = found
+        # done
         return row
 
     def read_value(self) -> Tensor:
         """The current value, as a tensor of its own through which gradients reach the variable."""
-        log = local.log
-        if log.n >= log.limit:
-            log.make_room()
-        return log.tensor(log.read(self, self._value), self._spec)
+        return _as_tensor(self._spec, lambda log: log.read(self, self._value))
 
     def value(self) -> Tensor:
         """The current value, as a tensor of its own through which gradients reach the variable."""
@@ -369,16 +371,31 @@ class UnreadVariable(Alias):
         of = self._of
         if log.tracing:
             return of._read_in(log)
-        row = log.read(of, of._value)
-        log.code[row] = UNREAD_CODES[log.code[row]]
-        return row
+        return log.read(of, of._value, UNREAD_CODES)
 
     def read_value(self) -> Tensor:
         """The current value, as a tensor of its own."""
+        return _as_tensor(self._spec, self._read_in)
+
+
+def _as_tensor(spec: Spec, read: Callable[[Log], int]) -> Tensor:
+    """A tensor for the row of a read."""
+    while True:
         log = local.log
         if log.n >= log.limit:
             log.make_room()
-        return log.tensor(self._read_in(log), self._spec)
+            continue
+        kept = log.kept
+        row = read(log)
+        tensor = Tensor()
+        # whole
+        if log.kept is kept:
+            tensor._home = log
+            tensor._row = row
+            tensor._spec = spec
+            kept.append(tensor)
+            # done
+            return tensor
 
 
 def original(variable: Variable) -> Variable:

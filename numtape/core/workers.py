@@ -63,13 +63,13 @@ class _Task:
 
 _queue: SimpleQueue[_Task] = SimpleQueue()
 _threads: list[threading.Thread] = []
-_starting = threading.Lock()
+_starting = threading.RLock()  # a signal handler may come here as well
 
 
 def _forget() -> None:
     """Threads do not live on in a forked child, and locks may be held there for ever."""
     global _queue, _threads, _starting
-    _queue, _threads, _starting = SimpleQueue(), [], threading.Lock()
+    _queue, _threads, _starting = SimpleQueue(), [], threading.RLock()
 
 
 if hasattr(os, "register_at_fork"):

@@ -151,10 +151,15 @@ def loaded(
     return kernel(make, dtypes, "_".join((module, name, *arguments)))
 
 
-def written_out(text: str, name: str, dtype: str, size: int, places: Sequence[int]) -> Launch:
-    """A kernel that is only text, ``kernel(n, out, x)``, for arrays of one dtype."""
+def written_out(
+    text: str, name: str, dtype: str, size: int, places: Sequence[int], *others: str
+) -> Launch:
+    """A kernel that is only text, ``kernel(n, out, x, ...)``.
+
+    The first two arrays are of one dtype; ``others`` are the dtypes of more.
+    """
     symbol = f"{name}_{dtype}_{hashlib.sha256(text.encode()).hexdigest()[:16]}"
-    pointers = ["int64", f"*{dtype}", f"*{dtype}"]
+    pointers = ["int64", f"*{dtype}", f"*{dtype}", *(f"*{other}" for other in others)]
     made = kernel(lambda: function(text, []), pointers, symbol, text)
     return Launch(made, blocks(size), threads(), (size,), tuple(places))
 

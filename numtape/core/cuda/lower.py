@@ -203,13 +203,16 @@ def _combined(loop: Loop, k: int, name: str, value: int, text: str) -> str:
     return f"        sum{k} = combine_{name}_{loop.dtype(value).name}(sum{k}, {text})"
 
 
-def moved(shape: tuple[int, ...], strides: Sequence[int], offset: int, into: bool) -> str:
+def moved(
+    shape: tuple[int, ...], strides: Sequence[int], offset: int | None, into: bool
+) -> str:
     """The text of a ``kernel(n, out, x)`` that copies an array of ``shape``.
 
     Its elements lie ``strides`` apart from ``offset`` on, in ``x``, or, with ``into``, in ``out``;
-    in the other one they are contiguous.
+    in the other one they are contiguous. Without an offset it is a ``kernel(n, out, x, begin)``,
+    which reads it from ``begin``.
     """
-    terms, inner = [f"int64({offset})"], 1
+    terms, inner = ["begin[0]" if offset is None else f"int64({offset})"], 1
     for size, stride in zip(reversed(shape), reversed(strides), strict=True):
         if size != 1:
             at = f"t // int64({inner})" if inner != 1 else "t"
@@ -217,7 +220,7 @@ def moved(shape: tuple[int, ...], strides: Sequence[int], offset: int, into: boo
         inner *= size
     index = " + ".join(terms)
     copied = f"out[{index}] = x[t]" if into else f"out[t] = x[{index}]"
-    return _each("out, x", f"        {copied}")
+    return _each("out, x, begin" if offset is None else "out, x", f"        {copied}")
 
 
 def _followed(pieces: Sequence[tuple[int, int, int]], k: str) -> str:

@@ -17,7 +17,7 @@ class Move(NamedTuple):
 
     shape: tuple[int, ...]
     strides: tuple[int, ...]
-    offset: int
+    offset: int | None  # None: it is in the first element of a third array
     into: bool  # whether it is the result whose elements lie ``strides`` apart
 
 
@@ -26,11 +26,9 @@ def strides_of(shape: Sequence[int]) -> list[int]:
     return [math.prod(shape[k + 1 :]) for k in range(len(shape))]
 
 
-def _cut(shape: Sequence[int], cut: Any) -> tuple[tuple[int, ...], int]:
-    """The strides and the offset of a slice, from (start, end, step) of each axis."""
-    strides = strides_of(shape)
-    offset = sum(start * stride for (start, _, _), stride in zip(cut, strides, strict=True))
-    return tuple(s * step for s, (_, _, step) in zip(strides, cut, strict=True)), offset
+def _apart(shape: Sequence[int], steps: Sequence[int]) -> tuple[int, ...]:
+    """The strides of a slice."""
+    return tuple(s * step for s, step in zip(strides_of(shape), steps, strict=True))
 
 
 def _transpose(row: Row) -> list[Launch]:
@@ -40,15 +38,13 @@ def _transpose(row: Row) -> list[Launch]:
 
 
 def _slice(row: Row) -> list[Launch]:
-    move = Move(
-        tuple(row.out.shape), *_cut(row.operands[0].shape, row.attributes["cut"]), False
-    )
-    return [copied(move, row.out, row.places)]
+    strides = _apart(row.operands[0].shape, row.attributes["steps"])
+    return [copied(Move(tuple(row.out.shape), strides, None, False), row.out, row.places)]
 
 
 def _slice_grad(row: Row) -> list[Launch]:
-    shape = tuple(row.operands[0].shape)
-    return _among(row, Move(shape, *_cut(row.out.shape, row.attributes["cut"]), True))
+    strides = _apart(row.out.shape, row.attributes["steps"])
+    return _among(row, Move(tuple(row.operands[0].shape), strides, None, True), "0")
 
 
 def _pad(row: Row) -> list[Launch]:
@@ -62,18 +58,19 @@ def _pad(row: Row) -> list[Launch]:
         return [_text(row, taken(axes), "mirror")]
     strides = strides_of(row.out.shape)
     begin = sum(before * s for (before, _), s in zip(paddings, strides, strict=True))
-    return _among(row, Move(tuple(x.shape), tuple(strides), begin, True))
+    other = "x[0]" if len(row.operands) > 1 else "0"
+    return _among(row, Move(tuple(x.shape), tuple(strides), begin, True), other)
 
 
-def _among(row: Row, move: Move) -> list[Launch]:
-    """A copy into an array; what it does not write is 0, or the value in the second operand."""
-    out, *_, other = row.places
+def _among(row: Row, move: Move, other: str) -> list[Launch]:
+    """A copy into an array; what it does not write is ``other``, of the last operand ``x``."""
     found, size = [], math.prod(move.shape)
     if size < row.out.size:
-        text = filled(stored(row.out.dtype), "x[0]" if len(row.operands) > 1 else "0")
-        found.append(_text(row, text, "fill", (out, other)))
+        text = filled(stored(row.out.dtype), other)
+        found.append(_text(row, text, "fill", (row.places[0], row.places[-1])))
     if size:
-        found.append(copied(move, row.out, row.places[:2]))
+        places = row.places if move.offset is None else row.places[:2]
+        found.append(copied(move, row.out, places))
     return found
 
 
@@ -90,7 +87,9 @@ def _concat(row: Row) -> list[Launch]:
 
 def copied(move: Move, out: Any, places: Sequence[int]) -> Launch:
     """The launch of a copy from the second place to the first."""
-    return written_out(moved(*move), "move", stored(out.dtype), math.prod(move.shape), places)
+    others = ["int64"] if move.offset is None else []
+    size = math.prod(move.shape)
+    return written_out(moved(*move), "move", stored(out.dtype), size, places, *others)
 
 
 def _text(row: Row, text: str, name: str, places: Sequence[int] = ()) -> Launch:

@@ -54,13 +54,14 @@ class Worker:
         self.places = np.empty(0, np.int64)
         self.columns, self.counter = log.columns, counter
         self.blocks: tuple[Block, Block] | None = None
-        self.set_for: Any = None  # the plan, the version of the tables, where the slots are
+        self.set_for: Any = None  # the plan, where the slots are
 
     def shared(self) -> tuple[Block, Block]:
         """The control blocks of `lanes` and `units`, made when a group is first shared."""
         if self.blocks is None:
             lanes, units = Block("lanes"), Block("units")
             lanes.bind(spec=self.columns.spec, cell=self.columns.cell)
+            lanes.bind(**spec_tables("spec_size", "spec_item", "spec_rank", "spec_dims"))
             lanes.set[lanes.slots["cells"]] = self.columns.address
             for block in (lanes, units):
                 block.set[block.slots["counter"]] = address_of(self.counter)
@@ -91,7 +92,7 @@ class Sweeper:
         self.sweep.bind(spec=columns.spec, cell=columns.cell, state=columns.state)
         self.sweep.set[self.sweep.slots["cells"]] = columns.address
         self.sweep.set[self.sweep.slots["counter"]] = address_of(self.counter)
-        self.tables = -1
+        self.sweep.bind(**spec_tables("spec_size", "spec_item", "spec_rank", "spec_dims"))
         self.running: list[Any] = []  # calls of other threads
         self.plan_set: Plan | None = None  # the one that the sweep is set up for
 
@@ -115,12 +116,9 @@ class Sweeper:
         sweep = self.sweep
         slots, put = sweep.slots, sweep.set
         put[slots["begin_group"]] = put[slots["computed"]] = 0
-        if plan is self.plan_set and self.tables == TABLES.version:
+        if plan is self.plan_set:
             return
         self.plan_set = None  # until all is set: an interrupt may come
-        if self.tables != TABLES.version:
-            sweep.bind(**spec_tables("spec_size", "spec_item", "spec_rank", "spec_dims"))
-            self.tables = TABLES.version
         if plan.arena > self.arena.size:
             memory, self.arena_at = aligned(plan.arena)
             self.arena = memory  # last, because its size says that all is done
@@ -172,14 +170,13 @@ class Sweeper:
         block, _ = worker.shared()
         put, slots = block.set, block.slots
         # Another plan may have moved the first worker's slots, which the sweep uses as well.
-        if worker.set_for != (plan, TABLES.version, worker.scratch_at):
+        if worker.set_for != (plan, worker.scratch_at):
             worker.set_for = None
             worker.fit(plan, block)
-            block.bind(**spec_tables("spec_size", "spec_item", "spec_rank", "spec_dims"))
             for name, array, address in plan.addresses:
                 if name in slots:
                     block.point(name, array, address)
-            worker.set_for = plan, TABLES.version, worker.scratch_at
+            worker.set_for = plan, worker.scratch_at
         put[slots["g"]], put[slots["chunk"]] = g, chunk
         put[slots["partials"]] = self.partials_at
         return block.call_without_gil

@@ -7,7 +7,6 @@ the leaves, and back after it. Nothing else waits for the GPU but a look.
 
 from __future__ import annotations
 
-import weakref
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -21,6 +20,7 @@ from ..arrays import Array
 from ..cuda.array import DeviceArray
 from ..cuda.device import device, empty, reclaim, resident
 from ..cuda.kernels import drawn
+from ..interning import Weak
 from ..log import VALUE, Log
 from ..op import CODES
 from ..spec import TABLES, Spec
@@ -333,8 +333,8 @@ def _device_array(owner: Any, address: int, spec: Spec) -> DeviceArray:
 
 
 # What may be given up where memory is exhausted.
-_PROGRAMS: weakref.WeakSet[Program] = weakref.WeakSet()
-_RUNNERS: weakref.WeakSet[Runner] = weakref.WeakSet()
+_PROGRAMS: Weak[Program] = Weak()
+_RUNNERS: Weak[Runner] = Weak()
 
 
 def _give_up() -> None:

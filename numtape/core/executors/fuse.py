@@ -18,6 +18,7 @@ import numpy as np
 from .. import cache as disk
 from ..arrays import view
 from ..entry import kernel_source
+from ..interning import LOGS
 from ..log import Log
 from ..lower import VECTOR_SOURCES
 from ..op import CODES, ELEMENTWISE
@@ -164,6 +165,12 @@ class _Rows:
     def __init__(self, log: Log) -> None:
         for name in ("code", "a", "b", "c", "spec"):
             setattr(self, name, view(getattr(log.columns, name)[: log.n].copy()))
+        LOGS.add(self)
+
+    def numbers(self, column: str) -> memoryview[int]:
+        """The numbers of codes or specs in the rows."""
+        found: memoryview[int] = getattr(self, column)
+        return found
 
 
 _compiling = threading.Lock()
@@ -250,12 +257,17 @@ def _written(group: _Group, runs: list[Run]) -> list[list[int]]:
     return found
 
 
+_addresses: dict[str, int] = {}  # of loops: code is never unloaded, so it is loaded once
+
+
 def _compiled(loop: Any, scalar: bool) -> int:
     """The address of a loop."""
     module = importlib.import_module("numtape.kernels.cpu.fused")
     text = repr(loop)
     write = module.write_scalars if scalar else module.write_lanes
     symbol = f"{write.__name__}_{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+    if symbol in _addresses:
+        return _addresses[symbol]
     source = kernel_source(*VECTOR_SOURCES, "body", "cpu.fused") + text
 
     def build() -> disk.Built:
@@ -267,4 +279,5 @@ def _compiled(loop: Any, scalar: bool) -> int:
         write(written, symbol, loop)
         return assembled(written, [symbol])
 
-    return disk.load(symbol, source, build)[symbol]
+    found = _addresses[symbol] = disk.load(symbol, source, build)[symbol]
+    return found

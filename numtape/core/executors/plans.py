@@ -8,6 +8,7 @@ import numpy as np
 
 from ..arrays import Array, address_of, view
 from ..entry import Block
+from ..interning import generation
 from ..log import VALUE, Log
 from ..lower import lane_kernel
 from ..natives import call_of, reduction_kernel
@@ -48,12 +49,13 @@ class Plan:
       aliases: (row, original): rows that are equal to others.
       done: What sweeps of it have computed, as ``work``; negative once that is of no interest.
       better: The same plan with fused loops, once there is one.
+      keeps: What it refers to by address.
     """
 
     __slots__ = (
         "addresses", "aliases", "arena", "arrays", "better", "body", "buffers", "by_hand", "count",
-        "done", "found", "key", "low", "operand_count", "partials", "rows", "scratch", "views",
-        "work",
+        "done", "found", "keeps", "key", "low", "operand_count", "partials", "rows", "scratch",
+        "views", "work",
     )  # fmt: skip
 
     def __init__(self, log: Log, work: Planner) -> None:
@@ -62,6 +64,7 @@ class Plan:
         self.rows, self.found = rows, found
         self.done = -1
         self.better: Plan | None = None
+        self.keeps: list[Array] = []
         self.low = report[C_LOW]
         self.operand_count = log.extra_n
         self.arena, self.scratch = report[C_ARENA], report[C_SCRATCH]
@@ -98,12 +101,13 @@ class Plan:
                 continue
             call = None
             if inputs:
-                call = call_of(log.code[row], spec, [specs[spec_of[x]] for x in inputs])
+                call = call_of(CODES[log.code[row]], spec, [specs[spec_of[x]] for x in inputs])
             if call is None:
                 self.by_hand[g] = row, inputs
                 self.work += spec.size
             else:
-                program[code, 0], groups[g, G_PARAMETERS], units, size = call
+                program[code, 0], groups[g, G_PARAMETERS], units, size, parameters = call
+                self.keeps.append(parameters)
                 groups[g, G_WIDTH], groups[g, G_SIZE] = units, size
                 self.work += size
 
@@ -166,7 +170,6 @@ class Planner:
         self.program = np.empty((4 * n + log.extra.size, STEP), np.int64)
         self.cursor = np.zeros(16, np.int64)
         self.want_view = view(self.want)
-        self.versions: tuple[int, ...] = ()
         columns = log.columns
         self.structure = {
             name: getattr(columns, name) for name in columns.NAMES if name != "cell"
@@ -176,26 +179,16 @@ class Planner:
         self.plan.bind(
             **self.structure, **scratch, canon=self.canon, order=self.order, kept=self.kept,
             offset=self.offset, alloc=self.alloc, aliases=self.aliases, groups=self.groups,
-            program=self.program, cursor=self.cursor,
+            program=self.program, cursor=self.cursor, kernels=self.lanes.kernels,
+            **code_tables("code_kind", "code_arity", "code_lane"),
+            **spec_tables("spec_size", "spec_bytes", "spec_shape", "spec_dtype"),
         )
+        self.plan.set[self.plan.slots["dtypes"]] = self.lanes.dtypes
         self.plans: Remembered[Plan] = Remembered()  # by the ends of the rows wanted
 
     def forget(self, rows: int) -> None:
         """The log is rewound: no row is welcome any more."""
         self.want[:rows] = 0
-
-    def _refresh(self) -> None:
-        """Bind the tables again if one of them moved."""
-        lanes = self.lanes
-        versions = (TABLES.version, CODES.version, lanes.version)
-        if versions != self.versions:
-            self.plan.bind(
-                **code_tables("code_kind", "code_arity", "code_lane"),
-                **spec_tables("spec_size", "spec_bytes", "spec_shape", "spec_dtype"),
-                kernels=lanes.kernels,
-            )
-            self.plan.set[self.plan.slots["dtypes"]] = lanes.dtypes
-            self.versions = versions
 
     def need(self, log: Log, row: int) -> None:
         """Enter the lane kernel that a row needs in the table."""
@@ -242,7 +235,6 @@ class Planner:
         want = self.want[: top + 1].copy()  # the plan clears it
         block, slots = self.plan, self.plan.slots
         while True:
-            self._refresh()
             block.set[slots["bottom"]] = bottom
             block.set[slots["top"]] = top
             block.set[slots["retain"]] = retain
@@ -253,6 +245,7 @@ class Planner:
         if not self.cursor[C_GROUPS]:
             return None
         plan = self.plan_type(log, self)
+        freed = generation.number
         rows = slice(plan.low, top + 1)
         count = top + 1 - plan.low
         if not self.plans.fits(count):
@@ -264,7 +257,7 @@ class Planner:
         }
         if self.plans.comes_again(key, *structure.values()):
             plan.belong(count, structure)
-            self.plans.keep(key, count, plan)
+            self.plans.keep(key, count, plan, freed)
         return plan
 
 

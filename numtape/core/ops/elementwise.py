@@ -266,12 +266,7 @@ def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None)
 
 
 def _like(value: Any, like: Spec | None) -> Any:
-    if spec_of(value) is not None:
-        return value
-    from ..log import local
-
-    row, spec = local.log.enter(value, like, "SelectV2")
-    return local.log.tensor(row, spec)
+    return value if spec_of(value) is not None else as_tensor(value, like, "SelectV2")
 
 
 def clip_by_value(
@@ -336,15 +331,7 @@ def _operands(x: Any, y: Any, op: str) -> tuple[Tensor, Tensor]:
 
 
 def _converted(value: Any, like: Spec | None, op: str) -> Tensor:
-    if spec_of(value) is not None:
-        return as_tensor(value)
-    from ..log import local
-
-    log = local.log
-    if log.n >= log.limit:
-        log.make_room()
-    row, spec = log.enter(value, like, op)
-    return log.tensor(row, spec)
+    return as_tensor(value, like, op)
 
 
 def divide(x: Any, y: Any, name: str | None = None) -> Tensor:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import InvalidArgumentError
-from ..dtypes import DType, mismatch, shown
+from ..dtypes import DType, int64, mismatch, shown
 from ..op import ARRAY, ELEMENTWISE, VARIADIC, VIEW, Op, defop
 from ..record import as_tensor, record, require, spec_of
 from ..spec import MAX_DIM, Spec, TensorShape, check_axis, intern
@@ -316,9 +316,13 @@ def split(
     return found
 
 
-# Slices: (start, count-defining end, step) for each axis, as range() takes them.
+# Slices: (start, count-defining end, step) for each axis, as range() takes them. Where a slice
+# begins is an operand, counted in elements: programs use many of them. Counts and steps, which
+# mostly come again, are attributes.
 
 Cut = tuple[tuple[int, int, int], ...]
+Ints = tuple[int, ...]
+_NUMBER = intern((), int64)
 
 
 def _slices(cut: Cut) -> tuple[slice, ...]:
@@ -329,26 +333,63 @@ def _slices(cut: Cut) -> tuple[slice, ...]:
     )  # fmt: skip
 
 
-def _slice_spec(op: Op, x: Spec, cut: Cut) -> Spec:
-    return intern(tuple(len(range(*part)) for part in cut), x.dtype)
+def _begin(cut: Cut, shape: Ints) -> Tensor:
+    """The place of a slice's first element among those of the whole."""
+    place = 0
+    for (start, _, _), dim in zip(cut, shape, strict=True):
+        place = place * dim + start
+    empty = any(not len(range(*part)) for part in cut)
+    return as_tensor(0 if empty else place, _NUMBER)
 
 
-SLICE = defop(
-    "StridedSlice", ARRAY, 1, _slice_spec,
-    compute=lambda out, x, cut: np.copyto(out, x[_slices(cut)]),
-    vjp=lambda g, y, x, cut: (slice_into_zeros(g, tuple(x.shape), cut),),
-)  # fmt: skip
+def _steps(cut: Cut) -> Ints:
+    return tuple(part[2] if len(range(*part)) > 1 else 1 for part in cut)
 
 
-def _into_zeros(out: Array, g: Array, shape: tuple[int, ...], cut: Cut) -> None:
+def _part(whole: Array, begin: Array, counts: Ints, steps: Ints) -> Array:
+    """The elements of a slice, in place."""
+    if 0 in counts:
+        return np.empty(counts, whole.dtype)
+    strides, stride = [], whole.itemsize
+    for dim, step in zip(reversed(whole.shape), reversed(steps), strict=True):
+        strides.append(step * stride)
+        stride *= dim
+    offset = int(begin) * whole.itemsize
+    return np.ndarray(counts, whole.dtype, whole, offset, strides[::-1])
+
+
+def _slice_spec(op: Op, x: Spec, begin: Spec, counts: Ints, steps: Ints) -> Spec:
+    return intern(counts, x.dtype)
+
+
+def _slice(out: Array, x: Array, begin: Array, counts: Ints, steps: Ints) -> None:
+    out[...] = _part(np.ascontiguousarray(x).reshape(x.shape), begin, counts, steps)
+
+
+def _slice_vjp(
+    g: Tensor, y: Tensor, x: Tensor, begin: Tensor, counts: Ints, steps: Ints
+) -> tuple[Tensor, None]:
+    return record(SLICE_INTO_ZEROS, (g, begin), shape=tuple(x.shape), steps=steps), None
+
+
+SLICE = defop("StridedSlice", ARRAY, 2, _slice_spec, compute=_slice, vjp=_slice_vjp)
+
+
+def _into_zeros(out: Array, g: Array, begin: Array, shape: Ints, steps: Ints) -> None:
     out[...] = 0
-    out[_slices(cut)] = g
+    _part(out, begin, g.shape, steps)[...] = g
+
+
+def _into_zeros_vjp(
+    g: Tensor, y: Tensor, x: Tensor, begin: Tensor, shape: Ints, steps: Ints
+) -> tuple[Tensor, None]:
+    return record(SLICE, (g, begin), counts=tuple(x.shape), steps=steps), None
 
 
 # The derivative of a slice: the slice's elements among zeros.
 SLICE_INTO_ZEROS = defop(
-    "StridedSliceGrad", ARRAY, 1, lambda op, g, shape, cut: intern(shape, g.dtype),
-    compute=_into_zeros, vjp=lambda g, y, x, shape, cut: (strided_slice(g, cut),),
+    "StridedSliceGrad", ARRAY, 2, lambda op, g, begin, shape, steps: intern(shape, g.dtype),
+    compute=_into_zeros, vjp=_into_zeros_vjp,
 )  # fmt: skip
 
 
@@ -356,7 +397,8 @@ def strided_slice(x: Tensor, cut: Cut) -> Tensor:
     """The elements range(start, end, step) of each axis."""
     if all(part == (0, dim, 1) for part, dim in zip(cut, x.shape, strict=True)):
         return x
-    return record(SLICE, (x,), cut=cut)
+    counts = tuple(len(range(*part)) for part in cut)
+    return record(SLICE, (x, _begin(cut, tuple(x.shape))), counts=counts, steps=_steps(cut))
 
 
 def _new(found: Tensor, x: Tensor) -> Tensor:
@@ -364,9 +406,9 @@ def _new(found: Tensor, x: Tensor) -> Tensor:
     return elementwise.identity(found) if found is x else found
 
 
-def slice_into_zeros(g: Tensor, shape: tuple[int, ...], cut: Cut) -> Tensor:
+def slice_into_zeros(g: Tensor, shape: Ints, cut: Cut) -> Tensor:
     """A tensor of ``shape`` that is 0 but for ``g`` where a slice would take its elements."""
-    return record(SLICE_INTO_ZEROS, (g,), shape=shape, cut=cut)
+    return record(SLICE_INTO_ZEROS, (g, _begin(cut, shape)), shape=shape, steps=_steps(cut))
 
 
 def slice_(input_: Any, begin: Any, size: Any, name: str | None = None) -> Tensor:

@@ -98,13 +98,16 @@ def _drawn(make: Callable[..., Any], seed: int | None, *parameters: Any) -> Tens
     if log.tracing:
         return cast("Trace", log).draw(draw)
     with STATE.lock:
+        counted = draw.counted
+        # whole
         number = STATE.draws
-        STATE.draws += draw.counted
+        STATE.draws = number + counted
+        # done
     try:
         array = draw.array(number)
     except BaseException:
         with STATE.lock:
-            if STATE.draws == number + draw.counted:  # nobody has drawn since
+            if STATE.draws == number + counted:  # nobody has drawn since
                 STATE.draws = number
         raise
     return of_array(array, intern(array.shape, dtypes.of_array(array)))
