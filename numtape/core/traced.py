@@ -81,7 +81,8 @@ def traced(
         observer.sets = []
         observer.forget()
         if not frozen:
-            found.changed = next((read.name for read in found.reads if not read.holds()), "")
+            changed = (read.name for read in found.reads if not read.holds())
+            found.changed = observer.changes or next(changed, "")
         if observer.lost:
             found.changed = "Python's trace function"
         found.outputs, found.rebuild = _outputs(trace, result)

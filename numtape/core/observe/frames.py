@@ -112,13 +112,15 @@ class Frame:
     Attributes:
       array: The address of the frame's array.
       pending: What to do when the instruction that was seen last is done.
+      making: The class that is being called.
       entered: Whether functions of Python have run since.
       keywords: The names of the keyword arguments of the next call.
       other: The trace function that somebody else has for the frame.
     """
 
     __slots__ = (
-        "array", "code", "entered", "keywords", "observer", "other", "pending", "stack", "steps",
+        "array", "code", "entered", "keywords", "making", "observer", "other", "pending", "stack",
+        "steps",
     )  # fmt: skip
 
     def __init__(
@@ -128,6 +130,7 @@ class Frame:
         self.stack = array + WORD * size_of(code)
         self.pending: Pending | None = None
         self.entered = False
+        self.making: type | None = None
         self.keywords: tuple[str, ...] = ()
         self.other: Any = None
 
@@ -170,7 +173,7 @@ class Frame:
                 observer.refuse(f"the instruction {step.name} is not known", frame)
                 return
             if handler is not None:
-                self.entered = False
+                self.entered, self.making = False, None
                 handler(self, frame, step)
         elif event == "exception" and pending is not None:
             self.pending = None

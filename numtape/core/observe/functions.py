@@ -170,6 +170,8 @@ def _class(
                 return
             arrays = look_at_all(own, frame, everything, kind.__name__, is_plain(base))
         given(own, arrays, new=not is_a(new, staticmethod))
+        if not is_a(new, staticmethod):
+            own.making = kind
     elif issubclass(kind, BaseException):
         given(own, {})
     elif kind is bool and len(args) == 1:

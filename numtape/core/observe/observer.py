@@ -26,8 +26,8 @@ from .frames import (
     unsupported,
 )
 from .known import PURE
-from .reads import MISSING, Read, answer, bits_of, is_a
-from .steps import Step, steps_of
+from .reads import MISSING, Read, answer, bits_of, contents, is_a
+from .steps import Step, names_in, steps_of
 from .touched import ANY, Set, marked
 from .whose import (
     HEAP,
@@ -69,6 +69,8 @@ class Observer:
     Attributes:
       found: The reads, by what tells them apart.
       reason: Why the call cannot be replayed; "" if it can.
+      ran: The code that it ran.
+      changes: Something that it sets, has not read before, and may read along another way.
       sets: What it gave values, that others can see: who has it, where, what it is called.
       effects: What it does besides computing tensors, with places: done when it is recorded.
       frozen: Whether nothing is to be compared, and nothing is a reason.
@@ -83,6 +85,8 @@ class Observer:
         self.made: dict[int, Any] = {}
         self.written: dict[tuple[Any, ...], Any] = {}
         self.sets: list[Set] = []
+        self.ran: set[types.CodeType] = set()
+        self.changes = ""
         self.mutated: dict[int, tuple[str, Any]] = {}
         self.views: dict[int, tuple[Any, Any]] = {}
         self.names: dict[int, str] = {}
@@ -205,6 +209,7 @@ class Observer:
         if steps is None:
             self.refuse(f"the code of {code.co_qualname} is not understood", frame)
             return None
+        self.ran.add(code)
         found = Frame(self, code, steps, array_of(frame))
         if code.co_flags & _GENERATOR:
             self.generators[id(frame)] = found
@@ -212,6 +217,12 @@ class Observer:
         if type(function) is types.FunctionType and not self.own(function):
             self.function(function, frame)
         self._own_arguments(frame, code, found)
+        if above is not None and code.co_name == "__init__" and code.co_argcount:
+            first = found.slot(0)
+            first = contents(first) if type(first) is types.CellType else first
+            follower: Any = above.f_trace
+            if type(first) is follower.making:
+                self.make(first)
         return found
 
     def _imports(self, frame: types.FrameType, event: str, arg: Any) -> Any:
@@ -491,9 +502,6 @@ class Observer:
             return
         self.written[id(holder), marked(key)] = value
         self.sets.append((holder, key, what))
-        own = dict_of(holder)
-        if type(own) is dict and own:  # where its attributes are found as well
-            self.sets.append((own, key, what))
         self._effect(f"sets {what}", frame)
 
     def mutates(self, value: Any, what: str, frame: types.FrameType) -> None:
@@ -533,6 +541,14 @@ class Observer:
         for holder, name in holders:
             if id(holder) in self.mutated:
                 self.refuse(f"it {self.mutated[id(holder)][0]}, which it reads as well{name}")
+                return
+        # Along another way it may read what it set along this one.
+        may_read = set().union(*map(names_in, filter(None, map(self._steps, self.ran))))
+        known = {(id(read.holder), marked(read.key)) for read in self.found.values()}
+        for holder, key, name in self.sets:
+            read_first = (id(holder), marked(key)) in known
+            if (name if key is None else key) in may_read and not read_first:
+                self.changes = name
                 return
 
 

@@ -64,6 +64,17 @@ def steps_of(code: types.CodeType) -> dict[int, Step]:
     }  # fmt: skip
 
 
+_LOADS = {
+    "LOAD_ATTR", "LOAD_METHOD", "LOAD_SUPER_ATTR", "LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF",
+    "LOAD_CLASSDEREF", "IMPORT_FROM",
+}  # fmt: skip
+
+
+def names_in(steps: dict[int, Step]) -> set[str]:
+    """The names of attributes, globals and free variables that code may read."""
+    return {step.value for step in steps.values() if step.name in _LOADS}
+
+
 def _effect(x: dis.Instruction) -> int:
     """By how much an instruction that does not jump makes the stack deeper."""
     if x.opname == "RETURN_GENERATOR":

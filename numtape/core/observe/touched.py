@@ -12,6 +12,7 @@ from typing import Any
 
 from . import reads
 from .reads import Read
+from .whose import dict_of
 
 ANY: Any = object()  # in the place of a key: all that an object holds
 
@@ -43,7 +44,10 @@ class Touched:
             unchanged.add((id(holder), marked(key)))
         for holder, key, name in sets:
             # What was read before and is the same afterwards is not changed.
-            if (id(holder), marked(key)) not in unchanged and self._note(holder, key, True):
+            if (id(holder), marked(key)) in unchanged:
+                continue
+            names = dict_of(holder)  # where its attributes are found as well
+            if self._note(holder, key, True) or (names and self._note(names, key, True)):
                 both = both or name
         return both
 
