@@ -32,7 +32,7 @@ PLAIN = {
     "counter": "changes n_0[0]", "appended and counted": "changes l_0 by append",
     "popped": "by pop", "setdefault": "by setdefault", "read and written": "changes o_0.k",
     "written and read": "changes o_0.k", "set along one way": "changes o_0.k",
-    "array that is written": "sets a_0[slice]", "format": "formats objects",
+    "array that is written": "sets a slice of a_0", "format": "formats objects",
 }  # fmt: skip
 
 

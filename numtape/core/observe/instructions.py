@@ -378,7 +378,8 @@ def _stored_item(own: Frame, frame: types.FrameType, step: Step) -> None:
         if is_a(holder, list):  # whether it has such an item
             looks.length(own, frame, holder)
     else:
-        own.observer.mutates(holder, f"sets {label}", frame)
+        part = f"a slice of {own.observer.name_of(holder)}" if is_a(key, slice) else label
+        own.observer.mutates(holder, f"sets {part}", frame)
 
 
 def _stored_slice(own: Frame, frame: types.FrameType, step: Step) -> None:
