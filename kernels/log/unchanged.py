@@ -140,3 +140,14 @@ def unchanged(table: int, begin: int) -> int:
         if not good:
             return k
     return count
+
+
+_as_size = types.ExternalFunction("PyLong_AsSsize_t", types.intp(types.intp))
+_from_size = types.ExternalFunction("PyLong_FromSsize_t", types.intp(types.intp))
+
+
+@jit
+def called(own: int, args: int, count: int) -> int:
+    """`unchanged` as a function of C that Python calls with two ints: see METH_FASTCALL."""
+    given = _at(args)
+    return _from_size(unchanged(_as_size(given[0]), _as_size(given[1])))

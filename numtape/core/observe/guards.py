@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import cache as disk
-from ..arrays import Array, address_of, view
+from ..arrays import Array, address_of
 from ..entry import kernel_source
 from . import reads
 from .frames import WORD, word_at
@@ -54,6 +54,18 @@ def _api() -> Array:
     return np.array([*found, id(float), id(types.MethodType)], np.int64)
 
 
+class _Definition(ctypes.Structure):
+    """CPython's PyMethodDef."""
+
+    _fields_ = (
+        ("name", ctypes.c_char_p), ("function", ctypes.c_void_p), ("flags", ctypes.c_int),
+        ("text", ctypes.c_char_p),
+    )  # fmt: skip
+
+
+_DEFINITION: Any = _Definition()  # refers to the compiled pass for good
+
+
 @cache
 def _unchanged() -> Callable[[int, int], int]:
     """The compiled pass."""
@@ -62,13 +74,16 @@ def _unchanged() -> Callable[[int, int], int]:
     def build() -> disk.Built:
         from ..compile import Function, compile_unit
 
-        kernel = importlib.import_module("numtape.kernels.log.unchanged").unchanged
-        built: disk.Built = compile_unit("unchanged", [Function(symbol, kernel, ["", ""])])
+        kernel = importlib.import_module("numtape.kernels.log.unchanged").called
+        built: disk.Built = compile_unit("unchanged", [Function(symbol, kernel, [""] * 3)])
         return built
 
     address = disk.load("passes-unchanged", kernel_source("jit", "log.unchanged"), build)[symbol]
-    found: Any = ctypes.PYFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)(address)
-    return found  # type: ignore[no-any-return]
+    # A builtin function costs a tenth of a call by ctypes.
+    make: Any = ctypes.pythonapi.PyCFunction_NewEx
+    make.restype, make.argtypes = ctypes.py_object, [ctypes.c_void_p] * 3
+    _DEFINITION.name, _DEFINITION.function, _DEFINITION.flags = b"unchanged", address, 0x80
+    return make(ctypes.addressof(_DEFINITION), None, None)  # type: ignore[no-any-return]
 
 
 @cache
@@ -119,9 +134,9 @@ class Guards:
         self._kept: list[Any] = []
         self._rows: list[tuple[int, ...]] = []
         self._of_row: list[int] = []  # the guard that each row belongs to
-        self._table = np.zeros(_HEAD, np.int64)
-        self._view = view(self._table)
-        self._address = 0
+        # The table, where it is, how many rows it has, and what compares them: one thing, so that
+        # another thread sees all of it or nothing.
+        self._pass: tuple[Array, int, int, Callable[[int, int], int]] | None = None
         self.add(found)
 
     def add(self, found: Iterable[Read]) -> None:
@@ -190,25 +205,22 @@ class Guards:
         """Make the table anew; whoever compares goes on with the old one."""
         head = [len(self._rows), address_of(_api()), id(self.gone), 0, 0, 0]
         table = np.array(head + [x for row in self._rows for x in row], np.int64)
-        self._table, self._address = table, address_of(table)
-        self._view = view(table)
+        self._pass = table, address_of(table), len(self._rows), _unchanged()
 
     def holds(self) -> bool:
         """Whether every read would find the same as before."""
-        if not self._address:
+        known = self._pass
+        if known is None:
             return True
-        if self.gone:
-            return False
-        table = self._table  # stays while it is compared
-        compare, address, count = _unchanged(), self._address, len(self._rows)
+        table, address, count, compare = known
         at = compare(address, 0)
         while at < count:
-            if not self._still(at):
+            if not self._still(at, table):
                 return False
             at = compare(address, at + 1)
-        return not self.gone and table is not None
+        return True
 
-    def _still(self, row: int) -> bool:
+    def _still(self, row: int, table: Array) -> bool:
         """Whether a read that found another object found an equal one."""
         if self.gone:
             return False
@@ -224,7 +236,7 @@ class Guards:
                                                 reads.ITEM):  # fmt: skip
             # The next time this one is expected, and kept alive until then.
             self.guards[self._of_row[row]] = guard._replace(value=_Kept(found))
-            self._table[_HEAD + _COLUMNS * row + 3] = id(found)
+            table[_HEAD + _COLUMNS * row + 3] = id(found)
         return True
 
     def failed(self) -> Read | None:
