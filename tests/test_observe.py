@@ -3,6 +3,7 @@
 import ctypes
 import os
 import random
+import signal
 import sys
 import sysconfig
 import time
@@ -349,6 +350,29 @@ def test_freeze_keeps_what_was(tf, caplog):
     (said,) = [r.getMessage() for r in caplog.records if "keeps what it read" in r.getMessage()]
     for what in ("rates[0]", "state.k", "time.time"):
         assert what in said
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGUSR1"), reason="no such signal here")
+def test_what_a_signal_handler_does_is_no_part_of_a_recording(tf):
+    v, holder = tf.Variable(0.0), types.SimpleNamespace(interrupted=True)
+
+    @tf.function
+    def f(x):
+        if holder.interrupted:
+            signal.raise_signal(signal.SIGUSR1)
+        return x * 2.0
+
+    before = signal.signal(signal.SIGUSR1, lambda *_: v.assign_add(1.0))
+    try:
+        same(f(tf.constant(1.0)), 2.0)
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    assert recordings(f) == 0
+    holder.interrupted = False
+    for _ in range(3):
+        same(f(tf.constant(1.0)), 2.0)
+    same(v, 1.0)
+    assert recordings(f) == 1
 
 
 def test_reasons_name_the_line(tf):

@@ -410,7 +410,7 @@ class Calls:
         else:
             self.making += 1
             if self.making >= MAKING:
-                what = f"changes {call.changed}" if call.changed else "makes variables"
+                what = call.changed or "makes variables"
                 self._stop(f"it {what} in every call")
 
     def _keep(self, path: Path, found: list[Read]) -> None:

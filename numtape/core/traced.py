@@ -82,9 +82,9 @@ def traced(
         observer.forget()
         if not frozen:
             changed = (read.name for read in found.reads if not read.holds())
-            found.changed = observer.changes or next(changed, "")
+            found.changed = observer.changes or next((f"changes {name}" for name in changed), "")
         if observer.lost:
-            found.changed = "Python's trace function"
+            found.changed = "changes Python's trace function"
         found.outputs, found.rebuild = _outputs(trace, result)
         new = {
             key: (variable, variable._value) for key, variable in trace.created.items()

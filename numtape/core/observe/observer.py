@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import functools
 import os
+import signal
 import sys
+import threading
 import types
 from collections import OrderedDict, deque
 from collections.abc import Callable
@@ -70,7 +72,7 @@ class Observer:
       found: The reads, by what tells them apart.
       reason: Why the call cannot be replayed; "" if it can.
       ran: The code that it ran.
-      changes: Something that it sets, has not read before, and may read along another way.
+      changes: Why this call is not kept, but perhaps the next one: what it does.
       sets: What it gave values, that others can see: who has it, where, what it is called.
       effects: What it does besides computing tensors, with places: done when it is recorded.
       frozen: Whether nothing is to be compared, and nothing is a reason.
@@ -97,11 +99,13 @@ class Observer:
         self.inputs: list[Any] = []  # rows that were made of arrays from outside, and these
         self._active = False
         self._before: Any = None
+        self._handlers: set[types.CodeType] = set()
 
     def __enter__(self) -> Observer:
         self._before = sys.gettrace()
         if not self.reason and not unsupported():
             self._active = True
+            self._handlers = _handlers()
             sys.settrace(self._called)
         return self
 
@@ -205,6 +209,8 @@ class Observer:
                 return None
             if known is not None:
                 return known
+        if code in self._handlers:
+            self.changes = "is interrupted by a signal handler"
         steps = self._steps(code)
         if steps is None:
             self.refuse(f"the code of {code.co_qualname} is not understood", frame)
@@ -548,8 +554,22 @@ class Observer:
         for holder, key, name in self.sets:
             read_first = (id(holder), marked(key)) in known
             if (name if key is None else key) in may_read and not read_first:
-                self.changes = name
+                self.changes = f"changes {name}"
                 return
+
+
+def _handlers() -> set[types.CodeType]:
+    """The code of the handlers of signals, which run in the middle of anything."""
+    if threading.current_thread() is not threading.main_thread():
+        return set()
+    found = set()
+    for number in signal.valid_signals():
+        handler: Any = signal.getsignal(number)
+        while hasattr(handler, "__func__") or isinstance(handler, functools.partial):
+            handler = getattr(handler, "__func__", None) or handler.func
+        if isinstance(handler, types.FunctionType):
+            found.add(handler.__code__)
+    return found
 
 
 def _ordered(value: Any) -> tuple[Any, ...]:
