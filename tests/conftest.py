@@ -23,6 +23,11 @@ def pytest_addoption(parser):
         help="only every N-th test, from the K-th on: N processes side by side run all of them",
     )
     parser.addoption(
+        "--slow",
+        action="store_true",
+        help="also what takes minutes: a million rounds, a handler at every place",
+    )
+    parser.addoption(
         "--programs",
         type=int,
         default=4000,
@@ -47,6 +52,10 @@ def pytest_collection_modifyitems(config, items):
     if count > 1:
         config.hook.pytest_deselected(items=[x for k, x in enumerate(items) if k % count != shard])
         items[:] = items[shard::count]
+    if not config.getoption("--slow"):
+        for item in items:
+            if item.get_closest_marker("slow"):
+                item.add_marker(pytest.mark.skip(reason="slow: runs with --slow"))
     if any(item.get_closest_marker("gpu") for item in items):
         reason = no_gpu()
         for item in items:

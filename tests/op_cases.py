@@ -7,7 +7,7 @@ import math
 import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial, reduce
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -65,8 +65,9 @@ class Case:
     def function(self, tf: Any) -> Callable[..., Any]:
         """The function of NumPy or numtape values that the row is about."""
         module, _, name = self.name.rpartition(".")
-        found = getattr(operator if module == "operator" else reduce(
-            getattr, filter(None, module.split(".")), tf), name)  # fmt: skip
+        found = operator if module == "operator" else tf
+        for part in (*([] if found is operator else filter(None, module.split("."))), name):
+            found = getattr(found, part)
         if module == "operator":
             return lambda x, *rest, **key: found(tf.convert_to_tensor(x), *rest, *key.values())
         return found if self.call is None else partial(self.call, found)

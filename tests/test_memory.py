@@ -82,7 +82,7 @@ from numtape.core import interning
 rounds, kind, interning.LIMIT = int(sys.argv[1]), sys.argv[2], int(sys.argv[3])
 for table in interning.TABLES:
     table._limit = interning.LIMIT
-x, v, marks = tf.constant(np.arange(300_000.0)), tf.Variable(np.zeros(50_000, "f")), []
+x, v, marks = tf.constant(np.arange(500_000.0)), tf.Variable(np.zeros(50_000, "f")), []
 
 def index(k):
     assert float(x[k]) == k

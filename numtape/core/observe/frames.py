@@ -148,6 +148,8 @@ class Frame:
         if observer._active:
             try:
                 self._follow(frame, event)
+            except (RecursionError, MemoryError):
+                raise  # the program's
             except Exception as error:  # what is not understood is not guessed
                 observer.refuse(f"what it reads could not be observed ({error!r})", frame)
         if self.other is not None and event != "opcode":

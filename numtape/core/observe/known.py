@@ -45,8 +45,8 @@ _NUMPY = """
     atleast_3d average bincount block broadcast_arrays broadcast_shapes broadcast_to can_cast ceil
     clip column_stack concatenate copy corrcoef count_nonzero cov cross cumprod cumsum diag
     diagonal diff digitize dot dsplit dstack einsum empty empty_like expand_dims eye fix flatnonzero
-    flip fliplr flipud full full_like geomspace gradient histogram hsplit hstack identity imag
-    indices inner interp intersect1d isclose isin iscomplexobj isrealobj isscalar kron lexsort
+    flip fliplr flipud from_dlpack full full_like geomspace gradient histogram hsplit hstack
+    identity imag indices inner interp intersect1d isclose isin iscomplexobj isrealobj isscalar kron lexsort
     linspace logspace matmul max maximum mean median meshgrid min min_scalar_type minimum moveaxis
     nan_to_num nanargmax nanargmin nanmax nanmean nanmedian nanmin nanprod nanstd nansum nanvar ndim
     nonzero ones ones_like outer pad percentile polyfit polyval prod promote_types ptp quantile

@@ -33,6 +33,7 @@ from .steps import Step, names_in, steps_of
 from .touched import ANY, Set, marked
 from .whose import (
     HEAP,
+    PACKAGE,
     VIEWS,
     dict_of,
     in_class,
@@ -172,6 +173,8 @@ class Observer:
         if self._active and self.muted is None and self.importing is None:
             try:
                 own = self._entered(frame)
+            except (RecursionError, MemoryError):
+                raise  # the program's
             except Exception as error:  # what is not understood is not guessed
                 self.refuse(f"what it reads could not be observed ({error!r})", frame)
         if type(own) is not Frame:
@@ -191,7 +194,10 @@ class Observer:
         if trusted(code):
             return None
         above = frame.f_back
-        beneath = above is not None and type(above.f_trace) is not Frame
+        # Beneath numtape itself, or a part of it that is followed.
+        beneath = above is not None and (
+            type(above.f_trace) is not Frame or above.f_code.co_filename.startswith(PACKAGE)
+        )
         if beneath and of_library(code.co_filename):  # numtape calls it for itself
             if code.co_filename.startswith("<frozen importlib"):
                 self.importing = frame
