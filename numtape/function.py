@@ -174,7 +174,9 @@ class Function:
         if not kwargs:  # the most common case: tensors alone
             plain = tuple([x._spec for x in args if type(x) is Tensor])
             if len(plain) == len(args) and plain in self._plain:
-                return self._plain[plain](args)
+                calls, defaults = self._plain[plain]
+                if defaults is None or self._parameters.defaults() is defaults:
+                    return calls(args)
         given = len(args)
         args, kwargs = self._parameters.complete(args, kwargs)
         leaves: list[Tensor] = []
@@ -191,7 +193,10 @@ class Function:
             if self._budget.left:  # else every call may bring a signature of its own
                 self._known[found] = calls
         if not kwargs and given == len(plain) == len(leaves) and self._budget.left:
-            self._plain[plain] = calls
+            if given == len(args):
+                self._plain[plain] = calls, None
+            elif all(type(x) in _PLAIN for x in args[given:]):  # defaults that cannot change
+                self._plain[plain] = calls, self._parameters.defaults()
         return calls(leaves)
 
     def _inside(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -338,7 +343,7 @@ def _taken(x: Any, leaves: list[Tensor], key: list[Any]) -> Any:
     elif kind is range:
         key.append((kind, x.start, x.stop, x.step))
     elif kind is frozenset:
-        key.append((kind, x, frozenset((type(item), item) for item in x)))
+        key.append((kind, x, frozenset(map(_typed, x))))
     elif isinstance(x, set):
         raise TypeError(f"A set is no argument of a function: {x!r}. Pass a frozenset or a list.")
     elif isinstance(x, Alias):
@@ -352,12 +357,19 @@ def _taken(x: Any, leaves: list[Tensor], key: list[Any]) -> Any:
             return x
         key.append(form)
         if isinstance(x, dict):
-            key.append(tuple(map(type, x)))  # 1 and 1.0 are the same key
+            key.append(tuple(map(_typed, x)))  # 1 and 1.0 are the same key
         places = [_taken(item, leaves, key) for item in inside]
         return _Nest(places, functools.partial(rebuilt, form))
     else:
         key.append((kind, id(x)))  # it is kept alive with the calls
     return x
+
+
+def _typed(x: Any) -> Any:
+    """What tells hashable values apart that are equal: 1, 1.0 and True, also inside tuples."""
+    if isinstance(x, tuple | frozenset):
+        return type(x), tuple(map(_typed, x))
+    return (type(x), repr(x)) if type(x) in (float, complex) else (type(x), x)
 
 
 def _given(x: Any, leaves: Sequence[Tensor]) -> Any:
@@ -381,6 +393,9 @@ def _check_signature(signature: Any) -> None:
         )
 
 
+_PLAIN = (int, float, bool, str, bytes, type(None))
+
+
 class _Parameters:
     """The parameters of a function: all arguments in their order, defaults included."""
 
@@ -388,11 +403,29 @@ class _Parameters:
         self, call: Callable[..., Any], specs: tuple[Any, ...] | None
     ) -> None:
         self.specs = specs
+        # A method's object is not kept alive.
+        self._method = isinstance(call, types.MethodType)
+        self._of: Any = call
+        if isinstance(call, types.MethodType):
+            self._of = call.__func__
+        elif isinstance(call, _Method):
+            self._of = call.func
+        self._inspect()
+
+    def defaults(self) -> Any:
+        """The defaults that the function has now."""
+        return getattr(self._of, "__defaults__", ())
+
+    def _inspect(self) -> None:
+        self._known = self.defaults(), getattr(self._of, "__kwdefaults__", None)
         try:
             # What is called is the wrapper, if there is one, not what it wraps.
-            self.signature: inspect.Signature | None = inspect.signature(
-                call, follow_wrapped=False
-            )
+            signature = inspect.signature(self._of, follow_wrapped=False)
+            if self._method:
+                first, *rest = signature.parameters.values()
+                rest = [first, *rest] if first.kind is first.VAR_POSITIONAL else rest
+                signature = signature.replace(parameters=rest)
+            self.signature: inspect.Signature | None = signature
         except (TypeError, ValueError):  # some of C's
             self.signature = None
             return
@@ -413,6 +446,11 @@ class _Parameters:
         """
         if self.signature is None:
             return args, kwargs
+        known = self._known
+        if self.defaults() is not known[0] or (
+            getattr(self._of, "__kwdefaults__", None) is not known[1]
+        ):
+            self._inspect()
         if not kwargs and self._all_positional and len(args) <= len(self._defaults):
             rest = self._defaults[len(args) :]
             if all(x is not inspect.Parameter.empty for x in rest):

@@ -183,6 +183,7 @@ def each_kind():
     """A read of each kind, and what changes it."""
     one, names, items = Holder(), {"a": 1.5}, [1.0, "two"]
     one.k = 2.5
+    Kind = type("Kind", (Holder,), {})
     cell = (lambda: items).__closure__[0]
 
     def function(x=1, *, y=2):
@@ -200,6 +201,8 @@ def each_kind():
         reads.TRUTH: (items, None, True, items.clear),
         reads.LENGTH: (items, None, 2, lambda: items.append(1)),
         reads.CONTAINS: (names, "a", True, names.clear),
+        reads.CLASS: (Kind, None, reads.class_of(Kind),
+                      lambda: setattr(Kind, "__eq__", lambda self, other: True)),
         reads.ITEMS: (items, None, tuple(items), lambda: items.reverse()),
         reads.KEYS: (names, None, ("a",), lambda: names.update(b=1)),
         reads.ENTRIES: (names, None, ("a", 1.5), lambda: names.update(a=2.5)),
@@ -207,7 +210,7 @@ def each_kind():
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("kind", range(14))
+@pytest.mark.parametrize("kind", sorted(each_kind()))
 def test_a_read_of_each_kind(kind):
     holder, key, value, change = each_kind()[kind]
     found = Guards([Read(kind, holder, key, value, "it", ("file", 1))])
@@ -216,6 +219,17 @@ def test_a_read_of_each_kind(kind):
     change()
     assert not found.holds()
     assert found.failed().name == "it"
+
+
+def test_a_class_that_changes_elsewhere_holds():
+    kind = type("Kind", (Holder,), {})
+    found = Guards([Read(reads.CLASS, kind, None, reads.class_of(kind), "it", ("file", 1))])
+    for k in range(3):
+        kind.rate = k
+        assert found.holds()
+    kind.__bases__ = (type("Other", (), {}),)
+    assert not found.holds()
+    assert guards._versions()
 
 
 @pytest.mark.parametrize("kind", [reads.ENTRY, reads.ATTRIBUTE, reads.ITEM])
@@ -278,8 +292,9 @@ def test_constants_are_those_of_the_pass():
     import importlib
 
     kernel = importlib.import_module("numtape.kernels.log.unchanged")
-    names = ("WORD", "ENTRY", "ATTRIBUTE", "METHOD", "ITEM", "TRUTH", "LENGTH", "ITEMS", "KEYS",
-             "ENTRIES", "ANSWER", "CONTAINS")  # fmt: skip
+    assert sorted(each_kind()) == sorted(reads.NOW)
+    names = ("HALF", "WORD", "ENTRY", "ATTRIBUTE", "METHOD", "ITEM", "TRUTH", "LENGTH", "ITEMS",
+             "KEYS", "ENTRIES", "ANSWER", "CONTAINS")  # fmt: skip
     for name in names:
         assert getattr(kernel, name) == getattr(guards, f"_{name}")
     assert guards._COLUMNS == kernel.COLUMNS

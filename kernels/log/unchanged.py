@@ -15,7 +15,7 @@ from numba.extending import intrinsic  # isort: skip
 
 # Kinds of tests; as in numtape/core/observe/guards.py (a test compares).
 (WORD, ENTRY, ATTRIBUTE, METHOD, ITEM, TRUTH, LENGTH, ITEMS, KEYS, ENTRIES, ANSWER,
- CONTAINS) = range(12)
+ CONTAINS, HALF) = range(13)
 # Columns of a row: what to test, of whom, where, what was there, and the bits of a float there.
 KIND, HOLDER, KEY, EXPECTED, BITS, COLUMNS = range(6)
 # Functions of the C API, by their place in the table of their addresses.
@@ -81,6 +81,8 @@ def unchanged(table: int, begin: int) -> int:
         kind, holder, key, expected = row[KIND], row[HOLDER], row[KEY], row[EXPECTED]
         if kind == WORD:
             good = _as_before(_at(holder + key)[0], expected, row[BITS], api[FLOAT_TYPE])
+        elif kind == HALF:  # four bytes
+            good = _at(holder + key)[0] & 0xFFFFFFFF == expected
         elif kind == ENTRY:
             found = call2(api[GET_ENTRY], holder, key)
             good = _as_before(found, expected, row[BITS], api[FLOAT_TYPE])

@@ -225,6 +225,7 @@ class Calls:
         self.tree: Tree | None = None
         self.reason = ""  # why there are no recordings any more
         self.making = 0
+        self.dropped = 0  # recordings that could never be replayed any more
         self.count = 0
         self.slow = bool(config.check_replay())
 
@@ -282,6 +283,9 @@ class Calls:
         """The recordings for what the names mean now."""
         tree = self.tree
         if tree is None or not tree.holds():
+            for other in [t for t in self.trees if t.guards.gone]:  # it never holds again
+                self.trees.remove(other)
+                self.dropped += len(other.paths)
             tree = self.tree = next((t for t in self.trees if t.holds()), None)
         return tree
 
@@ -300,7 +304,7 @@ class Calls:
                 result = self._replayed(tree, path, leaves, draws, start, False)
             if result is not _NONE:
                 return result
-        made = sum(len(tree.paths) for tree in self.trees)
+        made = self.dropped + sum(len(tree.paths) for tree in self.trees)
         if made < LIMIT and self.budget.left:
             return self._recorded(leaves, draws)
         many = made >= LIMIT
@@ -383,7 +387,8 @@ class Calls:
                 return _NONE
             both = ""
             if path is not None and not self.frozen:
-                both = self.budget.touched.add(found, sets)
+                arrays = [array for _, array in trace.inputs]
+                both = self.budget.touched.add(found, sets, arrays)
             if both and not self.budget.reason:
                 self.budget.reason = f"a call of it sets {both}, which another one reads"
             kept = leaked(trace)

@@ -136,6 +136,7 @@ class Trace(Log):
         row, spec = super().enter(value, like, op)
         if isinstance(value, np.ndarray) and self._is_input(value):
             self.inputs.append((row, value))
+            self.observer.form(value, None)
         return row, spec
 
     def _is_input(self, array: Any) -> bool:
@@ -150,6 +151,7 @@ class Trace(Log):
         self.reserve(1)
         row = self.leaf(array, spec)
         self.inputs.append((row, value))
+        self.observer.form(value, None)
         return self.tensor(row, spec)
 
     def read(

@@ -113,26 +113,34 @@ class Frame:
       array: The address of the frame's array.
       pending: What to do when the instruction that was seen last is done.
       making: The class that is being called.
+      step: The last instruction for which something is done.
       entered: Whether functions of Python have run since.
       keywords: The names of the keyword arguments of the next call.
       other: The trace function that somebody else has for the frame.
+      opcodes: Whether it wants to be told of instructions.
     """
 
     __slots__ = (
-        "array", "code", "entered", "keywords", "making", "observer", "other", "pending", "stack",
-        "steps",
+        "array", "code", "entered", "keywords", "making", "observer", "opcodes", "other",
+        "pending", "stack", "step", "steps",
     )  # fmt: skip
 
     def __init__(
         self, observer: Observer, code: types.CodeType, steps: dict[int, Step], array: int
     ) -> None:
-        self.observer, self.code, self.steps, self.array = observer, code, steps, array
-        self.stack = array + WORD * size_of(code)
+        self.observer, self.code, self.steps = observer, code, steps
+        self.place(array)
         self.pending: Pending | None = None
+        self.step: Step | None = None
         self.entered = False
         self.making: type | None = None
         self.keywords: tuple[str, ...] = ()
         self.other: Any = None
+        self.opcodes = False
+
+    def place(self, array: int) -> None:
+        """Note where the frame's array is, which a generator may move while it waits."""
+        self.array, self.stack = array, array + WORD * size_of(self.code)
 
     def peek(self, step: Step, k: int) -> Any:
         """The object ``k`` places below the top of the stack."""
@@ -152,14 +160,18 @@ class Frame:
                 raise  # the program's
             except Exception as error:  # what is not understood is not guessed
                 observer.refuse(f"what it reads could not be observed ({error!r})", frame)
-        if self.other is not None and event != "opcode":
-            self.other = self.other(frame, event, arg)
+        if self.other is not None and (event != "opcode" or self.opcodes):
+            found = self.other(frame, event, arg)
+            self.other = self.other if found is None else found
         return self
 
     def _follow(self, frame: types.FrameType, event: str) -> None:
         observer = self.observer
-        if observer.muted is self and event in ("opcode", "exception"):
-            observer.muted = None
+        if event in ("opcode", "exception"):  # the call has ended
+            if observer.muted is self:
+                observer.muted = None
+            if observer.effecting is self:
+                observer.effecting = None
         pending = self.pending
         if event == "opcode":
             step = self.steps.get(frame.f_lasti)
@@ -175,7 +187,7 @@ class Frame:
                 observer.refuse(f"the instruction {step.name} is not known", frame)
                 return
             if handler is not None:
-                self.entered, self.making = False, None
+                self.entered, self.making, self.step = False, None, step
                 handler(self, frame, step)
         elif event == "exception" and pending is not None:
             self.pending = None

@@ -10,7 +10,10 @@ import _thread
 import abc
 import builtins
 import contextvars
+import datetime
 import functools
+import io
+import itertools
 import logging
 import operator
 import os
@@ -29,21 +32,24 @@ from . import reads
 from .frames import Frame
 from .known import (
     DEEP,
+    EFFECTS,
     GIVE_NONE,
     HARMLESS,
+    LAZY,
     METHODS,
     NEW,
     ONCE,
     PURE,
     PURE_NUMPY,
+    SETTINGS,
     SHALLOW,
     VALUES,
+    WRITING,
     base_of,
     made_by_python,
 )
 from .looks import (
     CONTAINERS,
-    FUNCTIONS,
     LOCKS,
     OF_C,
     contains,
@@ -55,6 +61,7 @@ from .looks import (
     length,
     look,
     look_at_all,
+    made,
     name_of,
     truth,
 )
@@ -99,7 +106,6 @@ def call(
         observer.asks(weakref.ref.__call__, (function,), label, function, frame)
     elif is_a(in_class(kind, "__call__"), types.FunctionType):
         kind_of(own, frame, function)
-        observer.of_class(kind, "__call__", "call", frame)
     else:
         _unknown(own, frame, function, args, named, dropped)
 
@@ -115,7 +121,7 @@ def _of_python(
     if dropped and function.__name__ in _LOGGING and function.__globals__ in (
         vars(logging), vars(warnings)
     ):
-        own.observer.muted = own
+        own.observer.effecting = own
         own.observer._effect(f"calls {function.__qualname__}", frame)
     elif code.co_flags & 0x20:
 
@@ -138,8 +144,10 @@ def _unknown(
     owner = getattr(function, "__self__", None)
     if not is_a(owner, types.ModuleType | type(None)):
         everything = (owner, *everything)
-    closed = (np.ndarray, types.GeneratorType, *FUNCTIONS, *OF_C)
-    if not dropped or any(is_a(x, closed) for x in everything):
+    effect = id(function) in EFFECTS or (
+        is_a(owner, io.IOBase) and function.__name__ in WRITING
+    )
+    if not dropped or not effect:  # whether it raises can be seen as well
         observer.refuse(f"it calls {name_of(function)}, which may give something else", frame)
         return
     for x in everything:
@@ -162,30 +170,48 @@ def _class(
     elif made_by_python(kind):
         base = base_of(kind)
         new, start = in_class(kind, "__new__"), in_class(kind, "__init__")
-        for name in ("__new__", "__init__"):
-            if is_a(in_class(kind, name), types.FunctionType | staticmethod):
-                observer.of_class(kind, name, name, frame)
+        observer.class_of(kind, frame)
         arrays: dict[int, Any] = {}
         if not is_a(start, types.FunctionType) and not is_a(new, staticmethod):
             if not (is_plain(base) or issubclass(base, (*SHALLOW, *DEEP))):
                 _unknown(own, frame, kind, args, named, dropped)
                 return
             arrays = look_at_all(own, frame, everything, kind.__name__, is_plain(base))
-        given(own, arrays, new=not is_a(new, staticmethod))
-        if not is_a(new, staticmethod):
+        meta = is_a(in_class(type(kind), "__call__"), types.FunctionType)
+        if not is_a(new, staticmethod) and not meta:
             own.making = kind
+            made(own)
+        else:
+            given(own, arrays, False)
     elif issubclass(kind, BaseException):
         given(own, {})
     elif kind is bool and len(args) == 1:
         truth(own, frame, args[0])
     elif kind in SHALLOW:
+        of_c = kind in LAZY and any(
+            x is None or (callable(x) and not is_a(x, types.FunctionType | types.MethodType))
+            for x in everything[:1] + everything[1:] * (kind is not map)
+        )
+        arrays = {}
         for x in everything:
             if is_a(x, CONTAINERS) or is_a(x, ITERATORS) or not callable(x):
-                if not is_constant(x):
+                if of_c or kind in (dict, itertools.starmap):
+                    arrays |= look(own, frame, x, kind.__name__)
+                elif not is_constant(x):
                     iterate(own, frame, x)
             else:
                 look(own, frame, x, kind.__name__)
-        given(own, {})
+        for x in arrays.values():
+            observer.array(x, frame)
+
+        def done(own: Frame, frame: Any, after: Step | None) -> None:
+            if after is not None:
+                value = own.peek(after, 0)
+                observer.made_result(value, frame)
+                if is_a(value, ITERATORS):
+                    observer.sources[id(value)] = value, everything
+
+        own.pending = done
     elif kind in DEEP or issubclass(kind, np.generic | type):
         given(own, look_at_all(own, frame, everything, kind.__name__))
     else:
@@ -206,10 +232,13 @@ def _numpy(
         outputs = named.get("out", args[-1])
         for x in outputs if is_a(outputs, tuple) else (outputs,):
             observer.mutates(x, f"writes to {observer.name_of(x)}", frame)
-    arrays = look_at_all(own, frame, everything, name_of(function))
-    if not any(made_by_python(type(x)) or callable(x) for x in everything if x is not None):
+    arrays = look_at_all(own, frame, (function, *everything), name_of(function))
+    foreign = any(made_by_python(type(x)) or callable(x) for x in everything if x is not None)
+    if any(x.dtype.hasobject for x in (*arrays.values(), *everything) if is_a(x, np.ndarray)):
+        observer.refuse("it computes with an array of objects", frame)
+    if not foreign:
         observer.muted = own  # Python of NumPy's
-    given(own, arrays)
+    given(own, arrays, not foreign)
 
 
 def _getter(own: Frame, frame: Any, function: Any, args: tuple[Any, ...]) -> None:
@@ -246,9 +275,9 @@ def _of_c(
         special(own, frame, args)
         return
     if id(function) in PURE:
-        given(own, look_at_all(own, frame, (*args, *named.values()), name_of(function)))
-        if function in (max, min):
-            own.pending = None  # one of what they get
+        arrays = look_at_all(own, frame, (*args, *named.values()), name_of(function))
+        # Some give one of what they get.
+        given(own, arrays, function not in (max, min, sum, abs, functools.reduce))
         if (function.__module__ or "") == "_abc":
             observer.asks(abc.get_cache_token, (), "classes that are registered", None, frame)
         return
@@ -307,6 +336,9 @@ def _method(
     value_like = (str, bytes, int, float, complex, tuple, frozenset, range, slice, np.generic,
                   np.dtype, *VALUES)  # fmt: skip
     if is_a(receiver, value_like) and not is_a(receiver, weakref.ReferenceType):
+        if name in SETTINGS and is_a(receiver, datetime.date):
+            _unknown(own, frame, function, (receiver, *args), named, dropped)
+            return
         if name in ("format", "format_map") and not all(map(is_constant, everything)):
             observer.refuse("it formats objects, whose attributes a format may reach", frame)
         if is_a(receiver, tuple) and name not in ("__new__", "__iter__", "__len__"):
@@ -376,9 +408,9 @@ def _container(
             observer.muted = own  # Python of NumPy's
         given(own, arrays)
     elif observer.own(receiver):
-        for x in args:
-            if is_a(x, CONTAINERS) and name in ("extend", "update", "__init__", "extendleft"):
-                iterate(own, frame, x)
+        if name in ("extend", "extendleft", "__init__", "fill") or name.endswith("update"):
+            for x in look_at_all(own, frame, args, name).values():
+                observer.array(x, frame)
     elif (dropped or name in GIVE_NONE) and name not in ONCE:
         observer.mutates(receiver, f"changes {label} by {name}", frame)
         if name in ("extend", "update", "extendleft"):
@@ -475,7 +507,7 @@ def _is_instance(own: Frame, frame: Any, args: tuple[Any, ...]) -> None:
 
 
 def _printed(own: Frame, frame: Any, args: tuple[Any, ...]) -> None:
-    own.observer.muted = own
+    own.observer.effecting = own
     own.observer._effect("prints", frame)
 
 

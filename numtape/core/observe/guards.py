@@ -28,14 +28,14 @@ from .touched import marked
 
 # Kinds of tests and columns of a row; as in kernels/log/unchanged.py (a test compares).
 (_WORD, _ENTRY, _ATTRIBUTE, _METHOD, _ITEM, _TRUTH, _LENGTH, _ITEMS, _KEYS, _ENTRIES, _ANSWER,
- _CONTAINS) = range(12)
+ _CONTAINS, _HALF) = range(13)
 _HEAD, _COLUMNS = 6, 5
 _TYPE, _CELL = WORD, 2 * WORD  # where an object has its type, and a cell its contents
 
 _TESTS = {
     reads.ENTRY: _ENTRY, reads.CELL: _WORD, reads.KIND: _WORD, reads.ATTRIBUTE: _ATTRIBUTE,
     reads.METHOD: _METHOD, reads.ITEM: _ITEM, reads.TRUTH: _TRUTH, reads.LENGTH: _LENGTH,
-    reads.CONTAINS: _CONTAINS,
+    reads.CONTAINS: _CONTAINS, reads.CLASS: _HALF,
     reads.ITEMS: _ITEMS, reads.KEYS: _KEYS, reads.ENTRIES: _ENTRIES, reads.ANSWER: _ANSWER,
 }  # fmt: skip
 
@@ -96,6 +96,36 @@ def _code_fields() -> tuple[int, ...]:
     wanted = [id(probe.__code__), id(probe.__defaults__), id(probe.__kwdefaults__)]
     words = {word_at(id(probe) + k): k for k in range(0, type(probe).__basicsize__, WORD)}
     return tuple(words[x] for x in wanted)
+
+
+# Where a class has a number that changes whenever it does, and any class that it is made of: from
+# CPython's Include/cpython/object.h, tp_version_tag. 0: none.
+_VERSION = 384
+
+
+def _version(kind: type) -> int:
+    """The number of a class as it is now; -1, which none has, where there are no numbers."""
+    getattr(kind, "__doc__", None)  # asked for an attribute, a class gets one
+    return (word_at(id(kind) + _VERSION) & 0xFFFFFFFF or -1) if _versions() else -1
+
+
+@cache
+def _versions() -> bool:
+    """Whether classes have their numbers where they are looked for."""
+
+    class Probe:
+        one = 1
+
+    class Part(Probe):
+        pass
+
+    found = []
+    for change in (False, False, True, False):
+        if change:
+            Probe.one = 2
+        assert Part.one
+        found.append(word_at(id(Part) + _VERSION) & 0xFFFFFFFF)
+    return 0 < found[0] == found[1] != found[2] == found[3] > 0
 
 
 class Guard(NamedTuple):
@@ -180,6 +210,8 @@ class Guards:
                 (_WORD, at, field, 0 if part is None else id(part), -1)
                 for field, part in zip(_code_fields(), value, strict=True)
             ]
+        if kind == reads.CLASS:
+            return [(_HALF, at, _VERSION, _version(holder), -1)]
         if kind == reads.KIND:
             return [(_WORD, at, _TYPE, id(value), -1)]
         expected = 0 if value is MISSING else id(value)
@@ -232,6 +264,8 @@ class Guards:
             return False
         if not same(found, read.value):
             return False
+        if guard.kind == reads.CLASS:  # something else of it was changed
+            table[_HEAD + _COLUMNS * row + 3] = _version(read.holder)
         if _is_number(found) and guard.kind in (reads.ENTRY, reads.CELL, reads.ATTRIBUTE,
                                                 reads.ITEM):  # fmt: skip
             # The next time this one is expected, and kept alive until then.

@@ -20,7 +20,7 @@ from . import functions, looks, reads
 from .frames import NOTHING, Frame
 from .reads import MISSING, contents, is_a
 from .steps import Step
-from .whose import PACKAGE, is_constant, ours
+from .whose import PACKAGE, dict_of, in_class, is_constant, ours
 
 _NULL_BELOW = sys.version_info < (3, 13)  # where a call has nothing for ``self``, this is below
 
@@ -76,6 +76,9 @@ def _import(own: Frame, frame: types.FrameType, step: Step) -> None:
     def done(own: Frame, frame: types.FrameType, after: Step | None) -> None:
         found = sys.modules.get(name, MISSING)
         own.observer.read(reads.ENTRY, sys.modules, name, found, f"import {name}", frame)
+        top = name.partition(".")[0]
+        found = sys.modules.get(top, MISSING)
+        own.observer.read(reads.ENTRY, sys.modules, top, found, f"import {top}", frame)
 
     own.pending = done
 
@@ -96,7 +99,7 @@ def _import_from(own: Frame, frame: types.FrameType, step: Step) -> None:
 
 def _attribute(own: Frame, frame: types.FrameType, step: Step) -> None:
     owner, name = own.peek(step, 0), step.value
-    if is_constant(owner):
+    if type(owner) is Tensor or (is_constant(owner) and name not in dict_of(owner)):
         return
     of_call = step.name == "LOAD_METHOD" or (
         sys.version_info >= (3, 12) and step.arg is not None and step.arg & 1
@@ -153,14 +156,23 @@ def read_item(own: Frame, frame: types.FrameType, holder: Any, key: Any) -> None
         return
     if is_a(key, Tensor | np.integer):
         key = int(key)
-    plain = type(key) is not slice and type(key) is not tuple
-    if not plain or not is_constant(key):
-        looks.look(own, frame, key, "an index")
+    arrays = looks.look(own, frame, key, "an index")
+    lookup = in_class(kind, "__getitem__")
+    followed = is_a(lookup, types.FunctionType)  # it is Python's own
+    raw = MISSING
+    if is_a(holder, dict) and not followed:
+        raw = dict.get(holder, key, MISSING)  # what is there before a __missing__ comes
 
     def done(own: Frame, frame: types.FrameType, after: Step | None) -> None:
         value = MISSING if after is None else own.peek(after, 0)
         label = f"{observer.name_of(holder)}[{_short(key)}]"
+        for x in arrays.values():
+            observer.array(x, frame)
         if is_a(holder, np.ndarray):
+            if holder.dtype.hasobject:
+                observer.refuse("it reads an array of objects", frame)
+                return
+            observer.form(holder, frame)
             if is_a(value, np.ndarray) and observer.outside(value, made=True):
                 return  # a part of the same memory
             observer.made_result(value, frame)
@@ -174,8 +186,11 @@ def read_item(own: Frame, frame: types.FrameType, holder: Any, key: Any) -> None
             if not own.entered and not observer.items(holder, "an index", frame):
                 observer.refuse(f"it takes a slice of a {kind.__name__}", frame)
             return
-        if own.entered:
-            observer.of_class(kind, "__getitem__", label, frame)
+        if followed or (own.entered and not is_a(holder, looks.INDEXED)):
+            observer.class_of(holder, frame)
+            return
+        if is_a(holder, dict) and hasattr(kind, "__missing__"):
+            observer.read(reads.ENTRY, holder, key, raw, label, frame)
             return
         if not is_a(holder, looks.INDEXED):
             observer.refuse(f"it reads an item of a {kind.__name__}", frame)
@@ -198,8 +213,6 @@ def _iterated(own: Frame, frame: types.FrameType, step: Step) -> None:
             found = own.peek(after, 0)
             if found is not value:
                 own.observer.make(found)
-            if own.entered:
-                own.observer.of_class(type(value), "__iter__", "iter", frame)
 
     own.pending = done
 
@@ -246,9 +259,19 @@ def _match_class(own: Frame, frame: types.FrameType, step: Step) -> None:
             observer.of_class(kind, "__match_args__", "__match_args__", frame)
         if not is_a(value, kind):
             return
+        found_by_python = any(
+            is_a(in_class(type(value), name), types.FunctionType)
+            for name in ("__getattr__", "__getattribute__")
+        )
+        if found_by_python and own.entered:
+            observer.refuse("it matches attributes that functions find", frame)
+            return
         for name in (*matched[:count], *names):
-            found = MISSING if own.entered else getattr(value, name, MISSING)
-            observer.attribute(value, name, found, own.entered, frame)
+            static = in_class(type(value), name)
+            entered = is_a(static, property) or hasattr(type(static), "__set__")
+            entered = entered and not is_a(static, types.MemberDescriptorType)
+            found = MISSING if entered else getattr(value, name, MISSING)
+            observer.attribute(value, name, found, entered, frame)
 
     own.pending = done
 
@@ -270,12 +293,27 @@ def _compared(own: Frame, frame: types.FrameType, step: Step) -> None:
 
 def _identical(own: Frame, frame: types.FrameType, step: Step) -> None:
     one, other = own.peek(step, 1), own.peek(step, 0)
-    if type(one) in (int, float, str, complex, bytes) and type(one) is type(other):
-        own.observer.refuse("it compares numbers or strings by `is`", frame)
+    kind = type(one)
+    if kind is type(other) and not own.observer.own(one) and (
+        kind in (int, float, str, complex, bytes, slice, range, types.MethodType)
+        or is_a(one, tuple | np.generic)
+    ):  # fmt: skip
+        own.observer.refuse("it compares numbers, strings or tuples by `is`", frame)
 
 
 def _alone(own: Frame, frame: types.FrameType, step: Step) -> None:
     looks.operate(own, frame, (own.peek(step, 0),), False)
+
+
+def _yielded(own: Frame, frame: types.FrameType, step: Step) -> None:
+    """A generator gives something; what C asks for it may look into it."""
+    value, above = own.peek(step, 0), frame.f_back
+    follower = getattr(above, "f_trace", None)
+    if is_constant(value) or type(follower) is not Frame or follower.step is None:
+        return
+    if "CALL" in follower.step.name:
+        for x in looks.look(own, frame, value, "what asks a generator").values():
+            own.observer.array(x, frame)
 
 
 def _truth(own: Frame, frame: types.FrameType, step: Step) -> None:
@@ -373,6 +411,7 @@ def _stored_attribute(own: Frame, frame: types.FrameType, step: Step) -> None:
 def _stored_item(own: Frame, frame: types.FrameType, step: Step) -> None:
     value, holder, key = own.peek(step, 2), own.peek(step, 1), own.peek(step, 0)
     label = f"{own.observer.name_of(holder)}[{_short(key)}]"
+    _copied(own, frame, holder, key, value)
     if is_a(holder, dict | list) and not is_a(key, slice):
         own.observer.wrote(holder, key, value, label, frame)
         if is_a(holder, list):  # whether it has such an item
@@ -382,8 +421,19 @@ def _stored_item(own: Frame, frame: types.FrameType, step: Step) -> None:
         own.observer.mutates(holder, f"sets {part}", frame)
 
 
+def _copied(own: Frame, frame: types.FrameType, holder: Any, key: Any, value: Any) -> None:
+    """What an item or slice becomes: arrays and lists copy what they are given."""
+    if is_a(holder, np.ndarray) or is_a(key, slice):
+        arrays = looks.look(own, frame, value, "a copy") | looks.look(own, frame, key, "an index")
+        for x in arrays.values():
+            own.observer.array(x, frame)
+    if is_a(holder, memoryview | bytearray) and not own.observer.own(holder):
+        own.observer.refuse("it writes to memory that others may see", frame)
+
+
 def _stored_slice(own: Frame, frame: types.FrameType, step: Step) -> None:
     holder = own.peek(step, 2)
+    _copied(own, frame, holder, slice(None), own.peek(step, 3))
     own.observer.mutates(holder, f"sets a slice of {own.observer.name_of(holder)}", frame)
 
 
@@ -451,6 +501,7 @@ _HANDLERS: dict[Handler, str] = {
         "POP_JUMP_FORWARD_IF_FALSE POP_JUMP_BACKWARD_IF_TRUE POP_JUMP_BACKWARD_IF_FALSE "
         "JUMP_IF_TRUE_OR_POP JUMP_IF_FALSE_OR_POP"
     ),
+    _yielded: "YIELD_VALUE",
     _formatted: "FORMAT_VALUE FORMAT_SIMPLE FORMAT_WITH_SPEC CONVERT_VALUE",
     _intrinsic: "CALL_INTRINSIC_1",
     _keywords: "KW_NAMES",
@@ -477,7 +528,7 @@ _HARMLESS = """
     STORE_FAST_LOAD_FAST STORE_FAST_STORE_FAST DELETE_FAST LOAD_CLOSURE MAKE_CELL COPY_FREE_VARS
     JUMP_FORWARD JUMP_BACKWARD JUMP_BACKWARD_NO_INTERRUPT POP_JUMP_IF_NONE POP_JUMP_IF_NOT_NONE
     POP_JUMP_FORWARD_IF_NONE POP_JUMP_FORWARD_IF_NOT_NONE POP_JUMP_BACKWARD_IF_NONE
-    POP_JUMP_BACKWARD_IF_NOT_NONE RETURN_VALUE RETURN_GENERATOR YIELD_VALUE SEND FOR_ITER END_FOR
+    POP_JUMP_BACKWARD_IF_NOT_NONE RETURN_VALUE RETURN_GENERATOR SEND FOR_ITER END_FOR
     END_SEND CLEANUP_THROW POP_EXCEPT PUSH_EXC_INFO CHECK_EXC_MATCH RERAISE RAISE_VARARGS
     WITH_EXCEPT_START LOAD_ASSERTION_ERROR LOAD_BUILD_CLASS LOAD_LOCALS SETUP_ANNOTATIONS
     BUILD_STRING BUILD_SLICE LIST_APPEND SET_ADD MAP_ADD MATCH_MAPPING MATCH_SEQUENCE

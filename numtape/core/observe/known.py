@@ -13,11 +13,14 @@ import datetime
 import decimal
 import fractions
 import functools
+import gc
 import itertools
 import math
 import operator
 import re
+import signal
 import sys
+import time
 import types
 import weakref
 from functools import lru_cache
@@ -44,16 +47,17 @@ _NUMPY = """
     array_equal array_split asarray ascontiguousarray asfortranarray astype atleast_1d atleast_2d
     atleast_3d average bincount block broadcast_arrays broadcast_shapes broadcast_to can_cast ceil
     clip column_stack concatenate copy corrcoef count_nonzero cov cross cumprod cumsum diag
-    diagonal diff digitize dot dsplit dstack einsum empty empty_like expand_dims eye fix flatnonzero
-    flip fliplr flipud from_dlpack full full_like geomspace gradient histogram hsplit hstack
-    identity imag indices inner interp intersect1d isclose isin iscomplexobj isrealobj isscalar kron lexsort
-    linspace logspace matmul max maximum mean median meshgrid min min_scalar_type minimum moveaxis
-    nan_to_num nanargmax nanargmin nanmax nanmean nanmedian nanmin nanprod nanstd nansum nanvar ndim
-    nonzero ones ones_like outer pad percentile polyfit polyval prod promote_types ptp quantile
-    ravel real repeat reshape result_type roll rollaxis rot90 round searchsorted shape sign size
-    sort split sqrt squeeze stack std sum swapaxes take take_along_axis tensordot tile trace
-    transpose trapezoid tri tril tril_indices triu triu_indices unique unravel_index unwrap
-    vander var vdot vsplit vstack where zeros zeros_like finfo iinfo
+    diagonal diff digitize dot dsplit dstack einsum empty empty_like expand_dims eye fix
+    flatnonzero flip fliplr flipud from_dlpack full full_like geomspace gradient histogram hsplit
+    hstack identity imag indices inner interp intersect1d isclose isin iscomplexobj isrealobj
+    isscalar kron lexsort linspace logspace matmul max maximum mean median meshgrid min
+    min_scalar_type minimum moveaxis nan_to_num nanargmax nanargmin nanmax nanmean nanmedian
+    nanmin nanprod nanstd nansum nanvar ndim nonzero ones ones_like outer pad percentile polyfit
+    polyval prod promote_types ptp quantile ravel real repeat reshape result_type roll rollaxis
+    rot90 round searchsorted shape sign size sort split sqrt squeeze stack std sum swapaxes take
+    take_along_axis tensordot tile trace transpose trapezoid tri tril tril_indices triu
+    triu_indices unique unravel_index unwrap vander var vdot vsplit vstack where zeros zeros_like
+    finfo iinfo
 """
 
 _LINALG = """
@@ -85,6 +89,12 @@ SHALLOW = (
     types.MappingProxyType, operator.attrgetter, operator.itemgetter, functools.partial, property,
     staticmethod, classmethod,
     *(x for x in vars(itertools).values() if isinstance(x, type)),
+)  # fmt: skip
+
+# Of these, those that call a function while somebody goes through them.
+LAZY = (
+    map, filter, itertools.starmap, itertools.accumulate, itertools.takewhile, itertools.dropwhile,
+    itertools.filterfalse, itertools.groupby,
 )  # fmt: skip
 
 # Classes whose objects are values.
@@ -125,6 +135,18 @@ GIVE_NONE = set(
 
 # Methods that can be called so once only: whether they raise depends on what is there.
 ONCE = set("remove pop popitem popleft __delitem__".split())
+
+# Functions that only do something besides, by identity; and methods of files.
+EFFECTS = {
+    id(f) for f in (
+        time.sleep, gc.collect, sys.settrace, sys.setprofile, signal.raise_signal,
+        *_functions(sys, "setswitchinterval setrecursionlimit"),
+    )
+}  # fmt: skip
+WRITING = set("write writelines flush".split())
+
+# Methods of dates that ask for the time zone or the language.
+SETTINGS = set("timestamp astimezone strftime".split())
 
 # Of every object: what `object` itself does.
 HARMLESS = set(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import _thread
 import abc
 import functools
-import operator
 import sys
 import types
 from array import array as Array
@@ -83,6 +82,7 @@ def look(own: Frame, frame: Any, value: Any, what: str, deep: bool = True) -> di
         elif kind is slice or kind is functools.partial:
             left += [(part, deep) for part in parts(x)]
         elif is_a(x, (*ITERATORS, types.GeneratorType)):
+            left += [(part, deep) for part in observer.sources.get(id(x), (None, ()))[1]]
             if not observer.own(x):
                 observer.refuse(f"{what} goes on with a {kind.__name__} from outside", frame)
         elif is_a(x, OF_C):
@@ -90,9 +90,11 @@ def look(own: Frame, frame: Any, value: Any, what: str, deep: bool = True) -> di
                 observer.refuse(f"{what} calls {name_of(x)}", frame)
         elif is_a(x, FUNCTIONS) or is_a(x, VALUES) or kind is DISPATCHED:
             pass
-        elif is_a(x, (np.ufunc, operator.attrgetter, operator.itemgetter)):
+        elif is_a(x, np.ufunc) and x.__class__ is np.ufunc and x.signature is None and _known(x):
             pass
-        elif not (made_by_python(kind) and is_plain(base_of(kind)) and _followed(kind)):
+        elif made_by_python(kind) and is_plain(base_of(kind)) and _followed(kind):
+            observer.class_of(x, frame)
+        else:
             observer.refuse(f"{what} looks into a {kind.__name__}", frame)
     return arrays
 
@@ -110,6 +112,11 @@ def _followed(kind: type) -> bool:
             if of_library(getattr(module, "__file__", None) or ""):
                 return False
     return True
+
+
+def _known(function: np.ufunc) -> bool:
+    """Whether a ufunc is NumPy's own; others may run Python."""
+    return getattr(np, function.__name__, None) is function
 
 
 def is_plain(base: type) -> bool:
@@ -147,10 +154,20 @@ def given(own: Frame, arrays: dict[int, Any], new: bool = True) -> None:
                     return
                 if id(value) in arrays:
                     return
-            if new:
+            if new and not made_by_python(type(value)):
                 observer.made_result(value, frame)
         for x in arrays.values():
             observer.array(x, frame)
+
+    own.pending = done
+
+
+def made(own: Frame) -> None:
+    """Wait for an object that is made."""
+
+    def done(own: Frame, frame: Any, after: Step | None) -> None:
+        if after is not None:
+            own.observer.made_result(own.peek(after, 0), frame)
 
     own.pending = done
 
@@ -178,6 +195,8 @@ def give(
                 x = left.pop()
                 if id(x) in containers or observer.own(x):
                     continue
+                if own.entered:  # functions of the program's may have given what they found
+                    break
                 if type(x) in (list, tuple, dict):
                     observer.make(x)
                     left += parts(x)
@@ -195,6 +214,7 @@ def iterate(own: Frame, frame: Any, value: Any) -> None:
     kind = type(value)
     if observer.items(value, "a loop", frame):
         return
+    observer.class_of(value, frame)
     if is_a(value, (*ITERATORS, types.GeneratorType)):
         observer.refuse(f"it goes on with a {kind.__name__} from outside", frame)
     elif is_a(value, type) or made_by_python(kind):
@@ -224,7 +244,7 @@ def contains(own: Frame, frame: Any, value: Any, holder: Any) -> None:
     elif is_a(holder, np.ndarray):
         observer.array(holder, frame)
     elif made_by_python(kind) or is_a(holder, type):
-        observer.of_class(kind, "__contains__", "in", frame)
+        observer.class_of(holder, frame)
     else:
         observer.refuse(f"it looks for something in a {kind.__name__}", frame)
 
@@ -254,8 +274,7 @@ def truth(own: Frame, frame: Any, value: Any) -> None:
         return
     kind = type(value)
     if made_by_python(kind):
-        observer.of_class(kind, "__bool__", "bool", frame)
-        observer.of_class(kind, "__len__", "bool", frame)
+        observer.class_of(value, frame)
         if not (_by_c(kind, "__bool__") and _by_c(kind, "__len__")):
             return
     if id(value) in observer.views:
@@ -272,7 +291,7 @@ def length(own: Frame, frame: Any, value: Any) -> None:
     if is_constant(value) or is_a(value, tuple | frozenset | str | bytes | range):
         return
     if made_by_python(kind):
-        observer.of_class(kind, "__len__", "len", frame)
+        observer.class_of(value, frame)
         if not _by_c(kind, "__len__"):
             return
     if id(value) in observer.views:
@@ -285,7 +304,10 @@ def length(own: Frame, frame: Any, value: Any) -> None:
 def kind_of(own: Frame, frame: Any, value: Any) -> None:
     """``type(value)``."""
     observer = own.observer
-    if not is_constant(value) and made_by_python(type(value)) and not observer.own(value):
+    if is_constant(value) or not made_by_python(type(value)):
+        return
+    observer.class_of(value, frame)
+    if not observer.own(value):
         label = f"type({observer.name_of(value)})"
         observer.read(reads.KIND, value, None, type(value), label, frame)
 
@@ -304,6 +326,7 @@ def operate(own: Frame, frame: Any, operands: tuple[Any, ...], in_place: bool) -
     for x in operands:
         if made_by_python(type(x)):
             kind_of(own, frame, x)
+            observer.class_of(x, frame)
     given(own, arrays, not any(made_by_python(type(x)) for x in operands))
 
 
@@ -313,7 +336,6 @@ def context(own: Frame, frame: Any, manager: Any) -> None:
     if ours(kind):
         return
     if made_by_python(kind):
-        for name in ("__enter__", "__exit__"):
-            observer.of_class(kind, name, name, frame)
+        observer.class_of(manager, frame)
     elif not is_a(manager, LOCKS):
         observer.refuse(f"it enters a {kind.__name__}", frame)

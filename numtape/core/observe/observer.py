@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import bdb
 import functools
 import os
 import signal
 import sys
 import threading
 import types
+import weakref
 from collections import OrderedDict, deque
 from collections.abc import Callable
 from typing import Any
@@ -27,8 +29,8 @@ from .frames import (
     size_of,
     unsupported,
 )
-from .known import PURE
-from .reads import MISSING, Read, answer, bits_of, contents, is_a
+from .known import PURE, made_by_python
+from .reads import MISSING, Read, answer, bits_of, contents, form_of, is_a
 from .steps import Step, names_in, steps_of
 from .touched import ANY, Set, marked
 from .whose import (
@@ -53,6 +55,7 @@ SHOWN = 100  # effects that are noted
 Place = tuple[str, int]
 
 
+_DEBUGGERS = (bdb.__file__, os.path.join(os.path.dirname(bdb.__file__), "pdb.py"))
 _GENERATOR = 0x20 | 0x80 | 0x200  # flags of code: generators and coroutines
 
 _COMPARED = (set, deque, OrderedDict, *VIEWS)  # containers whose items are compared in Python
@@ -74,6 +77,10 @@ class Observer:
       reason: Why the call cannot be replayed; "" if it can.
       ran: The code that it ran.
       changes: Why this call is not kept, but perhaps the next one: what it does.
+      muted: The frame that has called something whose own reads do not matter.
+      effecting: The frame that prints or logs: what is read for that does not matter, what is
+        set does.
+      hidden: What was set for that, by who has it and where.
       sets: What it gave values, that others can see: who has it, where, what it is called.
       effects: What it does besides computing tensors, with places: done when it is recorded.
       frozen: Whether nothing is to be compared, and nothing is a reason.
@@ -85,18 +92,21 @@ class Observer:
         self.reason = "" if frozen else unsupported()
         self.effects: list[str] = []
         self.frozen = frozen
-        self.made: dict[int, Any] = {}
+        self.made: dict[int, Callable[[], Any]] = {}
         self.written: dict[tuple[Any, ...], Any] = {}
         self.sets: list[Set] = []
         self.ran: set[types.CodeType] = set()
         self.changes = ""
         self.mutated: dict[int, tuple[str, Any]] = {}
         self.views: dict[int, tuple[Any, Any]] = {}
+        self.sources: dict[int, tuple[Any, tuple[Any, ...]]] = {}
         self.names: dict[int, str] = {}
         self.muted: Frame | None = None
+        self.effecting: Frame | None = None
+        self.hidden: dict[tuple[Any, ...], Any] = {}
         self.importing: types.FrameType | None = None
         self.lost = False
-        self.generators: dict[int, Frame | None] = {}
+        self.generators: dict[int, tuple[Any, Frame | None]] = {}
         self.inputs: list[Any] = []  # rows that were made of arrays from outside, and these
         self._active = False
         self._before: Any = None
@@ -144,15 +154,18 @@ class Observer:
     def forget(self) -> None:
         """Let go of what the call made."""
         held: tuple[dict[Any, Any], ...] = (
-            self.found, self.made, self.written, self.mutated, self.views, self.generators,
-            self.names,
+            self.found, self.made, self.written, self.mutated, self.views, self.sources,
+            self.generators, self.names,
         )  # fmt: skip
         for one in held:
             one.clear()
-        self.muted = self.importing = None
+        self.muted = self.importing = self.effecting = None
+        self.hidden.clear()
 
     def refuse(self, reason: str, frame: types.FrameType | None = None) -> None:
         """The function runs as Python from now on; this call goes on."""
+        if self.effecting is not None:
+            return
         if not self.reason:
             if frame is not None:
                 reason = f"{os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno}: {reason}"
@@ -179,9 +192,7 @@ class Observer:
                 self.refuse(f"what it reads could not be observed ({error!r})", frame)
         if type(own) is not Frame:
             return own or other
-        own.other = other
-        if self._before is None:
-            frame.f_trace_lines = False
+        own.other, own.opcodes = other, frame.f_trace_opcodes
         # Python 3.13 wants to know who follows the frame first, Python 3.12 to be told again.
         frame.f_trace = own
         frame.f_trace_opcodes = True
@@ -198,7 +209,15 @@ class Observer:
         beneath = above is not None and (
             type(above.f_trace) is not Frame or above.f_code.co_filename.startswith(PACKAGE)
         )
-        if beneath and of_library(code.co_filename):  # numtape calls it for itself
+        if code.co_filename in _DEBUGGERS:  # which asks the frames above for lines
+            self.refuse("it enters a debugger", frame)
+            while above is not None:
+                if type(above.f_trace) is Frame:
+                    above.f_trace_opcodes, above.f_trace = False, above.f_trace.other
+                above = above.f_back
+            return None
+        made_of_text = str(frame.f_globals.get("__name__", "")).startswith("namedtuple_")
+        if beneath and (of_library(code.co_filename) or made_of_text):  # numtape's own call
             if code.co_filename.startswith("<frozen importlib"):
                 self.importing = frame
                 return self._imports  # the program may have a part in it, but not the function
@@ -213,8 +232,9 @@ class Observer:
             if known is NOTHING:
                 self.refuse(f"{code.co_qualname} goes on, which the call did not make", frame)
                 return None
-            if known is not None:
-                return known
+            if known[1] is not None:
+                known[1].place(array_of(frame))
+                return known[1]
         if code in self._handlers:
             self.changes = "is interrupted by a signal handler"
         steps = self._steps(code)
@@ -224,7 +244,7 @@ class Observer:
         self.ran.add(code)
         found = Frame(self, code, steps, array_of(frame))
         if code.co_flags & _GENERATOR:
-            self.generators[id(frame)] = found
+            self.generators[id(frame)] = frame, found  # no other one gets its address so
         function = function_of(frame)
         if type(function) is types.FunctionType and not self.own(function):
             self.function(function, frame)
@@ -275,7 +295,10 @@ class Observer:
     def make(self, value: Any) -> Any:
         """Note that an object is the call's own."""
         if not is_constant(value):
-            self.made[id(value)] = value
+            try:  # what it drops goes as it would otherwise
+                self.made[id(value)] = weakref.ref(value)
+            except TypeError:
+                self.made[id(value)] = functools.partial(_itself, value)
         return value
 
     def make_nest(self, value: Any) -> None:
@@ -287,7 +310,8 @@ class Observer:
 
     def own(self, value: Any) -> bool:
         """Whether the call made an object itself."""
-        return self.made.get(id(value), NOTHING) is value
+        found = self.made.get(id(value))
+        return found is not None and found() is value
 
     def made_result(self, value: Any, frame: types.FrameType) -> None:
         """Note what a function gives that makes something new each time."""
@@ -296,7 +320,7 @@ class Observer:
                 self.make(value)
         elif is_a(value, types.GeneratorType):
             self.make(value)
-            self.generators[id(value.gi_frame)] = None
+            self.generators[id(value.gi_frame)] = value.gi_frame, None
         else:
             self.make(value)
 
@@ -317,7 +341,7 @@ class Observer:
         self, kind: int, holder: Any, key: Any, value: Any, name: str, frame: types.FrameType
     ) -> None:
         """Note a read."""
-        if self.own(holder):
+        if self.own(holder) or self.effecting is not None:
             return
         if type(value) is Tensor and getattr(value._home, "tracing", False):
             return  # put there by this very call
@@ -354,14 +378,19 @@ class Observer:
         self, owner: Any, name: str, value: Any, entered: bool, frame: types.FrameType
     ) -> None:
         """An attribute was read; ``entered``: functions of Python ran to find it."""
-        if is_constant(owner):
-            return
         label = f"{self.name_of(owner)}.{name}"
+        if is_constant(owner):
+            if name in dict_of(owner):  # which the program has put there
+                self.read(reads.ATTRIBUTE, owner, name, value, label, frame)
+            return
         kind = type(owner)
-        if kind is types.ModuleType and not entered:
+        self.class_of(owner, frame)
+        if kind is types.ModuleType:
             names = vars(owner)
-            if not (owner.__name__ + ".").startswith("numtape."):
-                self.read(reads.ENTRY, names, name, names.get(name, MISSING), label, frame)
+            self.read(reads.ENTRY, names, name, names.get(name, MISSING), label, frame)
+            if name not in names:
+                found = names.get("__getattr__", MISSING)
+                self.read(reads.ENTRY, names, "__getattr__", found, label, frame)
             return
         if kind is super:
             self._by_super(owner, name, label, frame)
@@ -373,7 +402,10 @@ class Observer:
         if entered:
             self.of_class(kind, name, label, frame)
             self.read(reads.KIND, owner, None, kind, f"type({self.name_of(owner)})", frame)
-            if not is_data(in_class(kind, name)):
+            static = in_class(kind, name)
+            if is_a(static, types.MemberDescriptorType):  # a slot, which is empty
+                self.asks(_filled, (static, owner), label, None, frame)
+            elif not is_data(static):
                 self._not_of_object(owner, name, label, frame)
             return
         if type(value) is types.MethodType and value.__self__ is owner:
@@ -402,6 +434,13 @@ class Observer:
         else:
             self.attribute(owner, name, getattr(owner, name, MISSING), False, frame)
 
+    def class_of(self, value: Any, frame: types.FrameType) -> None:
+        """An object is used: what its class is made of, and its special methods."""
+        kind = value if is_a(value, type) else type(value)
+        if made_by_python(kind) and not ours(kind) and not self.own(kind):
+            name = f"the class {kind.__name__}"
+            self.read(reads.CLASS, kind, None, reads.class_of(kind), name, frame)
+
     def of_class(self, kind: type, name: str, label: str, frame: types.FrameType) -> None:
         """What a class has under a name, wherever it finds it."""
         if not kind.__flags__ & HEAP:
@@ -423,6 +462,10 @@ class Observer:
             self.read(reads.ENTRY, own, name, MISSING, label, frame)
 
     def _by_super(self, owner: Any, name: str, label: str, frame: types.FrameType) -> None:
+        of = owner.__self__
+        if not is_a(of, type):
+            self.read(reads.KIND, of, None, type(of), f"type({self.name_of(of)})", frame)
+        self.class_of(owner.__self_class__, frame)
         kinds = owner.__self_class__.__mro__
         behind = kinds[kinds.index(owner.__thisclass__) + 1 :]
         for kind in behind:
@@ -484,9 +527,11 @@ class Observer:
         frame: types.FrameType,
     ) -> None:  # fmt: skip
         """What a function of C says, to be asked again; it changes with the object ``of``."""
+        if self.effecting is not None:
+            return
         mark = reads.ANSWER, id(of), id(function), *map(marked, args)
         if mark not in self.found and not (of is not None and self.own(of)):
-            place = frame.f_code.co_filename, frame.f_lineno
+            place = ("", 0) if frame is None else (frame.f_code.co_filename, frame.f_lineno)
             holder = answer(function, *args)
             self.found[mark] = Read(reads.ANSWER, holder, of, holder(), label, place)
 
@@ -494,6 +539,14 @@ class Observer:
         """An item of a container of C was read."""
         if not is_constant(holder) and not is_a(holder, tuple):
             self.read(reads.ITEM, holder, key, value, f"an item of {self.name_of(holder)}", frame)
+
+    def form(self, value: Any, frame: Any) -> None:
+        """Shape and dtype of an array from outside, which can be changed in place."""
+        while is_a(value, np.ndarray):
+            if self.own(value):
+                return
+            self.asks(form_of, (value,), f"the shape of {self.name_of(value)}", value, frame)
+            value = value.base
 
     def array(self, value: Any, frame: types.FrameType) -> None:
         """Somebody looks at the elements of an array."""
@@ -512,6 +565,11 @@ class Observer:
         """A name, attribute or item gets a value, the same whenever this is done again."""
         if self.own(holder) or ours(type(holder)):
             return
+        if type(holder) is types.CellType:
+            key = None
+        if self.effecting is not None:
+            self.hidden[id(holder), marked(key)] = holder
+            return
         self.written[id(holder), marked(key)] = value
         self.sets.append((holder, key, what))
         self._effect(f"sets {what}", frame)
@@ -527,6 +585,7 @@ class Observer:
             base = value.base
             while is_a(base, np.ndarray):
                 self.mutated.setdefault(id(base), (what, base))
+                self.sets.append((base, ANY, f"what {self.name_of(base)} holds"))
                 base = base.base
         if id(value) in self.views:
             self.mutates(self.views[id(value)][1], what, frame)
@@ -542,6 +601,7 @@ class Observer:
 
     def conclude(self) -> None:
         """The call has ended: whether it read what it changed."""
+        self.effecting = None
         holders = [
             (read.key if read.kind == reads.ANSWER else read.holder, f" ({read.name})")
             for read in self.found.values()
@@ -553,6 +613,10 @@ class Observer:
         for holder, name in holders:
             if id(holder) in self.mutated:
                 self.refuse(f"it {self.mutated[id(holder)][0]}, which it reads as well{name}")
+                return
+        for read in self.found.values():
+            if (id(read.holder), marked(read.key)) in self.hidden:
+                self.refuse(f"printing or logging changes {read.name}, which it reads")
                 return
         # Along another way it may read what it set along this one.
         may_read = set().union(*map(names_in, filter(None, map(self._steps, self.ran))))
@@ -576,6 +640,18 @@ def _handlers() -> set[types.CodeType]:
         if isinstance(handler, types.FunctionType):
             found.add(handler.__code__)
     return found
+
+
+def _filled(slot: Any, owner: Any) -> bool:
+    try:
+        slot.__get__(owner)
+    except AttributeError:
+        return False
+    return True
+
+
+def _itself(value: Any) -> Any:
+    return value
 
 
 def _ordered(value: Any) -> tuple[Any, ...]:

@@ -23,11 +23,12 @@ import numpy as np
     TRUTH,  # bool(holder)
     LENGTH,  # len(holder)
     CONTAINS,  # key in holder, a dict or set
+    CLASS,  # the classes that a class is made of, and their special methods
     ITEMS,  # tuple(holder), of a list
     KEYS,  # tuple(holder), of a dict
     ENTRIES,  # keys and values of a dict, in their order
     ANSWER,  # holder(), a function made for this read
-) = range(14)
+) = range(15)
 
 
 class _Missing:
@@ -102,6 +103,19 @@ def _entries(holder: Any, key: Any) -> tuple[Any, ...]:
     return tuple(part for entry in dict.items(holder) for part in entry)
 
 
+def class_of(kind: type) -> tuple[Any, ...]:
+    """The classes that a class is made of, and the special methods of each."""
+    kinds = type.__dict__["__mro__"].__get__(kind)
+    return kinds, *(
+        (name, value) for one in kinds if one.__flags__ & 1 << 9
+        for name, value in list(type.__dict__["__dict__"].__get__(one).items())
+        if name.startswith("__") and name not in _UNINTERESTING
+    )  # fmt: skip
+
+
+_UNINTERESTING = {"__doc__", "__annotations__", "__static_attributes__", "__firstlineno__",
+                  "__abstractmethods__", "__dict__", "__weakref__", "__annotate__"}  # fmt: skip
+
 NOW: dict[int, Callable[[Any, Any], Any]] = {
     ENTRY: lambda holder, key: dict.get(holder, key, MISSING),
     CELL: lambda holder, key: contents(holder),
@@ -113,6 +127,7 @@ NOW: dict[int, Callable[[Any, Any], Any]] = {
     TRUTH: lambda holder, key: bool(holder),
     LENGTH: lambda holder, key: len(holder),
     CONTAINS: lambda holder, key: key in holder,
+    CLASS: lambda holder, key: class_of(holder),
     ITEMS: lambda holder, key: tuple(list.__iter__(holder)),
     KEYS: lambda holder, key: tuple(dict.__iter__(holder)),
     ENTRIES: _entries,
@@ -152,6 +167,11 @@ def same(found: Any, value: Any) -> bool:
     if is_a(found, np.dtype):
         return bool(found == value)
     return False
+
+
+def form_of(array: np.ndarray[Any, Any]) -> tuple[Any, ...]:
+    """How an array lies in its memory."""
+    return array.shape, array.dtype, array.strides
 
 
 def bits_of(array: np.ndarray[Any, Any]) -> tuple[Any, ...]:

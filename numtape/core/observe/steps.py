@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dis
+import sys
 import types
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -57,9 +58,15 @@ def steps_of(code: types.CodeType) -> dict[int, Step]:
             if x.opname in _ENDS:
                 break
             depth += _effect(x)
+    # Python 3.11 tells of the first of several that are one, not of the last, which says what.
+    shown, first = {}, None
+    for x in found:
+        first = x.offset if first is None else first
+        if x.opname != "EXTENDED_ARG":
+            shown[x.offset], first = first if sys.version_info < (3, 12) else x.offset, None
     dropped = [x.opname == "POP_TOP" for x in found[1:]] + [False]
     return {
-        x.offset: Step(x.opname, x.arg, x.argval, depths[x.offset], drop)
+        shown.get(x.offset, x.offset): Step(x.opname, x.arg, x.argval, depths[x.offset], drop)
         for x, drop in zip(found, dropped, strict=True) if x.offset in depths
     }  # fmt: skip
 

@@ -10,6 +10,8 @@ import weakref
 from collections.abc import Callable, Iterable
 from typing import Any
 
+import numpy as np
+
 from . import reads
 from .reads import Read
 from .whose import dict_of
@@ -23,7 +25,14 @@ _Sides = dict[Any, set[bool]]  # by key: whether it is read (False) and set (Tru
 
 def marked(key: Any) -> Any:
     """What tells keys apart: strings and numbers by value, others by identity."""
-    return (type(key), key) if type(key) in (str, int, bool, bytes) else id(key)
+    kind = type(key)
+    if kind in (str, int, bool, bytes):
+        return kind, key
+    if kind is float or issubclass(kind, np.generic):
+        return kind, repr(key)
+    if kind is tuple:
+        return tuple(map(marked, key))
+    return id(key)
 
 
 class Touched:
@@ -32,10 +41,21 @@ class Touched:
     def __init__(self) -> None:
         self._objects: dict[int, tuple[Callable[[], Any], _Sides]] = {}
 
-    def add(self, found: Iterable[Read], sets: Iterable[Set]) -> str:
-        """Note what a call reads and sets. Returns what is now both read and set, or ""."""
+    def add(self, found: Iterable[Read], sets: Iterable[Set], arrays: Iterable[Any]) -> str:
+        """Note what a call reads and sets. Returns what is now both read and set, or "".
+
+        Args:
+          found: What it reads.
+          sets: What it sets.
+          arrays: Arrays whose elements it computes with.
+        """
         both = ""
         unchanged = set()
+        for array in arrays:
+            while isinstance(array, np.ndarray):
+                if self._note(array, ANY, False):
+                    both = both or "an array"
+                array = array.base
         for read in found:
             holder = read.key if read.kind == reads.ANSWER else read.holder
             key = read.key if read.kind in _KEYED else ANY

@@ -15,7 +15,6 @@ import numpy as np
 
 from ... import kernels_folder
 from ..tensor import Tensor
-from ..variable import Variable
 from .reads import MISSING, PLAIN, is_a
 
 PACKAGE = str(Path(__file__).resolve().parents[2]) + os.sep
@@ -73,7 +72,7 @@ def is_constant(value: Any) -> bool:
     kind = type(value)
     return (
         kind in PLAIN or kind is float or kind is complex or kind is Tensor
-        or is_a(value, Variable | np.generic | np.dtype | types.CodeType)
+        or is_a(value, np.generic | np.dtype | types.CodeType)
         or kind is slice or ours(kind)
     )  # fmt: skip
 
