@@ -501,7 +501,9 @@ class _ByCaller:
     """
 
     def __get__(self, thread: Any, kind: Any = None) -> Log:
-        rule: Rule = thread.rule
+        rule: Rule | None = thread.rule
+        if rule is None:  # a finalizer, while the thread gets its log
+            return Log()
         frame: Any = sys._getframe(1)
         while frame is not None and frame.f_code is not rule.runner:
             names = frame.f_globals
@@ -516,12 +518,13 @@ class _Local(threading.local):
 
     log: Any = _ByCaller()  # the current log; this is in its place while there is a rule
 
+    # While a call may have to be undone: the variables it assigned, and their old values.
+    journal: dict[int, tuple[Variable, Tensor]] | None = None
+    looking: tuple[Log, ...] = ()  # what is being swept or rewound, further up
+    rule: Rule | None = None
+
     def __init__(self) -> None:
         self.log = Log()
-        # While a call may have to be undone: the variables it assigned, and their old values.
-        self.journal: dict[int, tuple[Variable, Tensor]] | None = None
-        self.looking: tuple[Log, ...] = ()  # what is being swept or rewound, further up
-        self.rule: Rule | None = None
 
 
 local = _Local()

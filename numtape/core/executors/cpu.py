@@ -161,7 +161,8 @@ class Sweeper:
             prepare(log, plan, worker, g, chunk)
             for worker in self.workers[: max(1, min(threads, total // chunk))]
         ]
-        share(calls, (plan, self, *log.buffers.values()), self.running)
+        # A copy is made in one step: another thread may be recording there.
+        share(calls, (plan, self, *log.buffers.copy().values()), self.running)
 
     def _lanes(
         self, log: Log, plan: Plan, worker: Worker, g: int, chunk: int
