@@ -201,7 +201,12 @@ class Function:
 
     def _inside(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A call that is part of another one's recording, or wanted to run as Python."""
+        given, names = len(args), set(kwargs)
         args, kwargs = self._parameters.complete(args, kwargs)
+        log: Any = local.log
+        if log.tracing:
+            for x in (*args[given:], *(x for name, x in kwargs.items() if name not in names)):
+                log.observer.inherits(x)
         leaves: list[Tensor] = []
         values = [_taken(x, leaves, []) for x in args]
         named = {name: _taken(x, leaves, []) for name, x in kwargs.items()}

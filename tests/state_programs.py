@@ -4,6 +4,7 @@ A program is a function `f(x)` that multiplies ``x`` by what it finds, and steps
 change what it would find. Each call is compared with the same function run as Python.
 """
 
+import gc
 import random
 import re
 import textwrap
@@ -290,10 +291,94 @@ WAYS = {
     "compared strings": ("s@ = 'a'", "(P if s@ == 'a' else P)", ["s@ = 'b'", "s@ = 'a'"]),
     "identity": ("o@ = p@ = Thing()", "(P if o@ is p@ else P)", ["o@ = Thing()", "o@ = p@"]),
     "None": ("o@ = None", "(P if o@ is None else P)", ["o@ = 1", "o@ = None"]),
+    "more names than a byte counts": (
+        "\n".join(f"v{k}_@ = 0.0" for k in range(200)) + "\ndef s@():\n    t = P\n"
+        + "\n".join(f"    t += v{k}_@" for k in range(200)) + "\n    return t", "s@()",
+        ["v199_@ = P", "v150_@ = P"]),
+    "a long body behind a look": (
+        "l@ = []\ndef s@():\n    t = P\n    if l@:\n" + "        t = t + 1.0\n" * 150
+        + "    return t", "s@()", ["l@.append(1)", "l@.clear()"]),
+    "dict by enum": ("class E@(enum.Enum):\n    A = 1\nd@ = {E@.A: P}", "d@[E@.A]",
+                     ["d@[E@.A] = P"]),
+    "dict by dataclass": ("@dataclasses.dataclass(frozen=True)\nclass K@:\n    a: int\n"
+                          "d@ = {K@(1): P}", "d@[K@(1)]", ["d@[K@(1)] = P"]),
+    "missing in a Counter": ("d@ = collections.Counter()", "(d@['a'] + 1.0)", ["d@['a'] = N"]),
+    "missing in a defaultdict": ("d@ = collections.defaultdict(lambda: P)", "d@['a']",
+                                 ["d@['a'] = P", "d@.clear()"]),
+    "own default of a list": ("def o@(x, c=[P]):\n    return c[0]\nq@ = function(o@)",
+                              "q@(tf.constant(1.0))", ["o@.__defaults__[0][0] = P"]),
+    "index array": ("a@ = np.arange(6, dtype='f')\ni@ = np.array([1, 2])",
+                    "tf.reduce_sum(tf.constant(a@[i@]))", ["i@[0] = N % 6", "a@[1] = P"]),
+    "map of C over lists": ("l@ = [[P, P], [P]]", "max(map(sum, l@))", ["l@[0].append(P)"]),
+    "filter by None": ("l@ = [[], [1]]", "len(list(filter(None, l@)))", ["l@[0].append(1)",
+                                                                       "l@[0].clear()"]),
+    "dict of pairs": ("l@ = [['a', P]]", "dict(l@)['a']", ["l@[0][1] = P"]),
+    "starmap": ("l@ = [[1, P]]", "list(itertools.starmap(lambda a, b: b, l@))[0]",
+                ["l@[0][1] = P"]),
+    "singleton": ("class M@(type):\n    one = None\n    def __call__(cls):\n"
+                  "        if M@.one is None:\n            M@.one = super().__call__()\n"
+                  "        return M@.one\nclass C@(metaclass=M@):\n    k = P\nC@()", "C@().k",
+                  ["C@().k = P"]),
+    "reduced to one": ("l@ = [Thing(), Thing()]\nl@[0].k = l@[1].k = P",
+                       "functools.reduce(lambda p, q: q, l@).k", ["l@[1].k = P"]),
+    "__array__ of its own": ("class C@:\n    data = np.array([P, P], 'f')\n"
+                             "    def __array__(self, dtype=None, copy=None):\n"
+                             "        return self.data\no@ = C@()",
+                             "tf.reduce_sum(tf.constant(np.asarray(o@)))", ["C@.data[0] = P"]),
+    "cond gives a list": ("l@ = [P]", "tf.cond(x > 0, lambda: l@, lambda: l@)[0]", ["l@[0] = P"]),
+    "array of objects": ("a@ = np.array([[1], [1, 2]], dtype=object)", "len(a@[1])",
+                         ["a@[1].append(5)"]),
+    "frompyfunc": ("k@ = [P]\nu@ = np.frompyfunc(lambda a: a * k@[0], 1, 1)", "float(u@(3.0))",
+                   ["k@[0] = P"]),
+    "unset slot": ("class C@:\n    __slots__ = ('k',)\n    def __getattr__(self, n):\n"
+                   "        return P\no@ = C@()", "o@.k", ["o@.k = P"]),
+    "print to an object": ("class C@:\n    n = 0\n    def write(self, t):\n        self.n += 1\n"
+                           "    def flush(self):\n        pass\no@ = C@()\ndef s@():\n"
+                           "    print('a', file=o@)\n    return o@.n", "s@()", ["o@.n = N"]),
+    "special method exchanged": ("class C@:\n    def __radd__(self, o):\n        return o + P\n"
+                                 "old@ = C@.__radd__\no@ = C@()", "(1.0 + o@)",
+                                 ["C@.__radd__ = lambda self, o: old@(self, o) + P"]),
+    "special method added": ("class C@:\n    pass\no@, q@ = C@(), C@()", "(P if o@ == q@ else P)",
+                             ["C@.__eq__ = lambda self, o: True"]),
+    "attribute of a recorded function": ("@function\ndef q@(a):\n    return a\nq@.k = P", "q@.k",
+                                         ["q@.k = P"]),
+    "attribute of a kind of variable": ("class V@(tf.Variable):\n    k = P\nv@ = V@(1.0)", "v@.k",
+                                        ["V@.k = P"]),
+    "match of a property": ("class C@:\n    r = P\n    @property\n    def p(self):\n"
+                            "        return self.r\no@ = C@()\no@.k = P\ndef m@():\n"
+                            "    match o@:\n        case C@(k=a, p=b):\n            return a * b",
+                            "m@()", ["o@.k = P", "o@.r = P"]),
+    "memoryview": ("a@ = np.zeros(2, 'f')\nm@ = memoryview(a@)\ndef s@():\n    m@[0] = 2.0\n"
+                   "    return tf.reduce_sum(tf.constant(a@))", "s@()", ["a@[0] = P"]),
+    "__getattribute__ added": ("class C@:\n    @property\n    def k(self):\n        return P\n"
+                               "o@ = C@()", "o@.k",
+                               ["C@.__getattribute__ = lambda self, n: P if n == 'k' else None"]),
+    "module's __getattr__ exchanged": ("m@ = types.ModuleType('m@')\nm@.__getattr__ = lambda n: P",
+                                       "m@.k", ["m@.__getattr__ = lambda n: P"]),
+    "bases of a property": ("class A@:\n    k = property(lambda self: P)\nclass B@:\n"
+                            "    k = property(lambda self: P)\nclass C@(A@):\n    pass\n"
+                            "o@ = C@()", "o@.k", ["C@.__bases__ = (B@,)", "C@.__bases__ = (A@,)"]),
+    "identity of tuples": ("o@ = Thing()\no@.a = o@.b = (1, 2)", "(P if o@.a is o@.b else P)",
+                           ["o@.a = tuple([1, 2])"]),
+    "temporary and its weak reference": ("def s@():\n    t = Thing()\n    r = weakref.ref(t)\n"
+                                         "    del t\n    return 1.0 if r() is None else 2.0",
+                                         "s@()", []),
+    "copied into an own array": ("a@ = np.array([P, P], 'f')\ndef s@():\n    z = np.zeros(3, 'f')\n"
+                                 "    z[:2] = a@\n    return tf.reduce_sum(tf.constant(z))", "s@()",
+                                 ["a@[0] = P"]),
+    "own list filled": ("l@ = [P, P]\ndef s@():\n    z = [0.0]\n    z[:] = l@\n    z.extend(l@)\n"
+                        "    return sum(z)", "s@()", ["l@[0] = P", "l@.append(P)"]),
+    "whether C raises": ("d@ = [True]\nclass C@:\n    def __fspath__(self):\n"
+                         "        return '.' if d@[0] else '/nowhere/at/all'\no@ = C@()",
+                         "(P if os.path.exists(o@) else P)", ["d@[0] = not d@[0]"]),
+    "context of a generator": ("k@ = P\n@contextlib.contextmanager\ndef c@():\n    yield k@\n"
+                               "def s@():\n    with c@() as v:\n        return v", "s@()",
+                               ["k@ = P"]),
 }  # fmt: skip
 
 _HEAD = """
-import array, collections, contextvars, ctypes, dataclasses, enum, functools, itertools, operator
+import array, collections, contextlib, contextvars, ctypes, dataclasses, enum, functools
+import itertools, operator
 import os, random, sys, threading, types, weakref
 import numpy as np
 import numtape as tf
@@ -394,6 +479,7 @@ def sys_modules():
 
 def replayed(name):
     """Whether a function that reaches state in this way was replayed; else why it was not."""
+    gc.collect()  # what other programs left behind
     space = {"__name__": "program", "function": tf.function}
     program = Program(0, [name])
     setup, expression, _ = (program._own(part, 0) for part in WAYS[name])
