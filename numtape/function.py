@@ -19,7 +19,7 @@ from .core.spec import TensorShape
 from .core.tensor import Tensor
 from .core.variable import Alias, Variable, _tensor, original
 from .errors import InvalidArgumentError
-from .tensor_spec import TensorSpec
+from .tensor_spec import TensorSpec, check_signature
 
 
 def function(
@@ -108,7 +108,7 @@ class Function:
         if not callable(python_function):
             raise TypeError(f"{python_function!r} is not a callable object.")
         if input_signature is not None:
-            _check_signature(input_signature)
+            check_signature(input_signature)
         self.python_function = python_function
         self.input_signature = None if input_signature is None else tuple(input_signature)
         self.name = getattr(python_function, "__name__", type(python_function).__name__)
@@ -384,18 +384,6 @@ def _given(x: Any, leaves: Sequence[Tensor]) -> Any:
     if type(x) is _Nest:
         return x.rebuild([_given(place, leaves) for place in x.inside])
     return x
-
-
-def _check_signature(signature: Any) -> None:
-    """Raise TypeError unless it is a list or tuple of specs, or of nests of them."""
-    from .nest import flatten
-
-    if not isinstance(signature, list | tuple) or not all(
-        isinstance(spec, TensorSpec) for spec in flatten(signature)
-    ):
-        raise TypeError(
-            f"input_signature must be a possibly nested sequence of TensorSpec, got {signature!r}."
-        )
 
 
 _PLAIN = (int, float, bool, str, bytes, type(None))

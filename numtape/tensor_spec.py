@@ -56,3 +56,15 @@ class TensorSpec:
     def __repr__(self) -> str:
         shape = "<unknown>" if self.shape is None else tuple(self.shape)
         return f"TensorSpec(shape={shape}, dtype={self.dtype!r}, name={self.name!r})"
+
+
+def check_signature(signature: Any) -> None:
+    """Raise TypeError unless it is a list or tuple of specs, or of nests of them."""
+    from .nest import flatten
+
+    if not isinstance(signature, list | tuple) or not all(
+        isinstance(spec, TensorSpec) for spec in flatten(signature)
+    ):
+        raise TypeError(
+            f"input_signature must be a possibly nested sequence of TensorSpec, got {signature!r}."
+        )

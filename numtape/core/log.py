@@ -430,7 +430,7 @@ class Log:
 
     def fetch(self) -> None:
         """Have all values on the host: some may have been computed on a GPU."""
-        for row, buffer in self.buffers.items():
+        for row, buffer in self.buffers.copy().items():  # others may record meanwhile
             if not isinstance(buffer, np.ndarray):
                 self.buffers[row] = found = buffer.host()
                 self.columns.cell_view[row] = address_of(found)

@@ -259,7 +259,9 @@ def _getter(own: Frame, frame: Any, function: Any, args: tuple[Any, ...]) -> Non
                     observer.attribute(holder, part, value, False, frame)
                 else:
                     value = reads._item(holder, part)
-                    observer.read_item(holder, part, value, frame)
+                    if not is_constant(holder) and not is_a(holder, tuple):
+                        label = f"an item of {observer.name_of(holder)}"
+                        observer.read(reads.ITEM, holder, part, value, label, frame)
                 holder = value
 
     own.pending = done

@@ -5,9 +5,7 @@ from __future__ import annotations
 import bdb
 import functools
 import os
-import signal
 import sys
-import threading
 import types
 import weakref
 from collections import OrderedDict, deque
@@ -31,19 +29,21 @@ from .frames import (
 )
 from .known import PURE, made_by_python
 from .reads import MISSING, Read, answer, bits_of, contents, form_of, is_a
-from .steps import Step, names_in, steps_of
-from .touched import ANY, Set, marked
+from .steps import known_steps, names_in
+from .touched import ANY, Set, conflict, marked
 from .whose import (
     HEAP,
     PACKAGE,
     VIEWS,
     dict_of,
+    handlers,
     in_class,
     is_constant,
     is_data,
     names_of,
     of_library,
     ours,
+    shared,
     trusted,
 )
 
@@ -59,8 +59,6 @@ _DEBUGGERS = (bdb.__file__, os.path.join(os.path.dirname(bdb.__file__), "pdb.py"
 _GENERATOR = 0x20 | 0x80 | 0x200  # flags of code: generators and coroutines
 
 _COMPARED = (set, deque, OrderedDict, *VIEWS)  # containers whose items are compared in Python
-_CODES: dict[types.CodeType, dict[int, Step] | None] = {}  # what was analysed lately
-_KEPT_CODES = 4096
 
 
 class Observer:
@@ -116,7 +114,7 @@ class Observer:
         self._before = sys.gettrace()
         if not self.reason and not unsupported():
             self._active = True
-            self._handlers = _handlers()
+            self._handlers = handlers()
             sys.settrace(self._called)
         return self
 
@@ -238,7 +236,7 @@ class Observer:
                 return known[1]
         if code in self._handlers:
             self.changes = "is interrupted by a signal handler"
-        steps = self._steps(code)
+        steps = known_steps(code)
         if steps is None:
             self.refuse(f"the code of {code.co_qualname} is not understood", frame)
             return None
@@ -276,21 +274,6 @@ class Observer:
         for k in places:
             self.make(object_at(own.array + WORD * k))
 
-    @staticmethod
-    def _steps(code: types.CodeType) -> dict[int, Step] | None:
-        try:
-            return _CODES[code]
-        except KeyError:
-            pass
-        try:
-            found = steps_of(code)
-        except ValueError:
-            found = None
-        if len(_CODES) > _KEPT_CODES:
-            _CODES.clear()
-        _CODES[code] = found
-        return found
-
     # What the call made itself: nobody else can change it.
 
     def make(self, value: Any) -> Any:
@@ -299,7 +282,7 @@ class Observer:
             try:  # what it drops goes as it would otherwise
                 self.made[id(value)] = weakref.ref(value)
             except TypeError:
-                self.made[id(value)] = functools.partial(_itself, value)
+                self.made[id(value)] = functools.partial(reads.itself, value)
         return value
 
     def make_nest(self, value: Any) -> None:
@@ -337,14 +320,7 @@ class Observer:
 
     def outside(self, array: Any, made: bool = False) -> bool:
         """Whether an array's memory can be changed by others. ``made``: the array itself is new."""
-        if not made and self.own(array):
-            return False
-        base = array.base
-        while is_a(base, np.ndarray):
-            if self.own(base):
-                return False
-            made, base = False, base.base
-        return not (made and (base is None or is_a(base, bytes)))
+        return shared(array, made, self.own)
 
     # Reads.
 
@@ -415,7 +391,7 @@ class Observer:
             self.read(reads.KIND, owner, None, kind, f"type({self.name_of(owner)})", frame)
             static = in_class(kind, name)
             if is_a(static, types.MemberDescriptorType):  # a slot, which is empty
-                self.asks(_filled, (static, owner), label, None, frame)
+                self.asks(reads.filled, (static, owner), label, None, frame)
             elif not is_data(static):
                 self._not_of_object(owner, name, label, frame)
             return
@@ -522,7 +498,7 @@ class Observer:
         label = f"the {'keys' if keys else 'items'} of {self.name_of(value)}"
         kind = reads.KEYS if keys else reads.ENTRIES
         if is_a(value, OrderedDict):
-            self.answer(_ordered, value, label, frame)
+            self.answer(reads.ordered, value, label, frame)
         else:
             self.read(kind, value, None, reads.NOW[kind](value, None), label, frame)
 
@@ -545,11 +521,6 @@ class Observer:
             place = ("", 0) if frame is None else (frame.f_code.co_filename, frame.f_lineno)
             holder = answer(function, *args)
             self.found[mark] = Read(reads.ANSWER, holder, of, holder(), label, place)
-
-    def read_item(self, holder: Any, key: Any, value: Any, frame: types.FrameType) -> None:
-        """An item of a container of C was read."""
-        if not is_constant(holder) and not is_a(holder, tuple):
-            self.read(reads.ITEM, holder, key, value, f"an item of {self.name_of(holder)}", frame)
 
     def form(self, value: Any, frame: Any) -> None:
         """Shape and dtype of an array from outside, which can be changed in place."""
@@ -613,57 +584,15 @@ class Observer:
     def conclude(self) -> None:
         """The call has ended: whether it read what it changed."""
         self.effecting = None
-        holders = [
-            (read.key if read.kind == reads.ANSWER else read.holder, f" ({read.name})")
-            for read in self.found.values()
-        ]
-        for _, array in self.inputs:
-            while is_a(array, np.ndarray):
-                holders.append((array, ""))
-                array = array.base
-        for holder, name in holders:
-            if id(holder) in self.mutated:
-                self.refuse(f"it {self.mutated[id(holder)][0]}, which it reads as well{name}")
-                return
-        for read in self.found.values():
-            if (id(read.holder), marked(read.key)) in self.hidden:
-                self.refuse(f"printing or logging changes {read.name}, which it reads")
-                return
+        said = conflict(self.found.values(), self.inputs, self.mutated, self.hidden)
+        if said:
+            self.refuse(said)
+            return
         # Along another way it may read what it set along this one.
-        may_read = set().union(*map(names_in, filter(None, map(self._steps, self.ran))))
+        may_read = set().union(*map(names_in, filter(None, map(known_steps, self.ran))))
         known = {(id(read.holder), marked(read.key)) for read in self.found.values()}
         for holder, key, name in self.sets:
             read_first = (id(holder), marked(key)) in known
             if (name if key is None else key) in may_read and not read_first:
                 self.changes = f"changes {name}"
                 return
-
-
-def _handlers() -> set[types.CodeType]:
-    """The code of the handlers of signals, which run in the middle of anything."""
-    if threading.current_thread() is not threading.main_thread():
-        return set()
-    found = set()
-    for number in signal.valid_signals():
-        handler: Any = signal.getsignal(number)
-        while hasattr(handler, "__func__") or isinstance(handler, functools.partial):
-            handler = getattr(handler, "__func__", None) or handler.func
-        if isinstance(handler, types.FunctionType):
-            found.add(handler.__code__)
-    return found
-
-
-def _filled(slot: Any, owner: Any) -> bool:
-    try:
-        slot.__get__(owner)
-    except AttributeError:
-        return False
-    return True
-
-
-def _itself(value: Any) -> Any:
-    return value
-
-
-def _ordered(value: Any) -> tuple[Any, ...]:
-    return tuple(part for entry in value.items() for part in entry)

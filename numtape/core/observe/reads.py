@@ -212,3 +212,22 @@ def lasting(found: list[Read]) -> list[Read]:
         if len(kept) == len(found):
             return kept
         found = kept
+
+
+def filled(slot: Any, owner: Any) -> bool:
+    """Whether an object has something in a slot."""
+    try:
+        slot.__get__(owner)
+    except AttributeError:
+        return False
+    return True
+
+
+def itself(value: Any) -> Any:
+    """The value."""
+    return value
+
+
+def ordered(value: Any) -> tuple[Any, ...]:
+    """The entries of an OrderedDict, in its order."""
+    return tuple(part for entry in value.items() for part in entry)

@@ -108,3 +108,23 @@ def _handlers(code: types.CodeType) -> Iterator[tuple[int, int, int]]:
             number = 0
     for k in range(0, len(numbers), 4):
         yield 2 * numbers[k + 2], numbers[k + 3] >> 1, numbers[k + 3] & 1
+
+
+_CODES: dict[types.CodeType, dict[int, Step] | None] = {}  # what was asked for lately
+_KEPT_CODES = 4096
+
+
+def known_steps(code: types.CodeType) -> dict[int, Step] | None:
+    """As `steps_of`; None if the code is not understood."""
+    try:
+        return _CODES[code]
+    except KeyError:
+        pass
+    try:
+        found = steps_of(code)
+    except ValueError:
+        found = None
+    if len(_CODES) > _KEPT_CODES:
+        _CODES.clear()
+    _CODES[code] = found
+    return found

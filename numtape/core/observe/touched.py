@@ -35,6 +35,33 @@ def marked(key: Any) -> Any:
     return id(key)
 
 
+def conflict(
+    found: Iterable[Read], inputs: Iterable[tuple[int, Any]],
+    mutated: dict[int, tuple[str, Any]], hidden: dict[tuple[Any, ...], Any],
+) -> str:  # fmt: skip
+    """Why a call that read and changed the same cannot be replayed, or "".
+
+    Args:
+      found: What it read.
+      inputs: Arrays that it computed with, and their rows.
+      mutated: What it changed, by id, in a way that adds up if it is done again.
+      hidden: What printing and logging set.
+    """
+    holders = []
+    for read in found:
+        holders.append((read.key if read.kind == reads.ANSWER else read.holder, f" ({read.name})"))
+        if (id(read.holder), marked(read.key)) in hidden:
+            return f"printing or logging changes {read.name}, which it reads"
+    for _, array in inputs:
+        while isinstance(array, np.ndarray):
+            holders.append((array, ""))
+            array = array.base
+    for holder, name in holders:
+        if id(holder) in mutated:
+            return f"it {mutated[id(holder)][0]}, which it reads as well{name}"
+    return ""
+
+
 class Touched:
     """What was read and set by recordings; as many entries as they have reads at most."""
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 import gc
 import os
+import signal
 import sys
 import sysconfig
+import threading
 import types
 from collections import OrderedDict, deque
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -102,3 +106,35 @@ def in_class(kind: type, name: str) -> Any:
 def is_data(descriptor: Any) -> bool:
     """Whether a descriptor comes before what an object has itself."""
     return hasattr(type(descriptor), "__set__")
+
+
+def handlers() -> set[types.CodeType]:
+    """The code of the handlers of signals, which run in the middle of anything."""
+    if threading.current_thread() is not threading.main_thread():
+        return set()
+    found = set()
+    for number in signal.valid_signals():
+        handler: Any = signal.getsignal(number)
+        while hasattr(handler, "__func__") or isinstance(handler, functools.partial):
+            handler = getattr(handler, "__func__", None) or handler.func
+        if isinstance(handler, types.FunctionType):
+            found.add(handler.__code__)
+    return found
+
+
+def shared(array: Any, made: bool, own: Callable[[Any], bool]) -> bool:
+    """Whether an array's memory is somebody else's.
+
+    Args:
+      array: The array.
+      made: Whether the array itself, if not its memory, is new.
+      own: Says what a call has made itself.
+    """
+    if not made and own(array):
+        return False
+    base = array.base
+    while is_a(base, np.ndarray):
+        if own(base):
+            return False
+        made, base = False, base.base
+    return not (made and (base is None or is_a(base, bytes)))
