@@ -272,7 +272,7 @@ def _of_c(
     dropped: bool,
 ) -> None:  # fmt: skip
     observer = own.observer
-    special = SPECIAL.get(function) if _hashable(function) else None
+    special = SPECIAL.get(function) if _of_module(function) else None
     if special is not None:
         special(own, frame, args)
         return
@@ -298,7 +298,7 @@ def _of_c(
     _method(own, frame, function, receiver, name, args, named, dropped)
 
 
-def _hashable(function: Any) -> bool:
+def _of_module(function: Any) -> bool:
     return is_a(function, types.BuiltinFunctionType) and is_a(
         function.__self__, types.ModuleType
     )

@@ -52,9 +52,6 @@ LARGEST = 1 << 24  # bytes of an array whose elements may be compared at every c
 LONGEST = 1 << 16  # items of a container
 SHOWN = 100  # effects that are noted
 
-Place = tuple[str, int]
-
-
 _DEBUGGERS = (bdb.__file__, os.path.join(os.path.dirname(bdb.__file__), "pdb.py"))
 _GENERATOR = 0x20 | 0x80 | 0x200  # flags of code: generators and coroutines
 
@@ -214,8 +211,8 @@ class Observer:
                     above.f_trace_opcodes, above.f_trace = False, above.f_trace.other
                 above = above.f_back
             return None
-        made_of_text = str(frame.f_globals.get("__name__", "")).startswith("namedtuple_")
-        if beneath and (of_library(code.co_filename) or made_of_text):  # numtape's own call
+        of_named_tuple = str(frame.f_globals.get("__name__", "")).startswith("namedtuple_")
+        if beneath and (of_library(code.co_filename) or of_named_tuple):  # numtape's own call
             if code.co_filename.startswith("<frozen importlib"):
                 self.importing = frame
                 return self._imports  # the program may have a part in it, but not the function

@@ -189,7 +189,7 @@ def _probed() -> int:
     return next(sys.getrefcount(read.holder) for read in probe) - 1
 
 
-# What a holder's reference count shows besides the references of
+# What a holder's reference count shows besides the references of reads.
 _BESIDES = _probed()
 
 
