@@ -1,5 +1,6 @@
 """One set of tests, two libraries: numtape by default, TensorFlow with `--against tensorflow`."""
 
+import gc
 import importlib
 import os
 
@@ -30,7 +31,7 @@ def pytest_addoption(parser):
     parser.addoption(
         "--programs",
         type=int,
-        default=4000,
+        default=1000,
         help="how many random programs are replayed, half of them new in every run",
     )
     parser.addoption(
@@ -93,6 +94,16 @@ def tf(request):
     if library == "tensorflow":
         os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     return importlib.import_module(library)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def little_to_collect():
+    """What is there before a file's tests, thousands of items, is not walked by the collector.
+
+    Recording walks all objects of the process where a call may have left cycles.
+    """
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture

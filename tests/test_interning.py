@@ -4,6 +4,7 @@ import dis
 import gc
 import sys
 import types
+import weakref
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,7 @@ from test_random_programs import run as program_run
 from together import together
 
 from numtape.core import interning, templates
-from numtape.core.dtypes import DTYPES
+from numtape.core.dtypes import ALL, DTYPES
 from numtape.core.interning import Table
 from numtape.core.op import CODES
 from numtape.core.spec import TABLES, intern
@@ -103,7 +104,7 @@ def one_object_each():
         assert TABLES[spec.id] is spec
         assert TABLES.size[spec.id] == spec.size
         assert tuple(TABLES.dims[spec.id][: spec.rank]) == tuple(spec.shape)
-        assert DTYPES[TABLES.dtype[spec.id]] is spec.dtype
+        assert ALL[TABLES.dtype[spec.id]] is spec.dtype
         assert TABLES.specs[int(TABLES.shape[spec.id])].shape == spec.shape
 
 
@@ -148,6 +149,14 @@ def test_numbers_of_what_nobody_has_are_used_again():
     assert len(TABLES) <= before + 1
     assert {intern((k, 54322), DTYPES[9]).id for k in range(200)} & numbers
     one_object_each()
+
+
+def test_a_number_that_is_given_back_while_the_dead_are_counted(monkeypatch):
+    """By a thread that came second: its object is dead, and the number has no key."""
+    dead, came_second = TABLES._dead, weakref.ref(set())
+    monkeypatch.setattr(TABLES, "_dead", lambda: [*dead(), (interning.CAPACITY - 1, came_second)])
+    interning.let_go()
+    assert interning.CAPACITY - 1 not in TABLES._free
 
 
 def test_numbers_in_rows_are_not_freed(tf):

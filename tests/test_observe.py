@@ -1,6 +1,7 @@
 """What a recording reads of Python's state: all ways to hold and reach it, and the guards."""
 
 import ctypes
+import gc
 import os
 import random
 import signal
@@ -10,6 +11,7 @@ import time
 import traceback
 import types
 import warnings
+import weakref
 from pathlib import Path
 
 import numpy as np
@@ -428,3 +430,26 @@ def test_arrays_are_read_anew(tf):
             y = f(x)
         same(tape.gradient(y, x), [k, 2 * k])
     assert recordings(f) == 1
+
+
+MET = """
+class Model:
+    rate = 2.0
+    @tf.function
+    def scaled(self, x):
+        return (lambda y: y * self.rate)(x)
+
+model = Model()
+results = [float(model.scaled(tf.constant(k))) for k in (1.0, 2.0)]
+"""
+
+
+def test_classes_and_code_that_were_met_are_not_kept(tf):
+    scope = {"tf": tf}
+    exec(MET, scope)
+    assert scope["results"] == [2.0, 4.0]
+    kind = scope["Model"]
+    met = [weakref.ref(kind), weakref.ref(kind.scaled.python_function.__code__)]
+    del kind, scope
+    gc.collect()
+    assert [ref() for ref in met] == [None, None]

@@ -196,8 +196,9 @@ class Table(Generic[Thing]):
 
     def _unlinked(self, number: int, ref: weakref.ref[Any]) -> bool:
         """Take a number from its key, unless there is another object for it."""
-        key, links, objects, done = self._keys[number], self._links, self._objects, False
+        links, objects, done = self._links, self._objects, False
         try:
+            key = self._keys[number]
             # whole
             if objects[number] is ref:
                 del objects[number]
@@ -205,7 +206,7 @@ class Table(Generic[Thing]):
                 if links[key] == number:
                     del links[key]
             # done
-        except KeyError:  # an interrupt came before it was published
+        except KeyError:  # never published: an interrupt came, or who came second gave it back
             pass
         return done
 

@@ -105,15 +105,25 @@ def traced(
         trace.closed = True
         observer.stop()  # an interrupt may have come before the block had ended
         trace.forget_reads()
-    if _tapes(trace):
-        gc.collect()  # an exception may hold them in a cycle
-    tapes = _tapes(trace)
+    tapes = _found_again(lambda: _tapes(trace))
     if tapes:
         for tape in tapes:  # as before the call
             tape.clear()
         STATE.seed, STATE.draws = seed
         trace.refuse("it keeps a GradientTape")
     return found
+
+
+def _found_again(find: Callable[[], list[Any]]) -> list[Any]:
+    """What is still there when an exception that held it in a cycle has gone.
+
+    The youngest objects are collected first: all of them, where there are many, takes long.
+    """
+    for generation in range(3):
+        if not find():
+            return []
+        gc.collect(generation)
+    return find()
 
 
 def _tapes(trace: Trace) -> list[Tape]:
@@ -229,14 +239,15 @@ def values_of(call: Traced, log: Log, to: np.ndarray[Any, Any] | None) -> list[T
 def leaked(trace: Trace) -> list[Tensor]:
     """Tensors of a call that can still be reached."""
     state = [variable._value for variable in trace.created.values()]
-    found = [x for x in alive(trace.kept) if not any(x is value for value in state)]
+
+    def reached() -> list[Tensor]:
+        return [x for x in alive(trace.kept) if not any(x is value for value in state)]
+
+    found = reached()
     if len(found) == len(trace.kept) and found:  # no reference counts here
         return []
-    if found:
-        del found
-        gc.collect()  # an exception may hold them in a cycle
-        found = [x for x in alive(trace.kept) if not any(x is value for value in state)]
-    return found
+    del found
+    return _found_again(reached)
 
 
 def rehome(

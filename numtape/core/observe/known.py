@@ -23,10 +23,11 @@ import sys
 import time
 import types
 import weakref
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
+
+from .lately import lately
 
 
 def _functions(owner: Any, names: str) -> list[Any]:
@@ -158,13 +159,9 @@ HARMLESS = set(
 NEW = set("__new__ fromkeys from_bytes fromhex maketrans fromisoformat fromordinal".split())
 
 
+@lately
 def made_by_python(kind: type) -> bool:
     """Whether a class statement made a class, and not C: one of C has functions of its own."""
-    return _made_by_python(kind)
-
-
-@lru_cache(maxsize=1024)
-def _made_by_python(kind: type) -> bool:
     if not kind.__flags__ & 1 << 9 or kind.__flags__ & 1 << 8:
         return False
     of_c = (

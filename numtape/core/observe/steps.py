@@ -8,6 +8,8 @@ import types
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from .lately import lately
+
 _ENDS = {
     "RETURN_VALUE", "RETURN_CONST", "RAISE_VARARGS", "RERAISE", "JUMP_FORWARD", "JUMP_BACKWARD",
     "JUMP_BACKWARD_NO_INTERRUPT", "INTERPRETER_EXIT",
@@ -110,21 +112,10 @@ def _handlers(code: types.CodeType) -> Iterator[tuple[int, int, int]]:
         yield 2 * numbers[k + 2], numbers[k + 3] >> 1, numbers[k + 3] & 1
 
 
-_CODES: dict[types.CodeType, dict[int, Step] | None] = {}  # what was asked for lately
-_KEPT_CODES = 4096
-
-
+@lately
 def known_steps(code: types.CodeType) -> dict[int, Step] | None:
     """As `steps_of`; None if the code is not understood."""
     try:
-        return _CODES[code]
-    except KeyError:
-        pass
-    try:
-        found = steps_of(code)
+        return steps_of(code)
     except ValueError:
-        found = None
-    if len(_CODES) > _KEPT_CODES:
-        _CODES.clear()
-    _CODES[code] = found
-    return found
+        return None

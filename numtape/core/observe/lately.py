@@ -1,0 +1,33 @@
+"""What was found out of objects lately, which are not kept alive by it."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from functools import update_wrapper
+from typing import TypeVar
+
+T = TypeVar("T")
+V = TypeVar("V")
+
+MOST = 1024  # objects, after which all is forgotten
+
+
+def lately(find: Callable[[T], V]) -> Callable[[T], V]:
+    """A function of one object, classes and code, say, whose answer stays the same."""
+    found: dict[int, tuple[weakref.ref[T], V]] = {}
+
+    def answer(x: T) -> V:
+        try:
+            reference, value = found[id(x)]
+            if reference() is x:
+                return value
+        except KeyError:
+            pass
+        value = find(x)
+        if len(found) >= MOST:
+            found.clear()
+        found[id(x)] = weakref.ref(x), value
+        return value
+
+    return update_wrapper(answer, find)
