@@ -91,11 +91,12 @@ ROWS = {
 
 def _ours(name: str, dtype: str) -> int:
     """The address of numtape's lane kernel."""
-    from numtape.core import dtypes, lower
+    from numtape.core.compile import lane_kernels
     from numtape.core.ops import elementwise
+    from numtape.core.values import dtypes
 
     op, kind = getattr(elementwise, name).op, dtypes.as_dtype(dtype)
-    return lower.compiled(op, (kind,) * op.arity, kind)
+    return lane_kernels.compiled(op, (kind,) * op.arity, kind)
 
 
 def _libm(body: str, dtype: str) -> Any:

@@ -27,24 +27,7 @@ def kernels_folder() -> _Path:
 
 
 from . import config, dtypes, errors, image, linalg, math, nn, random
-from .core.dtypes import (
-    DType,
-    as_dtype,
-    float16,
-    float32,
-    float64,
-    int8,
-    int16,
-    int32,
-    int64,
-    uint8,
-    uint16,
-    uint32,
-    uint64,
-)
-from .core.dtypes import bool_ as bool
-from .core.dtypes import float16 as half
-from .core.dtypes import float64 as double
+from .core.log.variable import Variable
 from .core.ops.creation import (
     constant,
     convert_to_tensor,
@@ -138,9 +121,26 @@ from .core.ops.reduction import (
     reduce_prod,
     reduce_sum,
 )
-from .core.spec import TensorShape
-from .core.tensor import Tensor
-from .core.variable import Variable
+from .core.values.dtypes import (
+    DType,
+    as_dtype,
+    float16,
+    float32,
+    float64,
+    int8,
+    int16,
+    int32,
+    int64,
+    uint8,
+    uint16,
+    uint32,
+    uint64,
+)
+from .core.values.dtypes import bool_ as bool
+from .core.values.dtypes import float16 as half
+from .core.values.dtypes import float64 as double
+from .core.values.spec import TensorShape
+from .core.values.tensor import Tensor
 from .errors import DeviceError
 from .function import function
 from .gradient_tape import GradientTape, UnconnectedGradients

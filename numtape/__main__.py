@@ -13,7 +13,7 @@ def info() -> None:
     import importlib.metadata
 
     from . import __version__, config
-    from .core import cache
+    from .core.compile import cache
     from .errors import DeviceError
 
     folder = config.cache_dir() or "no home folder"
@@ -43,7 +43,7 @@ def info() -> None:
 
 def _gpu() -> str:
     """The GPU and what compiles for it, or why there is none."""
-    from .core.cuda.device import device
+    from .core.cuda.runtime.device import device
     from .errors import DeviceError
 
     try:
@@ -70,7 +70,7 @@ def main(arguments: list[str] | None = None) -> int:
     if chosen.command == "info":
         info()
         return 0
-    from .core import cache
+    from .core.compile import cache
 
     print(f"removed {cache.clear()} files")
     return 0

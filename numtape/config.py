@@ -64,7 +64,7 @@ def _checked(name: str) -> str:
     if choice not in DEVICES:
         raise ValueError(f"NUMTAPE_DEVICE={name!r} is not one of {', '.join(DEVICES)}.")
     if choice in ("cuda", "auto"):
-        from .core.cuda import device as gpu
+        from .core.cuda.runtime import device as gpu
 
         if choice == "auto":
             return "cuda" if gpu.usable() else "cpu"
@@ -168,7 +168,7 @@ def list_physical_devices(device_type: str | None = None) -> list[PhysicalDevice
     """
     found = [PhysicalDevice("/physical_device:CPU:0", "CPU")]
     if device_type in (None, "GPU"):
-        from .core.cuda import device as gpu
+        from .core.cuda.runtime import device as gpu
 
         if gpu.there():
             found.append(PhysicalDevice("/physical_device:GPU:0", "GPU"))
@@ -209,7 +209,7 @@ def named(name: str | None) -> str | None:
         )
     if found["kind"].upper() == "CPU":
         return None if chosen == "reference" else "cpu"
-    from .core.cuda import device as gpu
+    from .core.cuda.runtime import device as gpu
 
     try:
         gpu.device()
@@ -241,7 +241,7 @@ def _counted(device: str, caller: str) -> Any:
     """The GPU, if it is the device that ``device`` names."""
     if not device.upper().endswith("GPU:0"):
         raise ValueError(f"{caller}() counts the memory of GPU:0, not of {device!r}.")
-    from .core.cuda import device as gpu
+    from .core.cuda.runtime import device as gpu
 
     return gpu.device()
 

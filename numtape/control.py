@@ -10,12 +10,12 @@ from collections.abc import Callable
 from typing import Any
 
 from . import nest
-from .core.dtypes import as_dtype
+from .core.log.record import as_tensor
+from .core.log.variable import Variable
 from .core.ops.creation import zeros
 from .core.ops.movement import stack
-from .core.record import as_tensor
-from .core.tensor import Tensor
-from .core.variable import Variable
+from .core.values.dtypes import as_dtype
+from .core.values.tensor import Tensor
 from .errors import InvalidArgumentError
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from .core.dtypes import (
+from .core.ops.elementwise import cast
+from .core.values.dtypes import (
     DType,
     as_dtype,
     float16,
@@ -17,10 +18,9 @@ from .core.dtypes import (
     uint32,
     uint64,
 )
-from .core.dtypes import bool_ as bool
-from .core.dtypes import float16 as half
-from .core.dtypes import float64 as double
-from .core.ops.elementwise import cast
+from .core.values.dtypes import bool_ as bool
+from .core.values.dtypes import float16 as half
+from .core.values.dtypes import float64 as double
 
 __all__ = [
     "DType", "as_dtype", "bool", "cast", "double", "float16", "float32", "float64", "half", "int8",

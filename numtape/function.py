@@ -12,12 +12,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from . import config
-from .core.belongings import Belongings
-from .core.dtypes import DType
-from .core.log import local
-from .core.spec import TensorShape
-from .core.tensor import Tensor
-from .core.variable import Alias, Variable, _tensor, original
+from .core.log.log import local
+from .core.log.variable import Alias, Variable, _tensor, original
+from .core.replay.belongings import Belongings
+from .core.values.dtypes import DType
+from .core.values.spec import TensorShape
+from .core.values.tensor import Tensor
 from .errors import InvalidArgumentError
 from .tensor_spec import TensorSpec, check_signature
 
@@ -103,7 +103,7 @@ class Function:
         jit_compile: bool = False, instance: Callable[[], Any] | None = None,
         freeze: bool = False,
     ) -> None:  # fmt: skip
-        from .core.replay import Budget
+        from .core.replay.calls import Budget
 
         if not callable(python_function):
             raise TypeError(f"{python_function!r} is not a callable object.")
@@ -210,12 +210,12 @@ class Function:
         leaves: list[Tensor] = []
         values = [_taken(x, leaves, []) for x in args]
         named = {name: _taken(x, leaves, []) for name, x in kwargs.items()}
-        from .core.traced import plainly
+        from .core.replay.call import plainly
 
         return plainly(lambda stand_ins: self._run(values, named, stand_ins), leaves)
 
     def _calls(self, values: list[Any], named: dict[str, Any]) -> Any:
-        from .core.replay import Calls
+        from .core.replay.calls import Calls
 
         return Calls(
             self._call, functools.partial(self._run, values, named), self._budget,
@@ -241,7 +241,7 @@ class Function:
 
     def paths(self) -> Any:
         """What was recorded: guards with their lines, how often it was replayed, rows, time."""
-        from .core.paths import Paths
+        from .core.replay.report import Paths
 
         return Paths(self._known.values())
 
@@ -354,7 +354,7 @@ def _taken(x: Any, leaves: list[Tensor], key: list[Any]) -> Any:
     elif isinstance(x, Alias):
         return _taken(original(x), leaves, key)
     elif isinstance(x, list | tuple | dict) and not isinstance(x, Variable):
-        from .core.structure import flatten_ordered, rebuilt
+        from .core.values.nests import flatten_ordered, rebuilt
 
         inside, form = flatten_ordered(x)
         if len(inside) == 1 and inside[0] is x:  # of a class that is no nest

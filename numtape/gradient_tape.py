@@ -13,20 +13,20 @@ from typing import Any
 
 import numpy as np
 
-from .core.convert import NUMPY
-from .core.dtypes import mismatch
-from .core.log import LEAF_CODE, Log, local
+from .core.derive.tape import Tape
+from .core.derive.transpose import transposed
+from .core.log.log import LEAF_CODE, Log, local
+from .core.log.record import as_tensor
+from .core.log.variable import Variable, by_creation, original
 from .core.ops.creation import zeros
 from .core.ops.elementwise import identity
 from .core.ops.movement import broadcast_to, reshape, stack
-from .core.record import as_tensor
-from .core.spec import intern
-from .core.tape import Tape
-from .core.tensor import Tensor
-from .core.transpose import transposed
-from .core.variable import Variable, by_creation, original
+from .core.values.convert import NUMPY
+from .core.values.dtypes import mismatch
+from .core.values.spec import intern
+from .core.values.tensor import Tensor
 
-SEEN_WATCHED = 2  # as in kernels/log/rows.py (a test compares)
+SEEN_WATCHED = 2  # as in kernels/passes/rows.py (a test compares)
 
 log_messages = logging.getLogger("numtape")
 

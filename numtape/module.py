@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from .core.variable import Variable
+from .core.log.variable import Variable
 
 
 def snake_case(name: str) -> str:

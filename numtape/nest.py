@@ -7,7 +7,7 @@ from typing import Any
 
 import optree
 
-from .core.structure import flatten_with as flatten_with
+from .core.values.nests import flatten_with as flatten_with
 
 
 def flatten(structure: Any, expand_composites: bool = False) -> list[Any]:

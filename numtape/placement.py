@@ -6,8 +6,8 @@ import threading
 from typing import Any
 
 from . import config
-from .core.log import local
-from .core.sweep import settle
+from .core.log.log import local
+from .core.log.look import settle
 
 
 class device:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from .core import dtypes
-from .core.dtypes import DType, as_dtype
-from .core.spec import TensorShape
+from .core.values import dtypes
+from .core.values.dtypes import DType, as_dtype
+from .core.values.spec import TensorShape
 
 
 class TensorSpec:

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from . import nest
-from .core.record import as_tensor
-from .core.tensor import Tensor
-from .core.variable import Variable
+from .core.log.record import as_tensor
+from .core.log.variable import Variable
+from .core.values.tensor import Tensor
 from .gradient_tape import GradientTape
 
 Array = np.ndarray[Any, Any]

@@ -77,7 +77,7 @@ def pytest_collection_modifyitems(config, items):
 
 def no_gpu():
     """Why no test can run on a GPU; "" if one can."""
-    from numtape.core.cuda.driver import Driver
+    from numtape.core.cuda.runtime.driver import Driver
     from numtape.errors import DeviceError
 
     try:

@@ -4,9 +4,10 @@ import contextlib
 
 import numpy as np
 
-from numtape.core import natives, sweep
-from numtape.core.log import VALUE, Log, local
-from numtape.core.op import CODES
+from numtape.core.compile import array_kernels
+from numtape.core.log import look
+from numtape.core.log.log import VALUE, Log, local
+from numtape.core.log.op import CODES
 
 
 @contextlib.contextmanager
@@ -29,7 +30,7 @@ def computed(tensor):
 @contextlib.contextmanager
 def sweeps():
     """The list to which each sweep adds the rows it was asked for."""
-    executor, asked = sweep.executor(), []
+    executor, asked = look.executor(), []
     compute = executor.compute
 
     def counting(log, wanted, *rest):
@@ -48,13 +49,13 @@ def by_hand(name):
     """The whole-array op `name`, computed with NumPy as if there were no kernel for it."""
     (op,) = (op for op in CODES.ops if op.name == name and op.compute)
     native, op.native = op.native, None
-    natives._calls.clear()
+    array_kernels._calls.clear()
     try:
         with fresh_log():  # it remembers no plan
             yield op
     finally:
         op.native = native
-        natives._calls.clear()
+        array_kernels._calls.clear()
 
 
 @contextlib.contextmanager

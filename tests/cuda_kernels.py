@@ -50,11 +50,11 @@ def check_axes():
 
 def check_order():
     """Positions are sorted by their index, and stay in their order where it is the same."""
-    from numtape.core.cuda.device import device
-    from numtape.core.cuda.kernels import Row
-    from numtape.core.cuda.scatter import order
-    from numtape.core.op import CODES
-    from numtape.core.spec import intern
+    from numtape.core.cuda.launches import Row
+    from numtape.core.cuda.ops.scatter import order
+    from numtape.core.cuda.runtime.device import device
+    from numtape.core.log.op import CODES
+    from numtape.core.values.spec import intern
 
     y = RANDOM.integers(0, 90, 3 * LONG)
     y[::3] = 70
@@ -107,7 +107,7 @@ def check_scatter():
 
 def check_switch():
     """It takes effect in a program that was recorded before."""
-    from numtape.core.cuda.device import device
+    from numtape.core.cuda.runtime.device import device
 
     x, y = tf.constant(RANDOM.normal(size=(9, 2))), RANDOM.integers(0, 9, LONG)
     weights = RANDOM.normal(size=(LONG, 2))

@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 
 import numtape as tf
-from numtape.core.log import local
+from numtape.core.log.log import local
+from numtape.core.log.variable import set_values
 from numtape.core.ops.random import STATE
-from numtape.core.variable import set_values
 
 # What a function may warn of: nothing that changes a result.
 TOLERANCE = 2.0**-10  # for gradients along tapes of the driver's

@@ -141,7 +141,7 @@ class StubDriver:
 
 def stub_gpu(monkeypatch, **options):
     """A `Driver` on a stub, which is in its attribute `_driver`."""
-    from numtape.core.cuda import driver
+    from numtape.core.cuda.runtime import driver
 
     monkeypatch.setattr(driver, "_bindings", lambda: StubDriver(**options))
     return driver.Driver()

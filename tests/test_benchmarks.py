@@ -425,7 +425,7 @@ def test_gpu_result_compares_the_libraries(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_a_timer_of_the_gpu() -> None:
     """Events are recorded in the stream, waited for, and given back; the time is in seconds."""
-    from numtape.core.cuda.driver import Timer
+    from numtape.core.cuda.runtime.driver import Timer
 
     calls: list[tuple[object, ...]] = []
 
@@ -456,7 +456,7 @@ def test_a_timer_on_a_gpu() -> None:
     """What the events say is more than nothing, and no more than the host's clock says."""
     script = (
         "import time, numtape as tf\n"
-        "from numtape.core.cuda.device import device\n"
+        "from numtape.core.cuda.runtime.device import device\n"
         "x = tf.random.normal((1000, 1000))\n"
         "(x @ x).numpy()\n"
         "timer, start = device().timer(), time.perf_counter()\n"

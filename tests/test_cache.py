@@ -16,7 +16,7 @@ from processes import PACKAGE, output, run, start
 
 import numtape
 from numtape import config
-from numtape.core import cache, entry, folder
+from numtape.core.compile import cache, folder, passes
 
 pytestmark = pytest.mark.numtape_only("numtape's own cache")
 posix = pytest.mark.skipif(os.name == "nt", reason="no owners and modes as on POSIX")
@@ -55,7 +55,7 @@ def wants_to_compile(place, source=PACKAGE.parent):
     """Whether a process would compile something."""
     child = start(READ, folder=source, NUMTAPE_CACHE_DIR=place)
     _, errors = child.communicate(timeout=60)
-    compilers = "numtape.core.compile", "numtape.core.assemble"
+    compilers = "numtape.core.compile.unit", "numtape.core.compile.llvm"
     assert child.returncode == 0 or any(x in errors.splitlines()[-1] for x in compilers), errors
     return child.returncode != 0
 
@@ -264,9 +264,9 @@ def test_key_holds_source_versions_and_cpu(place, monkeypatch):
 
 
 def test_keys_of_passes_hold_the_whole_source():
-    for name in ("jit", "log.plan", "log.rows"):
+    for name in ("jit", "passes.plan", "passes.rows"):
         path = numtape.kernels_folder().joinpath(*name.split(".")).with_suffix(".py")
-        assert path.read_text("utf-8") in entry.kernel_source("log.follow", name)
+        assert path.read_text("utf-8") in passes.kernel_source("passes.follow", name)
 
 
 @pytest.mark.parametrize("why", ["in the way", "below a file"])
@@ -578,7 +578,7 @@ def test_interrupted_write_leaves_nothing(place, monkeypatch):
 
 SMALL = """
 import sys
-from numtape.core import cache
+from numtape.core.compile import cache
 if sys.argv[1:]:
     import resource
     resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[1]),) * 2)

@@ -70,12 +70,12 @@ import numpy as np
 
 sys.path.insert(0, "tests")
 import numtape as tf
-from numtape.core.cuda import kernels
+from numtape.core.cuda import launches
 from test_ops import CASES, draw, variants
 
 found = set()
-kernels.Launch.run = kernels.Product.run = lambda self, gpu, at: None
-kernels.OnHost.run = lambda self, gpu, at: found.add(self.op.name)
+launches.Launch.run = launches.Product.run = lambda self, gpu, at: None
+launches.OnHost.run = lambda self, gpu, at: found.add(self.op.name)
 for case in CASES:
     for dtype in case.dtypes:
         for shapes, options in variants(case):
@@ -103,7 +103,7 @@ def test_memory_that_is_exhausted():
     """The error says what for, and the session goes on."""
     script = """
 import numtape as tf
-from numtape.core.cuda.simulator import Simulator
+from numtape.core.cuda.runtime.simulator import Simulator
 
 v, empty = tf.Variable(tf.ones((100, 100))), Simulator.empty
 v.numpy()
@@ -132,7 +132,7 @@ print(v.device, float(tf.reduce_sum(tf.ones(10) * 2.0)))
 def test_memory_that_ends_while_a_kernel_runs():
     """The garbage collector may run in any of the simulator's threads."""
     script = """
-from numtape.core.cuda.simulator import Simulator
+from numtape.core.cuda.runtime.simulator import Simulator
 
 gpu = Simulator()
 out, others = gpu.empty(64), [gpu.empty(64)]
@@ -151,7 +151,7 @@ print(gpu.memory_info()["current"])
 
 REPLAYS = """
 import numtape as tf
-from numtape.core.cuda.device import device
+from numtape.core.cuda.runtime.device import device
 
 gpu, seen = device(), {"download": 0, "captured": 0, "replay": 0}
 for name in seen:
@@ -207,7 +207,7 @@ LIFETIMES = """
 import gc, signal
 import numpy as np
 import numtape as tf
-from numtape.core.cuda.device import device
+from numtape.core.cuda.runtime.device import device
 
 gpu = device()
 
@@ -381,7 +381,7 @@ def test_known_answers_of_philox_in_the_simulator():
 import numpy as np
 import numtape.config
 from numtape.kernels.cuda.random import philox
-from numtape.core.cuda.simulator import Simulator
+from numtape.core.cuda.runtime.simulator import Simulator
 from test_random import KNOWN
 
 gpu = Simulator()
@@ -408,8 +408,8 @@ def test_draws_stay_on_the_gpu():
     """A launch each, and nothing is copied there."""
     script = """
 import numtape as tf
-from numtape.core.cuda.array import DeviceArray
-from numtape.core.cuda.device import device
+from numtape.core.cuda.runtime.device_array import DeviceArray
+from numtape.core.cuda.runtime.device import device
 
 gpu, copied = device(), []
 upload = gpu.upload

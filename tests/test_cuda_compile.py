@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from numtape.core.cuda.lower import (
+from numtape.core.cuda.text import (
     LONGEST,
     WIDTH,
     Loop,
@@ -20,9 +20,9 @@ from numtape.core.cuda.lower import (
     taken,
     written,
 )
-from numtape.core.dtypes import DTYPES
-from numtape.core.op import CODES, ELEMENTWISE
-from numtape.core.spec import intern
+from numtape.core.log.op import CODES, ELEMENTWISE
+from numtape.core.values.dtypes import DTYPES
+from numtape.core.values.spec import intern
 from numtape.errors import OpError
 
 FOUND = all(importlib.util.find_spec(name) for name in ("numba_cuda", "cuda"))
@@ -41,7 +41,7 @@ BY_NAME = {dtype.name: dtype for dtype in DTYPES}
 
 def report(make, dtypes, symbol):
     """What the assembler says of a kernel: registers, bytes of stack, bytes spilled."""
-    compiler = importlib.import_module("numtape.core.cuda.compiler")
+    compiler = importlib.import_module("numtape.core.cuda.runtime.compiler")
     code, said = compiler.linked(compiler.ptx(make(), dtypes, symbol, CAPABILITY), CAPABILITY)
     assert code[:4] == b"\x7fELF"
     found = dict.fromkeys(("registers", "stack", "spilled"), 0)
@@ -248,7 +248,7 @@ def test_every_kernel_of_scatter_is_compiled_here():
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_atomics_are_one_instruction(dtype):
-    compiler = importlib.import_module("numtape.core.cuda.compiler")
+    compiler = importlib.import_module("numtape.core.cuda.runtime.compiler")
     parameters = ["int64"] * 4 + ["*int32", f"*{dtype}", f"*{dtype}"]
     text = compiler.ptx(kernels_of("scatter")["atomic"](), parameters, "atomic", CAPABILITY)
     assert set(re.findall(r"(?:red|atom)\.[\w.]+", text)) == {f"atom.global.add.f{dtype[-2:]}"}
@@ -279,12 +279,12 @@ def test_whole_array_kernels(name, dtypes):
 
 
 def test_every_whole_array_kernel_is_compiled_here():
-    from numtape.core.cuda import whole
+    from numtape.core.cuda.ops import array
 
     arrays = importlib.import_module("numtape.kernels.cuda.arrays")
     assert set(arrays.KERNELS) == {name for name, _ in ARRAYS}
-    assert tuple(arrays.BY_ROW) == whole.BY_ROW
-    assert tuple(arrays.BY_ELEMENT) == (*whole.BY_ELEMENT, "product", "contrast")
+    assert tuple(arrays.BY_ROW) == array.BY_ROW
+    assert tuple(arrays.BY_ELEMENT) == (*array.BY_ELEMENT, "product", "contrast")
 
 
 @pytest.mark.parametrize("name", ["uniform", "normal"])
@@ -300,7 +300,7 @@ def test_draws(name, dtype):
 
 @pytest.mark.parametrize("name, width", [("float32", 4), ("float64", 2)])
 def test_sixteen_bytes_are_loaded_at_a_time(name, width):
-    compiler = importlib.import_module("numtape.core.cuda.compiler")
+    compiler = importlib.import_module("numtape.core.cuda.runtime.compiler")
     spec = intern((64, 64), BY_NAME[name])
     loop = Loop((64, 64), (spec,), (Step("x * x", (0,), (spec.dtype,), spec.dtype),), (1,), ())
     text = compiler.ptx(function(written(loop), []), parameters(loop), "square", CAPABILITY)
@@ -310,7 +310,7 @@ def test_sixteen_bytes_are_loaded_at_a_time(name, width):
 
 def test_sums_and_products_are_rounded_each():
     """Else a row would have other bits beside other rows, and guards would not hold."""
-    compiler = importlib.import_module("numtape.core.cuda.compiler")
+    compiler = importlib.import_module("numtape.core.cuda.runtime.compiler")
     spec = intern((64,), BY_NAME["float32"])
     kind = spec.dtype
     steps = Step("x * y", (0, 1), (kind, kind), kind), Step("x + y", (3, 2), (kind, kind), kind)
@@ -321,7 +321,7 @@ def test_sums_and_products_are_rounded_each():
 
 
 def test_kernels_and_executor_agree_on_sizes():
-    from numtape.core.cuda.driver import Driver
+    from numtape.core.cuda.runtime.driver import Driver
 
     reduce = importlib.import_module("numtape.kernels.cuda.reduce")
     target = importlib.import_module("numtape.kernels.cuda.target")

@@ -13,7 +13,7 @@ from checks import same
 from processes import run
 from together import together
 
-from numtape.core.belongings import MOST
+from numtape.core.replay.belongings import MOST
 
 pytestmark = pytest.mark.numtape_only("what TensorFlow leaves is its own affair")
 

@@ -213,7 +213,7 @@ def _inside(context, compute):
 @pytest.mark.parametrize("fresh", [False, True])
 @pytest.mark.parametrize("what", OUTER)
 def test_tapes_from_outside(tf, what, fresh):
-    from numtape.core.log import local
+    from numtape.core.log.log import local
 
     def run(decorate):
         found = []
@@ -358,10 +358,10 @@ def test_exception_while_recording_leaves_everything_as_before(tf, error):
 @pytest.mark.parametrize("error", [KeyError, KeyboardInterrupt])
 @pytest.mark.parametrize("when", ["before", "after"])
 def test_exception_while_replaying_leaves_everything_as_before(tf, monkeypatch, error, when):
-    from numtape.core import sweep
+    from numtape.core.log import look
 
     v, w = tf.Variable(1.0), tf.Variable([1.0, 2.0])
-    programs = importlib.import_module(type(sweep.executor()).__module__).Program
+    programs = importlib.import_module(type(look.executor()).__module__).Program
 
     @tf.function
     def f(x):
@@ -817,7 +817,7 @@ def test_large_arrays_in_threads(tf):
 
 @pytest.mark.numtape_only("about numtape's memory")
 def test_memory_stays_flat(tf):
-    from numtape.core.log import local
+    from numtape.core.log.log import local
 
     v, w = tf.Variable(0.0), tf.Variable(tf.zeros(100))
     x = tf.ones(100)
@@ -852,7 +852,7 @@ def test_memory_stays_flat(tf):
 
 @pytest.mark.numtape_only("about numtape's memory")
 def test_memory_stays_flat_where_results_are_kept_and_tapes_follow(tf):
-    from numtape.core.log import local
+    from numtape.core.log.log import local
 
     v = tf.Variable(tf.ones(100))
     f = tf.function(lambda x: tf.reduce_sum(v * x))
@@ -910,7 +910,7 @@ def test_executor_changes_between_calls(tf):
 def test_replays_run_on_the_executor_of_the_moment(tf, monkeypatch):
     ran = []
     for name in ("cpu", "reference"):
-        programs = importlib.import_module(f"numtape.core.executors.{name}").Program
+        programs = importlib.import_module(f"numtape.core.{name}.executor").Program
 
         def run(program, *args, run=programs.run, name=name):
             ran.append(name)

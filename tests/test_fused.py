@@ -8,7 +8,9 @@ from op_cases import CASES
 from test_ops import arity, draw, special
 from test_random_programs import Program
 
-from numtape.core.executors import cpu, fuse, plans
+from numtape.core.cpu import executor as cpu
+from numtape.core.cpu import fuse
+from numtape.core.plan import plan as plans
 
 pytestmark = [
     pytest.mark.numtape_only("TensorFlow has no plans"),

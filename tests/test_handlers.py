@@ -10,8 +10,11 @@ import pytest
 from counting import fresh_log
 from processes import PACKAGE, run
 
-from numtape.core import blas, cache, interning, sweep
-from numtape.core.log import local
+from numtape.core.compile import cache
+from numtape.core.cpu import blas
+from numtape.core.log import look
+from numtape.core.log.log import local
+from numtape.core.values import interning
 
 pytestmark = pytest.mark.numtape_only("a promise TensorFlow does not make")
 
@@ -19,7 +22,7 @@ PROGRAM = """
 import gc, json, random, signal, sys, time
 import numpy as np
 import numtape as tf
-from numtape.core.log import local
+from numtape.core.log.log import local
 
 shared = tf.Variable(np.ones(3, "f"))
 count, wrong, refused = tf.Variable(0.0), [], 0
@@ -141,7 +144,7 @@ def one(at):
     global count_at, target
     count_at, target = 0, at
     if not warm:
-        from numtape.core import interning
+        from numtape.core.values import interning
         interning.let_go()
     sys.settrace(trace)
     try:
@@ -209,7 +212,7 @@ def test_a_value_that_is_being_computed_cannot_be_looked_at(tf):
     with fresh_log(), pytest.MonkeyPatch.context() as patch:
         lazy = tf.constant([1.0, 2.0]) * 2.0
         other = tf.reduce_sum(lazy)
-        executor = sweep.executor()
+        executor = look.executor()
         compute, once = executor.compute, []
 
         def handled(log, wanted, *rest):
@@ -225,11 +228,11 @@ def test_a_value_that_is_being_computed_cannot_be_looked_at(tf):
 
 
 def test_an_executor_that_is_being_imported_is_no_attribute_error(tf, monkeypatch):
-    name = f"numtape.core.executors.{tf.config.device()}"
-    monkeypatch.setattr(sweep, "_executors", {})
+    name = f"numtape.core.{tf.config.device()}.executor"
+    monkeypatch.setattr(look, "_executors", {})
     monkeypatch.setitem(sys.modules, name, types.ModuleType(name))
     with pytest.raises(RuntimeError, match="imports what computes values"):
-        sweep.executor()
+        look.executor()
 
 
 def test_what_cannot_be_done_inside_of_itself_says_so(monkeypatch):

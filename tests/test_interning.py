@@ -15,11 +15,12 @@ from test_random_programs import Program, compare, differences
 from test_random_programs import run as program_run
 from together import together
 
-from numtape.core import interning, templates
-from numtape.core.dtypes import ALL, DTYPES
-from numtape.core.interning import Table
-from numtape.core.op import CODES
-from numtape.core.spec import TABLES, intern
+from numtape.core.derive import templates
+from numtape.core.log.op import CODES
+from numtape.core.values import interning
+from numtape.core.values.dtypes import ALL, DTYPES
+from numtape.core.values.interning import Table
+from numtape.core.values.spec import TABLES, intern
 
 pytestmark = pytest.mark.numtape_only("numtape's tables")
 
@@ -193,7 +194,7 @@ EVERYWHERE = """
 import gc, sys, threading
 import numpy as np
 import numtape as tf
-from numtape.core import interning
+from numtape.core.values import interning
 
 interning.LIMIT = int(sys.argv[1])
 for table in interning.TABLES:

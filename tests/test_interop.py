@@ -484,7 +484,7 @@ def test_on_the_cuda_device():
 
 @pytest.fixture
 def gpu():
-    from numtape.core.cuda.device import device
+    from numtape.core.cuda.runtime.device import device
 
     return device()
 
@@ -794,7 +794,7 @@ def test_gpu_of_another_number(tf):
 
 @pytest.fixture
 def stub(monkeypatch):
-    from numtape.core.cuda import device
+    from numtape.core.cuda.runtime import device
 
     found = stub_gpu(monkeypatch)
     monkeypatch.setattr(device, "_device", found)

@@ -8,7 +8,7 @@ import pytest
 from counting import by_hand, fresh_log
 from processes import PACKAGE, run
 
-from numtape.core.log import local
+from numtape.core.log.log import local
 
 pytestmark = pytest.mark.numtape_only("a promise TensorFlow does not make")
 
@@ -16,7 +16,7 @@ TRAINING = """
 import json, random, signal, sys
 import numpy as np
 import numtape as tf
-from numtape.core.log import local
+from numtape.core.log.log import local
 
 data = np.random.default_rng(0).standard_normal((40, 8, 4)).astype(np.float32)
 

@@ -14,9 +14,13 @@ from processes import run
 
 import numtape
 from numtape import config, gradient_tape
-from numtape.core import adjoints, entry, graft, log, lookup, op, reach, templates, transpose
-from numtape.core.executors import cpu, plans
+from numtape.core.compile import passes
+from numtape.core.cpu import executor as cpu
+from numtape.core.derive import adjoints, lookup, reach, templates, transpose
+from numtape.core.log import log, op
 from numtape.core.ops import reduction
+from numtape.core.plan import plan as plans
+from numtape.core.replay import graft
 
 pytestmark = pytest.mark.numtape_only("numtape's kernels")
 MASK = (1 << 64) - 1
@@ -83,8 +87,8 @@ def plain():
     sys.modules["plain.jit"] = stub
     modules = {
         name: importlib.import_module(f"plain.{name}")
-        for name in ("log.rows", "log.layout", "log.follow", "log.transpose", "log.plan",
-                     "log.recall", "log.graft", "cpu.sweep")
+        for name in ("passes.rows", "passes.layout", "passes.follow", "passes.transpose",
+                     "passes.plan", "passes.recall", "passes.graft", "cpu.sweep")
     }  # fmt: skip
     for name in [name for name in sys.modules if name.startswith("plain")]:
         module = sys.modules.pop(name)
@@ -99,7 +103,7 @@ def shared(mine, theirs, names):
 
 
 def test_rows_are_numbered_alike(plain):
-    rows = plain["log.rows"]
+    rows = plain["passes.rows"]
     shared(op, rows, ("LEAF", "READ", "ELEMENTWISE", "ARRAY", "VIEW", "REDUCTION", "VARIADIC"))
     shared(op, rows, ("RULE", "STOP", "MISSING", "CUT"))
     shared(log, rows, ("VALUE",))
@@ -109,7 +113,7 @@ def test_rows_are_numbered_alike(plain):
 
 
 def test_plans_are_numbered_alike(plain):
-    layout = plain["log.layout"]
+    layout = plain["passes.layout"]
     names = [n for n in vars(layout) if isinstance(getattr(plans, n, None), int)]
     assert {"NO_KERNEL", "GROUP", "STEP", "SHARED", "KEPT", "G_KIND", "C_GROUPS"} <= set(names)
     shared(plans, layout, names)
@@ -123,8 +127,8 @@ def test_panels_are_as_wide():
 
 def test_transposition_is_numbered_alike(plain):
     names = ("DONE", "NO_TEMPLATE", "FULL", "NOTHING", "G", "Y", "INPUT")
-    shared(transpose, plain["log.transpose"], names)
-    shared(templates, plain["log.transpose"], ("ENTRY",))
+    shared(transpose, plain["passes.transpose"], names)
+    shared(templates, plain["passes.transpose"], ("ENTRY",))
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -133,13 +137,13 @@ def test_hash_is_the_kernels(plain, seed):
     keys = random.integers(-1, (5, 1 << 31)[seed % 2], (300, 6))
     with np.errstate(over="ignore"):
         for key in [[-1] * 6, [0] * 6, *keys.tolist()]:
-            assert lookup.hash_key(*key) == int(plain["log.transpose"].hash_key(*key))
+            assert lookup.hash_key(*key) == int(plain["passes.transpose"].hash_key(*key))
 
 
 def test_every_pass_argument_has_a_kind():
     """A scalar in the table of arrays, or an array missing there, would be a wild address."""
-    for symbol, slots in entry._layout().items():
-        block = entry.Block(symbol)
+    for symbol, slots in passes._layout().items():
+        block = passes.Block(symbol)
         assert list(slots.values()) == list(range(len(slots)))
         assert len(block.set) >= len(slots)
 
@@ -204,20 +208,20 @@ def test_undecorated_passes_give_the_same_bits(tf, plain, monkeypatch):
     monkeypatch.setattr(config, "_threads", 2)
     monkeypatch.setattr(cpu, "LARGE", 50)  # threads share even small groups
     jitted = results(tf)
-    functions = {s: getattr(plain[module], s) for s, module in entry._PASSES.items()}
+    functions = {s: getattr(plain[module], s) for s, module in passes._PASSES.items()}
     called = []
 
     def call(block):
-        (symbol,) = (s for s, slots in entry._layout().items() if slots is block.slots)
+        (symbol,) = (s for s, slots in passes._layout().items() if slots is block.slots)
         called.append(symbol)
         arguments = {
-            name: Strict(block._arrays[name]) if name in entry._ARRAYS else int(block.set[at])
+            name: Strict(block._arrays[name]) if name in passes._ARRAYS else int(block.set[at])
             for name, at in block.slots.items()
         }
         with np.errstate(over="ignore"):
             return int(functions[symbol](**arguments))
 
-    monkeypatch.setattr(entry, "_calling", lambda block, function: lambda: call(block))
+    monkeypatch.setattr(passes, "_calling", lambda block, function: lambda: call(block))
     monkeypatch.setattr(transpose, "_workspaces", threading.local())
     monkeypatch.setattr(graft, "_local", threading.local())
     memory = adjoints.memory()

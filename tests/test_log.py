@@ -5,7 +5,7 @@ import pytest
 from counting import computed, computes, fresh_log, sweeps
 from processes import run
 
-from numtape.core.log import SWEEP_BYTES, SWEEP_ROWS, local
+from numtape.core.log.log import SWEEP_BYTES, SWEEP_ROWS, local
 
 pytestmark = pytest.mark.numtape_only("looks into numtape's log")
 
@@ -34,7 +34,7 @@ def test_equal_constants_share_a_row(tf, log):
 @pytest.mark.parametrize("like", ["float32", "float64", "int32", "int64"])
 def test_constants_are_keyed_by_dtype_and_bytes(tf, log, like):
     """-0.0, 0.0, 0 and False are different; so are 1.0, 1 and True."""
-    from numtape.core.spec import intern
+    from numtape.core.values.spec import intern
 
     names = ("float32", "float64", "int32", "int64")
     specs = [intern((), tf.as_dtype(name)) for name in names]
@@ -171,7 +171,7 @@ def test_large_arrays_under_a_tape_do_not_make_the_log_grow(tf, log):
 # Operands that record rows of their own (lists with tensors), where the log is full.
 FULL = """
 import numtape as tf
-from numtape.core.log import SLACK, SWEEP_ROWS, local
+from numtape.core.log.log import SLACK, SWEEP_ROWS, local
 two, array = tf.constant(2.0), tf.constant([1.0, 2.0, 3.0])
 cases = (
     (lambda x: x + [two, 1.0, two * 3.0], [3, 3, 9]),

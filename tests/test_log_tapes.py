@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from counting import fresh_log
 
-from numtape.core.log import SWEEP_BYTES, SWEEP_ROWS, local
+from numtape.core.log.log import SWEEP_BYTES, SWEEP_ROWS, local
 
 pytestmark = pytest.mark.numtape_only("looks into numtape's log")
 

@@ -5,7 +5,7 @@ import sys
 import pytest
 from processes import run
 
-from numtape.core import interning
+from numtape.core.values import interning
 
 pytestmark = [
     pytest.mark.numtape_only("numtape's memory"),
@@ -16,7 +16,7 @@ RESIDENT = """
 import gc, os, sys
 import numpy as np
 import numtape as tf
-from numtape.core.log import local
+from numtape.core.log.log import local
 
 def resident():
     gc.collect()
@@ -77,7 +77,7 @@ print((resident() - before) >> 10, len(local.log.buffers))
 """
 
 DIFFERENT = RESIDENT + """
-from numtape.core import interning
+from numtape.core.values import interning
 
 rounds, kind, interning.LIMIT = int(sys.argv[1]), sys.argv[2], int(sys.argv[3])
 for table in interning.TABLES:

@@ -16,9 +16,9 @@ LIMIT = """
 import contextlib, gc, os, random, resource, sys, time
 import numpy as np
 import numtape as tf
-from numtape.core.buffers import POOL
-from numtape.core.executors import cpu
-from numtape.core.log import local
+from numtape.core.cpu.buffers import POOL
+from numtape.core.cpu import executor as cpu
+from numtape.core.log.log import local
 from numtape.core.ops.random import STATE
 
 FAILS = MemoryError, tf.errors.ResourceExhaustedError
@@ -221,7 +221,7 @@ def test_loading_and_compiling_under_a_limit(cache, tmp_path):
 
 
 WAITING = LIMIT + """
-from numtape.core.buffers import POOL
+from numtape.core.cpu.buffers import POOL
 tf.random.uniform((4_000_000,))
 gc.collect()
 POOL._collect()

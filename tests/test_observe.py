@@ -20,9 +20,9 @@ import state_programs
 from checks import same
 from recorded import one_warning, recordings
 
-from numtape.core.observe import frames, guards, known, reads, steps
-from numtape.core.observe.guards import Guards
-from numtape.core.observe.reads import MISSING, Read
+from numtape.core.replay.observe import frames, guards, known, reads, steps
+from numtape.core.replay.observe.guards import Guards
+from numtape.core.replay.observe.reads import MISSING, Read
 
 pytestmark = pytest.mark.numtape_only("TensorFlow's functions keep what Python's state was")
 
@@ -156,10 +156,10 @@ def test_a_version_that_is_not_known_runs_as_python(tf, monkeypatch):
 
 
 def test_an_instruction_that_is_not_known_runs_as_python(tf, monkeypatch):
-    from numtape.core.observe import instructions
+    from numtape.core.replay.observe import instructions
 
     rest = {k: v for k, v in instructions.INSTRUCTIONS.items() if k != "BINARY_OP"}
-    monkeypatch.setattr("numtape.core.traced.INSTRUCTIONS", rest)
+    monkeypatch.setattr("numtape.core.replay.call.INSTRUCTIONS", rest)
     f = tf.function(lambda x: x * 2.0)
     with one_warning("the instruction BINARY_OP is not known"):
         same(f(tf.constant(1.0)), 2.0)
@@ -169,7 +169,7 @@ def test_what_the_observer_does_not_understand_runs_as_python(tf, monkeypatch):
     def broken(*args):
         raise ZeroDivisionError("of the observer")
 
-    monkeypatch.setattr("numtape.core.observe.observer.Observer.attribute", broken)
+    monkeypatch.setattr("numtape.core.replay.observe.observer.Observer.attribute", broken)
     holder = types.SimpleNamespace(k=2.0)
     f = tf.function(lambda x: x * holder.k)
     with one_warning("could not be observed"):
@@ -296,7 +296,7 @@ def test_guards_leave_reference_counts_as_they_were():
 def test_constants_are_those_of_the_pass():
     import importlib
 
-    kernel = importlib.import_module("numtape.kernels.log.unchanged")
+    kernel = importlib.import_module("numtape.kernels.passes.unchanged")
     assert sorted(each_kind()) == sorted(reads.NOW)
     names = ("HALF", "WORD", "ENTRY", "ATTRIBUTE", "METHOD", "ITEM", "TRUTH", "LENGTH", "ITEMS",
              "KEYS", "ENTRIES", "ANSWER", "CONTAINS")  # fmt: skip

@@ -370,8 +370,8 @@ def test_no_gradient(tf, device, case):
 
 def ops_of(tf, case):
     """The ops in the rows that a case records: forward, first and second derivative."""
-    from numtape.core.log import local
-    from numtape.core.op import CODES
+    from numtape.core.log.log import local
+    from numtape.core.log.op import CODES
 
     found = set()
     for dtype in case.dtypes:
@@ -395,7 +395,7 @@ def ops_of(tf, case):
 
 @pytest.mark.numtape_only(reason="looks at numtape's table of ops")
 def test_every_op_has_a_row(tf):
-    from numtape.core.op import CODES, LEAF, READ
+    from numtape.core.log.op import CODES, LEAF, READ
 
     reached = set().union(*(ops_of(tf, case) for case in CASES))
     ops = [op for op in CODES.ops if op.kind not in (LEAF, READ)]

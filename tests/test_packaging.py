@@ -22,7 +22,7 @@ x = tf.Variable(3.0)
 with tf.GradientTape() as tape:
     y = x * x
 assert float(tape.gradient(y, x)) == 6.0
-import numtape.kernels.log.rows
+import numtape.kernels.passes.rows
 from numtape.datasets import load_digits
 assert len(load_digits()[0]) == 1797
 assert "kernels" not in sys.modules

@@ -46,7 +46,7 @@ def test_the_end_of_a_block_that_fails():
     """The device is the one before all the same."""
     script = """
 import numtape as tf
-from numtape.core.cuda.device import device
+from numtape.core.cuda.runtime.device import device
 
 gpu = device()
 x = tf.ones(4) * 2.0
@@ -98,7 +98,7 @@ def test_the_cpu_takes_the_place_of_a_gpu_only_if_it_may():
 MOVED = """
 import numpy as np
 import numtape as tf
-from numtape.core.cuda.device import device
+from numtape.core.cuda.runtime.device import device
 
 def launches(call):
     before = device().launches

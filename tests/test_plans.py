@@ -11,9 +11,13 @@ from processes import run as run_script
 from test_random_programs import Program, differences, patterns, run
 
 from numtape import config
-from numtape.core import adjoints, buffers, interning, remembered, workers
-from numtape.core.executors import cpu, plans
-from numtape.core.interning import generation
+from numtape.core.cpu import buffers, workers
+from numtape.core.cpu import executor as cpu
+from numtape.core.derive import adjoints
+from numtape.core.plan import memo
+from numtape.core.plan import plan as plans
+from numtape.core.values import interning
+from numtape.core.values.interning import generation
 
 pytestmark = pytest.mark.numtape_only("numtape's plans")
 
@@ -127,11 +131,11 @@ def test_slices_that_begin_elsewhere_are_one_structure(tf, monkeypatch):
 
 
 def test_few_structures_are_compared_for_one_question():
-    found = remembered.Remembered()
+    found = memo.Remembered()
     for k in range(20):
         found.keep("question", 10, k, generation.number)
     assert found.alike("question") == [19, 18, 17, 16]
-    found.keep("long", remembered.ROWS - 5, "all", generation.number)
+    found.keep("long", memo.ROWS - 5, "all", generation.number)
     assert found.alike("question") == []
     assert found.alike("long") == ["all"]
     interning.let_go()
@@ -328,7 +332,7 @@ def test_calls_that_come_too_late_are_not_made():
 INTERRUPTED = """
 import signal, time
 import numtape
-from numtape.core import workers
+from numtape.core.cpu import workers
 
 def stop(*_):
     raise KeyboardInterrupt
@@ -444,7 +448,7 @@ def test_values_outlive_the_next_step(tf):
 
 
 def test_slots_that_another_plan_moved_are_not_used(tf, monkeypatch):
-    """A remembered, shared group after a plan that needs more room for the same thread."""
+    """A memo, shared group after a plan that needs more room for the same thread."""
     monkeypatch.setattr(config, "_threads", 2)
     monkeypatch.setattr(cpu, "LARGE", 1 << 16)
     big, small = tf.constant(np.linspace(0.0, 1.0, 100_000)), tf.constant(np.ones(1000))

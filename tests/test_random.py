@@ -12,7 +12,7 @@ from counting import fresh_log
 from together import together
 
 from numtape import config
-from numtape.core.executors import draws
+from numtape.core.cpu import draws
 from numtape.core.ops.random import STATE
 
 pytestmark = pytest.mark.numtape_only("TensorFlow draws other numbers")
@@ -268,7 +268,7 @@ def test_negative_sizes(tf, name):
 
 
 def test_host_and_kernels_agree_on_sizes():
-    from numtape.core.cuda.kernels import BLOCK
+    from numtape.core.cuda.launches import BLOCK
 
     kernels = importlib.import_module("numtape.kernels.cpu.random")
     assert (kernels.UNIT * kernels.BYTES, kernels.BYTES) == (draws.UNIT, BLOCK)

@@ -9,7 +9,7 @@ from op_cases import CASES
 from processes import run
 from test_ops import draw, variants
 
-from numtape.core.log import local
+from numtape.core.log.log import local
 
 pytestmark = pytest.mark.numtape_only("a promise TensorFlow does not make")
 

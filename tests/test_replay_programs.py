@@ -48,39 +48,39 @@ def test_new_programs(count, k):
 
 
 def broken_guards(monkeypatch):
-    from numtape.core.recording import Recording
+    from numtape.core.replay.recording import Recording
 
     monkeypatch.setattr(Recording, "_failed", lambda self, log: None)
 
 
 def broken_names(monkeypatch):
-    from numtape.core.observe.guards import Guards
+    from numtape.core.replay.observe.guards import Guards
 
     monkeypatch.setattr(Guards, "holds", lambda self: True)
 
 
 def broken_draws(monkeypatch):
-    from numtape.core.trace import Draws
+    from numtape.core.replay.trace import Draws
 
     monkeypatch.setattr(Draws, "after", lambda self, k: self.base)
 
 
 def broken_guards_on_tapes(monkeypatch):
-    from numtape.core.recording import Recording
+    from numtape.core.replay.recording import Recording
 
     monkeypatch.setattr(Recording, "_failed_on", lambda self, log, to: None)
 
 
 def broken_assigns(monkeypatch):
-    from numtape.core.trace import Trace
+    from numtape.core.replay.trace import Trace
 
     monkeypatch.setattr(Trace, "forget", lambda self, variables: None)
 
 
 def broken_leaks(monkeypatch):
-    from numtape.core import replay
+    from numtape.core.replay import calls
 
-    monkeypatch.setattr(replay, "leaked", lambda trace: [])
+    monkeypatch.setattr(calls, "leaked", lambda trace: [])
 
 
 @pytest.mark.parametrize("broken, first", [

@@ -54,7 +54,7 @@ def test_every_import_is_a_declared_dependency_or_of_python():
     known = {"numtape", "numba", "llvmlite", "numpy", "scipy", "optree", *sys.stdlib_module_names}
     for path in SOURCES:
         if KERNELS not in path.parents:
-            extra = {"cuda"} if path.parent.name == "cuda" else set()  # of the extra [cuda]
+            extra = {"cuda"} if path.parent.name == "runtime" else set()  # of the extra [cuda]
             found = {n.partition(".")[0] for n in imported(path, PACKAGE)}
             assert found <= known | extra, place(path)
 

@@ -13,7 +13,7 @@ from counting import fresh_log
 from processes import run
 from together import together
 
-from numtape.core.log import local
+from numtape.core.log.log import local
 
 pytestmark = pytest.mark.numtape_only("a promise TensorFlow does not make")
 
@@ -456,7 +456,7 @@ def test_fork_inside_a_tape(tf):
 @cpu_only
 @pytest.mark.parametrize("name", ["log", "cache", "other log"])
 def test_locks_that_another_thread_holds_do_not_survive_a_fork(tf, name):
-    from numtape.core import cache
+    from numtape.core.compile import cache
 
     v, tensors = tf.Variable([1.0, 2.0]), []
     thread = threading.Thread(target=lambda: tensors.append(v * 3.0))

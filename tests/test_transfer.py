@@ -8,7 +8,7 @@ import pytest
 from stub_driver import stub_gpu
 from together import together
 
-from numtape.core.cuda import driver, transfer
+from numtape.core.cuda.runtime import driver, transfer
 
 pytestmark = pytest.mark.numtape_only("how numtape copies")
 

@@ -78,11 +78,12 @@ EXACT = {
 
 def lane(name, dtype):
     """The compiled lane kernel as a function of arrays; it may be given a part of each."""
-    from numtape.core import dtypes, lower
+    from numtape.core.compile import lane_kernels
     from numtape.core.ops import elementwise
+    from numtape.core.values import dtypes
 
     kind, op = dtypes.as_dtype(dtype), getattr(elementwise, name).op
-    address = lower.compiled(op, (kind,) * op.arity, kind)
+    address = lane_kernels.compiled(op, (kind,) * op.arity, kind)
     kernel = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * 5)(address)
 
     def call(out, *operands):
@@ -174,7 +175,7 @@ import numba, numpy as np
 import numtape
 
 found = dict(np.load(sys.argv[1]))
-functions = importlib.import_module("numtape.kernels.cpu.vector").FUNCTIONS
+functions = importlib.import_module("numtape.kernels.functions.vector").FUNCTIONS
 for key in [key for key in found if key.endswith(" x")]:
     name, dtype, _ = key.split()
     f, x, y = functions[name], found[key], found.get(f"{name} {dtype} y")
@@ -338,7 +339,7 @@ def test_one_large_argument_changes_no_other(name, dtype):
 def test_loops_are_vectorised(name, dtype):
     import numba
 
-    function = importlib.import_module("numtape.kernels.cpu.vector").FUNCTIONS[name]
+    function = importlib.import_module("numtape.kernels.functions.vector").FUNCTIONS[name]
 
     def unary(out, x):
         for i in range(x.size):

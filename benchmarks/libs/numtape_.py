@@ -10,8 +10,8 @@ import numtape as nt
 from benchmarks.cases import COMPILED, OURS, REPLAYED, UNFUSED
 from benchmarks.inputs import Chain, Data, Formula, Network
 from benchmarks.libs import Variant
-from numtape.core.executors import cpu
-from numtape.core.log import Log, local
+from numtape.core.cpu import executor as cpu
+from numtape.core.log.log import Log, local
 
 Made = Callable[[Callable[..., Any]], Callable[..., Any]]
 

@@ -15,8 +15,9 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
+from ..functions import vector
 from ..jit import INT64, POINTERS, jit
-from . import reduce, vector
+from . import reduce
 from .sweep import copy
 
 number, real = POINTERS["int64"], POINTERS["float64"]

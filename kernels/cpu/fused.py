@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 from llvmlite import ir
 
 from ..body import parsed
-from .functions import ELEMENTARY, LIMITED
-from .value import FLOAT32, FLOAT64, Value
+from ..functions.elementary import ELEMENTARY, LIMITED
+from ..functions.value import FLOAT32, FLOAT64, Value
 
 INT64, INT8, BIT = ir.IntType(64), ir.IntType(8), ir.IntType(1)
 FORMATS = {"float32": FLOAT32, "float64": FLOAT64}

@@ -17,9 +17,9 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
+from ..functions.vector import FORMATS, FUNCTIONS
 from ..jit import INT64, POINTERS, inline, jit, stack
 from .sweep import copy
-from .vector import FORMATS, FUNCTIONS
 
 UNIT = 64  # blocks
 BYTES = 32  # of a block

@@ -16,7 +16,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 from ..jit import POINTERS, jit, stack
-from ..log.layout import RUN
+from ..passes.layout import RUN
 
 VECTOR = 16  # elements that are combined side by side, whatever the machine's vectors hold
 PANEL = 128  # columns that are reduced together

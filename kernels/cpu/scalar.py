@@ -11,8 +11,8 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
+from ..functions import vector
 from ..jit import inline
-from . import vector
 
 
 @inline

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..jit import POINTERS, call_array, call_kernel, call_loop, fetch_add, inline, jit
-from ..log.layout import (
+from ..passes.layout import (
     FUSED,
     G_BODY,
     G_CODE,
@@ -30,7 +30,7 @@ from ..log.layout import (
     TEMPORARY,
     WHOLE,
 )
-from ..log.rows import SEEN, VALUE
+from ..passes.rows import SEEN, VALUE
 
 i8, i16, i32, i64 = (POINTERS[name] for name in ("uint8", "uint16", "uint32", "uint64"))
 numbers = POINTERS["int64"]

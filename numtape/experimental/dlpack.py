@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..core import dlpack as _core
-from ..core.record import as_tensor
-from ..core.tensor import Tensor
+from ..core import interop as _core
+from ..core.log.record import as_tensor
+from ..core.values.tensor import Tensor
 
 __all__ = ["from_dlpack", "to_dlpack"]
 
@@ -38,7 +38,7 @@ def to_dlpack(tf_tensor: Any) -> Any:
     """
     capsule = as_tensor(tf_tensor).__dlpack__()
     if _core.device_of_tensors()[0] == _core.CUDA:
-        from ..core.cuda.device import device
+        from ..core.cuda.runtime.device import device
 
         device().synchronize()  # a capsule does not say in which stream it will be used
     return capsule

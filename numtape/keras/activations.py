@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ..core.log.record import as_tensor
 from ..core.ops.elementwise import (
     elu,
     exp,
@@ -18,8 +19,7 @@ from ..core.ops.elementwise import (
     tanh,
 )
 from ..core.ops.nn import log_softmax, softmax
-from ..core.record import as_tensor
-from ..core.tensor import Tensor
+from ..core.values.tensor import Tensor
 
 
 def linear(x: Any) -> Tensor:

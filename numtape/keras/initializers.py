@@ -8,7 +8,7 @@ from typing import Any
 
 from ..core.ops.creation import ones, zeros
 from ..core.ops.random import normal, truncated_normal, uniform
-from ..core.tensor import Tensor
+from ..core.values.tensor import Tensor
 
 
 def _scaled(fan: Callable[[int, int], float], draw: str) -> Callable[..., Tensor]:

@@ -6,14 +6,14 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-from ..core.dtypes import DType, as_dtype, shown
+from ..core.log.record import as_tensor
+from ..core.log.variable import Alias, Variable, original
 from ..core.ops.elementwise import cast
 from ..core.ops.linalg import matmul, tensordot
 from ..core.ops.nn import normalize
-from ..core.record import as_tensor
-from ..core.spec import MAX_DIM, TensorShape
-from ..core.tensor import Tensor
-from ..core.variable import Alias, Variable, original
+from ..core.values.dtypes import DType, as_dtype, shown
+from ..core.values.spec import MAX_DIM, TensorShape
+from ..core.values.tensor import Tensor
 from ..module import Module, snake_case
 from . import activations, initializers
 

@@ -6,12 +6,12 @@ import warnings
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from ..core.dtypes import float32, int64, shown
+from ..core.log.record import as_tensor
+from ..core.log.variable import Variable, assign_all, original
 from ..core.ops.creation import zeros
 from ..core.ops.elementwise import cast, sqrt
-from ..core.record import as_tensor
-from ..core.tensor import Tensor
-from ..core.variable import Variable, assign_all, original
+from ..core.values.dtypes import float32, int64, shown
+from ..core.values.tensor import Tensor
 from ..errors import InvalidArgumentError
 
 

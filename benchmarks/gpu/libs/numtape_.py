@@ -19,10 +19,10 @@ from benchmarks.gpu.libs import NoGpuError, Step
 from benchmarks.inputs import Array, Network
 from benchmarks.libs import numtape_ as on_cpu
 from benchmarks.libs.numtape_ import Made
-from numtape.core.cuda import kernels
-from numtape.core.cuda.device import device
-from numtape.core.cuda.lower import Loop
-from numtape.core.log import Log, local
+from numtape.core.cuda import launches
+from numtape.core.cuda.runtime.device import device
+from numtape.core.cuda.text import Loop
+from numtape.core.log.log import Log, local
 
 GPU = "GPU:0"
 
@@ -163,7 +163,7 @@ class Library(libs.Library):
         source, target = (self._gpu.empty(4 * count) for _ in range(2))
         self._gpu.upload(np.zeros(count, np.float32), source.address)
         loop = Loop((count,), (nt.zeros(count)._spec,), (), (0,), ())
-        (launch,) = kernels.elementwise(loop, [0, 1], [], lambda _: 0)
+        (launch,) = launches.elementwise(loop, [0, 1], [], lambda _: 0)
         addresses = source.address, target.address
 
         def run() -> tuple[Any, Any]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..log import local
-from ..tensor import Tensor
+from ..log.log import local
+from ..values.tensor import Tensor
 
 
 def every(x: Tensor, on_array: Callable[[Any], Any], on_tensor: Callable[[Any], Tensor]) -> bool:

@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 
 from ...errors import InvalidArgumentError
-from .. import dtypes
-from ..arrays import converted
-from ..convert import new_array
-from ..dtypes import DType, as_dtype
-from ..record import Recorder, as_tensor, require, spec_of
-from ..spec import broadcast, intern
-from ..tensor import Tensor, of_array
-from ..variable import Variable, _tensor
+from ..log.record import Recorder, as_tensor, require, spec_of
+from ..log.variable import Variable, _tensor
+from ..values import dtypes
+from ..values.convert import new_array
+from ..values.dtypes import DType, as_dtype
+from ..values.memory import converted
+from ..values.spec import broadcast, intern
+from ..values.tensor import Tensor, of_array
 from . import elementwise, movement
 
 

@@ -6,12 +6,12 @@ import math
 from typing import Any
 
 from ...errors import InvalidArgumentError
-from .. import dtypes
-from ..dtypes import DType, as_dtype, bool_
-from ..op import CUT, ELEMENTWISE, STOP, Op, defop
-from ..record import Recorder, as_tensor, binary, record, spec_of, unary
-from ..spec import Spec, broadcast, intern
-from ..tensor import Tensor
+from ..log.op import CUT, ELEMENTWISE, STOP, Op, defop
+from ..log.record import Recorder, as_tensor, binary, record, spec_of, unary
+from ..values import dtypes
+from ..values.dtypes import DType, as_dtype, bool_
+from ..values.spec import Spec, broadcast, intern
+from ..values.tensor import Tensor
 from . import rules
 from .checks import every
 

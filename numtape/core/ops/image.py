@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from ..op import ARRAY, Op, defop
-from ..record import as_tensor, record, require
-from ..spec import Spec
-from ..tensor import Tensor
+from ..log.op import ARRAY, Op, defop
+from ..log.record import as_tensor, record, require
+from ..values.spec import Spec
+from ..values.tensor import Tensor
 from .elementwise import _converted
 from .rules import floating
 

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from ...errors import DtypeError, InvalidArgumentError
-from .. import dtypes
-from ..dtypes import bool_
-from ..op import ARRAY, Native, Op, defop
-from ..record import as_tensor, record, require
-from ..spec import Spec, TensorShape, axes_of, intern
-from ..tensor import Tensor
-from ..variable import Variable
+from ..log.op import ARRAY, Native, Op, defop
+from ..log.record import as_tensor, record, require
+from ..log.variable import Variable
+from ..values import dtypes
+from ..values.dtypes import bool_
+from ..values.spec import Spec, TensorShape, axes_of, intern
+from ..values.tensor import Tensor
 from . import elementwise, movement
 from .checks import every
 from .creation import convert_to_tensor

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from ...errors import DtypeError
-from .. import blas
-from ..dtypes import float32, mismatch, shown
-from ..op import ARRAY, Native, Op, defop
-from ..record import as_tensor, binary, require, spec_of
-from ..spec import Spec, axes_of, intern
-from ..tensor import Tensor
+from ..cpu import blas
+from ..log.op import ARRAY, Native, Op, defop
+from ..log.record import as_tensor, binary, require, spec_of
+from ..values.dtypes import float32, mismatch, shown
+from ..values.spec import Spec, axes_of, intern
+from ..values.tensor import Tensor
 from . import elementwise, movement, reduction
 
 Array = np.ndarray[Any, Any]

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from ...errors import InvalidArgumentError
-from ..dtypes import DType, int64, mismatch, shown
-from ..op import ARRAY, ELEMENTWISE, VARIADIC, VIEW, Op, defop
-from ..record import as_tensor, record, require, spec_of
-from ..spec import MAX_DIM, Spec, TensorShape, check_axis, intern
-from ..tensor import Tensor
+from ..log.op import ARRAY, ELEMENTWISE, VARIADIC, VIEW, Op, defop
+from ..log.record import as_tensor, record, require, spec_of
+from ..values.dtypes import DType, int64, mismatch, shown
+from ..values.spec import MAX_DIM, Spec, TensorShape, check_axis, intern
+from ..values.tensor import Tensor
 from . import elementwise
 
 Array = np.ndarray[Any, Any]

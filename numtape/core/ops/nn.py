@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from ..op import ARRAY, Native, Op, defop
-from ..record import Recorder, as_tensor, binary, record, require
-from ..spec import Spec, axes_of
-from ..tensor import Tensor
+from ..log.op import ARRAY, Native, Op, defop
+from ..log.record import Recorder, as_tensor, binary, record, require
+from ..values.spec import Spec, axes_of
+from ..values.tensor import Tensor
 from . import elementwise, movement, rules
 from .elementwise import negative
 from .indexing import pick

@@ -15,19 +15,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
-from .. import dtypes
-from ..dtypes import as_dtype
-from ..log import after_fork_in_child, local
-from ..record import as_tensor
-from ..spec import Spec, intern
-from ..sweep import executor
-from ..tensor import Tensor, of_array
+from ..log.log import after_fork_in_child, local
+from ..log.look import executor
+from ..log.record import as_tensor
+from ..values import dtypes
+from ..values.dtypes import as_dtype
+from ..values.spec import Spec, intern
+from ..values.tensor import Tensor, of_array
 from .elementwise import shuffled
 from .indexing import gather
 from .movement import static_shape
 
 if TYPE_CHECKING:
-    from ..trace import Trace
+    from ..replay.trace import Trace
 
 Array = np.ndarray[Any, Any]
 Generator = np.random.Generator

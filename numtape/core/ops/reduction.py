@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from ...errors import DtypeError, InvalidArgumentError
-from .. import dtypes
-from ..dtypes import bool_, mismatch
-from ..op import ARRAY, REDUCTION, STOP, Native, Op, defop
-from ..record import Recorder, as_tensor, record, spec_of, unary
-from ..spec import Spec, axes_of, intern
-from ..tensor import Tensor
-from ..variable import _tensor
+from ..log.op import ARRAY, REDUCTION, STOP, Native, Op, defop
+from ..log.record import Recorder, as_tensor, record, spec_of, unary
+from ..log.variable import _tensor
+from ..values import dtypes
+from ..values.dtypes import bool_, mismatch
+from ..values.spec import Spec, axes_of, intern
+from ..values.tensor import Tensor
 from . import elementwise, movement
 
 Array = np.ndarray[Any, Any]

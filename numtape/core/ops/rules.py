@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from ...errors import InvalidArgumentError
-from ..dtypes import DType, bool_, mismatch
-from ..op import Op
-from ..spec import Spec, broadcast, intern
+from ..log.op import Op
+from ..values.dtypes import DType, bool_, mismatch
+from ..values.spec import Spec, broadcast, intern
 
 
 def _allowed(op: Op, dtype: DType, allowed: str) -> None:

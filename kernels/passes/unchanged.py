@@ -1,0 +1,155 @@
+"""Whether what a recording read of Python's state is still the same: one pass over all reads.
+
+The pass calls CPython's C API by address. The caller holds the GIL.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..jit import INT64, POINTERS, jit
+
+from llvmlite import ir  # isort: skip
+from numba import types  # isort: skip
+from numba.extending import intrinsic  # isort: skip
+
+# Kinds of tests; as in numtape/core/replay/observe/guards.py (a test compares).
+(WORD, ENTRY, ATTRIBUTE, METHOD, ITEM, TRUTH, LENGTH, ITEMS, KEYS, ENTRIES, ANSWER,
+ CONTAINS, HALF) = range(13)
+# Columns of a row: what to test, of whom, where, what was there, and the bits of a float there.
+KIND, HOLDER, KEY, EXPECTED, BITS, COLUMNS = range(6)
+# Functions of the C API, by their place in the table of their addresses.
+(GET_ENTRY, GET_ATTRIBUTE, GET_ITEM, IS_TRUE, LENGTH_OF, DROP, CLEAR, NEXT_ENTRY, DICT_SIZE,
+ HAS, FLOAT_TYPE, METHOD_TYPE) = range(12)
+# Where CPython's objects have what is read here, in bytes; these have not changed since 3.8.
+TYPE, CELL, SIZE, LIST_ITEMS, FLOAT, METHOD_FUNCTION, METHOD_SELF = 8, 16, 16, 24, 16, 16, 24
+
+_at = POINTERS["int64"]
+
+
+def _c_function(count: int) -> Any:
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        kind = ir.FunctionType(INT64, [INT64] * count)
+        return builder.call(builder.inttoptr(args[0], kind.as_pointer()), args[1:])
+
+    return codegen
+
+
+@intrinsic
+def call1(typingctx: Any, function: Any, a: Any) -> Any:
+    """Call a function of C with one argument, all intp."""
+    return types.intp(*[types.intp] * 2), _c_function(1)
+
+
+@intrinsic
+def call2(typingctx: Any, function: Any, a: Any, b: Any) -> Any:
+    """Call a function of C with two arguments, all intp."""
+    return types.intp(*[types.intp] * 3), _c_function(2)
+
+
+@intrinsic
+def call4(typingctx: Any, function: Any, a: Any, b: Any, c: Any, d: Any) -> Any:
+    """Call a function of C with four arguments, all intp."""
+    return types.intp(*[types.intp] * 5), _c_function(4)
+
+
+@jit
+def _as_before(found: int, expected: int, bits: int, floats: int) -> bool:
+    """Whether an object is the expected one, or a float with the same bits."""
+    if found == expected:
+        return True
+    if found == 0 or bits == -1 or _at(found + TYPE)[0] != floats:
+        return False
+    return _at(found + FLOAT)[0] == bits
+
+
+@jit
+def unchanged(table: int, begin: int) -> int:
+    """The first row from ``begin`` on that does not find what it expects; their number if all do.
+
+    ``table`` is the address of a header (the number of rows; the address of the table of
+    functions; that of a list which is empty as long as all objects live; three words of scratch)
+    with the rows behind it.
+    """
+    head = _at(table)
+    count, api, gone = head[0], _at(head[1]), _at(head[2] + SIZE)
+    scratch = table + 24
+    for k in range(begin, count):
+        if gone[0] != 0:
+            return k
+        row = _at(table + 8 * (6 + COLUMNS * k))
+        kind, holder, key, expected = row[KIND], row[HOLDER], row[KEY], row[EXPECTED]
+        if kind == WORD:
+            good = _as_before(_at(holder + key)[0], expected, row[BITS], api[FLOAT_TYPE])
+        elif kind == HALF:  # four bytes
+            good = _at(holder + key)[0] & 0xFFFFFFFF == expected
+        elif kind == ENTRY:
+            found = call2(api[GET_ENTRY], holder, key)
+            good = _as_before(found, expected, row[BITS], api[FLOAT_TYPE])
+        elif kind == ATTRIBUTE or kind == ITEM:
+            found = call2(api[GET_ATTRIBUTE if kind == ATTRIBUTE else GET_ITEM], holder, key)
+            good = _as_before(found, expected, row[BITS], api[FLOAT_TYPE])
+            if found == 0:
+                call1(api[CLEAR], 0)
+            else:
+                call1(api[DROP], found)
+        elif kind == METHOD:
+            found = call2(api[GET_ATTRIBUTE], holder, key)
+            if found == 0:
+                call1(api[CLEAR], 0)
+                good = False
+            else:
+                good = (_at(found + TYPE)[0] == api[METHOD_TYPE]
+                        and _at(found + METHOD_FUNCTION)[0] == expected
+                        and _at(found + METHOD_SELF)[0] == holder)
+                call1(api[DROP], found)
+        elif kind == TRUTH or kind == LENGTH or kind == CONTAINS:
+            if kind == CONTAINS:
+                found = call2(api[HAS], holder, key)
+            else:
+                found = call1(api[IS_TRUE if kind == TRUTH else LENGTH_OF], holder)
+            if kind != LENGTH:
+                found = found << 32 >> 32  # a C int
+            if found < 0:
+                call1(api[CLEAR], 0)
+            good = found == expected
+        elif kind == ITEMS:
+            size, items, wanted = _at(holder + SIZE)[0], _at(holder + LIST_ITEMS)[0], _at(expected)
+            good = size == key
+            if good and size > 0:
+                have = _at(items)
+                for j in range(size):
+                    if have[j] != wanted[j]:
+                        good = False
+                        break
+        elif kind == KEYS or kind == ENTRIES:
+            wanted = _at(expected)
+            good = call1(api[DICT_SIZE], holder) == key
+            where = _at(scratch)
+            where[0] = 0
+            j = 0
+            while good and call4(
+                api[NEXT_ENTRY], holder, scratch, scratch + 8, scratch + 16
+            ) << 32 != 0:
+                if kind == KEYS:
+                    good = where[1] == wanted[j]
+                    j += 1
+                else:
+                    good = where[1] == wanted[j] and where[2] == wanted[j + 1]
+                    j += 2
+        else:  # ANSWER: what it says has to be compared in Python
+            good = False
+        if not good:
+            return k
+    return count
+
+
+_as_size = types.ExternalFunction("PyLong_AsSsize_t", types.intp(types.intp))
+_from_size = types.ExternalFunction("PyLong_FromSsize_t", types.intp(types.intp))
+
+
+@jit
+def called(own: int, args: int, count: int) -> int:
+    """`unchanged` as a function of C that Python calls with two ints: see METH_FASTCALL."""
+    given = _at(args)
+    return _from_size(unchanged(_as_size(given[0]), _as_size(given[1])))

@@ -1,0 +1,93 @@
+"""Jitted kernels for arrays, reductions and draws: made when needed, cached by content."""
+
+from __future__ import annotations
+
+import importlib
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..log.log import Log
+from ..log.op import CODES, VARIADIC, Code
+from ..values import interning
+from ..values.memory import Array, address_of
+from ..values.spec import TABLES, Spec
+from . import cache as disk
+from .lane_kernels import VECTOR_SOURCES
+from .passes import kernel_source
+from .tables import LANES
+
+# What the kernels are compiled from, besides vector math.
+_SOURCES = ("passes.rows", "passes.layout", "cpu.sweep", "cpu.reduce", "cpu.arrays", "cpu.random")
+
+# What was found for a code and specs.
+_calls: dict[tuple[Any, ...], Call | None] = interning.cache()
+
+
+class Call(NamedTuple):
+    """How to compute a row: kernel and parameters (the plan holds what is at ``address``)."""
+
+    kernel: int
+    address: int
+    units: int
+    work: int
+    parameters: Array
+
+
+def call_of(code: Code, out: Spec, operands: list[Spec]) -> Call | None:
+    """How to compute a row; None if there is no kernel, and NumPy has to do it."""
+    key = (code, out, *operands)
+    try:
+        return _calls[key]
+    except KeyError:
+        pass
+    op, attributes = CODES.entries[code.id]
+    native = None
+    if op.native is not None and op.arity != VARIADIC and out.size:
+        native = op.native(out, *operands, **attributes)
+    found = None
+    if native is not None:
+        kernel = array_kernel(native.kernel, native.dtypes)
+        parameters = np.array([*native.parameters, 0], np.int64)
+        found = Call(kernel, address_of(parameters), native.units, native.work, parameters)
+    _calls[key] = found
+    return found
+
+
+@cache
+def array_kernel(name: str, dtypes: tuple[str, ...]) -> int:
+    """The address of a kernel of ``kernels.cpu.arrays``."""
+    return _compiled("_".join(["array", name, *dtypes]), "arrays", name, dtypes, 7)
+
+
+def random_kernel(name: str, dtype: str) -> int:
+    """The address of a kernel of ``kernels.cpu.random``."""
+    return _compiled(f"random_{name}_{dtype}", "random", name, (dtype,), 7)
+
+
+def reduction_kernel(log: Log, row: int) -> None:
+    """Make the lane kernel that a reduction needs and enter it in the table."""
+    op, _ = CODES.entries[log.code[row]]
+    dtype = TABLES.specs[log.spec[row]].dtype
+    LANES.add(op.lane, dtype.code, dtype.code, _runs_kernel(op.body, dtype.name))
+
+
+@cache
+def _runs_kernel(name: str, dtype: str) -> int:
+    return _compiled(f"runs_{name}_{dtype}", "reduce", name, (dtype,), 5)
+
+
+def _compiled(symbol: str, module: str, name: str, dtypes: tuple[str, ...], count: int) -> int:
+    source = kernel_source(*VECTOR_SOURCES, *_SOURCES)
+
+    def build() -> disk.Built:
+        from .unit import Function, compile_unit
+
+        room: Any = importlib.import_module(f"numtape.kernels.cpu.{module}")
+        jit = importlib.import_module("numtape.kernels.jit").jit
+        function = room.runs(name, *dtypes) if module == "reduce" else room.KERNELS[name](*dtypes)
+        built: disk.Built = compile_unit(symbol, [Function(symbol, jit(function), [""] * count)])
+        return built
+
+    return disk.load(symbol, source, build)[symbol]

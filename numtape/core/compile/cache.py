@@ -1,0 +1,238 @@
+"""Object code on disk, loaded with llvmlite alone.
+
+A *unit* is a set of functions compiled together. Its key holds everything the object code
+depends on: the source text, the versions of Numba and llvmlite, and the CPU's features. A
+file is used only if nobody else can have written it (see `folder`), its checksum is right, and
+every symbol it needs is there; anything else counts as absent, because a truncated object or a
+missing symbol would end the process.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import json
+import mmap
+import os
+import struct
+import threading
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import llvmlite
+import llvmlite.binding as llvm
+
+from ... import config
+from .folder import PART, Folder, opened, say_once
+
+FORMAT = 3
+# Bytes that it takes to load a unit, besides its own, and to compile one.
+LOADING, COMPILING = 4 << 20, 64 << 20
+MAGIC = b"NUMTAPE\0"
+SUFFIX = ".unit"
+
+# What a compiler returns: the object code, its functions, and the symbols it leaves undefined.
+Built = tuple[bytes, list[str], list[str]]
+
+_lock = threading.RLock()
+_loading: list[str] = []  # what the holder of the lock is at
+
+
+def _renew_lock() -> None:
+    global _lock
+    _lock = threading.RLock()
+    _loading.clear()
+
+
+if hasattr(os, "register_at_fork"):  # its holder is not there any more in a forked child
+    os.register_at_fork(after_in_child=_renew_lock)
+
+
+@cache
+def _engine() -> Any:
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    machine = llvm.Target.from_default_triple().create_target_machine(jit=True)
+    return llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
+
+
+@cache
+def _environment() -> str:
+    """Versions and CPU: what object code depends on besides its source."""
+    spec = importlib.util.find_spec("numba")  # finds it without importing it
+    version = ""
+    if spec is not None and spec.origin is not None:
+        version = (Path(spec.origin).parent / "_version.py").read_text(encoding="utf-8")
+    return "\n".join((
+        str(FORMAT), version, llvmlite.__version__, llvm.get_process_triple(),
+        llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten(),
+    ))  # fmt: skip
+
+
+def _packed(name: str, built: Built) -> bytes:
+    """A file's content. Its name goes into the checksum: it is no other unit's, renamed."""
+    code, functions, needs = built
+    header = json.dumps({"functions": functions, "needs": needs}).encode()
+    body = struct.pack("<I", len(header)) + header + code
+    return MAGIC + hashlib.sha256(name.encode() + body).digest() + body
+
+
+def _unpacked(name: str, content: bytes) -> Built | None:
+    if content[:8] != MAGIC or len(content) < 44:
+        return None
+    if hashlib.sha256(name.encode() + content[40:]).digest() != content[8:40]:
+        return None
+    (length,) = struct.unpack_from("<I", content, 40)
+    header = json.loads(content[44 : 44 + length])
+    return content[44 + length :], header["functions"], header["needs"]
+
+
+def _need(size: int) -> None:
+    """Raise MemoryError if there are not so many bytes: LLVM would end the process."""
+    try:
+        mmap.mmap(-1, size).close()
+    except OSError:
+        raise MemoryError(
+            f"There are no {size >> 20} MiB to compile or load kernels with."
+        ) from None
+
+
+def _usable(needs: list[str]) -> bool:
+    return all(llvm.address_of_symbol(name) for name in needs)
+
+
+def _file(name: str, source: str) -> str:
+    digest = hashlib.sha256(f"{_environment()}\0{source}".encode()).hexdigest()[:32]
+    return f"{name}-{digest}{SUFFIX}"
+
+
+def _folder(make: bool = False) -> AbstractContextManager[Folder | None]:
+    """The cache folder, while it is used; None if there is none, or none to be trusted."""
+    path = config.cache_dir()
+    if path is not None:
+        return opened(path, make=make)
+    say_once(
+        "There is no home folder to keep compiled kernels in, and each process compiles them anew. "
+        "Set NUMTAPE_CACHE_DIR to a folder that only you can write to."
+    )
+    return nullcontext()
+
+
+def writable() -> bool:
+    """Whether there is a folder that units can be kept in."""
+    with _folder(make=True) as folder:
+        return folder is not None and folder.writable()
+
+
+def read(name: str, source: str) -> Built | None:
+    """A unit as it is in the cache; None if it is not there, or cannot be used."""
+    file = _file(name, source)
+    with _folder() as folder:
+        content = folder.read(file) if folder else None
+    built = _unpacked(file, content) if content else None
+    return built if built is not None and _usable(built[2]) else None
+
+
+def _keep(name: str, source: str, built: Built) -> None:
+    file = _file(name, source)
+    with _folder(make=True) as folder:
+        if folder:  # a full or read-only disk costs the next process a compile, nothing else
+            folder.write(file, _packed(file, built))
+
+
+def kept(name: str, source: str, compile_unit: Callable[[], Built]) -> Built:
+    """A unit from the cache, or compiled now and kept there; see `load`."""
+    built = read(name, source)
+    return _compiled(name, source, compile_unit) if built is None else built
+
+
+def _compiled(name: str, source: str, compile_unit: Callable[[], Built]) -> Built:
+    """Compile in a thread, whose stack is empty, however deep the caller is.
+
+    An import of Numba that ends halfway, for want of stack or by an interrupt, cannot be made up
+    for in the same process.
+    """
+    built: list[Built] = []
+    errors: list[BaseException] = []
+
+    _need(COMPILING)
+
+    def work() -> None:
+        try:
+            built.append(compile_unit())
+            _keep(name, source, built[0])
+        except BaseException as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=work, name="numtape compiler")
+    try:
+        thread.start()
+    except RecursionError:
+        raise
+    except RuntimeError:  # no more threads, or the process ends
+        work()
+    else:
+        thread.join()
+    if errors:
+        raise errors.pop()
+    return built[0]
+
+
+def load(name: str, source: str, compile_unit: Callable[[], Built]) -> dict[str, int]:
+    """The addresses of a unit's functions, from the cache or compiled now.
+
+    Args:
+      name: What to call the file.
+      source: Everything the unit is compiled from.
+      compile_unit: Compiles it; runs only if the cache does not have it.
+
+    Returns:
+      The address of each function by its name. They are never unloaded.
+
+    Raises:
+      RuntimeError: In a signal handler or a finalizer that interrupts this: compilers cannot do
+        something else in between.
+    """
+    with _lock:
+        if _loading:
+            raise RuntimeError(
+                f"A signal handler or a finalizer needs compiled code ({name}) while its thread "
+                f"loads other code ({_loading[0]}). Compute the same once before, or set a flag "
+                f"and compute later."
+            )
+        try:
+            _loading.append(name)
+            engine = _engine()  # before it is made, no symbol of the process is known
+            built = kept(name, source, compile_unit)
+            _need(4 * len(built[0]) + LOADING)
+            engine.add_object_file(llvm.ObjectFileRef.from_data(built[0]))
+            engine.finalize_object()
+            return {function: engine.get_function_address(function) for function in built[1]}
+        finally:
+            _loading.clear()
+
+
+def _files(*suffixes: str) -> list[Path]:
+    folder = config.cache_dir()
+    return [p for p in folder.glob("*") if p.suffix in suffixes] if folder is not None else []
+
+
+def clear() -> int:
+    """Remove all compiled kernels from the cache folder. Returns how many files went."""
+    count = 0
+    for path in _files(SUFFIX, PART):
+        try:
+            path.unlink()
+            count += 1
+        except OSError:  # gone meanwhile, or not ours to remove
+            pass
+    return count
+
+
+def size() -> tuple[int, int]:
+    """The number of files in the cache folder and their size in bytes."""
+    sizes = [path.stat().st_size for path in _files(SUFFIX)]
+    return len(sizes), sum(sizes)

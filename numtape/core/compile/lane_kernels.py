@@ -1,0 +1,150 @@
+"""From an op's body to a lane kernel: source text, compiled once, cached by content."""
+
+from __future__ import annotations
+
+import ast
+import copy
+import importlib
+from functools import cache
+from typing import Any
+
+from ..log.log import Log
+from ..log.op import CODES, VARIADIC, Op
+from ..values.dtypes import DTYPES, DType
+from ..values.spec import TABLES
+from . import cache as disk
+from .passes import kernel_source
+from .tables import LANES
+
+# The kernel modules that say what the names in bodies mean.
+VECTOR_SOURCES = (
+    "jit", "cpu.scalar", "functions.vector", "functions.value", "functions.exponential",
+    "functions.logarithm", "functions.circular", "functions.elementary",
+)  # fmt: skip
+
+
+def lane_kernel(log: Log, row: int) -> None:
+    """Make the kernel that a row needs and enter it in the table."""
+    op, _ = CODES.entries[log.code[row]]
+    assert op.arity != VARIADIC
+    operands = [log.a, log.b, log.c][: op.arity]
+    found = [DTYPES[TABLES.dtype[log.spec[column[row]]]] for column in operands]
+    result = DTYPES[TABLES.dtype[log.spec[row]]]
+    address = compiled(op, tuple(found), result)
+    LANES.add(op.lane, found[-1].code, result.code, address)
+
+
+@cache
+def compiled(op: Op, operands: tuple[DType, ...], result: DType) -> int:
+    """The address of the lane kernel of an op for these dtypes."""
+    symbol = "_".join(["lane", op.name, *(dtype.name for dtype in operands), result.name])
+    source = lane_source(op.body, symbol, operands, result)
+    found = disk.load(
+        symbol,
+        kernel_source(*VECTOR_SOURCES) + source,
+        lambda: _compile(symbol, source),
+    )
+    return found[symbol]
+
+
+def lane_source(body: str, symbol: str, operands: tuple[DType, ...], result: DType) -> str:
+    """Source of the loop ``symbol(out, x, y, z, n)`` over addresses that computes a body.
+
+    Number literals get the operands' dtype: a Python literal would turn float32 arithmetic
+    into float64.
+    """
+    literal = operands[-1]
+    tree = typed(body, literal, result)
+    expression = ast.unparse(tree)
+    lines = [f"def {symbol}(out_, x_, y_, z_, n):", f"    out = {result.name}_at(out_)"]
+    for name, dtype in zip("xyz", operands, strict=False):
+        lines.append(f"    {name}s = {dtype.name}_at({name}_)")
+    loop = ["    for i in range(n):"]
+    for name, dtype in zip("xyz", operands, strict=False):
+        load = f"{name}s[i] != 0" if dtype.is_bool else f"{name}s[i]"
+        loop.append(f"        {name} = {load}")
+    lines += [*loop, f"        out[i] = {result.name}({expression})"]
+    limited = _Limited()
+    limited.visit(tree)
+    if limited.arguments:
+        # Elements that are too large are done again: one branch an element would keep the first
+        # loop from being vectorised. No operand lies where the output does.
+        beyond = " | ".join(f"beyond({argument})" for argument in limited.arguments)
+        again = [
+            f"        if {beyond}:",
+            f"            out[i] = {result.name}({ast.unparse(tree)})",
+        ]
+        lines.insert(1, "    found = False")
+        lines += [f"        found |= {beyond}", "    if found:"]
+        lines += [f"    {line}" for line in (*loop, *again)]
+    return "\n".join(lines) + "\n"
+
+
+def typed(body: str, dtype: DType, result: DType) -> Any:
+    """The tree of a body with literals of a dtype; the caller may change it."""
+    parsed = importlib.import_module("numtape.kernels.body").parsed
+    return _Typed(dtype, result).visit(copy.deepcopy(parsed(body)))
+
+
+class _Typed(ast.NodeTransformer):
+    """Literals of one dtype; ``select(c, a, b)`` and ``cast(x)`` as what Numba compiles best.
+
+    What a cast of a float to an integer does out of its range is not up to the compiler.
+    """
+
+    def __init__(self, dtype: DType, result: DType) -> None:
+        self._dtype, self._result = dtype, result
+
+    def visit_Constant(self, node: ast.Constant) -> ast.AST:
+        if isinstance(node.value, bool) or self._dtype.is_bool:
+            return node
+        if isinstance(node.value, float) and not self._dtype.is_floating:
+            return node
+        return ast.Call(ast.Name(self._dtype.name), [node], [])
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        self.generic_visit(node)
+        assert isinstance(node.func, ast.Name)
+        if node.func.id == "select":
+            condition, yes, no = node.args
+            return ast.IfExp(condition, yes, no)
+        if node.func.id == "cast":
+            if self._dtype.is_floating and self._result.is_integer:
+                return ast.Call(ast.Name(f"to_{self._result.name}"), node.args, [])
+            return node.args[0]
+        return node
+
+
+class _Limited(ast.NodeVisitor):
+    """Replaces functions that are limited to small arguments by those that are not.
+
+    Attributes:
+      arguments: What they are called with.
+    """
+
+    def __init__(self) -> None:
+        self.arguments: list[str] = []
+
+    def visit_Call(self, node: ast.Call) -> None:
+        assert isinstance(node.func, ast.Name)
+        if node.func.id in ("sin", "cos", "tan"):
+            self.arguments.append(ast.unparse(node.args[0]))
+            node.func.id = f"far_{node.func.id}"
+        self.generic_visit(node)
+
+
+def _compile(symbol: str, source: str) -> disk.Built:
+    from numba import types
+
+    from .unit import Function, compile_unit
+
+    jit = importlib.import_module("numtape.kernels.jit")
+    scalar = importlib.import_module("numtape.kernels.cpu.scalar")
+    scope: dict[str, Any] = {"__name__": "numtape.lanes"}
+    scope |= scalar.FUNCTIONS
+    scope |= {f"{name}_at": pointer for name, pointer in jit.POINTERS.items()}
+    scope |= {dtype.name: getattr(types, dtype.name) for dtype in DTYPES if not dtype.is_bool}
+    scope["bool"] = types.uint8
+    exec(compile(source, f"<{symbol}>", "exec"), scope)
+    built: disk.Built = compile_unit(symbol, [Function(symbol, jit.jit(scope[symbol]), [""] * 5)])
+    return built

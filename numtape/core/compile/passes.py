@@ -1,0 +1,223 @@
+"""Jitted passes as Python callables: one control block in memory, one argument in the call.
+
+Calling a jitted function with thirty arrays costs more than most passes take. So a pass reads
+its arguments from a block of int64: addresses that stay, scalars that are set before a call.
+"""
+
+from __future__ import annotations
+
+import atexit
+import ctypes
+import importlib
+import re
+import subprocess
+import sys
+import warnings
+from collections.abc import Callable, Sequence
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..values.memory import Array, address_of, view
+from . import cache as disk
+
+# The dtypes of the passes' arrays by name; what is not here is a scalar.
+_ARRAYS = {
+    "code": "int32", "a": "int32", "b": "int32", "c": "int32", "spec": "int32",
+    "extra": "int32", "cell": "int64", "state": "uint8",
+    "ranges": "int32", "watch_position": "int32", "watch_row": "int32", "sources": "int32",
+    "variable_watched": "uint8", "variable_source": "int32", "variable_adjoint": "int32",
+    "code_kind": "int32", "code_arity": "int32", "code_gradient": "int32", "code_lane": "int32",
+    "spec_float": "uint8", "spec_size": "int64", "spec_bytes": "int64", "spec_shape": "int32",
+    "spec_dtype": "int32", "spec_item": "int32", "spec_rank": "int32", "spec_dims": "int64",
+    "flags": "uint8", "adjoint": "int32", "keys": "int64", "template_start": "int32",
+    "template_end": "int32", "result_start": "int32",
+    "t_code": "int32", "t_a": "int32", "t_b": "int32", "t_c": "int32",
+    "t_spec": "int32", "t_result": "int32", "pool_bits": "int64", "pool_spec": "int32",
+    "pool_row": "int32", "local": "int32", "cursor": "int64",
+    "want": "uint8", "kernels": "int64", "mark": "uint8", "kept": "uint8", "offset": "int64",
+    "columns": "int32", "added": "int32", "added_cells": "int64", "added_states": "uint8",
+    "rows": "int32", "tables": "int32", "order": "int32", "escape": "int32",
+    "canon": "int32", "phase": "int32", "group": "int32", "last": "int32", "root": "int32",
+    "slot": "int32", "stamp": "int32", "operands": "int32", "many": "int32",
+    "kernel": "int64", "groups": "int64", "alloc": "int32", "aliases": "int32", "program": "int64",
+    "from_code": "int32", "from_a": "int32", "from_b": "int32", "from_c": "int32",
+    "from_spec": "int32", "from_extra": "int32", "from_cell": "int64", "from_state": "uint8",
+    "numbers": "int32", "to": "int32",
+}  # fmt: skip
+
+# The passes by unit: symbol (and function), module under numtape.kernels. With an empty cache
+# the units are compiled side by side, see `_start_ahead`.
+_UNITS = {
+    "derive": {"follow": "passes.follow", "transpose": "passes.transpose"},
+    "sweep": {"sweep": "cpu.sweep"},
+    "share": {"lanes": "cpu.sweep", "units": "cpu.sweep"},
+    "recall": {"recall": "passes.recall", "repeat": "passes.recall"},
+    "graft": {"graft": "passes.graft"},
+    "plan": {"plan": "passes.plan"},
+}
+_PASSES = {symbol: module for unit in _UNITS.values() for symbol, module in unit.items()}
+
+
+def kernel_source(*modules: str) -> str:
+    """The text of kernel modules, for a cache key, without importing them."""
+    from ... import kernels_folder
+
+    return "\n".join(
+        (kernels_folder() / Path(*module.split("."))).with_suffix(".py").read_text("utf-8")
+        for module in modules
+    )
+
+
+def _parameters(symbol: str) -> list[str]:
+    """A pass's parameter names, read from its source: the cache may hold it, so no import."""
+    found = re.search(rf"^def {symbol}\(([^)]*)\)", kernel_source(_PASSES[symbol]), re.MULTILINE)
+    assert found is not None, symbol
+    return re.findall(r"(\w+):", found[1])
+
+
+@cache
+def _layout() -> dict[str, dict[str, int]]:
+    """The slot of each parameter in a pass's control block, by symbol."""
+    return {
+        symbol: {name: slot for slot, name in enumerate(_parameters(symbol))} for symbol in _PASSES
+    }
+
+
+@cache
+def addresses(unit: str) -> dict[str, int]:
+    """The addresses of a unit's passes, by symbol."""
+    modules = ("jit", "passes.rows", "passes.layout", "passes.program", *_PASSES.values())
+    source = kernel_source(*dict.fromkeys(modules)) + str(_ARRAYS)
+
+    def compile_passes() -> disk.Built:
+        built = _wait_for(unit) and disk.read(f"passes-{unit}", source)
+        if built:
+            return built
+        _start_ahead(unit)
+        return _compile_unit(unit)
+
+    found = disk.load(f"passes-{unit}", source, compile_passes)
+    return {symbol: found[f"numtape_{symbol}"] for symbol in _UNITS[unit]}
+
+
+def _compile_unit(unit: str) -> disk.Built:
+    from .unit import Function, compile_unit
+
+    functions = []
+    for symbol, module in _UNITS[unit].items():
+        jitted = getattr(importlib.import_module(f"numtape.kernels.{module}"), symbol)
+        parameters = [_ARRAYS.get(parameter, "") for parameter in _parameters(symbol)]
+        functions.append(Function(f"numtape_{symbol}", jitted, parameters, block=True))
+    built: disk.Built = compile_unit(unit, functions)
+    return built
+
+
+# Compiling is Python at work, so it takes a process to compile two units at once. The first unit
+# of a process that finds the cache empty starts another one for the largest unit.
+_ahead: dict[str, subprocess.Popen[bytes]] = {}
+
+
+def _start_ahead(unit: str) -> None:
+    """Have the plan compiled by another process, if this one compiles something else first."""
+    # In an application with Python inside, sys.executable is the application.
+    python = Path(sys.executable or "").name.lower().startswith("python")
+    if unit == "plan" or _ahead or not python or not disk.writable():
+        return
+    script = (
+        f"import sys; sys.path.insert(0, {str(Path(__file__).resolve().parents[3])!r}); "
+        f"from numtape.core.compile import passes; passes.addresses('plan')"
+    )
+    try:
+        _ahead["plan"] = subprocess.Popen(
+            [sys.executable, "-c", script],
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+    except OSError:
+        pass
+
+
+def _wait_for(unit: str) -> bool:
+    """Wait for a process that compiles a unit. False if there is none, or it failed."""
+    process = _ahead.pop(unit, None)
+    return process is not None and process.wait() == 0
+
+
+@atexit.register
+def _part() -> None:
+    """A process that ends does not wait for one that compiles, nor warn of it."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)
+        _ahead.clear()
+
+
+# The argument is of C already: converting one is a call, which ctypes has another error for if it
+# is the one that goes too deep.
+_KEEPS_GIL = ctypes.PYFUNCTYPE(ctypes.c_int64)
+_FREES_GIL = ctypes.CFUNCTYPE(ctypes.c_int64)
+
+
+def _calling(block: Block, function: Any) -> Callable[[], int]:
+    """What calls a pass: in C alone, for a frame of Python costs more than small passes take."""
+    return partial(function, ctypes.c_int64(block.address))
+
+
+class Block:
+    """A pass's control block.
+
+    ``block.bind(name=array)`` sets arrays (and keeps them alive), ``block.set[slot] = int``
+    scalars (``block.slots[name]``), ``block.call()`` runs the pass and returns its int.
+    `call_without_gil` lets other Python threads run meanwhile; it costs half a µs more.
+    """
+
+    def __init__(self, symbol: str) -> None:
+        self.slots = _layout()[symbol]
+        self._memory = np.zeros(len(self.slots), np.int64)
+        self.set = view(self._memory)
+        self._arrays: dict[str, Array] = {}
+        self.address = address_of(self._memory)
+        unit = next(name for name, passes in _UNITS.items() if symbol in passes)
+        pointer = addresses(unit)[symbol]
+        self.call = _calling(self, _KEEPS_GIL(pointer))
+        self.call_without_gil = _calling(self, _FREES_GIL(pointer))
+
+    def bind(self, **arrays: Array) -> None:
+        """Set array arguments. They must be contiguous and stay where they are."""
+        for name, array in arrays.items():
+            self._arrays[name] = array
+            self.set[self.slots[name]] = address_of(array)
+
+    def point(self, name: str, array: Array, address: int) -> None:
+        """Set an array argument whose address is known."""
+        self._arrays[name] = array
+        self.set[self.slots[name]] = address
+
+
+class Numbers:
+    """A short array argument of several passes that is filled anew for every call."""
+
+    def __init__(self, dtype: str, name: str, *blocks: Block) -> None:
+        self._name = name
+        self._blocks = blocks
+        self._allocate(np.zeros(16, dtype))
+
+    def _allocate(self, array: Array) -> None:
+        self.array = array
+        self.view = view(array)
+        for block in self._blocks:
+            block.bind(**{self._name: array})
+
+    def fill(self, values: Sequence[int]) -> int:
+        """Put the values in. Returns how many there are."""
+        count = len(values)
+        if count > self.array.size:
+            self._allocate(np.zeros(2 * count, self.array.dtype))
+        if count > 16:
+            self.array[:count] = values
+        else:  # faster than NumPy for the few that there mostly are
+            view = self.view
+            for k, value in enumerate(values):
+                view[k] = value
+        return count

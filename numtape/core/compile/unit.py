@@ -1,0 +1,93 @@
+"""Numba at work: functions in, object code out. Imported only when something is compiled."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.core.compiler_lock import global_compiler_lock
+from numba.core.registry import cpu_target
+
+from .cache import Built
+from .llvm import needs
+
+INT64 = ir.IntType(64)
+
+
+@dataclass
+class Function:
+    """A function of a unit.
+
+    Attributes:
+      symbol: Its name in the object code.
+      jitted: What to compile.
+      parameters: The dtype that each parameter points to, or "" for an int64.
+      block: Whether the C function takes the address of a block that holds the arguments, each
+        in eight bytes, instead of the arguments.
+    """
+
+    symbol: str
+    jitted: Any
+    parameters: list[str]
+    block: bool = False
+
+
+@global_compiler_lock  # type: ignore[untyped-decorator]
+def compile_unit(name: str, functions: list[Function]) -> Built:
+    """Compile functions into one object: C functions that take int64 and return one.
+
+    Kernels never raise, so the status that Numba's calling convention returns is not looked at.
+    """
+    context = cpu_target.target_context
+    library = context.codegen().create_library(f"numtape.{name}")
+    library.enable_object_caching()
+    module = library.create_ir_module(f"numtape.{name}")
+    for function in functions:
+        jitted, parameters = function.jitted, function.parameters
+        signature = tuple(
+            types.CPointer(getattr(types, kind)) if kind else types.intp for kind in parameters
+        )
+        jitted.compile(signature)
+        result = jitted.overloads[signature]
+        library.add_linking_library(result.library)
+        count = 1 if function.block else len(parameters)
+        entry = ir.Function(module, ir.FunctionType(INT64, [INT64] * count), function.symbol)
+        builder = ir.IRBuilder(entry.append_basic_block("entry"))
+        values = list(entry.args)
+        if function.block:
+            block = builder.inttoptr(values[0], INT64.as_pointer())
+            values = [builder.load(builder.gep(block, [INT64(k)])) for k in range(len(parameters))]
+        arguments = [
+            value if kind is types.intp else builder.inttoptr(value, context.get_data_type(kind))
+            for value, kind in zip(values, signature, strict=True)
+        ]
+        out = context.call_internal_no_propagate(
+            builder, result.fndesc, result.signature, arguments
+        )
+        value = out[1] if isinstance(out, tuple) else out
+        builder.ret(INT64(0) if result.signature.return_type == types.none else value)
+    library.add_ir_module(module)
+    symbols = [f.symbol for f in functions]
+    optimize = library._optimize_final_module
+
+    def optimize_alone() -> None:
+        _hide(library, symbols)
+        optimize()
+
+    library._optimize_final_module = optimize_alone  # what comes last before the object is made
+    library.finalize()
+    return library._get_compiled_object(), symbols, needs(library._final_module)
+
+
+def _hide(library: Any, symbols: list[str]) -> None:
+    """Make everything in a unit local to it but its functions.
+
+    Numba numbers what it compiles, anew in each process. Objects that were compiled by different
+    processes may so use one name for different functions, and the linker takes the first.
+    """
+    module = library._final_module
+    for value in (*module.functions, *module.global_variables):
+        if not value.is_declaration and value.name not in symbols:
+            value.linkage = "internal"

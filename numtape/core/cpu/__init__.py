@@ -1,0 +1,5 @@
+"""The CPU executor: it sweeps plans block by block, so that chains stay in the cache.
+
+In comes a plan, out go values in buffers. Start with `executor`; `fuse` turns a group of rows that
+is swept often into one loop, `workers` are the threads that share large sweeps.
+"""

@@ -1,0 +1,142 @@
+"""Buffers for large values, used again: fresh pages cost more than the arithmetic on them.
+
+A value's buffer is lent to an array. When the last view of the array has gone, the memory waits
+here for the next value of its size, for some sweeps.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import deque
+from typing import Any
+
+import numpy as np
+
+from ..values.memory import Array, aligned
+from ..values.spec import Spec
+
+LEAST = 1 << 16  # bytes; smaller ones come cheap
+PATIENCE = 64  # sweeps that memory waits
+
+
+def _limit() -> int:
+    """How many bytes may wait: an eighth of the machine's memory."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 8
+    except (AttributeError, OSError, ValueError):
+        return 1 << 30
+
+
+class Pool:
+    """Memory that waits, by size."""
+
+    def __init__(self) -> None:
+        self.lock = threading.RLock()  # a signal handler may come here as well
+        # An array may die anywhere, in the middle of what is done here as well: where it does, a
+        # deque is all that is touched.
+        self.returned: deque[tuple[int, Array]] = deque()
+        self.free: dict[int, list[tuple[int, Array]]] = {}  # since which sweep, and the bytes
+        self.waiting = 0
+        self.sweeps = 0
+        self.limit = _limit()
+
+    def empty(self, spec: Spec) -> Array:
+        """An array that nobody else has, with any contents."""
+        size = spec.size * spec.dtype.size
+        if size < LEAST:
+            return np.empty(spec.shape, spec.dtype.numpy_dtype)
+        with self.lock:
+            self._collect()
+            try:
+                memory = self.free[size].pop()[1]
+                self.waiting -= size
+            except (KeyError, IndexError):
+                memory = self._made(size)
+        return np.asarray(_Loan(memory, size, spec))
+
+    def _made(self, size: int) -> Array:
+        try:
+            return aligned(size)[0]
+        except MemoryError:  # but for what only waits for use, perhaps
+            if not self.free:
+                raise
+            self.free, self.waiting = {}, 0
+            return aligned(size)[0]
+
+    def swept(self) -> None:
+        """One more sweep: let go of what has waited too long, or is too much."""
+        self.sweeps += 1
+        if self.returned or self.sweeps % PATIENCE == 0:
+            with self.lock:
+                self._collect()
+                if self.waiting > self.limit or self.sweeps % PATIENCE == 0:
+                    self._trim()
+
+    def _collect(self) -> None:
+        while self.returned:
+            size, memory = self.returned.popleft()
+            self.free.setdefault(size, []).append((self.sweeps, memory))
+            self.waiting += size
+
+    def _trim(self) -> None:
+        entries = sorted(
+            ((since, size) for size, found in self.free.items() for since, _ in found),
+            reverse=True,
+        )
+        waiting = 0
+        left: dict[int, int] = {}
+        for since, size in entries:  # the latest first
+            if since < self.sweeps - PATIENCE:
+                break
+            if waiting + size > self.limit:
+                continue
+            left[size] = left.get(size, 0) + 1
+            waiting += size
+        for size, found in list(self.free.items()):
+            # One at a time: a signal handler may take some of them meanwhile.
+            while len(found) > left.get(size, 0):
+                try:
+                    del found[0]
+                except IndexError:
+                    break
+            self._drop(size, found)
+        self.waiting = sum(size * len(found) for size, found in list(self.free.items()))
+
+    def _drop(self, size: int, found: list[tuple[int, Array]]) -> None:
+        """Forget a size of which nothing waits."""
+        # whole
+        if not found and size in self.free:
+            del self.free[size]
+        # done
+
+
+POOL = Pool()
+
+
+def _renew_lock() -> None:
+    POOL.lock = threading.RLock()
+
+
+if hasattr(os, "register_at_fork"):  # its holder is not there any more in a forked child
+    os.register_at_fork(after_in_child=_renew_lock)
+
+
+class _Loan:
+    """What an array from the pool has as its base."""
+
+    __slots__ = ("__array_interface__", "memory", "size")
+
+    def __init__(self, memory: Array, size: int, spec: Spec) -> None:
+        self.memory = memory
+        self.size = size
+        self.__array_interface__: dict[str, Any] = {
+            "version": 3, "shape": tuple(spec.shape), "typestr": spec.dtype.numpy_dtype.str,
+            "data": (memory.__array_interface__["data"][0], False),
+        }  # fmt: skip
+
+    def __del__(self) -> None:
+        try:
+            POOL.returned.append((self.size, self.memory))
+        except Exception:  # the interpreter is shutting down
+            pass

@@ -1,0 +1,61 @@
+"""Random numbers on the CPU: a kernel's, shared by threads where there are many."""
+
+from __future__ import annotations
+
+import ctypes
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from ... import config
+from ..compile.array_kernels import random_kernel
+from ..compile.passes import Block
+from ..values.memory import Array, address_of
+from ..values.spec import Spec
+from .buffers import LEAST, POOL
+from .workers import share
+
+UNIT = 2048  # bytes of a unit of work; as in kernels/cpu/random.py (a test compares)
+MANY = 64  # units that are worth a thread: some 0.07 ms of work, where waking one takes 0.02
+CHUNKS = 8  # a thread takes units so many times, so that a slow one does not keep the rest
+
+_KERNEL = ctypes.CFUNCTYPE(ctypes.c_int64)
+
+
+@cache
+def _kernel(name: str, dtype: str) -> tuple[int, Any]:
+    """The address of a kernel, and the same as a function."""
+    address = random_kernel(name, dtype)
+    function = _KERNEL(address)
+    # Converted here, not by ctypes: see `entry`.
+    return address, lambda *arguments: function(*map(ctypes.c_int64, arguments))
+
+
+def drawn(name: str, key: list[int], spec: Spec) -> Array:
+    """An array of random numbers, the same on any number of threads; see `cpu.Executor.draw`."""
+    out = POOL.empty(spec)
+    parameters = np.array([*key, spec.size], np.uint64)
+    units = -(-out.nbytes // UNIT)
+    address, function = _kernel(name, spec.dtype.name)
+    threads = min(config.threads(), units // MANY)
+    if threads > 1:
+        _shared(address, out, parameters, units, threads)
+    else:
+        function(address_of(out), 0, 0, 0, address_of(parameters), 0, units)
+    if out.nbytes >= LEAST:
+        POOL.swept()  # a program that only draws lets go of memory as well
+    return out
+
+
+def _shared(address: int, out: Array, parameters: Array, units: int, threads: int) -> None:
+    counter = np.zeros(8, np.int64)  # a cache line of its own
+    arguments = {
+        "function": address, "out": address_of(out), "parameters": address_of(parameters),
+        "total": units, "counter": address_of(counter), "chunk": units // (CHUNKS * threads),
+    }  # fmt: skip
+    blocks = [Block("units") for _ in range(threads)]
+    for block in blocks:
+        for name, value in arguments.items():
+            block.set[block.slots[name]] = value
+    share([block.call_without_gil for block in blocks], (out, parameters, counter, blocks), [])

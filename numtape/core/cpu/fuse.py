@@ -1,0 +1,283 @@
+"""Fusing: elementwise rows of a group that follow each other become one compiled loop.
+
+Where they are scalars, it is a loop that runs once. It stands in the program before the
+instructions it replaces: should an argument be beyond the reach of one of its functions, these
+compute the block instead.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import os
+import threading
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..compile import cache as disk
+from ..compile.lane_kernels import VECTOR_SOURCES
+from ..compile.passes import kernel_source
+from ..log.log import Log
+from ..log.op import CODES, ELEMENTWISE
+from ..plan.plan import (
+    FUSED,
+    G_BODY,
+    G_CODE,
+    G_CODE_END,
+    G_KIND,
+    G_ROWS,
+    G_STRIDE,
+    LANES_GROUP,
+    PLACES,
+    SCALARS,
+    SPREAD,
+    STEP,
+    Plan,
+)
+from ..values.interning import LOGS
+from ..values.memory import view
+from ..values.spec import TABLES
+
+LONGEST = 96  # steps of a loop: compiling longer ones takes more than their length
+LEAST = 2
+
+
+class Run(NamedTuple):
+    """Instructions that one loop replaces.
+
+    Attributes:
+      first, last: Their first one, and the one behind the last, in the program of the group.
+      loop: What they compute.
+      refs: Where the loop's operands and results are, as in instructions.
+    """
+
+    first: int
+    last: int
+    loop: Any
+    refs: list[int]
+
+
+class _Group:
+    """The instructions of a group, operands traced to the instructions that made them.
+
+    What a lane group's refer to is in slots or buffers, what a scalar group's refer to are rows.
+    """
+
+    def __init__(self, log: Log, plan: Plan, g: int) -> None:
+        program, groups = plan.arrays["program"], plan.arrays["groups"]
+        group = groups[g].tolist()
+        splats = program[group[G_CODE] : group[G_BODY]].tolist()
+        steps = program[group[G_BODY] : group[G_CODE_END]].tolist()
+        self.scalar = group[G_KIND] == SCALARS
+        self.splats = {step[1] for step in splats}
+        self.slots = 1 + max([step[1] for step in (*splats, *steps) if step[1] < 1 << 40] or [0])
+        # Loads of broadcast operands have slots of their own: they come first.
+        self.spreads = [step for step in steps if step[0] == SPREAD]
+        self.steps = [step for step in steps if step[0] != SPREAD]
+        order = plan.arrays["order"][group[G_ROWS] : group[G_ROWS] + len(self.steps)]
+        self.rows = order.tolist()
+        self.operands: list[list[tuple[int, int]]] = []  # reference, and the step that made it
+        self.last_use = [-1] * len(self.steps)
+        made: dict[int, int] = {}
+        for k, (step, row) in enumerate(zip(self.steps, self.rows, strict=True)):
+            op, _ = CODES.entries[log.code[row]]
+            found = [(ref, made.get(ref, -1)) for ref in step[2 : 2 + op.arity]]
+            for _, maker in found:
+                if maker >= 0:
+                    self.last_use[maker] = k
+            self.operands.append(found)
+            made[step[1]] = k
+
+    def rename(self, k: int) -> None:
+        """Give the result of step ``k`` a slot of its own."""
+        self.steps[k][1] = self.slots
+        for j, operands in enumerate(self.operands):
+            for i, (_, maker) in enumerate(operands):
+                if maker == k:
+                    operands[i] = self.slots, k
+                    self.steps[j][2 + i] = self.slots
+        self.slots += 1
+
+
+def _dtypes(log: Log, row: int) -> tuple[str, ...]:
+    op, _ = CODES.entries[log.code[row]]
+    columns = (log.a, log.b, log.c)[: op.arity]
+    return tuple(TABLES.specs[log.spec[column[row]]].dtype.name for column in columns)
+
+
+def _runs(log: Log, group: _Group) -> list[tuple[int, int]]:
+    """Where steps that can be fused begin and end."""
+    fused = importlib.import_module("numtape.kernels.cpu.fused")
+    found, start = [], -1
+    for k, row in enumerate([*group.rows, -1]):
+        fits = False
+        if row >= 0:
+            op, _ = CODES.entries[log.code[row]]
+            dtype = TABLES.specs[log.spec[row]].dtype.name
+            fits = op.kind == ELEMENTWISE and fused.fits(op.body, _dtypes(log, row), dtype)
+        if start >= 0 and (not fits or k - start >= LONGEST):
+            if k - start >= LEAST:
+                found.append((start, k))
+            start = -1
+        if fits and start < 0:
+            start = k
+    return found
+
+
+def _run(log: Log, group: _Group, first: int, last: int) -> Run:
+    """One loop for some steps."""
+    fused = importlib.import_module("numtape.kernels.cpu.fused")
+    loads: dict[int, str] = {}
+    for k in range(first, last):
+        for (ref, maker), dtype in zip(
+            group.operands[k], _dtypes(log, group.rows[k]), strict=True
+        ):
+            if maker < first:
+                loads[ref] = dtype
+    stores = [
+        k for k in range(first, last)
+        if group.scalar or group.steps[k][1] < 0 or group.last_use[k] >= last
+    ]  # fmt: skip
+    for k in stores:
+        if group.steps[k][1] in loads:  # its slot is read by the loop, which must not write it
+            group.rename(k)
+    number = {ref: k for k, ref in enumerate(loads)}
+    steps = []
+    for k in range(first, last):
+        op, _ = CODES.entries[log.code[group.rows[k]]]
+        operands = tuple(
+            number[ref] if maker < first else len(loads) + maker - first
+            for ref, maker in group.operands[k]
+        )
+        dtype = TABLES.specs[log.spec[group.rows[k]]].dtype.name
+        steps.append(fused.Step(op.body, operands, _dtypes(log, group.rows[k]), dtype))
+    loop = fused.Loop(
+        tuple((dtype, ref in group.splats) for ref, dtype in loads.items()), tuple(steps),
+        tuple(len(loads) + k - first for k in stores),
+    )  # fmt: skip
+    return Run(first, last, loop, [*loads, *(group.steps[k][1] for k in stores)])
+
+
+class _Rows:
+    """The rows of a log as they are now."""
+
+    def __init__(self, log: Log) -> None:
+        for name in ("code", "a", "b", "c", "spec"):
+            setattr(self, name, view(getattr(log.columns, name)[: log.n].copy()))
+        LOGS.add(self)
+
+    def numbers(self, column: str) -> memoryview[int]:
+        """The numbers of codes or specs in the rows."""
+        found: memoryview[int] = getattr(self, column)
+        return found
+
+
+_compiling = threading.Lock()
+
+
+def later(log: Log, plan: Plan) -> None:
+    """Make ``plan.better`` in another thread, while the caller goes on."""
+    plan.done = -1
+    rows: Any = _Rows(log)
+
+    def work() -> None:
+        # A process that ends waits for a compilation that has begun, and begins no other one.
+        if threading.main_thread().is_alive():
+            with _compiling:
+                found = fused(rows, plan)
+            plan.better = found if found is not plan else None
+
+    try:
+        threading.Thread(target=work, name="numtape compiler").start()
+    except RuntimeError:  # no more threads, or the process ends
+        pass
+
+
+def _renew_lock() -> None:
+    global _compiling
+    _compiling = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    # LLVM has a lock of its own: in a child, nobody could release it.
+    os.register_at_fork(
+        before=lambda: _compiling.acquire(),
+        after_in_parent=lambda: _compiling.release(), after_in_child=_renew_lock,
+    )  # fmt: skip
+
+
+def fused(log: Log, plan: Plan) -> Plan:
+    """The plan with loops for what can be fused; the same plan if there is nothing.
+
+    Compiles what the cache does not have.
+    """
+    groups, program = plan.arrays["groups"], plan.arrays["program"]
+    chosen = {}
+    for g in np.flatnonzero(groups[:, G_KIND] <= LANES_GROUP).tolist():
+        group = _Group(log, plan, g)
+        runs = [_run(log, group, *run) for run in _runs(log, group)]
+        if runs:
+            chosen[g] = group, runs
+    if not chosen:
+        return plan
+    pieces: list[Any] = []
+    new_groups = groups.copy()
+    size, scratch, body = 0, plan.scratch, plan.body
+    for g, row in enumerate(groups.tolist()):
+        code = program[row[G_CODE] : row[G_CODE_END]]
+        splats = row[G_BODY] - row[G_CODE]
+        if g in chosen:
+            group, runs = chosen[g]
+            written = _written(group, runs)
+            code = np.concatenate([code[:splats], np.array(written, np.int64)])
+            if not group.scalar:
+                scratch = max(scratch, group.slots * row[G_STRIDE])
+                body = max(body, len(written))
+        new_groups[g, [G_CODE, G_BODY, G_CODE_END]] = size, size + splats, size + len(code)
+        size += len(code)
+        pieces.append(code)
+    return plan.with_program(new_groups, np.concatenate(pieces), scratch, body)
+
+
+def _written(group: _Group, runs: list[Run]) -> list[list[int]]:
+    """The instructions of a group with its loops."""
+    found = list(group.spreads)
+    starts = {run.first: run for run in runs}
+    for k, step in enumerate(group.steps):
+        run = starts.get(k)
+        if run is not None:
+            refs = run.refs + [0] * (-len(run.refs) % 4)
+            places = [[PLACES, *refs[j : j + 4]] for j in range(0, len(refs), 4)]
+            address, replaced = _compiled(run.loop, group.scalar), run.last - run.first
+            found.append([FUSED, address, len(places), replaced, 0])
+            found += places
+        found.append(step)
+    assert all(len(step) == STEP for step in found)
+    return found
+
+
+_addresses: dict[str, int] = {}  # of loops: code is never unloaded, so it is loaded once
+
+
+def _compiled(loop: Any, scalar: bool) -> int:
+    """The address of a loop."""
+    module = importlib.import_module("numtape.kernels.cpu.fused")
+    text = repr(loop)
+    write = module.write_scalars if scalar else module.write_lanes
+    symbol = f"{write.__name__}_{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+    if symbol in _addresses:
+        return _addresses[symbol]
+    source = kernel_source(*VECTOR_SOURCES, "body", "cpu.fused") + text
+
+    def build() -> disk.Built:
+        from llvmlite import ir
+
+        from ..compile.llvm import assembled
+
+        written = ir.Module(symbol)
+        write(written, symbol, loop)
+        return assembled(written, [symbol])
+
+    found = _addresses[symbol] = disk.load(symbol, source, build)[symbol]
+    return found

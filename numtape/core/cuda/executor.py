@@ -1,0 +1,391 @@
+"""The CUDA executor: plans as on the CPU, each group of elementwise rows one kernel.
+
+What crosses from one group to another lies on the GPU: large values in buffers of their own or in
+a plan's arena, single elements in a block of cells that is copied there before a plan runs, with
+the leaves, and back after it. Nothing else waits for the GPU but a look.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from ... import config
+from ...errors import ResourceExhaustedError
+from ..log.log import VALUE, Log
+from ..log.op import CODES
+from ..plan.plan import finish, places
+from ..reference import executor as reference
+from ..values.interning import Weak
+from ..values.memory import Array
+from ..values.spec import TABLES, Spec
+from ..values.tensor import Tensor
+from .launches import drawn
+from .plan import GpuPlan, GpuPlanner
+from .runtime.device import device, empty, reclaim, resident
+from .runtime.device_array import DeviceArray
+
+
+class Runner:
+    """What it takes to run plans of one log: an arena, and cells."""
+
+    def __init__(self) -> None:
+        self.arena: Any = None
+        self.cells: Any = None
+        self._plan: GpuPlan | None = None  # the one whose places `_at` are
+        self._at: list[int] = []
+        self._fed = b""  # what the cells of leaves hold
+        self.running = False
+        _RUNNERS.add(self)
+
+    def give_up(self) -> None:
+        """Free the arena, if it is not in use; what was launched has it until then."""
+        if not self.running:
+            self._plan = self.arena = None
+
+    def run(self, log: Log, plan: GpuPlan) -> None:
+        """Launch everything. Values of one element are in the log's cells afterwards."""
+        with self.used():
+            _launch(device(), plan, self.ready(log, plan))
+            self.fetch(log, plan)
+
+    @contextmanager
+    def used(self) -> Iterator[None]:
+        """Keep the arena."""
+        self.running = True
+        try:
+            yield
+        finally:
+            self.running = False
+
+    def ready(
+        self, log: Log, plan: GpuPlan, late: Sequence[tuple[int, DeviceArray]] = ()
+    ) -> list[int]:
+        """Make room, and bring what a plan reads: the addresses of its places.
+
+        ``late`` are cells that only the GPU knows.
+        """
+        gpu = device()
+        gpu.enter()
+        if plan is not self._plan:
+            self._fit(plan)
+        _bring(log, plan)
+        columns = log.columns
+        fed = columns.cell[plan.cells[: plan.fed]]
+        raw = fed.tobytes()
+        if raw != self._fed:  # they are often constants
+            self._fed = b""
+            gpu.upload(fed, self.cells.address)
+            self._fed = raw
+        for k, array in late:
+            self._fed = b""
+            gpu.copy(array.address, self.cells.address + 8 * k, array.nbytes)
+        cell, at = columns.cell_view, self._at
+        for number, row in plan.rows_at:
+            at[number] = cell[row]
+        return at
+
+    def _fit(self, plan: GpuPlan) -> None:
+        """Make room for a plan."""
+        self._plan, self._fed = None, b""  # until all is there
+        if self.arena is None or self.arena.size < plan.arena:
+            self.arena = None  # before the larger one is asked for
+            self.arena = empty(plan.arena)
+        if self.cells is None or self.cells.size < 8 * plan.cells.size:
+            self.cells = empty(8 * plan.cells.size)
+        bases = {"cell": self.cells.address, "arena": self.arena.address, "row": 0}
+        self._at = [bases[place.kind] + place.at for place in plan.places]
+        self._plan = plan
+
+    def fetch(self, log: Log, plan: GpuPlan) -> None:
+        """Copy what was computed of one element to the log's cells; waits for it."""
+        single = plan.cells[plan.fed :]
+        if single.size:
+            found = np.empty(single.size, np.int64)
+            device().download(self.cells.address + 8 * plan.fed, found)
+            log.columns.cell[single] = (found.view(np.uint64) & plan.masks).view(np.int64)
+
+
+def _bring(log: Log, plan: GpuPlan) -> None:
+    """Have large leaves on the GPU."""
+    for row in plan.leaves:
+        buffer = log.buffers.get(row)
+        if type(buffer) is np.ndarray:
+            log.buffers[row] = buffer = resident(buffer)
+            log.columns.cell_view[row] = buffer.address
+
+
+def _allocate(log: Log, plan: GpuPlan) -> None:
+    """Give rows that keep their values buffers of their own."""
+    for row, spec in plan.buffers:
+        memory = empty(spec.size * spec.dtype.size)
+        log.put(row, _device_array(memory, memory.address, spec), spec)
+
+
+def _largest(log: Log, plan: GpuPlan) -> str:
+    """What a plan needs most of its memory for."""
+    found = sorted(plan.buffers, key=lambda item: -item[1].size * item[1].dtype.size)[:3]
+    names = [
+        f"{CODES.entries[log.code[row]][0].name} of shape {tuple(spec.shape)} ({spec.dtype.name})"
+        for row, spec in found
+    ]
+    kept = f"the largest values to be kept: {', '.join(names)}; " if names else ""
+    return f"Of what was asked for, {kept}temporaries: {plan.arena / 2**20:.1f} MiB."
+
+
+class Workspace(GpuPlanner):
+    """What it takes to compute one log's values."""
+
+    def __init__(self, log: Log) -> None:
+        super().__init__(log)
+        self.runner = Runner()
+
+
+class Lender:
+    """Memory of one size that is lent, and comes back. It holds all of it, lent or not."""
+
+    MOST = 4  # that wait: who kept many results and drops them frees their memory
+
+    def __init__(self) -> None:
+        self.held: dict[int, Any] = {}  # by address
+        self.spare: list[Any] = []
+
+    def lend(self, size: int) -> Loan:
+        """Memory that nobody uses: what comes back is lent again."""
+        try:
+            memory = self.spare.pop()
+        except IndexError:
+            memory = empty(size)
+        self.held[memory.address] = memory
+        return Loan(memory, self)
+
+    def back(self, memory: Any) -> None:
+        """Nothing refers to a loan any more."""
+        if len(self.spare) < self.MOST:
+            self.spare.append(memory)
+        else:
+            del self.held[memory.address]
+
+    def give_up(self) -> None:
+        """Free what waits."""
+        try:
+            while True:
+                del self.held[self.spare.pop().address]
+        except IndexError:  # nothing waits any more
+            pass
+
+
+class Loan:
+    """Memory that goes back to its lender when nothing refers to it any more.
+
+    The lender holds the memory as well: so it does not end before the loan where a garbage
+    collector ends both.
+    """
+
+    __slots__ = ("_lender", "_memory", "address", "lent", "size")
+
+    def __init__(self, memory: Any, lender: Lender) -> None:
+        self._memory, self._lender = memory, lender
+        self.address, self.size, self.lent = memory.address, memory.size, False
+
+    def __del__(self) -> None:
+        if self.lent:
+            self._memory.lent = True
+        self._lender.back(self._memory)
+
+
+class Program:
+    """A plan that is run again and again; see `core.cpu.executor.Program`.
+
+    What it computes lies in memory that it lends: so the same addresses come again, and launches
+    with the same addresses are kept as a graph, which the GPU takes in one go. Unless its single
+    elements are looked at after every run, nothing waits for the GPU.
+    """
+
+    def __init__(
+        self, log: Log, wanted: list[int], plan: GpuPlan | None, looked: bool
+    ) -> None:
+        self.log, self.plan, self.looked = log, plan, looked
+        self.cell = log.columns.cell_view
+        self.runner = Runner()
+        self.place = places(plan, wanted)
+        self._graphs = Graphs()
+        cells = plan.cells.tolist() if plan is not None else []
+        fed = plan.fed if plan is not None else 0
+        self._leaf = {row: k for k, row in enumerate(cells[:fed])}
+        found = set(self.place.values())
+        self._single = {row: k for k, row in enumerate(cells[fed:]) if row in found}
+        # By row, and by -1 of what is for cells.
+        self._lenders: defaultdict[int, Lender] = defaultdict(Lender)
+        self._late: list[tuple[int, DeviceArray]] = []  # leaves that only the GPU knows
+        self._used: list[DeviceArray] = []  # what the leaves are, until they are launched
+        _PROGRAMS.add(self)
+        if plan is not None:
+            _bring(log, plan)
+
+    def another(self, log: Log) -> Program:
+        """The same program for a copy of its log."""
+        return Program(log, list(self.place), self.plan, self.looked)
+
+    def feed(self, row: int, tensor: Tensor) -> None:
+        """Give a leaf its value."""
+        found = tensor._home
+        if type(found) is not DeviceArray:
+            found = tensor._stored()
+        if tensor._spec.size != 1:
+            if type(found) is np.ndarray:
+                found = resident(found)
+            self._used.append(found)
+            self.cell[row] = found.address
+        elif type(found) is DeviceArray and not found.known and not self.looked:
+            if row in self._leaf:
+                self._late.append((self._leaf[row], found))
+        else:
+            self.log.put(row, found, tensor._spec)
+
+    def late(self, row: int) -> bool:
+        """Whether a single element is found elsewhere than in its cell."""
+        return not self.looked and row in self._single
+
+    def run(self) -> None:
+        """Compute the wanted rows, in buffers of their own."""
+        plan, log = self.plan, self.log
+        late, self._late = self._late, []
+        used, self._used = self._used, []
+        if plan is None:
+            return
+        try:
+            with self.runner.used():
+                self._run(plan, log, late)
+        except ResourceExhaustedError as error:
+            raise ResourceExhaustedError(f"{error.message} {_largest(log, plan)}") from None
+        used.clear()  # all is launched
+
+    def give_up(self) -> None:
+        """Free memory that waits for the next run."""
+        for lender in list(self._lenders.values()):
+            lender.give_up()
+
+    def _run(self, plan: GpuPlan, log: Log, late: list[tuple[int, DeviceArray]]) -> None:
+        gpu, buffers, cell = device(), log.buffers, self.cell
+        for row, spec in plan.buffers:
+            lent = self._lenders[row].lend(spec.size * spec.dtype.size)
+            buffers[row] = _device_array(lent, lent.address, spec)
+            cell[row] = lent.address
+        self._graphs.run(gpu, plan, self.runner.ready(log, plan, late))
+        if self.looked:
+            self.runner.fetch(log, plan)
+        elif self._single:
+            block = self._lenders[-1].lend(8 * (plan.cells.size - plan.fed))
+            gpu.copy(self.runner.cells.address + 8 * plan.fed, block.address, block.size)
+            for row, k in self._single.items():
+                spec = TABLES.specs[log.spec[row]]
+                buffers[row] = _device_array(block, block.address + 8 * k, spec)
+
+    def array(self, row: int) -> Array:
+        """The value in a place, which is no cell."""
+        spec = TABLES.specs[self.log.spec[row]]
+        found: Any = self.log.buffers.get(row)
+        if found is None:
+            found = _device_array(None, self.cell[row], spec)
+        return found.host() if type(found) is DeviceArray else found
+
+
+class Graphs:
+    """The launches of a plan as graphs, one for each set of addresses that has come again."""
+
+    MOST = 8  # graphs of a program: results that are kept elsewhere have new addresses each time
+    FEW = 3  # launches that are not worth a graph
+
+    def __init__(self) -> None:
+        self._known: dict[Any, Any] = {}  # by addresses: a graph, or None for one that came once
+
+    def run(self, gpu: Any, plan: GpuPlan, at: list[int]) -> None:
+        """Launch everything."""
+        if plan.on_host or len(plan.launches) < self.FEW:
+            _launch(gpu, plan, at)
+            return
+        key = (config.numerics(), *at)
+        graph = self._known.get(key)
+        if graph is None:
+            if key in self._known:
+                graph = gpu.captured(lambda launcher: _launch(launcher, plan, at))
+            elif len(self._known) >= self.MOST:
+                self._known.clear()
+            self._known[key] = graph
+        if graph is None:
+            _launch(gpu, plan, at)
+        else:
+            gpu.replay(graph)
+
+
+def _launch(gpu: Any, plan: GpuPlan, at: list[int]) -> None:
+    for launch in plan.launches:
+        launch.run(gpu, at)
+
+
+def _device_array(owner: Any, address: int, spec: Spec) -> DeviceArray:
+    return DeviceArray(owner, address, spec.shape, spec.dtype.numpy_dtype)
+
+
+# What may be given up where memory is exhausted.
+_PROGRAMS: Weak[Program] = Weak()
+_RUNNERS: Weak[Runner] = Weak()
+
+
+def _give_up() -> None:
+    """Free all memory that only waits for use."""
+    for program in list(_PROGRAMS):
+        program.give_up()
+    for runner in list(_RUNNERS):
+        runner.give_up()
+
+
+reclaim.append(_give_up)
+
+
+class Executor:
+    """Plans what a look needs and launches it."""
+
+    def compute(self, log: Log, wanted: list[int], welcome: list[int], retain: bool) -> None:
+        """Give the wanted rows their values; with ``retain``, keep what is expensive."""
+        work: Workspace | None = log.workspace
+        capacity = log.columns.capacity
+        if type(work) is not Workspace or work.capacity != capacity or work.extra is not log.extra:
+            before, work = work, Workspace(log)
+            if before is not None:  # which rows are welcome
+                work.want[: before.want.size] = before.want
+            log.workspace = work
+        plan = work.planned(log, wanted, welcome, retain)
+        if plan is None:
+            return
+        assert isinstance(plan, GpuPlan)
+        try:
+            _allocate(log, plan)
+            work.runner.run(log, plan)
+        except ResourceExhaustedError as error:
+            raise ResourceExhaustedError(f"{error.message} {_largest(log, plan)}") from None
+        state = log.columns.state_view
+        for row in plan.computed:
+            state[row] = VALUE
+        finish(log, plan)
+
+    def program(
+        self, log: Log, wanted: list[int], compiled: bool = False, looked: bool = True
+    ) -> Program:
+        """What computes the wanted rows again and again."""
+        plan: Any = GpuPlanner(log).planned(log, wanted, [], False) if wanted else None
+        if plan is not None:
+            plan.own()
+        return Program(log, wanted, plan, looked)
+
+    def draw(self, name: str, key: list[int], spec: Spec) -> DeviceArray | Array:
+        """Random floats, ``uniform`` or ``normal``, from the two words of a key of Philox.
+
+        They are drawn on the GPU, but for single elements, which are not kept there.
+        """
+        return drawn(name, key, spec) if spec.size > 1 else reference.drawn(name, key, spec)

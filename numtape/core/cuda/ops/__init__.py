@@ -1,0 +1,1 @@
+"""What the GPU does for each op that is not elementwise: which kernels, with which parameters."""

@@ -1,0 +1,124 @@
+"""From a row that is no elementwise one to launches."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ...log.op import Op
+from ...values.spec import Spec, intern
+from ..launches import (
+    Launch,
+    OnHost,
+    Product,
+    Room,
+    Row,
+    blocks,
+    loaded,
+    threads,
+    written_out,
+)
+from ..text import filled, stored
+from . import axes, moves, scatter
+
+# The whole-array kernels, and whether a block takes a row, or a thread an element; as in
+# kernels/cuda/arrays.py (a test compares).
+BY_ROW = ("softmax", "log_softmax", "softmax_grad", "log_softmax_grad", "normalize",
+          "normalize_grad")  # fmt: skip
+BY_ELEMENT = ("gather", "pick", "place")
+
+
+def whole(
+    op: Op, attributes: dict[str, Any], out: Spec, operands: list[Spec], places: list[int],
+    room: Room,
+) -> list[Any]:  # fmt: skip
+    """What computes a row that is no elementwise one."""
+    if not out.size:
+        return []
+    row = Row(op, attributes, out, operands, places, room)
+    if op.name in MAKERS:
+        return MAKERS[op.name](row)
+    native = op.native(out, *operands, **attributes) if op.native is not None else None
+    if native is not None and native.kernel in (*BY_ROW, *BY_ELEMENT):
+        values, units = (native.units, *native.parameters), native.work
+        if native.kernel in BY_ROW:
+            units = native.units * threads()
+        return [_array(native.kernel, [out, *operands], units, values, places)]
+    return [OnHost(op, attributes, (out, *operands), tuple(places))]
+
+
+def _array(
+    name: str, specs: Sequence[Spec], work: int, values: tuple[int, ...], places: Sequence[int]
+) -> Launch:
+    """A whole-array kernel."""
+    dtypes = [stored(spec.dtype) for spec in specs]
+    scalars = ["int64"] * len(values)
+    if name.startswith("normalize"):
+        scalars[-1] = "float64"  # epsilon
+    made = loaded("arrays", name, dtypes, [*scalars, *(f"*{dtype}" for dtype in dtypes)])
+    return Launch(made, blocks(work), threads(), values, tuple(places))
+
+
+def _matmul(row: Row) -> list[Any]:
+    """The library's product, or a kernel's; an operand is first spread over the batches."""
+    out, (ta, tb) = row.out, (row.attributes["ta"], row.attributes["tb"])
+    found: list[Any] = []
+    operands, places = [], [row.places[0]]
+    for x, place in zip(row.operands, row.places[1:], strict=True):
+        if x.size != math.prod(x.shape[-2:]) and x.shape[:-2] != out.shape[:-2]:
+            move, x = _spread(x, tuple(out.shape[:-2]))
+            there = row.room(x.size * x.dtype.size)
+            found.append(moves.copied(move, x, (there, place)))
+            place = there
+        operands.append(x)
+        places.append(place)
+    a, b = operands
+    if not a.size:
+        dtype = stored(out.dtype)
+        return [written_out(filled(dtype, "0"), "fill", dtype, out.size, places[:2])]
+    assert row.op.native is not None
+    native = row.op.native(out, a, b, ta, tb)
+    if native is not None:
+        return [*found, Product(out.dtype.name, native.parameters[1:], tuple(places))]
+    n, length = out.shape[-1], a.shape[-2 if ta else -1]
+    x_size, y_size = (math.prod(x.shape[-2:]) for x in operands)
+    values = (
+        out.size, n, length, math.prod(out.shape[-2:]),
+        x_size * (a.size != x_size), *_apart(a, ta), y_size * (b.size != y_size), *_apart(b, tb),
+    )  # fmt: skip
+    return [*found, _array("product", [out, a, b], out.size, values, places)]
+
+
+def _spread(x: Spec, lead: tuple[int, ...]) -> tuple[moves.Move, Spec]:
+    """What copies matrices to all batches that use them, and the spec of the copies."""
+    shape = (*lead, *x.shape[-2:])
+    strides = [0] * (len(shape) - x.rank) + [
+        0 if dim == 1 else stride
+        for dim, stride in zip(x.shape, moves.strides_of(x.shape), strict=True)
+    ]
+    return moves.Move(shape, tuple(strides), 0, False), intern(shape, x.dtype)
+
+
+def _apart(x: Spec, transposed: bool) -> tuple[int, int]:
+    """How far apart the elements of a matrix are, down and along."""
+    columns = x.shape[-1]
+    return (1, columns) if transposed else (columns, 1)
+
+
+def _contrast(row: Row) -> list[Launch]:
+    """By way of the sums over height and width."""
+    out, images, factor = row.places
+    *before, height, width, inner = row.out.shape
+    dtype, sizes = row.out.dtype.name, (math.prod(before), height * width, inner)
+    sums = row.room(sizes[0] * inner * row.out.dtype.size)
+    found = axes.along("sum", dtype, dtype, sizes, (sums, images), row.room)
+    values, places = (row.out.size, *sizes[1:]), (out, images, factor, sums)
+    return [*found, _array("contrast", [row.out] * 4, row.out.size, values, places)]
+
+
+# By the names of ops: those that need more than one launch, or parameters that no record has.
+MAKERS: dict[str, Callable[[Row], list[Any]]] = {
+    **axes.MAKERS, **moves.MAKERS, **scatter.MAKERS,
+    "MatMul": _matmul, "AdjustContrastv2": _contrast,
+}  # fmt: skip

@@ -1,0 +1,238 @@
+"""Plans of the CUDA executor: those of the CPU, each group of elementwise rows one kernel.
+
+What crosses from one group to another lies on the GPU: large values in buffers of their own or in
+a plan's arena, single elements in a block of cells.
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..compile.tables import Lanes
+from ..log.log import Log
+from ..log.op import CODES, REDUCTION, VARIADIC
+from ..plan.plan import (
+    G_KIND,
+    G_ROWS,
+    G_ROWS_END,
+    KEPT,
+    LANES_GROUP,
+    SCALARS,
+    SHARED,
+    Plan,
+    Planner,
+)
+from ..values.spec import TABLES, Spec
+from .launches import Launch, OnHost, elementwise
+from .ops.array import whole
+from .text import LONGEST, Loop, Step
+
+_ALIGNMENT = 256  # of temporaries: whole lines of the GPU's caches, and any vector
+
+
+class Place(NamedTuple):
+    """Where a value is while a plan runs: an offset into cells or arena, or a row's buffer."""
+
+    kind: str
+    at: int
+
+
+class GpuPlan(Plan):
+    """A plan in launches.
+
+    Attributes:
+      launches: In their order.
+      places: What they refer to by number.
+      rows_at: The numbers and rows of those that are rows' buffers.
+      cells: Rows of one element: those that are leaves come first.
+      fed: How many of them are leaves.
+      masks: The bits that count in the cells of the others.
+      leaves: Rows of larger leaves.
+      computed: Rows that have values afterwards.
+      on_host: Whether NumPy computes some of it.
+    """
+
+    __slots__ = (
+        "_numbers", "cells", "computed", "fed", "launches", "leaves", "masks", "on_host", "places",
+        "rows_at",
+    )  # fmt: skip
+
+    def _fill(self, log: Log) -> None:
+        """Make the launches."""
+        self.by_hand, self.views = {}, []
+        self.launches: list[Launch] = []
+        self.places: list[Place] = []
+        self._numbers: dict[Place, int] = {}
+        order, kept, offsets, groups = (
+            self.arrays[name].tolist() for name in ("order", "kept", "offset", "groups")
+        )
+        rows = _Rows(log, dict(self.aliases), set(order))
+        self.leaves = sorted(x for x in rows.leaves if rows.spec(x).size != 1)
+        single = [row for row in order if rows.spec(row).size == 1]
+        feeding = sorted(x for x in rows.leaves if rows.spec(x).size == 1)
+        cells = feeding + single
+        self.cells, self.fed = np.array(cells, np.int64), len(feeding)
+        bits = [(1 << 8 * rows.spec(row).dtype.size) - 1 for row in single]
+        self.masks = np.array(bits, np.uint64)
+        self.computed = [row for row, how in zip(order, kept, strict=True) if how == KEPT]
+        place: dict[int, Place] = {row: Place("cell", 8 * k) for k, row in enumerate(cells)}
+        place |= {row: Place("row", row) for row in self.leaves}
+        stored = set()
+        for row, how, offset in zip(order, kept, offsets, strict=True):
+            if rows.spec(row).size != 1 and how:
+                place[row] = Place("row", row) if how == KEPT else Place("arena", offset)
+            if how:
+                stored.add(row)
+        maker = _Maker(self, rows, place, stored)
+        for group in groups:
+            members = order[group[G_ROWS] : group[G_ROWS_END]]
+            if group[G_KIND] == SHARED:
+                (row,) = members
+                original = rows.operands(row)[0]
+                if rows.spec(row).size == 1:
+                    maker.elementwise([row], ())
+                else:
+                    place[row] = place[original]
+                    how = kept[order.index(row)] == KEPT
+                    self.views.append((row, original, rows.spec(row), how))
+            elif group[G_KIND] == SCALARS:
+                maker.elementwise(members, ())
+            elif group[G_KIND] == LANES_GROUP:
+                first = members[0]
+                if rows.kind(first) == REDUCTION:
+                    first = rows.operands(first)[0]
+                maker.elementwise(members, tuple(rows.spec(first).shape))
+            else:
+                maker.whole(members[0])
+        self.rows_at = [
+            (number, place.at) for number, place in enumerate(self.places) if place.kind == "row"
+        ]
+        self.on_host = any(isinstance(launch, OnHost) for launch in self.launches)
+
+    def number(self, place: Place) -> int:
+        """The number by which launches refer to a place."""
+        found = self._numbers.setdefault(place, len(self.places))
+        if found == len(self.places):
+            self.places.append(place)
+        return found
+
+    def temporary(self, size: int) -> Place:
+        """Room in the arena that no other value has."""
+        found = Place("arena", -(-self.arena // _ALIGNMENT) * _ALIGNMENT)
+        self.arena = found.at + size
+        return found
+
+
+class _Rows:
+    """The rows that a plan computes, and what they read."""
+
+    def __init__(self, log: Log, equal: dict[int, int], computed: set[int]) -> None:
+        self.log, self._equal = log, equal
+        self.leaves: set[int] = set()
+        for row in computed:
+            self.leaves.update(x for x in self.operands(row) if x not in computed)
+
+    def spec(self, row: int) -> Spec:
+        """Its spec."""
+        return TABLES.specs[self.log.spec[row]]
+
+    def op(self, row: int) -> Any:
+        """Its op and attributes."""
+        return CODES.entries[self.log.code[row]]
+
+    def kind(self, row: int) -> int:
+        """The kind of its op."""
+        return int(self.op(row)[0].kind)
+
+    def operands(self, row: int) -> list[int]:
+        """The rows that it reads: of equal ones the first."""
+        log, (op, _) = self.log, self.op(row)
+        if op.arity == VARIADIC:
+            found = log.extra[log.a[row] : log.a[row] + log.b[row]].tolist()
+        else:
+            found = [column[row] for column in (log.a, log.b, log.c)[: op.arity]]
+        return [self._equal.get(x, x) for x in found]
+
+
+class _Maker:
+    """Makes the launches of a plan."""
+
+    def __init__(
+        self, plan: GpuPlan, rows: _Rows, place: dict[int, Place], stored: set[int]
+    ) -> None:
+        self._plan, self._rows, self._place, self._stored = plan, rows, place, stored
+
+    def elementwise(self, members: list[int], shape: tuple[int, ...]) -> None:
+        """Kernels for elementwise rows of one shape, and reductions of them."""
+        pieces = [members[k : k + LONGEST] for k in range(0, len(members), LONGEST)]
+        for k, piece in enumerate(pieces):
+            inside = set(piece)
+            for row in itertools.chain.from_iterable(pieces[k + 1 :]):
+                for x in self._rows.operands(row):  # what a later piece reads has to be stored
+                    if x in inside and x not in self._stored:
+                        self._stored.add(x)
+                        spec = self._rows.spec(x)
+                        self._place[x] = self._plan.temporary(spec.size * spec.dtype.size)
+            self._piece(piece, shape)
+
+    def _piece(self, members: list[int], shape: tuple[int, ...]) -> None:
+        rows = self._rows
+        inside = {row for row in members if rows.kind(row) != REDUCTION or shape == ()}
+        loads = dict.fromkeys(
+            x for row in members for x in rows.operands(row) if x not in inside
+        )  # fmt: skip
+        value = {row: k for k, row in enumerate((*loads, *(r for r in members if r in inside)))}
+        steps, reductions = [], []
+        for row in members:
+            operands = rows.operands(row)
+            if row not in inside:
+                reductions.append((row, rows.op(row)[0].body, value[operands[0]]))
+                continue
+            op, _ = rows.op(row)
+            # A reduction or another shape of one element is that element.
+            body = op.body if op.body and op.kind != REDUCTION else "x"
+            dtypes = tuple(rows.spec(x).dtype for x in operands)
+            steps.append(
+                Step(body, tuple(value[x] for x in operands), dtypes, rows.spec(row).dtype)
+            )
+        stores = [row for row in members if row in inside and row in self._stored]
+        loop = Loop(
+            shape, tuple(rows.spec(x) for x in loads), tuple(steps),
+            tuple(value[row] for row in stores), tuple((name, x) for _, name, x in reductions),
+        )  # fmt: skip
+        arrays = [self._number(row) for row in (*loads, *stores)]
+        outs = [self._number(row) for row, *_ in reductions]
+        self._plan.launches += elementwise(loop, arrays, outs, self._partials)
+
+    def whole(self, row: int) -> None:
+        """Launches for a row that is no elementwise one."""
+        rows = self._rows
+        op, attributes = rows.op(row)
+        operands = rows.operands(row)
+        self._plan.launches += whole(
+            op, attributes, rows.spec(row), [rows.spec(x) for x in operands],
+            [self._number(x) for x in (row, *operands)], self._partials,
+        )  # fmt: skip
+
+    def _number(self, row: int) -> int:
+        return self._plan.number(self._place[row])
+
+    def _partials(self, size: int) -> int:
+        return self._plan.number(self._plan.temporary(size))
+
+
+class GpuPlanner(Planner):
+    """Plans for the GPU. Nothing is compiled before it is known what a group does."""
+
+    lanes = Lanes()
+    plan_type = GpuPlan
+
+    def need(self, log: Log, row: int) -> None:
+        """Any row can be part of a group."""
+        op, _ = CODES.entries[log.code[row]]
+        operand = (log.a, log.b, log.c)[op.arity - 1][row]
+        dtypes = TABLES.specs[log.spec[operand]].dtype, TABLES.specs[log.spec[row]].dtype
+        self.lanes.add(op.lane, dtypes[0].code, dtypes[1].code, 1)

@@ -1,0 +1,83 @@
+"""cuBLAS, called by address: products of matrices that lie on the GPU."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from typing import Any
+
+from ....errors import DeviceError
+
+_PLAIN, _TENSOR_FLOAT_32 = 0, 3  # cublasMath_t
+_OPERATIONS = {ord("N"): 0, ord("T"): 1}  # cublasOperation_t
+_NAMES = {
+    "float32": ("cublasSgemmStridedBatched", ctypes.c_float),
+    "float64": ("cublasDgemmStridedBatched", ctypes.c_double),
+}
+
+
+WORKSPACE = 32 << 20  # bytes, as NVIDIA recommends for compute capability 9.0
+
+
+class Blas:
+    """A handle of cuBLAS. It works in one stream at a time, with memory of our own.
+
+    What it took itself could not be part of a graph.
+
+    Args:
+      memory: ``WORKSPACE`` bytes on the GPU.
+
+    Raises:
+      DeviceError: If the library is not installed, or does not start.
+    """
+
+    def __init__(self, memory: Any) -> None:
+        from cuda.pathfinder import load_nvidia_dynamic_lib
+
+        try:
+            found: Any = load_nvidia_dynamic_lib("cublas")
+        except Exception as error:
+            raise DeviceError(
+                f"cuBLAS is not to be found: {error}. pip install 'numtape[cuda]'."
+            ) from None
+        self._library = ctypes.CDLL(found.abs_path)
+        self._handle = ctypes.c_void_p()
+        self._do("cublasCreate_v2", ctypes.byref(self._handle))
+        self._memory = memory
+        self._stream = self._math = -1
+
+    def use(self, stream: int, tensor_float: bool) -> None:
+        """Work in this stream from now on, in float32 with TF32 or without."""
+        if stream != self._stream:
+            self._do("cublasSetStream_v2", self._handle, ctypes.c_void_p(stream))
+            # Setting the stream has put the library's own memory in the place of ours.
+            memory, size = ctypes.c_void_p(self._memory.address), ctypes.c_size_t(WORKSPACE)
+            self._do("cublasSetWorkspace_v2", self._handle, memory, size)
+            self._stream = stream
+        math = _TENSOR_FLOAT_32 if tensor_float else _PLAIN
+        if math != self._math:
+            self._do("cublasSetMathMode", self._handle, math)
+            self._math = math
+
+    def _do(self, name: str, *args: Any) -> None:
+        status = getattr(self._library, name)(*args)
+        if status:
+            raise DeviceError(f"{name} failed with status {status}.")
+
+    def gemm(self, dtype: str, scalars: Sequence[int], out: int, x: int, y: int) -> None:
+        """``out = x @ y`` for each of a batch. ``scalars`` are those of `kernels.cpu.arrays.gemm`.
+
+        As there, the transposed product is asked for: BLAS counts columns first.
+        """
+        (transa, transb, m, n, k, _, lda, ldb, _, ldc, step_x, step_y, step_out, count) = scalars
+        name, kind = _NAMES[dtype]
+        size = ctypes.sizeof(kind)
+
+        def matrices(address: int, ld: int, step: int) -> tuple[Any, ...]:
+            return ctypes.c_void_p(address), ld, ctypes.c_longlong(step // size)
+
+        self._do(
+            name, self._handle, _OPERATIONS[transa], _OPERATIONS[transb], m, n, k,
+            ctypes.byref(kind(1)), *matrices(y, lda, step_y), *matrices(x, ldb, step_x),
+            ctypes.byref(kind(0)), *matrices(out, ldc, step_out), count,
+        )  # fmt: skip

@@ -1,0 +1,92 @@
+"""The GPU that the process uses, or its simulator, and host arrays that are on it as well."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .... import config
+from ....errors import DeviceError, ResourceExhaustedError
+from .device_array import DeviceArray
+
+_lock = threading.RLock()
+_device: Any = None
+reclaim: list[Callable[[], None]] = []  # what frees memory that only waits for use
+# Host arrays that were copied, by their ids: nobody writes to them.
+_copies: dict[int, tuple[weakref.ref[np.ndarray[Any, Any]], DeviceArray]] = {}
+
+
+def device() -> Any:
+    """The device: a `driver.Driver`, or a `simulator.Simulator`.
+
+    Raises:
+      DeviceError: If there is none that can be used.
+    """
+    global _device
+    if _device is None:
+        with _lock:
+            if _device is None:
+                if config.simulated():
+                    from .simulator import Simulator
+
+                    _device = Simulator()
+                else:
+                    from .driver import Driver
+
+                    _device = Driver()
+    return _device
+
+
+def there() -> bool:
+    """Whether there is a device that can be used."""
+    try:
+        device()
+    except DeviceError:
+        return False
+    return True
+
+
+def usable() -> bool:
+    """Whether there is a device that runs a kernel; if not, the log says why."""
+    try:
+        from ..launches import probe
+
+        probe(device())
+    except Exception as error:  # the compiler's as well
+        logging.getLogger("numtape").info("NUMTAPE_DEVICE=auto takes the CPU: %s", error)
+        return False
+    return True
+
+
+def empty(size: int) -> Any:
+    """Memory of so many bytes, with any contents.
+
+    Raises:
+      ResourceExhaustedError: If there is not so much, even when all that waits for use is freed.
+    """
+    gpu = device()
+    try:
+        return gpu.empty(size)
+    except ResourceExhaustedError:
+        for give_up in reclaim:
+            give_up()
+        gpu.synchronize()
+        return gpu.empty(size)
+
+
+def resident(array: np.ndarray[Any, Any]) -> DeviceArray:
+    """A host array on the device, copied there once."""
+    key = id(array)
+    found = _copies.get(key)
+    if found is not None and found[0]() is array:
+        return found[1]
+    memory = empty(array.nbytes)
+    copied = DeviceArray(memory, memory.address, array.shape, array.dtype)
+    device().upload(np.ascontiguousarray(array), memory.address)
+    _copies[key] = weakref.ref(array, lambda _: _copies.pop(key, None)), copied
+    return copied

@@ -1,0 +1,75 @@
+"""Arrays on the GPU: what the homes of tensors and the buffers of logs are there."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from ...values.tensor import Tensor
+
+Array = np.ndarray[Any, Any]
+
+
+class DeviceArray:
+    """A contiguous array on the GPU. Nobody writes to it once it has a value.
+
+    Attributes:
+      address: Where it begins.
+      shape: Its shape.
+      dtype: Its NumPy dtype.
+      owner: What keeps the memory: a `Memory`, or an object of another library.
+    """
+
+    __slots__ = ("__weakref__", "_host", "address", "dtype", "owner", "shape")
+
+    def __init__(
+        self, owner: Any, address: int, shape: tuple[int, ...], dtype: np.dtype[Any]
+    ) -> None:
+        self.owner, self.address, self.shape, self.dtype = owner, address, shape, dtype
+        self._host: Array | None = None
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return math.prod(self.shape)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes."""
+        return self.size * int(self.dtype.itemsize)
+
+    @property
+    def known(self) -> bool:
+        """Whether the elements are on the host as well."""
+        return self._host is not None
+
+    def host(self) -> Array:
+        """The elements on the host; waits for what computes them."""
+        if self._host is None:
+            from .device import device
+
+            found = np.empty(self.shape, self.dtype)
+            device().download(self.address, found)
+            self._host = found
+        return self._host
+
+    def look(self, tensor: Tensor) -> Array:
+        """The value of a tensor whose home this is."""
+        return self.host()
+
+    def computed(self, tensor: Tensor) -> DeviceArray:
+        """The same, where it is."""
+        return self
+
+    def tobytes(self) -> bytes:
+        """The elements' bytes."""
+        return self.host().tobytes()
+
+    def reshape(self, shape: tuple[int, ...]) -> DeviceArray:
+        """The same elements in another shape."""
+        found = DeviceArray(self.owner, self.address, shape, self.dtype)
+        found._host = None if self._host is None else self._host.reshape(shape)
+        return found

@@ -1,0 +1,408 @@
+"""The GPU: memory from the driver's pool, copies, kernels, launches; all in one stream.
+
+Everything is asynchronous but `download` and `synchronize`, in the order in which it was asked
+for: so memory can be given back while what was launched before still uses it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+from .... import config
+from ....errors import DeviceError, ResourceExhaustedError
+from ...compile import cache as disk
+from ...interop import LEGACY
+from ...values.memory import Array, address_of
+from .transfer import DISABLE_TIMING, HALF, Staging
+
+OLDEST = (7, 5)  # compute capability
+TOOLKIT = 13000  # CUDA 13.0: an older driver does not load what it makes
+
+_FIX = "Set NUMTAPE_DEVICE=cpu or unset it to compute on the CPU."
+
+
+def _bindings() -> Any:
+    try:
+        from cuda.bindings import driver
+    except ImportError as error:
+        raise DeviceError(
+            f"CUDA needs packages that are not installed ({error.name}): "
+            f"pip install 'numtape[cuda]'. {_FIX}"
+        ) from None
+    return driver
+
+
+class Memory:
+    """Bytes on the GPU that are given back when nothing refers to them any more.
+
+    Attributes:
+      address: Where they begin.
+      size: How many there are.
+      lent: Whether other libraries have used them: then after what they do in the default stream.
+    """
+
+    __slots__ = ("__weakref__", "_device", "address", "lent", "size")
+
+    def __init__(self, device: Driver, address: int, size: int) -> None:
+        self._device, self.address, self.size = device, address, size
+        self.lent = False
+
+    def __del__(self) -> None:
+        try:
+            if self.lent:
+                self._device.order(LEGACY, self._device.stream)
+            self._device.release(self.address)
+        except Exception:  # the interpreter is shutting down
+            pass
+
+
+class _Launcher:
+    """The part of a `Driver` that launches, in a stream of its own."""
+
+    def __init__(self, device: Driver, stream: Any) -> None:
+        self.launch = partial(device.launch_in, stream)
+        self.gemm = partial(device.gemm_in, stream)
+
+
+class Graph:
+    """Launches that were captured, to be replayed in one go."""
+
+    def __init__(self, device: Driver, handle: Any, launches: int) -> None:
+        self._device, self.handle, self.launches = device, handle, launches
+
+    def __del__(self) -> None:
+        try:
+            self._device.forget(self.handle)
+        except Exception:  # the interpreter is shutting down
+            pass
+
+
+class Timer:
+    """The time that the GPU takes from ``begin`` to ``end``, by events in its stream."""
+
+    def __init__(self, device: Driver) -> None:
+        self._device = device
+        flags = device._driver.CUevent_flags.CU_EVENT_DEFAULT
+        device.enter()
+        self._events = [device._do("cuEventCreate", flags) for _ in range(2)]
+
+    def __del__(self) -> None:
+        try:
+            for event in self._events:
+                self._device._do("cuEventDestroy", event)
+        except Exception:  # the interpreter is shutting down
+            pass
+
+    def begin(self) -> None:
+        """Begin after what was asked for so far."""
+        self._record(0)
+
+    def end(self) -> float:
+        """Wait for what was asked for since ``begin``, and give the seconds it took."""
+        self._record(1)
+        self._device._do("cuEventSynchronize", self._events[1])
+        return float(self._device._do("cuEventElapsedTime", *self._events)) / 1e3
+
+    def _record(self, number: int) -> None:
+        self._device.enter()
+        self._device._do("cuEventRecord", self._events[number], self._device.stream)
+
+
+class Driver:
+    """One GPU.
+
+    Attributes:
+      threads: How many threads a block has; as in kernels/cuda/reduce.py (a test compares).
+      name: What it is called.
+      capability: Its compute capability.
+      blocks: How many blocks of a kernel keep it busy.
+      launches: How many kernels were launched.
+      stream: The stream in which everything is done.
+    """
+
+    threads = 256
+
+    def __init__(self) -> None:
+        self._driver = cuda = _bindings()
+        self.launches = 0
+        try:
+            status = cuda.cuInit(0)[0]
+        except Exception as error:  # the driver's library is not there
+            raise DeviceError(f"There is no NVIDIA driver: {error}. {_FIX}") from None
+        if status != cuda.CUresult.CUDA_SUCCESS:
+            raise DeviceError(f"The NVIDIA driver does not start: {self._said(status)}. {_FIX}")
+        if self._do("cuDeviceGetCount") == 0:
+            raise DeviceError(f"There is no NVIDIA GPU (see CUDA_VISIBLE_DEVICES). {_FIX}")
+        self._number = self._do("cuDeviceGet", 0)
+        attribute = cuda.CUdevice_attribute
+        self.name = self._do("cuDeviceGetName", 128, self._number).split(b"\0")[0].decode()
+        self.capability = (
+            self._ask(attribute.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR),
+            self._ask(attribute.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR),
+        )
+        if self.capability < OLDEST:
+            raise DeviceError(
+                f"{self.name} has compute capability {self.capability[0]}.{self.capability[1]}; "
+                f"numtape needs {OLDEST[0]}.{OLDEST[1]} or newer. {_FIX}"
+            )
+        driver = self._do("cuDriverGetVersion")
+        if driver < TOOLKIT:
+            raise DeviceError(
+                f"The NVIDIA driver is for CUDA {driver // 1000}.{driver % 1000 // 10}; numtape "
+                f"needs one for CUDA {TOOLKIT // 1000}.0 or newer: update it. {_FIX}"
+            )
+        self.blocks = 8 * self._ask(attribute.CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)
+        self._context = self._do("cuDevicePrimaryCtxRetain", self._number)
+        self.enter()
+        flags = cuda.CUstream_flags.CU_STREAM_NON_BLOCKING
+        self.stream = self._do("cuStreamCreate", flags)
+        # Where launches are captured: nothing runs there, and no other thread's go there.
+        self._capturing = self._do("cuStreamCreate", flags)
+        self._in_capture = False
+        self._lock = threading.RLock()
+        self._pool = self._do("cuDeviceGetDefaultMemPool", self._number)
+        # Freed memory stays with the process: asking the system again takes longer than a sweep.
+        self._do(
+            "cuMemPoolSetAttribute", self._pool,
+            cuda.CUmemPool_attribute.CU_MEMPOOL_ATTR_RELEASE_THRESHOLD,
+            cuda.cuuint64_t(2**64 - 1),
+        )  # fmt: skip
+        self._staging = Staging(self._do, self.stream)
+        self._kept: deque[tuple[Any, Any]] = deque()  # events, and what is let go of after them
+        self._libraries: list[Any] = []
+        self._blas: Any = None
+
+    def _said(self, status: Any) -> str:
+        text = self._driver.cuGetErrorString(status)[1]
+        return f"{text.decode() if text else ''} ({status.name})"
+
+    def _do(self, name: str, *args: Any) -> Any:
+        """Call the driver. Raises what its status says."""
+        status, *found = getattr(self._driver, name)(*args)
+        if status != self._driver.CUresult.CUDA_SUCCESS:
+            if status == self._driver.CUresult.CUDA_ERROR_OUT_OF_MEMORY:
+                raise ResourceExhaustedError(f"The GPU's memory is exhausted ({name}).")
+            raise DeviceError(f"{name} failed: {self._said(status)}.")
+        return found[0] if found else None
+
+    def _ask(self, attribute: Any) -> int:
+        return int(self._do("cuDeviceGetAttribute", attribute, self._number))
+
+    def enter(self) -> None:
+        """Make the GPU this thread's, which another library may have changed."""
+        self._do("cuCtxSetCurrent", self._context)
+
+    # Memory.
+
+    def empty(self, size: int) -> Memory:
+        """Memory of so many bytes, with any contents.
+
+        Raises:
+          ResourceExhaustedError: If there is not so much.
+        """
+        self.enter()
+        if self._kept:
+            self._let_go()
+        address = int(self._do("cuMemAllocAsync", max(size, 1), self.stream))
+        return Memory(self, address, size)
+
+    def release(self, address: int) -> None:
+        """Give memory back, once what was asked for before is done."""
+        self.enter()
+        self._do("cuMemFreeAsync", address, self.stream)
+
+    def toolkit(self) -> str:
+        """The driver, and what kernels are compiled with."""
+        from .compiler import versions
+
+        driver = self._do("cuDriverGetVersion")
+        found = ", ".join(versions().splitlines())
+        return f"driver for CUDA {driver // 1000}.{driver % 1000 // 10}; {found}"
+
+    def memory_info(self) -> dict[str, int]:
+        """Bytes in use now, and at most so far."""
+        which = self._driver.CUmemPool_attribute
+        names = {
+            "current": which.CU_MEMPOOL_ATTR_USED_MEM_CURRENT,
+            "peak": which.CU_MEMPOOL_ATTR_USED_MEM_HIGH,
+        }
+        return {
+            name: int(self._do("cuMemPoolGetAttribute", self._pool, attribute))
+            for name, attribute in names.items()
+        }
+
+    def forget_peak(self) -> None:
+        """Count the most that is in use from now on."""
+        self._do(
+            "cuMemPoolSetAttribute", self._pool,
+            self._driver.CUmemPool_attribute.CU_MEMPOOL_ATTR_USED_MEM_HIGH,
+            self._driver.cuuint64_t(0),
+        )  # fmt: skip
+
+    def upload(self, array: Array, address: int) -> None:
+        """Copy a contiguous host array to an address. The host's memory is free afterwards.
+
+        The thread has entered.
+        """
+        size, source = array.nbytes, address_of(array)
+        if size:
+            if size <= HALF or not self._staging.upload(source, address, size):
+                self._do("cuMemcpyHtoDAsync", address, source, size, self.stream)
+
+    def download(self, address: int, out: Array) -> None:
+        """Copy what is at an address to a contiguous host array, and wait for it."""
+        size, target = out.nbytes, address_of(out)
+        if size:
+            self.enter()
+            if size <= HALF or not self._staging.download(address, target, size):
+                self._do("cuMemcpyDtoHAsync", target, address, size, self.stream)
+                self.synchronize()
+
+    def copy(self, source: int, address: int, size: int) -> None:
+        """Copy so many bytes from one address on the GPU to another. The thread has entered."""
+        if size:
+            self._do("cuMemcpyDtoDAsync", address, source, size, self.stream)
+
+    def synchronize(self) -> None:
+        """Wait until all is computed."""
+        self.enter()
+        self._do("cuStreamSynchronize", self.stream)
+
+    def timer(self) -> Timer:
+        """A timer of what happens in the stream."""
+        return Timer(self)
+
+    # What other libraries do on the GPU, in other streams.
+
+    def order(self, before: int, after: int) -> None:
+        """What is asked for in one stream from now on waits for what was asked for in another.
+
+        Args:
+          before, after: The streams' addresses; 1 is the legacy default stream, 2 the thread's.
+        """
+        self.enter()
+        event = self._mark(before)
+        self._do("cuStreamWaitEvent", after, event, 0)
+        self._do("cuEventDestroy", event)
+
+    def _mark(self, stream: Any) -> Any:
+        event = self._do("cuEventCreate", DISABLE_TIMING)
+        self._do("cuEventRecord", event, stream)
+        return event
+
+    def keep(self, thing: Any) -> None:
+        """Refer to something until all that was asked for before is done."""
+        self.enter()
+        self._kept.append((self._mark(self.stream), thing))
+        self._let_go()
+
+    def _let_go(self) -> None:
+        """Drop what nothing on the GPU uses any more."""
+        try:
+            while True:
+                item = self._kept.popleft()
+                if self._driver.cuEventQuery(item[0])[0] != self._driver.CUresult.CUDA_SUCCESS:
+                    self._kept.appendleft(item)
+                    return
+                self._do("cuEventDestroy", item[0])
+        except IndexError:  # there is nothing left
+            pass
+
+    # Kernels.
+
+    def kernel(
+        self, make: Callable[[], Any], dtypes: Sequence[str], symbol: str, source: str
+    ) -> Any:
+        """What `launch` takes: the kernel ``make`` gives, whose text is ``source``.
+
+        Its parameters have these dtypes; ``*`` stands before those of arrays.
+        """
+        from . import compiler
+
+        key = f"{compiler.versions()}\n{compiler.OPTIONS}\n{self.capability}\n{dtypes}\n{source}"
+        code, *_ = disk.kept(
+            symbol, key,
+            lambda: (compiler.cubin(make(), dtypes, symbol, self.capability), [symbol], []),
+        )  # fmt: skip
+        self.enter()
+        module = self._do("cuModuleLoadData", code)
+        self._libraries.append(module)
+        return self._do("cuModuleGetFunction", module, symbol.encode())
+
+    def launch(self, kernel: Any, blocks: int, threads: int, args: Sequence[int]) -> None:
+        """Run a kernel. All its parameters are 64 bits wide; floats come as their bits."""
+        self.launch_in(self.stream, kernel, blocks, threads, args)
+
+    def launch_in(
+        self, stream: Any, kernel: Any, blocks: int, threads: int, args: Sequence[int]
+    ) -> None:
+        """Run a kernel in a stream."""
+        count = len(args)
+        values = (ctypes.c_int64 * count)(*args)
+        begin = ctypes.addressof(values)
+        places = (ctypes.c_void_p * count)(*range(begin, begin + 8 * count, 8))
+        self._do(
+            "cuLaunchKernel", kernel, blocks, 1, 1, threads, 1, 1, 0, stream,
+            ctypes.addressof(places), 0,
+        )  # fmt: skip
+        self.launches += 1
+
+    def gemm(self, dtype: str, scalars: Sequence[int], out: int, x: int, y: int) -> None:
+        """Products of matrices; see `blas.Blas.gemm`."""
+        self.gemm_in(self.stream, dtype, scalars, out, x, y)
+
+    def gemm_in(
+        self, stream: Any, dtype: str, scalars: Sequence[int], out: int, x: int, y: int
+    ) -> None:
+        """Products of matrices in a stream."""
+        with self._lock:
+            if self._blas is None:
+                from .blas import WORKSPACE, Blas
+
+                self._blas = Blas(self.empty(WORKSPACE))
+            self._blas.use(int(stream), config.tensor_float_32())
+            self._blas.gemm(dtype, scalars, out, x, y)
+
+    # Graphs.
+
+    def captured(self, run: Callable[[Any], None]) -> Graph | None:
+        """What ``run(launcher)`` launches, kernels and products, to be replayed.
+
+        None while something else is being captured: a signal handler came in between.
+        """
+        mode = self._driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED
+        with self._lock:
+            if self._in_capture:
+                return None
+            self._in_capture = True
+            before = self.launches
+            try:
+                self._do("cuStreamBeginCapture", self._capturing, mode)
+                run(_Launcher(self, self._capturing))
+                graph = self._do("cuStreamEndCapture", self._capturing)
+            except BaseException:  # an interrupt as well: nothing must stay half captured
+                status, half = self._driver.cuStreamEndCapture(self._capturing)
+                if status == self._driver.CUresult.CUDA_SUCCESS:
+                    self._driver.cuGraphDestroy(half)
+                raise
+            finally:
+                self._in_capture = False
+                count, self.launches = self.launches - before, before
+        try:
+            return Graph(self, self._do("cuGraphInstantiate", graph, 0), count)
+        finally:
+            self._do("cuGraphDestroy", graph)
+
+    def replay(self, graph: Graph) -> None:
+        """Launch what was captured."""
+        self._do("cuGraphLaunch", graph.handle, self.stream)
+        self.launches += graph.launches
+
+    def forget(self, handle: Any) -> None:
+        """Drop a graph."""
+        self._do("cuGraphExecDestroy", handle)

@@ -1,0 +1,112 @@
+"""Adjoint rows that come again: a training loop pays for rules and the walk once.
+
+What `transpose` appends depends on the rows of the log and on what was asked, on nothing else.
+Where both are the same as before, the same rows are appended again.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+from ..compile.passes import Block
+from ..log.log import Log
+from ..plan.memo import Remembered, columns_of, operands_of
+from ..values.interning import generation
+from ..values.memory import Array, address_of
+from .templates import Templates
+
+Key = tuple[Any, ...]
+
+
+class Adjoints:
+    """The adjoint rows that followed a log's first ``n`` rows, and what was found.
+
+    Attributes:
+      count: How many rows were appended.
+      found: The row of each source's adjoint, or -1.
+      watched: Which variables the tape watched, after `follow`.
+      templates: What the rows are made of, which holds the numbers in them.
+      arrays: What `repeat` takes: names, arrays and their addresses.
+    """
+
+    __slots__ = ("arrays", "count", "found", "n", "operand_count", "templates", "watched")
+
+    def __init__(
+        self, log: Log, n: int, columns: Array, operands: Array, found: list[int],
+        watched: list[int], templates: Templates,
+    ) -> None:  # fmt: skip
+        self.n, self.count, self.found, self.watched = n, log.n - n, found, watched
+        self.templates = templates
+        self.operand_count = operands.size - 1
+        arrays = {
+            "columns": columns, "operands": operands, "added": columns_of(log, n, log.n),
+            "added_cells": log.columns.cell[n : log.n].copy(),
+            "added_states": log.columns.state[n : log.n].copy(),
+        }  # fmt: skip
+        self.arrays = [(name, array, address_of(array)) for name, array in arrays.items()]
+
+
+class Memory:
+    """What one thread remembers."""
+
+    def __init__(self) -> None:
+        self.remembered: Remembered[Adjoints] = Remembered()
+        self.block: Block | None = None  # made when something is remembered
+        self.columns: Any = None
+        self.extra: Any = None
+
+    def recall(self, log: Log, key: Key) -> Adjoints | None:
+        """Append the rows of a gradient that was asked for before, if everything is the same."""
+        entries = self.remembered.alike(key)
+        if not entries:
+            return None
+        log.reserve(max(entry.count for entry in entries))
+        block = self.block
+        if block is None:
+            block = self.block = Block("repeat")
+        if log.columns is not self.columns or log.extra is not self.extra:
+            bound = {name: getattr(log.columns, name) for name in log.columns.NAMES}
+            block.bind(extra=log.extra, **bound)
+            self.columns, self.extra = log.columns, log.extra
+        put, slots = block.set, block.slots
+        for entry in entries:
+            for name, array, address in entry.arrays:
+                block.point(name, array, address)
+            put[slots["n"]], put[slots["count"]] = entry.n, entry.count
+            put[slots["operand_count"]] = entry.operand_count
+            try:
+                if block.call():
+                    log.n = entry.n + entry.count
+                    return entry
+            except BaseException:
+                log.columns.state[log.n :] = 0  # constants of rows that do not exist
+                raise
+        return None
+
+    def note(
+        self, log: Log, key: Key, n: int, found: list[int], watched: list[int],
+        templates: Templates,
+    ) -> None:  # fmt: skip
+        """Remember what was appended behind the first ``n`` rows, if these came before."""
+        if not self.remembered.fits(log.n):
+            return
+        freed = generation.number
+        columns, operands = columns_of(log, 0, n), operands_of(log)
+        if self.remembered.comes_again(key, columns, operands):
+            entry = Adjoints(log, n, columns, operands, found, watched, templates)
+            self.remembered.keep(key, log.n, entry, freed)
+
+
+_local = threading.local()
+
+
+def memory() -> Memory:
+    """Take this thread's: whoever interrupts its use gets another one."""
+    found: Memory | None = _local.__dict__.pop("memory", None)
+    return Memory() if found is None else found
+
+
+def give_back(found: Memory) -> None:
+    """It is not in use any more."""
+    _local.memory = found

@@ -1,0 +1,160 @@
+"""What a gradient tape is to the log: stretches of rows, and watch events at positions."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from ..log.log import READ_CODE, READ_ROW_CODE, SWEEP_BYTES, SWEEP_ROWS, Log, local
+from ..log.variable import Variable
+from ..values.tensor import Tensor
+
+if TYPE_CHECKING:
+    from ..replay.trace import Trace
+
+
+class Tape:
+    """The record of one GradientTape. It holds no rows, only says which ones it follows.
+
+    Attributes:
+      persistent: Whether it survives a gradient.
+      watch_accessed: Whether reading a trainable variable watches it.
+      ranges: Start and end of each recorded stretch in `log`; the last is open (-1) while
+        recording.
+      events: (position, row), or (position, variable), in order.
+      seen: The variables a gradient found watched: all of the log's, and a flag for each.
+    """
+
+    __slots__ = (
+        "__weakref__", "events", "log", "persistent", "ranges", "seen", "spent", "thread",
+        "watch_accessed",
+    )  # fmt: skip
+
+    def __init__(self, persistent: bool, watch_accessed: bool) -> None:
+        self.persistent = persistent
+        self.watch_accessed = watch_accessed
+        self.log: Log | None = None
+        self.ranges: list[int] = []
+        self.events: list[tuple[int, int | Variable]] = []
+        self.seen: tuple[list[Variable], Any] = [], ()
+        self.spent = False
+        self.thread = 0
+
+    @property
+    def recording(self) -> bool:
+        """Whether what is computed now is recorded."""
+        return bool(self.ranges) and self.ranges[-1] < 0
+
+    def holds(self, log: Log) -> bool:
+        """Whether it may still ask for gradients of rows of ``log``."""
+        return self.log is log and not self.spent
+
+    def start(self) -> None:
+        """Record from here on."""
+        while not self._started():
+            pass
+
+    def _started(self) -> bool:
+        """Record from here on; False if the thread goes on with another log than a moment ago.
+
+        A signal handler may have filled this one: tapes held it, but none recorded.
+        """
+        log = local.log
+        if self.log is not None and self.log is not log:
+            self.inside("enters a tape")
+            # The thread went on with another log while this tape held its own.
+            if log.recorded():
+                raise RuntimeError(
+                    "A persistent tape that holds an older part of the log cannot be entered "
+                    "again inside another tape. Enter it first, or record anew on a new tape."
+                )
+            log = local.log = self.log
+        elif self.log is None and not log.recorded() and (
+            log.n > SWEEP_ROWS // 2 or log.bytes > SWEEP_BYTES // 2
+        ):
+            log.collect()  # a log that fills up inside a tape has to grow
+            log = local.log
+        fresh = self.log is None
+        self.log = log
+        with log.lock:  # a look from another thread may be going through the tapes
+            if not any(ref() is self for ref in log.tapes):
+                log.tapes.append(weakref.ref(self))
+        self.thread = threading.get_ident()
+        self.ranges += (log.n, -1)
+        log.forget_reads()  # last: what a signal handler reads may be of use to it alone
+        if local.log is log:
+            return True
+        del self.ranges[-2:]
+        if fresh:
+            self.log = None
+        return False
+
+    def inside(self, what: str) -> None:
+        """A call that is traced may only use tapes that it made."""
+        log = local.log
+        if log.tracing and self.log is not None and self.log is not log:
+            cast("Trace", log).refuse(f"it {what} that it did not make")
+
+    def stop(self) -> None:
+        """Record no more."""
+        self.inside("stops a tape")
+        log = self.log
+        assert log is not None
+        self.ranges[-1] = log.n
+
+    def clear(self) -> None:
+        """Forget everything recorded."""
+        self.ranges = []
+        self.events = []
+        self.log = None
+
+    def release(self) -> None:
+        """Let go of the rows: no more gradients."""
+        watched = [event for event in self.events if type(event[1]) is not int]
+        self.spent = True
+        self.clear()
+        self.events = watched  # `watched_variables` may still be asked
+
+    def watch_tensor(self, tensor: Tensor) -> None:
+        """Follow what is computed from ``tensor`` from here on."""
+        self.inside("watches a tensor with a tape")
+        log = self.log
+        assert log is not None
+        log.reserve(1)
+        row, _ = log.enter(tensor, None, "watch")
+        self.events.append((log.n, row))
+
+    def watch_variable(self, variable: Variable) -> None:
+        """Follow what is computed from reads of ``variable`` from here on."""
+        self.inside("watches a variable with a tape")
+        log = self.log
+        assert log is not None
+        self.events.append((log.n, variable))
+        log.forget_reads()
+
+    @property
+    def rows(self) -> int:
+        """The number of rows recorded."""
+        end = self.log.n if self.log is not None else 0
+        pairs = zip(self.ranges[::2], self.ranges[1::2], strict=True)
+        return sum((stop if stop >= 0 else end) - start for start, stop in pairs)
+
+    def variables_read(self) -> list[Variable]:
+        """The variables with reads among the recorded rows."""
+        log = self.log
+        assert log is not None
+        found = set()
+        bounds = self.closed_ranges(log)
+        for start, end in zip(bounds[::2], bounds[1::2], strict=True):
+            codes = log.columns.code[start:end]
+            rows = start + np.flatnonzero((codes == READ_CODE) | (codes == READ_ROW_CODE))
+            found.update(log.columns.b[rows].tolist())
+        return [log.variables[number] for number in sorted(found)]
+
+    def closed_ranges(self, log: Log) -> list[int]:
+        """The ranges, the open one ended here."""
+        return [log.n if bound < 0 else bound for bound in self.ranges]
+

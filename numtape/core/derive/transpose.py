@@ -1,0 +1,408 @@
+"""Reverse mode: adjoint rows are appended to the log, where they are rows like any other.
+
+A derivative rule runs once, on placeholders in a log of its own, for each combination of code,
+operand specs and needed operands. What it recorded, reduced to what is needed and with
+broadcasting undone, is a template; `kernels.passes.transpose` walks the log and instantiates them.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import numpy as np
+
+from ..compile.passes import Block, Numbers
+from ..compile.tables import code_tables, spec_tables
+from ..log.log import LEAF_CODE, SLACK, Log, Rule, local
+from ..log.op import CODES, VARIADIC, Op
+from ..log.record import as_tensor
+from ..log.variable import Variable
+from ..ops.elementwise import add
+from ..ops.movement import reshape
+from ..ops.reduction import reduce_sum
+from ..values.interning import reserved
+from ..values.memory import Array, longer, view
+from ..values.spec import TABLES, Spec
+from ..values.tensor import Tensor
+from .adjoints import Memory, give_back, memory
+from .reach import lost, operands, refuse_missing
+from .tape import Tape
+from .templates import COLUMNS, CONSTANTS, LONGEST, Key, Templates, current
+
+# As in kernels/passes/transpose.py (a test compares).
+DONE, NO_TEMPLATE, FULL = range(3)
+NOTHING, G, Y, INPUT = -1, -2, -3, -4
+NEEDED = 2
+AT_FIRST_READ = 4
+ADD_CODE = add.op.code()
+
+
+def build_template(log: Log, row: int, needed: int, templates: Templates) -> None:
+    """Run the rule of a row on placeholders and enter what it recorded."""
+    op, attributes = CODES.entries[log.code[row]]
+    key = _key(log, row, needed)
+    if key in templates.known:
+        templates.enter(key, templates.known[key])
+        return
+    specs = [TABLES.specs[log.spec[x]] for x in operands(log, row)]
+    out = TABLES.specs[log.spec[row]]
+    wanted = [bool((needed >> j) & 1) for j in range(len(specs))]
+    ruled = None
+    while ruled is None:
+        ruled = _run_rule(op, attributes, out, specs, wanted)
+    scratch, found = ruled
+    rows, results = _reduced(scratch, 2 + len(specs), found, templates)
+    held = [CODES[log.code[row]], out, *specs]
+    held += [CODES[row[0]] for row in rows] + [TABLES[row[4]] for row in rows]
+    templates.add(key, rows, results, held)
+
+
+def _run_rule(
+    op: Op, attributes: dict[str, Any], out: Spec, specs: list[Spec], wanted: list[bool]
+) -> tuple[Log, list[Tensor | None]] | None:
+    """What the rule of an op records, and the adjoints of wanted operands.
+
+    None if a signal handler or a finalizer changed what this thread's log is: then some of it may
+    have been recorded there.
+    """
+    assert op.vjp is not None
+    scratch = Log(256 + len(specs), symbolic=True)
+    outer, before = local.log, local.rule
+    names = getattr(op.vjp, "__globals__", {})
+    try:
+        local.rule = Rule(scratch, outer, _run_rule.__code__, names)
+        del local.log
+        places = [_placeholder(scratch, spec) for spec in (out, out, *specs)]
+        adjoints = op.vjp(*places, **attributes)
+        if not isinstance(adjoints, tuple | list):
+            adjoints = (adjoints,)
+        if len(adjoints) != len(specs):
+            raise AssertionError(f"the rule of {op.name} gives {len(adjoints)} adjoints")
+        found = [
+            _unbroadcast(adjoint, spec, op.name) if want and adjoint is not None else None
+            for adjoint, spec, want in zip(adjoints, specs, wanted, strict=True)
+        ]
+    except Exception:
+        if "log" in vars(local):
+            return None
+        raise
+    finally:
+        disturbed = "log" in vars(local)
+        local.log, local.rule = outer, before
+    return None if disturbed else (scratch, found)
+
+
+def _key(log: Log, row: int, needed: int) -> Key:
+    """What the pass looks a row's template up by."""
+    code = log.code[row]
+    places = [] if CODES.arity[code] == VARIADIC else operands(log, row)
+    s0, s1, s2 = [*(log.spec[x] for x in places), -1, -1, -1][:3]
+    return code, s0, s1, s2, log.spec[row], needed
+
+
+def _placeholder(log: Log, spec: Spec) -> Tensor:
+    n = log.n
+    log.code[n] = LEAF_CODE
+    log.spec[n] = spec.id
+    log.n = n + 1
+    return log.tensor(n, spec)
+
+
+def _unbroadcast(adjoint: Any, spec: Spec, op: str) -> Tensor:
+    """The adjoint summed over the axes along which the operand was broadcast."""
+    found = as_tensor(adjoint)
+    if found.dtype is not spec.dtype:
+        raise AssertionError(f"the rule of {op} gives {found.dtype.name} for {spec.dtype.name}")
+    if found._spec is spec:
+        return found
+    shape, wanted = found._spec.shape, spec.shape
+    lead = len(shape) - len(wanted)
+    axes = tuple(range(lead)) + tuple(
+        lead + axis for axis, dim in enumerate(wanted) if dim != shape[lead + axis]
+    )
+    if not axes:
+        return found
+    if len(axes) == lead or not wanted:  # then there is nothing to keep
+        return reduce_sum(found, axes if wanted else None)
+    return reshape(reduce_sum(found, axes, True), tuple(wanted))
+
+
+def _reduced(
+    scratch: Log, places: int, found: list[Tensor | None], templates: Templates
+) -> tuple[list[tuple[int, ...]], list[int]]:
+    """The scratch log's rows that are needed, renumbered, and references to the results."""
+    needed = {tensor._row for tensor in found if tensor is not None}
+    for row in range(scratch.n - 1, places - 1, -1):
+        if row in needed:
+            needed.update(operands(scratch, row))
+    rows: list[tuple[int, ...]] = []
+    number = {0: G, 1: Y} | {2 + j: INPUT - j for j in range(places - 2)}
+    for row in range(places, scratch.n):
+        if row not in needed:
+            continue
+        number[row] = len(rows)
+        code, spec = scratch.code[row], scratch.spec[row]
+        if code == LEAF_CODE:
+            if TABLES.specs[spec].size != 1:
+                raise AssertionError("a rule may record constants of one element only")
+            pooled = templates.constant(TABLES.specs[spec], int(scratch.columns.cell[row]))
+            rows.append((code, pooled, NOTHING, NOTHING, spec))
+            continue
+        if CODES.arity[code] == VARIADIC:
+            raise AssertionError("a rule may not record variadic ops")
+        found_operands = [number[x] for x in operands(scratch, row)]
+        rows.append((code, *found_operands, *[NOTHING] * (3 - len(found_operands)), spec))
+    return rows, [NOTHING if x is None else number[x._row] for x in found]
+
+
+class Workspace:
+    """Control blocks and scratch of `follow` and `transpose` for one thread."""
+
+    def __init__(self) -> None:
+        self.follow = follow = Block("follow")
+        self.transpose = transpose = Block("transpose")
+        self.cursor = np.zeros(4, np.int64)
+        transpose.bind(cursor=self.cursor)
+        self.ranges = Numbers("int32", "ranges", follow)
+        self.positions = Numbers("int32", "watch_position", follow)
+        self.events = Numbers("int32", "watch_row", follow)
+        self.sources = Numbers("int32", "sources", follow)
+        self.watched = Numbers("uint8", "variable_watched", follow)
+        self.variable_source = Numbers("int32", "variable_source", follow, transpose)
+        self.variable_adjoint = Numbers("int32", "variable_adjoint", transpose)
+        self.columns: Any = None
+        self.extra: Any = None
+        follow.bind(
+            **code_tables("code_kind", "code_arity", "code_gradient"), **spec_tables("spec_float")
+        )
+        transpose.bind(**code_tables("code_kind", "code_arity", "code_gradient"))
+        self.templates: Templates | None = None
+        self.index: Any = None
+        # By constants of the pool, where they are in this log.
+        self.pool_row = reserved((CONSTANTS,), np.int32)
+        transpose.bind(local=reserved((LONGEST,), np.int32), pool_row=self.pool_row)
+        self.flags = np.empty(0, np.uint8)
+        self.adjoint = np.empty(0, np.int32)
+
+    def refresh(self, log: Log) -> None:
+        """Bind what moved since the last call."""
+        columns = log.columns
+        if columns is not self.columns or log.extra is not self.extra:
+            bound = {name: getattr(columns, name) for name in columns.NAMES}
+            self.follow.bind(extra=log.extra, **{name: bound[name] for name in COLUMNS})
+            self.transpose.bind(extra=log.extra, **bound)
+            if self.flags.size < columns.capacity:
+                self.flags = longer(self.flags, columns.capacity)
+                self.adjoint = longer(self.adjoint, columns.capacity)
+                self.follow.bind(flags=self.flags)
+                self.transpose.bind(flags=self.flags, adjoint=self.adjoint)
+            self.columns, self.extra = columns, log.extra
+
+    def use(self, templates: Templates) -> None:
+        """Bind what moved since the last call."""
+        transpose, index = self.transpose, templates.index
+        if templates is not self.templates:
+            if self.templates is not None:
+                self.pool_row[: self.templates.constants] = 0
+            transpose.bind(**templates.arrays())
+            self.templates = templates
+        if index is not self.index:
+            self.index = None
+            transpose.bind(keys=index.array)
+            transpose.set[transpose.slots["key_mask"]] = index.mask
+            self.index = index
+
+
+_workspaces = threading.local()
+
+
+def transposed(
+    log: Log,
+    tape: Tape,
+    targets: list[tuple[int, int]],
+    sources: list[Tensor | Variable],
+) -> list[tuple[int, Spec] | None]:
+    """Append the adjoint rows for ``targets``, pairs of a row and its seed's row.
+
+    Args:
+      log: The current log, which holds the tape's rows.
+      tape: Whose rows to follow.
+      targets: Rows, each with the row of its incoming adjoint.
+      sources: Tensors and variables.
+
+    Returns:
+      For each source the row and spec of its adjoint, or None if nothing reaches it. One that is
+      a target has at least its seed, unless it is not followed, and others are computed from it.
+
+    Raises:
+      LookupError: If a path goes through an op that has no gradient registered.
+    """
+    targets = _summed(log, targets)
+    outer = local.log
+    # Others of this thread, signal handlers and finalizers, have memory and workspace of their own.
+    remembered, work = memory(), _workspaces.__dict__.pop("work", None)
+    try:
+        local.log = log.aside()  # there will be rows behind the log's
+        work = work or Workspace()
+        found = _transposed(log, tape, targets, sources, remembered, work)
+    finally:
+        local.log = outer
+        if work is not None:
+            _workspaces.work = work
+        give_back(remembered)
+    return _results(found, sources)
+
+
+def _transposed(
+    log: Log, tape: Tape, targets: list[tuple[int, int]], sources: list[Tensor | Variable],
+    remembered: Memory, work: Workspace,
+) -> list[int]:  # fmt: skip
+    """As `transposed`; the rows of the sources' adjoints, or -1."""
+    n = log.n
+    places = [_place(log, source) for source in sources]
+    asked = _asked(log, tape)
+    key = n, tuple(targets), tuple(places), *asked.values()
+    again = remembered.recall(log, key)
+    if again is not None:
+        tape.seen = log.variables.copy(), again.watched
+        return again.found
+    work.refresh(log)
+    first = _follow(log, work, n, places, asked)
+    watched = work.watched.view[: len(log.variables)].tolist()
+    tape.seen = log.variables.copy(), watched
+    refuse_missing(log, work.flags[first:n], first, targets)
+    work.adjoint[:n] = -1
+    for row, seed in targets:
+        work.adjoint[row] = seed
+    templates = current()  # held until rows with the numbers in them are published
+    try:
+        _transpose(log, work, n, first, templates)
+        adjoint, variable_adjoint = view(work.adjoint), work.variable_adjoint.view
+        found = [
+            adjoint[row] if row >= 0 else variable_adjoint[number] if number >= 0 else -1
+            for row, number in places
+        ]
+        log.n = int(work.cursor[1])
+        for j in lost(log, work.flags, targets, places):
+            found[j] = -1
+    except BaseException:
+        # Constants of templates were marked as computed: those rows do not exist.
+        log.columns.state[log.n :] = 0
+        raise
+    remembered.note(log, key, n, found, watched, templates)
+    return found
+
+
+def _results(found: list[int], sources: list[Tensor | Variable]) -> list[tuple[int, Spec] | None]:
+    return [
+        (row, source._spec) if row >= 0 else None
+        for row, source in zip(found, sources, strict=True)
+    ]
+
+
+def _place(log: Log, source: Tensor | Variable) -> tuple[int, int]:
+    """A source's row, and a variable's number in the log; -1 where there is none."""
+    if type(source) is not Tensor:
+        return -1, log.variable_index.get(id(source), -1)
+    if source._home is log:
+        return source._row, -1
+    found = log._leaf_rows.get(id(source))
+    return -1 if found is None else found[0], -1
+
+
+def _asked(log: Log, tape: Tape) -> dict[str, tuple[int, ...]]:
+    """What a tape says of its log: watched variables, watch events, ranges."""
+    accessed = tape.watch_accessed
+    positions, events = [], []
+    for position, event in tape.events:
+        if type(event) is not int:
+            number = log.variable_index.get(id(event), -1)
+            if number < 0:
+                continue
+            event = ~number
+        positions.append(position)
+        events.append(event)
+    return {
+        "watched": tuple([
+            AT_FIRST_READ if accessed and variable._trainable else 0 for variable in log.variables
+        ]),
+        "positions": tuple(positions), "events": tuple(events),
+        "ranges": tuple(tape.closed_ranges(log)),
+    }  # fmt: skip
+
+
+def _follow(
+    log: Log, work: Workspace, n: int, places: list[tuple[int, int]],
+    asked: dict[str, tuple[int, ...]],
+) -> int:  # fmt: skip
+    """Flag the tape's rows. Returns the first one."""
+    count = len(log.variables)
+    work.watched.fill(asked["watched"])
+    work.variable_source.fill([-1] * count)
+    work.variable_adjoint.fill([-1] * count)
+    for _, number in places:
+        if number >= 0:
+            work.variable_source.view[number] = 0
+    follow, slots = work.follow, work.follow.slots
+    work.positions.fill(asked["positions"])
+    follow.set[slots["events"]] = work.events.fill(asked["events"])
+    follow.set[slots["stretches"]] = work.ranges.fill(asked["ranges"]) // 2
+    follow.set[slots["source_count"]] = work.sources.fill([row for row, _ in places if row >= 0])
+    follow.set[slots["n"]] = n
+    return follow.call()
+
+
+def _summed(log: Log, targets: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Each target once, with the sum of its seeds."""
+    found: dict[int, int] = {}
+    for row, seed in targets:
+        if row in found:
+            spec = TABLES.specs[log.spec[row]]
+            seed = add(log.tensor(found[row], spec), log.tensor(seed, spec))._row
+        found[row] = seed
+    return list(found.items())
+
+
+def _transpose(log: Log, work: Workspace, n: int, first: int, templates: Templates) -> None:
+    """Append adjoint rows behind the log's, not published yet: ``work.cursor[1]`` ends them."""
+    # Constants that are entered from now on have no row yet: nobody has asked for them.
+    work.pool_row[: templates.constants] = 0
+    cursor = view(work.cursor)
+    cursor[0], cursor[1] = n - 1, log.n
+    transpose, slots = work.transpose, work.transpose.slots
+    transpose.set[slots["n"]] = n
+    transpose.set[slots["first"]] = first
+    transpose.set[slots["add_code"]] = ADD_CODE
+    transpose.set[slots["leaf_code"]] = LEAF_CODE
+    while True:
+        work.refresh(log)
+        work.use(templates)
+        transpose.set[slots["capacity"]] = log.columns.capacity - SLACK
+        status = transpose.call()
+        if status == DONE:
+            return
+        row = cursor[0]
+        if status == NO_TEMPLATE:
+            build_template(log, row, _needed(log, row, work.flags), templates)
+        else:
+            _grow(log, cursor[1], work)
+
+
+def _grow(log: Log, rows: int, work: Workspace) -> None:
+    """Double the columns; rows up to ``rows`` are written but not published yet."""
+    published = log.n
+    log.n = rows
+    try:
+        log.reserve(log.columns.capacity)
+    finally:
+        log.n = published
+    work.refresh(log)
+
+
+def _needed(log: Log, row: int, flags: Array) -> int:
+    """The needed-operands part of a row's template key."""
+    if CODES.arity[log.code[row]] == VARIADIC:
+        return -1
+    return sum(1 << j for j, x in enumerate(operands(log, row)) if flags[x] & NEEDED)
+

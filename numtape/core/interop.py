@@ -1,0 +1,406 @@
+"""Memory shared with other libraries: DLPack, and CUDA's array interface.
+
+NumPy makes the capsules and reads them, those of arrays on a GPU too. What stands for such an
+array is its *shadow*: a NumPy array that knows where the elements are and how they lie, and keeps
+their owner. Nobody reads elements through a shadow; the kind of device, which NumPy does not
+have, is written into the capsule.
+
+A library may take its memory back, and use it again, as soon as we let go of it, and so may we.
+What was asked of the GPU before that has to be done: see `_Borrowed`, and ``lent`` of memory.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import threading
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .. import config
+from ..errors import DeviceError, InvalidArgumentError
+from .values import dtypes
+from .values.dtypes import DType
+from .values.memory import converted
+from .values.spec import intern
+from .values.tensor import Tensor, of_array
+
+if TYPE_CHECKING:
+    from .cuda.runtime.device_array import DeviceArray
+
+Array = np.ndarray[Any, Any]
+
+CPU, CUDA, CUDA_HOST, CUDA_MANAGED = 1, 2, 3, 13  # kinds of devices
+LEGACY = 1  # CUDA's legacy default stream, in both protocols and in the driver
+UNORDERED = -1  # a stream for which nothing is to wait
+COPIED = 2  # a flag of a capsule
+
+_lock = threading.RLock()
+
+_GPU = CUDA, 0  # the device that numtape computes on, of those in CUDA_VISIBLE_DEVICES
+_KINDS = {0: "int", 1: "uint", 2: "float", 4: "bfloat", 5: "complex", 6: "bool"}  # of dtypes
+_HELD = "bool8", *dtypes.NAMES, "float16"
+_ALIGNMENT = 32  # of arrays on a GPU: kernels load four elements of up to 8 bytes at once
+_FIX = "compute on the GPU with NUMTAPE_DEVICE=cuda, or copy the array to the host first"
+
+
+class _Fields(ctypes.Structure):
+    """What DLPack says of an array."""
+
+    _fields_ = (
+        ("data", ctypes.c_void_p), ("device", ctypes.c_int32), ("number", ctypes.c_int32),
+        ("rank", ctypes.c_int32), ("kind", ctypes.c_uint8), ("bits", ctypes.c_uint8),
+        ("lanes", ctypes.c_uint16), ("shape", ctypes.POINTER(ctypes.c_int64)),
+        ("strides", ctypes.POINTER(ctypes.c_int64)), ("offset", ctypes.c_uint64),
+    )  # fmt: skip
+
+
+class _Versioned(ctypes.Structure):
+    """What a capsule of DLPack 1.0 or later refers to. An older one's begins with the fields."""
+
+    _fields_ = (
+        ("major", ctypes.c_uint32), ("minor", ctypes.c_uint32), ("context", ctypes.c_void_p),
+        ("deleter", ctypes.c_void_p), ("flags", ctypes.c_uint64), ("fields", _Fields),
+    )  # fmt: skip
+
+
+def _of_python(name: str, result: Any) -> Any:
+    """A function of Python's C interface that takes a capsule and a name."""
+    function = ctypes.PYFUNCTYPE(result)((name, ctypes.pythonapi))
+    # Converted here: where ctypes does it, and calls go too deep, its error is another one.
+    return lambda capsule, name: function(ctypes.py_object(capsule), ctypes.c_char_p(name))
+
+
+_is_valid = _of_python("PyCapsule_IsValid", ctypes.c_int)
+_pointer = _of_python("PyCapsule_GetPointer", ctypes.c_void_p)
+_NAME, _VERSIONED_NAME = b"dltensor", b"dltensor_versioned"
+
+
+def _capsule_fields(capsule: Any) -> _Fields | None:
+    """What a capsule says, for reading and writing; None if it is none, or was used already."""
+    if _is_valid(capsule, _NAME):
+        return _Fields.from_address(_pointer(capsule, _NAME))
+    if _is_valid(capsule, _VERSIONED_NAME):
+        found: _Fields = _Versioned.from_address(_pointer(capsule, _VERSIONED_NAME)).fields
+        return found
+    return None
+
+
+class _Described:
+    """An object that NumPy makes a shadow of."""
+
+    def __init__(self, interface: dict[str, Any], owner: Any) -> None:
+        names = "shape", "typestr", "data", "strides"
+        found = {name: interface[name] for name in names if name in interface}
+        self.__array_interface__ = {"version": 3, **found}
+        self.owner = owner
+
+
+class _Borrowed:
+    """An array of others, which is given back once all that we asked the GPU for is done."""
+
+    __slots__ = ("lent", "shadow")
+
+    def __init__(self, shadow: Array) -> None:
+        self.shadow, self.lent = shadow, False
+
+    def __del__(self) -> None:
+        try:
+            gpu = _device()
+            if self.lent:
+                gpu.order(LEGACY, gpu.stream)
+            gpu.keep(self.shadow)
+        except Exception:  # the interpreter is shutting down
+            pass
+
+
+def _device() -> Any:
+    from .cuda.runtime.device import device
+
+    return device()
+
+
+# To others.
+
+
+def device_of_tensors() -> tuple[int, int]:
+    """Where tensors are, as DLPack names devices."""
+    return _GPU if config.device() == "cuda" else (CPU, 0)
+
+
+def capsule_of(
+    tensor: Tensor, stream: Any, max_version: tuple[int, int] | None, device: Any,
+    copy: bool | None,
+) -> Any:  # fmt: skip
+    """What `Tensor.__dlpack__` returns."""
+    here = device_of_tensors()
+    there = here if device is None else (int(device[0]), int(device[1]))
+    if there == _GPU == here:
+        return _gpu_capsule(tensor, stream, max_version, copy)
+    if there != (CPU, 0):
+        raise BufferError(f"A tensor on the DLPack device {here} cannot be exported to {there}.")
+    if here == _GPU:
+        if copy is False:
+            raise BufferError("A tensor on the GPU goes to the host as a copy only.")
+        stream = None  # the copy is there already
+    return _host_capsule(tensor._array(), stream, max_version, copy)
+
+
+def _has_flags(max_version: tuple[int, int] | None) -> bool:
+    """Whether the consumer reads capsules that say that nobody may write."""
+    return max_version is not None and max_version[0] >= 1
+
+
+def _host_capsule(array: Array, stream: Any, max_version: Any, copy: bool | None) -> Any:
+    if _has_flags(max_version):
+        array = array.view()
+        array.flags.writeable = False
+    elif not array.flags.writeable and copy is not False:
+        array = array.copy()  # such a capsule cannot say so, and NumPy makes none
+    return array.__dlpack__(stream=stream, max_version=max_version, copy=copy)
+
+
+def _gpu_capsule(
+    tensor: Tensor, stream: int | None, max_version: tuple[int, int] | None, copy: bool | None
+) -> Any:
+    if stream is None:
+        stream = LEGACY
+    elif stream != UNORDERED and stream < LEGACY:
+        raise ValueError(
+            f"__dlpack__ got stream={stream}. It is -1 (no order), 1 (the legacy default stream), "
+            f"2 (that of the thread) or a stream's address."
+        )
+    gpu, value = _device(), _on_gpu(tensor)
+    if copy:
+        value = _copied(value.address, value.shape, value.dtype)
+    if stream != UNORDERED:
+        gpu.order(gpu.stream, stream)
+    interface = _interface(value, _has_flags(max_version) and not copy)
+    capsule = np.asarray(_Described(interface, value)).__dlpack__(max_version=max_version)
+    fields = _capsule_fields(capsule)
+    assert fields is not None
+    fields.device, fields.number = _GPU
+    if copy and _has_flags(max_version):
+        _Versioned.from_address(_pointer(capsule, _VERSIONED_NAME)).flags |= COPIED
+    return capsule
+
+
+def _on_gpu(tensor: Tensor) -> DeviceArray:
+    """The value on the GPU; single elements, and what came from the host, are copied there."""
+    from .cuda.runtime.device import resident
+
+    value: DeviceArray | Array = tensor._stored()
+    if not isinstance(value, np.ndarray):
+        return value
+    with _lock:  # one copy: users of the array interface keep the tensor, and nothing else
+        try:
+            return tensor._copied
+        except AttributeError:
+            tensor._copied = found = resident(value)
+            return found
+
+
+def _interface(value: DeviceArray, read_only: bool) -> dict[str, Any]:
+    """What says where a value is, which is lent from now on.
+
+    Its memory is given back after what others do with it in the default stream, for which ours
+    waits then.
+    """
+    value.owner.lent = True
+    return {
+        "shape": tuple(value.shape), "typestr": value.dtype.str,
+        "data": (value.address, read_only),
+    }  # fmt: skip
+
+
+def cuda_array_interface(tensor: Tensor) -> dict[str, Any]:
+    """What `Tensor.__cuda_array_interface__` is."""
+    if device_of_tensors() != _GPU:
+        raise AttributeError(
+            "This tensor is not on a GPU, so it has no __cuda_array_interface__: set "
+            "NUMTAPE_DEVICE=cuda."
+        )
+    gpu, value = _device(), _on_gpu(tensor)
+    # Some libraries look at no "stream", and compute in the default one.
+    gpu.order(gpu.stream, LEGACY)
+    found = _interface(value, True) | {"strides": None, "stream": int(gpu.stream), "version": 3}
+    if not value.size:
+        found["data"] = 0, True
+    return found
+
+
+# From others.
+
+
+class _Ready:
+    """An object with a capsule of its own, for NumPy."""
+
+    def __init__(self, capsule: Any) -> None:
+        self._capsule = capsule
+
+    def __dlpack__(self, **_: Any) -> Any:
+        return self._capsule
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return CPU, 0
+
+
+def from_dlpack(value: Any) -> Tensor:
+    """See `numtape.experimental.dlpack.from_dlpack`."""
+    array, on_gpu = _received(value)
+    dtype = dtypes.of_array(array)
+    address = array.__array_interface__["data"][0]
+    if not (array.flags.c_contiguous and array.flags.aligned and array.dtype.isnative):
+        raise InvalidArgumentError(
+            f"An array of shape {array.shape} and strides {array.strides} does not lie in order, "
+            f"without gaps, so its memory cannot be shared. Share a copy: x.contiguous() in "
+            f"PyTorch, ascontiguousarray(x) in NumPy and CuPy."
+        )
+    if on_gpu and array.size > 1 and address % _ALIGNMENT:
+        raise InvalidArgumentError(
+            f"An array on the GPU that begins at {address:#x}, which is no multiple of "
+            f"{_ALIGNMENT}, cannot be shared. Share a copy: x.clone() in PyTorch, x.copy() in CuPy."
+        )
+    home: Any = array
+    if on_gpu:
+        from .cuda.runtime.device_array import DeviceArray
+
+        home = DeviceArray(_Borrowed(array), address, array.shape, array.dtype)
+    return of_array(home, intern(array.shape, dtype))
+
+
+def is_on_gpu(value: Any) -> bool:
+    """Whether a value is an array of another library on a GPU."""
+    probe = getattr(type(value), "__dlpack_device__", None)
+    if probe is not None:
+        return probe(value)[0] in (CUDA, CUDA_MANAGED)
+    return hasattr(value, "__cuda_array_interface__")
+
+
+def copy_of(value: Any, dtype: DType | None) -> Tensor:
+    """A tensor with a copy of an array on a GPU, in another dtype if wanted."""
+    shadow, on_gpu = _received(value)
+    found = dtypes.of_array(shadow)
+    borrowed = _Borrowed(shadow) if on_gpu else None
+    computed = found is not dtypes.float16 or dtype in (None, found)
+    if on_gpu and computed and shadow.flags.c_contiguous and shadow.dtype.isnative:
+        address = shadow.__array_interface__["data"][0]
+        copied: Any = _copied(address, shadow.shape, shadow.dtype)
+    else:
+        kind = (dtype or found).numpy_dtype
+        copied = converted(_downloaded(shadow) if on_gpu else shadow, kind)
+    del borrowed  # after the copy was asked for
+    tensor = of_array(copied, intern(copied.shape, dtypes.of_array(copied)))
+    if dtype in (None, tensor.dtype):
+        return tensor
+    from .ops.elementwise import cast
+
+    return cast(tensor, dtype)
+
+
+def _copied(address: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> DeviceArray:
+    """A copy of contiguous elements, on the GPU."""
+    from .cuda.runtime.device import empty
+    from .cuda.runtime.device_array import DeviceArray
+
+    size = math.prod(shape) * dtype.itemsize
+    memory = empty(size)
+    _device().copy(address, memory.address, size)
+    return DeviceArray(memory, memory.address, shape, dtype)
+
+
+def _downloaded(shadow: Array) -> Array:
+    """The array on the host, laid out as on the GPU."""
+    low, high = np.lib.array_utils.byte_bounds(shadow)
+    memory = np.empty(high - low, np.uint8)
+    _device().download(low, memory)
+    begin = shadow.__array_interface__["data"][0] - low
+    return np.ndarray(shadow.shape, shadow.dtype, memory, begin, shadow.strides)
+
+
+def _received(value: Any) -> tuple[Array, bool]:
+    """An array of another library: NumPy's, or, if it has elements on the GPU (True), a shadow."""
+    array, on_gpu = _taken(value)
+    return array, on_gpu and array.size > 0
+
+
+def _taken(value: Any) -> tuple[Array, bool]:
+    fields = _capsule_fields(value)
+    if fields is not None:
+        on_gpu = _checked(fields.device, fields.number)
+        if on_gpu:  # nobody said in which stream it is computed
+            gpu = _device()
+            gpu.order(LEGACY, gpu.stream)
+        return _opened(value, fields), on_gpu
+    if hasattr(value, "__dlpack__"):
+        on_gpu = _checked(*value.__dlpack_device__())
+        capsule = _asked(value, {"stream": int(_device().stream)} if on_gpu else {})
+        fields = _capsule_fields(capsule)
+        if fields is not None:
+            return _opened(capsule, fields), on_gpu
+    elif hasattr(value, "__cuda_array_interface__"):
+        _checked(*_GPU)
+        return _shadow(value), True
+    kind = type(value).__name__
+    raise InvalidArgumentError(
+        f"A {kind} is no DLPack capsule, and has none. A capsule can be taken once only."
+        if kind == "PyCapsule" else
+        f"A {kind} has no __dlpack__ that gives a DLPack capsule."
+    )  # fmt: skip
+
+
+def _checked(kind: int, number: int) -> bool:
+    """Whether a device is our GPU; raises if it is one whose memory cannot be used."""
+    on_gpu = config.device() == "cuda"
+    if kind in (CPU, CUDA_HOST) or (kind == CUDA_MANAGED and not on_gpu):
+        return False
+    if kind not in (CUDA, CUDA_MANAGED):
+        raise DeviceError(
+            f"An array on a device that DLPack numbers {int(kind)}: numtape has none such. Copy "
+            f"the array to the host first."
+        )
+    if not on_gpu:
+        raise DeviceError(
+            f"An array on a GPU, and numtape computes on the {config.device()} device: {_FIX} "
+            f"(x.cpu() in PyTorch, x.get() in CuPy)."
+        )
+    if kind == CUDA and number != 0:
+        raise DeviceError(
+            f"An array on GPU {number}, and numtape computes on GPU 0 of CUDA_VISIBLE_DEVICES: "
+            f"copy the array there first."
+        )
+    return True
+
+
+def _asked(value: Any, options: dict[str, Any]) -> Any:
+    """The capsule of an object; older ones know of no versions."""
+    try:
+        return value.__dlpack__(max_version=(1, 0), **options)
+    except TypeError:
+        return value.__dlpack__(**options)
+
+
+def _opened(capsule: Any, fields: _Fields) -> Array:
+    """The array that a capsule holds, which is used up."""
+    name = f"{_KINDS.get(fields.kind, f'DLPack {fields.kind}-')}{fields.bits}"
+    if name not in _HELD or fields.lanes != 1:
+        raise ValueError(f"Unsupported dtype {name}. numtape has {', '.join(dtypes.NAMES)}.")
+    device, fields.device = fields.device, CPU  # so that NumPy takes it
+    try:
+        return np.from_dlpack(_Ready(capsule))
+    finally:
+        fields.device = device
+
+
+def _shadow(value: Any) -> Array:
+    """The shadow of an object that has CUDA's array interface."""
+    interface = value.__cuda_array_interface__
+    if interface.get("mask") is not None:
+        raise InvalidArgumentError("An array with a mask: numtape has none such.")
+    # Before version 3 nothing was said of streams. None: there is nothing to wait for.
+    stream = interface.get("stream", LEGACY)
+    gpu = _device()
+    if stream is not None:
+        gpu.order(stream, gpu.stream)
+    return np.asarray(_Described(interface, value))

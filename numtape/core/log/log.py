@@ -1,0 +1,561 @@
+"""The log: a flat struct of arrays, one row a value.
+
+A row's number is its value's name. Column ``code`` says what the row is, ``a``, ``b``, ``c``
+which rows it reads (a variadic row reads ``extra[a : a + b]``), ``spec`` its shape and dtype.
+``cell`` holds a value of one element, or the address of a larger value's buffer once there is
+one; ``state`` says whether it holds it.
+
+One log belongs to one thread, which alone appends and rewinds. Other threads may look at
+values; whoever computes or moves columns holds the lock.
+
+A signal handler or a finalizer runs in the middle of whatever its thread does, and may do all that
+as well. Rows are appended in stretches that nothing divides (see `core.values.interning`), so it
+may append. It may have the log rewound, after which the numbers of rows mean nothing. So who has
+numbers of rows and goes on either
+
+- asks, in the stretch where it uses them, whether `kept` is the list that it was before they were
+  read (rewinding replaces it), and if not begins again;
+- or has the log hold its rows: a tape that is not spent does, and `busy`.
+
+Where rows are written but not published, and where values are computed, a handler must not append
+at all. There the thread's current log is another one, `aside`.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import struct
+import sys
+import threading
+import weakref
+from collections.abc import Callable
+from types import CodeType
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from ..values import dtypes
+from ..values.convert import to_array
+from ..values.interning import LOGS
+from ..values.memory import Array, address_of, longer, view
+from ..values.spec import Spec, intern
+from ..values.tensor import Tensor, of_array
+from .op import LEAF, READ, STOP, defop
+
+if TYPE_CHECKING:
+    from ..derive.tape import Tape
+    from .variable import Variable
+
+VALUE = 1  # the state of a row whose cell holds its value; as in kernels/passes/rows.py
+
+# Rows after which a log that nobody looks at is swept, and bytes of buffers after which it is.
+SWEEP_ROWS = 8192
+SWEEP_BYTES = 256 << 20
+SLACK = 64  # rows one op may append besides its own: constants, variable reads
+
+
+def _no_spec(*_: Any) -> Spec:
+    raise AssertionError("leaves are not recorded as ops")
+
+
+LEAF_OP = defop("Const", LEAF, 0, _no_spec)
+READ_OP = defop("ReadVariableOp", READ, 0, _no_spec)
+# A read of a value that is still a row of this log. Its derivative does not flow on to that
+# row: a variable is state.
+READ_ROW_OP = defop("ReadVariableOp", READ, 1, _no_spec)
+LEAF_CODE, READ_CODE, READ_ROW_CODE = LEAF_OP.code(), READ_OP.code(), READ_ROW_OP.code()
+# Reads through what an assign returned, which do not make a tape watch the variable.
+_UNREAD_OPS = [defop("ReadVariableOp", READ, arity, _no_spec, gradient=STOP) for arity in (0, 1)]
+UNREAD_CODES = _UNREAD_OPS[1].code(), _UNREAD_OPS[0].code()
+
+_FORMATS = {"bool": "?", "int8": "b", "uint8": "B", "int16": "h", "uint16": "H", "int32": "i",
+            "uint32": "I", "int64": "q", "uint64": "Q", "float32": "f", "float64": "d"}  # fmt: skip
+_PACK = {dtype: struct.Struct("=" + _FORMATS[dtype.name]).pack for dtype in dtypes.DTYPES}
+
+
+_ZEROS = [bytes(8 - k) for k in range(9)]  # a cell's upper bytes are 0
+
+
+def _bits(raw: bytes) -> int:
+    """What a cell with these bytes holds."""
+    return int.from_bytes(raw + _ZEROS[len(raw)], sys.byteorder, signed=True)
+
+
+class Columns:
+    """The arrays of a log at one capacity, and the memoryviews that Python writes through."""
+
+    NAMES = ("code", "a", "b", "c", "spec", "cell", "state")
+    __slots__ = (*NAMES, *(f"{name}_view" for name in NAMES), "address", "capacity")
+
+    code: Array
+    a: Array
+    b: Array
+    c: Array
+    spec: Array
+    cell: Array
+    state: Array
+    code_view: memoryview[int]
+    a_view: memoryview[int]
+    b_view: memoryview[int]
+    c_view: memoryview[int]
+    spec_view: memoryview[int]
+    cell_view: memoryview[int]
+    state_view: memoryview[int]
+
+    def __init__(self, capacity: int, old: Columns | None = None, n: int = 0) -> None:
+        self.capacity = capacity
+        for name in self.NAMES:
+            dtype = {"cell": np.int64, "state": np.uint8}.get(name, np.int32)
+            array = np.zeros(capacity, dtype)
+            if old is not None:
+                array[:n] = getattr(old, name)[:n]
+            setattr(self, name, array)
+            setattr(self, f"{name}_view", view(array))
+        self.address = address_of(self.cell)
+
+
+class Log:
+    """One thread's log. See the module's docstring; `numtape.core.log.look` computes its values."""
+
+    __slots__ = (
+        "__weakref__", "_const_rows", "_leaf_rows", "_spare", "a", "b", "buffers", "busy", "bytes",
+        "bytes_limit", "c", "code", "columns", "computations", "eager", "extra", "extra_n", "kept",
+        "lazy", "limit", "lock", "n", "owner", "patience", "pending", "reads", "scanned", "settle",
+        "spec", "symbolic", "tapes", "variable_index", "variables", "workspace",
+    )  # fmt: skip
+
+    def __init__(self, capacity: int = 2 * SWEEP_ROWS, symbolic: bool = False) -> None:
+        self.lock = threading.RLock()
+        self.owner = threading.get_ident()
+        # A symbolic log records a rule or a trace: its values do not exist.
+        self.symbolic = symbolic
+        self.busy = False  # rows must stay where they are: a gradient is being recorded, say
+        self.n = 0
+        self.columns = columns = Columns(capacity)
+        self.code, self.spec = columns.code_view, columns.spec_view
+        self.a, self.b, self.c = columns.a_view, columns.b_view, columns.c_view
+        self.computations = 0  # how often values were computed
+        self.limit = min(SWEEP_ROWS, capacity) - SLACK
+        self.extra = np.empty(256, np.int32)  # operands of variadic rows
+        self.extra_n = 0
+        self.buffers: dict[int, Any] = {}  # values of more than one element; on a GPU, arrays there
+        self.bytes = 0
+        self.bytes_limit = SWEEP_BYTES
+        self.kept: list[Tensor] = []  # every tensor with a row here
+        self.scanned = 0  # how many of them a look has considered
+        self.patience = 0  # how many lazy ones there must be before they are considered again
+        self.settle = 0  # how many there must be before a look considers all of them again
+        self.lazy: list[Tensor] = []  # those that were alive then, and not computed
+        self.eager: set[int] = set()  # gradients not swept yet
+        self.pending: dict[int, Variable] = {}  # variables whose value is a row not swept yet
+        self.reads: list[Variable] = []  # variables with a read that may be used again
+        self.variables: list[Variable] = []  # by their number in this log
+        self.variable_index: dict[int, int] = {}
+        self.tapes: list[weakref.ref[Tape]] = []  # tapes that may hold rows of this log
+        self._const_rows: dict[Any, int] = {}
+        self._leaf_rows: dict[int, tuple[int, Any]] = {}
+        self.workspace: Any = None  # the executor's
+        self._spare: Log | None = None
+        LOGS.add(self)
+
+    def numbers(self, column: str) -> Array:
+        """The numbers of codes or specs in the rows."""
+        n = self.n
+        found: Array = getattr(self.columns, column)[:n]
+        return found
+
+    def aside(self) -> Log:
+        """The log for signal handlers and finalizers where they must not record here."""
+        found = self
+        while True:
+            spare = found._spare
+            if spare is None:
+                spare = found._spare = Log()
+            if spare not in local.looking:
+                return spare
+            found = spare  # a handler that is interrupted itself
+
+    def reserve(self, rows: int) -> None:
+        """Make room for ``rows`` more rows."""
+        while self.n + rows + SLACK > self.columns.capacity:
+            with self.lock:
+                old, n, computations = self.columns, self.n, self.computations
+                columns = Columns(max(2 * old.capacity, n + rows + SLACK), old, n)
+                # whole
+                if self.columns is old and self.n == n and self.computations == computations:
+                    self.columns = columns
+                    self.code = columns.code_view
+                    self.a = columns.a_view
+                    self.b = columns.b_view
+                    self.c = columns.c_view
+                    self.spec = columns.spec_view
+                # done
+
+    def reserve_operands(self, count: int) -> None:
+        """Make room for ``count`` more operands of variadic rows."""
+        while self.extra_n + count > self.extra.size:
+            with self.lock:
+                old, n = self.extra, self.extra_n
+                extra = longer(old, max(2 * old.size, n + count))
+                # whole
+                if self.extra is old and self.extra_n == n:
+                    self.extra = extra
+                # done
+
+    def make_room(self) -> None:
+        """If the log is full, sweep and rewind it, or grow it if its rows are needed."""
+        if self.n < self.limit:
+            return
+        if self.symbolic or self.busy or not self.collect() or (
+            self.n >= self.limit and local.log is self
+        ):
+            self.bytes_limit = max(2 * self.bytes, self.bytes_limit)
+            if self.n + SLACK >= self.columns.capacity:
+                self.reserve(self.columns.capacity)
+            self.limit = self.columns.capacity - SLACK
+
+    # Appending. A row is written first and published by raising `n`, in one step.
+
+    def leaf(self, array: Array, spec: Spec) -> int:
+        """Append a leaf whose value is ``array``, which nobody writes to. Returns its row."""
+        single = spec.size == 1
+        cell = _bits(array.tobytes()) if single else address_of(array)
+        size = 0 if single else array.nbytes
+        # whole
+        n = self.n
+        self.code[n] = LEAF_CODE
+        self.spec[n] = spec.id
+        columns = self.columns
+        columns.cell_view[n] = cell
+        columns.state_view[n] = VALUE
+        if not single:
+            self.buffers[n] = array
+        self.bytes = self.bytes + size
+        self.n = n + 1
+        # done
+        if self.bytes > self.bytes_limit:
+            self.limit = 0  # the next op sweeps, if no tape holds the rows
+        return n
+
+    def put(self, row: int, array: Any, spec: Spec) -> None:
+        """Store the value of a row (its state is the caller's to set)."""
+        if spec.size == 1:
+            self.columns.cell_view[row] = _bits(array.tobytes())
+        else:
+            self.buffers[row] = array
+            self.columns.cell_view[row] = address_of(array)
+            self.bytes += array.nbytes
+            if self.bytes > self.bytes_limit:
+                self.limit = 0  # the next op sweeps, if no tape holds the rows
+
+    def constant(self, value: Any, spec: Spec) -> int:
+        """The row of a Python number of ``spec`` (one element), one row for equal ones.
+
+        ``-0.0`` and ``0.0`` are different, and so are equal numbers of different dtypes.
+        """
+        # A zero carries its sign; every other number equals only numbers of its own value.
+        key = (value, spec) if value else (math.copysign(1.0, value), spec, None)
+        found = self._const_rows.get(key)
+        if found is not None:
+            return found
+        try:
+            raw = _PACK[spec.dtype](value)
+        except (OverflowError, struct.error):
+            raw = _PACK[spec.dtype](dtypes.too_large(value, spec.dtype))
+        cell = _bits(raw)
+        # whole
+        n = self.n
+        self.code[n] = LEAF_CODE
+        self.spec[n] = spec.id
+        columns = self.columns
+        columns.cell_view[n] = cell
+        columns.state_view[n] = VALUE
+        self.n = n + 1
+        self._const_rows[key] = n
+        # done
+        return n
+
+    def enter(self, value: Any, like: Spec | None, op: str) -> tuple[int, Spec]:
+        """The row and spec of any operand: a tensor of any log, a variable, or another value.
+
+        A NumPy or Python value takes the dtype of the other operand, ``like``, if there is one.
+        """
+        kind = type(value)
+        if kind is Tensor:
+            home = value._home
+            spec = value._spec
+            if home is self:
+                return value._row, spec
+            key, kept = id(value), self.kept
+            entered = self._leaf_rows.get(key)
+            if entered is None:
+                entered = self.leaf(value._stored(), spec), value
+                # whole
+                if self.kept is kept:
+                    self._leaf_rows[key] = entered
+                # done
+            return entered[0], spec
+        if kind is float or kind is int:
+            if like is not None and like.is_float:
+                spec = like.scalar or like.with_scalar()
+                found = self._const_rows.get((value, spec))
+                if found is not None and value:
+                    return found, spec
+            else:
+                spec = intern((), dtypes.of_number(value, like, op))
+            return self.constant(value, spec), spec
+        if hasattr(value, "_read_in"):  # a Variable
+            return value._read_in(self), value._spec
+        busy = self.busy
+        try:
+            self.busy = True  # a list may record ops; the rows at hand must stay
+            tensor = to_array(value, like, op)
+        finally:
+            self.busy = busy
+        if isinstance(tensor, Tensor):  # a list with tensors inside, packed
+            return self.enter(tensor, like, op)
+        spec = intern(tensor.shape, dtypes.of_array(tensor))
+        return self.leaf(tensor, spec), spec
+
+    def number(self, variable: Variable) -> int:
+        """A variable's number in this log."""
+        key = id(variable)
+        while True:
+            index = self.variable_index
+            found = index.get(key)
+            if found is not None:
+                return found
+            variables = self.variables
+            if index is not self.variable_index:  # the log was rewound in between
+                continue
+            number = len(variables)
+            variables.append(variable)
+            if variables[number] is variable:  # else somebody appended another one in between
+                return index.setdefault(key, number)
+
+    def read(
+        self, variable: Variable, value: Tensor, codes: tuple[int, int] | None = None
+    ) -> int:
+        """Append a read of a variable whose current value is ``value``.
+
+        Args:
+          variable: The variable.
+          value: Its value.
+          codes: What kind of read it is, where the value is a row of this log and where it is not.
+        """
+        of_row, of_value = codes or (READ_ROW_CODE, READ_CODE)
+        while True:
+            variables = self.variables
+            number = self.number(variable)
+            spec, home = value._spec, value._home
+            if home is self:
+                # whole
+                n = self.n
+                if self.variables is variables and value._home is home:
+                    self.code[n] = of_row
+                    self.a[n] = value._row
+                    self.b[n] = number
+                    self.spec[n] = spec.id
+                    self.n = n + 1
+                    return n
+                # done
+                continue
+            array = home if type(home) is np.ndarray else value._stored()
+            single = spec.size == 1
+            cell = _bits(array.tobytes()) if single else address_of(array)
+            size = 0 if single else array.nbytes
+            # whole
+            n = self.n
+            if self.variables is variables:
+                self.code[n] = of_value
+                self.b[n] = number
+                self.spec[n] = spec.id
+                columns = self.columns
+                columns.cell_view[n] = cell
+                columns.state_view[n] = VALUE
+                if not single:
+                    self.buffers[n] = array
+                self.bytes = self.bytes + size
+                self.n = n + 1
+                # done
+                if self.bytes > self.bytes_limit:
+                    self.limit = 0  # the next op sweeps, if no tape holds the rows
+                return n
+
+    def forget_reads(self) -> None:
+        """Read variables anew from here on: a tape was entered, or began to watch."""
+        reads = self.reads
+        more = bool(reads)
+        while more:
+            # whole
+            if reads:
+                variable = reads[-1]
+                read = variable._read
+                if read is not None and read[0] is self:
+                    variable._read = None
+                del reads[-1]
+            # done
+            more = bool(reads)
+
+    def tensor(self, row: int, spec: Spec) -> Tensor:
+        """A new tensor for a row of this log."""
+        tensor = Tensor()
+        tensor._home = self
+        tensor._row = row
+        tensor._spec = spec
+        self.kept.append(tensor)
+        return tensor
+
+    # Values. What computes them is built on logs: `numtape.core.log.look` sets these.
+
+    look: ClassVar[Callable[[Log, Tensor], Array]]
+    computed: ClassVar[Callable[[Log, Tensor], Any]]
+    collect: ClassVar[Callable[[Log], bool]]
+
+    # Whether looks leave guards: see `numtape.core.replay.trace`.
+    tracing: ClassVar[bool] = False
+
+    def stored(self, row: int, spec: Spec) -> Any:
+        """The value of a row whose state is VALUE, where it is: on a GPU, it may be there."""
+        if spec.size == 1:
+            cell = self.columns.cell
+            return np.ndarray(spec.shape, spec.dtype.numpy_dtype, cell, 8 * row).copy()
+        return self.buffers[row]
+
+    def value(self, row: int, spec: Spec) -> Array:
+        """The value of a row whose state is VALUE."""
+        found = self.stored(row, spec)
+        return found if isinstance(found, np.ndarray) else found.host()
+
+    def fetch(self) -> None:
+        """Have all values on the host: some may have been computed on a GPU."""
+        for row, buffer in self.buffers.copy().items():  # others may record meanwhile
+            if not isinstance(buffer, np.ndarray):
+                self.buffers[row] = found = buffer.host()
+                self.columns.cell_view[row] = address_of(found)
+
+    def held(self) -> bool:
+        """Whether a tape may still ask for gradients of rows of this log."""
+        alive = [ref for ref in self.tapes if (tape := ref()) is not None and tape.holds(self)]
+        self.tapes = alive
+        return bool(alive)
+
+    def recorded(self) -> bool:
+        """Whether a tape records here.
+
+        An interrupt may leave a `with` block without its end: the tape records until it is
+        dropped, which is why it is referred to weakly.
+        """
+        return any(tape.recording for ref in self.tapes if (tape := ref()) is not None)
+
+    def rewind(self) -> None:
+        """Start again at row 0. Every tensor that can be looked at has its value already.
+
+        The order matters: an interrupt after any step leaves a log that works.
+        """
+        self.forget_reads()
+        self._const_rows.clear()
+        self._leaf_rows.clear()
+        self.pending.clear()
+        self.eager.clear()
+        self.lazy.clear()
+        self.variables = []  # first: see `number`
+        self.variable_index = {}
+        self.scanned = 0
+        self.settle = 0
+        self.patience = 0
+        if self.workspace is not None:
+            self.workspace.forget(self.n)
+        self.kept = []  # another list: who recorded meanwhile records again
+        self.buffers.clear()
+        self.bytes = 0
+        self.bytes_limit = SWEEP_BYTES
+        self.columns.state[: self.n] = 0
+        self.limit = SWEEP_ROWS - SLACK
+        self.extra_n = 0
+        self.n = 0
+
+
+class Rule(NamedTuple):
+    """A derivative rule that a thread runs, in a log of its own.
+
+    Attributes:
+      log: That log.
+      outer: The log for all others.
+      runner: The code of the function that calls the rule.
+      names: The globals of the rule, which need not be numtape's.
+    """
+
+    log: Log
+    outer: Log
+    runner: CodeType
+    names: dict[str, Any]
+
+
+class _ByCaller:
+    """The current log of a thread that has none, because it runs a derivative rule.
+
+    It is the rule's log for the rule, which is numtape's code down to who runs it; a signal
+    handler or a finalizer, which is not, gets the one that the thread had before.
+    """
+
+    def __get__(self, thread: Any, kind: Any = None) -> Log:
+        rule: Rule | None = thread.rule
+        if rule is None:  # a finalizer, while the thread gets its log
+            return Log()
+        frame: Any = sys._getframe(1)
+        while frame is not None and frame.f_code is not rule.runner:
+            names = frame.f_globals
+            if names is not rule.names and not names.get("__name__", "").startswith("numtape."):
+                return rule.outer
+            frame = frame.f_back
+        return rule.log
+
+
+class _Local(threading.local):
+    """What belongs to a thread."""
+
+    log: Any = _ByCaller()  # the current log; this is in its place while there is a rule
+
+    # While a call may have to be undone: the variables it assigned, and their old values.
+    journal: dict[int, tuple[Variable, Tensor]] | None = None
+    looking: tuple[Log, ...] = ()  # what is being swept or rewound, further up
+    rule: Rule | None = None
+
+    def __init__(self) -> None:
+        self.log = Log()
+
+
+local = _Local()
+
+
+def after_fork_in_child(renew: Callable[[], None]) -> None:
+    """Have ``renew`` replace locks in a forked child: their holders are not there any more."""
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=renew)
+
+
+def _renew_locks() -> None:
+    for log in LOGS:
+        if isinstance(log, Log):
+            log.lock = threading.RLock()
+
+
+after_fork_in_child(_renew_locks)
+
+
+def _baseline() -> int:
+    probe = [of_array(np.zeros(()), intern((), dtypes.float32))]
+    return next(map(sys.getrefcount, probe))
+
+
+# References to a tensor that only `Log.kept` holds, as `alive` counts them.
+_UNUSED = _baseline()
+
+
+def alive(tensors: list[Tensor], extra: int = 0) -> list[Tensor]:
+    """Those tensors that somebody besides this list (and ``extra`` others) can still reach."""
+    least = _UNUSED + extra
+    counts = list(map(sys.getrefcount, tensors))
+    return [tensors[i] for i, count in enumerate(counts) if count > least]

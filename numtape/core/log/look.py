@@ -1,0 +1,253 @@
+"""Looking at values: what a look computes, and when the log lets go of its rows.
+
+While this goes on a signal handler or a finalizer of the same thread records in another log, and
+cannot look at what has no value here yet: that is an error.
+
+A look computes the value asked for and, with it, pending assigns, gradients that were not
+swept yet, and every scalar that can still be looked at. The rest stays lazy.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import threading
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from ... import config
+from ..values.tensor import Tensor
+from .log import VALUE, Log, alive, local
+
+if TYPE_CHECKING:
+    from ..replay.trace import Trace
+
+FEW = 16  # lazy arrays that every look may consider again
+
+_executors: dict[str, Any] = {}
+
+
+def executor() -> Any:
+    """The executor of the chosen device: ``compute(log, wanted, welcome, retain)``."""
+    name = config.device()
+    found = _executors.get(name)
+    if found is None:
+        module = importlib.import_module(f"numtape.core.{name}.executor")
+        if not hasattr(module, "Executor"):
+            raise RuntimeError(
+                "A signal handler or a finalizer looks at a value while its thread imports what "
+                "computes values. Look at one before, or set a flag and look later."
+            )
+        found = _executors.setdefault(name, module.Executor())
+    return found
+
+
+def look(log: Log, tensor: Tensor) -> np.ndarray[Any, Any]:
+    """The value of a tensor whose home was ``log`` a moment ago."""
+    found = computed(log, tensor)
+    return found if type(found) is np.ndarray else found.host()
+
+
+def computed(log: Log, tensor: Tensor) -> Any:
+    """As `look`; on a GPU, where a large value is."""
+    looking = local.looking
+    if looking and log in looking and _nested(log):
+        if tensor._home is not log:
+            return tensor._home
+        if log.columns.state_view[tensor._row] == VALUE:
+            return log.stored(tensor._row, tensor._spec)
+        raise RuntimeError(
+            "A signal handler or a finalizer looks at a value of the log that is being swept. "
+            "Look at values that were computed before, or set a flag and look later."
+        )
+    return _apart(log, _look, tensor)
+
+
+def _apart(log: Log, work: Any, tensor: Tensor | None = None) -> Any:
+    """Do something to a log while handlers and finalizers record elsewhere, and do not do it."""
+    current, looking = local.log, local.looking
+    aside = log.aside() if current is log else current
+    try:
+        local.looking = looking + (log,) if looking else (log,)  # noqa: RUF005
+        local.log = aside
+        return work(log, tensor)
+    finally:
+        local.looking = looking
+        if local.rule is None:
+            local.log = current
+        else:  # it is up to who asks: see `numtape.core.log.log`
+            vars(local).pop("log", None)
+
+
+def _nested(log: Log) -> bool:
+    """Whether something is done to ``log`` further up; not if an interrupt cut it short."""
+    frame: Any = sys._getframe(2)
+    while frame is not None:
+        if any(frame.f_code is code for code in _WORK) and frame.f_locals.get("log") is log:
+            return True
+        frame = frame.f_back
+    return False
+
+
+def _look(log: Log, tensor: Tensor) -> Any:
+    with log.lock:
+        home = tensor._home
+        if home is not log:  # its owner rewound the log meanwhile
+            return home
+        if log.symbolic:
+            raise RuntimeError("A derivative rule looked at a value; it may only record ops.")
+        row = tensor._row
+        if log.tracing:
+            return cast("Trace", log).seen(row, tensor._spec)
+        if log.columns.state_view[row] == VALUE:
+            return log.stored(row, tensor._spec)
+        held = log.held()
+        end = len(log.kept)
+        live = alive(log.kept[log.scanned : end], 1) if log.scanned else alive(log.kept)
+        wanted, lazy = _wanted(log, live)
+        wanted.append(row)
+        log.computations += 1
+        executor().compute(log, wanted, [t._row for t in lazy], held)
+        if log.scanned:
+            live.clear()  # not all there are
+        log.lazy += lazy
+        log.scanned = end
+        log.eager.clear()
+        log.pending.clear()
+        value = log.stored(row, tensor._spec)
+        del lazy
+        held = held or log.busy or log.owner != threading.get_ident()
+        if not _some_lazy(log, live) and not held:
+            _let_go(log, live)
+        return value
+
+
+def _wanted(log: Log, live: list[Tensor]) -> tuple[list[int], list[Tensor]]:
+    """What every look computes besides its own value, and new arrays that stay lazy.
+
+    ``live`` are the new tensors that can still be looked at.
+    """
+    wanted, lazy = [], []
+    state = log.columns.state_view
+    eager = log.eager
+    for tensor in live:
+        row = tensor._row
+        if tensor._home is not log or state[row] == VALUE:
+            continue
+        if tensor._spec.size == 1 or row in eager:
+            wanted.append(row)
+        else:
+            lazy.append(tensor)
+    for variable in list(log.pending.values()):
+        value = variable._value
+        if value._home is log and state[value._row] != VALUE:
+            wanted.append(value._row)
+    return wanted, lazy
+
+
+def _some_lazy(log: Log, live: list[Tensor]) -> bool:
+    """Whether a live array is uncomputed, or may be: looking often must not mean asking often.
+
+    ``live`` is cleared if references have to be counted: a list of tensors is one to each.
+    """
+    if len(log.lazy) < log.patience:
+        return True
+    state = log.columns.state_view
+    log.lazy = [tensor for tensor in log.lazy if state[tensor._row] != VALUE]
+    if log.lazy:
+        live.clear()
+        log.lazy = alive(log.lazy, 1)
+    log.patience = 2 * len(log.lazy) if len(log.lazy) > FEW else 0
+    return bool(log.lazy)
+
+
+def _let_go(log: Log, live: list[Tensor]) -> None:
+    """Rewind the log: no live value is uncomputed. ``live`` are its live tensors, if known."""
+    if not live:
+        if len(log.kept) < log.settle:
+            return
+        live = alive(log.kept)
+        log.settle = 2 * len(log.kept)  # so that looking often costs no more than recording
+    _settle(log, live)
+
+
+def _settle(log: Log, live: list[Tensor]) -> None:
+    """Hand the live tensors their values and rewind, unless one of them has none yet."""
+    state = log.columns.state_view
+    here = [tensor for tensor in live if tensor._home is log]
+    for tensor in here:
+        if state[tensor._row] != VALUE:
+            return
+    for tensor in here:
+        tensor._home = log.stored(tensor._row, tensor._spec)
+    log.rewind()
+
+
+def collect(log: Log) -> bool:
+    """Compute what live tensors still need, and rewind. False if a tape needs the rows.
+
+    If only tapes that no longer record need them, they keep the log, and the thread goes on
+    with a new one.
+    """
+    if log in local.looking and _nested(log):
+        return False
+    held, live = _apart(log, _collected)
+    if held:
+        _leave(log, live)
+    return live is not None
+
+
+def _collected(log: Log, _: None) -> tuple[bool, list[Tensor] | None]:
+    """Whether tapes hold the log, and the tensors that have their values in it; None if not."""
+    with log.lock:
+        if log.busy or log.owner != threading.get_ident():
+            return False, None
+        held = log.held()
+        if log.recorded():
+            return False, None
+        state = log.columns.state_view
+        live = [tensor for tensor in alive(log.kept) if tensor._home is log]
+        wanted = [tensor._row for tensor in live if state[tensor._row] != VALUE]
+        if wanted:
+            log.computations += 1
+            executor().compute(log, wanted, [], held)
+        if not held:
+            _settle(log, live)
+        return held, live
+
+
+def settle(log: Log) -> None:
+    """Compute what can still be looked at."""
+    if not (log.tracing or log.symbolic or (log in local.looking and _nested(log))):
+        _apart(log, _settled)
+
+
+def _settled(log: Log, _: None) -> None:
+    with log.lock:
+        state = log.columns.state_view
+        live = [tensor for tensor in alive(log.kept) if tensor._home is log]
+        wanted = [tensor._row for tensor in live if state[tensor._row] != VALUE]
+        if wanted:
+            log.computations += 1
+            executor().compute(log, wanted, [], log.held())
+
+
+_WORK = _look.__code__, _collected.__code__, _settled.__code__
+
+
+def _leave(log: Log, live: list[Tensor]) -> None:
+    """Leave the log to the tapes that hold it; the thread's next rows go to a new one."""
+    log.forget_reads()
+    successor = Log()
+    for tensor in live:
+        # The old log remembers which of its rows these tensors were.
+        log._leaf_rows[id(tensor)] = tensor._row, tensor
+    for tensor in live:
+        tensor._home = log.stored(tensor._row, tensor._spec)
+    local.log = successor
+
+
+Log.look = look
+Log.computed = computed
+Log.collect = collect

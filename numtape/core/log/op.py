@@ -1,0 +1,178 @@
+"""One record an op: everything numtape knows of it, in one place.
+
+A *code* is an op with its attributes, interned to a number: what a row of the log holds. The
+arrays of `CODES` tell the passes the little they need to know of a code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ...errors import OpError
+from ..values.dtypes import DTYPES, not_computed
+from ..values.interning import CAPACITY, Table, reserved
+from ..values.spec import Spec
+
+# Kinds, arities and derivatives: the same numbers as in kernels/passes/rows.py (a test compares).
+LEAF, READ, ELEMENTWISE, ARRAY, VIEW, REDUCTION = range(6)
+VARIADIC = -1
+RULE, STOP, MISSING, CUT = range(4)
+
+SpecRule = Callable[..., Spec]
+
+
+@dataclass(frozen=True, slots=True)
+class Native:
+    """How a jitted whole-array kernel computes a row.
+
+    Attributes:
+      kernel: Its name in ``kernels.cpu.arrays``.
+      dtypes: The names of the dtypes it is made for.
+      parameters: The int64s that it reads.
+      units: How many units of work there are, which threads may share.
+      work: What all of them take, in elements.
+    """
+
+    kernel: str
+    dtypes: tuple[str, ...]
+    parameters: tuple[int, ...]
+    units: int
+    work: int
+
+
+@dataclass(eq=False, slots=True)
+class Op:
+    """An op.
+
+    Attributes:
+      name: The registered name, as TensorFlow spells it in errors (``Sin``).
+      kind: LEAF, READ, ELEMENTWISE, ARRAY, VIEW or REDUCTION.
+      arity: The number of operands, or VARIADIC.
+      spec: ``spec(op, *operand_specs, **attributes)``: shape and dtype of the result. Raises
+        InvalidArgumentError where operands do not fit. Runs once for each combination.
+      body: For an elementwise op, the scalar expression in x, y, z; for a reduction, the name of
+        what combines two elements in ``kernels.cpu.reduce``.
+      compute: For any other op, ``compute(out, *operands, **attributes)`` on NumPy arrays.
+      native: ``native(out_spec, *operand_specs, **attributes)`` gives the jitted kernel that does
+        the same, or None if there is none for these.
+      vjp: ``vjp(g, y, *operands, **attributes)`` gives one adjoint (or None) for each operand,
+        in numtape ops. Broadcasting is undone for it.
+      gradient: RULE, STOP, MISSING or CUT.
+      index: Its number among all ops.
+      lane: Its number among the ops that have lane kernels, or -1.
+    """
+
+    name: str
+    kind: int
+    arity: int
+    spec: SpecRule
+    body: str = ""
+    compute: Callable[..., Any] | None = None
+    native: Callable[..., Native | None] | None = None
+    vjp: Callable[..., Any] | None = None
+    gradient: int = RULE
+    index: int = -1
+    lane: int = -1
+    codes: dict[int, Code] = field(default_factory=dict, repr=False)
+
+    def code(self, attributes: dict[str, Any] | None = None) -> int:
+        """The number of this op with these attributes, for good: for recorders made at import."""
+        found = self.with_attributes(attributes or {})
+        self.codes[found.id] = found
+        return found.id
+
+    def with_attributes(self, attributes: dict[str, Any], operands: Any = None) -> Code:
+        """This op with attributes (whose values are hashable).
+
+        A variadic op has a code for each combination of ``operands``, a tuple of specs.
+        """
+        return CODES.met((self, operands, *attributes.items()))
+
+
+class Code:
+    """An op with its attributes. There is one object for each that is held.
+
+    Attributes:
+      id: Its number in `CODES`, as long as somebody holds it.
+    """
+
+    __slots__ = ("__weakref__", "id")
+
+    def __init__(self, number: int, key: Any) -> None:
+        self.id = number
+
+
+class Codes(Table[Code]):
+    """The table of codes."""
+
+    def __init__(self) -> None:
+        super().__init__("code", Code, self._written)
+        self.ops: list[Op] = []
+        self.lanes = 0
+        self.entries: dict[int, tuple[Op, dict[str, Any]]] = self.facts
+        self.kind = reserved((CAPACITY,), np.int32)
+        self.arity = reserved((CAPACITY,), np.int32)
+        self.gradient = reserved((CAPACITY,), np.int32)
+        self.lane = reserved((CAPACITY,), np.int32)
+
+    def _written(self, n: int, key: Any, code: Code) -> tuple[Op, dict[str, Any]]:
+        """Write the fields. The fact: the op and the attributes."""
+        op, _, *attributes = key
+        self.kind[n] = op.kind
+        self.arity[n] = op.arity
+        self.gradient[n] = op.gradient
+        self.lane[n] = op.lane
+        return op, dict(attributes)
+
+
+CODES = Codes()
+
+
+def _checked(rule: SpecRule) -> SpecRule:
+    """A rule that also refuses dtypes which no executor computes with (float16)."""
+
+    def checked(op: Op, *specs: Spec, **attributes: Any) -> Spec:
+        try:
+            found = rule(op, *specs, **attributes)
+        except OpError as error:
+            raise error from None  # not from the KeyError of the table of results
+        for spec in (*specs, found):
+            if spec.dtype not in DTYPES:
+                raise not_computed(op.name, spec.dtype)
+        return found
+
+    return checked
+
+
+def defop(
+    name: str,
+    kind: int,
+    arity: int,
+    spec: SpecRule,
+    *,
+    body: str = "",
+    compute: Callable[..., Any] | None = None,
+    native: Callable[..., Native | None] | None = None,
+    vjp: Callable[..., Any] | None = None,
+    gradient: int | None = None,
+) -> Op:
+    """Make an op and enter it in the table.
+
+    Without a ``vjp`` the op has no gradient registered, unless ``gradient=STOP`` says that
+    nothing flows through it.
+    """
+    if gradient is None:
+        gradient = RULE if vjp is not None else MISSING
+    op = Op(
+        name, kind, arity, _checked(spec), body, compute, native, vjp, gradient, len(CODES.ops)
+    )
+    if kind in (ELEMENTWISE, REDUCTION):
+        op.lane = CODES.lanes
+        CODES.lanes += 1
+    CODES.ops.append(op)
+    return op
+

@@ -1,0 +1,273 @@
+"""Recording: the functions behind every op, which append one row and return a tensor.
+
+This is the path that runs once an op, in Python, so it does no more than it must: the shape
+and dtype rules of an op run once for each combination of operand specs.
+
+A signal handler or a finalizer may record, look at values, and by that have the log start again
+at row 0, in the middle of all this. A row is therefore appended in a stretch that nothing divides
+(see `core.values.interning`), which begins by asking whether the operands' rows are still what
+they were: a log that starts again has a new list of tensors, `Log.kept`. If it is another one, or
+the log is full, everything is done again. Up to there nothing was changed but by appending rows
+that nobody refers to.
+"""
+
+from __future__ import annotations
+
+from array import array
+from typing import Any, Protocol
+
+from ...errors import InvalidArgumentError
+from ..values.interning import cache
+from ..values.memory import view
+from ..values.spec import Spec
+from ..values.tensor import Tensor
+from .log import Log, local
+from .op import VARIADIC, Code, Op
+from .variable import Variable
+
+
+class Recorder(Protocol):
+    """A function that records one op."""
+
+    op: Op
+
+    def __call__(self, *operands: Any, name: str | None = None) -> Tensor:
+        """Append one row."""
+
+
+def unary(op: Op, **attributes: Any) -> Recorder:
+    """The function that records an op of one operand, with these attributes."""
+    code = op.code(attributes)
+    results: dict[Spec, Spec] = cache()
+
+    def record(x: Any, name: str | None = None) -> Tensor:
+        log = local.log
+        kept = log.kept
+        if type(x) is Tensor and x._home is log:
+            a = x._row
+            sx = x._spec
+        else:
+            a, sx = log.enter(x, None, op.name)
+        try:
+            spec = results[sx]
+        except KeyError:
+            spec = results[sx] = op.spec(op, sx, **attributes)
+        tensor = Tensor()
+        # whole
+        n = log.n
+        if n < log.limit and log.kept is kept:
+            log.code[n] = code
+            log.a[n] = a
+            log.spec[n] = spec.id
+            log.n = n + 1
+            tensor._home = log
+            tensor._row = n
+            tensor._spec = spec
+            kept.append(tensor)
+            # done
+            return tensor
+        log.make_room()
+        return record(x)
+
+    record.op = op  # type: ignore[attr-defined]
+    return record  # type: ignore[return-value]
+
+
+def binary(op: Op, **attributes: Any) -> Recorder:
+    """The function that records an op of two operands, with these attributes.
+
+    An operand that is no tensor takes the other one's dtype.
+    """
+    code = op.code(attributes)
+    results: dict[tuple[Spec, Spec], Spec] = cache()
+    same: dict[Spec, Spec] = cache()
+
+    def record(x: Any, y: Any, name: str | None = None) -> Tensor:
+        log = local.log
+        kept = log.kept
+        kind = type(x)
+        if kind is Tensor and x._home is log:
+            a = x._row
+            sx = x._spec
+        elif kind is Variable and (read := x._read) is not None and read[0] is log:
+            a = read[1]
+            sx = x._spec
+        else:
+            a, sx = log.enter(x, spec_of(y), op.name)
+        kind = type(y)
+        if kind is Tensor and y._home is log:
+            b = y._row
+            sy = y._spec
+        elif kind is Variable and (read := y._read) is not None and read[0] is log:
+            b = read[1]
+            sy = y._spec
+        else:
+            b, sy = log.enter(y, sx, op.name)
+        try:
+            spec = same[sx] if sx is sy else results[sx, sy]
+        except KeyError:
+            spec = op.spec(op, sx, sy, **attributes)
+            if sx is sy:
+                same[sx] = spec
+            else:
+                results[sx, sy] = spec
+        tensor = Tensor()
+        # whole
+        n = log.n
+        if n < log.limit and log.kept is kept:
+            log.code[n] = code
+            log.a[n] = a
+            log.b[n] = b
+            log.spec[n] = spec.id
+            log.n = n + 1
+            tensor._home = log
+            tensor._row = n
+            tensor._spec = spec
+            kept.append(tensor)
+            # done
+            return tensor
+        log.make_room()
+        return record(x, y)
+
+    record.op = op  # type: ignore[attr-defined]
+    return record  # type: ignore[return-value]
+
+
+def reflected(record: Recorder) -> Any:
+    """The reflected operator of a binary function: ``y op x``."""
+
+    def swapped(x: Any, y: Any) -> Tensor:
+        return record(y, x)
+
+    return swapped
+
+
+def spec_of(value: Any) -> Spec | None:
+    """The spec of a tensor or variable; None for any other value."""
+    if type(value) is Tensor or isinstance(value, Variable):
+        return value._spec
+    return None
+
+
+# By op, specs and attributes.
+_results: dict[tuple[Any, ...], tuple[Code, Spec]] = cache()
+
+
+def record(op: Op, operands: tuple[Any, ...], **attributes: Any) -> Tensor:
+    """Append a row of any op.
+
+    Args:
+      op: The op.
+      operands: Tensors, variables, NumPy or Python values. Those that are no tensors take the
+        dtype of the first tensor among them.
+      **attributes: The op's attributes, all hashable, always in the same order.
+    """
+    while True:
+        log = local.log
+        kept = log.kept
+        log.reserve(len(operands))
+        like = next((spec for x in operands if (spec := spec_of(x)) is not None), None)
+        rows, specs = [], []
+        for x in operands:
+            row, spec = log.enter(x, like, op.name)
+            like = like or spec
+            rows.append(row)
+            specs.append(spec)
+        tensor = _appended(log, kept, op, rows, specs, attributes)
+        if tensor is not None:
+            return tensor
+        log.make_room()
+
+
+def _appended(
+    log: Log, kept: list[Tensor], op: Op, rows: list[int], specs: list[Spec],
+    attributes: dict[str, Any],
+) -> Tensor | None:  # fmt: skip
+    """Append a row; None if operands are no rows of the log any more, or it is full."""
+    key = (op, *specs, *attributes.items())
+    try:
+        found, spec = _results[key]
+    except KeyError:
+        # A variadic op's code has the specs, so that templates know them.
+        found = op.with_attributes(attributes, tuple(specs) if op.arity == VARIADIC else None)
+        spec = op.spec(op, *specs, **attributes)
+        _results[key] = found, spec
+    count, code = len(rows), found.id  # `found` is held until the row is there
+    tensor = Tensor()
+    if op.arity == VARIADIC:
+        log.reserve_operands(count)
+        extra, start = log.extra, log.extra_n
+        end = start + count
+        target, place, packed = view(extra), slice(start, end), array("i", rows)
+        # whole
+        n = log.n
+        if n < log.limit and log.kept is kept and log.extra is extra and log.extra_n == start:
+            target[place] = packed
+            log.extra_n = end
+            log.code[n] = code
+            log.a[n] = start
+            log.b[n] = count
+            log.spec[n] = spec.id
+            log.n = n + 1
+            tensor._home = log
+            tensor._row = n
+            tensor._spec = spec
+            kept.append(tensor)
+            # done
+            return tensor
+        return None
+    a, b, c = (*rows, 0, 0, 0)[:3]
+    # whole
+    n = log.n
+    if n < log.limit and log.kept is kept:
+        log.code[n] = code
+        if count > 0:
+            log.a[n] = a
+        if count > 1:
+            log.b[n] = b
+        if count > 2:
+            log.c[n] = c
+        log.spec[n] = spec.id
+        log.n = n + 1
+        tensor._home = log
+        tensor._row = n
+        tensor._spec = spec
+        kept.append(tensor)
+        # done
+        return tensor
+    return None
+
+
+def as_tensor(value: Any, like: Spec | None = None, op: str = "Const") -> Tensor:
+    """A tensor for any operand: a variable is read, other values become constants.
+
+    Values that are no tensors take the dtype of ``like``, if there is one. A Python number has a
+    row of its own: a tape may watch it, and not all equal numbers.
+    """
+    if type(value) is Tensor:
+        return value
+    while True:
+        log = local.log
+        if log.n >= log.limit:
+            log.make_room()
+            continue
+        kept = log.kept
+        row, spec = log.enter(value, like, op)
+        if type(value) is float or type(value) is int:
+            row = log.leaf(log.value(row, spec), spec)
+        tensor = Tensor()
+        # whole
+        if log.kept is kept:
+            tensor._home = log
+            tensor._row = row
+            tensor._spec = spec
+            kept.append(tensor)
+            # done
+            return tensor
+
+
+def require(condition: bool, op: Op | str, message: str) -> None:
+    """Raise InvalidArgumentError, naming the op, unless the condition holds."""
+    if not condition:
+        name = op if isinstance(op, str) else op.name
+        raise InvalidArgumentError(f"{message} [Op:{name}]")

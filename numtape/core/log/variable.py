@@ -1,0 +1,472 @@
+"""`Variable`: state, read and assigned."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import operator
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn, cast
+
+import numpy as np
+
+from ...errors import InvalidArgumentError
+from ..values import dtypes
+from ..values.convert import new_array
+from ..values.dtypes import DType
+from ..values.operator_types import Operators
+from ..values.spec import Spec, TensorShape, intern
+from ..values.tensor import Reference, Tensor, of_array
+from .log import UNREAD_CODES, Log, after_fork_in_child, local
+
+if TYPE_CHECKING:
+    from ..replay.trace import Trace
+
+_order = itertools.count()
+
+# Updates that read the values they change are made one after the other, whatever the thread.
+_updating = threading.RLock()
+
+
+def _renew_lock() -> None:
+    global _updating
+    _updating = threading.RLock()
+
+
+after_fork_in_child(_renew_lock)
+
+
+def _in_place(operator: str, instead: str) -> Callable[[Any, Any], NoReturn]:
+    def refuse(self: Any, other: Any) -> NoReturn:
+        raise RuntimeError(f"Variable {operator} value not supported. Use `{instead}`.")
+
+    return refuse
+
+
+class Variable(Operators):
+    """A value that changes by `assign`, and that tapes watch by themselves if trainable.
+
+    Args:
+      initial_value: A tensor, NumPy array, Python number or nested list, or a function of no
+        arguments that returns one.
+      trainable: Whether a GradientTape watches it whenever it is read.
+      validate_shape: Accepted for TensorFlow's sake.
+      name: Its name; `Variable.name` appends ``:0``.
+      dtype: The dtype, if not the initial value's.
+      shape: The shape, if given, must be the initial value's.
+
+    Raises:
+      ValueError: If there is no initial value, or it has another shape.
+    """
+
+    # _value is a tensor whose value is the variable's; _read, if not None, (log, row) of a read
+    # that may be used again.
+    __slots__ = ("__weakref__", "_name", "_order", "_read", "_spec", "_trainable", "_value")
+
+    __array_priority__ = 100
+
+    def __init__(
+        self,
+        initial_value: Any = None,
+        trainable: bool | None = None,
+        validate_shape: bool = True,
+        name: str | None = None,
+        dtype: Any = None,
+        shape: Any = None,
+    ) -> None:
+        if initial_value is None:
+            raise ValueError(
+                "The `initial_value` arg to `tf.Variable` must be specified except when you are "
+                "not providing a value."
+            )
+        if callable(initial_value):
+            initial_value = initial_value()
+        wanted = dtypes.as_dtype(dtype) if dtype is not None else None
+        value = _tensor(initial_value, wanted)
+        if shape is not None and tuple(shape) != tuple(value.shape):
+            raise ValueError(f"The initial value's shape {value.shape} is not shape={shape}.")
+        self._value = value
+        self._spec = value._spec
+        self._read: tuple[Log, int] | None = None
+        self._trainable = True if trainable is None else bool(trainable)
+        self._name = "Variable" if name is None else name
+        self._order = next(_order)
+        log = local.log
+        if log.tracing:
+            cast("Trace", log).made(self)
+
+    # Reading.
+
+    def _read_in(self, log: Log) -> int:
+        """The row of a read in ``log``: the last one, if the value is still the same."""
+        read = self._read
+        if read is not None and read[0] is log:
+            return read[1]
+        value = self._value
+        kept = log.kept
+        row = log.read(self, value)
+        found = log, row
+        log.reads.append(self)
+        # whole
+        reads = log.reads
+        # Neither forgotten again, nor rewound, nor assigned meanwhile.
+        if reads and reads[-1] is self and log.kept is kept and self._value is value:
+            self._read = found
+        # done
+        return row
+
+    def read_value(self) -> Tensor:
+        """The current value, as a tensor of its own through which gradients reach the variable."""
+        return _as_tensor(self._spec, lambda log: log.read(self, self._value))
+
+    def value(self) -> Tensor:
+        """The current value, as a tensor of its own through which gradients reach the variable."""
+        return self.read_value()
+
+    def _seen(self) -> Tensor:
+        """The tensor to look at: while a call is traced a read, whose look leaves a guard."""
+        return self.read_value() if local.log.tracing else self._value
+
+    def _array(self) -> np.ndarray[Any, Any]:
+        return self._seen()._array()
+
+    def numpy(self) -> Any:
+        """The value: a NumPy array of its own, or a NumPy scalar for shape ``()``."""
+        return self._seen().numpy()
+
+    # Assigning.
+
+    def assign(
+        self, value: Any, use_locking: bool = False, name: str | None = None,
+        read_value: bool = True,
+    ) -> Variable:  # fmt: skip
+        """Change the value. Computed with the next look, or the next assign of this variable.
+
+        Returns:
+          Another name of this variable; None if ``read_value`` is False.
+
+        Raises:
+          ValueError: If ``value`` has another shape, or is a tensor of another dtype.
+          TypeError: If ``value`` is a Python float and the variable an integer.
+        """
+        found = self._operand(value)
+        if found._spec is not self._spec:
+            raise ValueError(
+                f"Cannot assign value to variable '{self.name}': Shape mismatch. The variable "
+                f"shape {self.shape}, and the assigned value shape {found.shape} are incompatible."
+            )
+        return self._assigned(found, read_value)
+
+    def assign_add(
+        self, delta: Any, use_locking: bool = False, name: str | None = None,
+        read_value: bool = True,
+    ) -> Variable:  # fmt: skip
+        """Add ``delta`` to the value. Like `assign`.
+
+        Raises:
+          InvalidArgumentError: If ``delta`` has another shape.
+        """
+        delta = self._delta(delta)
+        with _updating:
+            return self._assigned(_ops["add"](self, delta), read_value)
+
+    def assign_sub(
+        self, delta: Any, use_locking: bool = False, name: str | None = None,
+        read_value: bool = True,
+    ) -> Variable:  # fmt: skip
+        """Subtract ``delta`` from the value. Like `assign`.
+
+        Raises:
+          InvalidArgumentError: If ``delta`` has another shape.
+        """
+        delta = self._delta(delta)
+        with _updating:
+            return self._assigned(_ops["subtract"](self, delta), read_value)
+
+    def _assign_slice(
+        self, key: Any, value: Any, use_locking: bool = False, name: str | None = None,
+        read_value: bool = True,
+    ) -> Variable:  # fmt: skip
+        """``self[key].assign(value)``; the value broadcasts to the slice."""
+        value = self._operand(value)
+        with _updating:
+            return self._assigned(_ops["with_slice"](self, key, value), read_value)
+
+    def _assigned(self, value: Tensor, read_value: bool) -> Variable:
+        assign_all([self], [value])
+        if not read_value:
+            return None  # type: ignore[return-value]
+        for ref in local.log.tapes:  # it counts as a read
+            tape = ref()
+            if tape is not None and tape.recording and tape.watch_accessed and self._trainable:
+                tape.events.append((local.log.n, self))
+        return UnreadVariable(self)
+
+    def _operand(self, value: Any) -> Tensor:
+        """A value of this dtype."""
+        if type(value) is Tensor and value._spec.dtype is self._spec.dtype:
+            return value
+        return _tensor(value, self._spec.dtype)
+
+    def _delta(self, value: Any) -> Tensor:
+        found = self._operand(value)
+        if found._spec is not self._spec:
+            raise InvalidArgumentError(
+                f"Cannot update variable '{self.name}' of shape {self.shape} with a delta of "
+                f"shape {found.shape}: shapes must be equal."
+            )
+        return found
+
+    # What it is.
+
+    @property
+    def name(self) -> str:
+        """The name, with TensorFlow's ``:0``."""
+        return f"{self._name}:0"
+
+    @property
+    def trainable(self) -> bool:
+        """Whether tapes watch it by themselves."""
+        return self._trainable
+
+    @property
+    def shape(self) -> TensorShape:
+        """The shape."""
+        return self._spec.shape
+
+    @property
+    def dtype(self) -> DType:
+        """The dtype."""
+        return self._spec.dtype
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return self._spec.rank
+
+    @property
+    def device(self) -> str:
+        """Where the value lives, in TensorFlow's spelling."""
+        return self._value.device
+
+    def get_shape(self) -> TensorShape:
+        """The shape."""
+        return self._spec.shape
+
+    def ref(self) -> Reference:
+        """A hashable reference to this variable, for use as a key."""
+        return Reference(self)
+
+    def __hash__(self) -> int:
+        raise TypeError("Variable is unhashable. Instead, use variable.ref() as the key.")
+
+    def __repr__(self) -> str:
+        value = self._seen()._shown()
+        return (
+            f"<tf.Variable '{self.name}' shape={self.shape} dtype={self.dtype.name}, "
+            f"numpy={value}>"
+        )
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+        return self._seen().__array__(dtype, copy)
+
+    def __dlpack__(
+        self, *, stream: int | None = None, max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None, copy: bool | None = None,
+    ) -> Any:  # fmt: skip
+        """A DLPack capsule of the value that the variable has now; see `Tensor`."""
+        return self._seen().__dlpack__(
+            stream=stream, max_version=max_version, dl_device=dl_device, copy=copy
+        )
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self._value.__dlpack_device__()
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        """Where the value lies on the GPU, until the variable is assigned; see `Tensor`."""
+        return self._seen().__cuda_array_interface__
+
+    def __iter__(self) -> Iterator[Tensor]:
+        return iter(self.read_value())
+
+    def __bool__(self) -> bool:
+        return bool(self._seen())
+
+    def __float__(self) -> float:
+        return float(self._seen())
+
+    def __int__(self) -> int:
+        return int(self._seen())
+
+    def __index__(self) -> int:
+        return self._seen().__index__()
+
+    __iadd__ = _in_place("+=", "variable.assign_add(value)")
+    __isub__ = _in_place("-=", "variable.assign_sub(value)")
+    __imul__ = _in_place("*=", "variable.assign(variable * value)")
+    __itruediv__ = _in_place("/=", "variable.assign(variable / value)")
+    __ipow__ = _in_place("**=", "variable.assign(variable ** value)")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Variable, (self.numpy(), self._trainable, True, self._name, self.dtype)
+
+    def __deepcopy__(self, memo: Any) -> Variable:
+        return Variable(self.read_value(), self._trainable, name=self._name)
+
+
+Variable.__name__ = Variable.__qualname__ = "ResourceVariable"  # what TensorFlow's programs print
+ResourceVariable = Variable  # where pickle looks for it
+
+# What `assign_add` and its like compute; set in numtape.core.wiring, where ops are known.
+_ops: dict[str, Callable[..., Tensor]] = {}
+
+
+def _delegated(name: str) -> Any:
+    def method(self: Alias, *args: Any, **kwargs: Any) -> Any:
+        return getattr(self._of, name)(*args, **kwargs)
+
+    return method
+
+
+class Alias(Variable):
+    """A variable under another name: its state is the other variable's."""
+
+    __slots__ = ("_of",)
+
+    def __init__(self, of: Variable) -> None:
+        self._of = of
+
+    def __getattr__(self, name: str) -> Any:  # what is not set here
+        return getattr(self._of, name)
+
+    _read_in = _delegated("_read_in")
+    read_value = _delegated("read_value")
+    assign = _delegated("assign")
+    assign_add = _delegated("assign_add")
+    assign_sub = _delegated("assign_sub")
+    _assign_slice = _delegated("_assign_slice")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self._of,)
+
+    def __deepcopy__(self, memo: Any) -> Variable:
+        return type(self)(copy.deepcopy(self._of, memo))
+
+
+class UnreadVariable(Alias):
+    """What `assign` returns."""
+
+    __slots__ = ()
+
+    @property
+    def name(self) -> str:
+        """TensorFlow's name for it."""
+        return "UnreadVariable"
+
+    def _read_in(self, log: Log) -> int:
+        """The row of a read of its own, which makes no tape watch the variable."""
+        of = self._of
+        if log.tracing:
+            return of._read_in(log)
+        return log.read(of, of._value, UNREAD_CODES)
+
+    def read_value(self) -> Tensor:
+        """The current value, as a tensor of its own."""
+        return _as_tensor(self._spec, self._read_in)
+
+
+def _as_tensor(spec: Spec, read: Callable[[Log], int]) -> Tensor:
+    """A tensor for the row of a read."""
+    while True:
+        log = local.log
+        if log.n >= log.limit:
+            log.make_room()
+            continue
+        kept = log.kept
+        row = read(log)
+        tensor = Tensor()
+        # whole
+        if log.kept is kept:
+            tensor._home = log
+            tensor._row = row
+            tensor._spec = spec
+            kept.append(tensor)
+            # done
+            return tensor
+
+
+def original(variable: Variable) -> Variable:
+    """The variable that holds the state."""
+    return variable._of if isinstance(variable, Alias) else variable
+
+
+def _tensor(value: Any, dtype: DType | None) -> Tensor:
+    if isinstance(value, Variable):
+        value = value.read_value()
+    if type(value) is not Tensor:
+        value = new_array(value, dtype)
+    if type(value) is Tensor:
+        if dtype is not None and value.dtype is not dtype:
+            raise ValueError(
+                f"Tensor conversion requested dtype {dtype.name} for Tensor with dtype "
+                f"{value.dtype.name}: {value._describe()}. Use `cast`."
+            )
+        return value
+    return of_array(value, intern(value.shape, dtypes.of_array(value)))
+
+
+_set_value: Any = vars(Variable)["_value"].__set__
+_set_read: Any = vars(Variable)["_read"].__set__
+
+
+def assign_all(variables: Sequence[Variable], values: Sequence[Tensor]) -> None:
+    """Assign all variables at once, or, if anything goes wrong or interrupts, none.
+
+    The variables are no aliases, and values have their specs. Values that an earlier assign left
+    to be computed are computed first, in one sweep.
+    """
+    log = local.log
+    if not log.tracing:
+        for variable in variables:
+            value = variable._value
+            home = value._home
+            if type(home) is Log and id(variable) in home.pending:
+                value._array()
+    for variable, value in zip(variables, values, strict=True):
+        if value._spec is not variable._spec:
+            raise InvalidArgumentError(
+                f"Cannot assign {value._describe()} to variable '{variable.name}' of shape "
+                f"{variable.shape} and dtype {variable.dtype.name}."
+            )
+    if log.tracing:  # others see nothing of it before the call has ended
+        cast("Trace", log).assign(variables, values)
+        return
+    journal = local.journal
+    if journal is not None:
+        for variable in variables:
+            journal.setdefault(id(variable), (variable, variable._value))
+    # Entering a variable in `pending` before its value changes is harmless.
+    log.pending.update((id(variable), variable) for variable in variables)
+    set_values(variables, values)
+
+
+def set_values(
+    variables: Sequence[Variable], values: Iterable[Tensor], *others: Iterable[Any]
+) -> None:
+    """Give variables values of their specs, whatever they had; and run ``others`` to their ends.
+
+    It is one call into C, which no signal handler can divide, if the iterables are C's as well.
+    """
+    nothing = itertools.repeat(None)
+    deque(
+        itertools.chain(
+            map(_set_value, variables, values), map(_set_read, variables, nothing), *others
+        ),
+        maxlen=0,
+    )  # fmt: skip
+
+
+by_creation = operator.attrgetter("_order")

@@ -1,0 +1,90 @@
+"""What is worth remembering: structures that come again.
+
+Something derived from a structure, a plan or adjoint rows, is kept when that structure, known by
+the hash of its bytes, comes for the second time. Entries are found by a question that is cheap to
+ask; whether one fits, whoever kept it has to compare.
+
+Structures are made of numbers of codes and specs. When some are freed, to become those of other
+things, all is forgotten.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+
+from ..log.log import Log
+from ..values.interning import generation
+from ..values.memory import Array
+
+COLUMNS = ("code", "a", "b", "c", "spec")
+
+ALIKE = 4  # entries of one question: comparing with more of them would cost too much
+SEEN = 4096  # structures that came once
+ROWS = 1 << 16  # rows of all entries together; some 150 bytes each
+
+Entry = TypeVar("Entry")
+
+
+def columns_of(log: Log, start: int, stop: int) -> Array:
+    """A copy of the structure of some rows, one column after the other."""
+    return np.concatenate([getattr(log.columns, name)[start:stop] for name in COLUMNS])
+
+
+def operands_of(log: Log) -> Array:
+    """A copy of the operands of variadic rows, with a 0 behind them: never empty."""
+    found: Array = np.append(log.extra[: log.extra_n], np.int32(0))
+    return found
+
+
+class Remembered(Generic[Entry]):
+    """Entries by question, the latest first."""
+
+    def __init__(self) -> None:
+        self._entries: dict[Any, list[Entry]] = {}
+        self._seen: set[int] = set()
+        self._rows = 0
+        self._freed = generation.number
+
+    def alike(self, question: Hashable) -> list[Entry]:
+        """The entries that may fit."""
+        if self._freed != generation.number:
+            self.clear()
+        return self._entries.get(question, [])
+
+    @staticmethod
+    def fits(rows: int) -> bool:
+        """Whether a structure of so many rows is small enough to be kept."""
+        return rows <= ROWS // 4
+
+    def comes_again(self, question: Hashable, *structure: Array) -> bool:
+        """Whether a structure was met before."""
+        digest = hash((question, *[array.tobytes() for array in structure]))
+        if digest in self._seen:
+            return True
+        if len(self._seen) >= SEEN:
+            self._seen.clear()
+        self._seen.add(digest)
+        return False
+
+    def keep(self, question: Hashable, rows: int, entry: Entry, freed: int) -> None:
+        """Add an entry of so many rows; if that is too much, forget all others.
+
+        ``freed`` is what `generation` said before its structure was copied.
+        """
+        if freed != self._freed:
+            return
+        if self._rows + rows > ROWS:
+            self._entries.clear()
+            self._rows = 0
+        self._rows += rows
+        self._entries[question] = [entry, *self.alike(question)[: ALIKE - 1]]
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self._freed = generation.number
+        self._entries.clear()
+        self._seen.clear()
+        self._rows = 0

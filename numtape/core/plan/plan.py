@@ -1,0 +1,298 @@
+"""Plans of one log: made by the jitted pass, kept where a structure comes again."""
+
+from __future__ import annotations
+
+import copy
+
+import numpy as np
+
+from ..compile.array_kernels import call_of, reduction_kernel
+from ..compile.lane_kernels import lane_kernel
+from ..compile.passes import Block
+from ..compile.tables import LANES, code_tables, spec_tables
+from ..log.log import VALUE, Log
+from ..log.op import CODES, REDUCTION
+from ..values.interning import generation
+from ..values.memory import Array, address_of, view
+from ..values.spec import TABLES, Spec
+from .memo import Remembered, columns_of, operands_of
+
+NO_KERNEL = 1
+# Fields of the plan's report and of a group: as in kernels/passes/layout.py (a test compares).
+(C_ROW, C_LOW, C_ROWS, C_GROUPS, C_INSTRUCTIONS, C_ALLOC, C_ALIASES, C_ARENA, C_SCRATCH,
+ C_PARTIALS, C_BODY, C_WORK) = range(12)
+GROUP = 10
+(G_KIND, G_ROWS, G_ROWS_END, G_CODE, G_CODE_END, G_SIZE, G_WIDTH, G_BODY, G_STRIDE,
+ G_PARAMETERS) = range(10)
+STEP = 5
+SCALARS, LANES_GROUP, WHOLE, SHARED = range(4)
+SPREAD, FUSED, PLACES = 2, 3, 4
+WANTED, WELCOME = 1, 2
+KEPT = 2  # an escape: the row has a buffer of its own
+
+WIDEST = 512  # elements of a block: wider ones leave L1 and gain nothing
+
+
+class Plan:
+    """What a look computes, ready to be swept; see kernels/passes/plan.py.
+
+    Attributes:
+      arrays: order, kept, offset, groups and program by name, as `sweep` takes them.
+      addresses: Where these are.
+      count, key: The rows from ``low`` on and what they looked like, as `recall` takes them.
+      found: The number of groups.
+      scratch, partials, arena, body: What sweeping it takes: bytes, and instructions.
+      work: About how many elements it computes.
+      buffers: Rows that need a buffer of their own, and their specs.
+      by_hand: For each group that NumPy computes, the row and its operands.
+      views: (row, original, spec, kept): rows that share another's buffer under a shape of theirs.
+      aliases: (row, original): rows that are equal to others.
+      done: What sweeps of it have computed, as ``work``; negative once that is of no interest.
+      better: The same plan with fused loops, once there is one.
+      keeps: What it refers to by address.
+    """
+
+    __slots__ = (
+        "addresses", "aliases", "arena", "arrays", "better", "body", "buffers", "by_hand", "count",
+        "done", "found", "keeps", "key", "low", "operand_count", "partials", "rows", "scratch",
+        "views", "work",
+    )  # fmt: skip
+
+    def __init__(self, log: Log, work: Planner) -> None:
+        report = work.cursor.tolist()
+        rows, found, instructions = report[C_ROWS], report[C_GROUPS], report[C_INSTRUCTIONS]
+        self.rows, self.found = rows, found
+        self.done = -1
+        self.better: Plan | None = None
+        self.keeps: list[Array] = []
+        self.low = report[C_LOW]
+        self.operand_count = log.extra_n
+        self.arena, self.scratch = report[C_ARENA], report[C_SCRATCH]
+        self.partials, self.body, self.work = report[C_PARTIALS], report[C_BODY], report[C_WORK]
+        specs, spec_of = TABLES.specs, log.spec
+        self.buffers = [
+            (row, specs[spec_of[row]]) for row in work.alloc[: report[C_ALLOC]].tolist()
+        ]
+        aliases = work.aliases[: report[C_ALIASES]].tolist()
+        self.aliases = [(row, int(work.canon[row])) for row in aliases]
+        groups, program = work.groups[:found], work.program[:instructions]
+        self.arrays: dict[str, Array] = {
+            "order": work.order[:rows], "kept": work.kept[:rows], "offset": work.offset[:rows],
+            "groups": groups, "program": program,
+        }  # fmt: skip
+        self._fill(log)
+        self._locate()
+
+    def _fill(self, log: Log) -> None:
+        """Find out who computes what is no lane group."""
+        specs, spec_of, work = TABLES.specs, log.spec, self.arrays
+        groups, program = work["groups"], work["program"]
+        self.by_hand: dict[int, tuple[int, list[int]]] = {}
+        self.views: list[tuple[int, int, Spec, bool]] = []
+        for g in np.flatnonzero(groups[:, G_KIND] >= WHOLE).tolist():
+            kind, begin, _, code, end, *_ = groups[g].tolist()
+            row = int(work["order"][begin])
+            inputs = program[code:end, 1].tolist()
+            spec = specs[spec_of[row]]
+            if kind == SHARED:
+                if spec.size != 1:
+                    kept = bool(work["kept"][begin] == KEPT)
+                    self.views.append((row, inputs[0], spec, kept))
+                continue
+            call = None
+            if inputs:
+                call = call_of(CODES[log.code[row]], spec, [specs[spec_of[x]] for x in inputs])
+            if call is None:
+                self.by_hand[g] = row, inputs
+                self.work += spec.size
+            else:
+                program[code, 0], groups[g, G_PARAMETERS], units, size, parameters = call
+                self.keeps.append(parameters)
+                groups[g, G_WIDTH], groups[g, G_SIZE] = units, size
+                self.work += size
+
+    def _locate(self) -> None:
+        self.addresses = [(name, x, address_of(x)) for name, x in self.arrays.items()]
+
+    def own(self) -> None:
+        """Copy what is the planner's: the plan will be swept again."""
+        self.done = 0
+        self.arrays = {name: array.copy() for name, array in self.arrays.items()}
+        self._locate()
+
+    def with_program(self, groups: Array, program: Array, scratch: int, body: int) -> Plan:
+        """The same plan with other instructions."""
+        found = copy.copy(self)
+        found.arrays = self.arrays | {"groups": groups, "program": program}
+        found.scratch, found.body = scratch, body
+        loops = np.flatnonzero(program[:, 0] == FUSED)
+        program[loops, 4] = address_of(program) + program.itemsize * STEP * (loops + 1)
+        found.done = -1
+        found._locate()
+        return found
+
+    def belong(self, count: int, structure: dict[str, Array]) -> None:
+        """Note what the log looked like; see `recall`."""
+        self.own()
+        self.count = count
+        key = structure | {"order": self.arrays["order"]}
+        self.key = [(name, array, address_of(array)) for name, array in key.items()]
+
+
+class Planner:
+    """Arrays and control blocks of the passes, for one log at one capacity, and its plans.
+
+    Attributes:
+      lanes: The table of lane kernels.
+      plan_type: What plans are.
+    """
+
+    lanes = LANES
+    plan_type: type[Plan] = Plan
+
+    def __init__(self, log: Log) -> None:
+        n = log.columns.capacity
+        self.capacity = n
+        self.extra = log.extra
+        # What the plan reports, and what it only needs while it runs.
+        self.canon, self.order, self.alloc, self.aliases = np.empty((4, n), np.int32)
+        by_row = ("phase", "group", "last", "root", "slot", "stamp", "rows", "escape")
+        scratch = dict(zip(by_row, np.empty((len(by_row), n), np.int32), strict=True))
+        scratch["operands"] = np.empty(3 * n, np.int32)
+        scratch["many"] = np.empty(log.extra.size, np.int32)
+        scratch["kernel"] = np.empty(n, np.int64)
+        scratch["tables"] = np.empty(8 * n + 64, np.int32)
+        scratch["mark"] = np.zeros(n, np.uint8)
+        self.want = np.zeros(n, np.uint8)
+        self.kept = np.empty(n, np.uint8)
+        self.offset = np.empty(n, np.int64)
+        self.groups = np.empty((n, GROUP), np.int64)
+        self.program = np.empty((4 * n + log.extra.size, STEP), np.int64)
+        self.cursor = np.zeros(16, np.int64)
+        self.want_view = view(self.want)
+        columns = log.columns
+        self.structure = {
+            name: getattr(columns, name) for name in columns.NAMES if name != "cell"
+        } | {"extra": log.extra, "want": self.want}
+        self.recall: Block | None = None  # made when a plan is remembered
+        self.plan = Block("plan")
+        self.plan.bind(
+            **self.structure, **scratch, canon=self.canon, order=self.order, kept=self.kept,
+            offset=self.offset, alloc=self.alloc, aliases=self.aliases, groups=self.groups,
+            program=self.program, cursor=self.cursor, kernels=self.lanes.kernels,
+            **code_tables("code_kind", "code_arity", "code_lane"),
+            **spec_tables("spec_size", "spec_bytes", "spec_shape", "spec_dtype"),
+        )
+        self.plan.set[self.plan.slots["dtypes"]] = self.lanes.dtypes
+        self.plans: Remembered[Plan] = Remembered()  # by the ends of the rows wanted
+
+    def forget(self, rows: int) -> None:
+        """The log is rewound: no row is welcome any more."""
+        self.want[:rows] = 0
+
+    def need(self, log: Log, row: int) -> None:
+        """Enter the lane kernel that a row needs in the table."""
+        op, _ = CODES.entries[log.code[row]]
+        (reduction_kernel if op.kind == REDUCTION else lane_kernel)(log, row)
+
+    def planned(self, log: Log, wanted: list[int], welcome: list[int], retain: bool) -> Plan | None:
+        """The plan that gives the wanted rows their values; None if they have them."""
+        want = self.want_view
+        for row in welcome:
+            want[row] = WELCOME
+        for row in wanted:
+            want[row] = WANTED
+        key = min(wanted), max(wanted), retain
+        try:
+            return self._recalled(log, key) or self._made(log, key)
+        finally:
+            for row in wanted:
+                want[row] = 0
+
+    def _recalled(self, log: Log, key: tuple[int, int, bool]) -> Plan | None:
+        found = self.plans.alike(key)
+        if not found:
+            return None
+        recall = self.recall
+        if recall is None:
+            recall = Block("recall")
+            recall.bind(**self.structure)
+            self.recall = recall
+        slots, put = recall.slots, recall.set
+        for plan in found:
+            for name, array, address in plan.key:
+                recall.point(name, array, address)
+            put[slots["low"]] = plan.low
+            put[slots["count"]] = plan.count
+            put[slots["operand_count"]] = plan.operand_count
+            put[slots["planned"]] = plan.rows
+            if recall.call():
+                return plan.better or plan
+        return None
+
+    def _made(self, log: Log, key: tuple[int, int, bool]) -> Plan | None:
+        bottom, top, retain = key
+        want = self.want[: top + 1].copy()  # the plan clears it
+        block, slots = self.plan, self.plan.slots
+        while True:
+            block.set[slots["bottom"]] = bottom
+            block.set[slots["top"]] = top
+            block.set[slots["retain"]] = retain
+            block.set[slots["widest"]] = WIDEST
+            if block.call() != NO_KERNEL:
+                break
+            self.need(log, int(self.cursor[C_ROW]))
+        if not self.cursor[C_GROUPS]:
+            return None
+        plan = self.plan_type(log, self)
+        freed = generation.number
+        rows = slice(plan.low, top + 1)
+        count = top + 1 - plan.low
+        if not self.plans.fits(count):
+            return plan
+        structure = {
+            "columns": columns_of(log, rows.start, rows.stop),
+            "flags": np.concatenate([log.columns.state[rows], want[rows]]),
+            "operands": operands_of(log),
+        }
+        if self.plans.comes_again(key, *structure.values()):
+            plan.belong(count, structure)
+            self.plans.keep(key, count, plan, freed)
+        return plan
+
+
+def finish(log: Log, plan: Plan) -> None:
+    """Give views and equal rows what their originals have."""
+    columns = log.columns
+    state, buffers = columns.state_view, log.buffers
+    views: dict[int, Array] = {}
+    for row, original, spec, kept in plan.views:
+        buffer = buffers.get(original) if state[original] == VALUE else views.get(original)
+        if buffer is None:  # a view of a temporary
+            continue
+        views[row] = buffer.reshape(spec.shape)
+        if kept:
+            log.put(row, views[row], spec)
+            state[row] = VALUE
+    cell = columns.cell_view
+    for row, original in plan.aliases:
+        if state[original] == VALUE:
+            cell[row] = cell[original]
+            if original in buffers:
+                buffers[row] = buffers[original]
+            state[row] = VALUE
+
+
+def places(plan: Plan | None, wanted: list[int]) -> dict[int, int]:
+    """For each wanted row, the row in whose cell or buffer a plan puts its value."""
+    if plan is None:
+        return {row: row for row in wanted}
+    equal = dict(plan.aliases)
+    views = {row: original for row, original, *_ in plan.views}
+    found = {}
+    for row in wanted:
+        at = equal.get(row, row)
+        while at in views:
+            at = views[at]
+        found[row] = at
+    return found

@@ -1,0 +1,149 @@
+"""The reference executor: plain NumPy, row by row. It defines what every op means."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..log.log import VALUE, Log
+from ..log.op import CODES, ELEMENTWISE, READ, VARIADIC
+from ..values.memory import array_at
+from ..values.spec import TABLES, Spec
+from .bodies import evaluate
+
+
+def operands(log: Log, row: int) -> list[int]:
+    """The rows that a row reads."""
+    op, _ = CODES.entries[log.code[row]]
+    if op.arity == VARIADIC:
+        start = log.a[row]
+        found: list[int] = log.extra[start : start + log.b[row]].tolist()
+        return found
+    return [column[row] for column in (log.a, log.b, log.c)[: op.arity]]
+
+
+class Program:
+    """What computes rows again and again; see `core.cpu.executor.Program`."""
+
+    feed = None
+
+    def __init__(self, log: Log, wanted: list[int]) -> None:
+        self.log = log
+        self.cell = log.columns.cell_view
+        self.place = {row: row for row in wanted}
+        self.leaves = log.columns.state.copy()
+        self.fed = [
+            row for row in np.flatnonzero(self.leaves).tolist()
+            if TABLES.size[log.spec[row]] != 1 and row not in log.buffers
+        ]  # fmt: skip
+
+    def another(self, log: Log) -> Program:
+        """The same program for a copy of its log."""
+        return Program(log, list(self.place))
+
+    def run(self) -> None:
+        """Compute the wanted rows."""
+        log = self.log
+        log.columns.state[:] = self.leaves
+        lent = [row for row in self.fed if row not in log.buffers]
+        for row in lent:
+            spec = TABLES.specs[log.spec[row]]
+            log.buffers[row] = array_at(self.cell[row], spec.shape, spec.dtype.numpy_dtype)
+        Executor().compute(self.log, list(self.place), [], False)
+        for row in lent:
+            del log.buffers[row]
+
+    def late(self, row: int) -> bool:
+        """Whether a single element is found elsewhere than in its cell."""
+        return False
+
+    def array(self, row: int) -> np.ndarray[Any, Any]:
+        """The value in a place, which is no cell."""
+        spec = TABLES.specs[self.log.spec[row]]
+        found = self.log.buffers.get(row)
+        if found is None:
+            found = array_at(self.cell[row], spec.shape, spec.dtype.numpy_dtype)
+        return found
+
+
+class Executor:
+    """Computes with NumPy alone."""
+
+    def program(
+        self, log: Log, wanted: list[int], compiled: bool = False, looked: bool = True
+    ) -> Program:
+        """What computes the wanted rows again and again."""
+        return Program(log, wanted)
+
+    def draw(self, name: str, key: list[int], spec: Spec) -> np.ndarray[Any, Any]:
+        """Random floats, ``uniform`` or ``normal``, from the two words of a key of Philox."""
+        return drawn(name, key, spec)
+
+    def compute(self, log: Log, wanted: list[int], welcome: list[int], retain: bool) -> None:
+        """Give the wanted rows their values; with ``retain``, keep every intermediate one."""
+        state = log.columns.state_view
+        needed: set[int] = set()
+        pending = [row for row in wanted if state[row] != VALUE]
+        while pending:
+            row = pending.pop()
+            if row not in needed:
+                needed.add(row)
+                pending += [x for x in operands(log, row) if state[x] != VALUE]
+        values: dict[int, np.ndarray[Any, Any]] = {}
+        keep = needed if retain else {*wanted, *welcome}
+        for row in sorted(needed):
+            inputs = [
+                values[x] if x in values else log.value(x, TABLES.specs[log.spec[x]])
+                for x in operands(log, row)
+            ]
+            values[row] = result(log, row, inputs)
+            if row in keep:
+                log.put(row, values[row], TABLES.specs[log.spec[row]])
+                state[row] = VALUE
+
+
+def result(log: Log, row: int, inputs: list[np.ndarray[Any, Any]]) -> np.ndarray[Any, Any]:
+    """The value of one row from its operands' values, in an array of its own."""
+    op, attributes = CODES.entries[log.code[row]]
+    spec = TABLES.specs[log.spec[row]]
+    dtype = spec.dtype.numpy_dtype
+    with np.errstate(all="ignore"):
+        if op.kind == ELEMENTWISE:
+            value = np.asarray(evaluate(op.body, inputs, dtype))
+            out = np.empty(spec.shape, dtype)
+            out[...] = value
+            return out
+        if op.compute is not None:
+            out = np.empty(spec.shape, dtype)
+            op.compute(out, *inputs, **attributes)
+            return out
+        assert op.kind == READ or len(inputs) == 1
+        return inputs[0].reshape(spec.shape)  # a view, or a read of a row: values never change
+
+
+def drawn(name: str, key: list[int], spec: Spec) -> np.ndarray[Any, Any]:
+    """Random numbers from a key: NumPy's, but for normal ones, each pair of which is made here.
+
+    Of their two integers the first one gives the radius; the second one gives an angle of at most
+    an eighth of a turn, there or back, and whether sine and cosine change places, and signs.
+    """
+    source = np.random.Philox(key=np.array(key, np.uint64))
+    kind = spec.dtype.as_numpy_dtype
+    if name == "uniform":
+        return np.asarray(np.random.Generator(source).random(spec.shape, kind))
+    size, pairs = spec.dtype.size, -(-spec.size // 2)
+    words = np.asarray(source.random_raw(-(-pairs * size // 4)))
+    integers = words.view(f"u{size}")[: 2 * pairs].reshape(pairs, 2)
+    first, second = integers[:, 0], integers[:, 1]
+    step = kind(2.0 ** (-8 * size))
+    radius = np.sqrt(kind(-2) * np.log(first.astype(kind) * step + step / kind(2)))
+    radius[second & 2 != 0] *= -1
+    angle = (second & ~np.array(3, second.dtype)).view(f"i{size}").astype(kind)
+    angle *= kind(np.pi / 2) * step
+    swap = second & 1 != 0
+    sine, cosine = np.sin(angle), np.cos(angle)
+    found = np.empty((pairs, 2), kind)
+    found[:, 0] = radius * np.where(swap, sine, cosine)
+    found[:, 1] = radius * np.where(swap, cosine, sine)
+    return found.reshape(-1)[: spec.size].reshape(spec.shape)

@@ -1,0 +1,275 @@
+"""Calls that are traced: their results, what they assign, and what becomes of both.
+
+A call that was traced has changed nothing yet: variables are as before, and its tensors are rows
+of its own log. What is committed gets values, or, where a tape follows, rows of the caller's log.
+"""
+
+from __future__ import annotations
+
+import gc
+import operator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from ..derive.tape import Tape
+from ..log.log import READ_CODE, Log, alive, local
+from ..log.look import executor
+from ..log.variable import Variable, _tensor, set_values
+from ..ops.random import STATE
+from ..values import dtypes
+from ..values.nests import flatten_with
+from ..values.spec import TABLES, TensorShape
+from ..values.tensor import Tensor, of_array
+from .graft import graft
+from .observe.instructions import INSTRUCTIONS
+from .observe.observer import Observer
+from .observe.reads import Read
+from .observe.touched import Set
+from .recording import Output
+from .trace import Draws, NotReplayable, Trace
+
+Journal = dict[int, tuple[Variable, Tensor]]
+Run = Callable[[Sequence[Tensor]], Any]
+
+
+class Traced:
+    """A call that was traced. Variables and random numbers are as before it."""
+
+    def __init__(self, trace: Trace) -> None:
+        self.trace = trace
+        self.reads: list[Read] = []
+        self.effects: list[str] = []
+        self.sets: list[Set] = []
+        self.changed = ""
+        self.outputs: list[Output] = []
+        self.rebuild: Callable[[list[Any]], Any] = list
+        self.assigned: list[tuple[Variable, int]] = []
+
+    @property
+    def rows(self) -> list[int]:
+        """What leaves the call."""
+        found = [out.row for out in self.outputs if out.row >= 0]
+        return found + [row for _, row in self.assigned]
+
+
+def traced(
+    function: Any, run: Run, leaves: Sequence[Tensor], draws: Draws, frozen: bool = False
+) -> Traced:
+    """Call ``run`` with tensors that stand for ``leaves``, in a log of its own."""
+    trace, observer = Trace(draws), Observer(INSTRUCTIONS, frozen)
+    found = Traced(trace)
+    caller = local.log
+    seed = STATE.seed, STATE.draws
+    try:
+        stand_ins = [trace.argument(leaf._stored(), leaf._spec) for leaf in leaves]
+        local.log = trace
+        trace.observer, observer.inputs = observer, trace.inputs
+        observer.starts(function)
+        with observer:
+            result = run(stand_ins)
+        if trace.refused:
+            raise NotReplayable(trace.refused)
+        if not frozen:
+            observer.conclude()
+        trace.reason = trace.reason or observer.reason
+        found.effects = observer.effects
+        if not trace.reason:
+            found.reads, found.sets = list(observer.found.values()), observer.sets
+        observer.sets = []
+        observer.forget()
+        if not frozen:
+            changed = (read.name for read in found.reads if not read.holds())
+            found.changed = observer.changes or next((f"changes {name}" for name in changed), "")
+        if observer.lost:
+            found.changed = "changes Python's trace function"
+        found.outputs, found.rebuild = _outputs(trace, result)
+        new = {
+            key: (variable, variable._value) for key, variable in trace.created.items()
+            if variable._value._home is trace
+        }  # fmt: skip
+        found.assigned = [
+            (variable, trace.own(value)._row)
+            for variable, value in (new | trace.assigned).values()
+        ]
+        trace.assigned = {}  # what it held is not kept by the program
+        trace.forget_slices()
+        del result, stand_ins, new
+    except BaseException:
+        STATE.seed, STATE.draws = seed
+        raise
+    finally:
+        local.log = caller  # first, and no call: an interrupt comes at calls
+        trace.closed = True
+        observer.stop()  # an interrupt may have come before the block had ended
+        trace.forget_reads()
+    tapes = _found_again(lambda: _tapes(trace))
+    if tapes:
+        for tape in tapes:  # as before the call
+            tape.clear()
+        STATE.seed, STATE.draws = seed
+        trace.refuse("it keeps a GradientTape")
+    return found
+
+
+def _found_again(find: Callable[[], list[Any]]) -> list[Any]:
+    """What is still there when an exception that held it in a cycle has gone.
+
+    The youngest objects are collected first: all of them, where there are many, takes long.
+    """
+    for generation in range(3):
+        if not find():
+            return []
+        gc.collect(generation)
+    return find()
+
+
+def _tapes(trace: Trace) -> list[Tape]:
+    """Tapes of a call that can still be reached."""
+    return [tape for ref in trace.tapes if (tape := ref()) is not None]
+
+
+@contextmanager
+def undone_if_raised() -> Iterator[Journal]:
+    """If the block raises, give variables and random numbers their old state."""
+    log: Any = local.log
+    before, state = local.journal, (STATE.draws, STATE.seed)
+    if log.tracing:
+        assigned, position = log.assigned, log.position
+    journal: Journal = {}
+    try:
+        local.journal = journal
+        yield journal
+    except BaseException:
+        undo(journal)
+        STATE.draws, STATE.seed = state
+        if log.tracing:
+            log.forget(variable for variable, _ in log.assigned.values())
+            log.assigned, log.position = assigned, position
+        raise
+    else:
+        for key, change in journal.items():
+            if before is not None:
+                before.setdefault(key, change)
+    finally:
+        local.journal = before
+
+
+def undo(journal: Journal) -> None:
+    """Give variables their old values."""
+    changed = list(journal.values())
+    set_values([variable for variable, _ in changed], [value for _, value in changed])
+
+
+def _outputs(trace: Trace, result: Any) -> tuple[list[Output], Callable[[list[Any]], Any]]:
+    """The leaves of what a call returns."""
+    if type(result) is Tensor:
+        return [_output(trace, result)], _first
+    leaves, rebuild = flatten_with(result)
+    if len(leaves) == 1 and leaves[0] is result:
+        rebuild = _first
+    elif type(result) in (list, tuple) and all(map(operator.is_, leaves, result)):
+        rebuild = type(result)
+    return [_output(trace, leaf) for leaf in leaves], rebuild
+
+
+def _first(values: list[Any]) -> Any:
+    return values[0]
+
+
+def _output(trace: Trace, leaf: Any) -> Output:
+    found = returned(leaf)
+    if type(found) is Tensor and found._home is trace:
+        return Output(found._row, found._spec, None)
+    return Output(-1, None, found)
+
+
+def returned(leaf: Any) -> Any:
+    """What a function returns for a leaf: variables, numbers and arrays become tensors.
+
+    Raises:
+      TypeError: If it is something else that TensorFlow's functions do not return either.
+    """
+    if type(leaf) is Tensor or leaf is None or isinstance(leaf, str):
+        return leaf
+    if isinstance(leaf, Variable):
+        return leaf.read_value()
+    if isinstance(leaf, TensorShape):
+        return _tensor(leaf.as_list(), dtypes.int32)
+    if isinstance(leaf, bool | int | float | np.ndarray | np.generic):
+        return _tensor(leaf, None)
+    raise TypeError(
+        f"A function returns tensors, None, or nests of them, but found a value of type "
+        f"{type(leaf).__name__}."
+    )
+
+
+def grafted(trace: Trace, log: Log, leaves: Sequence[Tensor]) -> np.ndarray[Any, Any]:
+    """Append a trace to the caller's log, connected with its tensors. Returns the rows' numbers."""
+    to = np.full(trace.n, -1, np.int32)
+    log.reserve(trace.n)
+    for row in np.flatnonzero(trace.columns.code[: trace.n] == READ_CODE).tolist():
+        variable = trace.variables[trace.b[row]]
+        if id(variable) not in trace.created:  # variables are as they were before the call
+            to[row] = variable._read_in(log)
+    for row, leaf in zip(trace.arguments, leaves, strict=True):
+        to[row] = log.enter(leaf, None, "function")[0]
+    for row, tensor in trace._leaf_rows.values():
+        to[row] = log.enter(tensor, None, "function")[0]
+    graft(trace, log, to)
+    return to
+
+
+def values_of(call: Traced, log: Log, to: np.ndarray[Any, Any] | None) -> list[Tensor]:
+    """What leaves a call, as tensors: computed, or, where a tape follows, rows."""
+    trace, specs = call.trace, TABLES.specs
+    if to is not None:
+        return [log.tensor(int(to[row]), specs[trace.spec[row]]) for row in call.rows]
+    if call.rows:
+        executor().compute(trace, call.rows, [], True)
+    found = []
+    for row in call.rows:
+        spec = specs[trace.spec[row]]
+        found.append(of_array(trace.stored(row, spec), spec))
+    return found
+
+
+def leaked(trace: Trace) -> list[Tensor]:
+    """Tensors of a call that can still be reached."""
+    state = [variable._value for variable in trace.created.values()]
+
+    def reached() -> list[Tensor]:
+        return [x for x in alive(trace.kept) if not any(x is value for value in state)]
+
+    found = reached()
+    if len(found) == len(trace.kept) and found:  # no reference counts here
+        return []
+    del found
+    return _found_again(reached)
+
+
+def rehome(
+    tensors: list[Tensor], trace: Trace, log: Log, to: np.ndarray[Any, Any] | None
+) -> None:
+    """Give tensors that outlive their trace a place elsewhere."""
+    if to is None:
+        executor().compute(trace, [tensor._row for tensor in tensors], [], True)
+    for tensor in tensors:
+        if to is None:
+            tensor._home = trace.stored(tensor._row, tensor._spec)
+        else:
+            tensor._row = int(to[tensor._row])
+            tensor._home = log
+            log.kept.append(tensor)
+
+
+def plainly(run: Run, leaves: Sequence[Tensor]) -> Any:
+    """Call a function as Python: if it raises, variables and random state are as before."""
+    with undone_if_raised():
+        result = run(leaves)
+        if type(result) is Tensor:
+            return result
+        found, rebuild = flatten_with(result)
+        return rebuild([returned(leaf) for leaf in found])

@@ -1,0 +1,531 @@
+"""Replay: calls of a function by their recordings.
+
+For each signature there is a tree of recordings. Two that saw different values at a guard part
+there. A call computes the recording that was right the last time, all of it at once, and looks at
+the guards afterwards; the first one that fails says which recording to try next. Only when all
+guards of one hold is anything assigned. If none is left, the call runs as Python and is recorded.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+import types
+import warnings
+from collections.abc import Callable, Sequence
+from time import perf_counter_ns
+from typing import Any
+
+import numpy as np
+
+from ... import config
+from ...errors import ReplayError
+from ..log import variable as variables
+from ..log.log import local
+from ..log.look import executor
+from ..ops.random import STATE
+from ..values.nests import flatten_with
+from ..values.spec import TABLES, Spec
+from ..values.tensor import Tensor
+from .call import (
+    Journal,
+    Run,
+    Traced,
+    grafted,
+    leaked,
+    plainly,
+    rehome,
+    traced,
+    undone_if_raised,
+    values_of,
+)
+from .observe.guards import Guards
+from .observe.reads import CODE, KIND, METHOD, MISSING, Read, lasting
+from .observe.touched import Touched
+from .recording import Failed, Recording, cell_of, commit
+from .trace import Draws, NotReplayable, bits_at, caller
+
+MAKING = 3  # calls in a row that may make variables, or change what names mean
+
+_NO_DRAWS = Draws()  # nothing is taken from it
+_NONE = object()  # what a call returns that has not come about
+RETRIES = 3  # of a recording where other threads assign what it reads
+LIMIT = 64  # recordings of one signature
+LIMIT_IN_ALL = 1024  # of a function: each Variable or shape among the arguments is a signature
+
+
+_logger = logging.getLogger("numtape")
+
+
+class Budget:
+    """What the calls of a function with different signatures share.
+
+    Attributes:
+      made: How many recordings it has made.
+      warned: Whether it was said that it runs as Python.
+      told: Whether it was said what was frozen.
+      reason: Why it runs as Python for all arguments.
+      touched: What its calls read and set.
+    """
+
+    def __init__(self) -> None:
+        self.made = 0
+        self.warned = False
+        self.told = False
+        self.reason = ""
+        self.touched = Touched()
+
+    @property
+    def left(self) -> bool:
+        """Whether it may make another one."""
+        return self.made < LIMIT_IN_ALL
+
+    def froze(self, function: Any, found: list[Read], effects: list[str]) -> None:
+        """Say, once, what a recording does not look at again."""
+        if not self.told:
+            self.told = True
+            names = list(dict.fromkeys(read.name for read in found if _interesting(read)))
+            _logger.warning(
+                "numtape.function %r keeps what it read when it was recorded: %s",
+                getattr(function, "__qualname__", repr(function)),
+                "; ".join([*names, *effects]) or "nothing that could change",
+            )
+
+    def warn(self, function: Any, reason: str) -> None:
+        """Say, once, why it runs as Python."""
+        if not self.warned:
+            self.warned = True
+            name = getattr(function, "__qualname__", repr(function))
+            place = caller()
+            warnings.warn_explicit(
+                f"numtape.function {name!r} runs as plain Python for arguments like these from now "
+                f"on: {reason}.",
+                RuntimeWarning, place.file, place.line,
+            )  # fmt: skip
+
+
+def _interesting(read: Read) -> bool:
+    """Whether a read is of something that people change."""
+    if read.kind in (CODE, KIND, METHOD) or read.value is MISSING:
+        return False
+    return not isinstance(
+        read.value, type | types.ModuleType | types.FunctionType | types.BuiltinFunctionType
+    )
+
+
+class Path:
+    """A recording in its tree.
+
+    Attributes:
+      recording: The rows.
+      nodes: Where it passes, guard by guard.
+      rebuild: Puts outputs in their places.
+      hits: How often it was right.
+      nanoseconds: How long these calls took.
+      effects: What the call did besides, which a replay does not do.
+      as_it_is: Whether what the recording gives are the outputs, all of them, in their order.
+    """
+
+    def __init__(
+        self, recording: Recording, rebuild: Callable[[list[Any]], Any], effects: list[str]
+    ) -> None:
+        self.recording, self.rebuild, self.effects = recording, rebuild, effects
+        self.nodes: list[Node] = []
+        self.hits = 0
+        self.nanoseconds = 0
+        outputs = recording.outputs
+        self._count = len(outputs)
+        self._only_rows = all(out.row >= 0 for out in outputs)
+        self.as_it_is = self._only_rows and not recording.assigned
+
+    def result(self, values: list[Tensor]) -> Any:
+        """What the call returns."""
+        if self.as_it_is:
+            return self.rebuild(values)
+        if self._only_rows:
+            return self.rebuild(values[: self._count])
+        rows = iter(values)
+        outputs = self.recording.outputs
+        return self.rebuild([out.constant if out.row < 0 else next(rows) for out in outputs])
+
+
+class Node:
+    """Where recordings may part: the next guard, and what can be seen at it."""
+
+    __slots__ = ("children", "latest")
+
+    def __init__(self) -> None:
+        self.children: dict[tuple[int, int | bytes], Node] = {}
+        self.latest: Path | None = None  # the one that was right the last time
+
+
+class Tree:
+    """Recordings that hold while Python's state is the same where they read it.
+
+    Attributes:
+      guards: What was read of Python's state.
+      root: Where the first guard is.
+      paths: All recordings.
+      effects: Whether one of them draws random numbers, or assigns.
+    """
+
+    def __init__(self) -> None:
+        self.effects = False
+        self.guards = Guards()
+        self.holds = self.guards.holds
+        self.root = Node()
+        self.paths: list[Path] = []
+
+    def add(self, path: Path, found: list[Read]) -> None:
+        """Enter a recording, and what its call read."""
+        self.guards.add(found)
+        self.effects |= path.recording.effects
+        node = self.root
+        path.nodes = [node]
+        for guard in path.recording.guards:
+            node = node.children.setdefault((guard.row, guard.bits), Node())
+            path.nodes.append(node)
+        there = node.latest
+        if there is not None and there.nodes[-1] is node:  # of another thread, at the same time
+            path = there
+        else:
+            self.paths.append(path)
+        self.prefer(path)
+
+    def prefer(self, path: Path) -> None:
+        """A path was right: try it first the next time."""
+        if self.root.latest is not path:
+            for node in path.nodes:
+                node.latest = path
+
+    def other(self, path: Path, failed: Failed) -> Path | None:
+        """The path to try after one of whose guards failed."""
+        row = path.recording.guards[failed.guard].row
+        node = path.nodes[failed.guard].children.get((row, failed.bits))
+        return None if node is None else node.latest
+
+
+class Calls:
+    """The calls of a function with one signature.
+
+    Args:
+      function: The Python function, for messages and names.
+      run: Calls it with tensors in the places of the tensors among its arguments.
+      budget: That of the function.
+      compiled: Whether to compile what is recorded at once.
+      frozen: Whether what it reads of Python's state stays what it was.
+    """
+
+    def __init__(
+        self, function: Any, run: Run, budget: Budget, compiled: bool, frozen: bool
+    ) -> None:
+        self.function, self.run, self.budget, self.compiled = function, run, budget, compiled
+        self.frozen = frozen
+        self.trees: list[Tree] = []
+        self.tree: Tree | None = None
+        self.reason = ""  # why there are no recordings any more
+        self.making = 0
+        self.dropped = 0  # recordings that could never be replayed any more
+        self.count = 0
+        self.slow = bool(config.check_replay())
+
+    def __call__(self, leaves: Sequence[Tensor]) -> Any:
+        """Call the function with these tensors."""
+        start = perf_counter_ns()
+        tree = self.tree
+        if (
+            tree is None or self.slow or self.budget.reason or local.log.tapes
+            or not tree.holds()
+        ):  # fmt: skip
+            return self._slowly(leaves, start)
+        # What `_call` does where the recording that was right the last time is right again.
+        path = tree.root.latest
+        assert path is not None
+        recording = path.recording
+        if recording.draws:
+            return self._call(tree, path, leaves, start)
+        try:
+            if recording.assigned:
+                with variables._updating:
+                    found = recording.run(leaves, _NO_DRAWS)
+                    if not isinstance(found, Failed):
+                        path.hits += 1
+                        path.nanoseconds += perf_counter_ns() - start
+                        result = path.result(found)
+                        recording.commit(found, _NO_DRAWS)  # last: nothing can fail behind it
+                        return result
+            else:
+                found = recording.run(leaves, _NO_DRAWS)
+        except Exception:
+            if recording.guards:
+                return self._call(tree, None, leaves, start)
+            raise
+        if isinstance(found, Failed):
+            return self._call(tree, tree.other(path, found), leaves, start)
+        path.hits += 1
+        path.nanoseconds += perf_counter_ns() - start
+        return path.rebuild(found) if path.as_it_is else path.result(found)
+
+    def _slowly(self, leaves: Sequence[Tensor], start: int) -> Any:
+        if self.budget.reason and not self.reason:
+            self._stop(self.budget.reason)
+        if self.reason:
+            return plainly(self.run, leaves)
+        check = config.check_replay()
+        if check and self.trees:
+            self.count += 1
+            if self.count % check == 0:
+                return self._checked(leaves)
+        tree = self._holding()
+        return self._call(tree, None if tree is None else tree.root.latest, leaves, start)
+
+    def _holding(self) -> Tree | None:
+        """The recordings for what the names mean now."""
+        tree = self.tree
+        if tree is None or not tree.holds():
+            for other in [t for t in self.trees if t.guards.gone]:  # it never holds again
+                self.trees.remove(other)
+                self.dropped += len(other.paths)
+            tree = self.tree = next((t for t in self.trees if t.holds()), None)
+        return tree
+
+    def _call(
+        self, tree: Tree | None, path: Path | None, leaves: Sequence[Tensor], start: int,
+        draws: Draws | None = None,
+    ) -> Any:  # fmt: skip
+        """Replay the recording that holds, from ``path`` on; if there is none, record."""
+        draws = draws or Draws()
+        if tree is not None and path is not None:
+            # While a call draws or assigns, no other one does; always in this order.
+            if tree.effects:
+                with variables._updating, STATE.lock:
+                    result = self._replayed(tree, path, leaves, draws, start, True)
+            else:
+                result = self._replayed(tree, path, leaves, draws, start, False)
+            if result is not _NONE:
+                return result
+        made = self.dropped + sum(len(tree.paths) for tree in self.trees)
+        if made < LIMIT and self.budget.left:
+            return self._recorded(leaves, draws)
+        many = made >= LIMIT
+        where = "at a guard, or a name" if many else "in the arguments"
+        self._stop(
+            f"{LIMIT if many else LIMIT_IN_ALL} recordings did not suffice for its calls (see "
+            f"`paths()`: what changes {where}?)"
+        )
+        return plainly(self.run, leaves)
+
+    def _replayed(
+        self, tree: Tree, path: Path | None, leaves: Sequence[Tensor], draws: Draws, start: int,
+        locked: bool,
+    ) -> Any:  # fmt: skip
+        """What the recording that holds gives, committed; or `_NONE`."""
+        log = local.log
+        while path is not None:
+            recording = path.recording
+            if recording.effects and not locked:
+                return _NONE  # another thread has just found out that there are some
+            taped = bool(log.tapes) and log.recorded()
+            try:
+                if taped:
+                    found = recording.appended(log, leaves, draws)
+                else:
+                    found = recording.run(leaves, draws)
+            except Exception:
+                if recording.guards:  # those before what failed do not hold, or Python will say
+                    return _NONE
+                raise
+            if isinstance(found, Failed):
+                path = tree.other(path, found)
+                continue
+            tree.prefer(path)
+            path.hits += 1
+            path.nanoseconds += perf_counter_ns() - start
+            result = path.result(found)
+            recording.commit(found, draws, log if taped else None)
+            return result
+        return _NONE
+
+    # Recording.
+
+    def _recorded(self, leaves: Sequence[Tensor], draws: Draws) -> Any:
+        """Run the function, and keep what it records."""
+        for _ in range(RETRIES):
+            try:
+                call = traced(self.function, self.run, leaves, draws, self.frozen)
+            except NotReplayable as refusal:
+                self._stop(str(refusal))
+                break
+            result = self._finished(call, leaves, draws)
+            if result is not _NONE:
+                return result
+            draws = Draws()  # others drew these numbers meanwhile
+        return plainly(self.run, leaves)
+
+    def _finished(self, call: Traced, leaves: Sequence[Tensor], draws: Draws) -> Any:
+        """Commit a call that was traced, and keep its recording; `_NONE` if that is too late.
+
+        While a call was traced no lock was held, for it ran the program's own code.
+        """
+        trace, log, path = call.trace, local.log, None
+        if not (trace.created or trace.reason or call.changed):
+            recording = Recording(trace, call.outputs, call.assigned, self.compiled)
+            path = Path(recording, call.rebuild, call.effects)
+        taped = bool(log.tapes) and log.recorded()
+        to = grafted(trace, log, leaves) if taped else None
+        values = values_of(call, log, to)
+        count = len(values) - len(call.assigned)
+        rows = iter(values[:count])
+        result = call.rebuild(
+            [next(rows) if out.row >= 0 else out.constant for out in call.outputs]
+        )
+        found, call.reads = lasting(call.reads), []
+        sets, call.sets = call.sets, []
+        assigned = [variable for variable, _ in call.assigned]
+        with variables._updating, STATE.lock:
+            if trace.stale():
+                return _NONE
+            both = ""
+            if path is not None and not self.frozen:
+                arrays = [array for _, array in trace.inputs]
+                both = self.budget.touched.add(found, sets, arrays)
+            if both and not self.budget.reason:
+                self.budget.reason = f"a call of it sets {both}, which another one reads"
+            kept = leaked(trace)
+            if kept:
+                rehome(kept, trace, log, to)
+            self._note(call, path, found, kept)
+            commit(assigned, values[count:], draws, trace.position, log if taped else None)
+        return result
+
+    def _note(
+        self, call: Traced, path: Path | None, found: list[Read], kept: list[Tensor]
+    ) -> None:
+        """Keep a recording, or note why it is not kept."""
+        if kept:
+            self._stop(
+                f"it keeps {kept[0]._describe()}, which it computed, somewhere besides in what "
+                f"it returns"
+            )
+        elif call.trace.reason or self.budget.reason:
+            self._stop(call.trace.reason or self.budget.reason)
+        elif path is not None:
+            self.making = 0
+            self._keep(path, found)
+        else:
+            self.making += 1
+            if self.making >= MAKING:
+                what = call.changed or "makes variables"
+                self._stop(f"it {what} in every call")
+
+    def _keep(self, path: Path, found: list[Read]) -> None:
+        tree = self.tree
+        if tree is None or not tree.holds():
+            tree = Tree()
+        if self.frozen:
+            self.budget.froze(self.function, found, path.effects)
+            found = []
+        tree.add(path, found)
+        self.budget.made += 1
+        if tree not in self.trees:
+            self.trees.append(tree)
+        self.tree = tree  # last: other threads take what they find here
+
+    def _stop(self, reason: str) -> None:
+        if not self.reason:
+            self.reason, self.slow = reason, True
+            for tree in self.trees:
+                for path in tree.paths:  # they are shown, but not replayed any more
+                    path.recording.release()
+            self.budget.warn(self.function, reason)
+
+    # Checking.
+
+    def _checked(self, leaves: Sequence[Tensor]) -> Any:
+        """Replay, and compare with what Python does."""
+        for _ in range(RETRIES):
+            draws = Draws()
+            try:
+                call = traced(self.function, self.run, leaves, draws, self.frozen)
+            except NotReplayable as refusal:
+                raise self._difference(str(refusal)) from None
+            if call.trace.reason:
+                raise self._difference(call.trace.reason)
+            with variables._updating, STATE.lock:
+                if not call.trace.stale():
+                    result = self._compared(call, leaves, draws)
+                    if result is not _NONE:
+                        return result
+                    break
+        # No recording holds, or other threads assign what it reads, again and again.
+        tree = self._holding()
+        latest = None if tree is None else tree.root.latest
+        return self._call(tree, latest, leaves, perf_counter_ns())
+
+    def _compared(self, call: Traced, leaves: Sequence[Tensor], draws: Draws) -> Any:
+        """What a replay returns, if there is one: what a call that was traced does."""
+        if call.rows:
+            executor().compute(call.trace, call.rows, [], True)
+        bits = {
+            row: _plain(bits_at(call.trace, row), TABLES.specs[call.trace.spec[row]])
+            for row in call.rows
+        }
+        expected = [bits.get(out.row, out.constant) for out in call.outputs]
+        tree = self._holding()
+        if tree is None:
+            return _NONE
+        with undone_if_raised() as journal:
+            result = self._replayed(
+                tree, tree.root.latest, leaves, draws, perf_counter_ns(), True
+            )
+            if result is _NONE:
+                return _NONE
+            found, _ = flatten_with(result)
+            what = self._different(call, expected, found, bits, journal)
+            if what:
+                raise self._difference(what)
+        return result
+
+    def _different(
+        self, call: Traced, expected: list[Any], found: list[Any], bits: dict[int, Any],
+        journal: Journal,
+    ) -> str:  # fmt: skip
+        """In what a replay differs from a call that was traced; "" if in nothing."""
+        if len(found) != len(expected):
+            return f"it returned {len(found)} values instead of {len(expected)}"
+        for k, (value, wanted, out) in enumerate(zip(found, expected, call.outputs, strict=True)):
+            same_kind = isinstance(value, Tensor) == (out.row >= 0 or isinstance(wanted, Tensor))
+            if isinstance(wanted, Tensor):
+                wanted = _bits(wanted)
+            if not same_kind or (_bits(value) if isinstance(value, Tensor) else value) != wanted:
+                return f"output {k} was {value!r}"
+        assigned = {id(variable): row for variable, row in call.assigned}
+        for key, (variable, _) in {
+            **{id(v): (v, None) for v, _ in call.assigned}, **journal,
+        }.items():  # fmt: skip
+            if key not in assigned or key not in journal:
+                return f"it did not assign the same variables: {variable.name}"
+            if _bits(variable._value) != bits[assigned[key]]:
+                return f"variable {variable.name} became {variable.numpy()!r}"
+        return ""
+
+    def _difference(self, what: str) -> ReplayError:
+        return ReplayError(
+            f"A replay of {self.function!r} differs from Python: {what}. Something that it "
+            f"depends on was not observed (see the docstring of `function`)."
+        )
+
+
+def _bits(tensor: Tensor) -> int | bytes:
+    found = cell_of(tensor, []) if tensor._spec.size == 1 else tensor._array().tobytes()
+    return _plain(found, tensor._spec)
+
+
+def _plain(bits: int | bytes, spec: Spec) -> int | bytes:
+    """The bits of a value, all NaNs alike: which of two a sum passes on is not promised."""
+    if not spec.dtype.is_floating:
+        return bits
+    raw = bits.to_bytes(8, sys.byteorder, signed=True) if isinstance(bits, int) else bits
+    array = np.frombuffer(raw, spec.dtype.numpy_dtype)[: spec.size].copy()
+    array[np.isnan(array)] = np.nan
+    return array.tobytes()

@@ -1,0 +1,74 @@
+"""Rows of one log appended to another: a recorded call, where a tape follows it."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+
+from ..compile.passes import Block
+from ..compile.tables import code_tables
+from ..log.log import Log, local
+from ..values.memory import Array
+from ..values.spec import TABLES
+
+_local = threading.local()
+
+
+def graft(source: Log, target: Log, to: Array) -> None:
+    """Append the rows of ``source`` to ``target``; what has a value there has it here.
+
+    Args:
+      source: A log that does not change.
+      target: This thread's current log.
+      to: int32 by row of ``source``: the row of ``target`` that stands for it, or -1. On return
+        the row that every row has become.
+    """
+    outer, block = local.log, _local.__dict__.pop("block", None)
+    try:
+        local.log = target.aside()  # there will be rows behind the log's
+        block = block or Block("graft")
+        _graft(source, target, to, block)
+    finally:
+        local.log = outer
+        if block is not None:
+            _local.block = block
+
+
+def _graft(source: Log, target: Log, to: Array, block: Block) -> None:
+    target.reserve(source.n)
+    target.reserve_operands(source.extra_n)
+    fixed = {row for row in source.buffers if to[row] >= 0}
+    numbers = np.array([target.number(v) for v in source.variables] or [0], np.int32)
+    block.bind(
+        **{name: getattr(target.columns, name) for name in target.columns.NAMES},
+        **{f"from_{name}": getattr(source.columns, name) for name in source.columns.NAMES},
+        **code_tables("code_kind", "code_arity"),
+        extra=target.extra, from_extra=source.extra, numbers=numbers, to=to,
+    )  # fmt: skip
+    put, slots = block.set, block.slots
+    put[slots["count"]] = source.n
+    put[slots["n"]], put[slots["extra_n"]] = target.n, target.extra_n
+    specs = TABLES.specs
+    try:
+        end = block.call()
+        for row, buffer in source.buffers.items():
+            if row not in fixed:
+                target.put(int(to[row]), buffer, specs[source.spec[row]])
+        target.extra_n += source.extra_n
+        target.n = end
+    except BaseException:
+        target.columns.state[target.n :] = 0  # those rows do not exist
+        raise
+
+
+def retract(log: Log, n: int, extra_n: int) -> None:
+    """Take rows back: the log has ``n`` again. Nobody refers to those that go."""
+    state = log.columns.state
+    state[n : log.n] = 0
+    for row in [row for row in log.buffers if row >= n]:
+        log.bytes -= log.buffers.pop(row).nbytes
+    if log.workspace is not None:
+        log.workspace.forget(log.n)
+    log.n, log.extra_n = n, extra_n
+

@@ -1,0 +1,544 @@
+"""What functions and operators that are written in C do with what they are given.
+
+Functions written in Python need nothing here: the observer follows their frames, whoever calls
+them. Numtape's own read what they are given and nothing else.
+"""
+
+from __future__ import annotations
+
+import _thread
+import abc
+import builtins
+import contextvars
+import datetime
+import functools
+import io
+import itertools
+import logging
+import operator
+import os
+import sys
+import types
+import warnings
+import weakref
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from ...log.variable import Variable
+from ...values.tensor import Tensor
+from . import reads
+from .frames import Frame
+from .known import (
+    DEEP,
+    EFFECTS,
+    GIVE_NONE,
+    HARMLESS,
+    LAZY,
+    METHODS,
+    NEW,
+    ONCE,
+    PURE,
+    PURE_NUMPY,
+    SETTINGS,
+    SHALLOW,
+    VALUES,
+    WRITING,
+    base_of,
+    made_by_python,
+)
+from .looks import (
+    CONTAINERS,
+    LOCKS,
+    OF_C,
+    contains,
+    give,
+    given,
+    is_plain,
+    iterate,
+    kind_of,
+    length,
+    look,
+    look_at_all,
+    made,
+    name_of,
+    truth,
+)
+from .reads import MISSING, is_a
+from .steps import Step
+from .whose import ITERATORS, PACKAGE, VIEWS, in_class, is_constant, ours, trusted
+
+_LOGGING = {"debug", "info", "warning", "error", "critical", "exception", "log", "warn"}
+
+
+def call(
+    own: Frame, frame: Any, function: Any, args: tuple[Any, ...], named: dict[str, Any],
+    dropped: bool,
+) -> None:  # fmt: skip
+    """A function is about to be called. ``dropped``: nobody looks at what it gives."""
+    observer, kind = own.observer, type(function)
+    if id(function) in PURE_NUMPY:
+        _numpy(own, frame, function, args, named)
+    elif kind is types.MethodType:
+        call(own, frame, function.__func__, (function.__self__, *args), named, dropped)
+    elif kind is types.FunctionType:
+        _of_python(own, frame, function, args, named, dropped)
+    elif is_a(function, type):
+        _class(own, frame, function, args, named, dropped)
+    elif is_a(function, OF_C):
+        _of_c(own, frame, function, args, named, dropped)
+    elif ours(kind):
+        give(own, frame, kind.__name__, args, named)
+    elif is_a(function, np.ufunc):
+        _numpy(own, frame, function, args, named)
+    elif kind is functools.partial:
+        if not observer.own(function):
+            for name in ("func", "args"):
+                observer.attribute(function, name, getattr(function, name), False, frame)
+            observer.entries(function.keywords, False, frame)
+        args = (*function.args, *args)
+        call(own, frame, function.func, args, {**function.keywords, **named}, dropped)
+    elif is_a(function, (operator.itemgetter, operator.attrgetter)):
+        _getter(own, frame, function, args)
+    elif is_a(function, weakref.ReferenceType):
+        label = f"{observer.name_of(function)}()"
+        observer.asks(weakref.ref.__call__, (function,), label, function, frame)
+    elif is_a(in_class(kind, "__call__"), types.FunctionType):
+        kind_of(own, frame, function)
+    else:
+        _unknown(own, frame, function, args, named, dropped)
+
+
+def _of_python(
+    own: Frame, frame: Any, function: types.FunctionType, args: tuple[Any, ...],
+    named: dict[str, Any], dropped: bool,
+) -> None:  # fmt: skip
+    code = function.__code__
+    if trusted(code):
+        give(own, frame, function.__qualname__, args, named)
+        return
+    if dropped and function.__name__ in _LOGGING and function.__globals__ in (
+        vars(logging), vars(warnings)
+    ):
+        own.observer.effecting = own
+        own.observer._effect(f"calls {function.__qualname__}", frame)
+    elif code.co_flags & 0x20:
+
+        def done(own: Frame, frame: Any, after: Step | None) -> None:
+            if after is not None:
+                own.observer.made_result(own.peek(after, 0), frame)
+
+        own.pending = done
+
+
+def _unknown(
+    own: Frame, frame: Any, function: Any, args: Iterable[Any], named: dict[str, Any],
+    dropped: bool,
+) -> None:  # fmt: skip
+    """A function of C that is not known: what it does besides is done now, if that is all."""
+    observer = own.observer
+    if own.code.co_filename.startswith(PACKAGE):
+        return  # numtape knows what it calls
+    everything = (*args, *named.values())
+    owner = getattr(function, "__self__", None)
+    if not is_a(owner, types.ModuleType | type(None)):
+        everything = (owner, *everything)
+    effect = id(function) in EFFECTS or (
+        is_a(owner, io.IOBase) and function.__name__ in WRITING
+    )
+    if not dropped or not effect:  # whether it raises can be seen as well
+        observer.refuse(f"it calls {name_of(function)}, which may give something else", frame)
+        return
+    for x in everything:
+        observer.mutates(x, f"calls {name_of(function)}", frame)
+    observer._effect(f"calls {name_of(function)}", frame)
+
+
+def _class(
+    own: Frame, frame: Any, kind: type, args: tuple[Any, ...], named: dict[str, Any],
+    dropped: bool,
+) -> None:  # fmt: skip
+    observer = own.observer
+    everything = (*args, *named.values())
+    if kind is type and len(args) == 1:
+        kind_of(own, frame, args[0])
+    elif kind is super:
+        given(own, {})
+    elif ours(kind):
+        give(own, frame, kind.__name__, args, named)
+    elif made_by_python(kind):
+        base = base_of(kind)
+        new, start = in_class(kind, "__new__"), in_class(kind, "__init__")
+        observer.class_of(kind, frame)
+        arrays: dict[int, Any] = {}
+        if not is_a(start, types.FunctionType) and not is_a(new, staticmethod):
+            if not (is_plain(base) or issubclass(base, (*SHALLOW, *DEEP))):
+                _unknown(own, frame, kind, args, named, dropped)
+                return
+            arrays = look_at_all(own, frame, everything, kind.__name__, is_plain(base))
+        meta = is_a(in_class(type(kind), "__call__"), types.FunctionType)
+        if not is_a(new, staticmethod) and not meta:
+            own.making = kind
+            made(own)
+        else:
+            given(own, arrays, False)
+    elif issubclass(kind, BaseException):
+        given(own, {})
+    elif kind is bool and len(args) == 1:
+        truth(own, frame, args[0])
+    elif kind in SHALLOW:
+        of_c = kind in LAZY and any(
+            x is None or (callable(x) and not is_a(x, types.FunctionType | types.MethodType))
+            for x in everything[:1] + everything[1:] * (kind is not map)
+        )
+        arrays = {}
+        for x in everything:
+            if is_a(x, CONTAINERS) or is_a(x, ITERATORS) or not callable(x):
+                if of_c or kind in (dict, itertools.starmap):
+                    arrays |= look(own, frame, x, kind.__name__)
+                elif not is_constant(x):
+                    iterate(own, frame, x)
+            else:
+                look(own, frame, x, kind.__name__)
+        for x in arrays.values():
+            observer.array(x, frame)
+
+        def done(own: Frame, frame: Any, after: Step | None) -> None:
+            if after is not None:
+                value = own.peek(after, 0)
+                observer.made_result(value, frame)
+                if is_a(value, ITERATORS):
+                    observer.sources[id(value)] = value, everything
+
+        own.pending = done
+    elif kind in DEEP or issubclass(kind, np.generic | type):
+        given(own, look_at_all(own, frame, everything, kind.__name__))
+    else:
+        _unknown(own, frame, kind, args, named, dropped)
+
+
+def _numpy(
+    own: Frame, frame: Any, function: Any, args: tuple[Any, ...], named: dict[str, Any]
+) -> None:
+    observer = own.observer
+    everything = (*args, *named.values())
+    if any(type(x) is Tensor or is_a(x, Variable) for x in everything):
+        give(own, frame, name_of(function), args, named)
+        return
+    if named.get("out") is not None or (
+        is_a(function, np.ufunc) and len(args) > function.nin
+    ):
+        outputs = named.get("out", args[-1])
+        for x in outputs if is_a(outputs, tuple) else (outputs,):
+            observer.mutates(x, f"writes to {observer.name_of(x)}", frame)
+    arrays = look_at_all(own, frame, (function, *everything), name_of(function))
+    foreign = any(made_by_python(type(x)) or callable(x) for x in everything if x is not None)
+    if any(x.dtype.hasobject for x in (*arrays.values(), *everything) if is_a(x, np.ndarray)):
+        observer.refuse("it computes with an array of objects", frame)
+    if not foreign:
+        observer.muted = own  # Python of NumPy's
+    given(own, arrays, not foreign)
+
+
+def _getter(own: Frame, frame: Any, function: Any, args: tuple[Any, ...]) -> None:
+    """`operator.attrgetter` and `operator.itemgetter`."""
+    observer = own.observer
+    names = function.__reduce__()[1]
+
+    def done(own: Frame, frame: Any, after: Step | None) -> None:
+        for name in names:
+            holder = args[0]
+            parts = name.split(".") if is_a(function, operator.attrgetter) else [name]
+            for part in parts:
+                if own.entered:
+                    observer.refuse("a getter runs functions of Python", frame)
+                    return
+                if is_a(function, operator.attrgetter):
+                    value = getattr(holder, part, MISSING)
+                    observer.attribute(holder, part, value, False, frame)
+                else:
+                    value = reads._item(holder, part)
+                    if not is_constant(holder) and not is_a(holder, tuple):
+                        label = f"an item of {observer.name_of(holder)}"
+                        observer.read(reads.ITEM, holder, part, value, label, frame)
+                holder = value
+
+    own.pending = done
+
+
+def _of_c(
+    own: Frame, frame: Any, function: Any, args: tuple[Any, ...], named: dict[str, Any],
+    dropped: bool,
+) -> None:  # fmt: skip
+    observer = own.observer
+    special = SPECIAL.get(function) if _of_module(function) else None
+    if special is not None:
+        special(own, frame, args)
+        return
+    if id(function) in PURE:
+        arrays = look_at_all(own, frame, (*args, *named.values()), name_of(function))
+        # Some give one of what they get.
+        given(own, arrays, function not in (max, min, sum, abs, functools.reduce))
+        if (function.__module__ or "") == "_abc":
+            observer.asks(abc.get_cache_token, (), "classes that are registered", None, frame)
+        return
+    owner = getattr(function, "__objclass__", None)
+    name = function.__name__
+    if owner is None or is_a(function, types.MethodWrapperType):
+        receiver = function.__self__
+        if receiver is None or is_a(receiver, types.ModuleType):
+            _unknown(own, frame, function, args, named, dropped)
+            return
+        if is_a(receiver, type) and not is_a(function, types.MethodWrapperType):
+            _of_class_of_c(own, frame, function, args, named, dropped)
+            return
+    else:
+        receiver, args = args[0], args[1:]
+    _method(own, frame, function, receiver, name, args, named, dropped)
+
+
+def _of_module(function: Any) -> bool:
+    return is_a(function, types.BuiltinFunctionType) and is_a(
+        function.__self__, types.ModuleType
+    )
+
+
+def _of_class_of_c(
+    own: Frame, frame: Any, function: Any, args: tuple[Any, ...], named: dict[str, Any],
+    dropped: bool,
+) -> None:  # fmt: skip
+    """A method of a class: it makes something."""
+    if function.__name__ in HARMLESS:
+        return
+    if function.__name__ in NEW:
+        kind = function.__self__
+        arrays: dict[int, Any] = {}
+        if kind is not object and not issubclass(kind, BaseException | type):
+            arrays = look_at_all(own, frame, args[1:], name_of(function), False)
+        given(own, arrays)
+        return
+    _unknown(own, frame, function, args, named, dropped)
+
+
+def _method(
+    own: Frame, frame: Any, function: Any, receiver: Any, name: str, args: tuple[Any, ...],
+    named: dict[str, Any], dropped: bool,
+) -> None:  # fmt: skip
+    """A method of C of ``receiver``."""
+    observer = own.observer
+    everything = (*args, *named.values())
+    what = f"{type(receiver).__name__}.{name}"
+    if type(receiver) is Tensor or is_a(receiver, Variable) or ours(type(receiver)):
+        give(own, frame, what, args, named)
+        return
+    if is_a(receiver, np.ufunc) and name in ("reduce", "accumulate", "outer", "reduceat"):
+        _numpy(own, frame, np.add, (), {str(k): x for k, x in enumerate(everything)})
+        return
+    value_like = (str, bytes, int, float, complex, tuple, frozenset, range, slice, np.generic,
+                  np.dtype, *VALUES)  # fmt: skip
+    if is_a(receiver, value_like) and not is_a(receiver, weakref.ReferenceType):
+        if name in SETTINGS and is_a(receiver, datetime.date):
+            _unknown(own, frame, function, (receiver, *args), named, dropped)
+            return
+        if name in ("format", "format_map") and not all(map(is_constant, everything)):
+            observer.refuse("it formats objects, whose attributes a format may reach", frame)
+        if is_a(receiver, tuple) and name not in ("__new__", "__iter__", "__len__"):
+            look(own, frame, receiver, what)
+        given(own, look_at_all(own, frame, everything, what), name != "__getitem__")
+        return
+    if name in ("__getattribute__", "__getattr__") and args:
+        _get_attribute(own, frame, (receiver, *args))
+        return
+    if name in ("__setattr__", "__delattr__") and args:
+        observer.wrote(
+            receiver, args[0], args[-1], f"{observer.name_of(receiver)}.{args[0]}", frame
+        )
+        return
+    if name == "__getitem__" and len(args) == 1:
+        _get_item(own, frame, (receiver, *args))
+        return
+    container = next((c for c in METHODS if is_a(receiver, c)), None)
+    if container is not None or is_a(receiver, VIEWS):
+        _container(own, frame, receiver, container or set, name, everything, dropped)
+        return
+    if is_a(receiver, (*ITERATORS, types.GeneratorType)):
+        if not observer.own(receiver):
+            observer.refuse(f"it goes on with a {type(receiver).__name__} from outside", frame)
+        return
+    if name == "__get__" and type(receiver) in (types.FunctionType, classmethod, staticmethod):
+        given(own, {})
+        return
+    if (name in HARMLESS and made_by_python(type(receiver))) or name == "__init__":
+        return
+    if is_a(receiver, LOCKS) and (dropped or name in ("release", "__exit__", "__enter__")):
+        return
+    if is_a(receiver, contextvars.ContextVar) and name == "get":
+        observer.asks(
+            contextvars.ContextVar.get, (receiver, MISSING), f"{receiver.name}.get()", receiver,
+            frame,
+        )
+        return
+    _unknown(own, frame, function, (receiver, *args), named, dropped)
+
+
+def _container(
+    own: Frame, frame: Any, receiver: Any, kind: type, name: str, args: tuple[Any, ...],
+    dropped: bool,
+) -> None:  # fmt: skip
+    """A method of a container or array."""
+    observer = own.observer
+    label = observer.name_of(receiver)
+    if kind is dict and name == "get" and args:
+        _get_entry(own, frame, receiver, args[0], look(own, frame, args[0], "get"))
+    elif kind is dict and name in ("items", "keys", "values"):
+
+        def done(own: Frame, frame: Any, after: Step | None) -> None:
+            if after is not None:
+                view = own.peek(after, 0)
+                observer.views[id(view)] = view, receiver
+
+        own.pending = done
+    elif name == "__len__":
+        length(own, frame, receiver)
+    elif name == "__contains__":
+        contains(own, frame, args[0], receiver)
+    elif name in METHODS.get(kind, ()) or is_a(receiver, VIEWS):
+        arrays = look(own, frame, receiver, f"{kind.__name__}.{name}", name in ("index", "count"))
+        arrays |= look_at_all(own, frame, args, f"{kind.__name__}.{name}")
+        if kind is np.ndarray:
+            observer.muted = own  # Python of NumPy's
+        given(own, arrays)
+    elif observer.own(receiver):
+        if name in ("extend", "extendleft", "__init__", "fill") or name.endswith("update"):
+            for x in look_at_all(own, frame, args, name).values():
+                observer.array(x, frame)
+    elif (dropped or name in GIVE_NONE) and name not in ONCE:
+        observer.mutates(receiver, f"changes {label} by {name}", frame)
+        if name in ("extend", "update", "extendleft"):
+            look_at_all(own, frame, args, name, False)
+    else:
+        observer.refuse(f"it changes {label} by {name}, and depends on what was there", frame)
+
+
+def _get_entry(
+    own: Frame, frame: Any, holder: Any, key: Any, arrays: dict[int, Any]
+) -> None:
+    observer = own.observer
+    if observer.own(holder):
+        return
+    label = f"{observer.name_of(holder)}[{key!r}]" if is_constant(key) else "an item"
+    found = dict.get(holder, key, MISSING)
+    kind = reads.ENTRY if type(holder) is dict else reads.ITEM
+    if kind == reads.ITEM and hasattr(type(holder), "__missing__"):
+        observer.refuse(f"it asks a {type(holder).__name__} by get", frame)
+        return
+    observer.read(kind, holder, key, found, label, frame)
+
+
+# Functions that read or change state, or need a look of their own.
+
+
+def _get_attribute(own: Frame, frame: Any, args: tuple[Any, ...]) -> None:
+    """``getattr(owner, name)``, ``hasattr`` and their like."""
+    owner, name = args[0], args[1]
+
+    def done(own: Frame, frame: Any, after: Step | None) -> None:
+        value = MISSING if own.entered else getattr(owner, name, MISSING)
+        own.observer.attribute(owner, name, value, own.entered, frame)
+
+    own.pending = done
+
+
+def _set_attribute(own: Frame, frame: Any, args: tuple[Any, ...]) -> None:
+    label = f"{own.observer.name_of(args[0])}.{args[1]}"
+    own.observer.wrote(args[0], args[1], args[2], label, frame)
+
+
+def _delete_attribute(own: Frame, frame: Any, args: tuple[Any, ...]) -> None:
+    if not own.observer.own(args[0]):
+        own.observer.refuse(f"it deletes what {own.observer.name_of(args[0])} has", frame)
+
+
+def _get_item(own: Frame, frame: Any, args: tuple[Any, ...]) -> None:
+    from .instructions import read_item
+
+    read_item(own, frame, args[0], args[1])
+
+
+def _vars(own: Frame, frame: Any, args: tuple[Any, ...]) -> None:
+    if not args:
+        given(own, {})
+        return
+    owner = args[0]
+
+    def done(own: Frame, frame: Any, after: Step | None) -> None:
+        if after is None:
+            return
+        found = own.peek(after, 0)
+        if own.observer.own(owner):
+            own.observer.make(found)
+        else:
+            own.observer.names.setdefault(id(found), f"vars({own.observer.name_of(owner)})")
+
+    own.pending = done
+
+
+def _iter(own: Frame, frame: Any, args: tuple[Any, ...]) -> None:
+    value = args[0]
+    if len(args) == 1:
+        iterate(own, frame, value)
+    else:
+        look(own, frame, value, "iter")
+
+    def done(own: Frame, frame: Any, after: Step | None) -> None:
+        if after is not None and own.peek(after, 0) is not value:
+            own.observer.make(own.peek(after, 0))
+
+    own.pending = done
+
+
+def _next(own: Frame, frame: Any, args: tuple[Any, ...]) -> None:
+    value = args[0]
+    if not own.observer.own(value) and not made_by_python(type(value)):
+        own.observer.refuse(f"it goes on with a {type(value).__name__} from outside", frame)
+
+
+def _is_instance(own: Frame, frame: Any, args: tuple[Any, ...]) -> None:
+    kind_of(own, frame, args[0])
+
+
+def _printed(own: Frame, frame: Any, args: tuple[Any, ...]) -> None:
+    own.observer.effecting = own
+    own.observer._effect("prints", frame)
+
+
+def _len(own: Frame, frame: Any, args: tuple[Any, ...]) -> None:
+    length(own, frame, args[0])
+
+
+def _nothing(own: Frame, frame: Any, args: tuple[Any, ...]) -> None:
+    """What it gives is an object that others can reach, or has no state."""
+
+
+def _own_names(own: Frame, frame: Any, args: tuple[Any, ...]) -> None:
+    given(own, {})
+
+
+def _asked(function: Callable[..., Any]) -> Callable[..., None]:
+    def ask(own: Frame, frame: Any, args: tuple[Any, ...]) -> None:
+        own.observer.asks(function, args, name_of(function), None, frame)
+
+    return ask
+
+
+SPECIAL: dict[Any, Callable[[Frame, Any, tuple[Any, ...]], None]] = {
+    builtins.getattr: _get_attribute, builtins.hasattr: _get_attribute,
+    builtins.setattr: _set_attribute, builtins.delattr: _delete_attribute,
+    builtins.vars: _vars, builtins.globals: _nothing, builtins.locals: _own_names,
+    builtins.len: _len, builtins.iter: _iter, builtins.next: _next, builtins.print: _printed,
+    builtins.isinstance: _is_instance, builtins.issubclass: _nothing, builtins.id: _nothing,
+    builtins.compile: _own_names, builtins.exec: _nothing, builtins.eval: _nothing,
+    builtins.__build_class__: _own_names, operator.getitem: _get_item, sys.intern: _nothing,
+    **{f: _asked(f) for f in (os.getpid, os.getcwd, _thread.get_ident, sys.getrecursionlimit)},
+}  # fmt: skip

@@ -1,0 +1,341 @@
+"""What operators and functions written in C look at in the objects that they are given."""
+
+from __future__ import annotations
+
+import _thread
+import abc
+import functools
+import sys
+import types
+from array import array as Array
+from collections import OrderedDict, deque
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from ...log.variable import Variable
+from ...values.tensor import Tensor
+from . import reads
+from .frames import Frame
+from .known import (
+    PURE,
+    PURE_NUMPY,
+    VALUES,
+    base_of,
+    made_by_python,
+)
+from .reads import is_a
+from .steps import Step
+from .whose import ITERATORS, VIEWS, is_constant, of_library, ours
+
+CONTAINERS = (list, tuple, dict, set, frozenset, deque, OrderedDict, *VIEWS)
+INDEXED = (list, tuple, dict, deque, str, bytes, bytearray, range, types.MappingProxyType, Array)
+FUNCTIONS = (
+    types.FunctionType, types.MethodType, type, types.ModuleType, staticmethod, classmethod,
+    property, types.CellType, abc.ABCMeta,
+)  # fmt: skip
+OF_C = (
+    types.BuiltinFunctionType, types.MethodDescriptorType, types.WrapperDescriptorType,
+    types.MethodWrapperType, types.ClassMethodDescriptorType,
+)  # fmt: skip
+LOCKS = (type(_thread.allocate_lock()), _thread.RLock)
+DISPATCHED = type(np.mean)  # functions of NumPy that look at the types of their arguments
+
+
+def name_of(function: Any) -> str:
+    """What a function of C is called."""
+    module = getattr(function, "__module__", None) or ""
+    name = getattr(function, "__qualname__", None) or type(function).__name__
+    return f"{module}.{name}" if module and module != "builtins" else name
+
+
+def parts(value: Any) -> Iterable[Any]:
+    """What a container, slice or partial function holds."""
+    if is_a(value, dict):
+        return [part for entry in dict.items(value) for part in entry]
+    if is_a(value, slice):
+        return value.start, value.stop, value.step
+    if is_a(value, functools.partial):
+        return value.func, *value.args, *value.keywords.values()
+    return list(value)
+
+
+def look(own: Frame, frame: Any, value: Any, what: str, deep: bool = True) -> dict[int, Any]:
+    """Something written in C looks into an object. Returns the arrays from outside in it."""
+    observer = own.observer
+    arrays: dict[int, Any] = {}
+    seen: set[int] = set()
+    left = [(value, True)]
+    while left and not observer.reason:
+        x, open_ = left.pop()
+        if (is_constant(x) and type(x) is not slice) or id(x) in seen:
+            continue
+        seen.add(id(x))
+        kind = type(x)
+        if is_a(x, np.ndarray):
+            if observer.outside(x):
+                arrays[id(x)] = x
+        elif is_a(x, CONTAINERS):
+            if open_ and (observer.items(x, what, frame) or not made_by_python(kind)):
+                left += [(part, deep) for part in parts(x)]
+        elif kind is slice or kind is functools.partial:
+            left += [(part, deep) for part in parts(x)]
+        elif is_a(x, (*ITERATORS, types.GeneratorType)):
+            left += [(part, deep) for part in observer.sources.get(id(x), (None, ()))[1]]
+            if not observer.own(x):
+                observer.refuse(f"{what} goes on with a {kind.__name__} from outside", frame)
+        elif is_a(x, OF_C):
+            if not _pure(x):
+                observer.refuse(f"{what} calls {name_of(x)}", frame)
+        elif is_a(x, FUNCTIONS) or is_a(x, VALUES) or kind is DISPATCHED:
+            pass
+        elif is_a(x, np.ufunc) and x.__class__ is np.ufunc and x.signature is None and _known(x):
+            pass
+        elif made_by_python(kind) and is_plain(base_of(kind)) and _followed(kind):
+            observer.class_of(x, frame)
+        else:
+            observer.refuse(f"{what} looks into a {kind.__name__}", frame)
+    return arrays
+
+
+# Of the standard library, classes whose methods reach state by methods of classes made of them.
+_MIXED_IN = {"abc", "typing", "collections.abc", "_collections_abc", "enum", "dataclasses",
+             "contextlib", "builtins"}  # fmt: skip
+
+
+def _followed(kind: type) -> bool:
+    """Whether the methods of a class are the program's, so that what they read is observed."""
+    for owner in kind.__mro__:
+        if owner.__module__ not in _MIXED_IN and not ours(owner):
+            module = sys.modules.get(owner.__module__)
+            if of_library(getattr(module, "__file__", None) or ""):
+                return False
+    return True
+
+
+def _known(function: np.ufunc) -> bool:
+    """Whether a ufunc is NumPy's own; others may run Python."""
+    return getattr(np, function.__name__, None) is function
+
+
+def is_plain(base: type) -> bool:
+    """Whether objects of a class of C hold nothing but their attributes."""
+    return base is object or issubclass(base, BaseException) or base in (types.SimpleNamespace,)
+
+
+def _pure(function: Any) -> bool:
+    """Whether a function of C may be called by another one."""
+    if id(function) in PURE or id(function) in PURE_NUMPY:
+        return True
+    owner = getattr(function, "__objclass__", None) or type(getattr(function, "__self__", None))
+    return owner in (str, bytes, int, float, complex, tuple, bool, frozenset, range)
+
+
+def look_at_all(
+    own: Frame, frame: Any, args: Iterable[Any], what: str, deep: bool = True
+) -> dict[int, Any]:
+    """`look` at several objects."""
+    found: dict[int, Any] = {}
+    for x in args:
+        found |= look(own, frame, x, what, deep)
+    return found
+
+
+def given(own: Frame, arrays: dict[int, Any], new: bool = True) -> None:
+    """Wait for a result: ``arrays`` were looked at, unless it is a part of their memory."""
+
+    def done(own: Frame, frame: Any, after: Step | None) -> None:
+        observer = own.observer
+        if after is not None:
+            value = own.peek(after, 0)
+            if is_a(value, np.ndarray):
+                if observer.outside(value, made=True) and id(value) not in arrays and arrays:
+                    return
+                if id(value) in arrays:
+                    return
+            if new and not made_by_python(type(value)):
+                observer.made_result(value, frame)
+        for x in arrays.values():
+            observer.array(x, frame)
+
+    own.pending = done
+
+
+def made(own: Frame) -> None:
+    """Wait for an object that is made."""
+
+    def done(own: Frame, frame: Any, after: Step | None) -> None:
+        if after is not None:
+            own.observer.made_result(own.peek(after, 0), frame)
+
+    own.pending = done
+
+
+def give(
+    own: Frame, frame: Any, what: str, args: tuple[Any, ...], named: dict[str, Any]
+) -> None:
+    """Numtape is given objects: containers are looked into, arrays become inputs."""
+    observer = own.observer
+    arrays = look_at_all(own, frame, (*args, *named.values()), what)
+    taken = observer.inputs
+    before = len(taken)
+    containers = {id(x) for x in (*args, *named.values())}
+
+    def done(own: Frame, frame: Any, after: Step | None) -> None:
+        used = {id(array) for _, array in taken[before:]}
+        for key, x in arrays.items():
+            if key not in used:
+                observer.array(x, frame)
+        if after is not None:
+            left = [own.peek(after, 0)]
+            if type(left[0]) is types.GeneratorType:
+                observer.made_result(left[0], frame)
+            while left:
+                x = left.pop()
+                if id(x) in containers or observer.own(x):
+                    continue
+                if own.entered:  # functions of the program's may have given what they found
+                    break
+                if type(x) in (list, tuple, dict):
+                    observer.make(x)
+                    left += parts(x)
+                elif is_a(x, np.ndarray) and (x.base is None or not x.flags.writeable):
+                    observer.make(x)
+                elif type(x) is types.FunctionType or type(x) is set:
+                    observer.make(x)
+
+    own.pending = done
+
+
+def iterate(own: Frame, frame: Any, value: Any) -> None:
+    """Somebody goes through the items of an object."""
+    observer = own.observer
+    kind = type(value)
+    if observer.items(value, "a loop", frame):
+        return
+    observer.class_of(value, frame)
+    if is_a(value, (*ITERATORS, types.GeneratorType)):
+        observer.refuse(f"it goes on with a {kind.__name__} from outside", frame)
+    elif is_a(value, type) or made_by_python(kind):
+        return  # what finds the items is followed
+    elif not is_a(value, types.GenericAlias):
+        observer.refuse(f"it goes through a {kind.__name__}", frame)
+
+
+def contains(own: Frame, frame: Any, value: Any, holder: Any) -> None:
+    """``value in holder``."""
+    observer = own.observer
+    if is_constant(holder) or is_a(holder, str | bytes | range):
+        return
+    kind = type(holder)
+    if is_a(holder, (dict, set, frozenset, *VIEWS)) and _by_c(kind, "__contains__"):
+        if is_constant(value) and type(value) is not Tensor:
+            if not observer.own(holder) and not is_a(holder, frozenset):
+                if id(holder) in observer.views:
+                    _given_view(own, frame, holder, value)
+                    return
+                label = f"{value!r} in {observer.name_of(holder)}"
+                there = value in holder
+                observer.read(reads.CONTAINS, holder, value, there, label, frame)
+            return
+    if is_a(holder, CONTAINERS):
+        given(own, look(own, frame, holder, "in") | look(own, frame, value, "in"), False)
+    elif is_a(holder, np.ndarray):
+        observer.array(holder, frame)
+    elif made_by_python(kind) or is_a(holder, type):
+        observer.class_of(holder, frame)
+    else:
+        observer.refuse(f"it looks for something in a {kind.__name__}", frame)
+
+
+def _given_view(own: Frame, frame: Any, view: Any, value: Any) -> None:
+    """``value in d.keys()``, and of other views."""
+    observer = own.observer
+    of = observer.views[id(view)][1]
+    if is_a(view, VIEWS[0]):
+        label = f"{value!r} in {observer.name_of(of)}"
+        observer.read(reads.CONTAINS, of, value, value in of, label, frame)
+    else:
+        observer.entries(of, False, frame)
+
+
+def _by_c(kind: type, name: str) -> bool:
+    return not is_a(getattr(kind, name, None), types.FunctionType)
+
+
+def truth(own: Frame, frame: Any, value: Any) -> None:
+    """``bool(value)``."""
+    observer = own.observer
+    if is_constant(value) or is_a(value, (tuple, frozenset, *FUNCTIONS)):
+        return
+    if is_a(value, np.ndarray):
+        observer.array(value, frame)
+        return
+    kind = type(value)
+    if made_by_python(kind):
+        observer.class_of(value, frame)
+        if not (_by_c(kind, "__bool__") and _by_c(kind, "__len__")):
+            return
+    if id(value) in observer.views:
+        value = observer.views[id(value)][1]
+    if not observer.own(value):
+        label = f"bool({observer.name_of(value)})"
+        observer.read(reads.TRUTH, value, None, bool(value), label, frame)
+
+
+def length(own: Frame, frame: Any, value: Any) -> None:
+    """``len(value)``."""
+    observer = own.observer
+    kind = type(value)
+    if is_constant(value) or is_a(value, tuple | frozenset | str | bytes | range):
+        return
+    if made_by_python(kind):
+        observer.class_of(value, frame)
+        if not _by_c(kind, "__len__"):
+            return
+    if id(value) in observer.views:
+        value = observer.views[id(value)][1]
+    if not observer.own(value) and hasattr(kind, "__len__"):
+        label = f"len({observer.name_of(value)})"
+        observer.read(reads.LENGTH, value, None, len(value), label, frame)
+
+
+def kind_of(own: Frame, frame: Any, value: Any) -> None:
+    """``type(value)``."""
+    observer = own.observer
+    if is_constant(value) or not made_by_python(type(value)):
+        return
+    observer.class_of(value, frame)
+    if not observer.own(value):
+        label = f"type({observer.name_of(value)})"
+        observer.read(reads.KIND, value, None, type(value), label, frame)
+
+
+def operate(own: Frame, frame: Any, operands: tuple[Any, ...], in_place: bool) -> None:
+    """An operator is applied."""
+    observer = own.observer
+    if any(type(x) is Tensor or is_a(x, Variable) for x in operands):
+        give(own, frame, "an operator", operands, {})
+        return
+    if all(map(is_constant, operands)):
+        return
+    if in_place:
+        observer.mutates(operands[0], f"changes {observer.name_of(operands[0])}", frame)
+    arrays = look_at_all(own, frame, operands, "an operator")
+    for x in operands:
+        if made_by_python(type(x)):
+            kind_of(own, frame, x)
+            observer.class_of(x, frame)
+    given(own, arrays, not any(made_by_python(type(x)) for x in operands))
+
+
+def context(own: Frame, frame: Any, manager: Any) -> None:
+    """``with manager:``."""
+    observer, kind = own.observer, type(manager)
+    if ours(kind):
+        return
+    if made_by_python(kind):
+        observer.class_of(manager, frame)
+    elif not is_a(manager, LOCKS):
+        observer.refuse(f"it enters a {kind.__name__}", frame)

@@ -1,0 +1,140 @@
+"""Whose code and objects are: the program's, numtape's, the standard library's."""
+
+from __future__ import annotations
+
+import functools
+import gc
+import os
+import signal
+import sys
+import sysconfig
+import threading
+import types
+from collections import OrderedDict, deque
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .... import kernels_folder
+from ...values.tensor import Tensor
+from .reads import MISSING, PLAIN, is_a
+
+PACKAGE = str(Path(__file__).resolve().parents[3]) + os.sep
+_KERNELS = str(kernels_folder().resolve()) + os.sep  # in a checkout they lie beside the package
+# Parts of numtape that hold settings in attributes, or are programs themselves.
+_LIKE_A_PROGRAM = tuple(
+    PACKAGE + name for name in ("keras" + os.sep, "module.py", "demo.py", "__main__.py")
+)
+# Libraries that numtape calls for itself. What is found by name can be anybody's: these are files.
+_STANDARD = tuple(
+    os.path.join(sysconfig.get_path(name), "") for name in ("stdlib", "platstdlib")
+)
+_INSTALLED = os.path.join(Path(np.__file__).parents[1], "")
+_CALLED = tuple(
+    _INSTALLED + name + os.sep
+    for name in ("numpy", "scipy", "numba", "numba_cuda", "llvmlite", "optree", "cuda")
+)
+_SITES = ("site-packages" + os.sep, "dist-packages" + os.sep)
+
+ITERATORS: tuple[type, ...] = (
+    zip, map, filter, enumerate, reversed, type(iter([])), type(iter(())), type(iter({})),
+    type(iter({}.values())), type(iter({}.items())), type(iter(set())), type(iter("")),
+    type(iter("é")), type(iter(b"")), type(iter(range(0))), type(iter(range(1 << 70))),
+    type(reversed([])), type(reversed({})), type(iter(deque())), type(iter(OrderedDict())),
+)  # fmt: skip
+VIEWS: tuple[type, ...] = (type({}.keys()), type({}.values()), type({}.items()))
+HEAP = 1 << 9  # the flag of classes that are made by Python
+
+
+def trusted(code: types.CodeType) -> bool:
+    """Whether code is numtape's own: it reads nothing of the program's but what it is given."""
+    file = code.co_filename
+    return file.startswith((PACKAGE, _KERNELS)) and not file.startswith(_LIKE_A_PROGRAM)
+
+
+def of_library(file: str) -> bool:
+    """Whether a file is the standard library's, or of a library that numtape calls."""
+    if file.startswith(("<frozen ", *_CALLED)):
+        return True
+    return file.startswith(_STANDARD) and not any(site in file for site in _SITES)
+
+
+def ours(kind: type) -> bool:
+    """Whether a class is numtape's own, and what its objects hold changes by its ops alone."""
+    module = getattr(kind, "__module__", "")
+    return (
+        isinstance(module, str) and module.startswith("numtape.")
+        and not module.startswith(("numtape.keras", "numtape.module", "numtape.demo"))
+        and bool(getattr(sys.modules.get(module), "__file__", "") or "")
+    )  # fmt: skip
+
+
+def is_constant(value: Any) -> bool:
+    """Whether a value has no state of Python's: it can only be itself."""
+    kind = type(value)
+    return (
+        kind in PLAIN or kind is float or kind is complex or kind is Tensor
+        or is_a(value, np.generic | np.dtype | types.CodeType)
+        or kind is slice or ours(kind)
+    )  # fmt: skip
+
+
+def dict_of(value: Any) -> Any:
+    """The dict in which an object has its attributes; an empty one if it has none."""
+    try:
+        return object.__getattribute__(value, "__dict__")
+    except AttributeError:
+        return {}
+
+
+def names_of(kind: type) -> dict[str, Any]:
+    """The dict in which a class has its names, behind the proxy that Python shows."""
+    (found,) = gc.get_referents(vars(kind))
+    return found  # type: ignore[no-any-return]
+
+
+def in_class(kind: type, name: str) -> Any:
+    """What a class has under a name, as it is there; or `MISSING`."""
+    for owner in kind.__mro__:
+        if name in vars(owner):
+            return vars(owner)[name]
+    return MISSING
+
+
+def is_data(descriptor: Any) -> bool:
+    """Whether a descriptor comes before what an object has itself."""
+    return hasattr(type(descriptor), "__set__")
+
+
+def handlers() -> set[types.CodeType]:
+    """The code of the handlers of signals, which run in the middle of anything."""
+    if threading.current_thread() is not threading.main_thread():
+        return set()
+    found = set()
+    for number in signal.valid_signals():
+        handler: Any = signal.getsignal(number)
+        while hasattr(handler, "__func__") or isinstance(handler, functools.partial):
+            handler = getattr(handler, "__func__", None) or handler.func
+        if isinstance(handler, types.FunctionType):
+            found.add(handler.__code__)
+    return found
+
+
+def shared(array: Any, made: bool, own: Callable[[Any], bool]) -> bool:
+    """Whether an array's memory is somebody else's.
+
+    Args:
+      array: The array.
+      made: Whether the array itself, if not its memory, is new.
+      own: Says what a call has made itself.
+    """
+    if not made and own(array):
+        return False
+    base = array.base
+    while is_a(base, np.ndarray):
+        if own(base):
+            return False
+        made, base = False, base.base
+    return not (made and (base is None or is_a(base, bytes)))

@@ -1,0 +1,272 @@
+"""Tracing: one call of a function, recorded in a log of its own to be replayed.
+
+A trace computes on the real inputs. Whatever Python learns of a value on the way it learns by a
+look, and every look leaves a *guard*: the row, and the bits that were seen. While all guards hold,
+the same Python would record the same rows. Nothing outside is changed before the call has ended:
+what it assigns is noted in the trace, and random numbers are counted in `Draws`.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+
+import numpy as np
+
+from ..log.log import VALUE, Log, local
+from ..log.look import executor
+from ..ops.random import STATE, Draw
+from ..values import convert, dtypes
+from ..values.memory import Array
+from ..values.spec import TABLES, Spec, intern
+from ..values.tensor import Tensor
+
+if TYPE_CHECKING:
+    from ..log.variable import Variable
+
+
+class NotReplayable(BaseException):
+    """A function does what its replay could not do. Not for programs to catch."""
+
+
+class Place(NamedTuple):
+    """A line of a program."""
+
+    file: str
+    line: int
+
+
+class Guard(NamedTuple):
+    """What a look saw.
+
+    Attributes:
+      row: Which row was looked at.
+      bits: Its cell, or the bytes of a larger value.
+      place: Where.
+    """
+
+    row: int
+    bits: int | bytes
+    place: Place
+
+
+class Draws:
+    """The random numbers of one call: the same ones for every path that is tried.
+
+    Else a guard that depends on them would choose among them.
+    """
+
+    __slots__ = ("base", "found")
+
+    def __init__(self) -> None:
+        self.found: list[tuple[Draw, bool, Any]] = []
+        self.base = -1  # the number of the first one
+
+    def take(self, k: int, draw: Draw) -> Any:
+        """The numbers of draw ``k`` of this call."""
+        if self.base < 0:
+            self.base = STATE.draws
+        if k < len(self.found) and self.found[k][0] == draw:
+            return self.found[k][2]
+        del self.found[k:]
+        array = draw.array(self.after(k))
+        self.found.append((draw, draw.counted, array))
+        return array
+
+    def after(self, k: int) -> int:
+        """The number of the draw that follows the first ``k`` of this call."""
+        return self.base + sum(counted for _, counted, _ in self.found[:k])
+
+    def restart(self) -> None:
+        """The call has set the seed."""
+        self.base = 0
+        self.found.clear()
+
+
+class Trace(Log):
+    """The log of one call.
+
+    Attributes:
+      arguments: The row of each tensor among the arguments.
+      inputs: Rows whose values NumPy arrays from outside have, and these arrays.
+      guards: By row, in the order of the looks.
+      draws: The call's random numbers.
+      drawn: The rows of draws, their numbers in the call, and how they are drawn.
+      position: The number of the next draw.
+      reason: Why the trace cannot be replayed.
+      created: Variables that the call made, by id.
+      values: Variables that it read, and what they had, by id.
+      assigned: Variables that it assigned, and their values, by id.
+      closed: Whether the call has ended: looks leave no guards any more.
+    """
+
+    __slots__ = (
+        "arguments", "assigned", "closed", "created", "drawn", "draws", "guards", "inputs",
+        "observer", "position", "reason", "refused", "values",
+    )  # fmt: skip
+
+    tracing = True
+
+    def __init__(self, draws: Draws) -> None:
+        super().__init__(1024)
+        self.arguments: list[int] = []
+        self.guards: dict[int, Guard] = {}
+        self.draws = draws
+        self.drawn: list[tuple[int, int, Draw]] = []
+        self.position = 0
+        self.reason = ""
+        self.created: dict[int, Variable] = {}
+        self.values: dict[int, tuple[Variable, Tensor]] = {}
+        self.assigned: dict[int, tuple[Variable, Tensor]] = {}
+        self.closed = False
+        self.refused = ""
+        self.inputs: list[tuple[int, Any]] = []
+        self.observer: Any = None  # `Observer` of the call
+
+    def argument(self, array: Array, spec: Spec) -> Tensor:
+        """A tensor that stands for an argument."""
+        self.reserve(1)
+        row = self.leaf(array, spec)
+        self.arguments.append(row)
+        return self.tensor(row, spec)
+
+    def enter(self, value: Any, like: Spec | None, op: str) -> tuple[int, Spec]:
+        """The row of any operand; an array from outside is read anew in every replay."""
+        row, spec = super().enter(value, like, op)
+        if isinstance(value, np.ndarray) and self._is_input(value):
+            self.inputs.append((row, value))
+            self.observer.form(value, None)
+        return row, spec
+
+    def _is_input(self, array: Any) -> bool:
+        observer = self.observer
+        return not (self.closed or observer.frozen) and bool(observer.outside(array))
+
+    def input(self, value: Any, array: Array) -> Tensor | None:
+        """A tensor that has the value of an array from outside, of which ``array`` is a copy."""
+        if not self._is_input(value):
+            return None
+        spec = intern(array.shape, dtypes.of_array(array))
+        self.reserve(1)
+        row = self.leaf(array, spec)
+        self.inputs.append((row, value))
+        self.observer.form(value, None)
+        return self.tensor(row, spec)
+
+    def read(
+        self, variable: Variable, value: Tensor, codes: tuple[int, int] | None = None
+    ) -> int:
+        """Append a read of a variable whose value outside of the call is ``value``."""
+        assigned = self.assigned.get(id(variable))
+        if assigned is not None:
+            value = assigned[1]
+        elif value._home is not self:
+            self.values.setdefault(id(variable), (variable, value))
+        return super().read(variable, value, codes)
+
+    def stale(self) -> bool:
+        """Whether another thread has assigned what the call read, or drawn what it drew."""
+        if self.draws.base >= 0 and not self.reason and STATE.draws != self.draws.base:
+            return True
+        return any(
+            variable._value is not value for key, (variable, value) in self.values.items()
+            if key not in self.created
+        )  # fmt: skip
+
+    def seen(self, row: int, spec: Spec) -> Array:
+        """The value of a row, computed if need be; the look leaves a guard."""
+        if self.columns.state_view[row] != VALUE:
+            executor().compute(self, [row], [], True)
+        if not self.closed and row not in self.guards:
+            self.guards[row] = Guard(row, bits_at(self, row), caller())
+        return self.value(row, spec)
+
+    def draw(self, draw: Draw) -> Tensor:
+        """A tensor of random numbers, drawn anew in every replay."""
+        array = self.draws.take(self.position, draw)
+        spec = intern(array.shape, dtypes.of_array(array))
+        self.reserve(1)
+        row = self.leaf(array, spec)
+        self.drawn.append((row, self.position, draw))
+        self.position += 1
+        return self.tensor(row, spec)
+
+    def assign(self, variables: Sequence[Variable], values: Sequence[Tensor]) -> None:
+        """Note what variables are to become; reads in this log see it."""
+        # Rows: what is read after this is not what the variable was before the call.
+        changes = {
+            id(variable): (variable, self.own(value))
+            for variable, value in zip(variables, values, strict=True)
+        }
+        self.assigned = self.assigned | changes
+        self.forget(variables)
+
+    def forget(self, variables: Iterable[Variable]) -> None:
+        """Read variables anew."""
+        for variable in variables:
+            read = variable._read
+            if read is not None and read[0] is self:
+                variable._read = None
+
+    def forget_slices(self) -> None:
+        """Forget which variables tensors are slices of: no tensor refers to another one."""
+        for tensor in self.kept:
+            try:
+                del tensor._sliced
+            except AttributeError:
+                pass
+
+    def own(self, value: Tensor) -> Tensor:
+        """The tensor as a row of this log."""
+        if value._home is self:
+            return value
+        self.reserve(1)
+        return self.tensor(*self.enter(value, None, "assign"))
+
+    def made(self, variable: Variable) -> None:
+        """The call makes a variable."""
+        self.created[id(variable)] = variable
+
+    def seeded(self) -> None:
+        """The call sets the random seed."""
+        self.draws.restart()
+        self.position = 0
+        self.reason = "it sets the random seed"
+
+    def refuse(self, reason: str) -> NoReturn:
+        """Give up: the function runs without a recording, whoever catches this."""
+        self.refused = reason
+        raise NotReplayable(reason)
+
+    def collect(self) -> bool:
+        """Rows stay where they are."""
+        return False
+
+
+def _input(value: Any, array: Array) -> Any:
+    log: Any = local.log
+    found = log.input(value, array) if log.tracing else None
+    return array if found is None else found
+
+
+convert.entering = _input
+
+
+def bits_at(log: Log, row: int) -> int | bytes:
+    """What guards compare: a row's cell, or the bytes of a larger value."""
+    spec = TABLES.specs[log.spec[row]]
+    if spec.size == 1:
+        bits = log.columns.cell_view[row]
+        return bits if spec.dtype.size == 8 else bits & ((1 << 8 * spec.dtype.size) - 1)
+    found: bytes = log.buffers[row].tobytes()
+    return found
+
+
+def caller() -> Place:
+    """The line of the program that called numtape."""
+    frame: Any = sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("numtape."):
+        frame = frame.f_back
+    return Place(frame.f_code.co_filename, frame.f_lineno)
+

@@ -1,0 +1,149 @@
+"""Python and NumPy values into arrays of numtape's dtypes, by TensorFlow's rules."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from ..interop import copy_of, is_on_gpu
+from . import dtypes
+from .dtypes import DType, shown
+from .memory import converted
+from .spec import Spec
+from .tensor import Tensor
+
+NUMPY = (np.ndarray, np.generic)
+
+# What becomes of an array and its copy: in a call that is recorded it may be an input of the
+# recording. Set in numtape.core.replay.trace.
+entering: Callable[[Any, Any], Any] = lambda value, array: array  # noqa: E731
+
+
+def to_array(value: Any, like: Spec | None, op: str) -> Any:
+    """An operand as a new array. NumPy values and lists take the dtype of ``like``.
+
+    Returns:
+      A C-contiguous array that shares no memory with ``value``; or a Tensor, where ``value`` is
+      a nest of lists that holds tensors, or an array on a GPU.
+
+    Raises:
+      DtypeError: If a Python float meets an integer operand.
+      DeviceError: If ``value`` is an array on a GPU that is not the device.
+      ValueError: If ``value`` is not numeric, or is ragged.
+    """
+    if like is None:
+        return new_array(value)
+    if not isinstance(value, (*NUMPY, bool)):
+        if is_on_gpu(value):
+            return copy_of(value, like.dtype)
+        kinds = _kinds(value)
+        if _has_tensors(kinds):
+            return _packed(value, like.dtype)
+        array = _numeric(value)
+        if array.size and array.dtype.kind == "f" and not like.is_float:
+            raise dtypes.float_beside(op, value, like.dtype)
+        value = array
+    return converted(value, like.dtype.numpy_dtype)
+
+
+def new_array(value: Any, dtype: DType | None = None) -> Any:
+    """A new array of ``value``: Python floats are float32, ints int32, NumPy keeps its dtype.
+
+    Raises:
+      TypeError: If ``dtype`` cannot hold the value (a float for an integer dtype).
+      ValueError: If ``value`` is not numeric, is ragged, or mixes bools and numbers.
+    """
+    if isinstance(value, NUMPY):
+        found = dtypes.of_array(np.asarray(value)) if dtype is None else dtype
+        array = converted(value, found.numpy_dtype)
+        return entering(value, array) if isinstance(value, np.ndarray) else array
+    if is_on_gpu(value):
+        return copy_of(value, dtype)
+    kinds = _kinds(value)
+    if _has_tensors(kinds):
+        return _packed(value, dtype)
+    array = _numeric(value)
+    if dtype is None:
+        dtype = _inferred(value, array, kinds)
+    else:
+        _check(value, array, dtype)
+    return np.array(array, dtype=dtype.numpy_dtype, order="C")
+
+
+def _inferred(value: Any, array: np.ndarray[Any, Any], kinds: set[type]) -> DType:
+    """The dtype of a Python value, a list, or an object that has an array."""
+    if hasattr(value, "__array__") or any(issubclass(kind, NUMPY) for kind in kinds):
+        return dtypes.of_array(array)
+    kind = array.dtype.kind
+    if kind == "b":
+        return dtypes.bool_
+    if type(next(_leaves(value), None)) is bool:
+        raise ValueError(
+            f"Can't convert Python sequence with mixed types to Tensor: {shown(value)} begins with "
+            f"a bool. Give a dtype, or write numbers only."
+        )
+    if kind == "f":
+        return dtypes.float32
+    return dtypes.of_int(int(array.min()), int(array.max())) if array.size else dtypes.int32
+
+
+def _check(value: Any, array: np.ndarray[Any, Any], dtype: DType) -> None:
+    """Whether a Python value may become ``dtype``: no rounding, no truth values of numbers."""
+    kind = array.dtype.kind
+    if not array.size or kind == "b":
+        return
+    if dtype.is_bool or (kind == "f" and not dtype.is_floating):
+        raise TypeError(f"Cannot convert {shown(value)} to EagerTensor of dtype {dtype.name}")
+    if dtype.is_integer and (array.min() < dtype.min or array.max() > dtype.max):
+        raise ValueError(
+            f"Can't convert Python sequence with out-of-range integer to Tensor: {shown(value)} "
+            f"does not fit {dtype.name}."
+        )
+
+
+def _numeric(value: Any) -> np.ndarray[Any, Any]:
+    try:
+        array = np.asarray(value)
+    except ValueError as error:
+        raise ValueError(
+            f"Can't convert non-rectangular Python sequence to Tensor: {shown(value)}"
+        ) from error
+    if array.dtype.kind not in "biuf":
+        if array.dtype.kind == "O" and all(isinstance(x, int) for x in array.ravel().tolist()):
+            raise ValueError(
+                f"Can't convert Python sequence with out-of-range integer to Tensor: "
+                f"{shown(value)} does not fit int64. Write it as a float."
+            )
+        raise ValueError(
+            f"Attempt to convert a value ({shown(value)}) with an unsupported type "
+            f"({type(value)}) to a Tensor."
+        )
+    if array.size == 0 and isinstance(value, list | tuple):
+        array = array.astype(np.float32)
+    return array
+
+
+def _leaves(value: Any) -> Iterator[Any]:
+    if isinstance(value, list | tuple):
+        for item in value:
+            yield from _leaves(item)
+    else:
+        yield value
+
+
+def _kinds(value: Any) -> set[type]:
+    """The types of the leaves of a nest of lists."""
+    return set(map(type, _leaves(value)))
+
+
+def _has_tensors(kinds: set[type]) -> bool:
+    return any(kind is Tensor or hasattr(kind, "_read_in") for kind in kinds)
+
+
+def _packed(value: Any, dtype: DType | None) -> Tensor:
+    """A list with tensors or variables inside, stacked."""
+    from ..ops.movement import pack
+
+    return pack(value, dtype)

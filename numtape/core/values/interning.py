@@ -1,0 +1,262 @@
+"""Tables of what is met: each thing gets a number, and the passes read what they know by number.
+
+Threads meet new things at the same time, and signal handlers and finalizers do in the middle of
+what their own thread is about to enter. No lock helps against these: it hangs, or lets them in. So
+a table is right without one, by three rules.
+
+- *Arrays never move.* Each has room for `CAPACITY` numbers, in memory that is there only where it
+  is written to. A pass that runs, in whatever thread, reads from the same arrays for ever.
+- *A number is published when all of it is written.* Whoever meets a thing takes a number that
+  nobody else has (one call into C), writes its fields, and publishes it by ``dict.setdefault``, one
+  step as well. Who comes second gives its own number back, and takes the first one's.
+- *A number goes when nothing has it.* The object of a number is what everybody holds who is going
+  to use it; a table refers to it weakly. Rows of a log hold only numbers. `let_go` frees those
+  whose objects are dead and that are in no row of any log. A dead object cannot come back unnoticed
+  (`Table.met` makes another one in one step, after which its number is not free), so nobody
+  enters the number in a row anew but by copying rows; and what rows are copied from to another
+  log, a trace or a recording, does not lose rows while it lives, and is kept alive meanwhile.
+
+Steps are one step because CPython runs a signal handler, a finalizer or another thread only at
+calls, at jumps backwards and, up to 3.11, where it makes an object that can be part of a cycle.
+Stretches of code between ``# whole`` and ``# done`` do none of that; a test reads their bytecode.
+Without a GIL this is not so, and numtape refuses to be imported.
+
+What is derived from numbers, plans and adjoint rows, holds for one value of `generation`, which
+changes when numbers are freed.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import mmap
+import os
+import weakref
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import suppress
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+
+from ...errors import ResourceExhaustedError
+from .memory import Array
+
+CAPACITY = 1 << 18
+LIMIT = 4096  # things met since numbers were freed, after which they are freed again
+
+
+def reserved(shape: tuple[int, ...], dtype: Any) -> Array:
+    """Zeros that take memory only where they are written to."""
+    size = math.prod(shape) * np.dtype(dtype).itemsize
+    if not hasattr(mmap, "MAP_PRIVATE"):
+        return np.frombuffer(mmap.mmap(-1, size), dtype).reshape(shape)
+    memory = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    if hasattr(mmap, "MADV_NOHUGEPAGE"):  # a huge page would be two megabytes at the first write
+        with suppress(OSError):
+            memory.madvise(mmap.MADV_NOHUGEPAGE)
+    return np.frombuffer(memory, dtype).reshape(shape)
+
+
+Thing = TypeVar("Thing")
+
+
+class Weak(Generic[Thing]):
+    """A set of weak references.
+
+    One of the standard library's has callbacks in Python, where an interrupt is lost.
+    """
+
+    def __init__(self) -> None:
+        self._refs: dict[int, weakref.ref[Thing]] = {}
+        self._numbers = itertools.count()
+        self._limit = 64
+
+    def add(self, thing: Thing) -> None:
+        """Enter something that is not in it."""
+        self._refs[next(self._numbers)] = weakref.ref(thing)
+        if len(self._refs) > self._limit:
+            for number, ref in list(self._refs.items()):
+                if ref() is None:
+                    self._refs.pop(number, None)
+            self._limit = 64 + 2 * len(self._refs)
+
+    def __iter__(self) -> Iterator[Thing]:
+        return iter([thing for ref in list(self._refs.values()) if (thing := ref()) is not None])
+
+
+class Table(Generic[Thing]):
+    """The things of one kind that were met.
+
+    Attributes:
+      facts: By number, what outlives the object.
+    """
+
+    def __init__(
+        self, column: str, make: Callable[[int, Any], Thing],
+        describe: Callable[[int, Any, Thing], Any],
+    ) -> None:  # fmt: skip
+        self.column = column  # of logs, which has these numbers
+        self._make = make
+        self._describe = describe  # writes the fields, and gives the fact
+        self.facts: dict[int, Any] = {}
+        self._links: dict[Hashable, int] = {}
+        self._keys: dict[int, Hashable] = {}
+        self._objects: dict[int, weakref.ref[Any]] = {}
+        self._fresh = itertools.count()
+        self._free: list[int] = []
+        self._limit = LIMIT
+        TABLES.append(self)
+
+    def __len__(self) -> int:
+        return len(self._links)
+
+    def __iter__(self) -> Iterator[Thing]:
+        refs = list(self._objects.values())
+        return iter([found for ref in refs if (found := ref()) is not None])
+
+    def met(self, key: Hashable) -> Thing:
+        """The object of a key, the same one for all who hold it."""
+        while True:
+            number = self._links.get(key)
+            found = self._entered(key) if number is None else self._alive(number, key)
+            if found is not None:
+                return found
+
+    def __getitem__(self, number: int) -> Thing:
+        """The object of a number that is in use."""
+        found: Thing | None = self._objects[number]()
+        return found if found is not None else self.met(self._keys[number])
+
+    def _alive(self, number: int, key: Hashable) -> Thing | None:
+        """The object of a key that has a number; None if it has it no more."""
+        links, objects = self._links, self._objects
+        try:
+            ref = objects[number]
+            found: Thing | None = ref()
+            if found is not None:  # its number stays its own, but may not be the key's any more
+                return found if links[key] == number else None
+            found = self._make(number, key)
+            made = weakref.ref(found)
+            # whole
+            if links[key] == number and objects[number] is ref:
+                objects[number] = made
+                return found
+            # done
+        except KeyError:
+            pass
+        return None
+
+    def _entered(self, key: Hashable) -> Thing | None:
+        """The object of a key that has no number; None if somebody else comes first."""
+        if len(self._links) >= self._limit:
+            self._renewed()  # until it is known what is in use
+            let_go()
+        try:
+            number = self._free.pop()
+        except IndexError:
+            number = next(self._fresh)
+        if number >= CAPACITY:
+            raise ResourceExhaustedError(
+                f"More than {CAPACITY} different {self.column}s are in use at once."
+            )
+        found = self._make(number, key)
+        self._keys[number] = key
+        self._objects[number] = weakref.ref(found)
+        self.facts[number] = self._describe(number, key, found)
+        if self._links.setdefault(key, number) == number:
+            return found
+        self._forget(number)
+        return None
+
+    def _forget(self, number: int) -> None:
+        self._objects.pop(number, None)
+        del self._keys[number], self.facts[number]
+        self._free.append(number)
+
+    def _dead(self) -> list[tuple[int, weakref.ref[Any]]]:
+        """Numbers whose objects are dead."""
+        return [found for found in list(self._objects.items()) if found[1]() is None]
+
+    def free(self) -> None:
+        """Free the numbers of dead objects that are in no row of any log."""
+        dead = self._dead()
+        logs = list(LOGS)  # held until all have been looked through
+        used: set[int] = set()
+        if dead:
+            for log in logs:
+                used.update(np.unique(log.numbers(self.column)).tolist())
+        for number, ref in dead:
+            if number not in used and self._unlinked(number, ref):
+                self._forget(number)
+        self._renewed()
+
+    def _renewed(self) -> None:
+        count = len(self._links)
+        self._limit = count + max(count, LIMIT)
+
+    def _unlinked(self, number: int, ref: weakref.ref[Any]) -> bool:
+        """Take a number from its key, unless there is another object for it."""
+        links, objects, done = self._links, self._objects, False
+        try:
+            key = self._keys[number]
+            # whole
+            if objects[number] is ref:
+                del objects[number]
+                done = True
+                if links[key] == number:
+                    del links[key]
+            # done
+        except KeyError:  # never published: an interrupt came, or who came second gave it back
+            pass
+        return done
+
+
+TABLES: list[Table[Any]] = []  # what holds things of another one comes after it
+LOGS: Weak[Any] = Weak()  # whatever has rows, and gives their ``numbers(column)``
+CACHES: list[Callable[[], None]] = []  # each forgets what keeps objects alive, and is there again
+
+
+class _Generation:
+    """How often numbers were freed."""
+
+    __slots__ = ("number",)
+
+    def __init__(self) -> None:
+        self.number = 0
+
+
+generation = _Generation()
+_busy: list[int] = [0]  # taken out by who lets go: others do not wait for it
+
+
+def let_go() -> None:
+    """Forget what is derived, and free the numbers of what nobody has any more."""
+    try:
+        token = _busy.pop()
+    except IndexError:  # another thread, or whoever was interrupted, does it
+        return
+    try:
+        for clear in CACHES:
+            clear()
+        generation.number += 1
+        # What codes hold, specs, goes with them; and what specs hold, those of the same shape.
+        for table in (*TABLES[::-1], *TABLES):
+            table.free()
+    finally:
+        _busy.append(token)
+
+
+def cache() -> dict[Any, Any]:
+    """A dictionary that may hold things, and forgets all when numbers are freed."""
+    found: dict[Any, Any] = {}
+    CACHES.append(found.clear)
+    return found
+
+
+def _renew() -> None:
+    """In a forked child, nobody is letting go."""
+    _busy[:] = [0]
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew)

@@ -1,0 +1,229 @@
+"""Specs: a shape and a dtype, interned, so that comparing two is comparing two objects."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+
+from ...errors import AxisError, InvalidArgumentError
+from .dtypes import ALL, DType, float32, float64, shown
+from .interning import CAPACITY, Table, cache, reserved
+
+MAX_RANK = 8
+MAX_DIM = 2**63 - 1
+
+
+class TensorShape(tuple[int, ...]):
+    """A shape: a tuple of ints with TensorFlow's extras."""
+
+    __slots__ = ()
+
+    @property
+    def rank(self) -> int:
+        """The number of axes."""
+        return len(self)
+
+    @property
+    def ndims(self) -> int:
+        """The number of axes."""
+        return len(self)
+
+    @property
+    def dims(self) -> list[int]:
+        """The sizes of the axes."""
+        return list(self)
+
+    def as_list(self) -> list[int]:
+        """The sizes of the axes."""
+        return list(self)
+
+    def num_elements(self) -> int:
+        """The number of elements of a tensor of this shape."""
+        size = 1
+        for dim in self:
+            size *= dim
+        return size
+
+    def is_fully_defined(self) -> bool:
+        """Whether every size is known: always."""
+        return True
+
+    def __getitem__(self, key: Any) -> Any:
+        found = tuple.__getitem__(self, key)
+        return TensorShape(found) if isinstance(key, slice) else found
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, tuple):
+            return tuple.__eq__(self, other)
+        return isinstance(other, list) and tuple.__eq__(self, tuple(other))
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    __hash__ = tuple.__hash__
+
+    def __add__(self, other: Iterable[int]) -> TensorShape:  # type: ignore[override]
+        return TensorShape(tuple(self) + tuple(other))
+
+    concatenate = __add__
+
+    def __repr__(self) -> str:
+        return f"TensorShape([{', '.join(map(str, self))}])"
+
+    def __str__(self) -> str:
+        return tuple.__repr__(self)
+
+    def __format__(self, spec: str) -> str:
+        return str(self).__format__(spec)
+
+
+class Spec:
+    """One shape and dtype. There is one object for each that is held, so ``is`` compares specs.
+
+    Attributes:
+      id: Its number in `TABLES`, as long as somebody holds it.
+      shape: The shape.
+      dtype: The dtype.
+      size: The number of elements.
+      scalar: The spec of shape () and the same dtype, once it was asked for.
+    """
+
+    __slots__ = ("__weakref__", "dtype", "id", "is_float", "rank", "scalar", "shape", "size")
+
+    def __init__(self, number: int, shape: TensorShape, dtype: DType) -> None:
+        self.id = number
+        self.shape = shape
+        self.dtype = dtype
+        self.size = shape.num_elements()
+        self.rank = len(shape)
+        self.is_float = dtype is float32 or dtype is float64  # what ops compute with
+        self.scalar: Spec | None = None
+
+    def with_scalar(self) -> Spec:
+        """The spec of one element, kept in `scalar`."""
+        self.scalar = intern((), self.dtype)
+        return self.scalar
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return intern, (tuple(self.shape), self.dtype)
+
+    def __repr__(self) -> str:
+        return f"Spec({self.dtype.name}{list(self.shape)})"
+
+
+class SpecTable(Table[Spec]):
+    """What the passes know of specs, by their number."""
+
+    def __init__(self) -> None:
+        super().__init__("spec", self._made, self._written)
+        self.size = reserved((CAPACITY,), np.int64)
+        self.bytes = reserved((CAPACITY,), np.int64)
+        self.shape = reserved((CAPACITY,), np.int32)  # the same number for the same shape
+        self.item = reserved((CAPACITY,), np.int32)
+        self.dtype = reserved((CAPACITY,), np.int32)
+        self.rank = reserved((CAPACITY,), np.int32)
+        self.is_float = reserved((CAPACITY,), np.uint8)
+        self.dims = reserved((CAPACITY, MAX_RANK), np.int64)
+
+    @staticmethod
+    def _made(number: int, key: tuple[tuple[int, ...], int]) -> Spec:
+        return Spec(number, TensorShape(key[0]), ALL[key[1]])
+
+    def _written(self, n: int, key: tuple[tuple[int, ...], int], spec: Spec) -> Spec | None:
+        """Write the fields. The fact: a spec of the same shape, whose number is the shape's."""
+        shape, code = key
+        first = None if code == 0 else self.met((shape, 0))
+        self.size[n] = spec.size
+        self.bytes[n] = spec.size * spec.dtype.size
+        self.item[n] = spec.dtype.size
+        self.dtype[n] = code
+        self.rank[n] = spec.rank
+        self.is_float[n] = spec.is_float
+        self.dims[n] = (*shape, *[0] * (MAX_RANK - len(shape)))
+        self.shape[n] = n if first is None else first.id
+        return first
+
+    @property
+    def specs(self) -> SpecTable:
+        """By number."""
+        return self
+
+
+TABLES = SpecTable()
+# What was met since numbers were freed: a look here costs less.
+_specs: dict[tuple[tuple[int, ...], DType], Spec] = cache()
+
+
+def intern(shape: tuple[int, ...], dtype: DType) -> Spec:
+    """The spec of a shape (a tuple of non-negative ints) and a dtype."""
+    found = _specs.get((shape, dtype))
+    if found is None:
+        check_size(shape, dtype)
+        if len(shape) > MAX_RANK:
+            raise InvalidArgumentError(
+                f"A tensor of rank {len(shape)}, shape {tuple(shape)}: numtape's have at most "
+                f"{MAX_RANK} axes."
+            )
+        key = tuple(map(int, shape))
+        found = _specs[key, dtype] = TABLES.met((key, dtype.code))
+    return found
+
+
+def broadcast(op: str, *specs: Spec) -> tuple[int, ...]:
+    """The shape that several specs broadcast to, by NumPy's rule.
+
+    Raises:
+      InvalidArgumentError: If there is none, naming the op and the shapes.
+    """
+    try:
+        return np.broadcast_shapes(*(spec.shape for spec in specs))
+    except ValueError:
+        shapes = " vs. ".join(str(spec.shape.as_list()).replace(" ", "") for spec in specs)
+        raise InvalidArgumentError(
+            f"Incompatible shapes: {shapes.replace(',', ', ')} [Op:{op}]. Axes are matched from "
+            f"the last; each pair must be equal or have a 1."
+        ) from None
+
+
+def check_size(shape: tuple[int, ...], dtype: DType) -> None:
+    """Raise InvalidArgumentError if no memory could be as large as a tensor of this shape."""
+    if max(shape, default=0) > MAX_DIM or math.prod(shape) * dtype.size > MAX_DIM:
+        raise InvalidArgumentError(
+            f"A tensor of shape {shown(tuple(shape))} and dtype {dtype.name}: nothing has so many "
+            f"bytes."
+        )
+
+
+def check_axis(op: str, axis: int, rank: int) -> None:
+    """Raise AxisError unless a tensor of this rank has this axis."""
+    if not -rank <= axis < rank:
+        allowed = f"from {-rank} to {rank - 1}" if rank else "none: it is a scalar"
+        raise AxisError(
+            f"axis={shown(axis)} is not an axis of the tensor; these are {allowed} [Op:{op}]."
+        )
+
+
+def axes_of(op: str, axis: Any, rank: int) -> Iterator[int]:
+    """The axes that an ``axis`` argument names (None: all), counted from 0.
+
+    Raises:
+      InvalidArgumentError: If one is out of range, or named twice.
+    """
+    if axis is None:
+        yield from range(rank)
+        return
+    seen: set[int] = set()
+    found = np.asarray(axis).ravel()
+    for one in found.tolist():
+        if type(one) is not int:
+            raise TypeError(f"axis={axis!r} is no integer, and no list of integers [Op:{op}].")
+        check_axis(op, one, rank)
+        if one % rank in seen:
+            raise InvalidArgumentError(
+                f"Axis {one % rank} is named twice in axis={axis} [Op:{op}]."
+            )
+        seen.add(one % rank)
+        yield one % rank

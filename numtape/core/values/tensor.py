@@ -1,0 +1,283 @@
+"""`Tensor`: a value that may not have been computed yet."""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ... import config
+from .dtypes import DType
+from .operator_types import Operators
+from .spec import Spec, TensorShape
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from ..cuda.runtime.device_array import DeviceArray
+    from ..log.log import Log
+    from ..log.variable import Variable
+
+
+class Tensor(Operators):
+    """An immutable array of numbers or booleans.
+
+    Its operators append rows to the log; looking at the value (``numpy()``, ``float()``,
+    ``bool()``, printing) computes it. Made by `constant`, `convert_to_tensor` and every op.
+    """
+
+    # _home is the log that holds row _row, or, once the log let go, the value itself. No
+    # __weakref__: the log counts references to know which tensors can still be looked at.
+    # _sliced, where set, is the variable that the tensor is a slice of, and the key. _cell, where
+    # set, is what the cell of a row with this value holds: its bits, or its address. _copied, where
+    # set, is the value on the GPU, if it was on the host when another library asked for it.
+    __slots__ = ("_cell", "_copied", "_home", "_row", "_sliced", "_spec")
+
+    __array_priority__ = 100
+
+    _cell: int
+    _copied: DeviceArray
+    _home: Log | Any
+    _row: int
+    _spec: Spec
+    _sliced: tuple[Variable, Any]
+
+    @property
+    def shape(self) -> TensorShape:
+        """The shape."""
+        return self._spec.shape
+
+    @property
+    def dtype(self) -> DType:
+        """The dtype."""
+        return self._spec.dtype
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return self._spec.rank
+
+    @property
+    def device(self) -> str:
+        """Where the value lives, or is used next, in TensorFlow's spelling."""
+        on_gpu = config.device() == "cuda"
+        if config.moved and self._spec.size != 1:  # single elements are everywhere
+            found: Any = self._home
+            if hasattr(found, "buffers"):  # a log
+                found = found.buffers.get(self._row)
+            if found is not None:
+                on_gpu = type(found) is not np.ndarray
+        kind = "GPU" if on_gpu else "CPU"
+        return f"/job:localhost/replica:0/task:0/device:{kind}:0"
+
+    def get_shape(self) -> TensorShape:
+        """The shape."""
+        return self._spec.shape
+
+    def _array(self) -> np.ndarray[Any, Any]:
+        """The value, computed now if need be: the array behind it, not to be written to."""
+        home = self._home
+        if type(home) is np.ndarray:
+            return home
+        found: np.ndarray[Any, Any] = home.look(self)
+        return found
+
+    def _stored(self) -> Any:
+        """The value where it is, computed now if need be: `_array`, or an array on the GPU."""
+        home: Any = self._home
+        return home if type(home) is np.ndarray else home.computed(self)
+
+    def numpy(self) -> Any:
+        """The value: a NumPy array of its own, or a NumPy scalar for shape ``()``."""
+        array = self._array()
+        return array.copy() if array.ndim else array[()]
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+        if copy is False:
+            raise ValueError(
+                "What __array__ gives is a copy: copy=False is impossible. np.from_dlpack(tensor) "
+                "is an array that shares its memory, and is read-only."
+            )
+        return np.array(self._array(), dtype=dtype)
+
+    def __dlpack__(
+        self, *, stream: int | None = None, max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None, copy: bool | None = None,
+    ) -> Any:  # fmt: skip
+        """A DLPack capsule with the value, by which other libraries share its memory.
+
+        A tensor does not change. A capsule of DLPack 1.0 says that its memory is read-only; where
+        a library asks for an older one, or does not look (PyTorch), nobody may write all the same.
+
+        A library that computes on the GPU in another stream than the default one must not drop
+        what it shares before that is done.
+
+        Args:
+          stream: On a GPU, the stream of the consumer, which waits for the value: its address,
+            1 or None for the legacy default stream, 2 for the thread's, -1 if nothing is to wait.
+          max_version: The latest version of DLPack that the consumer knows.
+          dl_device: Where the consumer wants it: the tensor's own device, or the host, ``(1, 0)``.
+          copy: True for memory of the consumer's own; False for none but shared memory.
+
+        Raises:
+          BufferError: If it cannot be had there, or not without a copy.
+        """
+        from ..interop import capsule_of
+
+        return capsule_of(self, stream, max_version, dl_device, copy)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        from ..interop import device_of_tensors
+
+        return device_of_tensors()
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        """Where the value lies on the GPU, for as long as the tensor lives.
+
+        On another device the attribute does not exist. PyTorch takes no read-only memory in this
+        way: write ``torch.from_dlpack(tensor)``.
+        """
+        from ..interop import cuda_array_interface
+
+        return cuda_array_interface(self)
+
+    def __len__(self) -> int:
+        if not self._spec.rank:
+            raise TypeError("Scalar tensor has no `len()`")
+        dims: tuple[int, ...] = self._spec.shape
+        return dims[0]
+
+    def __iter__(self) -> Iterator[Tensor]:
+        if not self._spec.rank:
+            raise TypeError("Cannot iterate over a scalar tensor.")
+        return (self[i] for i in range(self._spec.shape[0]))
+
+    def __bool__(self) -> bool:
+        if self._spec.size > 1:
+            raise ValueError(
+                f"The truth value of a tensor of shape {self.shape} is ambiguous: it has more "
+                f"than one element. Use reduce_any or reduce_all."
+            )
+        if not self._spec.dtype.is_bool and getattr(self._home, "tracing", False):
+            # The guard is on the truth, not on the value.
+            zero: Any = 0
+            truth: Any = self != zero
+            return bool(truth._array().any())
+        return bool(self._array().any())
+
+    def __float__(self) -> float:
+        return float(self._one())
+
+    def __int__(self) -> int:
+        return int(self._one())
+
+    def __complex__(self) -> complex:
+        return complex(self._one())
+
+    def __index__(self) -> int:
+        if self._spec.rank or not self._spec.dtype.is_integer:
+            raise TypeError(
+                f"Only integer scalar tensors can be converted to an index, not {self._describe()}"
+            )
+        return int(self._array()[()])
+
+    def _one(self) -> Any:
+        if self._spec.rank:
+            raise TypeError(
+                f"Only 0-dimensional tensors can be converted to Python numbers, not "
+                f"{self._describe()}"
+            )
+        home = self._home
+        return home[()] if type(home) is np.ndarray else self._array()[()]
+
+    def _describe(self) -> str:
+        return f"a tensor of shape {self._spec.shape} and dtype {self._spec.dtype.name}"
+
+    def __format__(self, spec: str) -> str:
+        return format(self.numpy(), spec)
+
+    def __repr__(self) -> str:
+        return f"<tf.Tensor: shape={self.shape}, dtype={self.dtype.name}, numpy={self._shown()}>"
+
+    def _shown(self) -> str:
+        """The value in a repr: a scalar in full precision, a block on lines of its own."""
+        array = self._array()
+        if not array.ndim:
+            return format(array[()], "")
+        text = repr(array)
+        return f"\n{text}" if "\n" in text else text
+
+    def __str__(self) -> str:
+        value = str(self.numpy())
+        if self._spec.rank:
+            value = f"\n{value}" if "\n" in value else value
+        return f"tf.Tensor({value}, shape={self.shape}, dtype={self.dtype.name})"
+
+    @property
+    def assign(self) -> Callable[..., Variable]:
+        """``v[key].assign(value)`` changes a part of the variable ``v``."""
+        try:
+            variable, key = self._sliced
+        except AttributeError:
+            raise AttributeError(
+                "'EagerTensor' object has no attribute 'assign': a tensor does not change. Only "
+                "a Variable and its slices are assigned to."
+            ) from None
+        return functools.partial(variable._assign_slice, key)
+
+    def ref(self) -> Reference:
+        """A hashable reference to this tensor, for use as a key."""
+        return Reference(self)
+
+    def __hash__(self) -> int:
+        raise TypeError("Tensor is unhashable. Instead, use tensor.ref() as the key.")
+
+    def __copy__(self) -> Tensor:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Tensor:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return of_array, (self.numpy(), self._spec)
+
+
+Tensor.__name__ = Tensor.__qualname__ = "EagerTensor"  # what TensorFlow's programs print
+
+
+class Reference:
+    """A key that stands for one tensor or variable object."""
+
+    __slots__ = ("_referent",)
+
+    def __init__(self, referent: Any) -> None:
+        self._referent = referent
+
+    def deref(self) -> Any:
+        """The tensor or variable."""
+        return self._referent
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Reference):
+            raise TypeError(
+                f"Cannot compare a Reference with an unwrapped {type(other).__name__}: compare "
+                f"with its ref()."
+            )
+        return self._referent is other._referent
+
+    def __hash__(self) -> int:
+        return id(self._referent)
+
+    def __repr__(self) -> str:
+        return f"<Reference wrapping {self._referent!r}>"
+
+
+def of_array(array: np.ndarray[Any, Any], spec: Spec) -> Tensor:
+    """A tensor whose value is ``array``, which nobody may write to from now on."""
+    tensor = Tensor()
+    tensor._home = np.asarray(array) if isinstance(array, np.generic) else array
+    tensor._row = -1
+    tensor._spec = spec
+    return tensor

@@ -1,0 +1,81 @@
+"""The operators of tensors and variables: which op each one records."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..errors import InvalidArgumentError
+from .log.record import Recorder, reflected, spec_of
+from .log.variable import Variable, _ops
+from .ops import elementwise as ew
+from .ops import linalg
+from .ops.creation import constant
+from .ops.indexing import getitem, with_slice
+from .values.tensor import Tensor
+
+
+def _swapped(function: Any) -> Any:
+    return lambda x, y: function(y, x)
+
+
+def _logic(boolean: Recorder, bits: Recorder) -> Any:
+    def operator(x: Any, y: Any) -> Tensor:
+        spec = spec_of(x) or spec_of(y)
+        op: Recorder = boolean if spec is not None and spec.dtype.is_bool else bits
+        return op(x, y)
+
+    return operator
+
+
+def _invert(x: Any) -> Tensor:
+    return ew.logical_not(x) if x.dtype.is_bool else ew.invert(x)
+
+
+def _equal(x: Any, y: Any) -> Any:
+    if y is None:
+        return False
+    return _compared(ew.equal_, x, y, False)
+
+
+def _not_equal(x: Any, y: Any) -> Any:
+    if y is None:
+        return True
+    return _compared(ew.not_equal_, x, y, True)
+
+
+def _compared(op: Any, x: Any, y: Any, otherwise: bool) -> Any:
+    """An elementwise comparison; shapes that do not fit compare as unequal."""
+    try:
+        return op(x, y)
+    except InvalidArgumentError as error:
+        if "Incompatible shapes" in error.message:
+            return constant(otherwise)
+        raise
+
+
+_matmul = linalg.matmul
+_and, _or = _logic(ew.logical_and, ew.bitwise_and), _logic(ew.logical_or, ew.bitwise_or)
+_xor = _logic(ew.logical_xor, ew.bitwise_xor)
+
+OPERATORS: dict[str, Any] = {
+    "__add__": ew.add, "__radd__": reflected(ew.add),
+    "__sub__": ew.subtract, "__rsub__": reflected(ew.subtract),
+    "__mul__": ew.multiply, "__rmul__": reflected(ew.multiply),
+    "__truediv__": ew.divide, "__rtruediv__": _swapped(ew.divide),
+    "__floordiv__": ew.floordiv, "__rfloordiv__": _swapped(ew.floordiv),
+    "__mod__": ew.floormod, "__rmod__": _swapped(ew.floormod),
+    "__pow__": ew.pow_, "__rpow__": _swapped(ew.pow_),
+    "__matmul__": lambda x, y: _matmul(x, y), "__rmatmul__": lambda x, y: _matmul(y, x),
+    "__neg__": lambda x: ew.negative(x), "__abs__": lambda x: ew.abs_(x),
+    "__lt__": ew.less, "__le__": ew.less_equal, "__gt__": ew.greater, "__ge__": ew.greater_equal,
+    "__eq__": _equal, "__ne__": _not_equal,
+    "__and__": _and, "__rand__": _swapped(_and), "__or__": _or, "__ror__": _swapped(_or),
+    "__xor__": _xor, "__rxor__": _swapped(_xor), "__invert__": _invert,
+    "__getitem__": getitem,
+}  # fmt: skip
+
+for _class in (Tensor, Variable):
+    for _name, _function in OPERATORS.items():
+        setattr(_class, _name, _function)
+
+_ops.update(add=ew.add, subtract=ew.subtract, with_slice=with_slice)
