@@ -19,15 +19,11 @@ _here = _Path(__file__).resolve().parent
 if not (_here / "kernels").is_dir():
     __path__.append(str(_here.parent))
 
-
-def kernels_folder() -> _Path:
-    """The folder of the kernels' source."""
-    inside = _here / "kernels"
-    return inside if inside.is_dir() else _here.parent / "kernels"
-
-
 from . import config, dtypes, errors, image, linalg, math, nn, random
 from .core.log.variable import Variable
+from .core.ops.arithmetic import divide
+from .core.ops.arithmetic import divide as truediv
+from .core.ops.arithmetic import pow_ as pow
 from .core.ops.creation import (
     constant,
     convert_to_tensor,
@@ -58,13 +54,11 @@ from .core.ops.elementwise import (
     clip_by_value,
     cos,
     cosh,
-    divide,
     equal,
     exp,
     floor,
     greater,
     greater_equal,
-    identity,
     less,
     less_equal,
     logical_and,
@@ -85,18 +79,15 @@ from .core.ops.elementwise import (
     subtract,
     tan,
     tanh,
-    where,
 )
-from .core.ops.elementwise import divide as truediv
-from .core.ops.elementwise import pow_ as pow
 from .core.ops.elementwise import round_ as round
-from .core.ops.indexing import boolean_mask, gather, one_hot
+from .core.ops.indexing import boolean_mask, gather, one_hot, where
 from .core.ops.linalg import matmul, norm, tensordot
 from .core.ops.movement import (
     broadcast_to,
     concat,
     expand_dims,
-    pad,
+    identity,
     repeat,
     reshape,
     reverse,
@@ -108,6 +99,7 @@ from .core.ops.movement import (
     unstack,
 )
 from .core.ops.movement import slice_ as slice
+from .core.ops.padding import pad
 from .core.ops.reduction import (
     argmax,
     argmin,
@@ -121,6 +113,7 @@ from .core.ops.reduction import (
     reduce_prod,
     reduce_sum,
 )
+from .core.settings import kernels_folder as kernels_folder
 from .core.values.dtypes import (
     DType,
     as_dtype,

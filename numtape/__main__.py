@@ -12,18 +12,19 @@ def info() -> None:
     """Print versions, the device, threads, and the cache folder and its size."""
     import importlib.metadata
 
-    from . import __version__, config
+    from . import __version__
+    from .core import settings
     from .core.compile import cache
     from .errors import DeviceError
 
-    folder = config.cache_dir() or "no home folder"
+    folder = settings.cache_dir() or "no home folder"
     files, size = cache.size()
     try:
-        device = config.device()
+        device = settings.device()
     except (ValueError, DeviceError) as error:
         device = f"none: {error}"
     try:
-        threads = str(config.threads())
+        threads = str(settings.threads())
     except ValueError as error:
         threads = f"none: {error}"
     usable = "" if cache.writable() else ", cannot be used: each process compiles its kernels anew"

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from . import config
+from .core import settings
 from .core.log.log import local
 from .core.log.variable import Alias, Variable, _tensor, original
 from .core.replay.belongings import Belongings
@@ -168,7 +168,7 @@ class Function:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Replay the function, or run and record it."""
         log = local.log
-        if log.tracing or log.symbolic or config.functions_run_eagerly():
+        if log.tracing or log.symbolic or settings.eager:
             return self._inside(args, kwargs)
         plain: tuple[Any, ...] = ()
         if not kwargs:  # the most common case: tensors alone

@@ -19,8 +19,7 @@ from .core.log.log import LEAF_CODE, Log, local
 from .core.log.record import as_tensor
 from .core.log.variable import Variable, by_creation, original
 from .core.ops.creation import zeros
-from .core.ops.elementwise import identity
-from .core.ops.movement import broadcast_to, reshape, stack
+from .core.ops.movement import broadcast_to, identity, reshape, stack
 from .core.values.convert import NUMPY
 from .core.values.dtypes import mismatch
 from .core.values.spec import intern

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from .core.ops.arithmetic import divide, divide_no_nan, floordiv, floormod
+from .core.ops.arithmetic import divide as truediv
+from .core.ops.arithmetic import floormod as mod
+from .core.ops.arithmetic import pow_ as pow
 from .core.ops.elementwise import abs_ as abs
 from .core.ops.elementwise import (
     acos,
@@ -15,16 +19,12 @@ from .core.ops.elementwise import (
     ceil,
     cos,
     cosh,
-    divide,
-    divide_no_nan,
     equal,
     erf,
     erfc,
     exp,
     expm1,
     floor,
-    floordiv,
-    floormod,
     greater,
     greater_equal,
     is_finite,
@@ -61,9 +61,6 @@ from .core.ops.elementwise import (
     tanh,
 )
 from .core.ops.elementwise import ceil as ceiling
-from .core.ops.elementwise import divide as truediv
-from .core.ops.elementwise import floormod as mod
-from .core.ops.elementwise import pow_ as pow
 from .core.ops.elementwise import round_ as round
 from .core.ops.nn import log_softmax, softmax
 from .core.ops.reduction import (

@@ -6,6 +6,7 @@ import threading
 from typing import Any
 
 from . import config
+from .core import settings
 from .core.log.log import local
 from .core.log.look import settle
 
@@ -33,15 +34,15 @@ class device:
 
     def __enter__(self) -> None:
         _leave_for(self._device)
-        _before.stack.append(config.here())
-        config.move(self._device)
+        _before.stack.append(settings.here())
+        settings.move(self._device)
 
     def __exit__(self, *_: Any) -> None:
         before = _before.stack.pop()
         try:
             _leave_for(before)
         finally:
-            config.move(before)
+            settings.move(before)
 
 
 class _Before(threading.local):
@@ -56,6 +57,6 @@ _before = _Before()
 
 def _leave_for(device: str | None) -> None:
     """Compute what there is to compute where it belongs, before it goes on elsewhere."""
-    here = config.device()
-    if (device or config.chosen) != here:
+    here = settings.device()
+    if (device or settings.chosen) != here:
         settle(local.log)

@@ -40,8 +40,8 @@ print(count, *(name for name in ("numba", "scipy") if name in sys.modules))
 # The same where nothing can be compiled: what the cache does not give is missing.
 READ = """
 import sys
-for name in ("compile", "assemble"):
-    sys.modules[f"numtape.core.{name}"] = None
+for name in ("unit", "llvm"):
+    sys.modules[f"numtape.core.compile.{name}"] = None
 """ + USE
 
 

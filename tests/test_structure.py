@@ -42,12 +42,105 @@ def test_kernels_import_only_numba_numpy_math_and_siblings(path):
     assert {name.partition(".")[0] for name in imported(path, KERNELS)} <= allowed
 
 
-@pytest.mark.parametrize("path", sorted((PACKAGE / "core").rglob("*.py")), ids=place)
-def test_core_imports_no_api_module(path):
-    allowed = ("numtape.core", "numtape.config", "numtape.errors", "numtape.kernels")
-    # A function of the package that says where the kernels' source lies.
-    own = [n for n in imported(path, PACKAGE) if n.partition(".")[0] == "numtape"]
-    assert [n for n in own if not n.startswith(allowed) and n != "numtape.kernels_folder"] == []
+# The rooms, from the ground. A room imports only from rooms below it, and from itself.
+LAYERS = (
+    ("settings", "errors", "executor", "kernels"),
+    ("values",),
+    ("log",),
+    ("compile", "reference"),
+    ("plan",),
+    ("cpu", "cuda"),
+    ("ops",),
+    ("interop", "derive"),
+    ("wiring", "replay"),
+    ("api",),
+)
+FLOOR = {room: floor for floor, rooms in enumerate(LAYERS) for room in rooms}
+
+
+def room(module):
+    """The room of a module: a folder or file of the core, or one of those beside it."""
+    top, *rest = module.split(".")[1:] or [""]
+    if top == "core" and rest:
+        return rest[0]
+    return top if top in ("errors", "kernels") else "api"
+
+
+def modules():
+    """All files of the package and its kernels, by the names under which they are imported."""
+    for folder, name in ((PACKAGE, "numtape"), (KERNELS, "numtape.kernels")):
+        for path in sorted(folder.rglob("*.py")):
+            if folder is PACKAGE and KERNELS in path.parents:
+                continue
+            parts = path.relative_to(folder).with_suffix("").parts
+            yield ".".join([name, *(part for part in parts if part != "__init__")]), path
+
+
+def arrows():
+    """Which module imports which, inside functions too.
+
+    Not those for type checkers alone, which are never carried out.
+    """
+    paths = dict(modules())
+    found = {}
+    for name, path in paths.items():
+        tree = ast.parse(path.read_text("utf-8"))
+        unread = {
+            id(node) for branch in ast.walk(tree)
+            if isinstance(branch, ast.If) and ast.unparse(branch.test) == "TYPE_CHECKING"
+            for node in ast.walk(branch)
+        }  # fmt: skip
+        at = name.split(".") if path.name == "__init__.py" else name.split(".")[:-1]
+        found[name] = set()
+        for node in ast.walk(tree):
+            if id(node) in unread:
+                continue
+            if isinstance(node, ast.Import):
+                found[name] |= {alias.name for alias in node.names} & paths.keys()
+            elif isinstance(node, ast.ImportFrom):
+                base = at[: len(at) - node.level + 1] if node.level else []
+                module = ".".join([*base, *([node.module] if node.module else [])])
+                for alias in node.names:
+                    whole = f"{module}.{alias.name}"
+                    found[name] |= {whole if whole in paths else module} & paths.keys()
+        found[name].discard(name)
+    return found
+
+
+ARROWS = arrows()
+
+
+def test_no_room_imports_from_one_above_or_beside_it():
+    assert {room(name) for name in ARROWS} <= {*FLOOR, "core"}, "a room that has no floor"
+    wrong = [
+        f"{one} ({room(one)}, floor {FLOOR[room(one)]}) imports {other} ({room(other)}, floor "
+        f"{FLOOR[room(other)]})"
+        for one, others in ARROWS.items() if room(one) in FLOOR for other in others
+        if room(other) != room(one) and FLOOR.get(room(other), 0) >= FLOOR[room(one)]
+    ]  # fmt: skip
+    assert wrong == []
+
+
+def circles(found):
+    """Modules that are reached from themselves, each with what it imports of them."""
+    reached = {name: set(others) for name, others in found.items()}
+    for middle in found:
+        for others in reached.values():
+            if middle in others:
+                others |= reached[middle]
+    inside = {name for name, others in reached.items() if name in others}
+    return {name: sorted(found[name] & inside) for name in inside}
+
+
+def test_no_imports_go_round_in_a_circle():
+    # The API's front door imports all of it.
+    found = {name: others - {"numtape"} for name, others in ARROWS.items() if name != "numtape"}
+    assert circles(found) == {}
+
+
+def test_circles_are_seen():
+    found = {"a": {"b"}, "b": {"c"}, "c": {"b"}, "d": {"a"}}
+    assert circles(found) == {"b": ["c"], "c": ["b"]}
 
 
 def test_every_import_is_a_declared_dependency_or_of_python():
@@ -59,9 +152,9 @@ def test_every_import_is_a_declared_dependency_or_of_python():
             assert found <= known | extra, place(path)
 
 
-def test_environment_variables_are_read_in_config_alone():
+def test_environment_variables_are_read_in_settings_alone():
     for path in SOURCES:
-        if place(path) == "numtape/config.py":
+        if place(path) == "numtape/core/settings.py":
             continue
         strings = [
             node.value for node in ast.walk(ast.parse(path.read_text("utf-8")))

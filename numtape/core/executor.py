@@ -1,13 +1,73 @@
-"""Executors: one interface, one meaning.
+"""What an executor is: the one interface of `core.cpu`, `core.cuda` and `core.reference`.
 
-``compute(log, wanted, welcome, retain)`` gives the wanted rows their values, and keeps those of
-welcome rows that it computes on the way. With ``retain`` a tape may still ask for gradients, and
-values that are expensive to compute again are kept as well.
-
-``program(log, wanted, compiled, looked)`` gives what computes rows again and again: ``run()``, then
-the value of a wanted row is where ``place[row]`` says; ``another(log)`` makes the same for a copy
-of the log. ``compiled`` asks for what takes longest to prepare and is fastest then; ``looked`` says
-that single elements are looked at after every run. If they are not, those for which ``late(row)``
-is true are in the log's buffers, and may be computed later. Leaves are given their values by
-``feed(row, tensor)``, or, where that is None, by writing cells: an element, or an address.
+Whichever computes, a program means the same. `core.log.look.executor` gives that of the device.
 """
+
+from __future__ import annotations
+
+from collections.abc import Callable, MutableSequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from .log.log import Log
+    from .values.spec import Spec
+    from .values.tensor import Tensor
+
+
+class Executor(Protocol):
+    """Computes rows of logs."""
+
+    def compute(self, log: Log, wanted: list[int], welcome: list[int], retain: bool) -> None:
+        """Give rows their values.
+
+        Args:
+          log: Whose rows they are.
+          wanted: Rows that have values afterwards.
+          welcome: Rows whose values are kept if they are computed on the way.
+          retain: Whether a tape may still ask for gradients: then values that are expensive to
+            compute again are kept as well.
+        """
+
+    def program(self, log: Log, wanted: list[int], compiled: bool, looked: bool) -> Program:
+        """What computes rows again and again.
+
+        Args:
+          log: Whose rows they are: it is the program's from now on.
+          wanted: The rows.
+          compiled: Whether what takes longest to prepare, and is fastest then, is asked for.
+          looked: Whether single elements are looked at after every run.
+        """
+
+    def draw(self, name: str, key: list[int], spec: Spec) -> Any:
+        """Random floats, ``uniform`` or ``normal``, from the two words of a key of Philox."""
+
+
+class Program(Protocol):
+    """Computes the same rows again and again, each time with other values in the leaves.
+
+    Attributes:
+      log: The rows.
+      cell: The cells of all rows: the bits of an element, or the address of a buffer.
+      place: For each wanted row, the row in whose cell or buffer its value is.
+      feed: Gives a leaf its value; None where who has one writes its cell.
+    """
+
+    log: Log
+    cell: MutableSequence[int]
+    place: dict[int, int]
+
+    @property
+    def feed(self) -> Callable[[int, Tensor], None] | None:
+        """What gives a leaf its value, or None."""
+
+    def run(self) -> None:
+        """Compute the wanted rows, in buffers of their own."""
+
+    def another(self, log: Log) -> Program:
+        """The same program for a copy of its log."""
+
+    def late(self, row: int) -> bool:
+        """Whether a row of one element is in the log's buffers, and may be computed later."""
+
+    def array(self, row: int) -> Any:
+        """The value in a place, which is no cell."""

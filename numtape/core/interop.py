@@ -18,8 +18,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .. import config
 from ..errors import DeviceError, InvalidArgumentError
+from . import settings
+from .cuda.runtime import LEGACY
+from .ops.elementwise import cast
 from .values import dtypes
 from .values.dtypes import DType
 from .values.memory import converted
@@ -32,7 +34,6 @@ if TYPE_CHECKING:
 Array = np.ndarray[Any, Any]
 
 CPU, CUDA, CUDA_HOST, CUDA_MANAGED = 1, 2, 3, 13  # kinds of devices
-LEGACY = 1  # CUDA's legacy default stream, in both protocols and in the driver
 UNORDERED = -1  # a stream for which nothing is to wait
 COPIED = 2  # a flag of a capsule
 
@@ -126,16 +127,33 @@ def _device() -> Any:
 
 def device_of_tensors() -> tuple[int, int]:
     """Where tensors are, as DLPack names devices."""
-    return _GPU if config.device() == "cuda" else (CPU, 0)
+    return _GPU if settings.device() == "cuda" else (CPU, 0)
 
 
 def capsule_of(
-    tensor: Tensor, stream: Any, max_version: tuple[int, int] | None, device: Any,
-    copy: bool | None,
+    tensor: Tensor, *, stream: int | None = None, max_version: tuple[int, int] | None = None,
+    dl_device: tuple[int, int] | None = None, copy: bool | None = None,
 ) -> Any:  # fmt: skip
-    """What `Tensor.__dlpack__` returns."""
+    """A DLPack capsule with the value, by which other libraries share its memory.
+
+    A tensor does not change. A capsule of DLPack 1.0 says that its memory is read-only; where
+    a library asks for an older one, or does not look (PyTorch), nobody may write all the same.
+
+    A library that computes on the GPU in another stream than the default one must not drop
+    what it shares before that is done.
+
+    Args:
+      stream: On a GPU, the stream of the consumer, which waits for the value: its address,
+        1 or None for the legacy default stream, 2 for the thread's, -1 if nothing is to wait.
+      max_version: The latest version of DLPack that the consumer knows.
+      dl_device: Where the consumer wants it: the tensor's own device, or the host, ``(1, 0)``.
+      copy: True for memory of the consumer's own; False for none but shared memory.
+
+    Raises:
+      BufferError: If it cannot be had there, or not without a copy.
+    """
     here = device_of_tensors()
-    there = here if device is None else (int(device[0]), int(device[1]))
+    there = here if dl_device is None else (int(dl_device[0]), int(dl_device[1]))
     if there == _GPU == here:
         return _gpu_capsule(tensor, stream, max_version, copy)
     if there != (CPU, 0):
@@ -215,7 +233,11 @@ def _interface(value: DeviceArray, read_only: bool) -> dict[str, Any]:
 
 
 def cuda_array_interface(tensor: Tensor) -> dict[str, Any]:
-    """What `Tensor.__cuda_array_interface__` is."""
+    """Where the value lies on the GPU, for as long as the tensor lives.
+
+    On another device the attribute does not exist. PyTorch takes no read-only memory in this
+    way: write ``torch.from_dlpack(tensor)``.
+    """
     if device_of_tensors() != _GPU:
         raise AttributeError(
             "This tensor is not on a GPU, so it has no __cuda_array_interface__: set "
@@ -294,8 +316,6 @@ def copy_of(value: Any, dtype: DType | None) -> Tensor:
     tensor = of_array(copied, intern(copied.shape, dtypes.of_array(copied)))
     if dtype in (None, tensor.dtype):
         return tensor
-    from .ops.elementwise import cast
-
     return cast(tensor, dtype)
 
 
@@ -352,7 +372,7 @@ def _taken(value: Any) -> tuple[Array, bool]:
 
 def _checked(kind: int, number: int) -> bool:
     """Whether a device is our GPU; raises if it is one whose memory cannot be used."""
-    on_gpu = config.device() == "cuda"
+    on_gpu = settings.device() == "cuda"
     if kind in (CPU, CUDA_HOST) or (kind == CUDA_MANAGED and not on_gpu):
         return False
     if kind not in (CUDA, CUDA_MANAGED):
@@ -362,7 +382,7 @@ def _checked(kind: int, number: int) -> bool:
         )
     if not on_gpu:
         raise DeviceError(
-            f"An array on a GPU, and numtape computes on the {config.device()} device: {_FIX} "
+            f"An array on a GPU, and numtape computes on the {settings.device()} device: {_FIX} "
             f"(x.cpu() in PyTorch, x.get() in CuPy)."
         )
     if kind == CUDA and number != 0:

@@ -1,16 +1,26 @@
-"""The operators of tensors and variables: which op each one records."""
+"""What rooms below need of rooms above, all of it bound here.
+
+The operators of tensors and variables: which op each one records. How values of other libraries
+become tensors. Which executor a device has, and whether there is one.
+"""
 
 from __future__ import annotations
 
+import importlib
+import logging
 from typing import Any
 
 from ..errors import InvalidArgumentError
+from . import interop, settings
+from .log import look
 from .log.record import Recorder, reflected, spec_of
 from .log.variable import Variable, _ops
+from .ops import arithmetic, linalg
 from .ops import elementwise as ew
-from .ops import linalg
 from .ops.creation import constant
 from .ops.indexing import getitem, with_slice
+from .ops.movement import pack
+from .values import convert
 from .values.tensor import Tensor
 
 
@@ -61,10 +71,10 @@ OPERATORS: dict[str, Any] = {
     "__add__": ew.add, "__radd__": reflected(ew.add),
     "__sub__": ew.subtract, "__rsub__": reflected(ew.subtract),
     "__mul__": ew.multiply, "__rmul__": reflected(ew.multiply),
-    "__truediv__": ew.divide, "__rtruediv__": _swapped(ew.divide),
-    "__floordiv__": ew.floordiv, "__rfloordiv__": _swapped(ew.floordiv),
-    "__mod__": ew.floormod, "__rmod__": _swapped(ew.floormod),
-    "__pow__": ew.pow_, "__rpow__": _swapped(ew.pow_),
+    "__truediv__": arithmetic.divide, "__rtruediv__": _swapped(arithmetic.divide),
+    "__floordiv__": arithmetic.floordiv, "__rfloordiv__": _swapped(arithmetic.floordiv),
+    "__mod__": arithmetic.floormod, "__rmod__": _swapped(arithmetic.floormod),
+    "__pow__": arithmetic.pow_, "__rpow__": _swapped(arithmetic.pow_),
     "__matmul__": lambda x, y: _matmul(x, y), "__rmatmul__": lambda x, y: _matmul(y, x),
     "__neg__": lambda x: ew.negative(x), "__abs__": lambda x: ew.abs_(x),
     "__lt__": ew.less, "__le__": ew.less_equal, "__gt__": ew.greater, "__ge__": ew.greater_equal,
@@ -79,3 +89,38 @@ for _class in (Tensor, Variable):
         setattr(_class, _name, _function)
 
 _ops.update(add=ew.add, subtract=ew.subtract, with_slice=with_slice)
+
+_SHARED: dict[str, Any] = {
+    "__dlpack__": interop.capsule_of,
+    "__dlpack_device__": lambda self: interop.device_of_tensors(),
+    "__cuda_array_interface__": property(interop.cuda_array_interface),
+}
+for _name, _function in _SHARED.items():
+    setattr(Tensor, _name, _function)
+convert.is_on_gpu, convert.copy_of = interop.is_on_gpu, interop.copy_of
+convert.pack = pack
+
+
+def _usable(choice: str) -> str:
+    """The device that ``cuda`` (or an error) or ``auto`` (the log says why) stands for."""
+    from .cuda.launches import probe
+    from .cuda.runtime.device import device
+
+    if choice == "cuda":
+        device()
+        return choice
+    try:
+        probe(device())
+    except Exception as error:  # the compiler's as well
+        logging.getLogger("numtape").info("NUMTAPE_DEVICE=auto takes the CPU: %s", error)
+        return "cpu"
+    return "cuda"
+
+
+def _executor(device: str) -> Any:
+    """The module of a device's executor."""
+    return importlib.import_module(f"{__package__}.{device}.executor")
+
+
+settings.usable = _usable
+look.module_of = _executor

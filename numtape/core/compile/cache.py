@@ -25,7 +25,7 @@ from typing import Any
 import llvmlite
 import llvmlite.binding as llvm
 
-from ... import config
+from .. import settings
 from .folder import PART, Folder, opened, say_once
 
 FORMAT = 3
@@ -111,7 +111,7 @@ def _file(name: str, source: str) -> str:
 
 def _folder(make: bool = False) -> AbstractContextManager[Folder | None]:
     """The cache folder, while it is used; None if there is none, or none to be trusted."""
-    path = config.cache_dir()
+    path = settings.cache_dir()
     if path is not None:
         return opened(path, make=make)
     say_once(
@@ -216,7 +216,7 @@ def load(name: str, source: str, compile_unit: Callable[[], Built]) -> dict[str,
 
 
 def _files(*suffixes: str) -> list[Path]:
-    folder = config.cache_dir()
+    folder = settings.cache_dir()
     return [p for p in folder.glob("*") if p.suffix in suffixes] if folder is not None else []
 
 

@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import settings
 from ..values.memory import Array, address_of, view
 from . import cache as disk
 
@@ -63,10 +64,8 @@ _PASSES = {symbol: module for unit in _UNITS.values() for symbol, module in unit
 
 def kernel_source(*modules: str) -> str:
     """The text of kernel modules, for a cache key, without importing them."""
-    from ... import kernels_folder
-
     return "\n".join(
-        (kernels_folder() / Path(*module.split("."))).with_suffix(".py").read_text("utf-8")
+        (settings.kernels_folder() / Path(*module.split("."))).with_suffix(".py").read_text("utf-8")
         for module in modules
     )
 
@@ -127,7 +126,7 @@ def _start_ahead(unit: str) -> None:
     if unit == "plan" or _ahead or not python or not disk.writable():
         return
     script = (
-        f"import sys; sys.path.insert(0, {str(Path(__file__).resolve().parents[3])!r}); "
+        f"import sys; sys.path.insert(0, {str(settings.PACKAGE.parent)!r}); "
         f"from numtape.core.compile import passes; passes.addresses('plan')"
     )
     try:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ... import config
+from .. import settings
 from ..compile.array_kernels import random_kernel
 from ..compile.passes import Block
 from ..values.memory import Array, address_of
@@ -38,7 +38,7 @@ def drawn(name: str, key: list[int], spec: Spec) -> Array:
     parameters = np.array([*key, spec.size], np.uint64)
     units = -(-out.nbytes // UNIT)
     address, function = _kernel(name, spec.dtype.name)
-    threads = min(config.threads(), units // MANY)
+    threads = min(settings.threads(), units // MANY)
     if threads > 1:
         _shared(address, out, parameters, units, threads)
     else:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ... import config
+from .. import settings
 from ..compile.passes import Block
 from ..compile.tables import spec_tables
 from ..log.log import Log
@@ -129,7 +129,7 @@ class Sweeper:
         put[slots["arena"]] = self.arena_at
         put[slots["partials"]] = self.partials_at
         put[slots["found"]] = plan.found
-        put[slots["large"]] = LARGE if config.threads() > 1 else 1 << 62
+        put[slots["large"]] = LARGE if settings.threads() > 1 else 1 << 62
         for name, array, address in plan.addresses:
             sweep.point(name, array, address)
         self.plan_set = plan
@@ -145,7 +145,7 @@ class Sweeper:
             op.compute(out, *[self.array(log, x) for x in inputs], **attributes)
             return
         groups = plan.arrays["groups"]
-        threads = config.threads()
+        threads = settings.threads()
         while len(self.workers) < threads:
             self.workers.append(Worker(log, self.counter))
         group = groups[g].tolist()
@@ -236,7 +236,7 @@ class Executor:
         """Give the wanted rows their values; with ``retain``, keep what is expensive."""
         work: Workspace | None = log.workspace
         capacity = log.columns.capacity
-        if config.moved:
+        if settings.moved:
             log.fetch()
         if type(work) is not Workspace or work.capacity != capacity or work.extra is not log.extra:
             before, work = work, Workspace(log)
@@ -283,7 +283,7 @@ class Program:
 
     def __init__(self, log: Log, wanted: list[int], plan: Plan | None) -> None:
         self.log, self.plan = log, plan
-        if config.moved:
+        if settings.moved:
             log.fetch()
         self.cell = log.columns.cell_view
         self.sweeper = Sweeper(log)

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from ... import config
 from ...errors import ResourceExhaustedError
+from .. import settings
 from ..log.log import VALUE, Log
 from ..log.op import CODES
 from ..plan.plan import finish, places
@@ -309,7 +309,7 @@ class Graphs:
         if plan.on_host or len(plan.launches) < self.FEW:
             _launch(gpu, plan, at)
             return
-        key = (config.numerics(), *at)
+        key = (settings.numerics(), *at)
         graph = self._known.get(key)
         if graph is None:
             if key in self._known:

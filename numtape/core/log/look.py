@@ -9,14 +9,15 @@ swept yet, and every scalar that can still be looked at. The rest stays lazy.
 
 from __future__ import annotations
 
-import importlib
 import sys
 import threading
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from ... import config
+from .. import settings
+from ..executor import Executor
 from ..values.tensor import Tensor
 from .log import VALUE, Log, alive, local
 
@@ -25,15 +26,17 @@ if TYPE_CHECKING:
 
 FEW = 16  # lazy arrays that every look may consider again
 
-_executors: dict[str, Any] = {}
+# The module of a device's executor; set in `core.wiring`.
+module_of: Callable[[str], Any] = settings.unset
+_executors: dict[str, Executor] = {}
 
 
-def executor() -> Any:
-    """The executor of the chosen device: ``compute(log, wanted, welcome, retain)``."""
-    name = config.device()
+def executor() -> Executor:
+    """The executor of the chosen device."""
+    name = settings.device()
     found = _executors.get(name)
     if found is None:
-        module = importlib.import_module(f"numtape.core.{name}.executor")
+        module = module_of(name)
         if not hasattr(module, "Executor"):
             raise RuntimeError(
                 "A signal handler or a finalizer looks at a value while its thread imports what "

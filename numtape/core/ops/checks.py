@@ -7,6 +7,7 @@ from typing import Any
 
 from ..log.log import local
 from ..values.tensor import Tensor
+from .reduction import reduce_all
 
 
 def every(x: Tensor, on_array: Callable[[Any], Any], on_tensor: Callable[[Any], Tensor]) -> bool:
@@ -16,7 +17,5 @@ def every(x: Tensor, on_array: Callable[[Any], Any], on_tensor: Callable[[Any], 
     it, and the guard is on what they find, not on the elements.
     """
     if local.log.tracing:
-        from .reduction import reduce_all
-
         return bool(reduce_all(on_tensor(x)))
     return bool(on_array(x._array()).all())

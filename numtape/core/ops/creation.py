@@ -16,7 +16,7 @@ from ..values.dtypes import DType, as_dtype
 from ..values.memory import converted
 from ..values.spec import broadcast, intern
 from ..values.tensor import Tensor, of_array
-from . import elementwise, movement
+from . import arithmetic, elementwise, movement
 
 
 def _owned(array: np.ndarray[Any, Any]) -> Tensor:
@@ -220,7 +220,7 @@ def linspace(
     shape = broadcast("LinSpace", first._spec, last._spec)
     first, last = (movement.expand_dims(movement.broadcast_to(x, shape), axis)
                    for x in (first, last))  # fmt: skip
-    step = elementwise.divide(last - first, max(count - 1, 1))
+    step = arithmetic.divide(last - first, max(count - 1, 1))
     first, last = elementwise.cast(first, step.dtype), elementwise.cast(last, step.dtype)
     at = axis % first.ndim
     between = np.arange(1, max(count - 1, 1)).reshape(
@@ -252,4 +252,4 @@ def rank(input: Any, name: str | None = None) -> Tensor:
     return constant(as_tensor(input).ndim)
 
 
-identity = elementwise.identity
+identity = movement.identity

@@ -5,41 +5,29 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ...errors import InvalidArgumentError
 from ..log.op import CUT, ELEMENTWISE, STOP, Op, defop
-from ..log.record import Recorder, as_tensor, binary, record, spec_of, unary
+from ..log.record import Recorder, as_tensor, binary, public, record, spec_of, unary
 from ..values import dtypes
 from ..values.dtypes import DType, as_dtype, bool_
 from ..values.spec import Spec, broadcast, intern
 from ..values.tensor import Tensor
 from . import rules
-from .checks import every
+from .movement import broadcast_to
 
 
 def _unary(
     name: str, body: str, vjp: Any = None, spec: Any = rules.floating, argument: str = "x",
     **more: Any,
 ) -> Recorder:  # fmt: skip
-    return _public(unary(defop(name, ELEMENTWISE, 1, spec, body=body, vjp=vjp, **more)), argument)
+    op = defop(name, ELEMENTWISE, 1, spec, body=body, vjp=vjp, **more)
+    return public(unary(op), __name__, argument)
 
 
 def _binary(
     name: str, body: str, vjp: Any = None, spec: Any = rules.number, **more: Any
 ) -> Recorder:
-    return _public(binary(defop(name, ELEMENTWISE, 2, spec, body=body, vjp=vjp, **more)), "x")
-
-
-def _public(function: Any, argument: str) -> Recorder:
-    """The function, documented, its first parameter under TensorFlow's name for it.
-
-    It is renamed in the code object: a wrapper would cost a frame an op.
-    """
-    code = function.__code__
-    function.__code__ = code.replace(co_varnames=(argument, *code.co_varnames[1:]))
-    function.__module__ = __name__
-    function.__doc__ = f"{function.op.name}, elementwise: ``{function.op.body}``."
-    found: Recorder = function
-    return found
+    op = defop(name, ELEMENTWISE, 2, spec, body=body, vjp=vjp, **more)
+    return public(binary(op), __name__)
 
 
 # Arithmetic.
@@ -86,11 +74,11 @@ multiply_no_nan: Recorder = _binary(
 # At a tie the first operand gets it all.
 maximum = _binary(
     "Maximum", "select(x >= y, x, select(y > x, y, x + y))",
-    lambda g, z, x, y: (where(x >= y, g, 0.0), where(x >= y, 0.0, g)),
+    lambda g, z, x, y: (select(x >= y, g, 0.0), select(x >= y, 0.0, g)),
 )  # fmt: skip
 minimum = _binary(
     "Minimum", "select(x <= y, x, select(y < x, y, x + y))",
-    lambda g, z, x, y: (where(x <= y, g, 0.0), where(x <= y, 0.0, g)),
+    lambda g, z, x, y: (select(x <= y, g, 0.0), select(x <= y, 0.0, g)),
 )  # fmt: skip
 negative: Recorder = _unary("Neg", "-x", lambda g, y, x: (negative(g),), rules.number)
 abs_ = _unary("Abs", "absolute(x)", lambda g, y, x: (g * sign(x),), rules.number)
@@ -100,7 +88,6 @@ sign: Recorder = _unary(
 )  # fmt: skip
 square = _unary("Square", "x * x", lambda g, y, x: (g * (2.0 * x),), rules.number)
 reciprocal = _unary("Reciprocal", "1.0 / x", lambda g, y, x: (negative(g * y * y),))
-identity = _unary("Identity", "x", lambda g, y, x: (g,), rules.same, "input")
 stop_gradient = _unary("StopGradient", "x", None, rules.same, "input", gradient=CUT)
 shuffled = _unary("RandomShuffle", "x", None, rules.same, gradient=STOP)
 zeros_as = _unary("ZerosLike", "0", None, rules.same, "input", gradient=STOP)
@@ -117,7 +104,7 @@ log1p = _unary("Log1p", "log1p(x)", lambda g, y, x: (g / (1.0 + x),))
 # The logarithm in the derivative of a power by its exponent: 0 where the base is not positive.
 log_or_zero: Recorder = _unary(
     "LogOrZero", "select(x > 0, log(select(x > 0, x, 1.0)), 0.0)",
-    lambda g, y, x: (where(x > 0.0, g / where(x > 0.0, x, 1.0), 0.0),),
+    lambda g, y, x: (select(x > 0.0, g / select(x > 0.0, x, 1.0), 0.0),),
 )  # fmt: skip
 
 # Trigonometric and hyperbolic.
@@ -176,13 +163,13 @@ relu6_gate: Recorder = _binary(
     lambda g, z, x, y: (relu6_gate(g, y), zeros_of(y)),
 )  # fmt: skip
 elu = _unary(
-    "Elu", "select(x < 0, expm1(x), x)", lambda g, y, x: (g * exp(where(x < 0.0, x, 0.0)),),
+    "Elu", "select(x < 0, expm1(x), x)", lambda g, y, x: (g * exp(select(x < 0.0, x, 0.0)),),
     argument="features",
 )  # fmt: skip
 selu = _unary(
     "Selu", "select(x < 0, 1.7580993408473766 * expm1(x), 1.0507009873554805 * x)",
-    lambda g, y, x: (g * where(
-        x < 0.0, 1.7580993408473766 * exp(where(x < 0.0, x, 0.0)), 1.0507009873554805
+    lambda g, y, x: (g * select(
+        x < 0.0, 1.7580993408473766 * exp(select(x < 0.0, x, 0.0)), 1.0507009873554805
     ),), argument="features",
 )  # fmt: skip
 softsign = _unary(
@@ -230,35 +217,26 @@ def _select_spec(op: Op, condition: Spec, x: Spec, y: Spec) -> Spec:
 
 SELECT = defop(
     "SelectV2", ELEMENTWISE, 3, _select_spec, body="select(x, y, z)",
-    vjp=lambda g, o, c, x, y: (None, where(c, g, 0.0), where(c, 0.0, g)),
+    vjp=lambda g, o, c, x, y: (None, select(c, g, 0.0), select(c, 0.0, g)),
 )  # fmt: skip
 
 # The slope y where z is not positive.
 LEAKY_RELU = defop(
     "LeakyRelu", ELEMENTWISE, 2, rules.floating, body="select(x > 0, x, x * y)",
     vjp=lambda g, o, x, slope: (
-        record(LEAKY_GATE, (g, slope, x)), where(x > 0.0, 0.0, g * x),
+        record(LEAKY_GATE, (g, slope, x)), select(x > 0.0, 0.0, g * x),
     ),
 )  # fmt: skip
 LEAKY_GATE: Op = defop(
     "LeakyReluGrad", ELEMENTWISE, 3, rules.floating, body="select(z > 0, x, x * y)",
     vjp=lambda h, o, g, slope, x: (
-        record(LEAKY_GATE, (h, slope, x)), where(x > 0.0, 0.0, h * g), zeros_of(x),
+        record(LEAKY_GATE, (h, slope, x)), select(x > 0.0, 0.0, h * g), zeros_of(x),
     ),
 )  # fmt: skip
 
 
-def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Tensor:
-    """``x`` where ``condition`` holds, else ``y``; all three broadcast.
-
-    With the condition alone: the indices where it holds, int64 of shape (count, rank).
-    """
-    if x is None and y is None:
-        from .indexing import indices_where
-
-        return indices_where(condition)
-    if x is None or y is None:
-        raise ValueError("x and y must both be non-None or both be None.")
+def select(condition: Any, x: Any, y: Any) -> Tensor:
+    """``x`` where ``condition`` holds, else ``y``; all three broadcast."""
     like = spec_of(x) or spec_of(y)
     return record(
         SELECT, (as_tensor(condition), _like(x, like), _like(y, like or spec_of(_like(x, like))))
@@ -314,83 +292,11 @@ def leaky_relu(features: Any, alpha: float = 0.2, name: str | None = None) -> Te
 
 def zeros_of(x: Tensor) -> Tensor:
     """Zeros of the shape and dtype of ``x``."""
-    from .movement import broadcast_to
-
     zero: Tensor = _like(0, x._spec)
     return broadcast_to(zero, tuple(x.shape)) if x.ndim else zero
 
 
-# What picks an op by dtype.
-
-
-def _operands(x: Any, y: Any, op: str) -> tuple[Tensor, Tensor]:
-    """Two tensors, the one that is none converted to the other's dtype."""
-    like = spec_of(x) or spec_of(y)
-    x = _converted(x, like, op)
-    return x, _converted(y, x._spec, op)
-
-
-def _converted(value: Any, like: Spec | None, op: str) -> Tensor:
-    return as_tensor(value, like, op)
-
-
-def divide(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """``x / y``. Small integers become float32, int32 and wider float64, as in TensorFlow."""
-    if type(x) is Tensor and x._spec.is_float:
-        return real_divide(x, y)
-    return real_divide(*_floats(x, y, "RealDiv"))
-
-
-def divide_no_nan(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """``x / y``, and 0 where ``y`` is 0. Integers become floats as for `divide`."""
-    return real_divide_no_nan(*_floats(x, y, "DivNoNan"))
-
-
-def _floats(x: Any, y: Any, op: str) -> tuple[Tensor, Tensor]:
-    """The operands of a quotient: integers become floats that are as wide or wider."""
-    x, y = _operands(x, y, op)
-    if x.dtype is not y.dtype:
-        raise dtypes.mismatch(op, 1, x.dtype, y.dtype)
-    if not x._spec.is_float:
-        if x.dtype.is_bool:
-            raise TypeError(f"`x` and `y` must be numeric, got {x.dtype!r} [Op:{op}]")
-        wanted = dtypes.float32 if x.dtype.size <= 2 else dtypes.float64
-        x, y = cast(x, wanted), cast(y, wanted)
-    return x, y
-
-
-def _nonzero(y: Tensor, op: str) -> None:
-    """An integer division by zero is an error at the call."""
-    if not every(y, lambda values: values != 0, lambda rows: not_equal_(rows, 0)):
-        raise InvalidArgumentError(f"Integer division by zero [Op:{op}]")
-
-
-def floordiv(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """``x / y`` rounded towards minus infinity. No gradient flows through."""
-    x, y = _operands(x, y, "FloorDiv")
-    if x._spec.is_float:
-        return floor_divide_float(x, y)
-    _nonzero(y, "FloorDiv")
-    return floor_divide_int(x, y)
-
-
-def floormod(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """The remainder of ``floordiv``: it has the sign of ``y``."""
-    x, y = _operands(x, y, "FloorMod")
-    if x._spec.is_float:
-        return floor_mod_float(x, y)
-    _nonzero(y, "FloorMod")
-    return floor_mod_int(x, y)
-
-
-def pow_(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """``x`` to the power ``y``."""
-    x, y = _operands(x, y, "Pow")
-    if x._spec.is_float:
-        return pow_float(x, y)
-    if not every(y, lambda values: values >= 0, lambda rows: greater_equal(rows, 0)):
-        raise InvalidArgumentError("Integers to negative integer powers are not allowed [Op:Pow]")
-    return pow_int(x, y)
+# Of several ops.
 
 
 def round_(x: Any, name: str | None = None) -> Tensor:

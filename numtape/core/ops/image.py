@@ -10,7 +10,6 @@ from ..log.op import ARRAY, Op, defop
 from ..log.record import as_tensor, record, require
 from ..values.spec import Spec
 from ..values.tensor import Tensor
-from .elementwise import _converted
 from .rules import floating
 
 Array = np.ndarray[Any, Any]
@@ -35,4 +34,4 @@ ADJUST_CONTRAST = defop("AdjustContrastv2", ARRAY, 2, _spec, compute=_compute)
 def adjust_contrast(images: Any, contrast_factor: Any) -> Tensor:
     """Each channel's distance from its mean, times ``contrast_factor``; shape (..., H, W, C)."""
     x = as_tensor(images)
-    return record(ADJUST_CONTRAST, (x, _converted(contrast_factor, x._spec, ADJUST_CONTRAST.name)))
+    return record(ADJUST_CONTRAST, (x, as_tensor(contrast_factor, x._spec, ADJUST_CONTRAST.name)))

@@ -219,10 +219,17 @@ def boolean_mask(tensor: Any, mask: Any, axis: Any = None, name: str = "boolean_
     return gather(flat, np.flatnonzero(found._array()), axis=at)
 
 
-def indices_where(condition: Any) -> Tensor:
-    """The indices of nonzero elements, int64 of shape (count, rank)."""
-    found = np.argwhere(as_tensor(condition)._array())
-    return as_tensor(found.astype(np.int64))
+def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Tensor:
+    """``x`` where ``condition`` holds, else ``y``; all three broadcast.
+
+    With the condition alone: the indices where it holds, int64 of shape (count, rank).
+    """
+    if x is None and y is None:
+        found = np.argwhere(as_tensor(condition)._array())
+        return as_tensor(found.astype(np.int64))
+    if x is None or y is None:
+        raise ValueError("x and y must both be non-None or both be None.")
+    return elementwise.select(condition, x, y)
 
 
 def one_hot(
@@ -252,7 +259,7 @@ def one_hot(
     )  # fmt: skip
     levels = np.arange(depth).reshape((depth,) + (1,) * (found.ndim - at))
     here = elementwise.cast(movement.expand_dims(found, at), dtypes.int64) == levels
-    return elementwise.where(here, on, off)
+    return elementwise.select(here, on, off)
 
 
 # x[...]
@@ -276,7 +283,7 @@ def getitem(x: Any, key: Any) -> Tensor:
     if isinstance(x, Variable):
         found._sliced = x, key
         return found
-    return elementwise.identity(found) if found is x else found
+    return movement.identity(found) if found is x else found
 
 
 def with_slice(x: Variable, key: Any, value: Tensor) -> Tensor:
@@ -288,7 +295,7 @@ def with_slice(x: Variable, key: Any, value: Tensor) -> Tensor:
     value = movement.shaped(movement.broadcast_to(value, shape), taken)
     inside = np.zeros(x.shape, bool)
     inside[movement._slices(cut)] = True
-    return elementwise.where(inside, movement.slice_into_zeros(value, tuple(x.shape), cut), x)
+    return elementwise.select(inside, movement.slice_into_zeros(value, tuple(x.shape), cut), x)
 
 
 def _cut(whole: TensorShape, key: Any) -> tuple[movement.Cut, tuple[int, ...]]:

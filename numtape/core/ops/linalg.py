@@ -15,7 +15,7 @@ from ..log.record import as_tensor, binary, require, spec_of
 from ..values.dtypes import float32, mismatch, shown
 from ..values.spec import Spec, axes_of, intern
 from ..values.tensor import Tensor
-from . import elementwise, movement, reduction
+from . import arithmetic, elementwise, movement, reduction
 
 Array = np.ndarray[Any, Any]
 
@@ -135,8 +135,8 @@ def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
       name: Not used.
     """
     like = spec_of(a) or spec_of(b)
-    a = elementwise._converted(a, like, "Tensordot")
-    b = elementwise._converted(b, a._spec, "Tensordot")
+    a = as_tensor(a, like, "Tensordot")
+    b = as_tensor(b, a._spec, "Tensordot")
     chosen = movement.static(axes)
     if isinstance(chosen, int):
         if not 0 <= chosen <= min(a.ndim, b.ndim):
@@ -196,5 +196,5 @@ def norm(
         raise ValueError(f"'ord' must be a supported vector norm, got {shown(ord)}")
     if ord == 1:
         return reduction.reduce_sum(magnitude, axis, keepdims)
-    power = elementwise.pow_(magnitude, float(ord))
-    return elementwise.pow_(reduction.reduce_sum(power, axis, keepdims), 1.0 / ord)
+    power = arithmetic.pow_(magnitude, float(ord))
+    return arithmetic.pow_(reduction.reduce_sum(power, axis, keepdims), 1.0 / ord)

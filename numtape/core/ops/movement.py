@@ -9,11 +9,11 @@ import numpy as np
 
 from ...errors import InvalidArgumentError
 from ..log.op import ARRAY, ELEMENTWISE, VARIADIC, VIEW, Op, defop
-from ..log.record import as_tensor, record, require, spec_of
+from ..log.record import as_tensor, public, record, require, spec_of, unary
 from ..values.dtypes import DType, int64, mismatch, shown
 from ..values.spec import MAX_DIM, Spec, TensorShape, check_axis, intern
 from ..values.tensor import Tensor
-from . import elementwise
+from . import rules
 
 Array = np.ndarray[Any, Any]
 
@@ -38,6 +38,12 @@ def static_shape(value: Any) -> tuple[int, ...]:
     """A shape argument as a tuple of ints."""
     found = static(value)
     return (found,) if isinstance(found, int) else tuple(found)
+
+
+identity = public(
+    unary(defop("Identity", ELEMENTWISE, 1, rules.same, body="x", vjp=lambda g, y, x: (g,))),
+    __name__, "input", "identity",
+)  # fmt: skip
 
 
 # One buffer under another shape.
@@ -149,7 +155,7 @@ def transpose(a: Any, perm: Any = None, conjugate: bool = False, name: str = "tr
         f"{order}",
     )  # fmt: skip
     if order == tuple(range(x.ndim)):
-        return elementwise.identity(x)
+        return identity(x)
     return record(TRANSPOSE, (x,), perm=order)
 
 
@@ -178,7 +184,7 @@ def broadcast_to(input: Any, shape: Any, name: str | None = None) -> Tensor:
     """``input`` repeated along axes of size 1, and new leading ones, to ``shape``."""
     x = as_tensor(input)
     wanted = static_shape(shape)
-    return elementwise.identity(x) if wanted == x.shape else record(BROADCAST, (x,), shape=wanted)
+    return identity(x) if wanted == x.shape else record(BROADCAST, (x,), shape=wanted)
 
 
 def _concat_spec(op: Op, *specs: Spec, axis: int) -> Spec:
@@ -225,7 +231,7 @@ def concat(values: Any, axis: Any, name: str = "concat") -> Tensor:
     require(tensors[0].ndim > 0, CONCAT, "Scalars cannot be concatenated: use `stack`")
     at = _axis(axis, tensors[0].ndim, "ConcatV2")
     if len(tensors) == 1:
-        return elementwise.identity(tensors[0])
+        return identity(tensors[0])
     return record(CONCAT, tuple(tensors), axis=at)
 
 
@@ -236,7 +242,7 @@ def alike(values: Sequence[Any], op: str, dtype: DType | None = None) -> list[Te
         like = intern((), dtype)
     found = []
     for x in values:
-        found.append(elementwise._converted(x, like, op))
+        found.append(as_tensor(x, like, op))
         like = like or found[0]._spec
     return found
 
@@ -403,7 +409,7 @@ def strided_slice(x: Tensor, cut: Cut) -> Tensor:
 
 def _new(found: Tensor, x: Tensor) -> Tensor:
     """What a function found, as a tensor of its own if that is its operand."""
-    return elementwise.identity(found) if found is x else found
+    return identity(found) if found is x else found
 
 
 def slice_into_zeros(g: Tensor, shape: Ints, cut: Cut) -> Tensor:
@@ -431,79 +437,6 @@ def reverse(tensor: Any, axis: Any, name: str | None = None) -> Tensor:
     axes = {_axis(one, x.ndim, "ReverseV2") for one in static_shape(axis)}
     cut = ((dim - 1, -1, -1) if at in axes else (0, dim, 1) for at, dim in enumerate(x.shape))
     return _new(strided_slice(x, tuple(cut)), x)
-
-
-Paddings = tuple[tuple[int, int], ...]
-
-
-def _pad_spec(op: Op, x: Spec, paddings: Paddings, mode: str) -> Spec:
-    return intern(
-        tuple(dim + before + after for dim, (before, after) in zip(x.shape, paddings, strict=True)),
-        x.dtype,
-    )
-
-
-def _pad(out: Array, x: Array, paddings: Paddings, mode: str) -> None:
-    how: Any = mode
-    np.copyto(out, np.pad(x, paddings, mode=how))
-
-
-def _pad_vjp(g: Tensor, y: Tensor, x: Tensor, paddings: Paddings, mode: str) -> tuple[Tensor]:
-    if mode == "constant":
-        inside = zip(x.shape, paddings, strict=True)
-        return (strided_slice(g, tuple((before, before + dim, 1) for dim, (before, _) in inside)),)
-    # Every element of y is an element of x: gather along each axis, add back along each.
-    from .indexing import gather_add
-
-    how: Any = mode
-    for axis, (dim, (before, after)) in enumerate(zip(x.shape, paddings, strict=True)):
-        origin = tuple(np.pad(np.arange(dim), (before, after), mode=how).tolist())
-        g = gather_add(g, origin, dim, axis)
-    return (g,)
-
-
-PAD = defop("Pad", ARRAY, 1, _pad_spec, compute=_pad, vjp=_pad_vjp)
-
-
-def _pad_value_spec(op: Op, x: Spec, value: Spec, paddings: Paddings) -> Spec:
-    if value.dtype is not x.dtype:
-        raise mismatch(op.name, 2, x.dtype, value.dtype)
-    require(value.size == 1, op, f"constant_values must be a scalar, got shape {value.shape}")
-    return _pad_spec(op, x, paddings, "constant")
-
-
-def _pad_value(out: Array, x: Array, value: Array, paddings: Paddings) -> None:
-    np.copyto(out, np.pad(x, paddings, constant_values=value.reshape(())))
-
-
-PAD_VALUE = defop(
-    "PadV2", ARRAY, 2, _pad_value_spec, compute=_pad_value,
-    vjp=lambda g, y, x, value, paddings: (*_pad_vjp(g, y, x, paddings, "constant"), None),
-)  # fmt: skip
-
-
-def pad(
-    tensor: Any, paddings: Any, mode: str = "CONSTANT", constant_values: Any = 0,
-    name: str | None = None,
-) -> Tensor:  # fmt: skip
-    """Elements added before and after each axis: ``mode`` CONSTANT, REFLECT or SYMMETRIC."""
-    x = as_tensor(tensor)
-    pairs = tuple(tuple(pair) for pair in static(paddings))
-    require(
-        len(pairs) == x.ndim and all(len(p) == 2 and min(p) >= 0 for p in pairs), PAD,
-        f"paddings must be {x.ndim} pairs of non-negative ints, got {pairs}",
-    )  # fmt: skip
-    modes = {"CONSTANT": "constant", "REFLECT": "reflect", "SYMMETRIC": "symmetric"}
-    if mode.upper() not in modes:
-        raise ValueError(f"Expected 'mode' to be one of {list(modes)}, got {mode!r}")
-    chosen = modes[mode.upper()]
-    for dim, width in zip(x.shape, pairs, strict=True):
-        most = {"reflect": dim - 1, "symmetric": dim}.get(chosen, max(width))
-        require(max(width) <= most, PAD, f"{mode} padding of {width} is too wide for {dim}")
-    if chosen == "constant" and (type(constant_values) is not int or constant_values != 0):
-        value = elementwise._converted(constant_values, x._spec, "Pad")
-        return record(PAD_VALUE, (x, value), paddings=pairs)
-    return record(PAD, (x,), paddings=pairs, mode=chosen)
 
 
 def tile(input: Any, multiples: Any, name: str | None = None) -> Tensor:

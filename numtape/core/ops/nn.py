@@ -184,7 +184,7 @@ def softmax_cross_entropy_with_logits(
     """
     name = "SoftmaxCrossEntropyWithLogits"
     x = as_tensor(logits)
-    p = elementwise.cast(elementwise._converted(labels, x._spec, name), x.dtype)
+    p = elementwise.cast(as_tensor(labels, x._spec, name), x.dtype)
     if x.shape == p.shape and x.ndim:
         return 0.0 - reduce_sum(p * log_softmax(x, axis), axis)
     shapes = f"the shape of logits is {x.shape}, of labels {p.shape}"
@@ -230,12 +230,12 @@ def sigmoid_cross_entropy_with_logits(
 ) -> Tensor:
     """``max(x, 0) - x * z + log(1 + exp(-|x|))`` for logits x and labels z."""
     x = as_tensor(logits)
-    z = elementwise._converted(labels, x._spec, "SigmoidCrossEntropyWithLogits")
+    z = as_tensor(labels, x._spec, "SigmoidCrossEntropyWithLogits")
     if z.shape != x.shape:
         raise ValueError(
             f"`logits` and `labels` must have the same shape, received ({x.shape} vs {z.shape})."
         )
     # What is taken from and added to x * z is small where that is large.
     positive = x >= 0.0
-    rest = elementwise.softplus(elementwise.where(positive, negative(x), x))
-    return elementwise.where(positive, x, 0.0) - x * z + rest
+    rest = elementwise.softplus(elementwise.select(positive, negative(x), x))
+    return elementwise.select(positive, x, 0.0) - x * z + rest

@@ -135,7 +135,7 @@ def _reduce(op: Op, x: Any, axis: Any, keepdims: bool) -> Tensor:
         axes = tuple(sorted(axes_of(op.name, axis, x.ndim)))
         if not axes:
             op.spec(op, x._spec, axes=axes, keepdims=keepdims)  # refuses dtypes
-            return elementwise.identity(x)
+            return movement.identity(x)
         recorder = unary(op, axes=axes, keepdims=bool(keepdims))
         if fixed:
             _recorders[key] = recorder
@@ -247,7 +247,7 @@ def reduce_logsumexp(
     """``log(sum(exp(x)))`` over the axes, without overflow."""
     x = as_tensor(input_tensor)
     largest = elementwise.stop_gradient(reduce_max(x, axis, True))
-    largest = elementwise.where(elementwise.is_finite(largest), largest, 0.0)
+    largest = elementwise.select(elementwise.is_finite(largest), largest, 0.0)
     total = elementwise.log(reduce_sum(elementwise.exp(x - largest), axis, keepdims))
     return total + movement.shaped(largest, tuple(total.shape))
 

@@ -18,8 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from ... import config
 from ...errors import ReplayError
+from .. import settings
 from ..log import variable as variables
 from ..log.log import local
 from ..log.look import executor
@@ -227,7 +227,7 @@ class Calls:
         self.making = 0
         self.dropped = 0  # recordings that could never be replayed any more
         self.count = 0
-        self.slow = bool(config.check_replay())
+        self.slow = bool(settings.check_replay())
 
     def __call__(self, leaves: Sequence[Tensor]) -> Any:
         """Call the function with these tensors."""
@@ -271,7 +271,7 @@ class Calls:
             self._stop(self.budget.reason)
         if self.reason:
             return plainly(self.run, leaves)
-        check = config.check_replay()
+        check = settings.check_replay()
         if check and self.trees:
             self.count += 1
             if self.count % check == 0:

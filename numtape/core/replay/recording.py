@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ... import config
+from .. import settings
+from ..executor import Program
 from ..log.log import READ_CODE, VALUE, Log, local
 from ..log.look import executor
 from ..log.op import CODES, LEAF
@@ -145,7 +146,7 @@ class Recording:
           The outputs that are rows, then the values of assigned variables; or which guard failed.
         """
         ready = self._ready
-        if ready is None or ready.device is not config.chosen or config.moved:
+        if ready is None or ready.device is not settings.chosen or settings.moved:
             ready = self.ready()
         try:
             program = ready.programs.pop()
@@ -186,7 +187,7 @@ class Recording:
 
     def ready(self) -> Ready:
         """What it takes to run it on this thread's device."""
-        device = config.device()
+        device = settings.device()
         found = self._on.get(device)
         if found is None:
             found = self._on.setdefault(device, Ready(self))
@@ -202,7 +203,7 @@ class Recording:
         for row, k, draw in self.draws:
             log.put(row, draws.take(k, draw), TABLES.specs[log.spec[row]])
 
-    def _failed(self, program: Any) -> Failed | None:
+    def _failed(self, program: Program) -> Failed | None:
         """The first guard that does not hold."""
         for k, guard in enumerate(self.guards):
             at = program.place[guard.row]
@@ -300,7 +301,7 @@ class Ready:
     def __init__(self, recording: Recording) -> None:
         self._recording = recording
         self.device = ""
-        self.programs: list[Any] = []
+        self.programs: list[Program] = []
         self._first = program = self._planned()
         self._leaves = dict(program.log.buffers)  # constants, where the device finds them
         place = program.place
@@ -322,19 +323,19 @@ class Ready:
         self.arrays = len(small) < len(recording.guards)
         self.programs.append(program)
 
-    def _planned(self) -> Any:
+    def _planned(self) -> Program:
         recording = self._recording
         wanted = dict.fromkeys([*(guard.row for guard in recording.guards), *recording.leaving])
         looked = bool(recording.guards)
         log = _copy(recording.log)
         return executor().program(log, list(wanted), recording.compiled, looked)
 
-    def program(self) -> Any:
+    def program(self) -> Program:
         """A program for one more thread."""
         return self._first.another(_copy(self._recording.log))
 
     def taken(
-        self, program: Any, leaves: Sequence[Tensor], values: Sequence[Tensor]
+        self, program: Program, leaves: Sequence[Tensor], values: Sequence[Tensor]
     ) -> list[Tensor]:
         """Tensors of what a program has computed. ``values`` are what variables had."""
         log = program.log

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..interop import copy_of, is_on_gpu
+from ..settings import unset
 from . import dtypes
 from .dtypes import DType, shown
 from .memory import converted
@@ -16,8 +16,13 @@ from .tensor import Tensor
 
 NUMPY = (np.ndarray, np.generic)
 
+# What rooms above do with a value: whether it is an array on a GPU, its copy as a tensor, and a
+# nest of lists with tensors inside as one tensor. Set in `core.wiring`.
+is_on_gpu: Callable[[Any], bool] = unset
+copy_of: Callable[[Any, DType | None], Tensor] = unset
+pack: Callable[[Any, DType | None], Tensor] = unset
 # What becomes of an array and its copy: in a call that is recorded it may be an input of the
-# recording. Set in numtape.core.replay.trace.
+# recording. Set in `core.replay.trace`.
 entering: Callable[[Any, Any], Any] = lambda value, array: array  # noqa: E731
 
 
@@ -40,7 +45,7 @@ def to_array(value: Any, like: Spec | None, op: str) -> Any:
             return copy_of(value, like.dtype)
         kinds = _kinds(value)
         if _has_tensors(kinds):
-            return _packed(value, like.dtype)
+            return pack(value, like.dtype)
         array = _numeric(value)
         if array.size and array.dtype.kind == "f" and not like.is_float:
             raise dtypes.float_beside(op, value, like.dtype)
@@ -63,7 +68,7 @@ def new_array(value: Any, dtype: DType | None = None) -> Any:
         return copy_of(value, dtype)
     kinds = _kinds(value)
     if _has_tensors(kinds):
-        return _packed(value, dtype)
+        return pack(value, dtype)
     array = _numeric(value)
     if dtype is None:
         dtype = _inferred(value, array, kinds)
@@ -140,10 +145,3 @@ def _kinds(value: Any) -> set[type]:
 
 def _has_tensors(kinds: set[type]) -> bool:
     return any(kind is Tensor or hasattr(kind, "_read_in") for kind in kinds)
-
-
-def _packed(value: Any, dtype: DType | None) -> Tensor:
-    """A list with tensors or variables inside, stacked."""
-    from ..ops.movement import pack
-
-    return pack(value, dtype)

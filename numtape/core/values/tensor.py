@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ... import config
+from .. import settings
 from .dtypes import DType
 from .operator_types import Operators
 from .spec import Spec, TensorShape
@@ -61,8 +61,8 @@ class Tensor(Operators):
     @property
     def device(self) -> str:
         """Where the value lives, or is used next, in TensorFlow's spelling."""
-        on_gpu = config.device() == "cuda"
-        if config.moved and self._spec.size != 1:  # single elements are everywhere
+        on_gpu = settings.device() == "cuda"
+        if settings.moved and self._spec.size != 1:  # single elements are everywhere
             found: Any = self._home
             if hasattr(found, "buffers"):  # a log
                 found = found.buffers.get(self._row)
@@ -100,48 +100,6 @@ class Tensor(Operators):
                 "is an array that shares its memory, and is read-only."
             )
         return np.array(self._array(), dtype=dtype)
-
-    def __dlpack__(
-        self, *, stream: int | None = None, max_version: tuple[int, int] | None = None,
-        dl_device: tuple[int, int] | None = None, copy: bool | None = None,
-    ) -> Any:  # fmt: skip
-        """A DLPack capsule with the value, by which other libraries share its memory.
-
-        A tensor does not change. A capsule of DLPack 1.0 says that its memory is read-only; where
-        a library asks for an older one, or does not look (PyTorch), nobody may write all the same.
-
-        A library that computes on the GPU in another stream than the default one must not drop
-        what it shares before that is done.
-
-        Args:
-          stream: On a GPU, the stream of the consumer, which waits for the value: its address,
-            1 or None for the legacy default stream, 2 for the thread's, -1 if nothing is to wait.
-          max_version: The latest version of DLPack that the consumer knows.
-          dl_device: Where the consumer wants it: the tensor's own device, or the host, ``(1, 0)``.
-          copy: True for memory of the consumer's own; False for none but shared memory.
-
-        Raises:
-          BufferError: If it cannot be had there, or not without a copy.
-        """
-        from ..interop import capsule_of
-
-        return capsule_of(self, stream, max_version, dl_device, copy)
-
-    def __dlpack_device__(self) -> tuple[int, int]:
-        from ..interop import device_of_tensors
-
-        return device_of_tensors()
-
-    @property
-    def __cuda_array_interface__(self) -> dict[str, Any]:
-        """Where the value lies on the GPU, for as long as the tensor lives.
-
-        On another device the attribute does not exist. PyTorch takes no read-only memory in this
-        way: write ``torch.from_dlpack(tensor)``.
-        """
-        from ..interop import cuda_array_interface
-
-        return cuda_array_interface(self)
 
     def __len__(self) -> int:
         if not self._spec.rank:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
-from .... import config
+from ... import settings
 from ..launches import Launch, Row, blocks, loaded, most_blocks, threads, written_out
 from ..text import filled, stored
 from .axes import ROUNDS, scanned
@@ -21,7 +21,7 @@ class Scatter(NamedTuple):
 
     def run(self, gpu: Any, at: Sequence[int]) -> None:
         """Launch it."""
-        for launch in self.atomic() if config.nondeterministic_scatter() else self.sorted:
+        for launch in self.atomic() if settings.nondeterministic_scatter else self.sorted:
             launch.run(gpu, at)
 
 

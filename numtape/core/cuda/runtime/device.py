@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 import weakref
 from collections.abc import Callable
@@ -10,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from .... import config
 from ....errors import DeviceError, ResourceExhaustedError
+from ... import settings
 from .device_array import DeviceArray
 
 _lock = threading.RLock()
@@ -31,7 +30,7 @@ def device() -> Any:
     if _device is None:
         with _lock:
             if _device is None:
-                if config.simulated():
+                if settings.simulated():
                     from .simulator import Simulator
 
                     _device = Simulator()
@@ -42,23 +41,14 @@ def device() -> Any:
     return _device
 
 
+DeviceArray.download = lambda address, found: device().download(address, found)
+
+
 def there() -> bool:
     """Whether there is a device that can be used."""
     try:
         device()
     except DeviceError:
-        return False
-    return True
-
-
-def usable() -> bool:
-    """Whether there is a device that runs a kernel; if not, the log says why."""
-    try:
-        from ..launches import probe
-
-        probe(device())
-    except Exception as error:  # the compiler's as well
-        logging.getLogger("numtape").info("NUMTAPE_DEVICE=auto takes the CPU: %s", error)
         return False
     return True
 

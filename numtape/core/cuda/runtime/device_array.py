@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from ...settings import unset
 
 if TYPE_CHECKING:
     from ...values.tensor import Tensor
@@ -24,6 +27,9 @@ class DeviceArray:
     """
 
     __slots__ = ("__weakref__", "_host", "address", "dtype", "owner", "shape")
+
+    # Copies from an address to a host array, when what computes it is done; set in `device`.
+    download: Callable[[int, Array], None] = staticmethod(unset)
 
     def __init__(
         self, owner: Any, address: int, shape: tuple[int, ...], dtype: np.dtype[Any]
@@ -49,10 +55,8 @@ class DeviceArray:
     def host(self) -> Array:
         """The elements on the host; waits for what computes them."""
         if self._host is None:
-            from .device import device
-
             found = np.empty(self.shape, self.dtype)
-            device().download(self.address, found)
+            DeviceArray.download(self.address, found)
             self._host = found
         return self._host
 

@@ -13,11 +13,11 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from .... import config
 from ....errors import DeviceError, ResourceExhaustedError
+from ... import settings
 from ...compile import cache as disk
-from ...interop import LEGACY
 from ...values.memory import Array, address_of
+from . import LEGACY
 from .transfer import DISABLE_TIMING, HALF, Staging
 
 OLDEST = (7, 5)  # compute capability
@@ -365,7 +365,7 @@ class Driver:
                 from .blas import WORKSPACE, Blas
 
                 self._blas = Blas(self.empty(WORKSPACE))
-            self._blas.use(int(stream), config.tensor_float_32())
+            self._blas.use(int(stream), settings.tensor_float_32)
             self._blas.gemm(dtype, scalars, out, x, y)
 
     # Graphs.

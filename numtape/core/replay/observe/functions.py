@@ -30,6 +30,7 @@ from ...log.variable import Variable
 from ...values.tensor import Tensor
 from . import reads
 from .frames import Frame
+from .items import read_item
 from .known import (
     DEEP,
     EFFECTS,
@@ -461,8 +462,6 @@ def _delete_attribute(own: Frame, frame: Any, args: tuple[Any, ...]) -> None:
 
 
 def _get_item(own: Frame, frame: Any, args: tuple[Any, ...]) -> None:
-    from .instructions import read_item
-
     read_item(own, frame, args[0], args[1])
 
 

@@ -14,13 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from ...log.variable import Variable
 from ...values.tensor import Tensor
 from . import functions, looks, reads
 from .frames import NOTHING, Frame
+from .items import read_item, short
 from .reads import MISSING, contents, is_a
 from .steps import Step
-from .whose import PACKAGE, dict_of, in_class, is_constant, ours
+from .whose import PACKAGE, dict_of, in_class, is_constant
 
 _NULL_BELOW = sys.version_info < (3, 13)  # where a call has nothing for ``self``, this is below
 
@@ -144,66 +144,6 @@ def _slice(own: Frame, frame: types.FrameType, step: Step) -> None:
     read_item(own, frame, own.peek(step, 2), slice(own.peek(step, 1), own.peek(step, 0)))
 
 
-def read_item(own: Frame, frame: types.FrameType, holder: Any, key: Any) -> None:
-    """``holder[key]`` is about to be read."""
-    observer = own.observer
-    kind = type(holder)
-    if kind is Tensor or is_a(holder, Variable):
-        looks.give(own, frame, "an index", (key,), {})
-        return
-    if ours(kind) or is_a(holder, tuple | str | bytes | range):
-        looks.look(own, frame, key, "an index")
-        return
-    if is_a(key, Tensor | np.integer):
-        key = int(key)
-    arrays = looks.look(own, frame, key, "an index")
-    lookup = in_class(kind, "__getitem__")
-    followed = is_a(lookup, types.FunctionType)  # it is Python's own
-    raw = MISSING
-    if is_a(holder, dict) and not followed:
-        raw = dict.get(holder, key, MISSING)  # what is there before a __missing__ comes
-
-    def done(own: Frame, frame: types.FrameType, after: Step | None) -> None:
-        value = MISSING if after is None else own.peek(after, 0)
-        label = f"{observer.name_of(holder)}[{_short(key)}]"
-        for x in arrays.values():
-            observer.array(x, frame)
-        if is_a(holder, np.ndarray):
-            if holder.dtype.hasobject:
-                observer.refuse("it reads an array of objects", frame)
-                return
-            observer.form(holder, frame)
-            if is_a(value, np.ndarray) and observer.outside(value, made=True):
-                return  # a part of the same memory
-            observer.made_result(value, frame)
-            observer.array(holder, frame)
-            return
-        if is_a(holder, type):
-            observer.make(value)  # a generic alias
-            return
-        if type(key) is slice:
-            observer.make(value)
-            if not own.entered and not observer.items(holder, "an index", frame):
-                observer.refuse(f"it takes a slice of a {kind.__name__}", frame)
-            return
-        if followed or (own.entered and not is_a(holder, looks.INDEXED)):
-            observer.class_of(holder, frame)
-            return
-        if is_a(holder, dict) and hasattr(kind, "__missing__"):
-            observer.read(reads.ENTRY, holder, key, raw, label, frame)
-            return
-        if not is_a(holder, looks.INDEXED):
-            observer.refuse(f"it reads an item of a {kind.__name__}", frame)
-            return
-        observer.read(reads.ITEM, holder, key, value, label, frame)
-
-    own.pending = done
-
-
-def _short(key: Any) -> str:
-    return repr(key) if is_a(key, int | str | float) else type(key).__name__
-
-
 def _iterated(own: Frame, frame: types.FrameType, step: Step) -> None:
     value = own.peek(step, 0)
     looks.iterate(own, frame, value)
@@ -242,7 +182,7 @@ def _match_keys(own: Frame, frame: types.FrameType, step: Step) -> None:
         own.observer.refuse(f"it matches a {type(holder).__name__}", frame)
         return
     for key in keys:
-        label = f"{own.observer.name_of(holder)}[{_short(key)}]"
+        label = f"{own.observer.name_of(holder)}[{short(key)}]"
         found = dict.get(holder, key, MISSING)
         own.observer.read(reads.ITEM, holder, key, found, label, frame)
 
@@ -410,7 +350,7 @@ def _stored_attribute(own: Frame, frame: types.FrameType, step: Step) -> None:
 
 def _stored_item(own: Frame, frame: types.FrameType, step: Step) -> None:
     value, holder, key = own.peek(step, 2), own.peek(step, 1), own.peek(step, 0)
-    label = f"{own.observer.name_of(holder)}[{_short(key)}]"
+    label = f"{own.observer.name_of(holder)}[{short(key)}]"
     _copied(own, frame, holder, key, value)
     if is_a(holder, dict | list) and not is_a(key, slice):
         own.observer.wrote(holder, key, value, label, frame)

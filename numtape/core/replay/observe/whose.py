@@ -17,12 +17,12 @@ from typing import Any
 
 import numpy as np
 
-from .... import kernels_folder
+from ... import settings
 from ...values.tensor import Tensor
 from .reads import MISSING, PLAIN, is_a
 
-PACKAGE = str(Path(__file__).resolve().parents[3]) + os.sep
-_KERNELS = str(kernels_folder().resolve()) + os.sep  # in a checkout they lie beside the package
+PACKAGE = str(settings.PACKAGE) + os.sep
+_KERNELS = str(settings.kernels_folder().resolve()) + os.sep  # in a checkout not in the package
 # Parts of numtape that hold settings in attributes, or are programs themselves.
 _LIKE_A_PROGRAM = tuple(
     PACKAGE + name for name in ("keras" + os.sep, "module.py", "demo.py", "__main__.py")

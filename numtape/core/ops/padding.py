@@ -1,0 +1,86 @@
+"""Padding: elements around a tensor, constant or mirrored."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..log.op import ARRAY, Op, defop
+from ..log.record import as_tensor, record, require
+from ..values.dtypes import mismatch
+from ..values.memory import Array
+from ..values.spec import Spec, intern
+from ..values.tensor import Tensor
+from .indexing import gather_add
+from .movement import static, strided_slice
+
+Paddings = tuple[tuple[int, int], ...]
+
+
+def _pad_spec(op: Op, x: Spec, paddings: Paddings, mode: str) -> Spec:
+    return intern(
+        tuple(dim + before + after for dim, (before, after) in zip(x.shape, paddings, strict=True)),
+        x.dtype,
+    )
+
+
+def _pad(out: Array, x: Array, paddings: Paddings, mode: str) -> None:
+    how: Any = mode
+    np.copyto(out, np.pad(x, paddings, mode=how))
+
+
+def _pad_vjp(g: Tensor, y: Tensor, x: Tensor, paddings: Paddings, mode: str) -> tuple[Tensor]:
+    if mode == "constant":
+        inside = zip(x.shape, paddings, strict=True)
+        return (strided_slice(g, tuple((before, before + dim, 1) for dim, (before, _) in inside)),)
+    # Every element of y is an element of x: gather along each axis, add back along each.
+    how: Any = mode
+    for axis, (dim, (before, after)) in enumerate(zip(x.shape, paddings, strict=True)):
+        origin = tuple(np.pad(np.arange(dim), (before, after), mode=how).tolist())
+        g = gather_add(g, origin, dim, axis)
+    return (g,)
+
+
+PAD = defop("Pad", ARRAY, 1, _pad_spec, compute=_pad, vjp=_pad_vjp)
+
+
+def _pad_value_spec(op: Op, x: Spec, value: Spec, paddings: Paddings) -> Spec:
+    if value.dtype is not x.dtype:
+        raise mismatch(op.name, 2, x.dtype, value.dtype)
+    require(value.size == 1, op, f"constant_values must be a scalar, got shape {value.shape}")
+    return _pad_spec(op, x, paddings, "constant")
+
+
+def _pad_value(out: Array, x: Array, value: Array, paddings: Paddings) -> None:
+    np.copyto(out, np.pad(x, paddings, constant_values=value.reshape(())))
+
+
+PAD_VALUE = defop(
+    "PadV2", ARRAY, 2, _pad_value_spec, compute=_pad_value,
+    vjp=lambda g, y, x, value, paddings: (*_pad_vjp(g, y, x, paddings, "constant"), None),
+)  # fmt: skip
+
+
+def pad(
+    tensor: Any, paddings: Any, mode: str = "CONSTANT", constant_values: Any = 0,
+    name: str | None = None,
+) -> Tensor:  # fmt: skip
+    """Elements added before and after each axis: ``mode`` CONSTANT, REFLECT or SYMMETRIC."""
+    x = as_tensor(tensor)
+    pairs = tuple(tuple(pair) for pair in static(paddings))
+    require(
+        len(pairs) == x.ndim and all(len(p) == 2 and min(p) >= 0 for p in pairs), PAD,
+        f"paddings must be {x.ndim} pairs of non-negative ints, got {pairs}",
+    )  # fmt: skip
+    modes = {"CONSTANT": "constant", "REFLECT": "reflect", "SYMMETRIC": "symmetric"}
+    if mode.upper() not in modes:
+        raise ValueError(f"Expected 'mode' to be one of {list(modes)}, got {mode!r}")
+    chosen = modes[mode.upper()]
+    for dim, width in zip(x.shape, pairs, strict=True):
+        most = {"reflect": dim - 1, "symmetric": dim}.get(chosen, max(width))
+        require(max(width) <= most, PAD, f"{mode} padding of {width} is too wide for {dim}")
+    if chosen == "constant" and (type(constant_values) is not int or constant_values != 0):
+        value = as_tensor(constant_values, x._spec, "Pad")
+        return record(PAD_VALUE, (x, value), paddings=pairs)
+    return record(PAD, (x,), paddings=pairs, mode=chosen)

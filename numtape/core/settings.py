@@ -1,0 +1,175 @@
+"""Every ``NUMTAPE_*`` variable, read here and nowhere else, and the switches of a process.
+
+Nothing of numtape is imported here: every room may ask.
+
+==========================  ============================================================
+``NUMTAPE_DEVICE``          ``cpu`` (default), ``cuda``, ``auto`` (``cuda`` if there is a GPU that
+                            can be used, else ``cpu``) or ``reference``
+``NUMTAPE_CACHE_DIR``       where compiled kernels are kept (default: the user's cache folder)
+``NUMTAPE_NUM_THREADS``     how many threads may share a sweep (default: one for each core that
+                            the process may use)
+``NUMTAPE_CHECK_REPLAY``    ``k``: run every k-th call of a `function` as Python as well, and raise
+                            if the replay differs (default: never)
+==========================  ============================================================
+
+Attributes:
+  PACKAGE: The folder of the package.
+  chosen: The process's device once it is chosen; `device` chooses it.
+  moved: Whether some thread has ever computed on another one.
+  usable: Gives a device in place of ``cuda`` or ``auto``, or says why there is no GPU.
+    Set in `core.wiring`.
+  eager: Whether every `function` runs as plain Python.
+  tensor_float_32: Whether float32 products may be computed with TF32, on GPUs that have it.
+  nondeterministic_scatter: Whether the GPU may add slices up in any order, another one in each run.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+
+def unset(*_: Any) -> Any:
+    """In the place of a function that `core.wiring` sets."""
+    raise RuntimeError("numtape is being imported: nothing can be computed yet.")
+
+
+PACKAGE = Path(__file__).resolve().parents[1]
+DEVICES = ("cpu", "reference", "cuda", "auto")
+chosen: str | None = None
+moved = False
+usable: Callable[[str], str] = unset
+eager = False
+tensor_float_32 = False
+nondeterministic_scatter = False
+_here = threading.local()
+_threads: int | None = None
+_check_replay: int | None = None
+
+
+def kernels_folder() -> Path:
+    """The folder of the kernels' source: in a checkout, the package's sibling."""
+    inside = PACKAGE / "kernels"
+    return inside if inside.is_dir() else PACKAGE.parent / "kernels"
+
+
+def device() -> str:
+    """The device that sweeps of this thread run on: ``cpu``, ``reference`` or ``cuda``.
+
+    It is read from ``NUMTAPE_DEVICE`` once, at first use; `numtape.device` takes another one for
+    a while.
+
+    Raises:
+      ValueError: If the variable names no device.
+      DeviceError: If it is ``cuda``, and there is no GPU that can be used; says why.
+    """
+    global chosen
+    if moved:
+        here: str | None = getattr(_here, "device", None)
+        if here is not None:
+            return here
+    if chosen is None:
+        chosen = _checked(os.environ.get("NUMTAPE_DEVICE") or "cpu")
+    return chosen
+
+
+def _checked(name: str) -> str:
+    choice = name.strip().lower()
+    if choice not in DEVICES:
+        raise ValueError(f"NUMTAPE_DEVICE={name!r} is not one of {', '.join(DEVICES)}.")
+    return usable(choice) if choice in ("cuda", "auto") else choice
+
+
+def simulated() -> bool:
+    """Whether Numba's simulator of a GPU is switched on, by its own ``NUMBA_ENABLE_CUDASIM``."""
+    return os.environ.get("NUMBA_ENABLE_CUDASIM", "0") not in ("", "0")
+
+
+def here() -> str | None:
+    """The device that this thread has in place of the process's."""
+    return getattr(_here, "device", None)
+
+
+def move(device: str | None) -> None:
+    """Have this thread compute on a device; None for the process's."""
+    global moved
+    if device == chosen:
+        device = None
+    if device is not None:
+        moved = True
+    _here.device = device
+
+
+@contextmanager
+def override(device: str) -> Iterator[None]:
+    """Sweep on another device inside a ``with`` block, in every thread (for tests)."""
+    global chosen, moved
+    before, chosen = chosen, _checked(device)
+    moved = moved or "cuda" in (before, chosen)
+    try:
+        yield
+    finally:
+        chosen = before
+
+
+def threads() -> int:
+    """How many threads share a large sweep: ``NUMTAPE_NUM_THREADS``, read once, at first use.
+
+    Raises:
+      ValueError: If the variable is not a positive integer.
+    """
+    global _threads
+    if _threads is None:
+        chosen = os.environ.get("NUMTAPE_NUM_THREADS")
+        if not chosen:
+            affinity = getattr(os, "sched_getaffinity", None)  # not everywhere
+            _threads = len(affinity(0)) if affinity else os.cpu_count() or 1
+        elif chosen.strip().isdecimal() and int(chosen):
+            _threads = int(chosen)
+        else:
+            raise ValueError(f"NUMTAPE_NUM_THREADS={chosen!r} is not a positive integer.")
+    return _threads
+
+
+def check_replay() -> int:
+    """Every how many calls of a function are checked: ``NUMTAPE_CHECK_REPLAY``; 0 for never.
+
+    Raises:
+      ValueError: If the variable is not a positive integer.
+    """
+    global _check_replay
+    if _check_replay is None:
+        chosen = os.environ.get("NUMTAPE_CHECK_REPLAY") or "0"
+        if not chosen.strip().isdecimal():
+            raise ValueError(f"NUMTAPE_CHECK_REPLAY={chosen!r} is not a positive integer.")
+        _check_replay = int(chosen)
+    return _check_replay
+
+
+def numerics() -> tuple[bool, ...]:
+    """The switches that what is computed on a GPU depends on."""
+    return tensor_float_32, nondeterministic_scatter
+
+
+def cache_dir() -> Path | None:
+    """The folder of compiled kernels, which need not exist yet; None if the user has no home."""
+    chosen = os.environ.get("NUMTAPE_CACHE_DIR")
+    if chosen:
+        return Path(chosen)
+    try:
+        if sys.platform == "win32":
+            base = os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local"
+        elif sys.platform == "darwin":
+            base = Path.home() / "Library" / "Caches"
+        else:
+            chosen = os.environ.get("XDG_CACHE_HOME", "")
+            # What is no absolute path is no setting, its standard says.
+            base = chosen if os.path.isabs(chosen) else Path.home() / ".cache"
+    except RuntimeError:  # no HOME, and a user that the system does not know
+        return None
+    return Path(base) / "numtape"
