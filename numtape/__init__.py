@@ -81,14 +81,13 @@ from .core.ops.elementwise import (
     tanh,
 )
 from .core.ops.elementwise import round_ as round
-from .core.ops.indexing import boolean_mask, gather, one_hot, where
+from .core.ops.indexing import boolean_mask, gather, one_hot, repeat, where
 from .core.ops.linalg import matmul, norm, tensordot
 from .core.ops.movement import (
     broadcast_to,
     concat,
     expand_dims,
     identity,
-    repeat,
     reshape,
     reverse,
     split,

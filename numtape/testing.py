@@ -10,7 +10,6 @@ import numpy as np
 
 from . import nest
 from .core.log.record import as_tensor
-from .core.log.variable import Variable
 from .core.values.tensor import Tensor
 from .gradient_tape import GradientTape
 
@@ -39,11 +38,14 @@ def check_grads(
 
     Raises:
       AssertionError: If a derivative is wrong, naming its order, the argument and the element.
+      ValueError: If there is nothing to check: no argument or no result is a float.
 
     Example:
       >>> check_grads(lambda x, y: nt.sin(x) * y, [[0.1, 0.2], 3.0])
     """
     points = [_float64(x) for x in args]
+    if not any(x.dtype.kind == "f" for x in points):
+        raise ValueError("No argument is a float: there is no derivative to check.")
     names = [f"argument {j}" for j in range(len(points))]
     _check(f, points, names, order, 1, (rtol, atol, eps))
 
@@ -64,6 +66,9 @@ def _check(
         for y in _floats(f(*map(as_tensor, points)))
     ]
 
+    if not weights:
+        raise ValueError("No result of the function is a float: there is no derivative to check.")
+
     def gradient(*arguments: Tensor) -> list[Tensor]:
         """The gradient of the projection, for float arguments: it takes the weights as well."""
         inputs, factors = list(arguments[: len(points)]), list(arguments[len(points) :])
@@ -82,22 +87,22 @@ def _check(
         return (projection(j, eps * step) - projection(j, -eps * step)) / (2 * eps)
 
     floats = [j for j, x in enumerate(points) if x.dtype.kind == "f"]
-    exact = gradient(*map(as_tensor, [*points, *weights])) if weights else []
-    for j, tensor in zip(floats, exact, strict=bool(weights)):
+    exact = gradient(*map(as_tensor, [*points, *weights]))
+    for j, tensor in zip(floats, exact, strict=True):
         found = np.asarray(tensor)
         direction = np.asarray(random.standard_normal(found.shape))
         if not np.isclose(np.vdot(found, direction), slope(j, direction), rtol, atol):
             worst = _worst(found, partial(slope, j))
             raise AssertionError(f"derivative of order {order} by {names[j]}: {worst}")
-    if order < orders and floats and weights:
+    if order < orders:
         seeds = [f"the weights of result {j} in order {order}" for j in range(len(weights))]
         _check(gradient, [*points, *weights], names + seeds, orders, order + 1, limits)
 
 
 def _floats(results: Any) -> list[Any]:
     """The float tensors in a nest."""
-    flat = [as_tensor(x) if isinstance(x, Variable) else x for x in nest.flatten(results)]
-    return [x for x in flat if x is not None and x.dtype.is_floating]
+    flat = [as_tensor(x) for x in nest.flatten(results) if x is not None]
+    return [x for x in flat if x.dtype.is_floating]
 
 
 def _worst(found: Array, slope: Callable[[Array], float]) -> str:

@@ -425,7 +425,10 @@ MOVEMENTS = [
     move("tile", lambda x, multiples: np.tile(x, multiples), variants=over(
         (2, 3), multiples=[(2, 1), (1, 3), (2, 2), (0, 1)]) + over(
             (1, 2, 1, 1, 3), multiples=[(2, 1, 2, 1, 2)])),
-    move("repeat", np.repeat, variants=over((2, 3), repeats=[0, 1, 3], axis=[None, 0, -1])),
+    move("repeat", np.repeat, variants=[
+        *over((2, 3), repeats=[0, 1, 3, [2]], axis=[None, 0, -1]),
+        *over((2, 3), repeats=[[3, 0, 1]], axis=[1, -1]), *over((2, 3), repeats=[[0, 2]], axis=[0]),
+        *over((2, 3), repeats=[[1, 0, 2, 0, 0, 3]], axis=[None])]),
     move("gather", taken, variants=[
         *over((4, 6), indices=[[0, 3, 3], 2, [[1, 1], [0, 2]], np.zeros(0, "int32")],
               axis=[None, 0, 1]),

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 import numtape as tf
+from numtape.core import settings
 from numtape.core.log.log import local
 from numtape.core.log.variable import set_values
 from numtape.core.ops.random import STATE
@@ -182,7 +183,7 @@ def compare(source, steps, look="always", check=0):
       check: Every how many calls functions check their replays themselves.
     """
     code = compile(source, "<program>", "exec")
-    before, tf.config._check_replay = tf.config._check_replay, check
+    before, settings._check_replay = settings._check_replay, check
     kept = STATE.seed, STATE.draws
     try:
         with warnings.catch_warnings(record=True) as caught:
@@ -205,7 +206,7 @@ def compare(source, steps, look="always", check=0):
                 return f"a warning: {warning.message}"
         return None
     finally:
-        tf.config._check_replay = before
+        settings._check_replay = before
         STATE.seed, STATE.draws = kept
 
 

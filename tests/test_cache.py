@@ -15,7 +15,7 @@ from checks import logged
 from processes import PACKAGE, output, run, start
 
 import numtape
-from numtape import config
+from numtape.core import settings
 from numtape.core.compile import cache, folder, passes
 
 pytestmark = pytest.mark.numtape_only("numtape's own cache")
@@ -527,7 +527,7 @@ def test_cache_folder_of_the_desktop_is_absolute(monkeypatch, tmp_path):
     for setting, expected in [("", tmp_path / ".cache"), ("here", tmp_path / ".cache"),
                               (str(tmp_path / "x"), tmp_path / "x")]:  # fmt: skip
         monkeypatch.setenv("XDG_CACHE_HOME", setting)
-        assert config.cache_dir() == expected / "numtape"
+        assert settings.cache_dir() == expected / "numtape"
 
 
 # Full disks.

@@ -379,7 +379,7 @@ def test_random_numbers_in_the_simulator():
 def test_known_answers_of_philox_in_the_simulator():
     script = """
 import numpy as np
-import numtape.config
+import numtape
 from numtape.kernels.cuda.random import philox
 from numtape.core.cuda.runtime.simulator import Simulator
 from test_random import KNOWN

@@ -14,6 +14,8 @@ from checks import same, slope
 from recorded import agree, bits, check, gives_up, one_warning, recordings
 from together import together
 
+from numtape.core import settings
+
 pytestmark = pytest.mark.usefixtures("isolated")
 
 
@@ -529,7 +531,7 @@ def test_error_under_a_tape_leaves_the_tape_usable(tf):
 @pytest.fixture
 def checked(tf, monkeypatch):
     """Every call is checked."""
-    monkeypatch.setattr(tf.config, "_check_replay", 1)
+    monkeypatch.setattr(settings, "_check_replay", 1)
 
 
 @check
@@ -656,7 +658,7 @@ def test_check_draws_the_same_numbers(tf, monkeypatch):
         return bits(*[f() for _ in range(5)], tf.random.normal((2,)))
 
     expected = run()
-    monkeypatch.setattr(tf.config, "_check_replay", 2)
+    monkeypatch.setattr(settings, "_check_replay", 2)
     assert run() == expected
 
 

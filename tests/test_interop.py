@@ -13,7 +13,7 @@ import pytest
 from processes import ROOT, environment
 from stub_driver import stub_gpu
 
-from numtape import config
+from numtape.core import settings
 
 pytestmark = pytest.mark.numtape_only(reason="TensorFlow shares in other places")
 
@@ -21,8 +21,8 @@ NAMES = ["bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64",
          "float16", "float32", "float64"]  # fmt: skip
 SHAPES = [(), (1,), (5,), (2, 3), (0, 3), (2, 1, 2, 2)]
 
-on_host = pytest.mark.skipif("config.device() == 'cuda'", reason="tensors are on the GPU")
-on_gpu = pytest.mark.skipif("config.device() != 'cuda'", reason="tensors are on the host")
+on_host = pytest.mark.skipif("settings.device() == 'cuda'", reason="tensors are on the GPU")
+on_gpu = pytest.mark.skipif("settings.device() != 'cuda'", reason="tensors are on the host")
 every_dtype = pytest.mark.parametrize("dtype", NAMES)
 every_shape = pytest.mark.parametrize("shape", SHAPES, ids=str)
 
@@ -799,7 +799,7 @@ def stub(monkeypatch):
     found = stub_gpu(monkeypatch)
     monkeypatch.setattr(device, "_device", found)
     monkeypatch.setattr(device, "_copies", {})
-    with config.override("cuda"):
+    with settings.override("cuda"):
         yield found
         gc.collect()
 

@@ -13,7 +13,8 @@ from counting import fresh_log
 from processes import run
 
 import numtape
-from numtape import config, gradient_tape
+from numtape import gradient_tape
+from numtape.core import settings
 from numtape.core.compile import passes
 from numtape.core.cpu import executor as cpu
 from numtape.core.derive import adjoints, lookup, reach, templates, transpose
@@ -205,7 +206,7 @@ def results(tf):
 @pytest.mark.cpu_only("they are the CPU executor's")
 def test_undecorated_passes_give_the_same_bits(tf, plain, monkeypatch):
     """And stay inside every array: jitted code does not check."""
-    monkeypatch.setattr(config, "_threads", 2)
+    monkeypatch.setattr(settings, "_threads", 2)
     monkeypatch.setattr(cpu, "LARGE", 50)  # threads share even small groups
     jitted = results(tf)
     functions = {s: getattr(plain[module], s) for s, module in passes._PASSES.items()}

@@ -10,7 +10,7 @@ from counting import fresh_log
 from processes import run as run_script
 from test_random_programs import Program, differences, patterns, run
 
-from numtape import config
+from numtape.core import settings
 from numtape.core.cpu import buffers, workers
 from numtape.core.cpu import executor as cpu
 from numtape.core.derive import adjoints
@@ -36,10 +36,10 @@ def test_any_plan_gives_the_same_bits(tf, block, monkeypatch):
     for seed in range(block, PROGRAMS, 4):
         program = Program(1000 + seed)
         known = {}
-        settings = itertools.product([128, 384, 1024], [1, 3], [1, cpu.LARGE])
-        for width, threads, large in settings:
+        chosen = itertools.product([128, 384, 1024], [1, 3], [1, cpu.LARGE])
+        for width, threads, large in chosen:
             monkeypatch.setattr(plans, "WIDEST", width)
-            monkeypatch.setattr(config, "_threads", threads)
+            monkeypatch.setattr(settings, "_threads", threads)
             monkeypatch.setattr(cpu, "LARGE", large)
             for pattern, (look, tape, keep) in patterns(program).items():
                 if not keep:
@@ -281,7 +281,7 @@ def test_products_of_matrices(tf, lead, transposed):
 
 
 def test_threads_share_large_groups(tf, monkeypatch):
-    monkeypatch.setattr(config, "_threads", 2)
+    monkeypatch.setattr(settings, "_threads", 2)
     shared = []
     share = workers.share
     monkeypatch.setattr(cpu, "share", lambda calls, *rest: shared.append(len(calls)) or
@@ -384,10 +384,10 @@ def test_workers_are_made_anew_after_a_fork():
 
 @pytest.mark.parametrize("value", ["0", "-1", "two", "1.5"])
 def test_wrong_number_of_threads_is_refused(value, monkeypatch):
-    monkeypatch.setattr(config, "_threads", None)
+    monkeypatch.setattr(settings, "_threads", None)
     monkeypatch.setenv("NUMTAPE_NUM_THREADS", value)
     with pytest.raises(ValueError, match="NUMTAPE_NUM_THREADS"):
-        config.threads()
+        settings.threads()
 
 
 # Buffers.
@@ -449,7 +449,7 @@ def test_values_outlive_the_next_step(tf):
 
 def test_slots_that_another_plan_moved_are_not_used(tf, monkeypatch):
     """A memo, shared group after a plan that needs more room for the same thread."""
-    monkeypatch.setattr(config, "_threads", 2)
+    monkeypatch.setattr(settings, "_threads", 2)
     monkeypatch.setattr(cpu, "LARGE", 1 << 16)
     big, small = tf.constant(np.linspace(0.0, 1.0, 100_000)), tf.constant(np.ones(1000))
 

@@ -11,7 +11,7 @@ import scipy.stats
 from counting import fresh_log
 from together import together
 
-from numtape import config
+from numtape.core import settings
 from numtape.core.cpu import draws
 from numtape.core.ops.random import STATE
 
@@ -203,7 +203,7 @@ def test_same_numbers_on_any_number_of_threads(tf, cpu, name, dtype, monkeypatch
     monkeypatch.setattr(draws, "share", counted)
     found = set()
     for threads in (1, 2, 3, 5):
-        monkeypatch.setattr(config, "_threads", threads)
+        monkeypatch.setattr(settings, "_threads", threads)
         tf.random.set_seed(4)
         found.add(getattr(tf.random, name)((300_001,), dtype=dtype).numpy().tobytes())
     assert shared == [2, 3, 5]
@@ -237,7 +237,7 @@ def test_a_shorter_draw_is_the_start_of_a_longer_one(tf, cpu, size, dtype):
 
 def test_threads_that_draw_much_at_once(tf, cpu, monkeypatch):
     """Each with threads of its own; who draws which is not promised."""
-    monkeypatch.setattr(config, "_threads", 2)
+    monkeypatch.setattr(settings, "_threads", 2)
 
     def draws_of(k):
         return [tf.random.normal((100_000,)).numpy().tobytes() for _ in range(5)]

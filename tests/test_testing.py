@@ -15,7 +15,6 @@ RIGHT = {
     "an integer argument": (lambda tf, x, i: tf.gather(x, i) ** 2, [X, [1, 1, 0]]),
     "an integer result": (lambda tf, x: [tf.cast(10 * x, tf.int32), x * x], [X]),
     "no derivative at all": (lambda tf, x: tf.floor(x), [X]),
-    "nothing but integers": (lambda tf, i: i + 1, [3]),
     "no elements": (lambda tf, x: tf.sqrt(x), [np.zeros((0, 3))]),
 }
 
@@ -23,6 +22,15 @@ RIGHT = {
 @pytest.mark.parametrize(("function", "args"), RIGHT.values(), ids=RIGHT)
 def test_right_derivatives(tf, function, args):
     tf.testing.check_grads(lambda *xs: function(tf, *xs), args, order=3)
+
+
+@pytest.mark.parametrize("function, args, what", [
+    (lambda i: i + 1, [3], "No argument"), (lambda x: int(x[0]), [X], "No result"),
+    (lambda x: [], [X], "No result"),
+])  # fmt: skip
+def test_nothing_to_check(tf, function, args, what):
+    with pytest.raises(ValueError, match=what):
+        tf.testing.check_grads(function, args)
 
 
 def frozen(tf, x):

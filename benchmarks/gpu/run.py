@@ -19,7 +19,7 @@ RESULTS = Path(__file__).resolve().parents[1] / "results"
 
 
 def simulated() -> bool:
-    """Says whether Numba's simulator stands in for a GPU, as ``numtape.config.simulated`` does."""
+    """Says whether Numba's simulator stands in for a GPU, as ``core.settings.simulated`` does."""
     return os.environ.get("NUMBA_ENABLE_CUDASIM", "0") not in ("", "0")
 
 

@@ -20,11 +20,10 @@ import numpy as np
 
 from ..errors import DeviceError, InvalidArgumentError
 from . import settings
-from .cuda.runtime import LEGACY
 from .ops.elementwise import cast
 from .values import dtypes
 from .values.dtypes import DType
-from .values.memory import converted
+from .values.memory import LEGACY, converted
 from .values.spec import intern
 from .values.tensor import Tensor, of_array
 

@@ -219,6 +219,40 @@ def boolean_mask(tensor: Any, mask: Any, axis: Any = None, name: str = "boolean_
     return gather(flat, np.flatnonzero(found._array()), axis=at)
 
 
+def repeat(input: Any, repeats: Any, axis: Any = None, name: str | None = None) -> Tensor:
+    """Each element repeated along an axis.
+
+    Args:
+      input: A tensor.
+      repeats: How often: an int, or one for each element of the axis.
+      axis: The axis; None for the flat tensor.
+
+    Raises:
+      InvalidArgumentError: If ``repeats`` is negative.
+      ValueError: If there are not as many ``repeats`` as elements along the axis.
+
+    Example:
+      >>> nt.repeat([1, 2, 3], [2, 0, 1]).numpy()
+      array([1, 1, 3], dtype=int32)
+    """
+    x = as_tensor(input)
+    if axis is None:
+        x, axis = movement.reshape(x, (-1,)), 0
+    at = movement.axis_of(axis, x.ndim, "Repeat")
+    counts, dim = movement.static_shape(repeats), x.shape[at]
+    least = min(counts, default=0)
+    require(least >= 0, "Repeat", f"Expected repeats >= 0, got {least}")
+    if len(counts) == 1:
+        wide = (*x.shape[: at + 1], *counts, *x.shape[at + 1 :])
+        whole = (*x.shape[:at], dim * counts[0], *x.shape[at + 1 :])
+        return movement.reshape(movement.broadcast_to(movement.expand_dims(x, at + 1), wide), whole)
+    if len(counts) != dim:
+        raise ValueError(
+            f"{len(counts)} repeats for {dim} elements along axis {at} [Op:Repeat]."
+        )
+    return gather(x, np.repeat(np.arange(dim), counts), axis=at)
+
+
 def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Tensor:
     """``x`` where ``condition`` holds, else ``y``; all three broadcast.
 

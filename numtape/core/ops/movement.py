@@ -97,7 +97,7 @@ def _reshaped(x: Tensor, wanted: tuple[int, ...]) -> tuple[int, ...]:
     return wanted
 
 
-def _axis(axis: Any, rank: int, op: str) -> int:
+def axis_of(axis: Any, rank: int, op: str) -> int:
     """One axis counted from 0, for a rank that may include a new axis."""
     axis = static(axis)
     if not isinstance(axis, int):
@@ -109,7 +109,7 @@ def _axis(axis: Any, rank: int, op: str) -> int:
 def expand_dims(input: Any, axis: Any, name: str | None = None) -> Tensor:
     """With a new axis of size 1 at ``axis``."""
     x = as_tensor(input)
-    at = _axis(axis, x.ndim + 1, "ExpandDims")
+    at = axis_of(axis, x.ndim + 1, "ExpandDims")
     return reshape(x, (*x.shape[:at], 1, *x.shape[at:]))
 
 
@@ -118,7 +118,7 @@ def squeeze(input: Any, axis: Any = None, name: str | None = None) -> Tensor:
     x = as_tensor(input)
     if axis is None:
         return reshape(x, tuple(dim for dim in x.shape if dim != 1))
-    axes = {_axis(one, x.ndim, "Squeeze") for one in static_shape(axis)}
+    axes = {axis_of(one, x.ndim, "Squeeze") for one in static_shape(axis)}
     for one in axes:
         require(
             x.shape[one] == 1, "Squeeze",
@@ -229,7 +229,7 @@ def concat(values: Any, axis: Any, name: str = "concat") -> Tensor:
     tensors = alike(values, "ConcatV2")
     require(bool(tensors), CONCAT, "Expected at least one tensor")
     require(tensors[0].ndim > 0, CONCAT, "Scalars cannot be concatenated: use `stack`")
-    at = _axis(axis, tensors[0].ndim, "ConcatV2")
+    at = axis_of(axis, tensors[0].ndim, "ConcatV2")
     if len(tensors) == 1:
         return identity(tensors[0])
     return record(CONCAT, tuple(tensors), axis=at)
@@ -261,7 +261,7 @@ def stack(values: Any, axis: Any = 0, name: str = "stack") -> Tensor:
             f"Shapes of all inputs to stack must match: values[0].shape = {shape.as_list()} != "
             f"values[{j}].shape = {x.shape.as_list()}",
         )  # fmt: skip
-    at = _axis(axis, len(shape) + 1, "Pack")
+    at = axis_of(axis, len(shape) + 1, "Pack")
     return concat([expand_dims(x, at) for x in tensors], at)
 
 
@@ -276,7 +276,7 @@ def unstack(
 ) -> list[Tensor]:
     """The slices along an axis, as a list."""
     x = as_tensor(value)
-    at = _axis(axis, x.ndim, "Unpack")
+    at = axis_of(axis, x.ndim, "Unpack")
     require(
         num in (None, x.shape[at]), "Unpack",
         f"Expected num={num} slices along axis {at}, but the shape is {x.shape.as_list()}",
@@ -296,7 +296,7 @@ def split(
     """Cut into equal parts (an int) or parts of given sizes (one of which may be -1)."""
     x = as_tensor(value)
     require(x.ndim > 0, "Split", "Cannot split a scalar")
-    at = _axis(axis, x.ndim, "Split")
+    at = axis_of(axis, x.ndim, "Split")
     size = x.shape[at]
     sizes = static(num_or_size_splits)
     if isinstance(sizes, int):
@@ -420,8 +420,13 @@ def slice_into_zeros(g: Tensor, shape: Ints, cut: Cut) -> Tensor:
 def slice_(input_: Any, begin: Any, size: Any, name: str | None = None) -> Tensor:
     """``size`` elements from ``begin`` on along each axis (-1: all that are left)."""
     x = as_tensor(input_)
-    cut = []
-    for start, count, dim in zip(static_shape(begin), static_shape(size), x.shape, strict=True):
+    starts, counts, cut = static_shape(begin), static_shape(size), []
+    require(
+        len(starts) == len(counts) == x.ndim, "Slice",
+        f"Expected begin and size to have {x.ndim} numbers, one for each axis, but got "
+        f"{len(starts)} and {len(counts)}",
+    )  # fmt: skip
+    for start, count, dim in zip(starts, counts, x.shape, strict=True):
         end = dim if count == -1 else start + count
         require(
             0 <= start <= end <= dim, "Slice",
@@ -434,7 +439,7 @@ def slice_(input_: Any, begin: Any, size: Any, name: str | None = None) -> Tenso
 def reverse(tensor: Any, axis: Any, name: str | None = None) -> Tensor:
     """The order of elements reversed along the axes."""
     x = as_tensor(tensor)
-    axes = {_axis(one, x.ndim, "ReverseV2") for one in static_shape(axis)}
+    axes = {axis_of(one, x.ndim, "ReverseV2") for one in static_shape(axis)}
     cut = ((dim - 1, -1, -1) if at in axes else (0, dim, 1) for at, dim in enumerate(x.shape))
     return _new(strided_slice(x, tuple(cut)), x)
 
@@ -460,14 +465,3 @@ def tile(input: Any, multiples: Any, name: str | None = None) -> Tensor:
 
 def _emptied(x: Tensor, axis: int) -> Cut:
     return tuple((0, 0 if at == axis else dim, 1) for at, dim in enumerate(x.shape))
-
-
-def repeat(input: Any, repeats: int, axis: Any = None, name: str | None = None) -> Tensor:
-    """Each element repeated ``repeats`` times along an axis (of the flat tensor if None)."""
-    x = as_tensor(input)
-    if axis is None:
-        x, axis = reshape(x, (-1,)), 0
-    at = _axis(axis, x.ndim, "Repeat")
-    wide = (*x.shape[: at + 1], repeats, *x.shape[at + 1 :])
-    whole = (*x.shape[:at], x.shape[at] * repeats, *x.shape[at + 1 :])
-    return reshape(broadcast_to(expand_dims(x, at + 1), wide), whole)

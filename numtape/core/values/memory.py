@@ -8,6 +8,7 @@ from typing import Any, cast
 import numpy as np
 
 Array = np.ndarray[Any, Any]
+LEGACY = 1  # CUDA's legacy default stream, in DLPack, in the array interface and in its driver
 
 _addressof: Any = ctypes.addressof
 _from_buffer: Any = ctypes.c_char.from_buffer

@@ -16,8 +16,7 @@ from typing import Any
 from ....errors import DeviceError, ResourceExhaustedError
 from ... import settings
 from ...compile import cache as disk
-from ...values.memory import Array, address_of
-from . import LEGACY
+from ...values.memory import LEGACY, Array, address_of
 from .transfer import DISABLE_TIMING, HALF, Staging
 
 OLDEST = (7, 5)  # compute capability
