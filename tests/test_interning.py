@@ -20,7 +20,7 @@ from numtape.core.log.op import CODES
 from numtape.core.values import interning
 from numtape.core.values.dtypes import ALL, DTYPES
 from numtape.core.values.interning import Table
-from numtape.core.values.spec import TABLES, intern
+from numtape.core.values.spec import SPECS, intern
 
 pytestmark = pytest.mark.numtape_only("numtape's tables")
 
@@ -99,19 +99,19 @@ def test_the_check_sees_what_divides(tmp_path):
 
 def one_object_each():
     """Whether all objects of a table have numbers of their own, and the fields written by it."""
-    specs = list(TABLES)
+    specs = list(SPECS)
     assert len({spec.id for spec in specs}) == len(specs)
     for spec in specs:
-        assert TABLES[spec.id] is spec
-        assert TABLES.size[spec.id] == spec.size
-        assert tuple(TABLES.dims[spec.id][: spec.rank]) == tuple(spec.shape)
-        assert ALL[TABLES.dtype[spec.id]] is spec.dtype
-        assert TABLES.specs[int(TABLES.shape[spec.id])].shape == spec.shape
+        assert SPECS[spec.id] is spec
+        assert SPECS.size[spec.id] == spec.size
+        assert tuple(SPECS.dims[spec.id][: spec.rank]) == tuple(spec.shape)
+        assert ALL[SPECS.dtype[spec.id]] is spec.dtype
+        assert SPECS.specs[int(SPECS.shape[spec.id])].shape == spec.shape
 
 
 def test_what_is_met_inside_of_what_is_met(monkeypatch):
     """A finalizer, say, that enters the next thing while one is being entered."""
-    describe, inside, held = TABLES._describe, [], []
+    describe, inside, held = SPECS._describe, [], []
 
     def meeting_others(number, key, spec):
         if len(inside) < 6:
@@ -120,7 +120,7 @@ def test_what_is_met_inside_of_what_is_met(monkeypatch):
             held.append(intern(key[0], DTYPES[key[1]]))  # the very thing that is being entered
         return describe(number, key, spec)
 
-    monkeypatch.setattr(TABLES, "_describe", meeting_others)
+    monkeypatch.setattr(SPECS, "_describe", meeting_others)
     held += [intern((900 + k, 3), DTYPES[k]) for k in range(9)]
     assert len(inside) == 6
     assert all(intern(tuple(spec.shape), spec.dtype) is spec for spec in held)
@@ -143,21 +143,21 @@ def test_numbers_of_what_nobody_has_are_used_again():
         intern((k, 12345), DTYPES[9])
     interning.let_go()
     interning.let_go()  # shapes are held by the specs that were freed before
-    before = len(TABLES)
+    before = len(SPECS)
     numbers = {intern((k, 54321), DTYPES[9]).id for k in range(50)}
     interning.let_go()
     interning.let_go()
-    assert len(TABLES) <= before + 1
+    assert len(SPECS) <= before + 1
     assert {intern((k, 54322), DTYPES[9]).id for k in range(200)} & numbers
     one_object_each()
 
 
 def test_a_number_that_is_given_back_while_the_dead_are_counted(monkeypatch):
     """By a thread that came second: its object is dead, and the number has no key."""
-    dead, came_second = TABLES._dead, weakref.ref(set())
-    monkeypatch.setattr(TABLES, "_dead", lambda: [*dead(), (interning.CAPACITY - 1, came_second)])
+    dead, came_second = SPECS._dead, weakref.ref(set())
+    monkeypatch.setattr(SPECS, "_dead", lambda: [*dead(), (interning.CAPACITY - 1, came_second)])
     interning.let_go()
-    assert interning.CAPACITY - 1 not in TABLES._free
+    assert interning.CAPACITY - 1 not in SPECS._free
 
 
 def test_numbers_in_rows_are_not_freed(tf):
@@ -169,7 +169,7 @@ def test_numbers_in_rows_are_not_freed(tf):
         del y
         for _ in range(3):
             interning.let_go()
-        assert tuple(TABLES[number].shape) == (41, 7)
+        assert tuple(SPECS[number].shape) == (41, 7)
         assert CODES.entries[code]
         assert float(z) == 2.0 * 7 * 41
 
@@ -178,12 +178,12 @@ def test_a_spec_that_died_comes_back_with_its_number(tf):
     with fresh_log() as log:
         x = tf.constant(np.ones((3, 43), np.float32))
         y = tf.reduce_sum(tf.reshape(x, [43, 3]))
-        row = [r for r in range(log.n) if TABLES.size[log.spec[r]] == 129][-1]
+        row = [r for r in range(log.n) if SPECS.size[log.spec[r]] == 129][-1]
         number = log.spec[row]
         log.kept[:] = [y]  # a row that no tensor stands for
         interning.let_go()
         gc.collect()
-        assert TABLES._objects[number]() is None
+        assert SPECS._objects[number]() is None
         assert intern((43, 3), tf.float32).id == number
         assert float(y) == 129
 

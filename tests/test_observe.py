@@ -124,7 +124,7 @@ def test_what_is_on_a_stack():
     def follow(frame, event, arg):
         if event == "opcode" and known_steps[frame.f_lasti].name in ("CALL", "CALL_FUNCTION_EX"):
             step = known_steps[frame.f_lasti]
-            own = frames.Frame(None, frame.f_code, known_steps, frames.array_of(frame))
+            own = frames.Follower(None, frame.f_code, known_steps, frames.array_of(frame))
             seen.append([own.peek(step, k) for k in range(step.depth)])
             assert frames.function_of(frame) is inner
         return follow

@@ -12,7 +12,7 @@ from ..log.log import Log
 from ..log.op import CODES, VARIADIC, Code
 from ..values import interning
 from ..values.memory import Array, address_of
-from ..values.spec import TABLES, Spec
+from ..values.spec import SPECS, Spec
 from . import cache as disk
 from .lane_kernels import VECTOR_SOURCES
 from .passes import kernel_source
@@ -69,7 +69,7 @@ def random_kernel(name: str, dtype: str) -> int:
 def reduction_kernel(log: Log, row: int) -> None:
     """Make the lane kernel that a reduction needs and enter it in the table."""
     op, _ = CODES.entries[log.code[row]]
-    dtype = TABLES.specs[log.spec[row]].dtype
+    dtype = SPECS.specs[log.spec[row]].dtype
     LANES.add(op.lane, dtype.code, dtype.code, _runs_kernel(op.body, dtype.name))
 
 

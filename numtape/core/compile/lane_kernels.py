@@ -11,7 +11,7 @@ from typing import Any
 from ..log.log import Log
 from ..log.op import CODES, VARIADIC, Op
 from ..values.dtypes import DTYPES, DType
-from ..values.spec import TABLES
+from ..values.spec import SPECS
 from . import cache as disk
 from .passes import kernel_source
 from .tables import LANES
@@ -28,8 +28,8 @@ def lane_kernel(log: Log, row: int) -> None:
     op, _ = CODES.entries[log.code[row]]
     assert op.arity != VARIADIC
     operands = [log.a, log.b, log.c][: op.arity]
-    found = [DTYPES[TABLES.dtype[log.spec[column[row]]]] for column in operands]
-    result = DTYPES[TABLES.dtype[log.spec[row]]]
+    found = [DTYPES[SPECS.dtype[log.spec[column[row]]]] for column in operands]
+    result = DTYPES[SPECS.dtype[log.spec[row]]]
     address = compiled(op, tuple(found), result)
     LANES.add(op.lane, found[-1].code, result.code, address)
 

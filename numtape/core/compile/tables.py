@@ -9,7 +9,7 @@ import numpy as np
 from ..log.op import CODES
 from ..values.dtypes import DTYPES
 from ..values.interning import reserved
-from ..values.spec import TABLES
+from ..values.spec import SPECS
 
 
 def code_tables(*names: str) -> dict[str, np.ndarray[Any, Any]]:
@@ -22,7 +22,7 @@ def spec_tables(*names: str) -> dict[str, np.ndarray[Any, Any]]:
     found = {}
     for name in names:
         column = "is_float" if name == "spec_float" else name.removeprefix("spec_")
-        found[name] = getattr(TABLES, column)
+        found[name] = getattr(SPECS, column)
     return found
 
 

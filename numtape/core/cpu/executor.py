@@ -27,7 +27,7 @@ from ..plan.plan import (
     places,
 )
 from ..values.memory import Array, address_of, aligned, array_at
-from ..values.spec import TABLES, Spec
+from ..values.spec import SPECS, Spec
 from . import fuse
 from .buffers import POOL
 from .draws import drawn
@@ -191,7 +191,7 @@ class Sweeper:
         code, end = group[G_CODE], group[G_CODE_END]
         rows = [int(order[group[G_ROWS]]), *program[code:end, 1].tolist()]
         cells, cell = log.columns.address, log.columns.cell_view
-        sizes = TABLES.size
+        sizes = SPECS.size
         _, block = worker.shared()
         put, slots = block.set, block.slots
         for name, row in zip(("out", "x", "y", "z"), (rows + rows[-1:] * 3)[:4], strict=True):
@@ -204,7 +204,7 @@ class Sweeper:
     def array(self, log: Log, row: int) -> Array:
         """A row's memory: its cell, its buffer, its place in the arena."""
         columns = log.columns
-        spec = TABLES.specs[columns.spec_view[row]]
+        spec = SPECS.specs[columns.spec_view[row]]
         dtype = spec.dtype.numpy_dtype
         if spec.size == 1:
             return np.ndarray(spec.shape, dtype, columns.cell, 8 * row)

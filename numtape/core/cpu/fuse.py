@@ -37,7 +37,7 @@ from ..plan.plan import (
 )
 from ..values.interning import LOGS
 from ..values.memory import view
-from ..values.spec import TABLES
+from ..values.spec import SPECS
 
 LONGEST = 96  # steps of a loop: compiling longer ones takes more than their length
 LEAST = 2
@@ -103,7 +103,7 @@ class _Group:
 def _dtypes(log: Log, row: int) -> tuple[str, ...]:
     op, _ = CODES.entries[log.code[row]]
     columns = (log.a, log.b, log.c)[: op.arity]
-    return tuple(TABLES.specs[log.spec[column[row]]].dtype.name for column in columns)
+    return tuple(SPECS.specs[log.spec[column[row]]].dtype.name for column in columns)
 
 
 def _runs(log: Log, group: _Group) -> list[tuple[int, int]]:
@@ -114,7 +114,7 @@ def _runs(log: Log, group: _Group) -> list[tuple[int, int]]:
         fits = False
         if row >= 0:
             op, _ = CODES.entries[log.code[row]]
-            dtype = TABLES.specs[log.spec[row]].dtype.name
+            dtype = SPECS.specs[log.spec[row]].dtype.name
             fits = op.kind == ELEMENTWISE and fused.fits(op.body, _dtypes(log, row), dtype)
         if start >= 0 and (not fits or k - start >= LONGEST):
             if k - start >= LEAST:
@@ -150,7 +150,7 @@ def _run(log: Log, group: _Group, first: int, last: int) -> Run:
             number[ref] if maker < first else len(loads) + maker - first
             for ref, maker in group.operands[k]
         )
-        dtype = TABLES.specs[log.spec[group.rows[k]]].dtype.name
+        dtype = SPECS.specs[log.spec[group.rows[k]]].dtype.name
         steps.append(fused.Step(op.body, operands, _dtypes(log, group.rows[k]), dtype))
     loop = fused.Loop(
         tuple((dtype, ref in group.splats) for ref, dtype in loads.items()), tuple(steps),

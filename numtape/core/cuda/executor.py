@@ -22,7 +22,7 @@ from ..plan.plan import finish, places
 from ..reference import executor as reference
 from ..values.interning import Weak
 from ..values.memory import Array
-from ..values.spec import TABLES, Spec
+from ..values.spec import SPECS, Spec
 from ..values.tensor import Tensor
 from .launches import drawn
 from .plan import GpuPlan, GpuPlanner
@@ -283,12 +283,12 @@ class Program:
             block = self._lenders[-1].lend(8 * (plan.cells.size - plan.fed))
             gpu.copy(self.runner.cells.address + 8 * plan.fed, block.address, block.size)
             for row, k in self._single.items():
-                spec = TABLES.specs[log.spec[row]]
+                spec = SPECS.specs[log.spec[row]]
                 buffers[row] = _device_array(block, block.address + 8 * k, spec)
 
     def array(self, row: int) -> Array:
         """The value in a place, which is no cell."""
-        spec = TABLES.specs[self.log.spec[row]]
+        spec = SPECS.specs[self.log.spec[row]]
         found: Any = self.log.buffers.get(row)
         if found is None:
             found = _device_array(None, self.cell[row], spec)

@@ -25,7 +25,7 @@ from ..plan.plan import (
     Plan,
     Planner,
 )
-from ..values.spec import TABLES, Spec
+from ..values.spec import SPECS, Spec
 from .launches import Launch, OnHost, elementwise
 from .ops.array import whole
 from .text import LONGEST, Loop, Step
@@ -137,7 +137,7 @@ class _Rows:
 
     def spec(self, row: int) -> Spec:
         """Its spec."""
-        return TABLES.specs[self.log.spec[row]]
+        return SPECS.specs[self.log.spec[row]]
 
     def op(self, row: int) -> Any:
         """Its op and attributes."""
@@ -234,5 +234,5 @@ class GpuPlanner(Planner):
         """Any row can be part of a group."""
         op, _ = CODES.entries[log.code[row]]
         operand = (log.a, log.b, log.c)[op.arity - 1][row]
-        dtypes = TABLES.specs[log.spec[operand]].dtype, TABLES.specs[log.spec[row]].dtype
+        dtypes = SPECS.specs[log.spec[operand]].dtype, SPECS.specs[log.spec[row]].dtype
         self.lanes.add(op.lane, dtypes[0].code, dtypes[1].code, 1)

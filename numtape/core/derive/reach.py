@@ -9,7 +9,7 @@ import numpy as np
 from ..log.log import Log
 from ..log.op import CODES, MISSING, READ, RULE, VARIADIC
 from ..values.memory import Array
-from ..values.spec import TABLES
+from ..values.spec import SPECS
 
 FOLLOWED, RECORDED = 1, 4  # as in kernels/passes/rows.py (a test compares)
 
@@ -37,7 +37,7 @@ def _passed(log: Log, flags: Array, targets: list[tuple[int, int]], gradients: b
         if not gradients:
             pending += operands(log, row)
         elif CODES.gradient[code] == RULE:
-            pending += [x for x in operands(log, row) if TABLES.specs[log.spec[x]].is_float]
+            pending += [x for x in operands(log, row) if SPECS.specs[log.spec[x]].is_float]
     return found
 
 

@@ -23,7 +23,7 @@ from ..ops.movement import reshape
 from ..ops.reduction import reduce_sum
 from ..values.interning import reserved
 from ..values.memory import Array, longer, view
-from ..values.spec import TABLES, Spec
+from ..values.spec import SPECS, Spec
 from ..values.tensor import Tensor
 from .adjoints import Memory, give_back, memory
 from .reach import lost, operands, refuse_missing
@@ -45,8 +45,8 @@ def build_template(log: Log, row: int, needed: int, templates: Templates) -> Non
     if key in templates.known:
         templates.enter(key, templates.known[key])
         return
-    specs = [TABLES.specs[log.spec[x]] for x in operands(log, row)]
-    out = TABLES.specs[log.spec[row]]
+    specs = [SPECS.specs[log.spec[x]] for x in operands(log, row)]
+    out = SPECS.specs[log.spec[row]]
     wanted = [bool((needed >> j) & 1) for j in range(len(specs))]
     ruled = None
     while ruled is None:
@@ -54,7 +54,7 @@ def build_template(log: Log, row: int, needed: int, templates: Templates) -> Non
     scratch, found = ruled
     rows, results = _reduced(scratch, 2 + len(specs), found, templates)
     held = [CODES[log.code[row]], out, *specs]
-    held += [CODES[row[0]] for row in rows] + [TABLES[row[4]] for row in rows]
+    held += [CODES[row[0]] for row in rows] + [SPECS[row[4]] for row in rows]
     templates.add(key, rows, results, held)
 
 
@@ -144,9 +144,9 @@ def _reduced(
         number[row] = len(rows)
         code, spec = scratch.code[row], scratch.spec[row]
         if code == LEAF_CODE:
-            if TABLES.specs[spec].size != 1:
+            if SPECS.specs[spec].size != 1:
                 raise AssertionError("a rule may record constants of one element only")
-            pooled = templates.constant(TABLES.specs[spec], int(scratch.columns.cell[row]))
+            pooled = templates.constant(SPECS.specs[spec], int(scratch.columns.cell[row]))
             rows.append((code, pooled, NOTHING, NOTHING, spec))
             continue
         if CODES.arity[code] == VARIADIC:
@@ -358,7 +358,7 @@ def _summed(log: Log, targets: list[tuple[int, int]]) -> list[tuple[int, int]]:
     found: dict[int, int] = {}
     for row, seed in targets:
         if row in found:
-            spec = TABLES.specs[log.spec[row]]
+            spec = SPECS.specs[log.spec[row]]
             seed = add(log.tensor(found[row], spec), log.tensor(seed, spec))._row
         found[row] = seed
     return list(found.items())

@@ -14,7 +14,7 @@ from ..log.log import VALUE, Log
 from ..log.op import CODES, REDUCTION
 from ..values.interning import generation
 from ..values.memory import Array, address_of, view
-from ..values.spec import TABLES, Spec
+from ..values.spec import SPECS, Spec
 from .memo import Remembered, columns_of, operands_of
 
 NO_KERNEL = 1
@@ -69,7 +69,7 @@ class Plan:
         self.operand_count = log.extra_n
         self.arena, self.scratch = report[C_ARENA], report[C_SCRATCH]
         self.partials, self.body, self.work = report[C_PARTIALS], report[C_BODY], report[C_WORK]
-        specs, spec_of = TABLES.specs, log.spec
+        specs, spec_of = SPECS.specs, log.spec
         self.buffers = [
             (row, specs[spec_of[row]]) for row in work.alloc[: report[C_ALLOC]].tolist()
         ]
@@ -85,7 +85,7 @@ class Plan:
 
     def _fill(self, log: Log) -> None:
         """Find out who computes what is no lane group."""
-        specs, spec_of, work = TABLES.specs, log.spec, self.arrays
+        specs, spec_of, work = SPECS.specs, log.spec, self.arrays
         groups, program = work["groups"], work["program"]
         self.by_hand: dict[int, tuple[int, list[int]]] = {}
         self.views: list[tuple[int, int, Spec, bool]] = []

@@ -9,7 +9,7 @@ import numpy as np
 from ..log.log import VALUE, Log
 from ..log.op import CODES, ELEMENTWISE, READ, VARIADIC
 from ..values.memory import array_at
-from ..values.spec import TABLES, Spec
+from ..values.spec import SPECS, Spec
 from .bodies import evaluate
 
 
@@ -35,7 +35,7 @@ class Program:
         self.leaves = log.columns.state.copy()
         self.fed = [
             row for row in np.flatnonzero(self.leaves).tolist()
-            if TABLES.size[log.spec[row]] != 1 and row not in log.buffers
+            if SPECS.size[log.spec[row]] != 1 and row not in log.buffers
         ]  # fmt: skip
 
     def another(self, log: Log) -> Program:
@@ -48,7 +48,7 @@ class Program:
         log.columns.state[:] = self.leaves
         lent = [row for row in self.fed if row not in log.buffers]
         for row in lent:
-            spec = TABLES.specs[log.spec[row]]
+            spec = SPECS.specs[log.spec[row]]
             log.buffers[row] = array_at(self.cell[row], spec.shape, spec.dtype.numpy_dtype)
         Executor().compute(self.log, list(self.place), [], False)
         for row in lent:
@@ -60,7 +60,7 @@ class Program:
 
     def array(self, row: int) -> np.ndarray[Any, Any]:
         """The value in a place, which is no cell."""
-        spec = TABLES.specs[self.log.spec[row]]
+        spec = SPECS.specs[self.log.spec[row]]
         found = self.log.buffers.get(row)
         if found is None:
             found = array_at(self.cell[row], spec.shape, spec.dtype.numpy_dtype)
@@ -94,19 +94,19 @@ class Executor:
         keep = needed if retain else {*wanted, *welcome}
         for row in sorted(needed):
             inputs = [
-                values[x] if x in values else log.value(x, TABLES.specs[log.spec[x]])
+                values[x] if x in values else log.value(x, SPECS.specs[log.spec[x]])
                 for x in operands(log, row)
             ]
             values[row] = result(log, row, inputs)
             if row in keep:
-                log.put(row, values[row], TABLES.specs[log.spec[row]])
+                log.put(row, values[row], SPECS.specs[log.spec[row]])
                 state[row] = VALUE
 
 
 def result(log: Log, row: int, inputs: list[np.ndarray[Any, Any]]) -> np.ndarray[Any, Any]:
     """The value of one row from its operands' values, in an array of its own."""
     op, attributes = CODES.entries[log.code[row]]
-    spec = TABLES.specs[log.spec[row]]
+    spec = SPECS.specs[log.spec[row]]
     dtype = spec.dtype.numpy_dtype
     with np.errstate(all="ignore"):
         if op.kind == ELEMENTWISE:

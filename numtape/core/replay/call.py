@@ -21,7 +21,7 @@ from ..log.variable import Variable, _tensor, set_values
 from ..ops.random import STATE
 from ..values import dtypes
 from ..values.nests import flatten_with
-from ..values.spec import TABLES, TensorShape
+from ..values.spec import SPECS, TensorShape
 from ..values.tensor import Tensor, of_array
 from .graft import graft
 from .observe.instructions import INSTRUCTIONS
@@ -224,7 +224,7 @@ def grafted(trace: Trace, log: Log, leaves: Sequence[Tensor]) -> np.ndarray[Any,
 
 def values_of(call: Traced, log: Log, to: np.ndarray[Any, Any] | None) -> list[Tensor]:
     """What leaves a call, as tensors: computed, or, where a tape follows, rows."""
-    trace, specs = call.trace, TABLES.specs
+    trace, specs = call.trace, SPECS.specs
     if to is not None:
         return [log.tensor(int(to[row]), specs[trace.spec[row]]) for row in call.rows]
     if call.rows:

@@ -25,7 +25,7 @@ from ..log.log import local
 from ..log.look import executor
 from ..ops.random import STATE
 from ..values.nests import flatten_with
-from ..values.spec import TABLES, Spec
+from ..values.spec import SPECS, Spec
 from ..values.tensor import Tensor
 from .call import (
     Journal,
@@ -467,7 +467,7 @@ class Calls:
         if call.rows:
             executor().compute(call.trace, call.rows, [], True)
         bits = {
-            row: _plain(bits_at(call.trace, row), TABLES.specs[call.trace.spec[row]])
+            row: _plain(bits_at(call.trace, row), SPECS.specs[call.trace.spec[row]])
             for row in call.rows
         }
         expected = [bits.get(out.row, out.constant) for out in call.outputs]

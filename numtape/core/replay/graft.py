@@ -10,7 +10,7 @@ from ..compile.passes import Block
 from ..compile.tables import code_tables
 from ..log.log import Log, local
 from ..values.memory import Array
-from ..values.spec import TABLES
+from ..values.spec import SPECS
 
 _local = threading.local()
 
@@ -49,7 +49,7 @@ def _graft(source: Log, target: Log, to: Array, block: Block) -> None:
     put, slots = block.set, block.slots
     put[slots["count"]] = source.n
     put[slots["n"]], put[slots["extra_n"]] = target.n, target.extra_n
-    specs = TABLES.specs
+    specs = SPECS.specs
     try:
         end = block.call()
         for row, buffer in source.buffers.items():

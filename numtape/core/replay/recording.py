@@ -17,7 +17,7 @@ from ..log.op import CODES, LEAF
 from ..log.variable import Variable, set_values
 from ..ops.random import STATE
 from ..values.memory import Array, address_of, converted
-from ..values.spec import TABLES, Spec
+from ..values.spec import SPECS, Spec
 from ..values.tensor import Tensor, of_array
 from .graft import graft, retract
 from .trace import Draws, Guard, Trace, bits_at
@@ -125,11 +125,11 @@ class Recording:
         self._read = [variable for _, variable in self.variables]
         self._read_rows = [row for row, _ in (*self.variables, *self.inputs)]
         self._fed = [row for _, row in self.arguments] + self._read_rows
-        self._arrays = [(array, TABLES.specs[spec[row]]) for row, array in self.inputs]
+        self._arrays = [(array, SPECS.specs[spec[row]]) for row, array in self.inputs]
         self._assigned = [variable for variable, _ in self.assigned]
         self.leaving = [out.row for out in self.outputs if out.row >= 0]
         self.leaving += [row for _, row in self.assigned]
-        self._specs = [TABLES.specs[spec[row]] for row in self.leaving]
+        self._specs = [SPECS.specs[spec[row]] for row in self.leaving]
         self.effects = bool(self.assigned or self.draws)
 
     @property
@@ -201,7 +201,7 @@ class Recording:
 
     def _draw(self, log: Log, draws: Draws) -> None:
         for row, k, draw in self.draws:
-            log.put(row, draws.take(k, draw), TABLES.specs[log.spec[row]])
+            log.put(row, draws.take(k, draw), SPECS.specs[log.spec[row]])
 
     def _failed(self, program: Program) -> Failed | None:
         """The first guard that does not hold."""
@@ -250,10 +250,10 @@ class Recording:
                 elif known is not None:
                     to[row] = known[0]
             for row, array in self.inputs:
-                spec = TABLES.specs[self.log.spec[row]]
+                spec = SPECS.specs[self.log.spec[row]]
                 to[row] = log.leaf(_input(array, spec)._stored(), spec)
             for row, k, draw in self.draws:
-                to[row] = log.leaf(draws.take(k, draw), TABLES.specs[self.log.spec[row]])
+                to[row] = log.leaf(draws.take(k, draw), SPECS.specs[self.log.spec[row]])
             n, extra_n = log.n, log.extra_n
             graft(self.log, log, to)
             failed = self._failed_on(log, to)

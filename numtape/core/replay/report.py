@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..values.spec import TABLES
+from ..values.spec import SPECS
 from ..values.tensor import Tensor
 from .observe.reads import ATTRIBUTE, CELL, ENTRY, ITEM, METHOD
 from .recording import CELLS, Recording
@@ -96,14 +96,14 @@ def _path(path: Any, names: tuple[tuple[str, Any], ...]) -> RecordedPath:
     recording: Recording = path.recording
     spec = recording.log.spec
     return RecordedPath(
-        tuple(TABLES.specs[spec[row]] for _, row in recording.arguments),
+        tuple(SPECS.specs[spec[row]] for _, row in recording.arguments),
         tuple(_seen(recording, guard) for guard in recording.guards), names, tuple(path.effects),
         path.hits, recording.rows, path.nanoseconds * 1e-9 / max(path.hits, 1),
     )  # fmt: skip
 
 
 def _seen(recording: Recording, guard: Guard) -> Seen:
-    spec = TABLES.specs[recording.log.spec[guard.row]]
+    spec = SPECS.specs[recording.log.spec[guard.row]]
     if isinstance(guard.bits, int):
         tensor = Tensor()
         tensor._spec, tensor._cell = spec, guard.bits

@@ -19,7 +19,7 @@ from ..log.look import executor
 from ..ops.random import STATE, Draw
 from ..values import convert, dtypes
 from ..values.memory import Array
-from ..values.spec import TABLES, Spec, intern
+from ..values.spec import SPECS, Spec, intern
 from ..values.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -255,7 +255,7 @@ convert.entering = _input
 
 def bits_at(log: Log, row: int) -> int | bytes:
     """What guards compare: a row's cell, or the bytes of a larger value."""
-    spec = TABLES.specs[log.spec[row]]
+    spec = SPECS.specs[log.spec[row]]
     if spec.size == 1:
         bits = log.columns.cell_view[row]
         return bits if spec.dtype.size == 8 else bits & ((1 << 8 * spec.dtype.size) - 1)

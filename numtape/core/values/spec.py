@@ -84,7 +84,7 @@ class Spec:
     """One shape and dtype. There is one object for each that is held, so ``is`` compares specs.
 
     Attributes:
-      id: Its number in `TABLES`, as long as somebody holds it.
+      id: Its number in `SPECS`, as long as somebody holds it.
       shape: The shape.
       dtype: The dtype.
       size: The number of elements.
@@ -152,7 +152,7 @@ class SpecTable(Table[Spec]):
         return self
 
 
-TABLES = SpecTable()
+SPECS = SpecTable()
 # What was met since numbers were freed: a look here costs less.
 _specs: dict[tuple[tuple[int, ...], DType], Spec] = cache()
 
@@ -168,7 +168,7 @@ def intern(shape: tuple[int, ...], dtype: DType) -> Spec:
                 f"{MAX_RANK} axes."
             )
         key = tuple(map(int, shape))
-        found = _specs[key, dtype] = TABLES.met((key, dtype.code))
+        found = _specs[key, dtype] = SPECS.met((key, dtype.code))
     return found
 
 

@@ -102,12 +102,14 @@ def _as_known() -> bool:
     return probe(second, first) and probe(first, second)
 
 
-Pending = Callable[["Frame", Any, Step | None], None]
-Instructions = dict[str, Callable[["Frame", Any, Step], None] | None]
+Pending = Callable[["Follower", Any, Step | None], None]
+Instructions = dict[str, Callable[["Follower", Any, Step], None] | None]
 
 
-class Frame:
+class Follower:
     """Follows one frame: Python calls it before every instruction.
+
+    What follows an instruction has to wait for its result: a handler leaves it in `pending`.
 
     Attributes:
       array: The address of the frame's array.

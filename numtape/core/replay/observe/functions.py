@@ -29,7 +29,7 @@ import numpy as np
 from ...log.variable import Variable
 from ...values.tensor import Tensor
 from . import reads
-from .frames import Frame
+from .frames import Follower
 from .items import read_item
 from .known import (
     DEEP,
@@ -74,72 +74,72 @@ _LOGGING = {"debug", "info", "warning", "error", "critical", "exception", "log",
 
 
 def call(
-    own: Frame, frame: Any, function: Any, args: tuple[Any, ...], named: dict[str, Any],
+    follower: Follower, frame: Any, function: Any, args: tuple[Any, ...], named: dict[str, Any],
     dropped: bool,
 ) -> None:  # fmt: skip
     """A function is about to be called. ``dropped``: nobody looks at what it gives."""
-    observer, kind = own.observer, type(function)
+    observer, kind = follower.observer, type(function)
     if id(function) in PURE_NUMPY:
-        _numpy(own, frame, function, args, named)
+        _numpy(follower, frame, function, args, named)
     elif kind is types.MethodType:
-        call(own, frame, function.__func__, (function.__self__, *args), named, dropped)
+        call(follower, frame, function.__func__, (function.__self__, *args), named, dropped)
     elif kind is types.FunctionType:
-        _of_python(own, frame, function, args, named, dropped)
+        _of_python(follower, frame, function, args, named, dropped)
     elif is_a(function, type):
-        _class(own, frame, function, args, named, dropped)
+        _class(follower, frame, function, args, named, dropped)
     elif is_a(function, OF_C):
-        _of_c(own, frame, function, args, named, dropped)
+        _of_c(follower, frame, function, args, named, dropped)
     elif ours(kind):
-        give(own, frame, kind.__name__, args, named)
+        give(follower, frame, kind.__name__, args, named)
     elif is_a(function, np.ufunc):
-        _numpy(own, frame, function, args, named)
+        _numpy(follower, frame, function, args, named)
     elif kind is functools.partial:
-        if not observer.own(function):
+        if not observer.is_own(function):
             for name in ("func", "args"):
                 observer.attribute(function, name, getattr(function, name), False, frame)
             observer.entries(function.keywords, False, frame)
         args = (*function.args, *args)
-        call(own, frame, function.func, args, {**function.keywords, **named}, dropped)
+        call(follower, frame, function.func, args, {**function.keywords, **named}, dropped)
     elif is_a(function, (operator.itemgetter, operator.attrgetter)):
-        _getter(own, frame, function, args)
+        _getter(follower, frame, function, args)
     elif is_a(function, weakref.ReferenceType):
         label = f"{observer.name_of(function)}()"
         observer.asks(weakref.ref.__call__, (function,), label, function, frame)
     elif is_a(in_class(kind, "__call__"), types.FunctionType):
-        kind_of(own, frame, function)
+        kind_of(follower, frame, function)
     else:
-        _unknown(own, frame, function, args, named, dropped)
+        _unknown(follower, frame, function, args, named, dropped)
 
 
 def _of_python(
-    own: Frame, frame: Any, function: types.FunctionType, args: tuple[Any, ...],
+    follower: Follower, frame: Any, function: types.FunctionType, args: tuple[Any, ...],
     named: dict[str, Any], dropped: bool,
 ) -> None:  # fmt: skip
     code = function.__code__
     if trusted(code):
-        give(own, frame, function.__qualname__, args, named)
+        give(follower, frame, function.__qualname__, args, named)
         return
     if dropped and function.__name__ in _LOGGING and function.__globals__ in (
         vars(logging), vars(warnings)
     ):
-        own.observer.effecting = own
-        own.observer._effect(f"calls {function.__qualname__}", frame)
+        follower.observer.effecting = follower
+        follower.observer._effect(f"calls {function.__qualname__}", frame)
     elif code.co_flags & 0x20:
 
-        def done(own: Frame, frame: Any, after: Step | None) -> None:
+        def done(follower: Follower, frame: Any, after: Step | None) -> None:
             if after is not None:
-                own.observer.made_result(own.peek(after, 0), frame)
+                follower.observer.made_result(follower.peek(after, 0), frame)
 
-        own.pending = done
+        follower.pending = done
 
 
 def _unknown(
-    own: Frame, frame: Any, function: Any, args: Iterable[Any], named: dict[str, Any],
+    follower: Follower, frame: Any, function: Any, args: Iterable[Any], named: dict[str, Any],
     dropped: bool,
 ) -> None:  # fmt: skip
     """A function of C that is not known: what it does besides is done now, if that is all."""
-    observer = own.observer
-    if own.code.co_filename.startswith(PACKAGE):
+    observer = follower.observer
+    if follower.code.co_filename.startswith(PACKAGE):
         return  # numtape knows what it calls
     everything = (*args, *named.values())
     owner = getattr(function, "__self__", None)
@@ -157,17 +157,17 @@ def _unknown(
 
 
 def _class(
-    own: Frame, frame: Any, kind: type, args: tuple[Any, ...], named: dict[str, Any],
+    follower: Follower, frame: Any, kind: type, args: tuple[Any, ...], named: dict[str, Any],
     dropped: bool,
 ) -> None:  # fmt: skip
-    observer = own.observer
+    observer = follower.observer
     everything = (*args, *named.values())
     if kind is type and len(args) == 1:
-        kind_of(own, frame, args[0])
+        kind_of(follower, frame, args[0])
     elif kind is super:
-        given(own, {})
+        given(follower, {})
     elif ours(kind):
-        give(own, frame, kind.__name__, args, named)
+        give(follower, frame, kind.__name__, args, named)
     elif made_by_python(kind):
         base = base_of(kind)
         new, start = in_class(kind, "__new__"), in_class(kind, "__init__")
@@ -175,19 +175,19 @@ def _class(
         arrays: dict[int, Any] = {}
         if not is_a(start, types.FunctionType) and not is_a(new, staticmethod):
             if not (is_plain(base) or issubclass(base, (*SHALLOW, *DEEP))):
-                _unknown(own, frame, kind, args, named, dropped)
+                _unknown(follower, frame, kind, args, named, dropped)
                 return
-            arrays = look_at_all(own, frame, everything, kind.__name__, is_plain(base))
+            arrays = look_at_all(follower, frame, everything, kind.__name__, is_plain(base))
         meta = is_a(in_class(type(kind), "__call__"), types.FunctionType)
         if not is_a(new, staticmethod) and not meta:
-            own.making = kind
-            made(own)
+            follower.making = kind
+            made(follower)
         else:
-            given(own, arrays, False)
+            given(follower, arrays, False)
     elif issubclass(kind, BaseException):
-        given(own, {})
+        given(follower, {})
     elif kind is bool and len(args) == 1:
-        truth(own, frame, args[0])
+        truth(follower, frame, args[0])
     elif kind in SHALLOW:
         of_c = kind in LAZY and any(
             x is None or (callable(x) and not is_a(x, types.FunctionType | types.MethodType))
@@ -197,35 +197,35 @@ def _class(
         for x in everything:
             if is_a(x, CONTAINERS) or is_a(x, ITERATORS) or not callable(x):
                 if of_c or kind in (dict, itertools.starmap):
-                    arrays |= look(own, frame, x, kind.__name__)
+                    arrays |= look(follower, frame, x, kind.__name__)
                 elif not is_constant(x):
-                    iterate(own, frame, x)
+                    iterate(follower, frame, x)
             else:
-                look(own, frame, x, kind.__name__)
+                look(follower, frame, x, kind.__name__)
         for x in arrays.values():
             observer.array(x, frame)
 
-        def done(own: Frame, frame: Any, after: Step | None) -> None:
+        def done(follower: Follower, frame: Any, after: Step | None) -> None:
             if after is not None:
-                value = own.peek(after, 0)
+                value = follower.peek(after, 0)
                 observer.made_result(value, frame)
                 if is_a(value, ITERATORS):
                     observer.sources[id(value)] = value, everything
 
-        own.pending = done
+        follower.pending = done
     elif kind in DEEP or issubclass(kind, np.generic | type):
-        given(own, look_at_all(own, frame, everything, kind.__name__))
+        given(follower, look_at_all(follower, frame, everything, kind.__name__))
     else:
-        _unknown(own, frame, kind, args, named, dropped)
+        _unknown(follower, frame, kind, args, named, dropped)
 
 
 def _numpy(
-    own: Frame, frame: Any, function: Any, args: tuple[Any, ...], named: dict[str, Any]
+    follower: Follower, frame: Any, function: Any, args: tuple[Any, ...], named: dict[str, Any]
 ) -> None:
-    observer = own.observer
+    observer = follower.observer
     everything = (*args, *named.values())
     if any(type(x) is Tensor or is_a(x, Variable) for x in everything):
-        give(own, frame, name_of(function), args, named)
+        give(follower, frame, name_of(function), args, named)
         return
     if named.get("out") is not None or (
         is_a(function, np.ufunc) and len(args) > function.nin
@@ -233,26 +233,26 @@ def _numpy(
         outputs = named.get("out", args[-1])
         for x in outputs if is_a(outputs, tuple) else (outputs,):
             observer.mutates(x, f"writes to {observer.name_of(x)}", frame)
-    arrays = look_at_all(own, frame, (function, *everything), name_of(function))
+    arrays = look_at_all(follower, frame, (function, *everything), name_of(function))
     foreign = any(made_by_python(type(x)) or callable(x) for x in everything if x is not None)
     if any(x.dtype.hasobject for x in (*arrays.values(), *everything) if is_a(x, np.ndarray)):
         observer.refuse("it computes with an array of objects", frame)
     if not foreign:
-        observer.muted = own  # Python of NumPy's
-    given(own, arrays, not foreign)
+        observer.muted = follower  # Python of NumPy's
+    given(follower, arrays, not foreign)
 
 
-def _getter(own: Frame, frame: Any, function: Any, args: tuple[Any, ...]) -> None:
+def _getter(follower: Follower, frame: Any, function: Any, args: tuple[Any, ...]) -> None:
     """`operator.attrgetter` and `operator.itemgetter`."""
-    observer = own.observer
+    observer = follower.observer
     names = function.__reduce__()[1]
 
-    def done(own: Frame, frame: Any, after: Step | None) -> None:
+    def done(follower: Follower, frame: Any, after: Step | None) -> None:
         for name in names:
             holder = args[0]
             parts = name.split(".") if is_a(function, operator.attrgetter) else [name]
             for part in parts:
-                if own.entered:
+                if follower.entered:
                     observer.refuse("a getter runs functions of Python", frame)
                     return
                 if is_a(function, operator.attrgetter):
@@ -265,22 +265,22 @@ def _getter(own: Frame, frame: Any, function: Any, args: tuple[Any, ...]) -> Non
                         observer.read(reads.ITEM, holder, part, value, label, frame)
                 holder = value
 
-    own.pending = done
+    follower.pending = done
 
 
 def _of_c(
-    own: Frame, frame: Any, function: Any, args: tuple[Any, ...], named: dict[str, Any],
+    follower: Follower, frame: Any, function: Any, args: tuple[Any, ...], named: dict[str, Any],
     dropped: bool,
 ) -> None:  # fmt: skip
-    observer = own.observer
+    observer = follower.observer
     special = SPECIAL.get(function) if _of_module(function) else None
     if special is not None:
-        special(own, frame, args)
+        special(follower, frame, args)
         return
     if id(function) in PURE:
-        arrays = look_at_all(own, frame, (*args, *named.values()), name_of(function))
+        arrays = look_at_all(follower, frame, (*args, *named.values()), name_of(function))
         # Some give one of what they get.
-        given(own, arrays, function not in (max, min, sum, abs, functools.reduce))
+        given(follower, arrays, function not in (max, min, sum, abs, functools.reduce))
         if (function.__module__ or "") == "_abc":
             observer.asks(abc.get_cache_token, (), "classes that are registered", None, frame)
         return
@@ -289,14 +289,14 @@ def _of_c(
     if owner is None or is_a(function, types.MethodWrapperType):
         receiver = function.__self__
         if receiver is None or is_a(receiver, types.ModuleType):
-            _unknown(own, frame, function, args, named, dropped)
+            _unknown(follower, frame, function, args, named, dropped)
             return
         if is_a(receiver, type) and not is_a(function, types.MethodWrapperType):
-            _of_class_of_c(own, frame, function, args, named, dropped)
+            _of_class_of_c(follower, frame, function, args, named, dropped)
             return
     else:
         receiver, args = args[0], args[1:]
-    _method(own, frame, function, receiver, name, args, named, dropped)
+    _method(follower, frame, function, receiver, name, args, named, dropped)
 
 
 def _of_module(function: Any) -> bool:
@@ -306,7 +306,7 @@ def _of_module(function: Any) -> bool:
 
 
 def _of_class_of_c(
-    own: Frame, frame: Any, function: Any, args: tuple[Any, ...], named: dict[str, Any],
+    follower: Follower, frame: Any, function: Any, args: tuple[Any, ...], named: dict[str, Any],
     dropped: bool,
 ) -> None:  # fmt: skip
     """A method of a class: it makes something."""
@@ -316,40 +316,40 @@ def _of_class_of_c(
         kind = function.__self__
         arrays: dict[int, Any] = {}
         if kind is not object and not issubclass(kind, BaseException | type):
-            arrays = look_at_all(own, frame, args[1:], name_of(function), False)
-        given(own, arrays)
+            arrays = look_at_all(follower, frame, args[1:], name_of(function), False)
+        given(follower, arrays)
         return
-    _unknown(own, frame, function, args, named, dropped)
+    _unknown(follower, frame, function, args, named, dropped)
 
 
 def _method(
-    own: Frame, frame: Any, function: Any, receiver: Any, name: str, args: tuple[Any, ...],
+    follower: Follower, frame: Any, function: Any, receiver: Any, name: str, args: tuple[Any, ...],
     named: dict[str, Any], dropped: bool,
 ) -> None:  # fmt: skip
     """A method of C of ``receiver``."""
-    observer = own.observer
+    observer = follower.observer
     everything = (*args, *named.values())
     what = f"{type(receiver).__name__}.{name}"
     if type(receiver) is Tensor or is_a(receiver, Variable) or ours(type(receiver)):
-        give(own, frame, what, args, named)
+        give(follower, frame, what, args, named)
         return
     if is_a(receiver, np.ufunc) and name in ("reduce", "accumulate", "outer", "reduceat"):
-        _numpy(own, frame, np.add, (), {str(k): x for k, x in enumerate(everything)})
+        _numpy(follower, frame, np.add, (), {str(k): x for k, x in enumerate(everything)})
         return
     value_like = (str, bytes, int, float, complex, tuple, frozenset, range, slice, np.generic,
                   np.dtype, *VALUES)  # fmt: skip
     if is_a(receiver, value_like) and not is_a(receiver, weakref.ReferenceType):
         if name in SETTINGS and is_a(receiver, datetime.date):
-            _unknown(own, frame, function, (receiver, *args), named, dropped)
+            _unknown(follower, frame, function, (receiver, *args), named, dropped)
             return
         if name in ("format", "format_map") and not all(map(is_constant, everything)):
             observer.refuse("it formats objects, whose attributes a format may reach", frame)
         if is_a(receiver, tuple) and name not in ("__new__", "__iter__", "__len__"):
-            look(own, frame, receiver, what)
-        given(own, look_at_all(own, frame, everything, what), name != "__getitem__")
+            look(follower, frame, receiver, what)
+        given(follower, look_at_all(follower, frame, everything, what), name != "__getitem__")
         return
     if name in ("__getattribute__", "__getattr__") and args:
-        _get_attribute(own, frame, (receiver, *args))
+        _get_attribute(follower, frame, (receiver, *args))
         return
     if name in ("__setattr__", "__delattr__") and args:
         observer.wrote(
@@ -357,18 +357,18 @@ def _method(
         )
         return
     if name == "__getitem__" and len(args) == 1:
-        _get_item(own, frame, (receiver, *args))
+        _get_item(follower, frame, (receiver, *args))
         return
     container = next((c for c in METHODS if is_a(receiver, c)), None)
     if container is not None or is_a(receiver, VIEWS):
-        _container(own, frame, receiver, container or set, name, everything, dropped)
+        _container(follower, frame, receiver, container or set, name, everything, dropped)
         return
     if is_a(receiver, (*ITERATORS, types.GeneratorType)):
-        if not observer.own(receiver):
+        if not observer.is_own(receiver):
             observer.refuse(f"it goes on with a {type(receiver).__name__} from outside", frame)
         return
     if name == "__get__" and type(receiver) in (types.FunctionType, classmethod, staticmethod):
-        given(own, {})
+        given(follower, {})
         return
     if (name in HARMLESS and made_by_python(type(receiver))) or name == "__init__":
         return
@@ -380,53 +380,54 @@ def _method(
             frame,
         )
         return
-    _unknown(own, frame, function, (receiver, *args), named, dropped)
+    _unknown(follower, frame, function, (receiver, *args), named, dropped)
 
 
 def _container(
-    own: Frame, frame: Any, receiver: Any, kind: type, name: str, args: tuple[Any, ...],
+    follower: Follower, frame: Any, receiver: Any, kind: type, name: str, args: tuple[Any, ...],
     dropped: bool,
 ) -> None:  # fmt: skip
     """A method of a container or array."""
-    observer = own.observer
+    observer = follower.observer
     label = observer.name_of(receiver)
     if kind is dict and name == "get" and args:
-        _get_entry(own, frame, receiver, args[0], look(own, frame, args[0], "get"))
+        _get_entry(follower, frame, receiver, args[0], look(follower, frame, args[0], "get"))
     elif kind is dict and name in ("items", "keys", "values"):
 
-        def done(own: Frame, frame: Any, after: Step | None) -> None:
+        def done(follower: Follower, frame: Any, after: Step | None) -> None:
             if after is not None:
-                view = own.peek(after, 0)
+                view = follower.peek(after, 0)
                 observer.views[id(view)] = view, receiver
 
-        own.pending = done
+        follower.pending = done
     elif name == "__len__":
-        length(own, frame, receiver)
+        length(follower, frame, receiver)
     elif name == "__contains__":
-        contains(own, frame, args[0], receiver)
+        contains(follower, frame, args[0], receiver)
     elif name in METHODS.get(kind, ()) or is_a(receiver, VIEWS):
-        arrays = look(own, frame, receiver, f"{kind.__name__}.{name}", name in ("index", "count"))
-        arrays |= look_at_all(own, frame, args, f"{kind.__name__}.{name}")
+        what = f"{kind.__name__}.{name}"
+        arrays = look(follower, frame, receiver, what, name in ("index", "count"))
+        arrays |= look_at_all(follower, frame, args, what)
         if kind is np.ndarray:
-            observer.muted = own  # Python of NumPy's
-        given(own, arrays)
-    elif observer.own(receiver):
+            observer.muted = follower  # Python of NumPy's
+        given(follower, arrays)
+    elif observer.is_own(receiver):
         if name in ("extend", "extendleft", "__init__", "fill") or name.endswith("update"):
-            for x in look_at_all(own, frame, args, name).values():
+            for x in look_at_all(follower, frame, args, name).values():
                 observer.array(x, frame)
     elif (dropped or name in GIVE_NONE) and name not in ONCE:
         observer.mutates(receiver, f"changes {label} by {name}", frame)
         if name in ("extend", "update", "extendleft"):
-            look_at_all(own, frame, args, name, False)
+            look_at_all(follower, frame, args, name, False)
     else:
         observer.refuse(f"it changes {label} by {name}, and depends on what was there", frame)
 
 
 def _get_entry(
-    own: Frame, frame: Any, holder: Any, key: Any, arrays: dict[int, Any]
+    follower: Follower, frame: Any, holder: Any, key: Any, arrays: dict[int, Any]
 ) -> None:
-    observer = own.observer
-    if observer.own(holder):
+    observer = follower.observer
+    if observer.is_own(holder):
         return
     label = f"{observer.name_of(holder)}[{key!r}]" if is_constant(key) else "an item"
     found = dict.get(holder, key, MISSING)
@@ -440,98 +441,98 @@ def _get_entry(
 # Functions that read or change state, or need a look of their own.
 
 
-def _get_attribute(own: Frame, frame: Any, args: tuple[Any, ...]) -> None:
+def _get_attribute(follower: Follower, frame: Any, args: tuple[Any, ...]) -> None:
     """``getattr(owner, name)``, ``hasattr`` and their like."""
     owner, name = args[0], args[1]
 
-    def done(own: Frame, frame: Any, after: Step | None) -> None:
-        value = MISSING if own.entered else getattr(owner, name, MISSING)
-        own.observer.attribute(owner, name, value, own.entered, frame)
+    def done(follower: Follower, frame: Any, after: Step | None) -> None:
+        value = MISSING if follower.entered else getattr(owner, name, MISSING)
+        follower.observer.attribute(owner, name, value, follower.entered, frame)
 
-    own.pending = done
-
-
-def _set_attribute(own: Frame, frame: Any, args: tuple[Any, ...]) -> None:
-    label = f"{own.observer.name_of(args[0])}.{args[1]}"
-    own.observer.wrote(args[0], args[1], args[2], label, frame)
+    follower.pending = done
 
 
-def _delete_attribute(own: Frame, frame: Any, args: tuple[Any, ...]) -> None:
-    if not own.observer.own(args[0]):
-        own.observer.refuse(f"it deletes what {own.observer.name_of(args[0])} has", frame)
+def _set_attribute(follower: Follower, frame: Any, args: tuple[Any, ...]) -> None:
+    label = f"{follower.observer.name_of(args[0])}.{args[1]}"
+    follower.observer.wrote(args[0], args[1], args[2], label, frame)
 
 
-def _get_item(own: Frame, frame: Any, args: tuple[Any, ...]) -> None:
-    read_item(own, frame, args[0], args[1])
+def _delete_attribute(follower: Follower, frame: Any, args: tuple[Any, ...]) -> None:
+    if not follower.observer.is_own(args[0]):
+        follower.observer.refuse(f"it deletes what {follower.observer.name_of(args[0])} has", frame)
 
 
-def _vars(own: Frame, frame: Any, args: tuple[Any, ...]) -> None:
+def _get_item(follower: Follower, frame: Any, args: tuple[Any, ...]) -> None:
+    read_item(follower, frame, args[0], args[1])
+
+
+def _vars(follower: Follower, frame: Any, args: tuple[Any, ...]) -> None:
     if not args:
-        given(own, {})
+        given(follower, {})
         return
-    owner = args[0]
+    owner, observer = args[0], follower.observer
 
-    def done(own: Frame, frame: Any, after: Step | None) -> None:
+    def done(follower: Follower, frame: Any, after: Step | None) -> None:
         if after is None:
             return
-        found = own.peek(after, 0)
-        if own.observer.own(owner):
-            own.observer.make(found)
+        found = follower.peek(after, 0)
+        if observer.is_own(owner):
+            observer.make(found)
         else:
-            own.observer.names.setdefault(id(found), f"vars({own.observer.name_of(owner)})")
+            observer.names.setdefault(id(found), f"vars({observer.name_of(owner)})")
 
-    own.pending = done
+    follower.pending = done
 
 
-def _iter(own: Frame, frame: Any, args: tuple[Any, ...]) -> None:
+def _iter(follower: Follower, frame: Any, args: tuple[Any, ...]) -> None:
     value = args[0]
     if len(args) == 1:
-        iterate(own, frame, value)
+        iterate(follower, frame, value)
     else:
-        look(own, frame, value, "iter")
+        look(follower, frame, value, "iter")
 
-    def done(own: Frame, frame: Any, after: Step | None) -> None:
-        if after is not None and own.peek(after, 0) is not value:
-            own.observer.make(own.peek(after, 0))
+    def done(follower: Follower, frame: Any, after: Step | None) -> None:
+        if after is not None and follower.peek(after, 0) is not value:
+            follower.observer.make(follower.peek(after, 0))
 
-    own.pending = done
+    follower.pending = done
 
 
-def _next(own: Frame, frame: Any, args: tuple[Any, ...]) -> None:
+def _next(follower: Follower, frame: Any, args: tuple[Any, ...]) -> None:
     value = args[0]
-    if not own.observer.own(value) and not made_by_python(type(value)):
-        own.observer.refuse(f"it goes on with a {type(value).__name__} from outside", frame)
+    if not follower.observer.is_own(value) and not made_by_python(type(value)):
+        follower.observer.refuse(f"it goes on with a {type(value).__name__} from outside", frame)
 
 
-def _is_instance(own: Frame, frame: Any, args: tuple[Any, ...]) -> None:
-    kind_of(own, frame, args[0])
+def _is_instance(follower: Follower, frame: Any, args: tuple[Any, ...]) -> None:
+    kind_of(follower, frame, args[0])
 
 
-def _printed(own: Frame, frame: Any, args: tuple[Any, ...]) -> None:
-    own.observer.effecting = own
-    own.observer._effect("prints", frame)
+def _printed(follower: Follower, frame: Any, args: tuple[Any, ...]) -> None:
+    follower.observer.effecting = follower
+    follower.observer._effect("prints", frame)
 
 
-def _len(own: Frame, frame: Any, args: tuple[Any, ...]) -> None:
-    length(own, frame, args[0])
+def _len(follower: Follower, frame: Any, args: tuple[Any, ...]) -> None:
+    length(follower, frame, args[0])
 
 
-def _nothing(own: Frame, frame: Any, args: tuple[Any, ...]) -> None:
+def _nothing(follower: Follower, frame: Any, args: tuple[Any, ...]) -> None:
     """What it gives is an object that others can reach, or has no state."""
 
 
-def _own_names(own: Frame, frame: Any, args: tuple[Any, ...]) -> None:
-    given(own, {})
+def _own_names(follower: Follower, frame: Any, args: tuple[Any, ...]) -> None:
+    given(follower, {})
 
 
 def _asked(function: Callable[..., Any]) -> Callable[..., None]:
-    def ask(own: Frame, frame: Any, args: tuple[Any, ...]) -> None:
-        own.observer.asks(function, args, name_of(function), None, frame)
+    def ask(follower: Follower, frame: Any, args: tuple[Any, ...]) -> None:
+        follower.observer.asks(function, args, name_of(function), None, frame)
 
     return ask
 
 
-SPECIAL: dict[Any, Callable[[Frame, Any, tuple[Any, ...]], None]] = {
+SPECIAL: dict[Any, Callable[[Follower, Any, tuple[Any, ...]], None]] = {
     builtins.getattr: _get_attribute, builtins.hasattr: _get_attribute,
     builtins.setattr: _set_attribute, builtins.delattr: _delete_attribute,
     builtins.vars: _vars, builtins.globals: _nothing, builtins.locals: _own_names,

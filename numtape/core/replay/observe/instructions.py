@@ -1,7 +1,7 @@
 """What each instruction of Python 3.11 to 3.13 reads of Python's state, and what it changes.
 
 A handler runs before the instruction, with the stack as it is then. Where the result matters it
-sets ``own.pending``, which runs when the instruction is done (or has raised: then without a step).
+sets ``follower.pending``, which runs when the instruction is done: without a step if it raised.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 
 from ...values.tensor import Tensor
 from . import functions, looks, reads
-from .frames import NOTHING, Frame
+from .frames import NOTHING, Follower
 from .items import read_item, short
 from .reads import MISSING, contents, is_a
 from .steps import Step
@@ -28,92 +28,92 @@ _NULL_BELOW = sys.version_info < (3, 13)  # where a call has nothing for ``self`
 # Names.
 
 
-def _global(own: Frame, frame: types.FrameType, step: Step) -> None:
+def _global(follower: Follower, frame: types.FrameType, step: Step) -> None:
     scope, name = frame.f_globals, step.value
     if type(scope) is not dict:
-        own.observer.refuse("it runs with globals that are no dict", frame)
+        follower.observer.refuse("it runs with globals that are no dict", frame)
         return
-    if own.code.co_filename.startswith(PACKAGE):
+    if follower.code.co_filename.startswith(PACKAGE):
         return
     value = scope.get(name, MISSING)
-    own.observer.read(reads.ENTRY, scope, name, value, name, frame)
+    follower.observer.read(reads.ENTRY, scope, name, value, name, frame)
     if value is MISSING:
         builtin = frame.f_builtins
-        own.observer.read(
+        follower.observer.read(
             reads.ENTRY, builtin, name, builtin.get(name, MISSING), name, frame
         )
 
 
-def _name(own: Frame, frame: types.FrameType, step: Step) -> None:
+def _name(follower: Follower, frame: types.FrameType, step: Step) -> None:
     """A name in the body of a class, or in code that `exec` runs."""
     scope, name = frame.f_locals, step.value
     if type(scope) is not dict:
-        own.observer.refuse("it runs with names that are not in a dict", frame)
+        follower.observer.refuse("it runs with names that are not in a dict", frame)
         return
     if scope is not frame.f_globals:
         value = scope.get(name, MISSING)
-        own.observer.read(reads.ENTRY, scope, name, value, name, frame)
+        follower.observer.read(reads.ENTRY, scope, name, value, name, frame)
         if value is not MISSING:
             return
-    _global(own, frame, step)
+    _global(follower, frame, step)
 
 
-def _free(own: Frame, frame: types.FrameType, step: Step) -> None:
+def _free(follower: Follower, frame: types.FrameType, step: Step) -> None:
     assert step.arg is not None
-    cell = own.slot(step.arg)
+    cell = follower.slot(step.arg)
     if type(cell) is types.CellType:
-        own.observer.read(reads.CELL, cell, None, contents(cell), step.value, frame)
+        follower.observer.read(reads.CELL, cell, None, contents(cell), step.value, frame)
 
 
-def _import(own: Frame, frame: types.FrameType, step: Step) -> None:
-    level, name = own.peek(step, 1), step.value
+def _import(follower: Follower, frame: types.FrameType, step: Step) -> None:
+    level, name = follower.peek(step, 1), step.value
     if level:
         package = frame.f_globals.get("__package__") or ""
         name = resolve_name("." * level + name, package)
     if name not in sys.modules:
-        own.observer.muted = own  # its code runs once, now
+        follower.observer.muted = follower  # its code runs once, now
 
-    def done(own: Frame, frame: types.FrameType, after: Step | None) -> None:
+    def done(follower: Follower, frame: types.FrameType, after: Step | None) -> None:
         found = sys.modules.get(name, MISSING)
-        own.observer.read(reads.ENTRY, sys.modules, name, found, f"import {name}", frame)
+        follower.observer.read(reads.ENTRY, sys.modules, name, found, f"import {name}", frame)
         top = name.partition(".")[0]
         found = sys.modules.get(top, MISSING)
-        own.observer.read(reads.ENTRY, sys.modules, top, found, f"import {top}", frame)
+        follower.observer.read(reads.ENTRY, sys.modules, top, found, f"import {top}", frame)
 
-    own.pending = done
+    follower.pending = done
 
 
-def _import_from(own: Frame, frame: types.FrameType, step: Step) -> None:
-    owner, name = own.peek(step, 0), step.value
+def _import_from(follower: Follower, frame: types.FrameType, step: Step) -> None:
+    owner, name = follower.peek(step, 0), step.value
 
-    def done(own: Frame, frame: types.FrameType, after: Step | None) -> None:
-        own.observer.attribute(
-            owner, name, getattr(owner, name, MISSING), own.entered, frame
+    def done(follower: Follower, frame: types.FrameType, after: Step | None) -> None:
+        follower.observer.attribute(
+            owner, name, getattr(owner, name, MISSING), follower.entered, frame
         )
 
-    own.pending = done
+    follower.pending = done
 
 
 # Attributes.
 
 
-def _attribute(own: Frame, frame: types.FrameType, step: Step) -> None:
-    owner, name = own.peek(step, 0), step.value
+def _attribute(follower: Follower, frame: types.FrameType, step: Step) -> None:
+    owner, name = follower.peek(step, 0), step.value
     if type(owner) is Tensor or (is_constant(owner) and name not in dict_of(owner)):
         return
     of_call = step.name == "LOAD_METHOD" or (
         sys.version_info >= (3, 12) and step.arg is not None and step.arg & 1
     )
 
-    def done(own: Frame, frame: types.FrameType, after: Step | None) -> None:
-        observer, entered = own.observer, own.entered
+    def done(follower: Follower, frame: types.FrameType, after: Step | None) -> None:
+        observer, entered = follower.observer, follower.entered
         if after is None:
             observer.attribute(owner, name, MISSING, entered, frame)
             return
         if not of_call:
-            observer.attribute(owner, name, own.peek(after, 0), entered, frame)
+            observer.attribute(owner, name, follower.peek(after, 0), entered, frame)
             return
-        first, second = own.peek(after, 1), own.peek(after, 0)
+        first, second = follower.peek(after, 1), follower.peek(after, 0)
         if first is NOTHING or second is NOTHING:
             value = second if first is NOTHING else first
             observer.attribute(owner, name, value, entered, frame)
@@ -122,78 +122,79 @@ def _attribute(own: Frame, frame: types.FrameType, step: Step) -> None:
         else:
             observer.method(owner, name, first, frame)
 
-    own.pending = done
+    follower.pending = done
 
 
-def _super_attribute(own: Frame, frame: types.FrameType, step: Step) -> None:
-    made, kind, owner = own.peek(step, 2), own.peek(step, 1), own.peek(step, 0)
+def _super_attribute(follower: Follower, frame: types.FrameType, step: Step) -> None:
+    made, kind, owner = follower.peek(step, 2), follower.peek(step, 1), follower.peek(step, 0)
     if made is super:
-        own.observer.attribute(super(kind, owner), step.value, MISSING, False, frame)
+        follower.observer.attribute(super(kind, owner), step.value, MISSING, False, frame)
     else:
-        own.observer.refuse("`super` is another one", frame)
+        follower.observer.refuse("`super` is another one", frame)
 
 
 # Items.
 
 
-def _item(own: Frame, frame: types.FrameType, step: Step) -> None:
-    read_item(own, frame, own.peek(step, 1), own.peek(step, 0))
+def _item(follower: Follower, frame: types.FrameType, step: Step) -> None:
+    read_item(follower, frame, follower.peek(step, 1), follower.peek(step, 0))
 
 
-def _slice(own: Frame, frame: types.FrameType, step: Step) -> None:
-    read_item(own, frame, own.peek(step, 2), slice(own.peek(step, 1), own.peek(step, 0)))
+def _slice(follower: Follower, frame: types.FrameType, step: Step) -> None:
+    part = slice(follower.peek(step, 1), follower.peek(step, 0))
+    read_item(follower, frame, follower.peek(step, 2), part)
 
 
-def _iterated(own: Frame, frame: types.FrameType, step: Step) -> None:
-    value = own.peek(step, 0)
-    looks.iterate(own, frame, value)
+def _iterated(follower: Follower, frame: types.FrameType, step: Step) -> None:
+    value = follower.peek(step, 0)
+    looks.iterate(follower, frame, value)
 
-    def done(own: Frame, frame: types.FrameType, after: Step | None) -> None:
+    def done(follower: Follower, frame: types.FrameType, after: Step | None) -> None:
         if after is not None:
-            found = own.peek(after, 0)
+            found = follower.peek(after, 0)
             if found is not value:
-                own.observer.make(found)
+                follower.observer.make(found)
 
-    own.pending = done
-
-
-def _unpacked(own: Frame, frame: types.FrameType, step: Step) -> None:
-    looks.iterate(own, frame, own.peek(step, 0))
+    follower.pending = done
 
 
-def _extended(own: Frame, frame: types.FrameType, step: Step) -> None:
-    looks.iterate(own, frame, own.peek(step, 0))
+def _unpacked(follower: Follower, frame: types.FrameType, step: Step) -> None:
+    looks.iterate(follower, frame, follower.peek(step, 0))
 
 
-def _contained(own: Frame, frame: types.FrameType, step: Step) -> None:
-    value, holder = own.peek(step, 1), own.peek(step, 0)
-    looks.contains(own, frame, value, holder)
+def _extended(follower: Follower, frame: types.FrameType, step: Step) -> None:
+    looks.iterate(follower, frame, follower.peek(step, 0))
 
 
-def _length(own: Frame, frame: types.FrameType, step: Step) -> None:
-    looks.length(own, frame, own.peek(step, 0))
+def _contained(follower: Follower, frame: types.FrameType, step: Step) -> None:
+    value, holder = follower.peek(step, 1), follower.peek(step, 0)
+    looks.contains(follower, frame, value, holder)
 
 
-def _match_keys(own: Frame, frame: types.FrameType, step: Step) -> None:
-    holder, keys = own.peek(step, 1), own.peek(step, 0)
-    if is_constant(holder) or own.observer.own(holder):
+def _length(follower: Follower, frame: types.FrameType, step: Step) -> None:
+    looks.length(follower, frame, follower.peek(step, 0))
+
+
+def _match_keys(follower: Follower, frame: types.FrameType, step: Step) -> None:
+    holder, keys = follower.peek(step, 1), follower.peek(step, 0)
+    if is_constant(holder) or follower.observer.is_own(holder):
         return
     if not is_a(holder, dict) or type(holder).get is not dict.get:
-        own.observer.refuse(f"it matches a {type(holder).__name__}", frame)
+        follower.observer.refuse(f"it matches a {type(holder).__name__}", frame)
         return
     for key in keys:
-        label = f"{own.observer.name_of(holder)}[{short(key)}]"
+        label = f"{follower.observer.name_of(holder)}[{short(key)}]"
         found = dict.get(holder, key, MISSING)
-        own.observer.read(reads.ITEM, holder, key, found, label, frame)
+        follower.observer.read(reads.ITEM, holder, key, found, label, frame)
 
 
-def _match_class(own: Frame, frame: types.FrameType, step: Step) -> None:
-    value, kind, names = own.peek(step, 2), own.peek(step, 1), own.peek(step, 0)
+def _match_class(follower: Follower, frame: types.FrameType, step: Step) -> None:
+    value, kind, names = follower.peek(step, 2), follower.peek(step, 1), follower.peek(step, 0)
     count = step.arg or 0
-    looks.kind_of(own, frame, value)
+    looks.kind_of(follower, frame, value)
 
-    def done(own: Frame, frame: types.FrameType, after: Step | None) -> None:
-        observer = own.observer
+    def done(follower: Follower, frame: types.FrameType, after: Step | None) -> None:
+        observer = follower.observer
         matched = getattr(kind, "__match_args__", ())
         if is_a(kind, type):
             observer.of_class(kind, "__match_args__", "__match_args__", frame)
@@ -203,7 +204,7 @@ def _match_class(own: Frame, frame: types.FrameType, step: Step) -> None:
             is_a(in_class(type(value), name), types.FunctionType)
             for name in ("__getattr__", "__getattribute__")
         )
-        if found_by_python and own.entered:
+        if found_by_python and follower.entered:
             observer.refuse("it matches attributes that functions find", frame)
             return
         for name in (*matched[:count], *names):
@@ -213,83 +214,84 @@ def _match_class(own: Frame, frame: types.FrameType, step: Step) -> None:
             found = MISSING if entered else getattr(value, name, MISSING)
             observer.attribute(value, name, found, entered, frame)
 
-    own.pending = done
+    follower.pending = done
 
 
 # Operators.
 
 
-def _operated(own: Frame, frame: types.FrameType, step: Step) -> None:
-    looks.operate(own, frame, (own.peek(step, 1), own.peek(step, 0)), _in_place(step))
+def _operated(follower: Follower, frame: types.FrameType, step: Step) -> None:
+    operands = follower.peek(step, 1), follower.peek(step, 0)
+    looks.operate(follower, frame, operands, _in_place(step))
 
 
 def _in_place(step: Step) -> bool:
     return step.name == "BINARY_OP" and step.arg is not None and step.arg >= 13
 
 
-def _compared(own: Frame, frame: types.FrameType, step: Step) -> None:
-    looks.operate(own, frame, (own.peek(step, 1), own.peek(step, 0)), False)
+def _compared(follower: Follower, frame: types.FrameType, step: Step) -> None:
+    looks.operate(follower, frame, (follower.peek(step, 1), follower.peek(step, 0)), False)
 
 
-def _identical(own: Frame, frame: types.FrameType, step: Step) -> None:
-    one, other = own.peek(step, 1), own.peek(step, 0)
+def _identical(follower: Follower, frame: types.FrameType, step: Step) -> None:
+    one, other = follower.peek(step, 1), follower.peek(step, 0)
     kind = type(one)
-    if kind is type(other) and not own.observer.own(one) and (
+    if kind is type(other) and not follower.observer.is_own(one) and (
         kind in (int, float, str, complex, bytes, slice, range, types.MethodType)
         or is_a(one, tuple | np.generic)
     ):  # fmt: skip
-        own.observer.refuse("it compares numbers, strings or tuples by `is`", frame)
+        follower.observer.refuse("it compares numbers, strings or tuples by `is`", frame)
 
 
-def _alone(own: Frame, frame: types.FrameType, step: Step) -> None:
-    looks.operate(own, frame, (own.peek(step, 0),), False)
+def _alone(follower: Follower, frame: types.FrameType, step: Step) -> None:
+    looks.operate(follower, frame, (follower.peek(step, 0),), False)
 
 
-def _yielded(own: Frame, frame: types.FrameType, step: Step) -> None:
+def _yielded(follower: Follower, frame: types.FrameType, step: Step) -> None:
     """A generator gives something; what C asks for it may look into it."""
-    value, above = own.peek(step, 0), frame.f_back
-    follower = getattr(above, "f_trace", None)
-    if is_constant(value) or type(follower) is not Frame or follower.step is None:
+    value, above = follower.peek(step, 0), frame.f_back
+    asking = getattr(above, "f_trace", None)
+    if is_constant(value) or type(asking) is not Follower or asking.step is None:
         return
-    if "CALL" in follower.step.name:
-        for x in looks.look(own, frame, value, "what asks a generator").values():
-            own.observer.array(x, frame)
+    if "CALL" in asking.step.name:
+        for x in looks.look(follower, frame, value, "what asks a generator").values():
+            follower.observer.array(x, frame)
 
 
-def _truth(own: Frame, frame: types.FrameType, step: Step) -> None:
-    looks.truth(own, frame, own.peek(step, 0))
+def _truth(follower: Follower, frame: types.FrameType, step: Step) -> None:
+    looks.truth(follower, frame, follower.peek(step, 0))
 
 
-def _formatted(own: Frame, frame: types.FrameType, step: Step) -> None:
+def _formatted(follower: Follower, frame: types.FrameType, step: Step) -> None:
     depth = 1 if step.name == "FORMAT_WITH_SPEC" or (
         step.name == "FORMAT_VALUE" and (step.arg or 0) & 4) else 0
-    looks.look(own, frame, own.peek(step, depth), "the text")
+    looks.look(follower, frame, follower.peek(step, depth), "the text")
 
 
-def _intrinsic(own: Frame, frame: types.FrameType, step: Step) -> None:
+def _intrinsic(follower: Follower, frame: types.FrameType, step: Step) -> None:
     if step.arg in (1, 2, 4):  # of an interactive console, `import *`, asynchronous generators
-        own.observer.refuse("an instruction is not known", frame)
+        follower.observer.refuse("an instruction is not known", frame)
     elif step.arg == 5:
-        _alone(own, frame, step)
+        _alone(follower, frame, step)
 
 
 # Calls.
 
 
-def _keywords(own: Frame, frame: types.FrameType, step: Step) -> None:
+def _keywords(follower: Follower, frame: types.FrameType, step: Step) -> None:
     assert step.arg is not None
-    own.keywords = own.code.co_consts[step.arg]
+    follower.keywords = follower.code.co_consts[step.arg]
 
 
-def _call(own: Frame, frame: types.FrameType, step: Step) -> None:
-    names = own.keywords
-    own.keywords = ()
+def _call(follower: Follower, frame: types.FrameType, step: Step) -> None:
+    names = follower.keywords
+    follower.keywords = ()
     below = 0
     if step.name == "CALL_KW":
-        names, below = own.peek(step, 0), 1
+        names, below = follower.peek(step, 0), 1
     count = step.arg or 0
-    args = [own.peek(step, below + k) for k in reversed(range(count))]
-    first, second = own.peek(step, below + count + 1), own.peek(step, below + count)
+    args = [follower.peek(step, below + k) for k in reversed(range(count))]
+    first, second = follower.peek(step, below + count + 1), follower.peek(step, below + count)
     if _NULL_BELOW:
         if first is NOTHING:
             function = second
@@ -304,116 +306,118 @@ def _call(own: Frame, frame: types.FrameType, step: Step) -> None:
     if names:
         named = dict(zip(names, args[len(args) - len(names) :], strict=True))
         del args[len(args) - len(names) :]
-    functions.call(own, frame, function, tuple(args), named, step.dropped)
+    functions.call(follower, frame, function, tuple(args), named, step.dropped)
 
 
-def _call_with(own: Frame, frame: types.FrameType, step: Step) -> None:
+def _call_with(follower: Follower, frame: types.FrameType, step: Step) -> None:
     """``function(*args, **kwargs)``."""
     named: dict[str, Any] = {}
     below = 0
     if (step.arg or 0) & 1:
-        named, below = own.peek(step, 0), 1
-    args = own.peek(step, below)
-    function = own.peek(step, below + (1 if _NULL_BELOW else 2))
+        named, below = follower.peek(step, 0), 1
+    args = follower.peek(step, below)
+    function = follower.peek(step, below + (1 if _NULL_BELOW else 2))
     if type(args) is not tuple:
-        looks.iterate(own, frame, args)
+        looks.iterate(follower, frame, args)
         args = tuple(args) if is_a(args, list | dict | set) else ()
-    functions.call(own, frame, function, args, dict(named), step.dropped)
+    functions.call(follower, frame, function, args, dict(named), step.dropped)
 
 
-def _built(own: Frame, frame: types.FrameType, step: Step) -> None:
+def _built(follower: Follower, frame: types.FrameType, step: Step) -> None:
     """Something new, whose parts nobody looks into."""
 
-    def done(own: Frame, frame: types.FrameType, after: Step | None) -> None:
+    def done(follower: Follower, frame: types.FrameType, after: Step | None) -> None:
         if after is not None:
-            own.observer.make(own.peek(after, 0))
+            follower.observer.make(follower.peek(after, 0))
 
-    own.pending = done
+    follower.pending = done
 
 
-def _entered(own: Frame, frame: types.FrameType, step: Step) -> None:
+def _entered(follower: Follower, frame: types.FrameType, step: Step) -> None:
     """``with``: the object is asked to enter, and to leave at the end."""
-    manager = own.peek(step, 0)
-    looks.context(own, frame, manager)
+    manager = follower.peek(step, 0)
+    looks.context(follower, frame, manager)
 
 
 # Writing.
 
 
-def _stored_attribute(own: Frame, frame: types.FrameType, step: Step) -> None:
-    holder = own.peek(step, 0)
-    value = own.peek(step, 1)
-    own.observer.wrote(
-        holder, step.value, value, f"{own.observer.name_of(holder)}.{step.value}", frame
+def _stored_attribute(follower: Follower, frame: types.FrameType, step: Step) -> None:
+    holder = follower.peek(step, 0)
+    value = follower.peek(step, 1)
+    follower.observer.wrote(
+        holder, step.value, value, f"{follower.observer.name_of(holder)}.{step.value}", frame
     )
 
 
-def _stored_item(own: Frame, frame: types.FrameType, step: Step) -> None:
-    value, holder, key = own.peek(step, 2), own.peek(step, 1), own.peek(step, 0)
-    label = f"{own.observer.name_of(holder)}[{short(key)}]"
-    _copied(own, frame, holder, key, value)
+def _stored_item(follower: Follower, frame: types.FrameType, step: Step) -> None:
+    value, holder, key = follower.peek(step, 2), follower.peek(step, 1), follower.peek(step, 0)
+    label = f"{follower.observer.name_of(holder)}[{short(key)}]"
+    _copied(follower, frame, holder, key, value)
     if is_a(holder, dict | list) and not is_a(key, slice):
-        own.observer.wrote(holder, key, value, label, frame)
+        follower.observer.wrote(holder, key, value, label, frame)
         if is_a(holder, list):  # whether it has such an item
-            looks.length(own, frame, holder)
+            looks.length(follower, frame, holder)
     else:
-        part = f"a slice of {own.observer.name_of(holder)}" if is_a(key, slice) else label
-        own.observer.mutates(holder, f"sets {part}", frame)
+        part = f"a slice of {follower.observer.name_of(holder)}" if is_a(key, slice) else label
+        follower.observer.mutates(holder, f"sets {part}", frame)
 
 
-def _copied(own: Frame, frame: types.FrameType, holder: Any, key: Any, value: Any) -> None:
+def _copied(follower: Follower, frame: types.FrameType, holder: Any, key: Any, value: Any) -> None:
     """What an item or slice becomes: arrays and lists copy what they are given."""
     if is_a(holder, np.ndarray) or is_a(key, slice):
-        arrays = looks.look(own, frame, value, "a copy") | looks.look(own, frame, key, "an index")
+        arrays = looks.look(follower, frame, value, "a copy")
+        arrays |= looks.look(follower, frame, key, "an index")
         for x in arrays.values():
-            own.observer.array(x, frame)
-    if is_a(holder, memoryview | bytearray) and not own.observer.own(holder):
-        own.observer.refuse("it writes to memory that others may see", frame)
+            follower.observer.array(x, frame)
+    if is_a(holder, memoryview | bytearray) and not follower.observer.is_own(holder):
+        follower.observer.refuse("it writes to memory that others may see", frame)
 
 
-def _stored_slice(own: Frame, frame: types.FrameType, step: Step) -> None:
-    holder = own.peek(step, 2)
-    _copied(own, frame, holder, slice(None), own.peek(step, 3))
-    own.observer.mutates(holder, f"sets a slice of {own.observer.name_of(holder)}", frame)
+def _stored_slice(follower: Follower, frame: types.FrameType, step: Step) -> None:
+    holder = follower.peek(step, 2)
+    _copied(follower, frame, holder, slice(None), follower.peek(step, 3))
+    follower.observer.mutates(holder, f"sets a slice of {follower.observer.name_of(holder)}", frame)
 
 
-def _stored_global(own: Frame, frame: types.FrameType, step: Step) -> None:
-    own.observer.wrote(frame.f_globals, step.value, own.peek(step, 0), step.value, frame)
+def _stored_global(follower: Follower, frame: types.FrameType, step: Step) -> None:
+    follower.observer.wrote(frame.f_globals, step.value, follower.peek(step, 0), step.value, frame)
 
 
-def _stored_name(own: Frame, frame: types.FrameType, step: Step) -> None:
+def _stored_name(follower: Follower, frame: types.FrameType, step: Step) -> None:
     if frame.f_locals is frame.f_globals:
-        _stored_global(own, frame, step)
+        _stored_global(follower, frame, step)
 
 
-def _stored_free(own: Frame, frame: types.FrameType, step: Step) -> None:
+def _stored_free(follower: Follower, frame: types.FrameType, step: Step) -> None:
     assert step.arg is not None
-    cell = own.slot(step.arg)
-    own.observer.wrote(cell, None, own.peek(step, 0), step.value, frame)
+    cell = follower.slot(step.arg)
+    follower.observer.wrote(cell, None, follower.peek(step, 0), step.value, frame)
 
 
-def _deleted(own: Frame, frame: types.FrameType, step: Step) -> None:
+def _deleted(follower: Follower, frame: types.FrameType, step: Step) -> None:
     if step.name in ("DELETE_ATTR", "DELETE_SUBSCR"):
-        holder = own.peek(step, 0 if step.name == "DELETE_ATTR" else 1)
+        holder = follower.peek(step, 0 if step.name == "DELETE_ATTR" else 1)
     elif step.name == "DELETE_DEREF":
-        holder = own.slot(step.arg or 0)
+        holder = follower.slot(step.arg or 0)
     else:
         holder = frame.f_globals if step.name == "DELETE_GLOBAL" else frame.f_locals
-    if own.observer.own(holder):
+    if follower.observer.is_own(holder):
         return
 
-    def done(own: Frame, frame: types.FrameType, after: Step | None) -> None:
+    def done(follower: Follower, frame: types.FrameType, after: Step | None) -> None:
         if after is not None:  # it can be done once only
-            own.observer.refuse(f"it deletes what {own.observer.name_of(holder)} has", frame)
+            name = follower.observer.name_of(holder)
+            follower.observer.refuse(f"it deletes what {name} has", frame)
         elif step.name == "DELETE_ATTR":
-            own.observer.attribute(holder, step.value, MISSING, own.entered, frame)
+            follower.observer.attribute(holder, step.value, MISSING, follower.entered, frame)
         else:
-            own.observer.refuse("it tries to delete something", frame)
+            follower.observer.refuse("it tries to delete something", frame)
 
-    own.pending = done
+    follower.pending = done
 
 
-Handler = Callable[[Frame, Any, Step], None]
+Handler = Callable[[Follower, Any, Step], None]
 
 _HANDLERS: dict[Handler, str] = {
     _global: "LOAD_GLOBAL",

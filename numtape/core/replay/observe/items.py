@@ -10,33 +10,33 @@ import numpy as np
 from ...log.variable import Variable
 from ...values.tensor import Tensor
 from . import looks, reads
-from .frames import Frame
+from .frames import Follower
 from .reads import MISSING, is_a
 from .steps import Step
 from .whose import in_class, ours
 
 
-def read_item(own: Frame, frame: types.FrameType, holder: Any, key: Any) -> None:
+def read_item(follower: Follower, frame: types.FrameType, holder: Any, key: Any) -> None:
     """``holder[key]`` is about to be read."""
-    observer = own.observer
+    observer = follower.observer
     kind = type(holder)
     if kind is Tensor or is_a(holder, Variable):
-        looks.give(own, frame, "an index", (key,), {})
+        looks.give(follower, frame, "an index", (key,), {})
         return
     if ours(kind) or is_a(holder, tuple | str | bytes | range):
-        looks.look(own, frame, key, "an index")
+        looks.look(follower, frame, key, "an index")
         return
     if is_a(key, Tensor | np.integer):
         key = int(key)
-    arrays = looks.look(own, frame, key, "an index")
+    arrays = looks.look(follower, frame, key, "an index")
     lookup = in_class(kind, "__getitem__")
     followed = is_a(lookup, types.FunctionType)  # it is Python's own
     raw = MISSING
     if is_a(holder, dict) and not followed:
         raw = dict.get(holder, key, MISSING)  # what is there before a __missing__ comes
 
-    def done(own: Frame, frame: types.FrameType, after: Step | None) -> None:
-        value = MISSING if after is None else own.peek(after, 0)
+    def done(follower: Follower, frame: types.FrameType, after: Step | None) -> None:
+        value = MISSING if after is None else follower.peek(after, 0)
         label = f"{observer.name_of(holder)}[{short(key)}]"
         for x in arrays.values():
             observer.array(x, frame)
@@ -55,10 +55,10 @@ def read_item(own: Frame, frame: types.FrameType, holder: Any, key: Any) -> None
             return
         if type(key) is slice:
             observer.make(value)
-            if not own.entered and not observer.items(holder, "an index", frame):
+            if not follower.entered and not observer.items(holder, "an index", frame):
                 observer.refuse(f"it takes a slice of a {kind.__name__}", frame)
             return
-        if followed or (own.entered and not is_a(holder, looks.INDEXED)):
+        if followed or (follower.entered and not is_a(holder, looks.INDEXED)):
             observer.class_of(holder, frame)
             return
         if is_a(holder, dict) and hasattr(kind, "__missing__"):
@@ -69,7 +69,7 @@ def read_item(own: Frame, frame: types.FrameType, holder: Any, key: Any) -> None
             return
         observer.read(reads.ITEM, holder, key, value, label, frame)
 
-    own.pending = done
+    follower.pending = done
 
 
 def short(key: Any) -> str:

@@ -17,7 +17,7 @@ import numpy as np
 from ...log.variable import Variable
 from ...values.tensor import Tensor
 from . import reads
-from .frames import Frame
+from .frames import Follower
 from .known import (
     PURE,
     PURE_NUMPY,
@@ -61,9 +61,11 @@ def parts(value: Any) -> Iterable[Any]:
     return list(value)
 
 
-def look(own: Frame, frame: Any, value: Any, what: str, deep: bool = True) -> dict[int, Any]:
+def look(
+    follower: Follower, frame: Any, value: Any, what: str, deep: bool = True
+) -> dict[int, Any]:
     """Something written in C looks into an object. Returns the arrays from outside in it."""
-    observer = own.observer
+    observer = follower.observer
     arrays: dict[int, Any] = {}
     seen: set[int] = set()
     left = [(value, True)]
@@ -83,7 +85,7 @@ def look(own: Frame, frame: Any, value: Any, what: str, deep: bool = True) -> di
             left += [(part, deep) for part in parts(x)]
         elif is_a(x, (*ITERATORS, types.GeneratorType)):
             left += [(part, deep) for part in observer.sources.get(id(x), (None, ()))[1]]
-            if not observer.own(x):
+            if not observer.is_own(x):
                 observer.refuse(f"{what} goes on with a {kind.__name__} from outside", frame)
         elif is_a(x, OF_C):
             if not _pure(x):
@@ -133,22 +135,22 @@ def _pure(function: Any) -> bool:
 
 
 def look_at_all(
-    own: Frame, frame: Any, args: Iterable[Any], what: str, deep: bool = True
+    follower: Follower, frame: Any, args: Iterable[Any], what: str, deep: bool = True
 ) -> dict[int, Any]:
     """`look` at several objects."""
     found: dict[int, Any] = {}
     for x in args:
-        found |= look(own, frame, x, what, deep)
+        found |= look(follower, frame, x, what, deep)
     return found
 
 
-def given(own: Frame, arrays: dict[int, Any], new: bool = True) -> None:
+def given(follower: Follower, arrays: dict[int, Any], new: bool = True) -> None:
     """Wait for a result: ``arrays`` were looked at, unless it is a part of their memory."""
 
-    def done(own: Frame, frame: Any, after: Step | None) -> None:
-        observer = own.observer
+    def done(follower: Follower, frame: Any, after: Step | None) -> None:
+        observer = follower.observer
         if after is not None:
-            value = own.peek(after, 0)
+            value = follower.peek(after, 0)
             if is_a(value, np.ndarray):
                 if observer.outside(value, made=True) and id(value) not in arrays and arrays:
                     return
@@ -159,43 +161,43 @@ def given(own: Frame, arrays: dict[int, Any], new: bool = True) -> None:
         for x in arrays.values():
             observer.array(x, frame)
 
-    own.pending = done
+    follower.pending = done
 
 
-def made(own: Frame) -> None:
+def made(follower: Follower) -> None:
     """Wait for an object that is made."""
 
-    def done(own: Frame, frame: Any, after: Step | None) -> None:
+    def done(follower: Follower, frame: Any, after: Step | None) -> None:
         if after is not None:
-            own.observer.made_result(own.peek(after, 0), frame)
+            follower.observer.made_result(follower.peek(after, 0), frame)
 
-    own.pending = done
+    follower.pending = done
 
 
 def give(
-    own: Frame, frame: Any, what: str, args: tuple[Any, ...], named: dict[str, Any]
+    follower: Follower, frame: Any, what: str, args: tuple[Any, ...], named: dict[str, Any]
 ) -> None:
     """Numtape is given objects: containers are looked into, arrays become inputs."""
-    observer = own.observer
-    arrays = look_at_all(own, frame, (*args, *named.values()), what)
+    observer = follower.observer
+    arrays = look_at_all(follower, frame, (*args, *named.values()), what)
     taken = observer.inputs
     before = len(taken)
     containers = {id(x) for x in (*args, *named.values())}
 
-    def done(own: Frame, frame: Any, after: Step | None) -> None:
+    def done(follower: Follower, frame: Any, after: Step | None) -> None:
         used = {id(array) for _, array in taken[before:]}
         for key, x in arrays.items():
             if key not in used:
                 observer.array(x, frame)
         if after is not None:
-            left = [own.peek(after, 0)]
+            left = [follower.peek(after, 0)]
             if type(left[0]) is types.GeneratorType:
                 observer.made_result(left[0], frame)
             while left:
                 x = left.pop()
-                if id(x) in containers or observer.own(x):
+                if id(x) in containers or observer.is_own(x):
                     continue
-                if own.entered:  # functions of the program's may have given what they found
+                if follower.entered:  # functions of the program's may have given what they found
                     break
                 if type(x) in (list, tuple, dict):
                     observer.make(x)
@@ -205,12 +207,12 @@ def give(
                 elif type(x) is types.FunctionType or type(x) is set:
                     observer.make(x)
 
-    own.pending = done
+    follower.pending = done
 
 
-def iterate(own: Frame, frame: Any, value: Any) -> None:
+def iterate(follower: Follower, frame: Any, value: Any) -> None:
     """Somebody goes through the items of an object."""
-    observer = own.observer
+    observer = follower.observer
     kind = type(value)
     if observer.items(value, "a loop", frame):
         return
@@ -223,24 +225,25 @@ def iterate(own: Frame, frame: Any, value: Any) -> None:
         observer.refuse(f"it goes through a {kind.__name__}", frame)
 
 
-def contains(own: Frame, frame: Any, value: Any, holder: Any) -> None:
+def contains(follower: Follower, frame: Any, value: Any, holder: Any) -> None:
     """``value in holder``."""
-    observer = own.observer
+    observer = follower.observer
     if is_constant(holder) or is_a(holder, str | bytes | range):
         return
     kind = type(holder)
     if is_a(holder, (dict, set, frozenset, *VIEWS)) and _by_c(kind, "__contains__"):
         if is_constant(value) and type(value) is not Tensor:
-            if not observer.own(holder) and not is_a(holder, frozenset):
+            if not observer.is_own(holder) and not is_a(holder, frozenset):
                 if id(holder) in observer.views:
-                    _given_view(own, frame, holder, value)
+                    _given_view(follower, frame, holder, value)
                     return
                 label = f"{value!r} in {observer.name_of(holder)}"
                 there = value in holder
                 observer.read(reads.CONTAINS, holder, value, there, label, frame)
             return
     if is_a(holder, CONTAINERS):
-        given(own, look(own, frame, holder, "in") | look(own, frame, value, "in"), False)
+        arrays = look(follower, frame, holder, "in") | look(follower, frame, value, "in")
+        given(follower, arrays, False)
     elif is_a(holder, np.ndarray):
         observer.array(holder, frame)
     elif made_by_python(kind) or is_a(holder, type):
@@ -249,9 +252,9 @@ def contains(own: Frame, frame: Any, value: Any, holder: Any) -> None:
         observer.refuse(f"it looks for something in a {kind.__name__}", frame)
 
 
-def _given_view(own: Frame, frame: Any, view: Any, value: Any) -> None:
+def _given_view(follower: Follower, frame: Any, view: Any, value: Any) -> None:
     """``value in d.keys()``, and of other views."""
-    observer = own.observer
+    observer = follower.observer
     of = observer.views[id(view)][1]
     if is_a(view, VIEWS[0]):
         label = f"{value!r} in {observer.name_of(of)}"
@@ -264,9 +267,9 @@ def _by_c(kind: type, name: str) -> bool:
     return not is_a(getattr(kind, name, None), types.FunctionType)
 
 
-def truth(own: Frame, frame: Any, value: Any) -> None:
+def truth(follower: Follower, frame: Any, value: Any) -> None:
     """``bool(value)``."""
-    observer = own.observer
+    observer = follower.observer
     if is_constant(value) or is_a(value, (tuple, frozenset, *FUNCTIONS)):
         return
     if is_a(value, np.ndarray):
@@ -279,14 +282,14 @@ def truth(own: Frame, frame: Any, value: Any) -> None:
             return
     if id(value) in observer.views:
         value = observer.views[id(value)][1]
-    if not observer.own(value):
+    if not observer.is_own(value):
         label = f"bool({observer.name_of(value)})"
         observer.read(reads.TRUTH, value, None, bool(value), label, frame)
 
 
-def length(own: Frame, frame: Any, value: Any) -> None:
+def length(follower: Follower, frame: Any, value: Any) -> None:
     """``len(value)``."""
-    observer = own.observer
+    observer = follower.observer
     kind = type(value)
     if is_constant(value) or is_a(value, tuple | frozenset | str | bytes | range):
         return
@@ -296,43 +299,43 @@ def length(own: Frame, frame: Any, value: Any) -> None:
             return
     if id(value) in observer.views:
         value = observer.views[id(value)][1]
-    if not observer.own(value) and hasattr(kind, "__len__"):
+    if not observer.is_own(value) and hasattr(kind, "__len__"):
         label = f"len({observer.name_of(value)})"
         observer.read(reads.LENGTH, value, None, len(value), label, frame)
 
 
-def kind_of(own: Frame, frame: Any, value: Any) -> None:
+def kind_of(follower: Follower, frame: Any, value: Any) -> None:
     """``type(value)``."""
-    observer = own.observer
+    observer = follower.observer
     if is_constant(value) or not made_by_python(type(value)):
         return
     observer.class_of(value, frame)
-    if not observer.own(value):
+    if not observer.is_own(value):
         label = f"type({observer.name_of(value)})"
         observer.read(reads.KIND, value, None, type(value), label, frame)
 
 
-def operate(own: Frame, frame: Any, operands: tuple[Any, ...], in_place: bool) -> None:
+def operate(follower: Follower, frame: Any, operands: tuple[Any, ...], in_place: bool) -> None:
     """An operator is applied."""
-    observer = own.observer
+    observer = follower.observer
     if any(type(x) is Tensor or is_a(x, Variable) for x in operands):
-        give(own, frame, "an operator", operands, {})
+        give(follower, frame, "an operator", operands, {})
         return
     if all(map(is_constant, operands)):
         return
     if in_place:
         observer.mutates(operands[0], f"changes {observer.name_of(operands[0])}", frame)
-    arrays = look_at_all(own, frame, operands, "an operator")
+    arrays = look_at_all(follower, frame, operands, "an operator")
     for x in operands:
         if made_by_python(type(x)):
-            kind_of(own, frame, x)
+            kind_of(follower, frame, x)
             observer.class_of(x, frame)
-    given(own, arrays, not any(made_by_python(type(x)) for x in operands))
+    given(follower, arrays, not any(made_by_python(type(x)) for x in operands))
 
 
-def context(own: Frame, frame: Any, manager: Any) -> None:
+def context(follower: Follower, frame: Any, manager: Any) -> None:
     """``with manager:``."""
-    observer, kind = own.observer, type(manager)
+    observer, kind = follower.observer, type(manager)
     if ours(kind):
         return
     if made_by_python(kind):

@@ -19,7 +19,7 @@ from . import reads
 from .frames import (
     NOTHING,
     WORD,
-    Frame,
+    Follower,
     Instructions,
     array_of,
     function_of,
@@ -79,6 +79,16 @@ class Observer:
       sets: What it gave values, that others can see: who has it, where, what it is called.
       effects: What it does besides computing tensors, with places: done when it is recorded.
       frozen: Whether nothing is to be compared, and nothing is a reason.
+      inputs: Rows that were made of arrays from outside, and these arrays.
+      made: References to what the call made itself, by id: it changes nobody else's state.
+      written: The value that it gave each name, attribute or item, by who has it and where.
+      mutated: Objects of others that it changed: how, and the object, by id.
+      views: Views of dicts, and the dict of each, by id.
+      sources: Iterators, and what each goes through, by id.
+      names: What the program calls an object, by id.
+      generators: Frames of generators that the call made, and who follows each, by id.
+      importing: The frame of an import that goes on, whose code runs once.
+      lost: Whether the program took Python's trace function away.
     """
 
     def __init__(self, instructions: Instructions, frozen: bool = False) -> None:
@@ -96,13 +106,13 @@ class Observer:
         self.views: dict[int, tuple[Any, Any]] = {}
         self.sources: dict[int, tuple[Any, tuple[Any, ...]]] = {}
         self.names: dict[int, str] = {}
-        self.muted: Frame | None = None
-        self.effecting: Frame | None = None
+        self.muted: Follower | None = None
+        self.effecting: Follower | None = None
         self.hidden: dict[tuple[Any, ...], Any] = {}
         self.importing: types.FrameType | None = None
         self.lost = False
-        self.generators: dict[int, tuple[Any, Frame | None]] = {}
-        self.inputs: list[Any] = []  # rows that were made of arrays from outside, and these
+        self.generators: dict[int, tuple[Any, Follower | None]] = {}
+        self.inputs: list[Any] = []
         self._active = False
         self._before: Any = None
         self._handlers: set[types.CodeType] = set()
@@ -177,22 +187,22 @@ class Observer:
         if self._before is not None:
             other = self._before(frame, event, arg)
             sys.settrace(self._called)  # some set themselves
-        own = None
+        follower = None
         if self._active and self.muted is None and self.importing is None:
             try:
-                own = self._entered(frame)
+                follower = self._entered(frame)
             except (RecursionError, MemoryError):
                 raise  # the program's
             except Exception as error:  # what is not understood is not guessed
                 self.refuse(f"what it reads could not be observed ({error!r})", frame)
-        if type(own) is not Frame:
-            return own or other
-        own.other, own.opcodes = other, frame.f_trace_opcodes
+        if type(follower) is not Follower:
+            return follower or other
+        follower.other, follower.opcodes = other, frame.f_trace_opcodes
         # Python 3.13 wants to know who follows the frame first, Python 3.12 to be told again.
-        frame.f_trace = own
+        frame.f_trace = follower
         frame.f_trace_opcodes = True
         sys.settrace(self._called)
-        return own
+        return follower
 
     def _entered(self, frame: types.FrameType) -> Any:
         """What follows a frame that begins, or a generator's that goes on."""
@@ -202,12 +212,12 @@ class Observer:
         above = frame.f_back
         # Beneath numtape itself, or a part of it that is followed.
         beneath = above is not None and (
-            type(above.f_trace) is not Frame or above.f_code.co_filename.startswith(PACKAGE)
+            type(above.f_trace) is not Follower or above.f_code.co_filename.startswith(PACKAGE)
         )
         if code.co_filename in _DEBUGGERS:  # which asks the frames above for lines
             self.refuse("it enters a debugger", frame)
             while above is not None:
-                if type(above.f_trace) is Frame:
+                if type(above.f_trace) is Follower:
                     above.f_trace_opcodes, above.f_trace = False, above.f_trace.other
                 above = above.f_back
             return None
@@ -218,7 +228,7 @@ class Observer:
                 return self._imports  # the program may have a part in it, but not the function
             return None
         while above is not None:
-            if type(above.f_trace) is Frame:
+            if type(above.f_trace) is Follower:
                 above.f_trace.entered = True
                 break
             above = above.f_back
@@ -238,18 +248,18 @@ class Observer:
             self.refuse(f"the code of {code.co_qualname} is not understood", frame)
             return None
         self.ran.add(code)
-        found = Frame(self, code, steps, array_of(frame))
+        found = Follower(self, code, steps, array_of(frame))
         if code.co_flags & _GENERATOR:
             self.generators[id(frame)] = frame, found  # no other one gets its address so
         function = function_of(frame)
-        if type(function) is types.FunctionType and not self.own(function):
+        if type(function) is types.FunctionType and not self.is_own(function):
             self.function(function, frame)
         self._own_arguments(frame, code, found)
         if above is not None and code.co_name == "__init__" and code.co_argcount:
             first = found.slot(0)
             first = contents(first) if type(first) is types.CellType else first
-            follower: Any = above.f_trace
-            if type(first) is follower.making:
+            caller: Any = above.f_trace
+            if type(first) is caller.making:
                 self.make(first)
         return found
 
@@ -259,7 +269,9 @@ class Observer:
             self.importing = None
         return self._imports
 
-    def _own_arguments(self, frame: types.FrameType, code: types.CodeType, own: Frame) -> None:
+    def _own_arguments(
+        self, frame: types.FrameType, code: types.CodeType, follower: Follower
+    ) -> None:
         """What Python makes for a call: its cells, and what takes the rest of the arguments."""
         count = code.co_argcount + code.co_kwonlyargcount
         rest = bool(code.co_flags & 0x4) + bool(code.co_flags & 0x8)
@@ -269,7 +281,7 @@ class Observer:
         names = code.co_varnames
         places += [k for k, name in enumerate(names) if name in code.co_cellvars]
         for k in places:
-            self.make(object_at(own.array + WORD * k))
+            self.make(object_at(follower.array + WORD * k))
 
     # What the call made itself: nobody else can change it.
 
@@ -284,7 +296,7 @@ class Observer:
 
     def make_nest(self, value: Any) -> None:
         """Note that nested containers are the call's own; what they hold besides is not."""
-        if type(value) in (list, tuple, dict) and not self.own(value):
+        if type(value) in (list, tuple, dict) and not self.is_own(value):
             self.make(value)
             for part in value.values() if type(value) is dict else value:
                 self.make_nest(part)
@@ -299,7 +311,7 @@ class Observer:
             for part in value.values() if type(value) is dict else value:
                 self.inherits(part)
 
-    def own(self, value: Any) -> bool:
+    def is_own(self, value: Any) -> bool:
         """Whether the call made an object itself."""
         found = self.made.get(id(value))
         return found is not None and found() is value
@@ -317,7 +329,7 @@ class Observer:
 
     def outside(self, array: Any, made: bool = False) -> bool:
         """Whether an array's memory can be changed by others. ``made``: the array itself is new."""
-        return shared(array, made, self.own)
+        return shared(array, made, self.is_own)
 
     # Reads.
 
@@ -325,7 +337,7 @@ class Observer:
         self, kind: int, holder: Any, key: Any, value: Any, name: str, frame: types.FrameType
     ) -> None:
         """Note a read."""
-        if self.own(holder) or self.effecting is not None:
+        if self.is_own(holder) or self.effecting is not None:
             return
         if type(value) is Tensor and getattr(value._home, "tracing", False):
             return  # put there by this very call
@@ -379,7 +391,7 @@ class Observer:
         if kind is super:
             self._by_super(owner, name, label, frame)
             return
-        if self.own(owner) and not is_a(owner, type):
+        if self.is_own(owner) and not is_a(owner, type):
             if name not in dict_of(owner):
                 self.of_class(kind, name, label, frame)
             return
@@ -412,7 +424,7 @@ class Observer:
         """A method was looked up in order to be called."""
         if is_constant(owner):
             return
-        if type(function) is types.FunctionType and not self.own(owner):
+        if type(function) is types.FunctionType and not self.is_own(owner):
             label = f"{self.name_of(owner)}.{name}"
             self.read(reads.METHOD, owner, name, function, label, frame)
         else:
@@ -421,7 +433,7 @@ class Observer:
     def class_of(self, value: Any, frame: types.FrameType) -> None:
         """An object is used: what its class is made of, and its special methods."""
         kind = value if is_a(value, type) else type(value)
-        if made_by_python(kind) and not ours(kind) and not self.own(kind):
+        if made_by_python(kind) and not ours(kind) and not self.is_own(kind):
             name = f"the class {kind.__name__}"
             self.read(reads.CLASS, kind, None, reads.class_of(kind), name, frame)
 
@@ -432,7 +444,7 @@ class Observer:
         for owner in kind.__mro__:
             names = names_of(owner)
             value = names.get(name, MISSING)
-            if owner.__flags__ & HEAP and not ours(owner) and not self.own(owner):
+            if owner.__flags__ & HEAP and not ours(owner) and not self.is_own(owner):
                 self.read(reads.ENTRY, names, name, value, f"{label} of {owner.__name__}", frame)
             if value is not MISSING:
                 return
@@ -469,7 +481,7 @@ class Observer:
             keys = is_a(value, VIEWS[0])
             self.entries(of, keys, frame)
             return True
-        if self.own(value):
+        if self.is_own(value):
             return True
         label = f"the items of {self.name_of(value)}"
         if is_a(value, list) and kind.__iter__ is list.__iter__:
@@ -488,7 +500,7 @@ class Observer:
 
     def entries(self, value: dict[Any, Any], keys: bool, frame: types.FrameType) -> None:
         """Somebody goes through a dict, or its keys alone."""
-        if self.own(value):
+        if self.is_own(value):
             return
         if len(value) > LONGEST:
             self.refuse(f"it goes through a dict of {len(value)} items", frame)
@@ -514,7 +526,7 @@ class Observer:
         if self.effecting is not None:
             return
         mark = reads.ANSWER, id(of), id(function), *map(marked, args)
-        if mark not in self.found and not (of is not None and self.own(of)):
+        if mark not in self.found and not (of is not None and self.is_own(of)):
             place = ("", 0) if frame is None else (frame.f_code.co_filename, frame.f_lineno)
             holder = answer(function, *args)
             self.found[mark] = Read(reads.ANSWER, holder, of, holder(), label, place)
@@ -522,7 +534,7 @@ class Observer:
     def form(self, value: Any, frame: Any) -> None:
         """Shape and dtype of an array from outside, which can be changed in place."""
         while is_a(value, np.ndarray):
-            if self.own(value):
+            if self.is_own(value):
                 return
             self.asks(form_of, (value,), f"the shape of {self.name_of(value)}", value, frame)
             value = value.base
@@ -542,7 +554,7 @@ class Observer:
         self, holder: Any, key: Any, value: Any, what: str, frame: types.FrameType
     ) -> None:
         """A name, attribute or item gets a value, the same whenever this is done again."""
-        if self.own(holder) or ours(type(holder)):
+        if self.is_own(holder) or ours(type(holder)):
             return
         if type(holder) is types.CellType:
             key = None
@@ -555,7 +567,7 @@ class Observer:
 
     def mutates(self, value: Any, what: str, frame: types.FrameType) -> None:
         """An object of somebody else's is changed."""
-        if is_constant(value) or self.own(value):
+        if is_constant(value) or self.is_own(value):
             return
         if id(value) not in self.mutated:
             self.mutated[id(value)] = what, value
