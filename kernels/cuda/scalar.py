@@ -12,21 +12,12 @@ from typing import Any
 
 import numpy as np
 
+from ..functions.elementary import TABLE
 from .target import KINDS, SIMULATED, device
 
-# libdevice's names, which end in f for float32.
-_LIBDEVICE = {
-    name: name for name in (
-        "exp", "expm1", "tanh", "sinh", "cosh", "erf", "erfc", "log", "log1p", "asinh", "acosh",
-        "atanh", "asin", "acos", "atan", "sin", "cos", "tan", "sqrt", "floor", "ceil", "rint",
-        "atan2", "fmod", "copysign",
-    )
-} | {"power": "pow"}  # fmt: skip
-# NumPy's, where they are others. It has no erf.
-_NUMPY = {
-    "asinh": "arcsinh", "acosh": "arccosh", "atanh": "arctanh", "asin": "arcsin",
-    "acos": "arccos", "atan": "arctan", "atan2": "arctan2",
-}  # fmt: skip
+# libdevice's names, and NumPy's, for the simulator.
+_LIBDEVICE = {name: row.libdevice for name, row in TABLE.items() if row.libdevice}
+_NUMPY = {name: row.numpy for name, row in TABLE.items()}
 
 FLOATING = ("float32", "float64")
 INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
@@ -43,7 +34,7 @@ def _math(name: str, dtype: str) -> Callable[..., Any]:
     elif name == "power":  # of numbers, NumPy's is a square root where y is 0.5, NaN for -inf
         found = lambda x, y: np.power(np.array([x]), np.array([y]))[0]  # noqa: E731
     else:
-        found = getattr(np, _NUMPY.get(name, name))
+        found = getattr(np, _NUMPY[name])
     return found
 
 

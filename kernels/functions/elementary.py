@@ -1,26 +1,70 @@
-"""The vector functions by name, for float32 and float64: what op bodies call. No Numba here."""
+"""The functions that op bodies call: one row each, for all targets. No Numba here.
+
+A new function of bodies is a row here: what writes it with LLVM's instructions, and what NumPy and
+CUDA's libdevice call it.
+"""
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 from . import circular, exponential, logarithm
 from .value import Function, widened
 
-ELEMENTARY: dict[str, tuple[Function, Function]] = {
-    function.__name__: (function, function)
-    for function in (
-        exponential.exp, exponential.expm1, exponential.tanh, exponential.sinh,
-        exponential.cosh, exponential.erf, exponential.sigmoid, logarithm.log, logarithm.log1p,
-        logarithm.asinh, logarithm.acosh, logarithm.atanh, circular.asin,
-        circular.acos, circular.atan, circular.atan2,
-    )
-}  # fmt: skip
-ELEMENTARY |= {
-    "sin": (circular.sin_32, circular.sin_64),
-    "cos": (circular.cos_32, circular.cos_64),
-    "tan": (circular.tan_32, circular.tan_64),
-    "erfc": (widened(exponential.erfc_32), exponential.erfc_64),
-    "power": (logarithm.power_32, logarithm.power_64),
-    "beyond": (circular.beyond, circular.beyond),
+
+class Row(NamedTuple):
+    """A function under the names of its targets.
+
+    Attributes:
+      narrow, wide: What writes it for float32 and float64; None: LLVM has an instruction.
+      numpy: NumPy's name; "" if it has none.
+      libdevice: That of CUDA's libdevice, which ends in f for float32; "" if it has none.
+      arity: The number of operands.
+    """
+
+    narrow: Function | None
+    wide: Function | None
+    numpy: str
+    libdevice: str
+    arity: int = 1
+
+
+def _of_both(function: Function, numpy: str, libdevice: str, arity: int = 1) -> Row:
+    return Row(function, function, numpy, libdevice, arity)
+
+
+TABLE = {
+    "exp": _of_both(exponential.exp, "exp", "exp"),
+    "expm1": _of_both(exponential.expm1, "expm1", "expm1"),
+    "tanh": _of_both(exponential.tanh, "tanh", "tanh"),
+    "sinh": _of_both(exponential.sinh, "sinh", "sinh"),
+    "cosh": _of_both(exponential.cosh, "cosh", "cosh"),
+    "erf": _of_both(exponential.erf, "", "erf"),
+    "erfc": Row(widened(exponential.erfc_32), exponential.erfc_64, "", "erfc"),
+    "sigmoid": _of_both(exponential.sigmoid, "", ""),
+    "log": _of_both(logarithm.log, "log", "log"),
+    "log1p": _of_both(logarithm.log1p, "log1p", "log1p"),
+    "asinh": _of_both(logarithm.asinh, "arcsinh", "asinh"),
+    "acosh": _of_both(logarithm.acosh, "arccosh", "acosh"),
+    "atanh": _of_both(logarithm.atanh, "arctanh", "atanh"),
+    "power": Row(logarithm.power_32, logarithm.power_64, "power", "pow", 2),
+    "sin": Row(circular.sin_32, circular.sin_64, "sin", "sin"),
+    "cos": Row(circular.cos_32, circular.cos_64, "cos", "cos"),
+    "tan": Row(circular.tan_32, circular.tan_64, "tan", "tan"),
+    "asin": _of_both(circular.asin, "arcsin", "asin"),
+    "acos": _of_both(circular.acos, "arccos", "acos"),
+    "atan": _of_both(circular.atan, "arctan", "atan"),
+    "atan2": _of_both(circular.atan2, "arctan2", "atan2", 2),
+    "beyond": _of_both(circular.beyond, "", ""),  # whether `LIMITED` are not to be used
+    "sqrt": Row(None, None, "sqrt", "sqrt"),
+    "floor": Row(None, None, "floor", "floor"),
+    "ceil": Row(None, None, "ceil", "ceil"),
+    "rint": Row(None, None, "rint", "rint"),
+    "fmod": Row(None, None, "fmod", "fmod", 2),
+    "copysign": Row(None, None, "copysign", "copysign", 2),
 }
-BINARY = ("atan2", "power")
+
+ELEMENTARY: dict[str, tuple[Function, Function]] = {
+    name: (row.narrow, row.wide) for name, row in TABLE.items() if row.narrow and row.wide
+}
 LIMITED = ("sin", "cos", "tan")  # to arguments that are not `beyond`

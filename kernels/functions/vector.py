@@ -19,7 +19,7 @@ from typing import Any
 from numba import types
 from numba.extending import intrinsic
 
-from .elementary import BINARY, ELEMENTARY
+from .elementary import ELEMENTARY, TABLE
 from .value import FLOAT32, FLOAT64, Function, Value
 
 FORMATS = {types.float32: FLOAT32, types.float64: FLOAT64}
@@ -47,7 +47,7 @@ def _compiled(name: str, narrow: Function, wide: Function, result: Any = None) -
     def binary(typingctx: Any, x: Any, y: Any) -> Any:
         return write((x, y))
 
-    typed = binary if name in BINARY else unary
+    typed = binary if TABLE[name].arity == 2 else unary
     typed.__name__ = typed.__qualname__ = name
     return intrinsic(typed)
 

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...errors import DeviceError
+from .. import settings
 from ..compile.passes import kernel_source
 from ..log.op import Op
 from ..values.spec import Spec
@@ -21,8 +22,6 @@ from .runtime.device import device, empty
 from .runtime.device_array import DeviceArray
 from .text import WIDTH, Loop, function, parameters, written
 
-_SOURCES = ("cuda.target", "cuda.scalar", "cuda.reduce", "cuda.arrays", "cuda.scan",
-            "cuda.extreme", "cuda.scatter", "cuda.random")  # fmt: skip
 _kernels: dict[tuple[str, ...], Kernel] = {}
 _lock = threading.RLock()
 _COMPILERS = 2  # threads: while one makes PTX, which one can do at a time, the other links
@@ -119,6 +118,13 @@ class Row(NamedTuple):
 
 
 @cache
+def _sources() -> tuple[str, ...]:
+    """The modules that kernels on the GPU are made of: all of their room, and what it imports."""
+    room = settings.kernels_folder() / "cuda"
+    return "functions.elementary", *(f"cuda.{path.stem}" for path in sorted(room.glob("*.py")))
+
+
+@cache
 def _compilers() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(_COMPILERS, "numtape-cuda")
 
@@ -132,7 +138,7 @@ def kernel(make: Callable[[], Any], dtypes: Sequence[str], name: str, text: str 
     with _lock:
         found = _kernels.get(key)
         if found is None:
-            source = kernel_source(*_SOURCES) + text
+            source = kernel_source(*_sources()) + text
             found = _kernels[key] = Kernel(
                 lambda: _compilers().submit(device().kernel, make, list(dtypes), name, source)
             )

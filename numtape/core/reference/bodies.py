@@ -6,6 +6,7 @@ A name in it is resolved where it is used: to NumPy here, to compiled scalar fun
 
 from __future__ import annotations
 
+import importlib
 import math
 from functools import cache
 from types import CodeType
@@ -18,19 +19,15 @@ from ..values.memory import converted
 
 Array = Any
 
+_TABLE = importlib.import_module("numtape.kernels.functions.elementary").TABLE
 _FUNCTIONS: dict[str, Any] = {
-    name: getattr(np, name)
-    for name in ("exp", "expm1", "log", "log1p", "sin", "cos", "tan", "sinh", "cosh", "tanh",
-                 "sqrt", "floor", "ceil", "rint", "isnan", "isinf", "isfinite",
-                 "copysign", "fmod", "power")
-}  # fmt: skip
+    name: getattr(np, row.numpy) for name, row in _TABLE.items() if row.numpy
+}
+_FUNCTIONS |= {name: getattr(np, name) for name in ("isnan", "isinf", "isfinite", "absolute")}
 _FUNCTIONS |= {
-    "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan, "atan2": np.arctan2,
-    "asinh": np.arcsinh, "acosh": np.arccosh, "atanh": np.arctanh,
     # SciPy's erfc is hundreds of units in the last place off in its tail.
     "erf": scipy.special.erf, "erfc": np.vectorize(math.erfc, otypes=["float64"]),
-    "sigmoid": scipy.special.expit, "absolute": np.abs,
-    "int_power": np.power, "floor_divide": np.floor_divide,
+    "sigmoid": scipy.special.expit, "int_power": np.power, "floor_divide": np.floor_divide,
 }  # fmt: skip
 
 

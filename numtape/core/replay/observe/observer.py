@@ -1,4 +1,4 @@
-"""The observer: follows the frames of one call, and collects what they read."""
+"""The observer: follows the frames of one call, and notes what they read."""
 
 from __future__ import annotations
 
@@ -7,14 +7,8 @@ import functools
 import os
 import sys
 import types
-import weakref
-from collections import OrderedDict, deque
-from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
-from ...values.tensor import Tensor
 from . import reads
 from .frames import (
     NOTHING,
@@ -27,92 +21,43 @@ from .frames import (
     size_of,
     unsupported,
 )
-from .known import PURE, made_by_python
-from .reads import MISSING, Read, answer, bits_of, contents, form_of, is_a
-from .steps import known_steps, names_in
-from .touched import ANY, Set, conflict, marked
+from .known import PURE
+from .notes import Notes
+from .reads import contents, is_a
+from .steps import known_steps
 from .whose import (
-    HEAP,
     PACKAGE,
-    VIEWS,
-    dict_of,
     handlers,
     in_class,
-    is_constant,
-    is_data,
-    names_of,
     of_library,
-    ours,
-    shared,
     trusted,
 )
-
-MOST = 20_000  # reads of one call
-LARGEST = 1 << 24  # bytes of an array whose elements may be compared at every call
-LONGEST = 1 << 16  # items of a container
-SHOWN = 100  # effects that are noted
 
 _DEBUGGERS = (bdb.__file__, os.path.join(os.path.dirname(bdb.__file__), "pdb.py"))
 _GENERATOR = 0x20 | 0x80 | 0x200  # flags of code: generators and coroutines
 
-_COMPARED = (set, deque, OrderedDict, *VIEWS)  # containers whose items are compared in Python
 
-
-class Observer:
+class Observer(Notes):
     """A ``with`` block that observes what runs inside it, in this thread.
 
     Debuggers and what measures coverage go on seeing what they see.
 
     Args:
       instructions: What is done at each instruction; None for nothing.
-      frozen: As below.
+      frozen: As in `Notes`.
 
     Attributes:
-      found: The reads, by what tells them apart.
-      reason: Why the call cannot be replayed; "" if it can.
-      ran: The code that it ran.
-      changes: Why this call is not kept, but perhaps the next one: what it does.
       muted: The frame that has called something whose own reads do not matter.
-      effecting: The frame that prints or logs: what is read for that does not matter, what is
-        set does.
-      hidden: What was set for that, by who has it and where.
-      sets: What it gave values, that others can see: who has it, where, what it is called.
-      effects: What it does besides computing tensors, with places: done when it is recorded.
-      frozen: Whether nothing is to be compared, and nothing is a reason.
-      inputs: Rows that were made of arrays from outside, and these arrays.
-      made: References to what the call made itself, by id: it changes nobody else's state.
-      written: The value that it gave each name, attribute or item, by who has it and where.
-      mutated: Objects of others that it changed: how, and the object, by id.
-      views: Views of dicts, and the dict of each, by id.
-      sources: Iterators, and what each goes through, by id.
-      names: What the program calls an object, by id.
-      generators: Frames of generators that the call made, and who follows each, by id.
       importing: The frame of an import that goes on, whose code runs once.
       lost: Whether the program took Python's trace function away.
     """
 
     def __init__(self, instructions: Instructions, frozen: bool = False) -> None:
+        super().__init__(frozen)
         self.instructions = instructions
-        self.found: dict[tuple[Any, ...], Read] = {}
-        self.reason = "" if frozen else unsupported()
-        self.effects: list[str] = []
-        self.frozen = frozen
-        self.made: dict[int, Callable[[], Any]] = {}
-        self.written: dict[tuple[Any, ...], Any] = {}
-        self.sets: list[Set] = []
-        self.ran: set[types.CodeType] = set()
-        self.changes = ""
-        self.mutated: dict[int, tuple[str, Any]] = {}
-        self.views: dict[int, tuple[Any, Any]] = {}
-        self.sources: dict[int, tuple[Any, tuple[Any, ...]]] = {}
-        self.names: dict[int, str] = {}
         self.muted: Follower | None = None
-        self.effecting: Follower | None = None
-        self.hidden: dict[tuple[Any, ...], Any] = {}
         self.importing: types.FrameType | None = None
         self.lost = False
-        self.generators: dict[int, tuple[Any, Follower | None]] = {}
-        self.inputs: list[Any] = []
         self._active = False
         self._before: Any = None
         self._handlers: set[types.CodeType] = set()
@@ -158,27 +103,8 @@ class Observer:
 
     def forget(self) -> None:
         """Let go of what the call made."""
-        held: tuple[dict[Any, Any], ...] = (
-            self.found, self.made, self.written, self.mutated, self.views, self.sources,
-            self.generators, self.names,
-        )  # fmt: skip
-        for one in held:
-            one.clear()
-        self.muted = self.importing = self.effecting = None
-        self.hidden.clear()
-
-    def refuse(self, reason: str, frame: types.FrameType | None = None) -> None:
-        """The function runs as Python from now on; this call goes on."""
-        if self.effecting is not None:
-            return
-        if not self.reason:
-            if frame is not None:
-                reason = f"{os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno}: {reason}"
-            if self.frozen:
-                self._note(reason)
-                return
-            self.reason = reason
-        self.stop()
+        super().forget()
+        self.muted = self.importing = None
 
     # What Python calls.
 
@@ -282,326 +208,3 @@ class Observer:
         places += [k for k, name in enumerate(names) if name in code.co_cellvars]
         for k in places:
             self.make(object_at(follower.array + WORD * k))
-
-    # What the call made itself: nobody else can change it.
-
-    def make(self, value: Any) -> Any:
-        """Note that an object is the call's own."""
-        if not is_constant(value):
-            try:  # what it drops goes as it would otherwise
-                self.made[id(value)] = weakref.ref(value)
-            except TypeError:
-                self.made[id(value)] = functools.partial(reads.itself, value)
-        return value
-
-    def make_nest(self, value: Any) -> None:
-        """Note that nested containers are the call's own; what they hold besides is not."""
-        if type(value) in (list, tuple, dict) and not self.is_own(value):
-            self.make(value)
-            for part in value.values() if type(value) is dict else value:
-                self.make_nest(part)
-
-    def inherits(self, value: Any) -> None:
-        """Numtape copies a default of a function: containers and arrays are looked into."""
-        frame = sys._getframe(1)
-        if is_a(value, np.ndarray):
-            self.array(value, frame)
-        elif type(value) in (list, tuple, dict):
-            self.items(value, "a default", frame)
-            for part in value.values() if type(value) is dict else value:
-                self.inherits(part)
-
-    def is_own(self, value: Any) -> bool:
-        """Whether the call made an object itself."""
-        found = self.made.get(id(value))
-        return found is not None and found() is value
-
-    def made_result(self, value: Any, frame: types.FrameType) -> None:
-        """Note what a function gives that makes something new each time."""
-        if is_a(value, np.ndarray):
-            if not self.outside(value, made=True):
-                self.make(value)
-        elif is_a(value, types.GeneratorType):
-            self.make(value)
-            self.generators[id(value.gi_frame)] = value.gi_frame, None
-        else:
-            self.make(value)
-
-    def outside(self, array: Any, made: bool = False) -> bool:
-        """Whether an array's memory can be changed by others. ``made``: the array itself is new."""
-        return shared(array, made, self.is_own)
-
-    # Reads.
-
-    def read(
-        self, kind: int, holder: Any, key: Any, value: Any, name: str, frame: types.FrameType
-    ) -> None:
-        """Note a read."""
-        if self.is_own(holder) or self.effecting is not None:
-            return
-        if type(value) is Tensor and getattr(value._home, "tracing", False):
-            return  # put there by this very call
-        mark = kind, id(holder), marked(key)
-        if mark in self.found:
-            return
-        if self.written and self.written.get((id(holder), marked(key)), NOTHING) is value:
-            return
-        if len(self.found) >= MOST:
-            self.refuse(f"it reads more than {MOST} things", frame)
-            return
-        place = frame.f_code.co_filename, frame.f_lineno
-        self.found[mark] = Read(kind, holder, key, value, name, place)
-        if value is not MISSING and not is_constant(value):
-            self.names.setdefault(id(value), name)
-
-    def name_of(self, value: Any) -> str:
-        """What the program calls an object."""
-        found = self.names.get(id(value))
-        if found is not None:
-            return found
-        if is_a(value, type | types.FunctionType | types.ModuleType):
-            return str(value.__name__)
-        return type(value).__name__
-
-    def function(self, function: types.FunctionType, frame: types.FrameType) -> None:
-        """A function runs: its code and defaults can be exchanged."""
-        value = function.__code__, function.__defaults__, function.__kwdefaults__
-        self.read(reads.CODE, function, None, value, function.__qualname__, frame)
-        if function.__kwdefaults__:
-            self.entries(function.__kwdefaults__, False, frame)
-
-    def attribute(
-        self, owner: Any, name: str, value: Any, entered: bool, frame: types.FrameType
-    ) -> None:
-        """An attribute was read; ``entered``: functions of Python ran to find it."""
-        label = f"{self.name_of(owner)}.{name}"
-        if is_constant(owner):
-            if name in dict_of(owner):  # which the program has put there
-                self.read(reads.ATTRIBUTE, owner, name, value, label, frame)
-            return
-        kind = type(owner)
-        self.class_of(owner, frame)
-        if kind is types.ModuleType:
-            names = vars(owner)
-            self.read(reads.ENTRY, names, name, names.get(name, MISSING), label, frame)
-            if name not in names:
-                found = names.get("__getattr__", MISSING)
-                self.read(reads.ENTRY, names, "__getattr__", found, label, frame)
-            return
-        if kind is super:
-            self._by_super(owner, name, label, frame)
-            return
-        if self.is_own(owner) and not is_a(owner, type):
-            if name not in dict_of(owner):
-                self.of_class(kind, name, label, frame)
-            return
-        if entered:
-            self.of_class(kind, name, label, frame)
-            self.read(reads.KIND, owner, None, kind, f"type({self.name_of(owner)})", frame)
-            static = in_class(kind, name)
-            if is_a(static, types.MemberDescriptorType):  # a slot, which is empty
-                self.asks(reads.filled, (static, owner), label, None, frame)
-            elif not is_data(static):
-                self._not_of_object(owner, name, label, frame)
-            return
-        if type(value) is types.MethodType and value.__self__ is owner:
-            if type(value.__func__) is types.FunctionType:
-                self.read(reads.METHOD, owner, name, value.__func__, label, frame)
-                return
-        of_c = (types.BuiltinMethodType, types.MethodWrapperType)
-        bound = is_a(value, of_c) and value.__self__ is owner
-        # A function of numtape's that is a method is made anew each time.
-        bound = bound or (ours(type(value)) and is_a(value, functools.partial))
-        if bound and not is_a(owner, type):
-            if kind.__flags__ & HEAP:
-                self.of_class(kind, name, label, frame)
-                self.read(reads.KIND, owner, None, kind, f"type({self.name_of(owner)})", frame)
-                self._not_of_object(owner, name, label, frame)
-            return
-        self.read(reads.ATTRIBUTE, owner, name, value, label, frame)
-
-    def method(self, owner: Any, name: str, function: Any, frame: types.FrameType) -> None:
-        """A method was looked up in order to be called."""
-        if is_constant(owner):
-            return
-        if type(function) is types.FunctionType and not self.is_own(owner):
-            label = f"{self.name_of(owner)}.{name}"
-            self.read(reads.METHOD, owner, name, function, label, frame)
-        else:
-            self.attribute(owner, name, getattr(owner, name, MISSING), False, frame)
-
-    def class_of(self, value: Any, frame: types.FrameType) -> None:
-        """An object is used: what its class is made of, and its special methods."""
-        kind = value if is_a(value, type) else type(value)
-        if made_by_python(kind) and not ours(kind) and not self.is_own(kind):
-            name = f"the class {kind.__name__}"
-            self.read(reads.CLASS, kind, None, reads.class_of(kind), name, frame)
-
-    def of_class(self, kind: type, name: str, label: str, frame: types.FrameType) -> None:
-        """What a class has under a name, wherever it finds it."""
-        if not kind.__flags__ & HEAP:
-            return  # a class of C does not change
-        for owner in kind.__mro__:
-            names = names_of(owner)
-            value = names.get(name, MISSING)
-            if owner.__flags__ & HEAP and not ours(owner) and not self.is_own(owner):
-                self.read(reads.ENTRY, names, name, value, f"{label} of {owner.__name__}", frame)
-            if value is not MISSING:
-                return
-        if name != "__getattr__":
-            self.of_class(kind, "__getattr__", label, frame)
-
-    def _not_of_object(self, owner: Any, name: str, label: str, frame: types.FrameType) -> None:
-        """The object itself has no such attribute, which would come first."""
-        own = dict_of(owner)
-        if type(own) is dict and name not in own:
-            self.read(reads.ENTRY, own, name, MISSING, label, frame)
-
-    def _by_super(self, owner: Any, name: str, label: str, frame: types.FrameType) -> None:
-        of = owner.__self__
-        if not is_a(of, type):
-            self.read(reads.KIND, of, None, type(of), f"type({self.name_of(of)})", frame)
-        self.class_of(owner.__self_class__, frame)
-        kinds = owner.__self_class__.__mro__
-        behind = kinds[kinds.index(owner.__thisclass__) + 1 :]
-        for kind in behind:
-            self.of_class(kind, name, label, frame)
-            if name in vars(kind):
-                return
-
-    # Containers and arrays.
-
-    def items(self, value: Any, what: str, frame: types.FrameType) -> bool:
-        """Somebody goes through a container. False if it is none that is known."""
-        kind = type(value)
-        if is_constant(value) or is_a(value, tuple | frozenset | str | bytes):
-            return True
-        if id(value) in self.views:
-            _, of = self.views[id(value)]
-            keys = is_a(value, VIEWS[0])
-            self.entries(of, keys, frame)
-            return True
-        if self.is_own(value):
-            return True
-        label = f"the items of {self.name_of(value)}"
-        if is_a(value, list) and kind.__iter__ is list.__iter__:
-            if len(value) > LONGEST:
-                self.refuse(f"it goes through a list of {len(value)} items", frame)
-            self.read(reads.ITEMS, value, None, tuple(list.__iter__(value)), label, frame)
-        elif is_a(value, dict) and kind.__iter__ is dict.__iter__:
-            self.entries(value, False, frame)
-        elif is_a(value, _COMPARED):
-            self.answer(tuple, value, label, frame)
-        elif is_a(value, np.ndarray):
-            self.array(value, frame)
-        else:
-            return False
-        return True
-
-    def entries(self, value: dict[Any, Any], keys: bool, frame: types.FrameType) -> None:
-        """Somebody goes through a dict, or its keys alone."""
-        if self.is_own(value):
-            return
-        if len(value) > LONGEST:
-            self.refuse(f"it goes through a dict of {len(value)} items", frame)
-        label = f"the {'keys' if keys else 'items'} of {self.name_of(value)}"
-        kind = reads.KEYS if keys else reads.ENTRIES
-        if is_a(value, OrderedDict):
-            self.answer(reads.ordered, value, label, frame)
-        else:
-            self.read(kind, value, None, reads.NOW[kind](value, None), label, frame)
-
-    def answer(
-        self, function: Callable[[Any], Any], value: Any, label: str, frame: types.FrameType
-    ) -> None:
-        """What a function says of an object is read."""
-        self.asks(function, (value,), label, value, frame)
-        self.names.setdefault(id(value), label)
-
-    def asks(
-        self, function: Callable[..., Any], args: tuple[Any, ...], label: str, of: Any,
-        frame: types.FrameType,
-    ) -> None:  # fmt: skip
-        """What a function of C says, to be asked again; it changes with the object ``of``."""
-        if self.effecting is not None:
-            return
-        mark = reads.ANSWER, id(of), id(function), *map(marked, args)
-        if mark not in self.found and not (of is not None and self.is_own(of)):
-            place = ("", 0) if frame is None else (frame.f_code.co_filename, frame.f_lineno)
-            holder = answer(function, *args)
-            self.found[mark] = Read(reads.ANSWER, holder, of, holder(), label, place)
-
-    def form(self, value: Any, frame: Any) -> None:
-        """Shape and dtype of an array from outside, which can be changed in place."""
-        while is_a(value, np.ndarray):
-            if self.is_own(value):
-                return
-            self.asks(form_of, (value,), f"the shape of {self.name_of(value)}", value, frame)
-            value = value.base
-
-    def array(self, value: Any, frame: types.FrameType) -> None:
-        """Somebody looks at the elements of an array."""
-        if not self.outside(value):
-            return
-        if value.nbytes > LARGEST:
-            self.refuse(f"it looks at the elements of an array of {value.nbytes} bytes", frame)
-            return
-        self.answer(bits_of, value, f"the elements of {self.name_of(value)}", frame)
-
-    # Writing.
-
-    def wrote(
-        self, holder: Any, key: Any, value: Any, what: str, frame: types.FrameType
-    ) -> None:
-        """A name, attribute or item gets a value, the same whenever this is done again."""
-        if self.is_own(holder) or ours(type(holder)):
-            return
-        if type(holder) is types.CellType:
-            key = None
-        if self.effecting is not None:
-            self.hidden[id(holder), marked(key)] = holder
-            return
-        self.written[id(holder), marked(key)] = value
-        self.sets.append((holder, key, what))
-        self._effect(f"sets {what}", frame)
-
-    def mutates(self, value: Any, what: str, frame: types.FrameType) -> None:
-        """An object of somebody else's is changed."""
-        if is_constant(value) or self.is_own(value):
-            return
-        if id(value) not in self.mutated:
-            self.mutated[id(value)] = what, value
-            self.sets.append((value, ANY, f"what {self.name_of(value)} holds"))
-        if is_a(value, np.ndarray):
-            base = value.base
-            while is_a(base, np.ndarray):
-                self.mutated.setdefault(id(base), (what, base))
-                self.sets.append((base, ANY, f"what {self.name_of(base)} holds"))
-                base = base.base
-        if id(value) in self.views:
-            self.mutates(self.views[id(value)][1], what, frame)
-        self._effect(what, frame)
-
-    def _effect(self, what: str, frame: types.FrameType) -> None:
-        file = os.path.basename(frame.f_code.co_filename)
-        self._note(f"{file}:{frame.f_lineno}: {what}")
-
-    def _note(self, line: str) -> None:
-        if len(self.effects) < SHOWN and line not in self.effects:
-            self.effects.append(line)
-
-    def conclude(self) -> None:
-        """The call has ended: whether it read what it changed."""
-        self.effecting = None
-        said = conflict(self.found.values(), self.inputs, self.mutated, self.hidden)
-        if said:
-            self.refuse(said)
-            return
-        # Along another way it may read what it set along this one.
-        may_read = set().union(*map(names_in, filter(None, map(known_steps, self.ran))))
-        known = {(id(read.holder), marked(read.key)) for read in self.found.values()}
-        for holder, key, name in self.sets:
-            read_first = (id(holder), marked(key)) in known
-            if (name if key is None else key) in may_read and not read_first:
-                self.changes = f"changes {name}"
-                return
