@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gc
 import operator
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -73,6 +74,7 @@ def traced(
         if trace.refused:
             raise NotReplayable(trace.refused)
         if not frozen:
+            observer.returns(result, sys._getframe())
             observer.conclude()
         trace.reason = trace.reason or observer.reason
         found.effects = observer.effects

@@ -115,6 +115,8 @@ class Follower:
       array: The address of the frame's array.
       pending: What to do when the instruction that was seen last is done.
       making: The class that is being called.
+      calls: The code of the function of Python that is being called.
+      asked: Whether something of C or numtape called it, and may look into what it gives.
       step: The last instruction for which something is done.
       entered: Whether functions of Python have run since.
       keywords: The names of the keyword arguments of the next call.
@@ -123,8 +125,8 @@ class Follower:
     """
 
     __slots__ = (
-        "array", "code", "entered", "keywords", "making", "observer", "opcodes", "other",
-        "pending", "stack", "step", "steps",
+        "array", "asked", "calls", "code", "entered", "keywords", "making", "observer",
+        "opcodes", "other", "pending", "stack", "step", "steps",
     )  # fmt: skip
 
     def __init__(
@@ -136,6 +138,8 @@ class Follower:
         self.step: Step | None = None
         self.entered = False
         self.making: type | None = None
+        self.calls: types.CodeType | None = None
+        self.asked = False
         self.keywords: tuple[str, ...] = ()
         self.other: Any = None
         self.opcodes = False
@@ -148,6 +152,11 @@ class Follower:
         """The object ``k`` places below the top of the stack."""
         return object_at(self.stack + WORD * (step.depth - 1 - k))
 
+    def fresh(self, step: Step) -> bool:
+        """Whether nobody but the stack refers to the object on top: nobody else can reach it."""
+        address = word_at(self.stack + WORD * (step.depth - 1))
+        return address != 0 and word_at(address) & 0xFFFFFFFF == 1
+
     def slot(self, k: int) -> Any:
         """A local variable or cell."""
         return object_at(self.array + WORD * k)
@@ -157,7 +166,7 @@ class Follower:
         observer = self.observer
         if observer._active:
             try:
-                self._follow(frame, event)
+                self._follow(frame, event, arg)
             except (RecursionError, MemoryError):
                 raise  # the program's
             except Exception as error:  # what is not understood is not guessed
@@ -167,7 +176,7 @@ class Follower:
             self.other = self.other if found is None else found
         return self
 
-    def _follow(self, frame: types.FrameType, event: str) -> None:
+    def _follow(self, frame: types.FrameType, event: str, arg: Any) -> None:
         observer = self.observer
         if event in ("opcode", "exception"):  # the call has ended
             if observer.muted is self:
@@ -189,8 +198,10 @@ class Follower:
                 observer.refuse(f"the instruction {step.name} is not known", frame)
                 return
             if handler is not None:
-                self.entered, self.making, self.step = False, None, step
+                self.entered, self.making, self.calls, self.step = False, None, None, step
                 handler(self, frame, step)
+        elif event == "return" and self.asked:
+            observer.gives(arg, frame)
         elif event == "exception" and pending is not None:
             self.pending = None
             pending(self, frame, None)

@@ -56,6 +56,7 @@ from .looks import (
     contains,
     give,
     given,
+    inside,
     is_plain,
     iterate,
     kind_of,
@@ -64,12 +65,14 @@ from .looks import (
     look_at_all,
     made,
     name_of,
+    observed,
     truth,
 )
 from .reads import MISSING, is_a
 from .steps import Step
-from .whose import ITERATORS, PACKAGE, VIEWS, in_class, is_constant, ours, trusted
+from .whose import ITERATORS, PACKAGE, VIEWS, dict_of, in_class, is_constant, ours, trusted
 
+READ_BY_NUMPY = ("__array_interface__", "__array_struct__", "dtype")
 _LOGGING = {"debug", "info", "warning", "error", "critical", "exception", "log", "warn"}
 
 
@@ -84,6 +87,7 @@ def call(
     elif kind is types.MethodType:
         call(follower, frame, function.__func__, (function.__self__, *args), named, dropped)
     elif kind is types.FunctionType:
+        follower.calls = function.__code__
         _of_python(follower, frame, function, args, named, dropped)
     elif is_a(function, type):
         _class(follower, frame, function, args, named, dropped)
@@ -106,6 +110,7 @@ def call(
         label = f"{observer.name_of(function)}()"
         observer.asks(weakref.ref.__call__, (function,), label, function, frame)
     elif is_a(in_class(kind, "__call__"), types.FunctionType):
+        follower.calls = in_class(kind, "__call__").__code__
         kind_of(follower, frame, function)
     else:
         _unknown(follower, frame, function, args, named, dropped)
@@ -207,8 +212,9 @@ def _class(
 
         def done(follower: Follower, frame: Any, after: Step | None) -> None:
             if after is not None:
-                value = follower.peek(after, 0)
-                observer.made_result(value, frame)
+                fresh, value = follower.fresh(after), follower.peek(after, 0)
+                if fresh:
+                    observer.made_result(value, frame)
                 if is_a(value, ITERATORS):
                     observer.sources[id(value)] = value, everything
 
@@ -233,8 +239,17 @@ def _numpy(
         outputs = named.get("out", args[-1])
         for x in outputs if is_a(outputs, tuple) else (outputs,):
             observer.mutates(x, f"writes to {observer.name_of(x)}", frame)
+    observer.asks(reads.float_errors, (), "how NumPy treats errors", None, frame)
+    for x in everything:
+        if made_by_python(type(x)) and not is_a(x, np.ndarray):
+            for name in READ_BY_NUMPY:
+                if in_class(type(x), name) is not MISSING or name in dict_of(x):
+                    observer.refuse(f"NumPy reads {name} of a {type(x).__name__}", frame)
     arrays = look_at_all(follower, frame, (function, *everything), name_of(function))
-    foreign = any(made_by_python(type(x)) or callable(x) for x in everything if x is not None)
+    foreign = any(
+        made_by_python(type(x)) or callable(x)
+        for x in (*everything, *inside(everything)) if x is not None
+    )  # fmt: skip
     if any(x.dtype.hasobject for x in (*arrays.values(), *everything) if is_a(x, np.ndarray)):
         observer.refuse("it computes with an array of objects", frame)
     if not foreign:
@@ -280,7 +295,8 @@ def _of_c(
     if id(function) in PURE:
         arrays = look_at_all(follower, frame, (*args, *named.values()), name_of(function))
         # Some give one of what they get.
-        given(follower, arrays, function not in (max, min, sum, abs, functools.reduce))
+        new = function not in (max, min, sum, abs, functools.reduce)
+        given(follower, arrays, new, False)
         if (function.__module__ or "") == "_abc":
             observer.asks(abc.get_cache_token, (), "classes that are registered", None, frame)
         return
@@ -345,10 +361,12 @@ def _method(
         if name in ("format", "format_map") and not all(map(is_constant, everything)):
             observer.refuse("it formats objects, whose attributes a format may reach", frame)
         if is_a(receiver, tuple) and name not in ("__new__", "__iter__", "__len__"):
-            look(follower, frame, receiver, what)
+            observed(follower, frame, receiver, what)
         given(follower, look_at_all(follower, frame, everything, what), name != "__getitem__")
         return
     if name in ("__getattribute__", "__getattr__") and args:
+        if is_a(in_class(type(receiver), "__getattribute__"), types.FunctionType):
+            observer.refuse(f"it reads {args[0]} of a {type(receiver).__name__} by {name}", frame)
         _get_attribute(follower, frame, (receiver, *args))
         return
     if name in ("__setattr__", "__delattr__") and args:
@@ -418,7 +436,8 @@ def _container(
     elif (dropped or name in GIVE_NONE) and name not in ONCE:
         observer.mutates(receiver, f"changes {label} by {name}", frame)
         if name in ("extend", "update", "extendleft"):
-            look_at_all(follower, frame, args, name, False)
+            for x in look_at_all(follower, frame, args, name, False).values():
+                observer.array(x, frame)
     else:
         observer.refuse(f"it changes {label} by {name}, and depends on what was there", frame)
 
@@ -479,6 +498,9 @@ def _vars(follower: Follower, frame: Any, args: tuple[Any, ...]) -> None:
         if observer.is_own(owner):
             observer.make(found)
         else:
+            observer.class_of(owner, frame)
+            if type(found) is dict:
+                observer.asks(dict_of, (owner,), f"vars({observer.name_of(owner)})", owner, frame)
             observer.names.setdefault(id(found), f"vars({observer.name_of(owner)})")
 
     follower.pending = done
@@ -489,7 +511,7 @@ def _iter(follower: Follower, frame: Any, args: tuple[Any, ...]) -> None:
     if len(args) == 1:
         iterate(follower, frame, value)
     else:
-        look(follower, frame, value, "iter")
+        observed(follower, frame, value, "iter")
 
     def done(follower: Follower, frame: Any, after: Step | None) -> None:
         if after is not None and follower.peek(after, 0) is not value:
@@ -502,6 +524,12 @@ def _next(follower: Follower, frame: Any, args: tuple[Any, ...]) -> None:
     value = args[0]
     if not follower.observer.is_own(value) and not made_by_python(type(value)):
         follower.observer.refuse(f"it goes on with a {type(value).__name__} from outside", frame)
+
+
+def _is_subclass(follower: Follower, frame: Any, args: tuple[Any, ...]) -> None:
+    for kind in args[1] if is_a(args[1], tuple) else args[1:]:
+        follower.observer.class_of(kind, frame)
+    follower.observer.class_of(args[0], frame)
 
 
 def _is_instance(follower: Follower, frame: Any, args: tuple[Any, ...]) -> None:
@@ -537,7 +565,7 @@ SPECIAL: dict[Any, Callable[[Follower, Any, tuple[Any, ...]], None]] = {
     builtins.setattr: _set_attribute, builtins.delattr: _delete_attribute,
     builtins.vars: _vars, builtins.globals: _nothing, builtins.locals: _own_names,
     builtins.len: _len, builtins.iter: _iter, builtins.next: _next, builtins.print: _printed,
-    builtins.isinstance: _is_instance, builtins.issubclass: _nothing, builtins.id: _nothing,
+    builtins.isinstance: _is_instance, builtins.issubclass: _is_subclass, builtins.id: _nothing,
     builtins.compile: _own_names, builtins.exec: _nothing, builtins.eval: _nothing,
     builtins.__build_class__: _own_names, operator.getitem: _get_item, sys.intern: _nothing,
     **{f: _asked(f) for f in (os.getpid, os.getcwd, _thread.get_ident, sys.getrecursionlimit)},

@@ -171,7 +171,9 @@ class Guards:
 
     def add(self, found: Iterable[Read]) -> None:
         """Add reads; those that are known already are left out."""
-        for read in found:
+        # What an attribute gives is only asked for while its class is the same: a property that it
+        # has become is the program's.
+        for read in sorted(found, key=lambda read: read.kind not in (reads.KIND, reads.CLASS)):
             mark: tuple[Any, ...] = read.kind, id(read.holder), marked(read.key)
             if read.kind == reads.ANSWER:  # which is made anew each time
                 mark = read.kind, id(read.holder.func), *map(marked, read.holder.args)

@@ -20,7 +20,7 @@ from .frames import NOTHING, Follower
 from .items import read_item, short
 from .reads import MISSING, contents, is_a
 from .steps import Step
-from .whose import PACKAGE, dict_of, in_class, is_constant
+from .whose import ITERATORS, PACKAGE, VIEWS, dict_of, in_class, is_constant
 
 _NULL_BELOW = sys.version_info < (3, 13)  # where a call has nothing for ``self``, this is below
 
@@ -151,9 +151,13 @@ def _iterated(follower: Follower, frame: types.FrameType, step: Step) -> None:
 
     def done(follower: Follower, frame: types.FrameType, after: Step | None) -> None:
         if after is not None:
-            found = follower.peek(after, 0)
-            if found is not value:
+            fresh, found = follower.fresh(after), follower.peek(after, 0)
+            if fresh and found is not value:
                 follower.observer.make(found)
+            elif is_a(found, (*ITERATORS, types.GeneratorType)):
+                if not follower.observer.is_own(found):
+                    kind = type(found).__name__
+                    follower.observer.refuse(f"it goes on with a {kind} from outside", frame)
 
     follower.pending = done
 
@@ -265,7 +269,7 @@ def _truth(follower: Follower, frame: types.FrameType, step: Step) -> None:
 def _formatted(follower: Follower, frame: types.FrameType, step: Step) -> None:
     depth = 1 if step.name == "FORMAT_WITH_SPEC" or (
         step.name == "FORMAT_VALUE" and (step.arg or 0) & 4) else 0
-    looks.look(follower, frame, follower.peek(step, depth), "the text")
+    looks.observed(follower, frame, follower.peek(step, depth), "the text")
 
 
 def _intrinsic(follower: Follower, frame: types.FrameType, step: Step) -> None:
@@ -319,7 +323,12 @@ def _call_with(follower: Follower, frame: types.FrameType, step: Step) -> None:
     function = follower.peek(step, below + (1 if _NULL_BELOW else 2))
     if type(args) is not tuple:
         looks.iterate(follower, frame, args)
-        args = tuple(args) if is_a(args, list | dict | set) else ()
+        if type(args) in (list, dict, set, frozenset, *VIEWS):
+            args = tuple(args)
+        else:
+            if type(function) is not types.FunctionType:
+                follower.observer.refuse("it calls what is not Python's with *arguments", frame)
+            args = ()
     functions.call(follower, frame, function, args, dict(named), step.dropped)
 
 

@@ -11,6 +11,7 @@ from ...log.variable import Variable
 from ...values.tensor import Tensor
 from . import looks, reads
 from .frames import Follower
+from .known import made_by_python
 from .reads import MISSING, is_a
 from .steps import Step
 from .whose import in_class, ours
@@ -23,8 +24,10 @@ def read_item(follower: Follower, frame: types.FrameType, holder: Any, key: Any)
     if kind is Tensor or is_a(holder, Variable):
         looks.give(follower, frame, "an index", (key,), {})
         return
+    if made_by_python(kind):
+        observer.class_of(holder, frame)
     if ours(kind) or is_a(holder, tuple | str | bytes | range):
-        looks.look(follower, frame, key, "an index")
+        looks.observed(follower, frame, key, "an index")
         return
     if is_a(key, Tensor | np.integer):
         key = int(key)
@@ -36,6 +39,7 @@ def read_item(follower: Follower, frame: types.FrameType, holder: Any, key: Any)
         raw = dict.get(holder, key, MISSING)  # what is there before a __missing__ comes
 
     def done(follower: Follower, frame: types.FrameType, after: Step | None) -> None:
+        fresh = after is not None and follower.fresh(after)
         value = MISSING if after is None else follower.peek(after, 0)
         label = f"{observer.name_of(holder)}[{short(key)}]"
         for x in arrays.values():
@@ -47,14 +51,21 @@ def read_item(follower: Follower, frame: types.FrameType, holder: Any, key: Any)
             observer.form(holder, frame)
             if is_a(value, np.ndarray) and observer.outside(value, made=True):
                 return  # a part of the same memory
-            observer.made_result(value, frame)
+            if fresh:
+                observer.made_result(value, frame)
             observer.array(holder, frame)
             return
         if is_a(holder, type):
-            observer.make(value)  # a generic alias
+            observer.class_of(holder, frame)
+            if fresh:
+                observer.make(value)  # a generic alias
+            elif not follower.entered:
+                observer.refuse(f"it reads an item of the class {holder.__name__}", frame)
             return
+        observer.class_of(holder, frame)
         if type(key) is slice:
-            observer.make(value)
+            if fresh:
+                observer.made_result(value, frame)
             if not follower.entered and not observer.items(holder, "an index", frame):
                 observer.refuse(f"it takes a slice of a {kind.__name__}", frame)
             return
@@ -62,6 +73,10 @@ def read_item(follower: Follower, frame: types.FrameType, holder: Any, key: Any)
             observer.class_of(holder, frame)
             return
         if is_a(holder, dict) and hasattr(kind, "__missing__"):
+            missing = in_class(kind, "__missing__")
+            if made_by_python(kind) and not is_a(missing, types.FunctionType):
+                if raw is MISSING and type(missing) is not types.MethodDescriptorType:
+                    observer.refuse(f"a __missing__ of C gives an item of a {kind.__name__}", frame)
             observer.read(reads.ENTRY, holder, key, raw, label, frame)
             return
         if not is_a(holder, looks.INDEXED):

@@ -25,9 +25,9 @@ from .known import (
     base_of,
     made_by_python,
 )
-from .reads import is_a
+from .reads import MISSING, is_a
 from .steps import Step
-from .whose import ITERATORS, VIEWS, is_constant, of_library, ours
+from .whose import ITERATORS, VIEWS, in_class, is_constant, memory_of, of_library, ours
 
 CONTAINERS = (list, tuple, dict, set, frozenset, deque, OrderedDict, *VIEWS)
 INDEXED = (list, tuple, dict, deque, str, bytes, bytearray, range, types.MappingProxyType, Array)
@@ -61,6 +61,12 @@ def parts(value: Any) -> Iterable[Any]:
     return list(value)
 
 
+def observed(follower: Follower, frame: Any, value: Any, what: str) -> None:
+    """Something written in C looks into an object, and into arrays in it."""
+    for x in look(follower, frame, value, what).values():
+        follower.observer.array(x, frame)
+
+
 def look(
     follower: Follower, frame: Any, value: Any, what: str, deep: bool = True
 ) -> dict[int, Any]:
@@ -79,9 +85,13 @@ def look(
             if observer.outside(x):
                 arrays[id(x)] = x
         elif is_a(x, CONTAINERS):
+            if made_by_python(kind):
+                observer.class_of(x, frame)
             if open_ and (observer.items(x, what, frame) or not made_by_python(kind)):
                 left += [(part, deep) for part in parts(x)]
         elif kind is slice or kind is functools.partial:
+            if kind is functools.partial:
+                observer.entries(x.keywords, False, frame)
             left += [(part, deep) for part in parts(x)]
         elif is_a(x, (*ITERATORS, types.GeneratorType)):
             left += [(part, deep) for part in observer.sources.get(id(x), (None, ()))[1]]
@@ -94,11 +104,22 @@ def look(
             pass
         elif is_a(x, np.ufunc) and x.__class__ is np.ufunc and x.signature is None and _known(x):
             pass
+        elif is_a(x, BaseException):
+            if not observer.is_own(x):
+                observer.refuse(f"{what} looks into a {kind.__name__}", frame)
         elif made_by_python(kind) and is_plain(base_of(kind)) and _followed(kind):
             observer.class_of(x, frame)
         else:
             observer.refuse(f"{what} looks into a {kind.__name__}", frame)
     return arrays
+
+
+def inside(values: Iterable[Any]) -> Iterable[Any]:
+    """What is in lists and tuples, and in those inside of them."""
+    for x in values:
+        if is_a(x, list | tuple):
+            yield from x
+            yield from inside(x)
 
 
 # Of the standard library, classes whose methods reach state by methods of classes made of them.
@@ -137,28 +158,38 @@ def _pure(function: Any) -> bool:
 def look_at_all(
     follower: Follower, frame: Any, args: Iterable[Any], what: str, deep: bool = True
 ) -> dict[int, Any]:
-    """`look` at several objects."""
+    """`look` at several objects.
+
+    An array that is given twice is there twice: it may be looked at in one of two roles.
+    """
     found: dict[int, Any] = {}
     for x in args:
-        found |= look(follower, frame, x, what, deep)
+        for key, array in look(follower, frame, x, what, deep).items():
+            found[-key if key in found else key] = array
     return found
 
 
-def given(follower: Follower, arrays: dict[int, Any], new: bool = True) -> None:
-    """Wait for a result: ``arrays`` were looked at, unless it is a part of their memory."""
+def given(
+    follower: Follower, arrays: dict[int, Any], new: bool = True, parts: bool = True
+) -> None:
+    """Wait for a result.
+
+    ``arrays`` were looked at; but of one whose memory the result shows, if it may be a part of one
+    (``parts``), only where it is.
+    """
 
     def done(follower: Follower, frame: Any, after: Step | None) -> None:
-        observer = follower.observer
+        observer, looked = follower.observer, arrays
         if after is not None:
-            value = follower.peek(after, 0)
-            if is_a(value, np.ndarray):
-                if observer.outside(value, made=True) and id(value) not in arrays and arrays:
-                    return
-                if id(value) in arrays:
-                    return
-            if new and not made_by_python(type(value)):
+            fresh, value = follower.fresh(after), follower.peek(after, 0)
+            if parts and is_a(value, np.ndarray) and arrays:
+                memory = memory_of(value)
+                showing = [key for key, x in arrays.items() if memory_of(x) is memory]
+                if len(showing) == 1:
+                    looked = {key: x for key, x in arrays.items() if key != showing[0]}
+            if new and fresh and not made_by_python(type(value)):
                 observer.made_result(value, frame)
-        for x in arrays.values():
+        for x in looked.values():
             observer.array(x, frame)
 
     follower.pending = done
@@ -168,7 +199,7 @@ def made(follower: Follower) -> None:
     """Wait for an object that is made."""
 
     def done(follower: Follower, frame: Any, after: Step | None) -> None:
-        if after is not None:
+        if after is not None and follower.fresh(after):
             follower.observer.made_result(follower.peek(after, 0), frame)
 
     follower.pending = done
@@ -190,14 +221,17 @@ def give(
             if key not in used:
                 observer.array(x, frame)
         if after is not None:
-            left = [follower.peek(after, 0)]
-            if type(left[0]) is types.GeneratorType:
-                observer.made_result(left[0], frame)
+            fresh, left = follower.fresh(after), [follower.peek(after, 0)]
+            result = left[0]
+            if type(result) is types.GeneratorType:
+                observer.made_result(result, frame)
             while left:
                 x = left.pop()
                 if id(x) in containers or observer.is_own(x):
                     continue
                 if follower.entered:  # functions of the program's may have given what they found
+                    break
+                if x is result and not fresh:
                     break
                 if type(x) in (list, tuple, dict):
                     observer.make(x)
@@ -219,8 +253,12 @@ def iterate(follower: Follower, frame: Any, value: Any) -> None:
     observer.class_of(value, frame)
     if is_a(value, (*ITERATORS, types.GeneratorType)):
         observer.refuse(f"it goes on with a {kind.__name__} from outside", frame)
-    elif is_a(value, type) or made_by_python(kind):
-        return  # what finds the items is followed
+    elif is_a(value, type):
+        return
+    elif made_by_python(kind):  # what finds the items is followed, if it is Python's
+        for name in ("__iter__", "__next__", "__getitem__", "__len__"):
+            if not is_a(in_class(kind, name), types.FunctionType | type(MISSING) | type(None)):
+                observer.refuse(f"it goes through a {kind.__name__} by a {name} of C", frame)
     elif not is_a(value, types.GenericAlias):
         observer.refuse(f"it goes through a {kind.__name__}", frame)
 
@@ -228,6 +266,8 @@ def iterate(follower: Follower, frame: Any, value: Any) -> None:
 def contains(follower: Follower, frame: Any, value: Any, holder: Any) -> None:
     """``value in holder``."""
     observer = follower.observer
+    if made_by_python(type(holder)):
+        observer.class_of(holder, frame)
     if is_constant(holder) or is_a(holder, str | bytes | range):
         return
     kind = type(holder)
@@ -270,12 +310,16 @@ def _by_c(kind: type, name: str) -> bool:
 def truth(follower: Follower, frame: Any, value: Any) -> None:
     """``bool(value)``."""
     observer = follower.observer
+    kind = type(value)
+    if made_by_python(kind):
+        observer.class_of(value, frame)
+    if is_a(value, type):
+        observer.class_of(value, frame)
     if is_constant(value) or is_a(value, (tuple, frozenset, *FUNCTIONS)):
         return
     if is_a(value, np.ndarray):
         observer.array(value, frame)
         return
-    kind = type(value)
     if made_by_python(kind):
         observer.class_of(value, frame)
         if not (_by_c(kind, "__bool__") and _by_c(kind, "__len__")):
@@ -291,12 +335,12 @@ def length(follower: Follower, frame: Any, value: Any) -> None:
     """``len(value)``."""
     observer = follower.observer
     kind = type(value)
-    if is_constant(value) or is_a(value, tuple | frozenset | str | bytes | range):
-        return
     if made_by_python(kind):
         observer.class_of(value, frame)
         if not _by_c(kind, "__len__"):
             return
+    if is_constant(value) or is_a(value, tuple | frozenset | str | bytes | range):
+        return
     if id(value) in observer.views:
         value = observer.views[id(value)][1]
     if not observer.is_own(value) and hasattr(kind, "__len__"):

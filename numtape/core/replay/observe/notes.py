@@ -176,6 +176,7 @@ class Notes:
         if mark in self.found:
             return
         if self.written and self.written.get((id(holder), marked(key)), NOTHING) is value:
+            self.changes = self.changes or f"changes {name}"  # and reads what it has set
             return
         if len(self.found) >= MOST:
             self.refuse(f"it reads more than {MOST} things", frame)
@@ -213,6 +214,7 @@ class Notes:
         kind = type(owner)
         self.class_of(owner, frame)
         if kind is types.ModuleType:
+            self.read(reads.KIND, owner, None, kind, f"type({self.name_of(owner)})", frame)
             names = vars(owner)
             self.read(reads.ENTRY, names, name, names.get(name, MISSING), label, frame)
             if name not in names:
@@ -227,6 +229,8 @@ class Notes:
                 self.of_class(kind, name, label, frame)
             return
         if entered:
+            if is_a(owner, type):  # found by its metaclass, as long as it has none itself
+                self.of_class(owner, name, label, frame)
             self.of_class(kind, name, label, frame)
             self.read(reads.KIND, owner, None, kind, f"type({self.name_of(owner)})", frame)
             static = in_class(kind, name)
@@ -263,10 +267,21 @@ class Notes:
 
     def class_of(self, value: Any, frame: types.FrameType) -> None:
         """An object is used: what its class is made of, and its special methods."""
-        kind = value if is_a(value, type) else type(value)
-        if made_by_python(kind) and not ours(kind) and not self.is_own(kind):
-            name = f"the class {kind.__name__}"
-            self.read(reads.CLASS, kind, None, reads.class_of(kind), name, frame)
+        kind = type(value)
+        if made_by_python(kind) and not ours(kind) and not self.is_own(value):
+            self.read(reads.KIND, value, None, kind, f"type({self.name_of(value)})", frame)
+        if is_a(value, type):
+            if made_by_python(kind) and not ours(kind):
+                self.class_of(kind, frame)  # what the class itself is made of
+            kind = value
+        if not made_by_python(kind) or ours(kind):
+            return
+        if self.is_own(kind):
+            for base in kind.__bases__:
+                self.class_of(base, frame)
+            return
+        name = f"the class {kind.__name__}"
+        self.read(reads.CLASS, kind, None, reads.class_of(kind), name, frame)
 
     def of_class(self, kind: type, name: str, label: str, frame: types.FrameType) -> None:
         """What a class has under a name, wherever it finds it."""
@@ -285,6 +300,8 @@ class Notes:
     def _not_of_object(self, owner: Any, name: str, label: str, frame: types.FrameType) -> None:
         """The object itself has no such attribute, which would come first."""
         own = dict_of(owner)
+        if type(own) is dict:
+            self.asks(dict_of, (owner,), f"vars({self.name_of(owner)})", owner, frame)
         if type(own) is dict and name not in own:
             self.read(reads.ENTRY, own, name, MISSING, label, frame)
 
@@ -361,6 +378,23 @@ class Notes:
             place = ("", 0) if frame is None else (frame.f_code.co_filename, frame.f_lineno)
             holder = answer(function, *args)
             self.found[mark] = Read(reads.ANSWER, holder, of, holder(), label, place)
+
+    def gives(self, value: Any, frame: types.FrameType) -> None:
+        """A function gives something to who was not seen to ask: C, or numtape."""
+        for x in value if is_a(value, list | tuple) else (value,):
+            if is_a(x, np.ndarray):
+                self.array(x, frame)
+
+    def returns(self, value: Any, frame: types.FrameType) -> None:
+        """The call returns something: numtape looks through nests, and takes arrays."""
+        left = [value]
+        while left:
+            x = left.pop()
+            if is_a(x, np.ndarray):
+                self.form(x, frame)
+            elif type(x) in (list, dict, OrderedDict) or is_a(x, tuple):
+                self.items(x, "what it returns", frame)
+                left += x.values() if is_a(x, dict) else x
 
     def form(self, value: Any, frame: Any) -> None:
         """Shape and dtype of an array from outside, which can be changed in place."""

@@ -123,7 +123,9 @@ class Observer(Notes):
                 self.refuse(f"what it reads could not be observed ({error!r})", frame)
         if type(follower) is not Follower:
             return follower or other
-        follower.other, follower.opcodes = other, frame.f_trace_opcodes
+        follower.other = other
+        if frame.f_trace is not follower:  # a generator that goes on has been followed before
+            follower.opcodes = frame.f_trace_opcodes
         # Python 3.13 wants to know who follows the frame first, Python 3.12 to be told again.
         frame.f_trace = follower
         frame.f_trace_opcodes = True
@@ -177,6 +179,7 @@ class Observer(Notes):
         found = Follower(self, code, steps, array_of(frame))
         if code.co_flags & _GENERATOR:
             self.generators[id(frame)] = frame, found  # no other one gets its address so
+        found.asked = _asked(code, above)
         function = function_of(frame)
         if type(function) is types.FunctionType and not self.is_own(function):
             self.function(function, frame)
@@ -208,3 +211,13 @@ class Observer(Notes):
         places += [k for k, name in enumerate(names) if name in code.co_cellvars]
         for k in places:
             self.make(object_at(follower.array + WORD * k))
+
+
+def _asked(code: types.CodeType, above: types.FrameType | None) -> bool:
+    """Whether something of C or numtape called a function, and may look into what it gives."""
+    follower = getattr(above, "f_trace", None)
+    if type(follower) is not Follower or follower.step is None:
+        return True
+    if "CALL" in follower.step.name:
+        return follower.calls is not code
+    return code.co_name.startswith("__array")

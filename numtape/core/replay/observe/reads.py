@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import struct
 import sys
 import types
 from collections import Counter
@@ -150,10 +151,16 @@ def same(found: Any, value: Any) -> bool:
     kind = type(found)
     if kind is not type(value):
         return False
+    if kind is range:
+        return repr(found) == repr(value)
     if kind in PLAIN:
         return bool(found == value)
-    if kind is float or kind is complex:
-        return repr(found) == repr(value)
+    if kind is float:
+        return struct.pack("d", found) == struct.pack("d", value)
+    if kind is complex:
+        return struct.pack("dd", found.real, found.imag) == struct.pack(
+            "dd", value.real, value.imag
+        )
     if is_a(found, np.generic):
         return bool(found.dtype == value.dtype and found.tobytes() == value.tobytes())
     if kind is types.MethodType:
@@ -162,11 +169,16 @@ def same(found: Any, value: Any) -> bool:
         return found.__self__ is value.__self__ and found.__name__ == value.__name__
     if kind is slice:
         return same((found.start, found.stop, found.step), (value.start, value.stop, value.step))
-    if issubclass(kind, tuple):
+    if kind is tuple:
         return len(found) == len(value) and all(map(same, found, value))
     if is_a(found, np.dtype):
-        return bool(found == value)
+        return bool(found == value) and found.metadata == value.metadata
     return False
+
+
+def float_errors() -> tuple[Any, ...]:
+    """How NumPy treats errors of floats, as `numpy.errstate` sets it."""
+    return *np.geterr().values(), id(np.geterrcall())
 
 
 def form_of(array: np.ndarray[Any, Any]) -> tuple[Any, ...]:

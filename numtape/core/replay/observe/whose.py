@@ -19,6 +19,7 @@ import numpy as np
 
 from ... import settings
 from ...values.tensor import Tensor
+from .frames import word_at
 from .reads import MISSING, PLAIN, is_a
 
 PACKAGE = str(settings.PACKAGE) + os.sep
@@ -76,7 +77,7 @@ def is_constant(value: Any) -> bool:
     kind = type(value)
     return (
         kind in PLAIN or kind is float or kind is complex or kind is Tensor
-        or is_a(value, np.generic | np.dtype | types.CodeType)
+        or (is_a(value, np.generic | np.dtype | types.CodeType) and not is_a(value, np.void))
         or kind is slice or ours(kind)
     )  # fmt: skip
 
@@ -122,6 +123,13 @@ def handlers() -> set[types.CodeType]:
     return found
 
 
+def memory_of(array: Any) -> Any:
+    """The object that has an array's memory: an array, or what it was made of."""
+    while is_a(array, np.ndarray) and array.base is not None:
+        array = array.base
+    return array
+
+
 def shared(array: Any, made: bool, own: Callable[[Any], bool]) -> bool:
     """Whether an array's memory is somebody else's.
 
@@ -136,5 +144,7 @@ def shared(array: Any, made: bool, own: Callable[[Any], bool]) -> bool:
     while is_a(base, np.ndarray):
         if own(base):
             return False
-        made, base = False, base.base
+        # A view of it and the name here refer to it: nobody else can reach it.
+        made = made and word_at(id(base)) & 0xFFFFFFFF <= 2
+        base = base.base
     return not (made and (base is None or is_a(base, bytes)))
