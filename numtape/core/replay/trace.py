@@ -182,8 +182,14 @@ class Trace(Log):
             self.guards[row] = Guard(row, bits_at(self, row), caller())
         return self.value(row, spec)
 
+    def _not_in_effects(self) -> None:
+        """What is printed or logged is not observed, and not done by replays."""
+        if self.observer is not None and self.observer.effecting is not None:
+            self.refuse("it assigns or draws while it prints or logs")
+
     def draw(self, draw: Draw) -> Tensor:
         """A tensor of random numbers, drawn anew in every replay."""
+        self._not_in_effects()
         array = self.draws.take(self.position, draw)
         spec = intern(array.shape, dtypes.of_array(array))
         self.reserve(1)
@@ -194,6 +200,7 @@ class Trace(Log):
 
     def assign(self, variables: Sequence[Variable], values: Sequence[Tensor]) -> None:
         """Note what variables are to become; reads in this log see it."""
+        self._not_in_effects()
         # Rows: what is read after this is not what the variable was before the call.
         changes = {
             id(variable): (variable, self.own(value))

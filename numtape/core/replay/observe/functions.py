@@ -72,7 +72,6 @@ from .reads import MISSING, is_a
 from .steps import Step
 from .whose import ITERATORS, PACKAGE, VIEWS, dict_of, in_class, is_constant, ours, trusted
 
-READ_BY_NUMPY = ("__array_interface__", "__array_struct__", "dtype")
 _LOGGING = {"debug", "info", "warning", "error", "critical", "exception", "log", "warn"}
 
 
@@ -240,11 +239,6 @@ def _numpy(
         for x in outputs if is_a(outputs, tuple) else (outputs,):
             observer.mutates(x, f"writes to {observer.name_of(x)}", frame)
     observer.asks(reads.float_errors, (), "how NumPy treats errors", None, frame)
-    for x in everything:
-        if made_by_python(type(x)) and not is_a(x, np.ndarray):
-            for name in READ_BY_NUMPY:
-                if in_class(type(x), name) is not MISSING or name in dict_of(x):
-                    observer.refuse(f"NumPy reads {name} of a {type(x).__name__}", frame)
     arrays = look_at_all(follower, frame, (function, *everything), name_of(function))
     foreign = any(
         made_by_python(type(x)) or callable(x)
@@ -355,7 +349,7 @@ def _method(
     value_like = (str, bytes, int, float, complex, tuple, frozenset, range, slice, np.generic,
                   np.dtype, *VALUES)  # fmt: skip
     if is_a(receiver, value_like) and not is_a(receiver, weakref.ReferenceType):
-        if name in SETTINGS and is_a(receiver, datetime.date):
+        if is_a(receiver, np.void) or (name in SETTINGS and is_a(receiver, datetime.date)):
             _unknown(follower, frame, function, (receiver, *args), named, dropped)
             return
         if name in ("format", "format_map") and not all(map(is_constant, everything)):
@@ -426,7 +420,9 @@ def _container(
         what = f"{kind.__name__}.{name}"
         arrays = look(follower, frame, receiver, what, name in ("index", "count"))
         arrays |= look_at_all(follower, frame, args, what)
-        if kind is np.ndarray:
+        if kind is np.ndarray and not any(
+            made_by_python(type(x)) or callable(x) for x in (*args, *inside(args)) if x is not None
+        ):
             observer.muted = follower  # Python of NumPy's
         given(follower, arrays)
     elif observer.is_own(receiver):
@@ -490,6 +486,8 @@ def _vars(follower: Follower, frame: Any, args: tuple[Any, ...]) -> None:
         given(follower, {})
         return
     owner, observer = args[0], follower.observer
+    if is_a(owner, type) and not observer.is_own(owner):
+        observer.refuse(f"it reads all names of the class {owner.__name__}", frame)
 
     def done(follower: Follower, frame: Any, after: Step | None) -> None:
         if after is None:
@@ -522,6 +520,7 @@ def _iter(follower: Follower, frame: Any, args: tuple[Any, ...]) -> None:
 
 def _next(follower: Follower, frame: Any, args: tuple[Any, ...]) -> None:
     value = args[0]
+    follower.observer.class_of(value, frame)
     if not follower.observer.is_own(value) and not made_by_python(type(value)):
         follower.observer.refuse(f"it goes on with a {type(value).__name__} from outside", frame)
 
@@ -534,6 +533,9 @@ def _is_subclass(follower: Follower, frame: Any, args: tuple[Any, ...]) -> None:
 
 def _is_instance(follower: Follower, frame: Any, args: tuple[Any, ...]) -> None:
     kind_of(follower, frame, args[0])
+    for kind in args[1] if is_a(args[1], tuple) else args[1:]:
+        if is_a(kind, type):
+            follower.observer.class_of(kind, frame)
 
 
 def _printed(follower: Follower, frame: Any, args: tuple[Any, ...]) -> None:

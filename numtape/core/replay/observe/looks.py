@@ -27,7 +27,7 @@ from .known import (
 )
 from .reads import MISSING, is_a
 from .steps import Step
-from .whose import ITERATORS, VIEWS, in_class, is_constant, memory_of, of_library, ours
+from .whose import ITERATORS, VIEWS, dict_of, in_class, is_constant, memory_of, of_library, ours
 
 CONTAINERS = (list, tuple, dict, set, frozenset, deque, OrderedDict, *VIEWS)
 INDEXED = (list, tuple, dict, deque, str, bytes, bytearray, range, types.MappingProxyType, Array)
@@ -101,9 +101,12 @@ def look(
             if not _pure(x):
                 observer.refuse(f"{what} calls {name_of(x)}", frame)
         elif is_a(x, FUNCTIONS) or is_a(x, VALUES) or kind is DISPATCHED:
-            pass
+            if is_a(x, type) and made_by_python(x) and _read_by_numpy(x):
+                observer.refuse(f"{what} reads which dtype {x.__name__} is", frame)
         elif is_a(x, np.ufunc) and x.__class__ is np.ufunc and x.signature is None and _known(x):
             pass
+        elif made_by_python(kind) and _read_by_numpy(x):
+            observer.refuse(f"{what} reads how a {kind.__name__} is an array or dtype", frame)
         elif is_a(x, BaseException):
             if not observer.is_own(x):
                 observer.refuse(f"{what} looks into a {kind.__name__}", frame)
@@ -112,6 +115,12 @@ def look(
         else:
             observer.refuse(f"{what} looks into a {kind.__name__}", frame)
     return arrays
+
+
+def _read_by_numpy(x: Any) -> bool:
+    """Whether an object has attributes that NumPy reads without a call of Python."""
+    names = "__array_interface__", "__array_struct__", "dtype"
+    return any(in_class(type(x), name) is not MISSING or name in dict_of(x) for name in names)
 
 
 def inside(values: Iterable[Any]) -> Iterable[Any]:

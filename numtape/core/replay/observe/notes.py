@@ -25,7 +25,9 @@ from .reads import MISSING, Read, answer, bits_of, form_of, is_a
 from .steps import known_steps, names_in
 from .touched import ANY, Set, conflict, marked
 from .whose import (
+    BOUND,
     HEAP,
+    ITERATORS,
     VIEWS,
     dict_of,
     in_class,
@@ -34,6 +36,7 @@ from .whose import (
     names_of,
     ours,
     shared,
+    unknown_descriptor,
 )
 
 MOST = 20_000  # reads of one call
@@ -220,9 +223,17 @@ class Notes:
             if name not in names:
                 found = names.get("__getattr__", MISSING)
                 self.read(reads.ENTRY, names, "__getattr__", found, label, frame)
+                if found is not MISSING and type(found) is not types.FunctionType:
+                    self.refuse(f"it reads {label}, which C finds", frame)
             return
         if kind is super:
             self._by_super(owner, name, label, frame)
+            return
+        if name == "__dict__" and is_a(owner, type):
+            self.refuse(f"it reads all names of the class {owner.__name__}", frame)
+            return
+        if unknown_descriptor(in_class(kind, name), entered):
+            self.refuse(f"it reads {label}, which a descriptor of C finds", frame)
             return
         if self.is_own(owner) and not is_a(owner, type):
             if name not in dict_of(owner):
@@ -276,6 +287,9 @@ class Notes:
             kind = value
         if not made_by_python(kind) or ours(kind):
             return
+        for name, method in reads.class_of(kind)[1:]:
+            if is_a(method, BOUND) and name != "__new__":
+                self.refuse(f"{name} of the class {kind.__name__} is no function of Python", frame)
         if self.is_own(kind):
             for base in kind.__bases__:
                 self.class_of(base, frame)
@@ -322,6 +336,8 @@ class Notes:
     def items(self, value: Any, what: str, frame: types.FrameType) -> bool:
         """Somebody goes through a container. False if it is none that is known."""
         kind = type(value)
+        if made_by_python(kind):
+            self.class_of(value, frame)
         if is_constant(value) or is_a(value, tuple | frozenset | str | bytes):
             return True
         if id(value) in self.views:
@@ -381,6 +397,8 @@ class Notes:
 
     def gives(self, value: Any, frame: types.FrameType) -> None:
         """A function gives something to who was not seen to ask: C, or numtape."""
+        if is_a(value, (*ITERATORS, types.GeneratorType)) and not self.is_own(value):
+            self.refuse(f"it goes on with a {type(value).__name__} from outside", frame)
         for x in value if is_a(value, list | tuple) else (value,):
             if is_a(x, np.ndarray):
                 self.array(x, frame)
@@ -419,6 +437,7 @@ class Notes:
         self, holder: Any, key: Any, value: Any, what: str, frame: types.FrameType
     ) -> None:
         """A name, attribute or item gets a value, the same whenever this is done again."""
+        self.class_of(holder, frame)
         if self.is_own(holder) or ours(type(holder)):
             return
         if type(holder) is types.CellType:

@@ -105,12 +105,13 @@ def _entries(holder: Any, key: Any) -> tuple[Any, ...]:
 
 
 def class_of(kind: type) -> tuple[Any, ...]:
-    """The classes that a class is made of, and the special methods of each."""
+    """The classes that a class is made of; special methods and properties of each."""
     kinds = type.__dict__["__mro__"].__get__(kind)
     return kinds, *(
         (name, value) for one in kinds if one.__flags__ & 1 << 9
         for name, value in list(type.__dict__["__dict__"].__get__(one).items())
-        if name.startswith("__") and name not in _UNINTERESTING
+        if (name.startswith("__") or hasattr(type(value), "__set__"))
+        and name not in _UNINTERESTING
     )  # fmt: skip
 
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import ctypes
 import functools
 import gc
+import operator
 import os
 import signal
 import sys
 import sysconfig
 import threading
 import types
-from collections import OrderedDict, deque
+from collections import OrderedDict, deque, namedtuple
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -102,6 +104,40 @@ def in_class(kind: type, name: str) -> Any:
         if name in vars(owner):
             return vars(owner)[name]
     return MISSING
+
+
+BOUND = (
+    types.BuiltinMethodType, types.MethodWrapperType, types.MethodType, functools.partial,
+)  # fmt: skip
+
+
+class _Structure(ctypes.Structure):
+    _fields_ = (("field", ctypes.c_int),)
+
+
+_FIELDS = type(_Structure.field), type(vars(namedtuple("_Named", "field"))["field"])
+_DESCRIPTORS = (
+    *_FIELDS, staticmethod, classmethod, types.MemberDescriptorType, types.GetSetDescriptorType,
+    functools.cached_property,
+)  # fmt: skip
+
+
+def unknown_descriptor(value: Any, entered: bool) -> bool:
+    """Whether something finds an attribute that is neither Python's nor known.
+
+    Args:
+      value: What the class has under its name.
+      entered: Whether functions of Python ran to find it.
+    """
+    if is_a(value, property):
+        getter = type(value.fget)
+        if getter in (operator.attrgetter, operator.itemgetter):
+            return entered
+        return getter is not types.FunctionType
+    found = in_class(type(value), "__get__")
+    if found is MISSING or is_a(value, _DESCRIPTORS) or callable(value) or ours(type(value)):
+        return False
+    return not is_a(found, types.FunctionType)
 
 
 def is_data(descriptor: Any) -> bool:
