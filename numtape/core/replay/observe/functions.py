@@ -56,6 +56,7 @@ from .looks import (
     contains,
     give,
     given,
+    has,
     inside,
     is_plain,
     iterate,
@@ -239,6 +240,10 @@ def _numpy(
         for x in outputs if is_a(outputs, tuple) else (outputs,):
             observer.mutates(x, f"writes to {observer.name_of(x)}", frame)
     observer.asks(reads.float_errors, (), "how NumPy treats errors", None, frame)
+    for x in everything:  # a dtype may be given as an object that has one
+        if made_by_python(type(x) if not is_a(x, type) else x) and not is_a(x, np.ndarray):
+            if has(x, "dtype"):
+                observer.refuse(f"it reads the dtype of {observer.name_of(x)} by C", frame)
     arrays = look_at_all(follower, frame, (function, *everything), name_of(function))
     foreign = any(
         made_by_python(type(x)) or callable(x)
