@@ -1,0 +1,1180 @@
+"""Ways to hold state that readers of the README found, each against plain Python.
+
+A case makes a function with ``decorate``, calls it, changes what it depends on, and calls it again:
+it gives the same with `numtape.function` as with nothing.
+"""
+
+# ruff: noqa: B905, RUF005, RUF012
+
+import enum
+import functools
+import math
+import operator
+import types
+
+import numpy as np
+import pytest
+
+import numtape as tf
+
+pytestmark = pytest.mark.numtape_only("TensorFlow's functions keep what Python's state was")
+
+CASES = []
+
+
+def case(make):
+    """A case: ``make(decorate)`` gives a list of what calls gave."""
+    CASES.append(make)
+    return make
+
+
+def num(r):
+    """A result as numbers."""
+    if isinstance(r, list | tuple):
+        return [num(x) for x in r]
+    if isinstance(r, dict):
+        return {k: num(x) for k, x in r.items()}
+    a = np.asarray(r.numpy() if hasattr(r, "numpy") else r, float)
+    return a.tolist()
+
+
+def steps(f, *changes, args=lambda: (tf.constant(1.5),), also=None):
+    """Three calls, then each change followed by two calls."""
+    out = []
+    for change in [None] * 3 + [c for one in changes for c in (one, None)]:
+        if change is not None:
+            change()
+        try:
+            out.append(num(f(*args())))
+        except Exception as error:
+            out.append(repr(error)[:120])
+        if also is not None:
+            out.append(num(also()))
+    return out
+
+
+# What is inside a list or dict that the function returns is never observed: replays return the old
+# items.
+
+
+@case
+def returned_list(decorate):
+    settings = [1.0, 2.0]
+
+    def f(x):
+        return settings
+
+    return steps(decorate(f), lambda: settings.__setitem__(0, 5.0), lambda: settings.append(7.0))
+
+
+@case
+def returned_dict_inside(decorate):
+    config = {"rate": 1.0}
+
+    def f(x):
+        return {"y": x * 2.0, "config": config}
+
+    return steps(
+        decorate(f), lambda: config.__setitem__("rate", 5.0), lambda: config.__setitem__("new", 7.0)
+    )
+
+
+@case
+def returned_variables(decorate):
+    weights = [tf.Variable(1.0)]
+
+    def f(x):
+        return weights
+
+    return steps(
+        decorate(f),
+        lambda: weights.append(tf.Variable(3.0)),
+        lambda: weights.__setitem__(0, tf.Variable(9.0)),
+    )
+
+
+# An array from outside that is returned: its shape and dtype are not compared, so a replay returns
+# the old shape.
+
+
+@case
+def shape_set_in_place(decorate):
+    table = np.arange(6.0)
+
+    def f(x):
+        return table
+
+    return steps(decorate(f), lambda: setattr(table, "shape", (2, 3)))
+
+
+@case
+def array_in_a_list(decorate):
+    table = np.arange(6.0)
+    tables = [table]
+
+    def f(x):
+        return tables
+
+    return steps(decorate(f), lambda: tables.__setitem__(0, np.ones(2)))
+
+
+# `data[0:3]` of a class with a Python __getitem__: whatever it gives (a view of an outside array,
+# an outside list) is taken for made by the call and not observed any more. A minibatch of a data
+# set stays what it was.
+
+
+class Data:
+    def __init__(self):
+        self.x = np.arange(6, dtype="f4")
+
+    def __len__(self):
+        return len(self.x)
+
+    def __getitem__(self, i):
+        return self.x[i]
+
+
+@case
+def minibatch(decorate):
+    data = Data()
+
+    def f(x):
+        return tf.reduce_sum(x * data[0:3])
+
+    return steps(decorate(f), lambda: data.x.__setitem__(0, 100.0))
+
+
+@case
+def minibatch_looked_at(decorate):
+    data = Data()
+
+    def f(x):
+        return x * float(data[0:3].sum())
+
+    return steps(decorate(f), lambda: data.x.__setitem__(0, 100.0))
+
+
+@case
+def a_list_from_outside(decorate):
+    class Table:
+        rows = [2.0]
+
+        def __getitem__(self, i):
+            return self.rows if isinstance(i, slice) else self.rows[i]
+
+    table = Table()
+
+    def f(x):
+        return x * table[:][0]
+
+    return steps(decorate(f), lambda: Table.rows.__setitem__(0, 5.0))
+
+
+# Arrays of a subclass of ndarray: results of ufuncs and reductions (views of a new base, by
+# __array_wrap__) are taken for parts of the operand's memory, so its elements are not observed.
+
+
+class Units(np.ndarray):
+    pass
+
+
+def reader(use):
+    def make(decorate):
+        a = np.arange(4, dtype="f4").view(Units)
+
+        def f(x):
+            return x * use(a)
+
+        return steps(decorate(f), lambda: a.__setitem__(1, 50.0))
+
+    return make
+
+
+for name, use in {
+    "sum": lambda a: float(a.sum()),
+    "mean": lambda a: float(np.mean(a)),
+    "sqrt": np.sqrt,
+    "times": lambda a: a * 2,
+    "negative": lambda a: -a,
+    "max": lambda a: float(np.max(a)),
+    "any": lambda a: 2.0 if (a > 10).any() else 3.0,
+}.items():
+    made = reader(use)
+    made.__name__ = name
+    case(made)
+
+
+# An object whose __iter__ returns an iterator that it keeps: the iterator is taken for made by the
+# call, and consumed at recording only.
+
+
+class Stream:
+    def __init__(self, n):
+        self.it = iter([float(k) for k in range(1, n)])
+
+    def __iter__(self):
+        return self.it
+
+
+@case
+def for_loop(decorate):
+    stream = Stream(100)
+
+    def f(x):
+        for value in stream:
+            return x * value
+
+    return steps(decorate(f))
+
+
+@case
+def next_of_iter(decorate):
+    stream = Stream(100)
+
+    def f(x):
+        return x * next(iter(stream))
+
+    return steps(decorate(f))
+
+
+@case
+def zipped(decorate):
+    stream = Stream(100)
+
+    def f(x):
+        return x * sum([a * b for a, b in zip(range(1, 3), stream)])
+
+    return steps(decorate(f))
+
+
+@case
+def as_list(decorate):
+    stream = Stream(5)
+
+    def f(x):
+        return x * sum(list(stream))
+
+    return steps(decorate(f))
+
+
+# The elements of an outside array that __array__ returns are not observed.
+
+
+class Held:
+    def __init__(self):
+        self.a = np.array([1.0, 2.0], "f4")
+
+    def __array__(self, dtype=None, copy=None):
+        return self.a
+
+
+def user(use):
+    def make(decorate):
+        held = Held()
+
+        def f(x):
+            return use(x, held)
+
+        return steps(decorate(f), lambda: held.a.__setitem__(0, 5.0))
+
+    return make
+
+
+for name, use in {
+    "times": lambda x, h: x * h,
+    "constant": lambda x, h: x * tf.constant(h),
+    "stack": lambda x, h: x * tf.stack([h, h]),
+    "np_sum": lambda x, h: x * np.sum(h),
+    "np_dot": lambda x, h: x * float(np.dot(h, [1.0, 2.0])),
+}.items():
+    made = user(use)
+    made.__name__ = name
+    case(made)
+
+
+# np.reshape(a, s), a.transpose(s), np.broadcast_to(a, s), np.diagonal(a, k): the result is a view
+# of `a`, and then the elements of `s` are not observed.
+
+
+def user_07(use, shape, before, after):
+    def make(decorate):
+        a = np.arange(6, dtype="f4").reshape(shape)
+        s = np.array(before)
+
+        def f(x):
+            return x * use(a, s)
+
+        return steps(decorate(f), lambda: s.__setitem__(..., after))
+
+    return make
+
+
+for name, made in {
+    "reshape": user_07(np.reshape, (6,), [2, 3], [3, 2]),
+    "method": user_07(lambda a, s: a.reshape(s), (6,), [2, 3], [3, 2]),
+    "transpose": user_07(np.transpose, (2, 3), [1, 0], [0, 1]),
+    "broadcast_to": user_07(np.broadcast_to, (6,), [2, 6], [3, 6]),
+    "diagonal": user_07(np.diagonal, (2, 3), 0, 1),
+}.items():
+    made.__name__ = name
+    case(made)
+
+
+# np.add(*arrays.values()): with anything but a list, dict, set or tuple behind the star the
+# arguments are not seen, and arrays among them not observed.
+
+
+@case
+def dict_values(decorate):
+    arrays = {"a": np.array([1.0, 2.0], "f4"), "b": np.array([3.0, 4.0], "f4")}
+
+    def f(x):
+        return x * np.add(*arrays.values())
+
+    return steps(decorate(f), lambda: arrays["a"].__setitem__(0, 10.0))
+
+
+@case
+def a_map(decorate):
+    arrays = [np.array([1.0, 2.0], "f4"), np.array([3.0, 4.0], "f4")]
+
+    def f(x):
+        return x * np.add(*reversed(arrays))
+
+    return steps(decorate(f), lambda: arrays[0].__setitem__(0, 10.0))
+
+
+# max(a, b), min([a, b]) of 0-d arrays give one of them, and then none is observed.
+
+
+@case
+def largest(decorate):
+    a, b = np.array(1.0, "f4"), np.array(2.0, "f4")
+
+    def f(x):
+        return x * max(a, b)
+
+    return steps(decorate(f), lambda: a.__setitem__((), 9.0))
+
+
+@case
+def smallest(decorate):
+    values = [np.array(1.0, "f4"), np.array(2.0, "f4")]
+
+    def f(x):
+        return x * min(values)
+
+    return steps(decorate(f), lambda: values[0].__setitem__((), 9.0))
+
+
+# A class attribute that a metaclass's __getattr__ finds (lazy settings), and that is set on the
+# class or its base later, is not seen.
+
+
+@case
+def lazy_setting(decorate):
+    class Lazy(type):
+        def __getattr__(cls, name):
+            return 2.0
+
+    class Settings(metaclass=Lazy):
+        pass
+
+    def f(x):
+        return x * Settings.rate
+
+    return steps(decorate(f), lambda: setattr(Settings, "rate", 5.0))
+
+
+# What a class is made of is compared, but not what its metaclass is made of: __call__, __bool__,
+# __instancecheck__ added to it, or another metaclass, are not seen.
+
+
+@case
+def call(decorate):
+    class M(type):
+        pass
+
+    class C(metaclass=M):
+        def __init__(self):
+            self.k = 2.0
+
+    def f(x):
+        return x * C().k
+
+    def made(cls):
+        o = type.__call__(cls)
+        o.k = 5.0
+        return o
+
+    return steps(decorate(f), lambda: setattr(M, "__call__", made))
+
+
+@case
+def truth(decorate):
+    class M(type):
+        pass
+
+    class C(metaclass=M):
+        pass
+
+    def f(x):
+        return x * 2.0 if C else x * 3.0
+
+    return steps(decorate(f), lambda: setattr(M, "__bool__", lambda cls: False))
+
+
+@case
+def instancecheck(decorate):
+    class M(type):
+        pass
+
+    class C(metaclass=M):
+        pass
+
+    def f(x):
+        return x * 2.0 if isinstance(3.0, C) else x * 3.0
+
+    return steps(decorate(f), lambda: setattr(M, "__instancecheck__", lambda cls, x: True))
+
+
+@case
+def another_metaclass(decorate):
+    class M(type):
+        def __iter__(cls):
+            return iter((2.0,))
+
+    class N(type):
+        def __iter__(cls):
+            return iter((5.0,))
+
+    class C(metaclass=M):
+        pass
+
+    def f(x):
+        return x * sum([k for k in C])
+
+    return steps(decorate(f), lambda: setattr(C, "__class__", N))
+
+
+# What Class[key] gives (Enum["NAME"], a registry's metaclass, __class_getitem__) is taken for made
+# by the call: what is read of it is not observed.
+
+
+@case
+def enum_member(decorate):
+    class Color(enum.Enum):
+        RED = 1
+
+    Color.RED.weight = 2.0
+
+    def f(x):
+        return x * Color["RED"].weight
+
+    return steps(decorate(f), lambda: setattr(Color.RED, "weight", 5.0))
+
+
+@case
+def registry(decorate):
+    class Registry(type):
+        def __getitem__(cls, name):
+            return cls.entries[name]
+
+    class Models(metaclass=Registry):
+        entries = {"w": [2.0]}
+
+    def f(x):
+        return x * Models["w"][0]
+
+    return steps(decorate(f), lambda: Models.entries["w"].__setitem__(0, 5.0))
+
+
+@case
+def class_getitem(decorate):
+    class Models:
+        entries = {"w": [2.0]}
+
+        def __class_getitem__(cls, name):
+            return cls.entries[name]
+
+    def f(x):
+        return x * Models["w"][0]
+
+    return steps(decorate(f), lambda: Models.entries["w"].__setitem__(0, 5.0))
+
+
+# issubclass(A, B) leaves no read: A.__bases__ may change.
+
+
+@case
+def bases(decorate):
+    class Root:
+        pass
+
+    class A(Root):
+        pass
+
+    class B:
+        pass
+
+    def f(x):
+        return x * 2.0 if issubclass(A, B) else x * 3.0
+
+    return steps(decorate(f), lambda: setattr(A, "__bases__", (B, Root)))
+
+
+# vars(obj), vars(Class): which dict that is, is not compared, and reads of a class's are dropped;
+# an obj.__dict__ that is replaced is not seen beside __getattr__ or a non-data descriptor either.
+
+
+class Box:
+    pass
+
+
+@case
+def vars_of_a_class(decorate):
+    class C:
+        rate = 2.0
+
+    def f(x):
+        return x * vars(C)["rate"]
+
+    return steps(decorate(f), lambda: setattr(C, "rate", 5.0))
+
+
+@case
+def vars_of_an_object(decorate):
+    o = Box()
+    o.rate = 2.0
+
+    def f(x):
+        return x * vars(o)["rate"]
+
+    return steps(decorate(f), lambda: setattr(o, "__dict__", {"rate": 5.0}))
+
+
+@case
+def values_of_vars(decorate):
+    o = Box()
+    o.rate = 2.0
+
+    def f(x):
+        return x * sum(vars(o).values())
+
+    return steps(decorate(f), lambda: setattr(o, "__dict__", {"rate": 5.0}))
+
+
+@case
+def getattr_(decorate):
+    class Lazy:
+        def __getattr__(self, name):
+            return 2.0
+
+    o = Lazy()
+
+    def f(x):
+        return x * o.rate
+
+    return steps(decorate(f), lambda: setattr(o, "__dict__", {"rate": 5.0}))
+
+
+@case
+def descriptor(decorate):
+    class Default:
+        def __get__(self, o, kind):
+            return 2.0
+
+    class C:
+        rate = Default()
+
+    o = C()
+
+    def f(x):
+        return x * o.rate
+
+    return steps(decorate(f), lambda: setattr(o, "__dict__", {"rate": 5.0}))
+
+
+# The keywords of a functools.partial are read when the function calls it, but not when C does
+# (map, sorted, property, a module's __getattr__).
+
+
+@case
+def in_map(decorate):
+    scaled = functools.partial(lambda v, k: v * k, k=2.0)
+
+    def f(x):
+        return x * sum(map(scaled, [1.0, 2.0]))
+
+    return steps(decorate(f), lambda: scaled.keywords.__setitem__("k", 5.0))
+
+
+@case
+def sort_key(decorate):
+    signed = functools.partial(lambda v, k: v * k, k=1.0)
+
+    def f(x):
+        return x * sorted([1.0, 2.0], key=signed)[0]
+
+    return steps(decorate(f), lambda: signed.keywords.__setitem__("k", -1.0))
+
+
+@case
+def as_property(decorate):
+    getter = functools.partial(lambda s, k: k, k=2.0)
+
+    class C:
+        rate = property(getter)
+
+    o = C()
+
+    def f(x):
+        return x * o.rate
+
+    return steps(decorate(f), lambda: getter.keywords.__setitem__("k", 5.0))
+
+
+@case
+def of_a_module(decorate):
+    module = types.ModuleType("module")
+    module.__getattr__ = functools.partial(lambda name, k: k, k=2.0)
+
+    def f(x):
+        return x * module.rate
+
+    return steps(decorate(f), lambda: module.__getattr__.keywords.__setitem__("k", 5.0))
+
+
+# Special methods of a Python class that are bound methods of C (__next__ = it.__next__,
+# __missing__ = defaults.__getitem__, __iter__ = rows.__iter__): "what finds the items is followed"
+# is not so, nothing is read.
+
+
+@case
+def next_(decorate):
+    class Source:
+        __next__ = iter([float(k) for k in range(100)]).__next__
+
+    source = Source()
+
+    def f(x):
+        return x * next(source)
+
+    return steps(decorate(f))
+
+
+@case
+def missing(decorate):
+    defaults = {"rate": 2.0}
+
+    class Config(dict):
+        __missing__ = defaults.__getitem__
+
+    config = Config()
+
+    def f(x):
+        return x * config["rate"]
+
+    return steps(decorate(f), lambda: defaults.__setitem__("rate", 5.0))
+
+
+def special(name, attribute, use):
+    def make(decorate):
+        rows = [2.0, 3.0]
+        cls = type(
+            "Rows",
+            (),
+            {name: getattr(rows, attribute), "__hash__": None}
+            if name == "__eq__"
+            else {name: getattr(rows, attribute)},
+        )
+        o = cls()
+
+        def f(x):
+            return x * use(o)
+
+        return steps(decorate(f), lambda: rows.append(5.0))
+
+    make.__name__ = name
+    return case(make)
+
+
+special("__iter__", "__iter__", lambda o: sum([r for r in o]))
+special("__contains__", "__contains__", lambda o: 2.0 if 5.0 in o else 3.0)
+special("__eq__", "__eq__", lambda o: 2.0 if o == [2.0, 3.0] else 3.0)
+special("__add__", "__add__", lambda o: sum(o + [1.0]))
+special("__str__", "__repr__", lambda o: len(str(o)))
+
+
+# str(error), f"{error}" of a user's exception class: `args` is read by C and not observed (for
+# ValueError itself the function is plain Python).
+
+
+class Failure(Exception):
+    pass
+
+
+class Told(Exception):
+    def __str__(self):
+        return "told: " + super().__str__()
+
+
+@case
+def str_(decorate):
+    last = Failure("abc")
+
+    def f(x):
+        return x * len(str(last))
+
+    return steps(decorate(f), lambda: setattr(last, "args", ("abcdef",)))
+
+
+@case
+def in_text(decorate):
+    last = Failure("abc")
+
+    def f(x):
+        return x * len(f"{last}")
+
+    return steps(decorate(f), lambda: setattr(last, "args", ("abcdef",)))
+
+
+@case
+def by_super(decorate):
+    last = Told("abc")
+
+    def f(x):
+        return x * len(str(last))
+
+    return steps(decorate(f), lambda: setattr(last, "args", ("abcdef",)))
+
+
+# object.__getattribute__(self, "_x") is observed as getattr(self, "_x"), which runs the class's
+# own __getattribute__ and finds something else (here: nothing).
+
+
+@case
+def hidden_attribute(decorate):
+    class Guarded:
+        def __init__(self):
+            object.__setattr__(self, "_rate", 2.0)
+
+        def __getattribute__(self, name):
+            if name.startswith("_"):
+                raise AttributeError(name)
+            return object.__getattribute__(self, "_" + name)
+
+    o = Guarded()
+
+    def f(x):
+        return x * o.rate
+
+    return steps(decorate(f), lambda: setattr(o, "_rate", 5.0))
+
+
+# np.stack([obj, ...]), a.dot(obj), a.reshape(obj, -1), np.concatenate([sub, ...]): Python that
+# NumPy calls (__array__, __array_function__) is taken for NumPy's own and not observed.
+
+
+class Quantity:
+    def __init__(self, v):
+        self.v = v
+
+    def __array__(self, dtype=None, copy=None):
+        return np.array(self.v, "f4")
+
+
+@case
+def stack(decorate):
+    q = [Quantity(1.0), Quantity(2.0)]
+
+    def f(x):
+        return x * np.stack(q)
+
+    return steps(decorate(f), lambda: setattr(q[0], "v", 5.0))
+
+
+@case
+def dot(decorate):
+    q, a = Quantity(1.0), np.arange(3, dtype="f4")
+
+    def f(x):
+        return x * a.dot(q)
+
+    return steps(decorate(f), lambda: setattr(q, "v", 5.0))
+
+
+@case
+def index_of_reshape(decorate):
+    class Rows:
+        n = 2
+
+        def __index__(self):
+            return self.n
+
+    rows, a = Rows(), np.arange(6, dtype="f4")
+
+    def f(x):
+        return x * a.reshape(rows, -1)
+
+    return steps(decorate(f), lambda: setattr(rows, "n", 3))
+
+
+@case
+def array_function(decorate):
+    class K:
+        k = 2.0
+
+    class Own(np.ndarray):
+        def __array_function__(self, function, types, args, named):
+            return K.k
+
+    a = np.arange(3.0).view(Own)
+    arrays = [a, a]
+
+    def f(x):
+        return x * np.concatenate(arrays)
+
+    return steps(decorate(f), lambda: setattr(K, "k", 5.0))
+
+
+# np.seterr / np.errstate around the call decide whether NumPy raises; this is not observed.
+
+
+@case
+def raises_or_not(decorate):
+    a = np.array([0.0])
+
+    def f(x):
+        try:
+            low = np.log(a)[0]
+        except FloatingPointError:
+            low = -1.0
+        return x * max(low, -5.0)
+
+    old = np.geterr()
+    try:
+        return steps(decorate(f), lambda: np.seterr(divide="raise"))
+    finally:
+        np.seterr(**old)
+
+
+# `same` takes equal for the same: range(0, 3, 2) and range(0, 4, 2), tuples of a class with
+# attributes, dtypes with metadata, NaNs of other sign.
+
+
+class Point(tuple):
+    pass
+
+
+class Box_30:
+    pass
+
+
+def point(k):
+    p = Point((1.0, 2.0))
+    p.k = k
+    return p
+
+
+def held(name, use, first, second):
+    def make(decorate):
+        b = Box_30()
+        b.value = first
+
+        def f(x):
+            return x * use(b.value)
+
+        return steps(decorate(f), lambda: setattr(b, "value", second))
+
+    make.__name__ = name
+    return case(make)
+
+
+held("stop_of_a_range", lambda r: r.stop, range(0, 3, 2), range(0, 4, 2))
+held("attribute_of_a_tuple", lambda p: p.k, point(2.0), point(5.0))
+held(
+    "metadata_of_a_dtype",
+    lambda t: t.metadata["k"],
+    np.dtype("f8", metadata={"k": 2.0}),
+    np.dtype("f8", metadata={"k": 5.0}),
+)
+held("sign_of_nan", lambda n: math.copysign(1.0, n), math.nan, -math.nan)
+
+
+# A scalar of a structured array (np.void) is a view of the array's memory, but taken for a
+# constant.
+
+
+@case
+def item(decorate):
+    table = np.array([(1.0, 2.0)], dtype=[("u", "f8"), ("v", "f8")])
+    row = table[0]
+
+    def f(x):
+        return x * row.item()[0]
+
+    return steps(decorate(f), lambda: table["u"].__setitem__(0, 5.0))
+
+
+# module.__class__ = Sub with a property of the name that was read is not seen.
+
+
+@case
+def property_of_a_module(decorate):
+    module = types.ModuleType("module")
+    module.rate = 2.0
+
+    class Sub(types.ModuleType):
+        @property
+        def rate(self):
+            return 5.0
+
+    def f(x):
+        return x * module.rate
+
+    return steps(decorate(f), lambda: setattr(module, "__class__", Sub))
+
+
+# f"{a}" of a 0-d array: its element is not observed.
+
+
+@case
+def in_text_33(decorate):
+    a = np.array(2.0)
+
+    def f(x):
+        return x * float(f"{a}")
+
+    return steps(decorate(f), lambda: a.__setitem__((), 5.0))
+
+
+# What `operator.add(obj, 1)`, `round(obj)` and a class with `C.__new__ = function` give is taken
+# for made by the call, though Python gave an object from outside.
+
+
+class Table:
+    rows = [2.0]
+
+    def __add__(self, other):
+        return self.rows
+
+    def __round__(self):
+        return self.rows
+
+
+@case
+def operator_add(decorate):
+    table = Table()
+    Table.rows = [2.0]
+
+    def f(x):
+        return x * operator.add(table, 1)[0]
+
+    return steps(decorate(f), lambda: Table.rows.__setitem__(0, 5.0))
+
+
+@case
+def round_(decorate):
+    table = Table()
+    Table.rows = [2.0]
+
+    def f(x):
+        return x * round(table)[0]
+
+    return steps(decorate(f), lambda: Table.rows.__setitem__(0, 5.0))
+
+
+@case
+def singleton(decorate):
+    class C:
+        pass
+
+    only = C()
+    only.k = 2.0
+    C.__new__ = lambda cls: only
+
+    def f(x):
+        return x * C().k
+
+    return steps(decorate(f), lambda: setattr(only, "k", 5.0))
+
+
+# property(attrgetter("a.b")) where `a` runs Python: as soon as a frame of Python was entered
+# during the instruction, what C reads besides is not observed.
+
+
+class Box_35:
+    pass
+
+
+@case
+def attrgetter(decorate):
+    class C:
+        a = property(lambda self: self.inner)
+        ab = property(operator.attrgetter("a.b"))
+
+    o = C()
+    o.inner = Box_35()
+    o.inner.b = 2.0
+
+    def f(x):
+        return x * o.ab
+
+    return steps(decorate(f), lambda: setattr(o.inner, "b", 5.0))
+
+
+# class C(Base) inside of the function: C.k, inherited from a Base outside, is not observed (C().k
+# is); nor a data descriptor that comes before what a made object has itself.
+
+
+@case
+def inherited(decorate):
+    class Base:
+        k = 2.0
+
+    def f(x):
+        class C(Base):
+            pass
+
+        return x * C.k
+
+    return steps(decorate(f), lambda: setattr(Base, "k", 5.0))
+
+
+@case
+def property_comes_later(decorate):
+    class Config:
+        def __init__(self):
+            self.k = 2.0
+
+    def f(x):
+        return x * Config().k
+
+    return steps(
+        decorate(f), lambda: setattr(Config, "k", property(lambda s: 5.0, lambda s, v: None))
+    )
+
+
+# __len__, __bool__, __iter__, __getitem__, __contains__, __str__, keys added later to a subclass
+# of tuple, list or dict are not seen (those of other classes are).
+
+
+def changed(base, name, function, use):
+    def make(decorate):
+        class Sub(base):
+            pass
+
+        o = Sub({"a": 1.0, "b": 2.0}) if base is dict else Sub([1.0, 2.0])
+
+        def f(x):
+            return x * use(o)
+
+        return steps(decorate(f), lambda: setattr(Sub, name, function))
+
+    make.__name__ = base.__name__ + name
+    return case(make)
+
+
+changed(tuple, "__len__", lambda s: 5, lambda o: len(o))
+changed(tuple, "__bool__", lambda s: False, lambda o: 2.0 if o else 3.0)
+changed(tuple, "__iter__", lambda s: iter([7.0]), lambda o: sum(o))
+changed(tuple, "__getitem__", lambda s, i: 4.0, lambda o: o[0])
+changed(tuple, "__contains__", lambda s, k: False, lambda o: 2.0 if 1.0 in o else 3.0)
+changed(list, "__iter__", lambda s: iter([7.0]), lambda o: sum([q for q in o]))
+changed(list, "__contains__", lambda s, k: False, lambda o: 2.0 if 1.0 in o else 3.0)
+changed(list, "__str__", lambda s: "abc", lambda o: len(str(o)))
+changed(dict, "__iter__", lambda s: iter("abc"), lambda o: len([k for k in o]))
+
+
+# Comparing what was read runs code of the program: a plain attribute that became a property which
+# takes the next of something loses one value to the comparison.
+
+
+@case
+def attribute_becomes_property(decorate):
+    values = iter([5.0, 6.0, 7.0, 8.0, 9.0, 10.0])
+
+    class C:
+        rate = 2.0
+
+    o = C()
+
+    def f(x):
+        return x * o.rate
+
+    return steps(decorate(f), lambda: setattr(C, "rate", property(lambda s: next(values))))
+
+
+# STATE["n"] = 3.0 followed by a read of STATE["n"]: kept as a recording, so that replays do not
+# set it (an attribute or global makes the function plain Python).
+
+
+class Box_44:
+    pass
+
+
+@case
+def item_44(decorate):
+    state = {"n": 1.0}
+
+    def f(x):
+        state["n"] = 3.0
+        return x * state["n"]
+
+    return steps(decorate(f), lambda: state.__setitem__("n", 10.0), also=lambda: state["n"])
+
+
+@case
+def computed_name(decorate):
+    o = Box_44()
+    o.ab = 1.0
+
+    def f(x):
+        setattr(o, "a" + "b", 3.0)
+        return x * getattr(o, "a" + "b")
+
+    return steps(decorate(f), lambda: setattr(o, "ab", 10.0), also=lambda: o.ab)
+
+
+# What NumPy gives is taken for a part of its operand's memory if it has a base at all, and then
+# the operands' elements are not observed: M[:, idx], np.tile, np.roll, np.linspace, np.isclose,
+# np.isin, np.flatnonzero, np.polyfit, np.cross, np.kron, np.tensordot.
+
+
+def reads(name, use):
+    def make(decorate):
+        a, m = np.array([1.0, 2.0, 3.0, 4.0]), np.arange(6.0).reshape(2, 3)
+        i, z = np.array([0, 2]), np.array(2.0)
+
+        def f(x):
+            return x * tf.constant(use(a, m, i, z), tf.float64)
+
+        def change():
+            a[:] = [4.0, 0.0, 7.0, 2.0]
+            m[:] = m[::-1].copy() ** 2
+            z[()] = 3.0
+
+        return steps(decorate(f), change, args=lambda: (tf.constant(1.0, tf.float64),))
+
+    make.__name__ = name
+    return case(make)
+
+
+reads("columns_by_index", lambda a, m, i, z: m[:, i])
+reads("tile", lambda a, m, i, z: np.tile(a, 2))
+reads("roll", lambda a, m, i, z: np.roll(a, 1))
+reads("linspace", lambda a, m, i, z: np.linspace(0, z, 3))
+reads("isclose", lambda a, m, i, z: np.isclose(a, [1, 2, 3, 4]) * 1.0)
+reads("isin", lambda a, m, i, z: np.isin(a, [1.0, 2.0]) * 1.0)
+reads("flatnonzero", lambda a, m, i, z: np.flatnonzero(a) * 1.0)
+reads("polyfit", lambda a, m, i, z: np.polyfit([1, 2, 3, 4], a, 1))
+reads("cross", lambda a, m, i, z: np.cross(m[0], m[1]))
+reads("kron", lambda a, m, i, z: np.kron(m, m))
+reads("tensordot", lambda a, m, i, z: np.tensordot(m, m, ([0], [0])))
+
+
+@pytest.mark.filterwarnings("ignore:.*runs as plain Python")
+@pytest.mark.parametrize("make", CASES, ids=lambda make: make.__name__)
+def test_as_plain_python(make):
+    assert make(tf.function) == make(lambda f: f)
