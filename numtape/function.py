@@ -239,8 +239,8 @@ class Function:
         args = [copies.put(x) for x in values]
         kwargs = {name: copies.put(x) for name, x in named.items()}
         if log.tracing:
-            for copy_made in copies.made.values():
-                log.observer.make(copy_made)
+            for container in copies.own():
+                log.observer.make(container)
         try:
             return self._call(*args, **kwargs)
         finally:

@@ -296,12 +296,19 @@ def test_one_object_twice_among_arguments(tf):
     )
 
 
-def test_one_tuple_twice_is_no_other_recording(tf):
-    f = tf.function(lambda x, a, b: x * a[0] * b[0])
-    same_one = (2.0, tf.constant(1.0))
-    for second in (same_one, (2.0, same_one[1])) * 2:
-        same(f(tf.constant(1.0), same_one, second), 4.0)
-    assert recordings(f) == 1
+@gives_up
+@pytest.mark.tf_differs("TensorFlow gives the function other tuples")
+def test_one_tuple_twice_among_arguments(tf):
+    x, pair, point = tf.constant(1.5), (tf.constant(1.0), 2.0), Point(1.0, 2.0)
+    other = tuple(list(pair))
+
+    def f(x, a, b):
+        return x * (2.0 if a is b else 3.0)
+
+    for pairs in ([(pair, pair), (pair, other)], [(point, point), (point, Point(1.0, 2.0))]):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            as_python(tf, f, *[lambda pairs=pairs: [(x, *two) for two in pairs]] * 2)
 
 
 def test_gradients_of_one_tensor_given_twice(tf):

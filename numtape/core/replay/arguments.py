@@ -186,9 +186,8 @@ class Arguments(list[Tensor]):
         for item in inside:
             self.converted |= isinstance(item, np.ndarray | np.generic)
             places.append(self._take(item))
-        # A recording cannot tell tuples apart by `is`.
+        self._met[id(x)] = Again(number)
         if issubclass(kind, tuple) and kind.__dictoffset__:
-            self._met[id(x)] = Again(number)
             attributes = self._nest(vars(x), dict)
         return Nest(number, kind, places, keys, factory, attributes)
 
@@ -242,6 +241,10 @@ class Copies:
         else:
             copy.update(zip(nest.keys, map(self.put, nest.inside), strict=True))
         self._before[nest.number] = _held(copy)
+
+    def own(self) -> list[Any]:
+        """What was made for the call alone; not tuples: where `is` sees them nothing is kept."""
+        return [x for x in self.made.values() if not isinstance(x, tuple) or hasattr(x, "__dict__")]
 
     def give_back(self, to: Arguments) -> bool:
         """Do to the caller's own objects what was done to the copies; False if that is nothing."""
