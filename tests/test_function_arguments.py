@@ -311,6 +311,25 @@ def test_one_tuple_twice_among_arguments(tf):
             as_python(tf, f, *[lambda pairs=pairs: [(x, *two) for two in pairs]] * 2)
 
 
+@pytest.mark.tf_differs("TensorFlow does not take them")
+def test_containers_that_are_deep_or_hold_themselves(tf):
+    x, deep, cyclic = tf.constant(1.5), [2.0], [1.0]
+    cyclic.append(cyclic)
+    innermost = deep
+    for _ in range(3000):
+        deep = [deep]
+
+    def f(x, values):
+        while type(values[-1]) is list and values[-1] is not values:
+            values = values[-1]
+        return x * values[0] * len(values)
+
+    as_python(tf, f, *[lambda: [(x, cyclic), (x, deep[0])]] * 3)
+    g = tf.function(lambda x, values: f(x, values))
+    for innermost[0] in (2.0, 2.0, 5.0):
+        same(g(x, deep), 1.5 * innermost[0])
+
+
 def test_gradients_of_one_tensor_given_twice(tf):
     f = tf.function(lambda a, b: a * a * b)
     x = tf.constant(2.0)

@@ -41,6 +41,7 @@ BY_VALUE: dict[type, Callable[[Any], Any]] = {
     frozenset: lambda x: tuple(map(told_apart, x)),  # in the order in which it is gone through
 }  # fmt: skip
 _NESTS = (list, tuple, dict, set, OrderedDict, defaultdict)
+_DEEPEST = 64  # containers in containers: those further in are compared by identity, as objects are
 
 
 def told_apart(x: Any) -> Any:
@@ -122,7 +123,8 @@ class Arguments(list[Tensor]):
     """
 
     __slots__ = (
-        "_met", "args", "converted", "key", "kwargs", "named", "nests", "objects", "values",
+        "_depth", "_met", "args", "converted", "key", "kwargs", "named", "nests", "objects",
+        "values",
     )  # fmt: skip
 
     def __init__(
@@ -133,6 +135,7 @@ class Arguments(list[Tensor]):
         self.nests: list[Any] = []
         self.objects: list[Any] = []
         self.converted = False
+        self._depth = 0
         self._met: dict[int, Any] = dict(kept)
         self.values = [self._take(x) for x in args]
         self.named = {}
@@ -160,7 +163,7 @@ class Arguments(list[Tensor]):
             return place
         if isinstance(x, Alias):
             return self._take(original(x))
-        if kind in _NESTS or _is_named_tuple(kind):
+        if self._depth < _DEEPEST and (kind in _NESTS or _is_named_tuple(kind)):
             # A copy of a set may be in another order.
             if kind is not set or not any(map(operator.is_not, x, set(x))):
                 return self._nest(x, kind)
@@ -183,9 +186,11 @@ class Arguments(list[Tensor]):
             factory = x.default_factory if kind is defaultdict else None
         self.key.append((kind, len(x), tuple(map(told_apart, keys)), id(factory)))
         places = []
+        self._depth += 1
         for item in inside:
             self.converted |= isinstance(item, np.ndarray | np.generic)
             places.append(self._take(item))
+        self._depth -= 1
         self._met[id(x)] = Again(number)
         if issubclass(kind, tuple) and kind.__dictoffset__:
             attributes = self._nest(vars(x), dict)
