@@ -229,7 +229,7 @@ class Function:
         if type(leaves) is not Arguments:  # tensors alone, which no container holds
             copies = Copies(tensors)
             return self._call(*map(copies.put, values), **named)
-        if tensors is leaves and not leaves.converted:  # as Python, with the caller's own objects
+        if tensors is leaves and not leaves.copied:  # as Python, with the caller's own objects
             args = [leaves[x.number] if type(x) is Place else leaves.args[k]
                     for k, x in enumerate(values)]  # fmt: skip
             kwargs = {name: leaves[x.number] if type(x) is Place else leaves.kwargs[name]
@@ -244,9 +244,11 @@ class Function:
         try:
             return self._call(*args, **kwargs)
         finally:
-            if copies.give_back(leaves) and tensors is not leaves and not self._freeze:
-                log.reason = log.reason or "it changes a container among its arguments"
-                self._budget.reason = self._budget.reason or log.reason
+            if copies.give_back(leaves):
+                leaves.copied = True  # if the call is repeated, it begins with what was there
+                if tensors is not leaves and not self._freeze:
+                    log.reason = log.reason or "it changes a container among its arguments"
+                    self._budget.reason = self._budget.reason or log.reason
 
     def experimental_get_tracing_count(self) -> int:
         """How often the function was recorded."""

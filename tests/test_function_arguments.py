@@ -13,6 +13,8 @@ import pytest
 from checks import same
 from recorded import gives_up, recordings
 
+import numtape
+
 pytestmark = pytest.mark.usefixtures("isolated")
 
 
@@ -221,6 +223,13 @@ def add_inside(x, out):
     return x * len(out[0])
 
 
+def add_and_keep_a_tape(x, out):
+    with numtape.GradientTape() as tape:
+        out.append(1.0)
+    add_and_keep_a_tape.tape = tape
+    return x * len(out)
+
+
 def fail_behind(x, out):
     out.append(1)
     raise KeyError
@@ -230,7 +239,7 @@ CHANGED = {
     "list": (add_to_list, list), "dict": (add_to_dict, dict), "set": (add_to_set, set),
     "ordered": (add_to_dict, collections.OrderedDict), "inside": (add_inside, lambda: [[1.0]]),
     "empty": (empty, lambda: [1.0, {}]), "raises": (fail_behind, lambda: [1.0]),
-    "with arrays": (add_to_list, lambda: [np.ones(2)]),
+    "runs again": (add_and_keep_a_tape, list), "with arrays": (add_to_list, lambda: [np.ones(2)]),
 }  # fmt: skip
 
 

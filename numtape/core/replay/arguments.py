@@ -119,11 +119,12 @@ class Arguments(list[Tensor]):
       named: Those with names.
       nests: The containers, as they are numbered.
       objects: What became the tensors.
-      converted: Whether containers hold arrays, which become tensors.
+      copied: Whether Python gets copies of containers as well: they hold arrays, which become
+        tensors, or a recording that is given up has changed them.
     """
 
     __slots__ = (
-        "_depth", "_met", "args", "converted", "key", "kwargs", "named", "nests", "objects",
+        "_depth", "_met", "args", "copied", "key", "kwargs", "named", "nests", "objects",
         "values",
     )  # fmt: skip
 
@@ -134,7 +135,7 @@ class Arguments(list[Tensor]):
         self.key: list[Any] = []
         self.nests: list[Any] = []
         self.objects: list[Any] = []
-        self.converted = False
+        self.copied = False
         self._depth = 0
         self._met: dict[int, Any] = dict(kept)
         self.values = [self._take(x) for x in args]
@@ -188,7 +189,7 @@ class Arguments(list[Tensor]):
         places = []
         self._depth += 1
         for item in inside:
-            self.converted |= isinstance(item, np.ndarray | np.generic)
+            self.copied |= isinstance(item, np.ndarray | np.generic)
             places.append(self._take(item))
         self._depth -= 1
         self._met[id(x)] = Again(number)
