@@ -5,18 +5,18 @@ from __future__ import annotations
 import copy
 import functools
 import inspect
+import operator
 import types
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from .core import settings
 from .core.log.log import local
-from .core.log.variable import Alias, Variable, _tensor, original
+from .core.log.variable import Variable, _tensor
+from .core.replay.arguments import BY_VALUE, Arguments, Copies, Kept, Place, is_plain
 from .core.replay.belongings import Belongings
-from .core.values.dtypes import DType
-from .core.values.spec import TensorShape
 from .core.values.tensor import Tensor
 from .errors import InvalidArgumentError
 from .tensor_spec import TensorSpec, check_signature
@@ -44,7 +44,9 @@ def function(
     function runs as Python again and is recorded. NumPy arrays that it reaches are inputs: a
     replay computes with what they hold then. What Python does besides (printing, logging,
     appending to a list, setting an attribute that the function does not read) is done when it is
-    recorded, and `paths` lists it. Lists and dicts among the arguments are copies.
+    recorded, and `paths` lists it. A recorded call gets
+    copies of lists and dicts among the arguments; what it changes in them is changed in the
+    caller's, and the function runs as plain Python from then on.
 
     A function runs as plain Python, and says so once, with the line that is the reason, if it
     calls something written in C whose result may change (the time, files, Python's and NumPy's
@@ -165,7 +167,7 @@ class Function:
                         return name
         return self._attribute
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """Replay the function, or run and record it."""
         log = local.log
         if log.tracing or log.symbolic or settings.eager:
@@ -174,29 +176,26 @@ class Function:
         if not kwargs:  # the most common case: tensors alone
             plain = tuple([x._spec for x in args if type(x) is Tensor])
             if len(plain) == len(args) and plain in self._plain:
-                calls, defaults = self._plain[plain]
-                if defaults is None or self._parameters.defaults() is defaults:
+                calls, defaults, alike = self._plain[plain]
+                if (defaults is None or self._parameters.defaults() is defaults) and (
+                    not alike or len(set(map(id, args))) == len(args)  # each another tensor
+                ):
                     return calls(args)
         given = len(args)
         args, kwargs = self._parameters.complete(args, kwargs)
-        leaves: list[Tensor] = []
-        key: list[Any] = []
-        values = [_taken(x, leaves, key) for x in args]
-        named = {}
-        for name in kwargs:  # their order can be seen
-            key.append(name)
-            named[name] = _taken(kwargs[name], leaves, key)
-        found = tuple(key)
+        leaves = Arguments(args, kwargs, self._parameters.kept)
+        found = tuple(leaves.key)
         calls = self._known.get(found)
         if calls is None:
-            calls = self._calls(values, named)
+            calls = self._calls(leaves.values, leaves.named)
             if self._budget.left:  # else every call may bring a signature of its own
                 self._known[found] = calls
         if not kwargs and given == len(plain) == len(leaves) and self._budget.left:
+            alike = len(set(plain)) < given
             if given == len(args):
-                self._plain[plain] = calls, None
+                self._plain[plain] = calls, None, alike
             elif all(type(x) in _PLAIN for x in args[given:]):  # defaults that cannot change
-                self._plain[plain] = calls, self._parameters.defaults()
+                self._plain[plain] = calls, self._parameters.defaults(), alike
         return calls(leaves)
 
     def _inside(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -206,13 +205,12 @@ class Function:
         log: Any = local.log
         if log.tracing:
             for x in (*args[given:], *(x for name, x in kwargs.items() if name not in names)):
-                log.observer.inherits(x)
-        leaves: list[Tensor] = []
-        values = [_taken(x, leaves, []) for x in args]
-        named = {name: _taken(x, leaves, []) for name, x in kwargs.items()}
+                if isinstance(x, np.ndarray):  # of which it gets a copy
+                    log.observer.inherits(x)
+        leaves = Arguments(args, kwargs, self._parameters.kept)
         from .core.replay.call import plainly
 
-        return plainly(lambda stand_ins: self._run(values, named, stand_ins), leaves)
+        return plainly(functools.partial(self._run, leaves.values, leaves.named), leaves)
 
     def _calls(self, values: list[Any], named: dict[str, Any]) -> Any:
         from .core.replay.calls import Calls
@@ -222,20 +220,41 @@ class Function:
             self._jit_compile, self._freeze,
         )  # fmt: skip
 
-    def _run(self, values: list[Any], named: dict[str, Any], leaves: Sequence[Tensor]) -> Any:
-        """Call the function with tensors in the places that were taken."""
-        args = [_given(x, leaves) for x in values]
-        kwargs = {name: _given(x, leaves) for name, x in named.items()}
+    def _run(
+        self, values: list[Any], named: dict[str, Any], tensors: Sequence[Tensor],
+        leaves: Sequence[Tensor],
+    ) -> Any:  # fmt: skip
+        """Call the function with tensors in the places of a call's ``leaves``."""
         log: Any = local.log
-        if log.tracing:  # nests were made for this call
-            log.observer.make_nest((args, kwargs))
-        return self._call(*args, **kwargs)
+        if type(leaves) is not Arguments:  # tensors alone, which no container holds
+            copies = Copies(tensors)
+            return self._call(*map(copies.put, values), **named)
+        if tensors is leaves and not leaves.copied:  # as Python, with the caller's own objects
+            args = [leaves[x.number] if type(x) is Place else leaves.args[k]
+                    for k, x in enumerate(values)]  # fmt: skip
+            kwargs = {name: leaves[x.number] if type(x) is Place else leaves.kwargs[name]
+                      for name, x in named.items()}  # fmt: skip
+            return self._call(*args, **kwargs)
+        copies = Copies(tensors)
+        args = [copies.put(x) for x in values]
+        kwargs = {name: copies.put(x) for name, x in named.items()}
+        if log.tracing:
+            for container in copies.own():
+                log.observer.make(container)
+        try:
+            return self._call(*args, **kwargs)
+        finally:
+            if copies.give_back(leaves):
+                leaves.copied = True  # if the call is repeated, it begins with what was there
+                if tensors is not leaves and not self._freeze:
+                    log.reason = log.reason or "it changes a container among its arguments"
+                    self._budget.reason = self._budget.reason or log.reason
 
     def experimental_get_tracing_count(self) -> int:
         """How often the function was recorded."""
         return self._budget.made
 
-    def get_concrete_function(self, *args: Any, **kwargs: Any) -> ConcreteFunction:
+    def get_concrete_function(self, /, *args: Any, **kwargs: Any) -> ConcreteFunction:
         """The function for arguments like these, tensors or a `TensorSpec` in the place of one."""
         return ConcreteFunction(self, args, kwargs)
 
@@ -279,7 +298,7 @@ class _Method(functools.partial):  # type: ignore[type-arg]
     def __getattr__(self, name: str) -> Any:
         return getattr(self.func, name)
 
-    def get_concrete_function(self, *args: Any, **kwargs: Any) -> ConcreteFunction:
+    def get_concrete_function(self, /, *args: Any, **kwargs: Any) -> ConcreteFunction:
         return ConcreteFunction(self, args, kwargs)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
@@ -314,78 +333,8 @@ def _weakly_bound(function: Any, reference: Callable[[], Any]) -> Callable[..., 
     return functools.update_wrapper(bound, function)
 
 
-class _Place(NamedTuple):
-    """Where a tensor belongs."""
-
-    number: int
-
-
-class _Nest(NamedTuple):
-    """A nest with tensors, or the places of some, inside."""
-
-    inside: list[Any]
-    rebuild: Callable[[list[Any]], Any]
-
-
-def _taken(x: Any, leaves: list[Tensor], key: list[Any]) -> Any:
-    """Take the tensors out of an argument, and describe the rest in ``key``."""
-    kind = type(x)
-    if kind is Tensor or isinstance(x, np.ndarray | np.generic):
-        tensor = x if kind is Tensor else _tensor(x, None)
-        leaves.append(tensor)
-        key.append(tensor._spec)
-        return _Place(len(leaves) - 1)
-    if kind is float or kind is complex:
-        key.append((kind, repr(x)))  # -0.0 is not 0.0, and NaN is itself
-    elif x is None or kind in (int, bool, str, bytes):
-        key.append((kind, x))
-    elif kind is types.MethodType:
-        key.append((kind, id(x.__self__), id(x.__func__)))
-    elif kind is _Method:
-        key.append((kind, id(x.func)))
-    elif isinstance(x, TensorShape | DType | TensorSpec | np.dtype):
-        key.append((kind, x))
-    elif kind is range:
-        key.append((kind, x.start, x.stop, x.step))
-    elif kind is frozenset:
-        key.append((kind, x, frozenset(map(_typed, x))))
-    elif isinstance(x, set):
-        raise TypeError(f"A set is no argument of a function: {x!r}. Pass a frozenset or a list.")
-    elif isinstance(x, Alias):
-        return _taken(original(x), leaves, key)
-    elif isinstance(x, list | tuple | dict) and not isinstance(x, Variable):
-        from .core.values.nests import flatten_ordered, rebuilt
-
-        inside, form = flatten_ordered(x)
-        if len(inside) == 1 and inside[0] is x:  # of a class that is no nest
-            key.append((kind, id(x)))
-            return x
-        key.append(form)
-        if isinstance(x, dict):
-            key.append(tuple(map(_typed, x)))  # 1 and 1.0 are the same key
-        places = [_taken(item, leaves, key) for item in inside]
-        return _Nest(places, functools.partial(rebuilt, form))
-    else:
-        key.append((kind, id(x)))  # it is kept alive with the calls
-    return x
-
-
-def _typed(x: Any) -> Any:
-    """What tells hashable values apart that are equal: 1, 1.0 and True, also inside tuples."""
-    if isinstance(x, tuple | frozenset):
-        return type(x), tuple(map(_typed, x))
-    return (type(x), repr(x)) if type(x) in (float, complex) else (type(x), x)
-
-
-def _given(x: Any, leaves: Sequence[Tensor]) -> Any:
-    """The argument again, with tensors in the places that `_taken` left."""
-    if type(x) is _Place:
-        return leaves[x.number]
-    if type(x) is _Nest:
-        return x.rebuild([_given(place, leaves) for place in x.inside])
-    return x
-
-
+BY_VALUE[TensorSpec] = lambda x: x
+BY_VALUE[_Method] = lambda x: id(x.func)
 _PLAIN = (int, float, bool, str, bytes, type(None))
 
 
@@ -403,14 +352,39 @@ class _Parameters:
             self._of = call.__func__
         elif isinstance(call, _Method):
             self._of = call.func
+        self._inner: Any = self._of
+        self._partial: list[dict[str, Any]] = []  # what partial functions give by name
+        while isinstance(self._inner, functools.partial) and type(self._inner) is not _Method:
+            self._partial.append(self._inner.keywords)
+            self._inner = self._inner.func
+        if not hasattr(self._inner, "__defaults__"):  # an object with a method
+            self._inner = inspect.getattr_static(type(self._inner), "__call__", None)
         self._inspect()
 
     def defaults(self) -> Any:
         """The defaults that the function has now."""
-        return getattr(self._of, "__defaults__", ())
+        return getattr(self._inner, "__defaults__", ())
+
+    def _by_name(self) -> list[Any]:
+        """The defaults that are given by name, and their names."""
+        given = getattr(self._inner, "__kwdefaults__", None) or {}
+        return [x for names in (given, *self._partial) for entry in names.items() for x in entry]
+
+    def _changed(self) -> bool:
+        """Whether the function has got other defaults, or code, since they were looked at."""
+        defaults, code, by_name = self._known
+        if self.defaults() is not defaults or getattr(self._inner, "__code__", None) is not code:
+            return True
+        if not by_name and not self._partial and not getattr(self._inner, "__kwdefaults__", None):
+            return False
+        found = self._by_name()
+        return len(found) != len(by_name) or not all(map(operator.is_, found, by_name))
 
     def _inspect(self) -> None:
-        self._known = self.defaults(), getattr(self._of, "__kwdefaults__", None)
+        code = getattr(self._inner, "__code__", None)
+        self._known: Any = self.defaults(), code, self._by_name()
+        # Those that can change are the function's state: it gets them, and not copies.
+        self.kept: dict[int, Kept] = {}
         try:
             # What is called is the wrapper, if there is one, not what it wraps.
             signature = inspect.signature(self._of, follow_wrapped=False)
@@ -428,6 +402,9 @@ class _Parameters:
         ]
         self._all_positional = len(self._positional) == len(parameters)
         self._defaults = [p.default for p in self._positional]
+        for p in parameters:
+            if isinstance(p.default, list | dict | tuple | set) and not is_plain(p.default):
+                self.kept[id(p.default)] = Kept(id(p.default), p.default)
 
     def complete(
         self, args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -439,10 +416,7 @@ class _Parameters:
         """
         if self.signature is None:
             return args, kwargs
-        known = self._known
-        if self.defaults() is not known[0] or (
-            getattr(self._of, "__kwdefaults__", None) is not known[1]
-        ):
+        if self._changed():
             self._inspect()
         if not kwargs and self._all_positional and len(args) <= len(self._defaults):
             rest = self._defaults[len(args) :]
@@ -482,12 +456,13 @@ class _Parameters:
 
     def _fit(self, x: Any, spec: Any, args: Any) -> Any:
         if not isinstance(spec, TensorSpec):
-            from .nest import map_structure
+            from .nest import flatten, map_structure
 
             try:
-                return map_structure(lambda inner, part: self._fit(part, inner, args), spec, x)
+                found = map_structure(lambda inner, part: self._fit(part, inner, args), spec, x)
             except ValueError:
                 raise self._misfit(f"{x!r} has another structure than {spec!r}", args, {}) from None
+            return x if all(map(operator.is_, flatten(found), flatten(x))) else found
         if isinstance(x, Variable):
             x = x.read_value()
         tensor = x if type(x) is Tensor else _tensor(x, spec.dtype)
@@ -534,7 +509,7 @@ class ConcreteFunction:
             tuple(map(_as_spec, self._args)), {k: _as_spec(x) for k, x in self._kwargs.items()}
         )  # fmt: skip
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """Call the function.
 
         Raises:

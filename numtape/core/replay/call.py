@@ -33,7 +33,7 @@ from .recording import Output
 from .trace import Draws, NotReplayable, Trace
 
 Journal = dict[int, tuple[Variable, Tensor]]
-Run = Callable[[Sequence[Tensor]], Any]
+Run = Callable[[Sequence[Tensor], Sequence[Tensor]], Any]  # with which tensors, for which leaves
 
 
 class Traced:
@@ -70,7 +70,7 @@ def traced(
         trace.observer, observer.inputs = observer, trace.inputs
         observer.starts(function)
         with observer:
-            result = run(stand_ins)
+            result = run(stand_ins, leaves)
         if trace.refused:
             raise NotReplayable(trace.refused)
         if not frozen:
@@ -270,7 +270,7 @@ def rehome(
 def plainly(run: Run, leaves: Sequence[Tensor]) -> Any:
     """Call a function as Python: if it raises, variables and random state are as before."""
     with undone_if_raised():
-        result = run(leaves)
+        result = run(leaves, leaves)
         if type(result) is Tensor:
             return result
         found, rebuild = flatten_with(result)

@@ -210,7 +210,7 @@ class Calls:
 
     Args:
       function: The Python function, for messages and names.
-      run: Calls it with tensors in the places of the tensors among its arguments.
+      run: Calls it with tensors in the places of the tensors among its arguments, its leaves.
       budget: That of the function.
       compiled: Whether to compile what is recorded at once.
       frozen: Whether what it reads of Python's state stays what it was.
