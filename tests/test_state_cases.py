@@ -1174,7 +1174,7 @@ reads("kron", lambda a, m, i, z: np.kron(m, m))
 reads("tensordot", lambda a, m, i, z: np.tensordot(m, m, ([0], [0])))
 
 
-@pytest.mark.filterwarnings("ignore:.*runs as plain Python")
+@pytest.mark.filterwarnings("ignore:.*runs as plain Python", "ignore:Setting the shape")
 @pytest.mark.parametrize("make", CASES, ids=lambda make: make.__name__)
 def test_as_plain_python(make):
     assert make(tf.function) == make(lambda f: f)

@@ -128,13 +128,6 @@ class Notes:
                 self.made[id(value)] = functools.partial(reads.itself, value)
         return value
 
-    def make_nest(self, value: Any) -> None:
-        """Note that nested containers are the call's own; what they hold besides is not."""
-        if type(value) in (list, tuple, dict) and not self.is_own(value):
-            self.make(value)
-            for part in value.values() if type(value) is dict else value:
-                self.make_nest(part)
-
     def inherits(self, value: Any) -> None:
         """Numtape copies a default of a function: containers and arrays are looked into."""
         frame = sys._getframe(1)
