@@ -30,6 +30,8 @@ CREATED = [
     ("array", lambda tf: tf.constant(np.array([1.0])), [1.0], "float64"),
     ("NumPy scalar", lambda tf: tf.constant(np.float64(1)), 1.0, "float64"),
     ("list of NumPy scalars", lambda tf: tf.constant([np.float64(1)]), [1.0], "float64"),
+    ("int, then NumPy", lambda tf: tf.constant([1, np.float64(2.5)]), [1.0, 2.5], "float32"),
+    ("NumPy, then int", lambda tf: tf.constant([np.float64(2.5), 1]), [2.5, 1.0], "float64"),
     ("dtype", lambda tf: tf.constant([1, 2], tf.float64), [1.0, 2.0], "float64"),
     ("dtype by name", lambda tf: tf.constant(1, dtype="float32"), 1.0, "float32"),
     ("dtype of NumPy", lambda tf: tf.constant(1, dtype=np.float64), 1.0, "float64"),
@@ -286,6 +288,30 @@ def test_arrays_take_the_dtype_of_the_tensor_beside_them(tf, other):
         assert tf.concat(pair, 0).dtype == tf.float32
         assert tf.stack(pair).dtype == tf.float32
         assert tf.where(True, *pair).dtype == tf.float32
+
+
+N, F = np.array([1, 2]), np.array([3.5, 4.0])
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize(
+    ("values", "dtype"),
+    [
+        ((N, F), "float32"), ((F, N), "float64"), ((N, [3.5, 4.0]), "float32"),
+        (([1, 2], F), "float32"), ((N, F.astype("float32")), "float32"),
+        ((N.astype("int32"), N + 2**40), "int64"), ((N.astype("uint8"), N + 300), "int64"),
+        ((N, N + 2**40), "int64"),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_a_stack_of_arrays_rounds_no_number(tf, values, dtype, axis):
+    same(tf.stack(values, axis), np.stack(values, axis), dtype)
+    assert tf.stack([x[0] for x in values], axis=0).dtype == dtype
+
+
+def test_a_stack_of_arrays_that_no_integers_hold_is_refused(tf):
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"uint64.*int64"):
+        tf.stack([N.astype("uint64"), -N])
 
 
 # --- Rearranging ---------------------------------------------------------------------------------

@@ -10,7 +10,8 @@ import numpy as np
 from ...errors import InvalidArgumentError
 from ..log.op import ARRAY, ELEMENTWISE, VARIADIC, VIEW, Op, defop
 from ..log.record import as_tensor, public, record, require, spec_of, unary
-from ..values.dtypes import DType, int64, mismatch, shown
+from ..values.convert import NUMPY, leaves, numeric
+from ..values.dtypes import DType, as_dtype, float32, int64, mismatch, shown
 from ..values.spec import MAX_DIM, Spec, TensorShape, check_axis, intern
 from ..values.tensor import Tensor
 from . import rules
@@ -252,7 +253,7 @@ def stack(values: Any, axis: Any = 0, name: str = "stack") -> Tensor:
     # Python numbers are one list to convert: of [1, 2.5] both become floats.
     values = list(values)
     plain = values and not any(spec_of(x) or isinstance(x, np.ndarray) for x in values)
-    tensors = unstack(as_tensor(values)) if plain else alike(values, "Pack")
+    tensors = unstack(as_tensor(values)) if plain else alike(values, "Pack", _of_arrays(values))
     require(bool(tensors), "Pack", "Expected at least one tensor to stack")
     shape = tensors[0].shape
     for j, x in enumerate(tensors):
@@ -263,6 +264,27 @@ def stack(values: Any, axis: Any = 0, name: str = "stack") -> Tensor:
         )  # fmt: skip
     at = axis_of(axis, len(shape) + 1, "Pack")
     return concat([expand_dims(x, at) for x in tensors], at)
+
+
+def _of_arrays(values: Sequence[Any]) -> DType | None:
+    """The dtype that integers of NumPy need beside other arrays and lists, None where any will do.
+
+    Values are not asked: a recorded call may be replayed with other ones.
+    """
+    if not all(isinstance(x, (*NUMPY, list, tuple, int, float)) for x in values):
+        return None
+    if any(spec_of(leaf) is not None for x in values for leaf in leaves(x)):
+        return None
+    found = [x.dtype if isinstance(x, NUMPY) else numeric(x).dtype for x in values]
+    if found[0].kind not in "iu" or any(dtype.kind not in "iuf" for dtype in found):
+        return None
+    if any(dtype.kind == "f" for dtype in found):
+        return float32
+    common = np.result_type(*found)
+    if common.kind == "f":  # of uint64 and a signed one
+        other = next(k for k, dtype in enumerate(found) if dtype != found[0])
+        raise mismatch("Pack", other, as_dtype(found[0]), as_dtype(found[other]))
+    return as_dtype(common)
 
 
 def pack(value: Any, dtype: DType | None) -> Tensor:

@@ -46,7 +46,7 @@ def to_array(value: Any, like: Spec | None, op: str) -> Any:
         kinds = _kinds(value)
         if _has_tensors(kinds):
             return pack(value, like.dtype)
-        array = _numeric(value)
+        array = numeric(value)
         if array.size and array.dtype.kind == "f" and not like.is_float:
             raise dtypes.float_beside(op, value, like.dtype)
         value = array
@@ -69,7 +69,7 @@ def new_array(value: Any, dtype: DType | None = None) -> Any:
     kinds = _kinds(value)
     if _has_tensors(kinds):
         return pack(value, dtype)
-    array = _numeric(value)
+    array = numeric(value)
     if dtype is None:
         dtype = _inferred(value, array, kinds)
     else:
@@ -79,12 +79,19 @@ def new_array(value: Any, dtype: DType | None = None) -> Any:
 
 def _inferred(value: Any, array: np.ndarray[Any, Any], kinds: set[type]) -> DType:
     """The dtype of a Python value, a list, or an object that has an array."""
-    if hasattr(value, "__array__") or any(issubclass(kind, NUMPY) for kind in kinds):
+    if hasattr(value, "__array__"):
         return dtypes.of_array(array)
     kind = array.dtype.kind
+    first = next(leaves(value), None)
+    if any(issubclass(kind, NUMPY) for kind in kinds):
+        if kind != "f":
+            return dtypes.of_array(array)
+        # As in TensorFlow, numbers beside floats are such as the first one, or float32.
+        leads = isinstance(first, NUMPY) and first.dtype.kind == "f"
+        return dtypes.of_array(np.asarray(first)) if leads else dtypes.float32
     if kind == "b":
         return dtypes.bool_
-    if type(next(_leaves(value), None)) is bool:
+    if type(first) is bool:
         raise ValueError(
             f"Can't convert Python sequence with mixed types to Tensor: {shown(value)} begins with "
             f"a bool. Give a dtype, or write numbers only."
@@ -108,7 +115,8 @@ def _check(value: Any, array: np.ndarray[Any, Any], dtype: DType) -> None:
         )
 
 
-def _numeric(value: Any) -> np.ndarray[Any, Any]:
+def numeric(value: Any) -> np.ndarray[Any, Any]:
+    """A number, a list of them, or what has an array, as an array of NumPy's dtype for it."""
     try:
         array = np.asarray(value)
     except ValueError as error:
@@ -130,17 +138,18 @@ def _numeric(value: Any) -> np.ndarray[Any, Any]:
     return array
 
 
-def _leaves(value: Any) -> Iterator[Any]:
+def leaves(value: Any) -> Iterator[Any]:
+    """What is in a nest of lists."""
     if isinstance(value, list | tuple):
         for item in value:
-            yield from _leaves(item)
+            yield from leaves(item)
     else:
         yield value
 
 
 def _kinds(value: Any) -> set[type]:
     """The types of the leaves of a nest of lists."""
-    return set(map(type, _leaves(value)))
+    return set(map(type, leaves(value)))
 
 
 def _has_tensors(kinds: set[type]) -> bool:
