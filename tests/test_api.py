@@ -290,6 +290,22 @@ def test_arrays_take_the_dtype_of_the_tensor_beside_them(tf, other):
         assert tf.where(True, *pair).dtype == tf.float32
 
 
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "int32", "uint32", "int64", "uint64"])
+def test_range_from_end_to_end_of_a_dtype(tf, dtype):
+    low, high = (int(x) for x in (np.iinfo(dtype).min, np.iinfo(dtype).max))
+    for step in {(high - low) // 3, min(high, (high - low) // 2), high}:
+        same(tf.range(low, high, step, dtype), list(range(low, high, step)), dtype)
+        if low:
+            same(tf.range(high, low, -step, dtype), list(range(high, low, -step)), dtype)
+
+
+@pytest.mark.parametrize("limit", [np.uint32(2**32 - 1), np.uint64(2**33)], ids=str)
+def test_range_to_a_number_of_numpy_that_int32_does_not_hold(tf, limit):
+    same(tf.range(limit, delta=2**31), list(range(0, int(limit), 2**31)), "int64")
+    with pytest.raises(ValueError, match="out-of-range"):
+        tf.range(limit, dtype=tf.int32)
+
+
 N, F = np.array([1, 2]), np.array([3.5, 4.0])
 
 
