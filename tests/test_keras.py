@@ -300,6 +300,22 @@ def test_optimizer_knows_the_variables_of_its_first_step(tf):
         optimizer.apply_gradients([(tf.constant(1.0), y)])
 
 
+@pytest.mark.parametrize(
+    ("name", "options"), [("SGD", {}), ("SGD", {"momentum": 0.9}), ("Adam", {})], ids=str
+)
+def test_variable_that_is_there_twice_has_both_updates(tf, name, options):
+    """As if each came in a step of its own, but that Adam corrects its bias once a step."""
+    v, w = tf.Variable([1.0, -2.0]), tf.Variable([1.0, -2.0])
+    twice, each = (getattr(tf.keras.optimizers, name)(0.1, **options) for _ in range(2))
+    twice.apply_gradients([(v * 3.0, v), (tf.constant([0.5, 1.0]), v)])
+    gradients = w * 3.0, tf.constant([0.5, 1.0])
+    for gradient in gradients:
+        each.apply_gradients([(gradient, w)])
+        each.iterations.assign(0)
+    same(v, w.numpy(), rtol=1e-6)
+    assert int(twice.iterations) == 1
+
+
 @pytest.mark.parametrize("options", [{"momentum": -1.0}, {"momentum": 2.0}, {"rate": 0.1}])
 def test_optimizer_options_that_are_refused(tf, options):
     with pytest.raises((ValueError, TypeError), match=next(iter(options))):
