@@ -316,6 +316,32 @@ def test_variable_that_is_there_twice_has_both_updates(tf, name, options):
     assert int(twice.iterations) == 1
 
 
+class Trained:
+    """A model with its optimizer."""
+
+    def __init__(self, tf, name):
+        self.optimizer = getattr(tf.keras.optimizers, name)(0.1)
+        self.v = tf.Variable([1.0, -2.0])
+
+    def step(self):
+        self.optimizer.apply_gradients([(self.v * 1.0, self.v)])
+        return self.v
+
+
+@pytest.mark.numtape_only("Keras's optimizers cannot be copied")
+@pytest.mark.parametrize("steps", [0, 1])
+@pytest.mark.parametrize("name", ["SGD", "Adam"])
+def test_copied_optimizers_go_on(tf, name, steps):
+    model = Trained(tf, name)
+    for _ in range(steps):
+        model.step()
+    twins = [copy.deepcopy(model), pickle.loads(pickle.dumps(model))]
+    expected = np.asarray(model.step())
+    for twin in twins:
+        same(twin.step(), expected)
+        assert int(twin.optimizer.iterations) == steps + 1
+
+
 @pytest.mark.parametrize("options", [{"momentum": -1.0}, {"momentum": 2.0}, {"rate": 0.1}])
 def test_optimizer_options_that_are_refused(tf, options):
     with pytest.raises((ValueError, TypeError), match=next(iter(options))):

@@ -53,8 +53,17 @@ class Optimizer:
         """Make the slot variables for the variables to train."""
         trained = list(map(original, variables))
         self._slots = [self._slots_for(variable) for variable in trained]
-        self._index = {id(variable): k for k, variable in enumerate(trained)}
         self._trained = trained
+        self._number()
+
+    def _number(self) -> None:
+        """Note where each variable's slots are."""
+        self._index = {id(variable): k for k, variable in enumerate(self._trained or [])}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Copied, or read from a pickle: its variables are others now."""
+        vars(self).update(state)
+        self._number()
 
     def _slots_for(self, variable: Variable) -> list[Variable]:
         return []
