@@ -39,6 +39,12 @@ CREATED = [
     ("array cut to int", lambda tf: tf.constant(np.array([1.7]), tf.int32), [1], "int32"),
     ("large int", lambda tf: tf.constant(2**40), 2**40, "int64"),
     ("one large int", lambda tf: tf.constant([1, 2**40]), [1, 2**40], "int64"),
+    ("float, then a huge int", lambda tf: tf.constant([1.5, 2**70]), [1.5, 2.0**70], "float32"),
+    ("huge int", lambda tf: tf.constant(2**70, tf.float32), 2.0**70, "float32"),
+    ("huge ints", lambda tf: tf.constant([2**70, -1], tf.float64), [2.0**70, -1], "float64"),
+    ("huge and float", lambda tf: tf.constant([2**70, 1.5], "float64"), [2.0**70, 1.5], "float64"),
+    ("beyond float32", lambda tf: tf.constant([-(2**130)], tf.float32), [-np.inf], "float32"),
+    ("beside floats", lambda tf: tf.constant([2.0]) * [2**70, 1], [2.0**71, 2.0], "float32"),
     ("filled shape", lambda tf: tf.constant(5.0, shape=(2, 2)), np.full((2, 2), 5), "float32"),
     ("shape", lambda tf: tf.constant([1, 2, 3, 4], shape=[2, 2]), [[1, 2], [3, 4]], "int32"),
     ("tensor", lambda tf: tf.constant(tf.constant([1.0])), [1.0], "float32"),
@@ -304,6 +310,15 @@ def test_range_to_a_number_of_numpy_that_int32_does_not_hold(tf, limit):
     same(tf.range(limit, delta=2**31), list(range(0, int(limit), 2**31)), "int64")
     with pytest.raises(ValueError, match="out-of-range"):
         tf.range(limit, dtype=tf.int32)
+
+
+def test_uint64_to_the_last(tf):
+    for values in ([2**64 - 1, 0], [[2**63, 1], [1, 2]]):
+        for found in (
+            tf.constant(values, tf.uint64), tf.Variable(values, dtype=tf.uint64),
+            tf.constant(0, tf.uint64) + values,
+        ):  # fmt: skip
+            assert found.numpy().tolist() == values
 
 
 N, F = np.array([1, 2]), np.array([3.5, 4.0])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -49,6 +50,8 @@ def to_array(value: Any, like: Spec | None, op: str) -> Any:
         array = numeric(value)
         if array.size and array.dtype.kind == "f" and not like.is_float:
             raise dtypes.float_beside(op, value, like.dtype)
+        if array.dtype.kind == "O" or (like.dtype.is_integer and isinstance(value, list | tuple)):
+            array = _exact(value, array, like.dtype)
         value = array
     return converted(value, like.dtype.numpy_dtype)
 
@@ -74,6 +77,7 @@ def new_array(value: Any, dtype: DType | None = None) -> Any:
         dtype = _inferred(value, array, kinds)
     else:
         _check(value, array, dtype)
+        array = _exact(value, array, dtype)
     return np.array(array, dtype=dtype.numpy_dtype, order="C")
 
 
@@ -83,6 +87,11 @@ def _inferred(value: Any, array: np.ndarray[Any, Any], kinds: set[type]) -> DTyp
         return dtypes.of_array(array)
     kind = array.dtype.kind
     first = next(leaves(value), None)
+    if kind == "O":
+        return dtypes.of_int(int(array.min()), int(array.max()))
+    if kind == "f":  # ints before the first float must fit, as in TensorFlow
+        for x in itertools.takewhile(lambda x: isinstance(x, int | np.integer), leaves(value)):
+            dtypes.of_int(int(x), int(x))
     if any(issubclass(kind, NUMPY) for kind in kinds):
         if kind != "f":
             return dtypes.of_array(array)
@@ -106,36 +115,73 @@ def _check(value: Any, array: np.ndarray[Any, Any], dtype: DType) -> None:
     kind = array.dtype.kind
     if not array.size or kind == "b":
         return
-    if dtype.is_bool or (kind == "f" and not dtype.is_floating):
+    if (dtype.is_bool and kind != "O") or (kind == "f" and not dtype.is_floating):
         raise TypeError(f"Cannot convert {shown(value)} to EagerTensor of dtype {dtype.name}")
-    if dtype.is_integer and (array.min() < dtype.min or array.max() > dtype.max):
-        raise ValueError(
-            f"Can't convert Python sequence with out-of-range integer to Tensor: {shown(value)} "
-            f"does not fit {dtype.name}."
-        )
+
+
+def _exact(value: Any, array: np.ndarray[Any, Any], dtype: DType) -> np.ndarray[Any, Any]:
+    """Ints of a list or number, some of which NumPy may have as objects: all must fit ``dtype``."""
+    if not dtype.is_floating:
+        if array.size and array.dtype.kind in "iuO":
+            if array.min() < dtype.min or array.max() > dtype.max:
+                raise _out_of_range(value, dtype.name)
+        return array
+    if array.dtype.kind != "O":
+        return array
+    try:
+        with np.errstate(over="ignore"):  # infinity, as in TensorFlow
+            return array.astype(np.float64).astype(dtype.numpy_dtype)
+    except OverflowError:
+        raise _out_of_range(value, dtype.name) from None
+
+
+def _out_of_range(value: Any, name: str) -> ValueError:
+    return ValueError(
+        f"Can't convert Python sequence with out-of-range integer to Tensor: {shown(value)} does "
+        f"not fit {name}."
+    )
 
 
 def numeric(value: Any) -> np.ndarray[Any, Any]:
-    """A number, a list of them, or what has an array, as an array of NumPy's dtype for it."""
+    """A number, a list of them, or what has an array, as an array of NumPy's dtype for it.
+
+    Ints beyond int64 are an array of objects.
+    """
     try:
         array = np.asarray(value)
     except ValueError as error:
         raise ValueError(
             f"Can't convert non-rectangular Python sequence to Tensor: {shown(value)}"
         ) from error
-    if array.dtype.kind not in "biuf":
-        if array.dtype.kind == "O" and all(isinstance(x, int) for x in array.ravel().tolist()):
-            raise ValueError(
-                f"Can't convert Python sequence with out-of-range integer to Tensor: "
-                f"{shown(value)} does not fit int64. Write it as a float."
-            )
-        raise ValueError(
-            f"Attempt to convert a value ({shown(value)}) with an unsupported type "
-            f"({type(value)}) to a Tensor."
-        )
+    if array.dtype.kind in "fO" and isinstance(value, list | tuple | int):
+        array = _large(value, array)
+    elif array.dtype.kind not in "biuf":
+        raise _unsupported(value)
     if array.size == 0 and isinstance(value, list | tuple):
         array = array.astype(np.float32)
     return array
+
+
+def _large(value: Any, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Where ints may be beyond int64, which NumPy has as objects or rounds: floats, or objects."""
+    of_objects = array.dtype.kind == "O"
+    if not of_objects and (np.abs(array) < 2.0**63).all():
+        return array
+    found = list(leaves(value))
+    if all(isinstance(x, int | np.integer) for x in found):
+        return array if of_objects else np.array(value, object)
+    if not of_objects:
+        return array
+    if not all(isinstance(x, int | float | np.integer | np.floating) for x in found):
+        raise _unsupported(value)
+    return _exact(value, array, dtypes.float64)
+
+
+def _unsupported(value: Any) -> ValueError:
+    return ValueError(
+        f"Attempt to convert a value ({shown(value)}) with an unsupported type ({type(value)}) to "
+        f"a Tensor."
+    )
 
 
 def leaves(value: Any) -> Iterator[Any]:
