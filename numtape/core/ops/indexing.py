@@ -212,6 +212,8 @@ def boolean_mask(tensor: Any, mask: Any, axis: Any = None, name: str = "boolean_
     x = as_tensor(tensor)
     at = 0 if axis is None else next(axes_of("BooleanMask", axis, x.ndim))
     found = as_tensor(mask)
+    if not found.ndim:
+        raise ValueError("mask cannot be scalar.")
     end = at + found.ndim
     if tuple(x.shape[at:end]) != tuple(found.shape):
         raise ValueError(f"Shapes {x.shape[at:end]} and {found.shape} are incompatible")
@@ -285,13 +287,17 @@ def one_hot(
     kind = next(iter(kinds), dtypes.float32)
     on = elementwise.cast(1, kind) if on is None else on
     off = elementwise.cast(0, kind) if off is None else off
-    depth = movement.static(depth)
+    count = movement.static(depth)
+    require(
+        type(count) is int and count >= 0, "OneHot",
+        f"depth must be a non-negative scalar, got {dtypes.shown(depth)}",
+    )  # fmt: skip
     at = found.ndim if axis in (None, -1) else axis
     require(
         type(at) is int and 0 <= at <= found.ndim, "OneHot",
         f"Expected axis to be -1 or between 0 and {found.ndim}, got {dtypes.shown(axis)}",
     )  # fmt: skip
-    levels = np.arange(depth).reshape((depth,) + (1,) * (found.ndim - at))
+    levels = np.arange(count).reshape((count,) + (1,) * (found.ndim - at))
     here = elementwise.cast(movement.expand_dims(found, at), dtypes.int64) == levels
     return elementwise.select(here, on, off)
 

@@ -12,7 +12,7 @@ from ..log.op import ARRAY, ELEMENTWISE, VARIADIC, VIEW, Op, defop
 from ..log.record import as_tensor, public, record, require, spec_of, unary
 from ..values.convert import NUMPY, leaves, numeric
 from ..values.dtypes import DType, as_dtype, float32, int64, mismatch, shown
-from ..values.spec import MAX_DIM, Spec, TensorShape, check_axis, intern
+from ..values.spec import MAX_DIM, Spec, TensorShape, axes_of, check_axis, intern
 from ..values.tensor import Tensor
 from . import rules
 
@@ -315,7 +315,10 @@ def unstack(
 def split(
     value: Any, num_or_size_splits: Any, axis: Any = 0, num: int | None = None, name: str = "split"
 ) -> list[Tensor]:
-    """Cut into equal parts (an int) or parts of given sizes (one of which may be -1)."""
+    """Cut into equal parts (an int) or parts of given sizes (one of which may be -1).
+
+    ``num``, if given, is the number of sizes.
+    """
     x = as_tensor(value)
     require(x.ndim > 0, "Split", "Cannot split a scalar")
     at = axis_of(axis, x.ndim, "Split")
@@ -328,7 +331,11 @@ def split(
             f"{at} (size = {size}) and num_split {sizes}",
         )  # fmt: skip
         sizes = (size // sizes,) * sizes
-    elif -1 in sizes:
+    else:
+        require(
+            num in (None, len(sizes)), "SplitV", f"Expected num={num} sizes, but got {sizes}"
+        )
+    if -1 in sizes:
         rest = size - sum(s for s in sizes if s != -1)
         sizes = tuple(rest if s == -1 else s for s in sizes)
     require(
@@ -461,7 +468,7 @@ def slice_(input_: Any, begin: Any, size: Any, name: str | None = None) -> Tenso
 def reverse(tensor: Any, axis: Any, name: str | None = None) -> Tensor:
     """The order of elements reversed along the axes."""
     x = as_tensor(tensor)
-    axes = {axis_of(one, x.ndim, "ReverseV2") for one in static_shape(axis)}
+    axes = set(axes_of("ReverseV2", static_shape(axis), x.ndim))
     cut = ((dim - 1, -1, -1) if at in axes else (0, dim, 1) for at, dim in enumerate(x.shape))
     return _new(strided_slice(x, tuple(cut)), x)
 

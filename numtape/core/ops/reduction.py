@@ -15,7 +15,7 @@ from ..values import dtypes
 from ..values.dtypes import bool_, mismatch
 from ..values.spec import Spec, axes_of, intern
 from ..values.tensor import Tensor
-from . import elementwise, movement
+from . import elementwise, movement, rules
 
 Array = np.ndarray[Any, Any]
 Axes = tuple[int, ...]
@@ -276,6 +276,12 @@ ARGMIN = defop(
 )
 
 
+_OUTPUTS = {
+    "ArgMax": (dtypes.int16, dtypes.uint16, dtypes.int32, dtypes.int64),
+    "ArgMin": (dtypes.int32, dtypes.int64),
+}
+
+
 def _arg(op: Op, x: Any, axis: Any, output_type: Any) -> Tensor:
     x = as_tensor(x)
     (at,) = axes_of(op.name, 0 if axis is None else axis, x.ndim)
@@ -283,7 +289,13 @@ def _arg(op: Op, x: Any, axis: Any, output_type: Any) -> Tensor:
         raise InvalidArgumentError(
             f"Reduction axis {at} is empty in shape {x.shape.as_list()} [Op:{op.name}]"
         )
-    return record(op, (x,), axis=at, output=dtypes.as_dtype(output_type).name)
+    output = dtypes.as_dtype(output_type)
+    if output not in (allowed := _OUTPUTS[op.name]):
+        raise InvalidArgumentError(
+            f"Value for attr 'output_type' of {output.name} is not in the list of allowed values: "
+            f"{', '.join(dtype.name for dtype in allowed)} [Op:{op.name}]"
+        )
+    return record(op, (x,), axis=at, output=output.name)
 
 
 def argmax(
@@ -320,7 +332,7 @@ def _scan(ufunc: Any) -> Any:
 
 
 CUMSUM: Op = defop(
-    "Cumsum", ARRAY, 1, lambda op, x, **_: x, compute=_scan(np.add),
+    "Cumsum", ARRAY, 1, rules.number, compute=_scan(np.add),
     vjp=lambda g, y, x, axis, exclusive, reverse: (
         record(CUMSUM, (g,), axis=axis, exclusive=exclusive, reverse=not reverse),
     ),
