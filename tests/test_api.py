@@ -361,6 +361,7 @@ REARRANGED = [
     ("expand_dims last", lambda tf: tf.expand_dims(input=M, axis=-1), M[..., None], "float32"),
     ("squeeze", lambda tf: tf.squeeze(M[None, :, None]), M, "float32"),
     ("squeeze axis", lambda tf: tf.squeeze(M[None, :, None], axis=[-2]), M[None], "float32"),
+    ("squeeze no axes", lambda tf: tf.squeeze(M[None, :, None], axis=[]), M, "float32"),
     ("broadcast_to", lambda tf: tf.broadcast_to([1, 2], (2, 2)), [[1, 2], [1, 2]], "int32"),
     ("broadcast scalar", lambda tf: tf.broadcast_to(1.5, [2]), [1.5, 1.5], "float32"),
     ("concat", lambda tf: tf.concat([M, M[:1]], 0), np.vstack([M, M[:1]]), "float32"),

@@ -115,11 +115,12 @@ def expand_dims(input: Any, axis: Any, name: str | None = None) -> Tensor:
 
 
 def squeeze(input: Any, axis: Any = None, name: str | None = None) -> Tensor:
-    """Without the axes of size 1, or those of them that ``axis`` names."""
+    """Without the axes of size 1, or those of them that ``axis`` names (an empty list: all)."""
     x = as_tensor(input)
-    if axis is None:
+    named = () if axis is None else static_shape(axis)
+    if not named:
         return reshape(x, tuple(dim for dim in x.shape if dim != 1))
-    axes = {axis_of(one, x.ndim, "Squeeze") for one in static_shape(axis)}
+    axes = {axis_of(one, x.ndim, "Squeeze") for one in named}
     for one in axes:
         require(
             x.shape[one] == 1, "Squeeze",
