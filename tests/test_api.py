@@ -354,6 +354,16 @@ REARRANGED = [
     ("reshape by tensor", lambda tf: tf.reshape([[5]], tf.constant([1])), [5], "int32"),
     ("reshape to a scalar", lambda tf: tf.reshape([5], ()), 5, "int32"),
     ("reshape nothing", lambda tf: tf.reshape(np.zeros((0, 3)), (-1, 3)), np.zeros((0, 3)), None),
+    *(
+        (f"{old} to {new}", lambda tf, o=old, n=new: tf.reshape(tf.zeros(o), n), np.zeros(d), None)
+        for old, new, d in (
+            ((0, 3), (0, -1), (0, 3)), ((0, 3), (2, 0, -1), (2, 0, 1)), ((0,), (-1, 0), (1, 0)),
+            ((0, 4), (0, -1, 2), (0, 2, 2)), ((0, 4), (-1, 0, 3), (1, 0, 3)),
+            ((2, 0, 4), (0, -1, 0), (0, 8, 0)), ((3, 0), (-1, 5), (0, 5)),
+        )
+    ),
+    ("mask of rows of nothing", lambda tf: tf.boolean_mask(tf.zeros((3, 0)), [True, False, True]),
+     np.zeros((2, 0)), "float32"),
     ("transpose", lambda tf: tf.transpose(T), T.transpose(), "float32"),
     ("transpose perm", lambda tf: tf.transpose(T, perm=[1, 0, 2]), T.transpose(1, 0, 2), None),
     ("transpose negative", lambda tf: tf.transpose(T, [-1, 0, 1]), T.transpose(2, 0, 1), None),

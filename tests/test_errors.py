@@ -52,6 +52,8 @@ SHAPES = [
     ("reshape", lambda tf: tf.reshape(tf.range(6), (4, 2)), INVALID, "reshape", "6.*8"),
     ("reshape -1", lambda tf: tf.reshape(tf.range(6), (-1, 4)), INVALID, "reshape", "6.*4"),
     ("reshape -1, -1", lambda tf: tf.reshape(tf.range(6), (-1, -1)), INVALID, "only one"),
+    ("reshape 0", lambda tf: tf.reshape(tf.range(6), (0, -1)), INVALID, "reshape", "6.*0"),
+    ("reshape -2", lambda tf: tf.reshape(tf.zeros((0, 3)), (-1, 0, -2)), INVALID, "reshape", "-2"),
     ("transpose", lambda tf: tf.transpose(tf.zeros((2, 3)), [0]), INVALID, "transpose", "2.*1"),
     ("transpose twice", lambda tf: tf.transpose(tf.zeros((2, 3)), [0, 0]), INVALID, "transpose"),
     ("expand_dims", lambda tf: tf.expand_dims([1, 2], 3), INVALID, "3.*1"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -80,15 +81,16 @@ def _reshaped(x: Tensor, wanted: tuple[int, ...]) -> tuple[int, ...]:
     if wanted.count(-1) > 1:
         raise InvalidArgumentError("Only one input size may be -1 [Op:Reshape]")
     if -1 in wanted:
-        rest = 1
-        for dim in wanted:
-            rest *= dim if dim != -1 else 1
+        rest = math.prod(dim for dim in wanted if dim != -1)
+        most = size
+        if rest == size == 0:  # beside a 0 the other sizes are shared out, as in TensorFlow
+            most, rest = (math.prod(d for d in s if d not in (0, -1)) for s in (x.shape, wanted))
         require(
-            rest > 0 and size % rest == 0, RESHAPE,
+            rest > 0 and (size == 0 or size % rest == 0), RESHAPE,
             f"Input to reshape is a tensor with {size} values, but the requested shape requires a "
             f"multiple of {rest}",
         )  # fmt: skip
-        wanted = tuple(size // rest if dim == -1 else dim for dim in wanted)
+        wanted = tuple(most // rest if dim == -1 else dim for dim in wanted)
     total = TensorShape(wanted).num_elements()
     require(
         total == size and min(wanted, default=0) >= 0, RESHAPE,
