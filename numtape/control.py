@@ -77,6 +77,8 @@ def while_loop(
             raise TypeError(f"'{what}' must be callable.")
     if not nest.flatten(loop_vars):
         raise ValueError("'loop_vars' must be provided.")
+    if not nest.is_nested(loop_vars):
+        raise ValueError(f"'loop_vars' must be a list, tuple or dict, got {loop_vars!r}.")
     most = None if maximum_iterations is None else int(maximum_iterations)
     single = len(loop_vars) == 1
     count = 0

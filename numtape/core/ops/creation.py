@@ -148,7 +148,8 @@ def eye(
     rows = movement.static(num_rows)
     columns = rows if num_columns is None else movement.static(num_columns)
     wanted = as_dtype(dtype)
-    require(min(rows, columns) >= 0, "Eye", f"Sizes must be >= 0, got {rows} and {columns}")
+    good = all(isinstance(size, int) and size >= 0 for size in (rows, columns))
+    require(good, "Eye", f"Sizes must be numbers >= 0, got {rows} and {columns}")
     intern((rows, columns), wanted)  # says so if it is too large
     matrix = np.eye(rows, columns, dtype=wanted.numpy_dtype)
     if batch_shape is not None:
@@ -240,7 +241,7 @@ def linspace(
                    for x in (first, last))  # fmt: skip
     step = arithmetic.divide(last - first, max(count - 1, 1))
     first, last = elementwise.cast(first, step.dtype), elementwise.cast(last, step.dtype)
-    at = axis % first.ndim
+    at = movement.axis_of(axis, first.ndim, "LinSpace")
     between = np.arange(1, max(count - 1, 1)).reshape(
         [-1 if k == at else 1 for k in range(first.ndim)]
     )

@@ -14,7 +14,7 @@ from ..log.record import as_tensor, record, require
 from ..log.variable import Variable
 from ..values import dtypes
 from ..values.dtypes import bool_
-from ..values.spec import Spec, TensorShape, axes_of, intern
+from ..values.spec import Spec, TensorShape, intern, one_axis
 from ..values.tensor import Tensor
 from . import elementwise, movement
 from .checks import every
@@ -112,7 +112,7 @@ def gather(
     """
     x = as_tensor(params)
     require(x.ndim > 0, GATHER, "params must be at least 1 dimensional")
-    (at,) = axes_of("GatherV2", batch_dims if axis is None else axis, x.ndim)
+    at = one_axis("GatherV2", batch_dims if axis is None else axis, x.ndim)
     found = _checked_indices(indices, x.shape[at], "GatherV2")
     if not batch_dims:
         return record(GATHER, (x, found), axis=at)
@@ -210,7 +210,7 @@ def pick(x: Tensor, indices: Any, op: str, what: str) -> Tensor:
 def boolean_mask(tensor: Any, mask: Any, axis: Any = None, name: str = "boolean_mask") -> Tensor:
     """The slices of ``tensor`` where ``mask`` is true."""
     x = as_tensor(tensor)
-    at = 0 if axis is None else next(axes_of("BooleanMask", axis, x.ndim))
+    at = 0 if axis is None else one_axis("BooleanMask", axis, x.ndim)
     found = as_tensor(mask)
     if not found.ndim:
         raise ValueError("mask cannot be scalar.")

@@ -13,7 +13,7 @@ from ..cpu import blas
 from ..log.op import ARRAY, Native, Op, defop
 from ..log.record import as_tensor, binary, require, spec_of
 from ..values.dtypes import float32, mismatch, shown
-from ..values.spec import Spec, axes_of, intern
+from ..values.spec import Spec, axes_of, intern, one_axis
 from ..values.tensor import Tensor
 from . import arithmetic, elementwise, movement, reduction
 
@@ -153,8 +153,8 @@ def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
         if len(chosen) != 2:
             raise ValueError(f"`axes` must be an integer or have length 2, got {axes}")
         first, second = ((c,) if isinstance(c, int) else c for c in chosen)
-        left = tuple(next(axes_of("Tensordot", axis, a.ndim)) for axis in first)
-        right = tuple(next(axes_of("Tensordot", axis, b.ndim)) for axis in second)
+        left = tuple(one_axis("Tensordot", axis, a.ndim) for axis in first)
+        right = tuple(one_axis("Tensordot", axis, b.ndim) for axis in second)
         if len(left) != len(right):
             raise ValueError(f"Different number of contraction axes: {len(left)} and {len(right)}")
     rows = tuple(axis for axis in range(a.ndim) if axis not in left)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import InvalidArgumentError
+from ...errors import AxisError, InvalidArgumentError
 from ..log.op import ARRAY, ELEMENTWISE, VARIADIC, VIEW, Op, defop
 from ..log.record import as_tensor, public, record, require, spec_of, unary
 from ..values.convert import NUMPY, leaves, numeric
@@ -39,7 +39,11 @@ def static(value: Any) -> Any:
 def static_shape(value: Any) -> tuple[int, ...]:
     """A shape argument as a tuple of ints."""
     found = static(value)
-    return (found,) if isinstance(found, int) else tuple(found)
+    if isinstance(found, int):
+        return (found,)
+    if found and set(map(type, found)) != {int}:
+        raise InvalidArgumentError(f"Expected a vector of integers, got {shown(value)}")
+    return tuple(found)
 
 
 identity = public(
@@ -102,11 +106,11 @@ def _reshaped(x: Tensor, wanted: tuple[int, ...]) -> tuple[int, ...]:
 
 def axis_of(axis: Any, rank: int, op: str) -> int:
     """One axis counted from 0, for a rank that may include a new axis."""
-    axis = static(axis)
-    if not isinstance(axis, int):
-        (axis,) = axis
-    check_axis(op, axis, rank)
-    return int(axis % rank)
+    found = static_shape(axis)
+    if len(found) != 1:
+        raise AxisError(f"axis={axis!r} does not name one axis [Op:{op}].")
+    check_axis(op, found[0], rank)
+    return found[0] % rank
 
 
 def expand_dims(input: Any, axis: Any, name: str | None = None) -> Tensor:
@@ -252,8 +256,12 @@ def alike(values: Sequence[Any], op: str, dtype: DType | None = None) -> list[Te
 
 
 def stack(values: Any, axis: Any = 0, name: str = "stack") -> Tensor:
-    """Tensors of one shape joined along a new axis."""
+    """Tensors of one shape joined along a new axis. A scalar stays as it is."""
     # Python numbers are one list to convert: of [1, 2.5] both become floats.
+    if isinstance(values, int | float | np.generic) or values is None:
+        return as_tensor(values)
+    if (spec := spec_of(values)) is not None and not spec.rank:
+        return as_tensor(values)
     values = list(values)
     plain = values and not any(spec_of(x) or isinstance(x, np.ndarray) for x in values)
     tensors = unstack(as_tensor(values)) if plain else alike(values, "Pack", _of_arrays(values))
@@ -279,7 +287,7 @@ def _of_arrays(values: Sequence[Any]) -> DType | None:
     if any(spec_of(leaf) is not None for x in values for leaf in leaves(x)):
         return None
     found = [x.dtype if isinstance(x, NUMPY) else numeric(x).dtype for x in values]
-    if found[0].kind not in "iu" or any(dtype.kind not in "iuf" for dtype in found):
+    if not found or found[0].kind not in "iu" or any(dtype.kind not in "iuf" for dtype in found):
         return None
     if any(dtype.kind == "f" for dtype in found):
         return float32
@@ -327,6 +335,8 @@ def split(
     at = axis_of(axis, x.ndim, "Split")
     size = x.shape[at]
     sizes = static(num_or_size_splits)
+    if not isinstance(sizes, int):
+        sizes = static_shape(sizes)
     if isinstance(sizes, int):
         require(
             sizes > 0 and size % sizes == 0, "Split",

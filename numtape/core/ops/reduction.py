@@ -13,7 +13,7 @@ from ..log.record import Recorder, as_tensor, record, spec_of, unary
 from ..log.variable import _tensor
 from ..values import dtypes
 from ..values.dtypes import bool_, mismatch
-from ..values.spec import Spec, axes_of, intern
+from ..values.spec import Spec, axes_of, intern, one_axis
 from ..values.tensor import Tensor
 from . import elementwise, movement, rules
 
@@ -284,7 +284,7 @@ _OUTPUTS = {
 
 def _arg(op: Op, x: Any, axis: Any, output_type: Any) -> Tensor:
     x = as_tensor(x)
-    (at,) = axes_of(op.name, 0 if axis is None else axis, x.ndim)
+    at = one_axis(op.name, 0 if axis is None else axis, x.ndim)
     if not x.shape[at]:
         raise InvalidArgumentError(
             f"Reduction axis {at} is empty in shape {x.shape.as_list()} [Op:{op.name}]"
@@ -344,5 +344,5 @@ def cumsum(
 ) -> Tensor:
     """Running sums along an axis; ``exclusive`` leaves out the element itself."""
     x = as_tensor(x)
-    (at,) = axes_of("Cumsum", axis, x.ndim)
+    at = one_axis("Cumsum", axis, x.ndim)
     return record(CUMSUM, (x,), axis=at, exclusive=exclusive, reverse=reverse)
