@@ -26,11 +26,25 @@ def cond(
 
     Raises:
       TypeError: If one of the functions cannot be called.
+      ValueError: If ``pred`` is no scalar.
     """
     for branch, what in ((true_fn, "true_fn"), (false_fn, "false_fn")):
         if not callable(branch):
             raise TypeError(f"{what} must be callable.")
-    return true_fn() if pred else false_fn()
+    return true_fn() if _truth(pred) else false_fn()
+
+
+def _truth(pred: Any) -> bool:
+    """Whether a scalar is true; of a list, a tensor's truth."""
+    if isinstance(pred, bool | int | float | str):
+        return bool(pred)
+    found = as_tensor(pred)
+    if found._spec.size != 1:
+        raise ValueError(
+            f"The truth value of a tensor of shape {found.shape} is ambiguous: it has not one "
+            f"element. Use reduce_any or reduce_all."
+        )
+    return bool(found)
 
 
 def while_loop(
@@ -63,10 +77,12 @@ def while_loop(
             raise TypeError(f"'{what}' must be callable.")
     if not nest.flatten(loop_vars):
         raise ValueError("'loop_vars' must be provided.")
+    if not nest.is_nested(loop_vars):
+        raise ValueError(f"'loop_vars' must be a list, tuple or dict, got {loop_vars!r}.")
     most = None if maximum_iterations is None else int(maximum_iterations)
     single = len(loop_vars) == 1
     count = 0
-    while (most is None or count < most) and cond(*loop_vars):
+    while (most is None or count < most) and _truth(cond(*loop_vars)):
         found = body(*loop_vars)
         if single and not isinstance(found, list | tuple | dict):
             found = [found]

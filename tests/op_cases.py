@@ -42,6 +42,7 @@ class Case:
       special: Pairs of operands and keyword arguments to try besides; None stands for every
         combination of special numbers, if it is elementwise.
       exact: The name of mpmath's function, if it has one.
+      widest: Whether the first operand has to have the result's shape.
     """
 
     name: str
@@ -56,6 +57,7 @@ class Case:
     order: int = 2
     special: Sequence[tuple[list[Any], dict[str, Any]]] | None = None
     exact: str = ""
+    widest: bool = False
 
     @property
     def elementwise(self) -> bool:
@@ -287,7 +289,7 @@ TERNARY = [
     Case("clip_by_value", lambda x, low, high: first_of_equals(np.maximum)(
             first_of_equals(np.minimum)(x, high), low),
          ((-2.0, 2.0), (-1.0, -0.5), (0.5, 1.0)), ints=((0, 20), (0, 9), (10, 15)), dtypes=FI,
-         ulp=0),
+         ulp=0, widest=True),
 ]  # fmt: skip
 
 # Reductions.

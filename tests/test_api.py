@@ -30,6 +30,8 @@ CREATED = [
     ("array", lambda tf: tf.constant(np.array([1.0])), [1.0], "float64"),
     ("NumPy scalar", lambda tf: tf.constant(np.float64(1)), 1.0, "float64"),
     ("list of NumPy scalars", lambda tf: tf.constant([np.float64(1)]), [1.0], "float64"),
+    ("int, then NumPy", lambda tf: tf.constant([1, np.float64(2.5)]), [1.0, 2.5], "float32"),
+    ("NumPy, then int", lambda tf: tf.constant([np.float64(2.5), 1]), [2.5, 1.0], "float64"),
     ("dtype", lambda tf: tf.constant([1, 2], tf.float64), [1.0, 2.0], "float64"),
     ("dtype by name", lambda tf: tf.constant(1, dtype="float32"), 1.0, "float32"),
     ("dtype of NumPy", lambda tf: tf.constant(1, dtype=np.float64), 1.0, "float64"),
@@ -37,6 +39,12 @@ CREATED = [
     ("array cut to int", lambda tf: tf.constant(np.array([1.7]), tf.int32), [1], "int32"),
     ("large int", lambda tf: tf.constant(2**40), 2**40, "int64"),
     ("one large int", lambda tf: tf.constant([1, 2**40]), [1, 2**40], "int64"),
+    ("float, then a huge int", lambda tf: tf.constant([1.5, 2**70]), [1.5, 2.0**70], "float32"),
+    ("huge int", lambda tf: tf.constant(2**70, tf.float32), 2.0**70, "float32"),
+    ("huge ints", lambda tf: tf.constant([2**70, -1], tf.float64), [2.0**70, -1], "float64"),
+    ("huge and float", lambda tf: tf.constant([2**70, 1.5], "float64"), [2.0**70, 1.5], "float64"),
+    ("beyond float32", lambda tf: tf.constant([-(2**130)], tf.float32), [-np.inf], "float32"),
+    ("beside floats", lambda tf: tf.constant([2.0]) * [2**70, 1], [2.0**71, 2.0], "float32"),
     ("filled shape", lambda tf: tf.constant(5.0, shape=(2, 2)), np.full((2, 2), 5), "float32"),
     ("shape", lambda tf: tf.constant([1, 2, 3, 4], shape=[2, 2]), [[1, 2], [3, 4]], "int32"),
     ("tensor", lambda tf: tf.constant(tf.constant([1.0])), [1.0], "float32"),
@@ -288,6 +296,55 @@ def test_arrays_take_the_dtype_of_the_tensor_beside_them(tf, other):
         assert tf.where(True, *pair).dtype == tf.float32
 
 
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "int32", "uint32", "int64", "uint64"])
+def test_range_from_end_to_end_of_a_dtype(tf, dtype):
+    low, high = (int(x) for x in (np.iinfo(dtype).min, np.iinfo(dtype).max))
+    for step in {(high - low) // 3, min(high, (high - low) // 2), high}:
+        same(tf.range(low, high, step, dtype), list(range(low, high, step)), dtype)
+        if low:
+            same(tf.range(high, low, -step, dtype), list(range(high, low, -step)), dtype)
+
+
+@pytest.mark.parametrize("limit", [np.uint32(2**32 - 1), np.uint64(2**33)], ids=str)
+def test_range_to_a_number_of_numpy_that_int32_does_not_hold(tf, limit):
+    same(tf.range(limit, delta=2**31), list(range(0, int(limit), 2**31)), "int64")
+    with pytest.raises(ValueError, match="out-of-range"):
+        tf.range(limit, dtype=tf.int32)
+
+
+def test_uint64_to_the_last(tf):
+    for values in ([2**64 - 1, 0], [[2**63, 1], [1, 2]]):
+        for found in (
+            tf.constant(values, tf.uint64), tf.Variable(values, dtype=tf.uint64),
+            tf.constant(0, tf.uint64) + values,
+        ):  # fmt: skip
+            assert found.numpy().tolist() == values
+
+
+N, F = np.array([1, 2]), np.array([3.5, 4.0])
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize(
+    ("values", "dtype"),
+    [
+        ((N, F), "float32"), ((F, N), "float64"), ((N, [3.5, 4.0]), "float32"),
+        (([1, 2], F), "float32"), ((N, F.astype("float32")), "float32"),
+        ((N.astype("int32"), N + 2**40), "int64"), ((N.astype("uint8"), N + 300), "int64"),
+        ((N, N + 2**40), "int64"),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_a_stack_of_arrays_rounds_no_number(tf, values, dtype, axis):
+    same(tf.stack(values, axis), np.stack(values, axis), dtype)
+    assert tf.stack([x[0] for x in values], axis=0).dtype == dtype
+
+
+def test_a_stack_of_arrays_that_no_integers_hold_is_refused(tf):
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"uint64.*int64"):
+        tf.stack([N.astype("uint64"), -N])
+
+
 # --- Rearranging ---------------------------------------------------------------------------------
 
 REARRANGED = [
@@ -297,6 +354,16 @@ REARRANGED = [
     ("reshape by tensor", lambda tf: tf.reshape([[5]], tf.constant([1])), [5], "int32"),
     ("reshape to a scalar", lambda tf: tf.reshape([5], ()), 5, "int32"),
     ("reshape nothing", lambda tf: tf.reshape(np.zeros((0, 3)), (-1, 3)), np.zeros((0, 3)), None),
+    *(
+        (f"{old} to {new}", lambda tf, o=old, n=new: tf.reshape(tf.zeros(o), n), np.zeros(d), None)
+        for old, new, d in (
+            ((0, 3), (0, -1), (0, 3)), ((0, 3), (2, 0, -1), (2, 0, 1)), ((0,), (-1, 0), (1, 0)),
+            ((0, 4), (0, -1, 2), (0, 2, 2)), ((0, 4), (-1, 0, 3), (1, 0, 3)),
+            ((2, 0, 4), (0, -1, 0), (0, 8, 0)), ((3, 0), (-1, 5), (0, 5)),
+        )
+    ),
+    ("mask of rows of nothing", lambda tf: tf.boolean_mask(tf.zeros((3, 0)), [True, False, True]),
+     np.zeros((2, 0)), "float32"),
     ("transpose", lambda tf: tf.transpose(T), T.transpose(), "float32"),
     ("transpose perm", lambda tf: tf.transpose(T, perm=[1, 0, 2]), T.transpose(1, 0, 2), None),
     ("transpose negative", lambda tf: tf.transpose(T, [-1, 0, 1]), T.transpose(2, 0, 1), None),
@@ -304,6 +371,12 @@ REARRANGED = [
     ("expand_dims last", lambda tf: tf.expand_dims(input=M, axis=-1), M[..., None], "float32"),
     ("squeeze", lambda tf: tf.squeeze(M[None, :, None]), M, "float32"),
     ("squeeze axis", lambda tf: tf.squeeze(M[None, :, None], axis=[-2]), M[None], "float32"),
+    ("squeeze no axes", lambda tf: tf.squeeze(M[None, :, None], axis=[]), M, "float32"),
+    ("stack of a scalar", lambda tf: tf.stack(5), 5, "int32"),
+    ("stack of a scalar tensor", lambda tf: tf.stack(tf.constant(5.0)), 5.0, "float32"),
+    ("pad a scalar", lambda tf: tf.pad(5, tf.zeros((0, 2), tf.int32)), 5, "int32"),
+    ("shuffle a scalar", lambda tf: tf.random.shuffle(5), 5, "int32"),
+    ("uniform, lists", lambda tf: tf.random.uniform([2], [1, 2], [1.0, 2.0]), [1, 2], "float32"),
     ("broadcast_to", lambda tf: tf.broadcast_to([1, 2], (2, 2)), [[1, 2], [1, 2]], "int32"),
     ("broadcast scalar", lambda tf: tf.broadcast_to(1.5, [2]), [1.5, 1.5], "float32"),
     ("concat", lambda tf: tf.concat([M, M[:1]], 0), np.vstack([M, M[:1]]), "float32"),

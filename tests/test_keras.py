@@ -300,6 +300,48 @@ def test_optimizer_knows_the_variables_of_its_first_step(tf):
         optimizer.apply_gradients([(tf.constant(1.0), y)])
 
 
+@pytest.mark.parametrize(
+    ("name", "options"), [("SGD", {}), ("SGD", {"momentum": 0.9}), ("Adam", {})], ids=str
+)
+def test_variable_that_is_there_twice_has_both_updates(tf, name, options):
+    """As if each came in a step of its own, but that Adam corrects its bias once a step."""
+    v, w = tf.Variable([1.0, -2.0]), tf.Variable([1.0, -2.0])
+    twice, each = (getattr(tf.keras.optimizers, name)(0.1, **options) for _ in range(2))
+    twice.apply_gradients([(v * 3.0, v), (tf.constant([0.5, 1.0]), v)])
+    gradients = w * 3.0, tf.constant([0.5, 1.0])
+    for gradient in gradients:
+        each.apply_gradients([(gradient, w)])
+        each.iterations.assign(0)
+    same(v, w.numpy(), rtol=1e-6)
+    assert int(twice.iterations) == 1
+
+
+class Trained:
+    """A model with its optimizer."""
+
+    def __init__(self, tf, name):
+        self.optimizer = getattr(tf.keras.optimizers, name)(0.1)
+        self.v = tf.Variable([1.0, -2.0])
+
+    def step(self):
+        self.optimizer.apply_gradients([(self.v * 1.0, self.v)])
+        return self.v
+
+
+@pytest.mark.numtape_only("Keras's optimizers cannot be copied")
+@pytest.mark.parametrize("steps", [0, 1])
+@pytest.mark.parametrize("name", ["SGD", "Adam"])
+def test_copied_optimizers_go_on(tf, name, steps):
+    model = Trained(tf, name)
+    for _ in range(steps):
+        model.step()
+    twins = [copy.deepcopy(model), pickle.loads(pickle.dumps(model))]
+    expected = np.asarray(model.step())
+    for twin in twins:
+        same(twin.step(), expected)
+        assert int(twin.optimizer.iterations) == steps + 1
+
+
 @pytest.mark.parametrize("options", [{"momentum": -1.0}, {"momentum": 2.0}, {"rate": 0.1}])
 def test_optimizer_options_that_are_refused(tf, options):
     with pytest.raises((ValueError, TypeError), match=next(iter(options))):

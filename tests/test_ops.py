@@ -73,11 +73,17 @@ def arity(case):
     return len(case.ranges)
 
 
+def widened(case, shapes):
+    """The shapes, the first one that of the result where the row wants that."""
+    return (np.broadcast_shapes(*shapes), *shapes[1:]) if case.widest else shapes
+
+
 def variants(case):
     """Shapes and options that the row is tried with."""
     if not case.elementwise:
         return [variant for variant in case.variants if largest(variant[0]) <= LARGEST]
     shapes = [*SHAPES[arity(case)], *(((n,),) * arity(case) for n in BORDERS)]
+    shapes = [widened(case, found) for found in shapes]
     shapes = [found for found in shapes if largest(found) <= LARGEST]
     return [(shape, options) for shape in shapes for options in case.options]
 
@@ -111,6 +117,7 @@ def special(case, dtype):
         fit = [x for x in numbers if low is None or (x if low == 1 else low < 0 or x >= 0)]
         values = np.array([False, True] if span is bool else fit, bool if span is bool else kind)
         operands.append(values.reshape((-1,) + (1,) * (arity(case) - 1 - j)))
+    operands[0] = np.broadcast_to(operands[0], widened(case, [x.shape for x in operands])[0])
     return [(operands, options) for options in case.options]
 
 
@@ -310,7 +317,7 @@ def smooth(case):
         return [(s, o) for s, o in case.variants if largest(s) <= max(SMALL, least)]
     shapes = {1: [(3,), ()], 2: [(3, 1), (1, 2)], 3: [(2, 1), (2,), (2, 2)]}[arity(case)]
     sets = [(x,) for x in shapes] if arity(case) == 1 else [tuple(shapes), tuple(shapes[::-1])]
-    return [(shape, options) for shape in sets for options in case.options]
+    return [(widened(case, shape), options) for shape in sets for options in case.options]
 
 
 @pytest.mark.numtape_only(reason="checks numtape's rules")

@@ -14,6 +14,8 @@ from ..core.values.dtypes import float32, int64, shown
 from ..core.values.tensor import Tensor
 from ..errors import InvalidArgumentError
 
+Operand = Variable | Tensor
+
 
 class Optimizer:
     """Base class: slot variables, the step counter, `apply_gradients`.
@@ -51,8 +53,17 @@ class Optimizer:
         """Make the slot variables for the variables to train."""
         trained = list(map(original, variables))
         self._slots = [self._slots_for(variable) for variable in trained]
-        self._index = {id(variable): k for k, variable in enumerate(trained)}
         self._trained = trained
+        self._number()
+
+    def _number(self) -> None:
+        """Note where each variable's slots are."""
+        self._index = {id(variable): k for k, variable in enumerate(self._trained or [])}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Copied, or read from a pickle: its variables are others now."""
+        vars(self).update(state)
+        self._number()
 
     def _slots_for(self, variable: Variable) -> list[Variable]:
         return []
@@ -113,6 +124,7 @@ class Optimizer:
         variables: list[Variable] = [self.iterations]
         values: list[Tensor] = [self.iterations + 1]
         rate = self._rate()
+        places: dict[int, int] = {}  # of a variable that comes again: it goes on from its new value
         for gradient, variable in pairs:
             gradient = as_tensor(gradient)
             spec = variable._spec
@@ -123,6 +135,13 @@ class Optimizer:
                 )
             own = rate if spec.dtype is float32 else cast(rate, spec.dtype)
             slots = self._slots[index[id(variable)]]
+            place = places.setdefault(id(variable), len(values))
+            if place < len(values):
+                end = place + 1 + len(slots)
+                current, *its_slots = values[place:end]
+                new, new_slots = self._update(current, gradient, own, its_slots)
+                values[place:end] = new, *new_slots
+                continue
             new, new_slots = self._update(variable, gradient, own, slots)
             variables.append(variable)
             values.append(new)
@@ -136,7 +155,7 @@ class Optimizer:
         return as_tensor(self._learning_rate)
 
     def _update(
-        self, variable: Variable, gradient: Tensor, rate: Tensor, slots: list[Variable]
+        self, variable: Operand, gradient: Tensor, rate: Tensor, slots: Sequence[Operand]
     ) -> tuple[Tensor, list[Tensor]]:
         """The variable's new value, and its slots'."""
         raise NotImplementedError
@@ -163,7 +182,7 @@ class SGD(Optimizer):
         return [self._slot(variable, "momentum")] if self.momentum else []
 
     def _update(
-        self, variable: Variable, gradient: Tensor, rate: Tensor, slots: list[Variable]
+        self, variable: Operand, gradient: Tensor, rate: Tensor, slots: Sequence[Operand]
     ) -> tuple[Tensor, list[Tensor]]:
         step = gradient * rate
         if not slots:
@@ -195,7 +214,7 @@ class Adam(Optimizer):
         return super()._rate() * sqrt(one - self.beta_2**step) / (one - self.beta_1**step)
 
     def _update(
-        self, variable: Variable, gradient: Tensor, rate: Tensor, slots: list[Variable]
+        self, variable: Operand, gradient: Tensor, rate: Tensor, slots: Sequence[Operand]
     ) -> tuple[Tensor, list[Tensor]]:
         momentum, velocity = slots
         m = momentum + (gradient - momentum) * (1 - self.beta_1)

@@ -148,7 +148,8 @@ def eye(
     rows = movement.static(num_rows)
     columns = rows if num_columns is None else movement.static(num_columns)
     wanted = as_dtype(dtype)
-    require(min(rows, columns) >= 0, "Eye", f"Sizes must be >= 0, got {rows} and {columns}")
+    good = all(isinstance(size, int) and size >= 0 for size in (rows, columns))
+    require(good, "Eye", f"Sizes must be numbers >= 0, got {rows} and {columns}")
     intern((rows, columns), wanted)  # says so if it is too large
     matrix = np.eye(rows, columns, dtype=wanted.numpy_dtype)
     if batch_shape is not None:
@@ -178,10 +179,15 @@ def range_(
             raise InvalidArgumentError(f"Requires scalars, got {dtypes.shown(x)} [Op:Range]")
     if given is None:
         found = [dtypes.of_array(part) for part in parts]
-        wanted = next((d for d in (dtypes.float64, dtypes.float32, dtypes.int64) if d in found),
-                      dtypes.int32)  # fmt: skip
+        wanted = next((d for d in (dtypes.float64, dtypes.float32) if d in found), dtypes.int32)
+        if wanted is dtypes.int32 and any(np.result_type(d.name, "int32") != "int32"
+                                          for d in found):  # fmt: skip
+            wanted = dtypes.int64
     else:
         wanted = given
+    for part in parts:  # what is not Python's is not checked yet
+        if wanted.is_integer and part.dtype.kind in "iu":
+            dtypes.of_number(int(part), intern((), wanted), "Range")
     first, last, step = (converted(part, wanted.numpy_dtype)[()] for part in parts)
     finite = all(np.isfinite(part) for part in (first, last, step))
     require(finite, "Range", f"Requires finite numbers: {first}, {last}, {step}")
@@ -193,11 +199,24 @@ def range_(
             f"Requires start {sign} limit when delta {'>' if step > 0 else '<'} 0: {first}/{last} "
             f"[Op:Range]"
         )
+    if wanted.is_integer:
+        return _owned(_integers(int(first), int(last), int(step), wanted))
     bounds: Any = first, last, step
     try:
         return _owned(np.arange(*bounds, dtype=wanted.numpy_dtype))
     except ValueError as error:
         raise InvalidArgumentError(f"{first}, {last}, {step}: {error} [Op:Range]") from None
+
+
+def _integers(first: int, last: int, step: int, dtype: DType) -> np.ndarray[Any, Any]:
+    """What Python's `range` gives. Numbers fit the dtype, what is between the ends may not."""
+    count = -((first - last) // step)
+    intern((count,), dtype)  # says so if there cannot be so many
+    # Modulo 2**64 nothing overflows.
+    numbers = np.arange(count, dtype=np.uint64)
+    numbers *= np.uint64(step % 2**64)
+    numbers += np.uint64(first % 2**64)
+    return numbers.astype(dtype.numpy_dtype)
 
 
 def linspace(
@@ -222,7 +241,7 @@ def linspace(
                    for x in (first, last))  # fmt: skip
     step = arithmetic.divide(last - first, max(count - 1, 1))
     first, last = elementwise.cast(first, step.dtype), elementwise.cast(last, step.dtype)
-    at = axis % first.ndim
+    at = movement.axis_of(axis, first.ndim, "LinSpace")
     between = np.arange(1, max(count - 1, 1)).reshape(
         [-1 if k == at else 1 for k in range(first.ndim)]
     )

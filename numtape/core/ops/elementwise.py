@@ -254,8 +254,18 @@ def clip_by_value(
 
     The gradient passes where ``t`` lies inside or on a bound. Of bounds that are the wrong way
     round, ``clip_value_min`` is the result.
+
+    Raises:
+      ValueError: If a bound has more elements than ``t`` along an axis.
     """
-    return maximum(minimum(as_tensor(t), clip_value_max), clip_value_min)
+    x = as_tensor(t)
+    found = maximum(minimum(x, clip_value_max), clip_value_min)
+    if found.shape != x.shape:
+        raise ValueError(
+            f"Shapes {x.shape} and {found.shape} are incompatible: bounds broadcast to `t`, not "
+            f"`t` to bounds."
+        )
+    return found
 
 
 def _cast_spec(op: Op, x: Spec, dtype: str) -> Spec:

@@ -14,7 +14,7 @@ from ..log.record import as_tensor, record, require
 from ..log.variable import Variable
 from ..values import dtypes
 from ..values.dtypes import bool_
-from ..values.spec import Spec, TensorShape, axes_of, intern
+from ..values.spec import Spec, TensorShape, intern, one_axis
 from ..values.tensor import Tensor
 from . import elementwise, movement
 from .checks import every
@@ -112,7 +112,7 @@ def gather(
     """
     x = as_tensor(params)
     require(x.ndim > 0, GATHER, "params must be at least 1 dimensional")
-    (at,) = axes_of("GatherV2", batch_dims if axis is None else axis, x.ndim)
+    at = one_axis("GatherV2", batch_dims if axis is None else axis, x.ndim)
     found = _checked_indices(indices, x.shape[at], "GatherV2")
     if not batch_dims:
         return record(GATHER, (x, found), axis=at)
@@ -210,8 +210,10 @@ def pick(x: Tensor, indices: Any, op: str, what: str) -> Tensor:
 def boolean_mask(tensor: Any, mask: Any, axis: Any = None, name: str = "boolean_mask") -> Tensor:
     """The slices of ``tensor`` where ``mask`` is true."""
     x = as_tensor(tensor)
-    at = 0 if axis is None else next(axes_of("BooleanMask", axis, x.ndim))
+    at = 0 if axis is None else one_axis("BooleanMask", axis, x.ndim)
     found = as_tensor(mask)
+    if not found.ndim:
+        raise ValueError("mask cannot be scalar.")
     end = at + found.ndim
     if tuple(x.shape[at:end]) != tuple(found.shape):
         raise ValueError(f"Shapes {x.shape[at:end]} and {found.shape} are incompatible")
@@ -285,13 +287,17 @@ def one_hot(
     kind = next(iter(kinds), dtypes.float32)
     on = elementwise.cast(1, kind) if on is None else on
     off = elementwise.cast(0, kind) if off is None else off
-    depth = movement.static(depth)
+    count = movement.static(depth)
+    require(
+        type(count) is int and count >= 0, "OneHot",
+        f"depth must be a non-negative scalar, got {dtypes.shown(depth)}",
+    )  # fmt: skip
     at = found.ndim if axis in (None, -1) else axis
     require(
         type(at) is int and 0 <= at <= found.ndim, "OneHot",
         f"Expected axis to be -1 or between 0 and {found.ndim}, got {dtypes.shown(axis)}",
     )  # fmt: skip
-    levels = np.arange(depth).reshape((depth,) + (1,) * (found.ndim - at))
+    levels = np.arange(count).reshape((count,) + (1,) * (found.ndim - at))
     here = elementwise.cast(movement.expand_dims(found, at), dtypes.int64) == levels
     return elementwise.select(here, on, off)
 

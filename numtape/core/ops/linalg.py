@@ -13,7 +13,7 @@ from ..cpu import blas
 from ..log.op import ARRAY, Native, Op, defop
 from ..log.record import as_tensor, binary, require, spec_of
 from ..values.dtypes import float32, mismatch, shown
-from ..values.spec import Spec, axes_of, intern
+from ..values.spec import Spec, axes_of, intern, one_axis
 from ..values.tensor import Tensor
 from . import arithmetic, elementwise, movement, reduction
 
@@ -113,7 +113,11 @@ def matmul(
 
     Raises:
       InvalidArgumentError: If the shapes do not fit.
+      ValueError: If an operand is to be both transposed and adjoint.
     """
+    for name, both in (("a", transpose_a and adjoint_a), ("b", transpose_b and adjoint_b)):
+        if both:
+            raise ValueError(f"Only one of `transpose_{name}` and `adjoint_{name}` can be True.")
     return _PRODUCTS[bool(transpose_a or adjoint_a), bool(transpose_b or adjoint_b)](a, b)
 
 
@@ -149,8 +153,8 @@ def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
         if len(chosen) != 2:
             raise ValueError(f"`axes` must be an integer or have length 2, got {axes}")
         first, second = ((c,) if isinstance(c, int) else c for c in chosen)
-        left = tuple(next(axes_of("Tensordot", axis, a.ndim)) for axis in first)
-        right = tuple(next(axes_of("Tensordot", axis, b.ndim)) for axis in second)
+        left = tuple(one_axis("Tensordot", axis, a.ndim) for axis in first)
+        right = tuple(one_axis("Tensordot", axis, b.ndim) for axis in second)
         if len(left) != len(right):
             raise ValueError(f"Different number of contraction axes: {len(left)} and {len(right)}")
     rows = tuple(axis for axis in range(a.ndim) if axis not in left)
@@ -176,13 +180,25 @@ def norm(
 
     ``ord`` is "euclidean", a positive number, or infinity; with two axes "euclidean" (or "fro")
     is the Frobenius norm, 1 and infinity the largest column and row sums.
+
+    Raises:
+      ValueError: If ``ord`` is something else, or ``axis`` a list that does not name two axes.
     """
     x = as_tensor(tensor)
     keepdims = bool(keepdims)
-    if ord in ("euclidean", "fro", 2) and not (ord == 2 and isinstance(axis, list | tuple)):
+    pair = isinstance(axis, list | tuple)
+    if pair and len(set(axes_of("Norm", axis, x.ndim) if len(axis) == 2 else ())) != 2:
+        raise ValueError(
+            f"'axis' must be None, an integer, or a tuple of 2 unique integers, got {axis}"
+        )
+    if isinstance(ord, np.ndarray) and not ord.ndim:
+        ord = ord.item()
+    if not isinstance(ord, str | int | float | np.number) or (ord == "fro" and not pair):
+        raise ValueError(f"'ord' must be a supported vector norm, got {shown(ord)}")
+    if ord in ("euclidean", "fro", 2) and not (ord == 2 and pair):
         return elementwise.sqrt(reduction.reduce_sum(x * x, axis, keepdims))
     magnitude = elementwise.abs_(x)
-    if isinstance(axis, list | tuple) and len(axis) == 2:
+    if pair:
         first, second = axes_of("Norm", axis, x.ndim)
         if ord not in (1, math.inf, np.inf):
             raise ValueError(f"'ord' must be a supported matrix norm, got {ord}")

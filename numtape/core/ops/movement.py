@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from ...errors import InvalidArgumentError
+from ...errors import AxisError, InvalidArgumentError
 from ..log.op import ARRAY, ELEMENTWISE, VARIADIC, VIEW, Op, defop
 from ..log.record import as_tensor, public, record, require, spec_of, unary
-from ..values.dtypes import DType, int64, mismatch, shown
-from ..values.spec import MAX_DIM, Spec, TensorShape, check_axis, intern
+from ..values.convert import NUMPY, leaves, numeric
+from ..values.dtypes import DType, as_dtype, float32, int64, mismatch, shown
+from ..values.spec import MAX_DIM, Spec, TensorShape, axes_of, check_axis, intern
 from ..values.tensor import Tensor
 from . import rules
 
@@ -37,7 +39,11 @@ def static(value: Any) -> Any:
 def static_shape(value: Any) -> tuple[int, ...]:
     """A shape argument as a tuple of ints."""
     found = static(value)
-    return (found,) if isinstance(found, int) else tuple(found)
+    if isinstance(found, int):
+        return (found,)
+    if found and set(map(type, found)) != {int}:
+        raise InvalidArgumentError(f"Expected a vector of integers, got {shown(value)}")
+    return tuple(found)
 
 
 identity = public(
@@ -79,15 +85,16 @@ def _reshaped(x: Tensor, wanted: tuple[int, ...]) -> tuple[int, ...]:
     if wanted.count(-1) > 1:
         raise InvalidArgumentError("Only one input size may be -1 [Op:Reshape]")
     if -1 in wanted:
-        rest = 1
-        for dim in wanted:
-            rest *= dim if dim != -1 else 1
+        rest = math.prod(dim for dim in wanted if dim != -1)
+        most = size
+        if rest == size == 0:  # beside a 0 the other sizes are shared out, as in TensorFlow
+            most, rest = (math.prod(d for d in s if d not in (0, -1)) for s in (x.shape, wanted))
         require(
-            rest > 0 and size % rest == 0, RESHAPE,
+            rest > 0 and (size == 0 or size % rest == 0), RESHAPE,
             f"Input to reshape is a tensor with {size} values, but the requested shape requires a "
             f"multiple of {rest}",
         )  # fmt: skip
-        wanted = tuple(size // rest if dim == -1 else dim for dim in wanted)
+        wanted = tuple(most // rest if dim == -1 else dim for dim in wanted)
     total = TensorShape(wanted).num_elements()
     require(
         total == size and min(wanted, default=0) >= 0, RESHAPE,
@@ -99,11 +106,11 @@ def _reshaped(x: Tensor, wanted: tuple[int, ...]) -> tuple[int, ...]:
 
 def axis_of(axis: Any, rank: int, op: str) -> int:
     """One axis counted from 0, for a rank that may include a new axis."""
-    axis = static(axis)
-    if not isinstance(axis, int):
-        (axis,) = axis
-    check_axis(op, axis, rank)
-    return int(axis % rank)
+    found = static_shape(axis)
+    if len(found) != 1:
+        raise AxisError(f"axis={axis!r} does not name one axis [Op:{op}].")
+    check_axis(op, found[0], rank)
+    return found[0] % rank
 
 
 def expand_dims(input: Any, axis: Any, name: str | None = None) -> Tensor:
@@ -114,11 +121,12 @@ def expand_dims(input: Any, axis: Any, name: str | None = None) -> Tensor:
 
 
 def squeeze(input: Any, axis: Any = None, name: str | None = None) -> Tensor:
-    """Without the axes of size 1, or those of them that ``axis`` names."""
+    """Without the axes of size 1, or those of them that ``axis`` names (an empty list: all)."""
     x = as_tensor(input)
-    if axis is None:
+    named = () if axis is None else static_shape(axis)
+    if not named:
         return reshape(x, tuple(dim for dim in x.shape if dim != 1))
-    axes = {axis_of(one, x.ndim, "Squeeze") for one in static_shape(axis)}
+    axes = {axis_of(one, x.ndim, "Squeeze") for one in named}
     for one in axes:
         require(
             x.shape[one] == 1, "Squeeze",
@@ -248,11 +256,15 @@ def alike(values: Sequence[Any], op: str, dtype: DType | None = None) -> list[Te
 
 
 def stack(values: Any, axis: Any = 0, name: str = "stack") -> Tensor:
-    """Tensors of one shape joined along a new axis."""
+    """Tensors of one shape joined along a new axis. A scalar stays as it is."""
     # Python numbers are one list to convert: of [1, 2.5] both become floats.
+    if isinstance(values, int | float | np.generic) or values is None:
+        return as_tensor(values)
+    if (spec := spec_of(values)) is not None and not spec.rank:
+        return as_tensor(values)
     values = list(values)
     plain = values and not any(spec_of(x) or isinstance(x, np.ndarray) for x in values)
-    tensors = unstack(as_tensor(values)) if plain else alike(values, "Pack")
+    tensors = unstack(as_tensor(values)) if plain else alike(values, "Pack", _of_arrays(values))
     require(bool(tensors), "Pack", "Expected at least one tensor to stack")
     shape = tensors[0].shape
     for j, x in enumerate(tensors):
@@ -263,6 +275,27 @@ def stack(values: Any, axis: Any = 0, name: str = "stack") -> Tensor:
         )  # fmt: skip
     at = axis_of(axis, len(shape) + 1, "Pack")
     return concat([expand_dims(x, at) for x in tensors], at)
+
+
+def _of_arrays(values: Sequence[Any]) -> DType | None:
+    """The dtype that integers of NumPy need beside other arrays and lists, None where any will do.
+
+    Values are not asked: a recorded call may be replayed with other ones.
+    """
+    if not all(isinstance(x, (*NUMPY, list, tuple, int, float)) for x in values):
+        return None
+    if any(spec_of(leaf) is not None for x in values for leaf in leaves(x)):
+        return None
+    found = [x.dtype if isinstance(x, NUMPY) else numeric(x).dtype for x in values]
+    if not found or found[0].kind not in "iu" or any(dtype.kind not in "iuf" for dtype in found):
+        return None
+    if any(dtype.kind == "f" for dtype in found):
+        return float32
+    common = np.result_type(*found)
+    if common.kind == "f":  # of uint64 and a signed one
+        other = next(k for k, dtype in enumerate(found) if dtype != found[0])
+        raise mismatch("Pack", other, as_dtype(found[0]), as_dtype(found[other]))
+    return as_dtype(common)
 
 
 def pack(value: Any, dtype: DType | None) -> Tensor:
@@ -293,12 +326,17 @@ def unstack(
 def split(
     value: Any, num_or_size_splits: Any, axis: Any = 0, num: int | None = None, name: str = "split"
 ) -> list[Tensor]:
-    """Cut into equal parts (an int) or parts of given sizes (one of which may be -1)."""
+    """Cut into equal parts (an int) or parts of given sizes (one of which may be -1).
+
+    ``num``, if given, is the number of sizes.
+    """
     x = as_tensor(value)
     require(x.ndim > 0, "Split", "Cannot split a scalar")
     at = axis_of(axis, x.ndim, "Split")
     size = x.shape[at]
     sizes = static(num_or_size_splits)
+    if not isinstance(sizes, int):
+        sizes = static_shape(sizes)
     if isinstance(sizes, int):
         require(
             sizes > 0 and size % sizes == 0, "Split",
@@ -306,7 +344,11 @@ def split(
             f"{at} (size = {size}) and num_split {sizes}",
         )  # fmt: skip
         sizes = (size // sizes,) * sizes
-    elif -1 in sizes:
+    else:
+        require(
+            num in (None, len(sizes)), "SplitV", f"Expected num={num} sizes, but got {sizes}"
+        )
+    if -1 in sizes:
         rest = size - sum(s for s in sizes if s != -1)
         sizes = tuple(rest if s == -1 else s for s in sizes)
     require(
@@ -439,7 +481,7 @@ def slice_(input_: Any, begin: Any, size: Any, name: str | None = None) -> Tenso
 def reverse(tensor: Any, axis: Any, name: str | None = None) -> Tensor:
     """The order of elements reversed along the axes."""
     x = as_tensor(tensor)
-    axes = {axis_of(one, x.ndim, "ReverseV2") for one in static_shape(axis)}
+    axes = set(axes_of("ReverseV2", static_shape(axis), x.ndim))
     cut = ((dim - 1, -1, -1) if at in axes else (0, dim, 1) for at, dim in enumerate(x.shape))
     return _new(strided_slice(x, tuple(cut)), x)
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..log.op import ARRAY, Native, Op, defop
 from ..log.record import Recorder, as_tensor, binary, record, require
-from ..values.spec import Spec, axes_of
+from ..values.spec import Spec, one_axis
 from ..values.tensor import Tensor
 from . import elementwise, movement, rules
 from .elementwise import negative
@@ -152,7 +152,7 @@ def moments(
 def _along(op: Op, logits: Any, axis: Any) -> Tensor:
     x = as_tensor(logits)
     require(x.ndim > 0, op, "logits must have at least one axis")
-    (at,) = axes_of(op.name, -1 if axis is None else axis, x.ndim)
+    at = one_axis(op.name, -1 if axis is None else axis, x.ndim)
     last = x.ndim - 1
     if at == last:
         return record(op, (x,))
@@ -189,7 +189,7 @@ def softmax_cross_entropy_with_logits(
         return 0.0 - reduce_sum(p * log_softmax(x, axis), axis)
     shapes = f"the shape of logits is {x.shape}, of labels {p.shape}"
     require(x.ndim > 0 and p.ndim > 0, name, f"logits and labels must have an axis: {shapes}")
-    (at,) = axes_of(name, -1 if axis is None else axis, x.ndim)
+    at = one_axis(name, -1 if axis is None else axis, x.ndim)
     if at != x.ndim - 1:
         require(x.ndim == p.ndim, name, f"logits and labels must have the same rank: {shapes}")
         last = (*range(at), *range(at + 1, x.ndim), at)

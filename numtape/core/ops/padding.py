@@ -8,12 +8,12 @@ import numpy as np
 
 from ..log.op import ARRAY, Op, defop
 from ..log.record import as_tensor, record, require
-from ..values.dtypes import mismatch
+from ..values.dtypes import mismatch, shown
 from ..values.memory import Array
 from ..values.spec import Spec, intern
 from ..values.tensor import Tensor
 from .indexing import gather_add
-from .movement import static, strided_slice
+from .movement import identity, static, strided_slice
 
 Paddings = tuple[tuple[int, int], ...]
 
@@ -68,15 +68,19 @@ def pad(
 ) -> Tensor:  # fmt: skip
     """Elements added before and after each axis: ``mode`` CONSTANT, REFLECT or SYMMETRIC."""
     x = as_tensor(tensor)
-    pairs = tuple(tuple(pair) for pair in static(paddings))
+    found = np.asarray(static(paddings))
+    good = not found.size or (found.dtype.kind in "iu" and found.min() >= 0)
     require(
-        len(pairs) == x.ndim and all(len(p) == 2 and min(p) >= 0 for p in pairs), PAD,
-        f"paddings must be {x.ndim} pairs of non-negative ints, got {pairs}",
+        good and (found.shape == (x.ndim, 2) or len(found.ravel()) == x.ndim == 0), PAD,
+        f"paddings must be {x.ndim} pairs of non-negative ints, got {shown(paddings)}",
     )  # fmt: skip
+    pairs = tuple(map(tuple, found.tolist()))
     modes = {"CONSTANT": "constant", "REFLECT": "reflect", "SYMMETRIC": "symmetric"}
-    if mode.upper() not in modes:
+    if not isinstance(mode, str) or mode.upper() not in modes:
         raise ValueError(f"Expected 'mode' to be one of {list(modes)}, got {mode!r}")
     chosen = modes[mode.upper()]
+    if not pairs:
+        return identity(x)
     for dim, width in zip(x.shape, pairs, strict=True):
         most = {"reflect": dim - 1, "symmetric": dim}.get(chosen, max(width))
         require(max(width) <= most, PAD, f"{mode} padding of {width} is too wide for {dim}")

@@ -24,7 +24,7 @@ from ..values.spec import Spec, intern
 from ..values.tensor import Tensor, of_array
 from .elementwise import shuffled
 from .indexing import gather
-from .movement import static_shape
+from .movement import identity, static_shape
 
 if TYPE_CHECKING:
     from ..replay.trace import Trace
@@ -66,7 +66,7 @@ def set_seed(seed: int) -> None:
 def _integer(seed: Any) -> int:
     try:
         return int(seed)
-    except (OverflowError, ValueError):
+    except (OverflowError, TypeError, ValueError):
         raise ValueError(f"A seed is an integer, not {seed!r}.") from None
 
 
@@ -198,6 +198,10 @@ def uniform(
         return _drawn(_integers, seed, low, high, _vector(shape), wanted.numpy_dtype)
     draws = _drawn(_floats, seed, "uniform", _floating(shape, wanted))
     end: Any = 1.0 if maxval is None else maxval
+    minval, end = (
+        x if isinstance(x, int | float) else as_tensor(x, intern((), wanted), "RandomUniform")
+        for x in (minval, end)
+    )
     if all(isinstance(x, int | float) for x in (minval, end)) and (minval, end) == (0, 1):
         return draws
     try:
@@ -233,4 +237,6 @@ def _permutation(source: SeedSequence, count: int) -> Array:
 def shuffle(value: Any, seed: int | None = None, name: str | None = None) -> Tensor:
     """The slices along the first axis in a random order."""
     x = as_tensor(value)
+    if not x.ndim:
+        return identity(x)
     return shuffled(gather(x, _drawn(_permutation, seed, int(x.shape[0]))))

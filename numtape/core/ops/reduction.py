@@ -13,9 +13,9 @@ from ..log.record import Recorder, as_tensor, record, spec_of, unary
 from ..log.variable import _tensor
 from ..values import dtypes
 from ..values.dtypes import bool_, mismatch
-from ..values.spec import Spec, axes_of, intern
+from ..values.spec import Spec, axes_of, intern, one_axis
 from ..values.tensor import Tensor
-from . import elementwise, movement
+from . import elementwise, movement, rules
 
 Array = np.ndarray[Any, Any]
 Axes = tuple[int, ...]
@@ -276,14 +276,26 @@ ARGMIN = defop(
 )
 
 
+_OUTPUTS = {
+    "ArgMax": (dtypes.int16, dtypes.uint16, dtypes.int32, dtypes.int64),
+    "ArgMin": (dtypes.int32, dtypes.int64),
+}
+
+
 def _arg(op: Op, x: Any, axis: Any, output_type: Any) -> Tensor:
     x = as_tensor(x)
-    (at,) = axes_of(op.name, 0 if axis is None else axis, x.ndim)
+    at = one_axis(op.name, 0 if axis is None else axis, x.ndim)
     if not x.shape[at]:
         raise InvalidArgumentError(
             f"Reduction axis {at} is empty in shape {x.shape.as_list()} [Op:{op.name}]"
         )
-    return record(op, (x,), axis=at, output=dtypes.as_dtype(output_type).name)
+    output = dtypes.as_dtype(output_type)
+    if output not in (allowed := _OUTPUTS[op.name]):
+        raise InvalidArgumentError(
+            f"Value for attr 'output_type' of {output.name} is not in the list of allowed values: "
+            f"{', '.join(dtype.name for dtype in allowed)} [Op:{op.name}]"
+        )
+    return record(op, (x,), axis=at, output=output.name)
 
 
 def argmax(
@@ -320,7 +332,7 @@ def _scan(ufunc: Any) -> Any:
 
 
 CUMSUM: Op = defop(
-    "Cumsum", ARRAY, 1, lambda op, x, **_: x, compute=_scan(np.add),
+    "Cumsum", ARRAY, 1, rules.number, compute=_scan(np.add),
     vjp=lambda g, y, x, axis, exclusive, reverse: (
         record(CUMSUM, (g,), axis=axis, exclusive=exclusive, reverse=not reverse),
     ),
@@ -332,5 +344,5 @@ def cumsum(
 ) -> Tensor:
     """Running sums along an axis; ``exclusive`` leaves out the element itself."""
     x = as_tensor(x)
-    (at,) = axes_of("Cumsum", axis, x.ndim)
+    at = one_axis("Cumsum", axis, x.ndim)
     return record(CUMSUM, (x,), axis=at, exclusive=exclusive, reverse=reverse)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -46,9 +47,11 @@ def to_array(value: Any, like: Spec | None, op: str) -> Any:
         kinds = _kinds(value)
         if _has_tensors(kinds):
             return pack(value, like.dtype)
-        array = _numeric(value)
+        array = numeric(value)
         if array.size and array.dtype.kind == "f" and not like.is_float:
             raise dtypes.float_beside(op, value, like.dtype)
+        if array.dtype.kind == "O" or (like.dtype.is_integer and isinstance(value, list | tuple)):
+            array = _exact(value, array, like.dtype)
         value = array
     return converted(value, like.dtype.numpy_dtype)
 
@@ -69,22 +72,35 @@ def new_array(value: Any, dtype: DType | None = None) -> Any:
     kinds = _kinds(value)
     if _has_tensors(kinds):
         return pack(value, dtype)
-    array = _numeric(value)
+    array = numeric(value)
     if dtype is None:
         dtype = _inferred(value, array, kinds)
     else:
         _check(value, array, dtype)
+        array = _exact(value, array, dtype)
     return np.array(array, dtype=dtype.numpy_dtype, order="C")
 
 
 def _inferred(value: Any, array: np.ndarray[Any, Any], kinds: set[type]) -> DType:
     """The dtype of a Python value, a list, or an object that has an array."""
-    if hasattr(value, "__array__") or any(issubclass(kind, NUMPY) for kind in kinds):
+    if hasattr(value, "__array__"):
         return dtypes.of_array(array)
     kind = array.dtype.kind
+    first = next(leaves(value), None)
+    if kind == "O":
+        return dtypes.of_int(int(array.min()), int(array.max()))
+    if kind == "f":  # ints before the first float must fit, as in TensorFlow
+        for x in itertools.takewhile(lambda x: isinstance(x, int | np.integer), leaves(value)):
+            dtypes.of_int(int(x), int(x))
+    if any(issubclass(kind, NUMPY) for kind in kinds):
+        if kind != "f":
+            return dtypes.of_array(array)
+        # As in TensorFlow, numbers beside floats are such as the first one, or float32.
+        leads = isinstance(first, NUMPY) and first.dtype.kind == "f"
+        return dtypes.of_array(np.asarray(first)) if leads else dtypes.float32
     if kind == "b":
         return dtypes.bool_
-    if type(next(_leaves(value), None)) is bool:
+    if type(first) is bool:
         raise ValueError(
             f"Can't convert Python sequence with mixed types to Tensor: {shown(value)} begins with "
             f"a bool. Give a dtype, or write numbers only."
@@ -99,48 +115,87 @@ def _check(value: Any, array: np.ndarray[Any, Any], dtype: DType) -> None:
     kind = array.dtype.kind
     if not array.size or kind == "b":
         return
-    if dtype.is_bool or (kind == "f" and not dtype.is_floating):
+    if (dtype.is_bool and kind != "O") or (kind == "f" and not dtype.is_floating):
         raise TypeError(f"Cannot convert {shown(value)} to EagerTensor of dtype {dtype.name}")
-    if dtype.is_integer and (array.min() < dtype.min or array.max() > dtype.max):
-        raise ValueError(
-            f"Can't convert Python sequence with out-of-range integer to Tensor: {shown(value)} "
-            f"does not fit {dtype.name}."
-        )
 
 
-def _numeric(value: Any) -> np.ndarray[Any, Any]:
+def _exact(value: Any, array: np.ndarray[Any, Any], dtype: DType) -> np.ndarray[Any, Any]:
+    """Ints of a list or number, some of which NumPy may have as objects: all must fit ``dtype``."""
+    if not dtype.is_floating:
+        if array.size and array.dtype.kind in "iuO":
+            if array.min() < dtype.min or array.max() > dtype.max:
+                raise _out_of_range(value, dtype.name)
+        return array
+    if array.dtype.kind != "O":
+        return array
+    try:
+        with np.errstate(over="ignore"):  # infinity, as in TensorFlow
+            return array.astype(np.float64).astype(dtype.numpy_dtype)
+    except OverflowError:
+        raise _out_of_range(value, dtype.name) from None
+
+
+def _out_of_range(value: Any, name: str) -> ValueError:
+    return ValueError(
+        f"Can't convert Python sequence with out-of-range integer to Tensor: {shown(value)} does "
+        f"not fit {name}."
+    )
+
+
+def numeric(value: Any) -> np.ndarray[Any, Any]:
+    """A number, a list of them, or what has an array, as an array of NumPy's dtype for it.
+
+    Ints beyond int64 are an array of objects.
+    """
     try:
         array = np.asarray(value)
     except ValueError as error:
         raise ValueError(
             f"Can't convert non-rectangular Python sequence to Tensor: {shown(value)}"
         ) from error
-    if array.dtype.kind not in "biuf":
-        if array.dtype.kind == "O" and all(isinstance(x, int) for x in array.ravel().tolist()):
-            raise ValueError(
-                f"Can't convert Python sequence with out-of-range integer to Tensor: "
-                f"{shown(value)} does not fit int64. Write it as a float."
-            )
-        raise ValueError(
-            f"Attempt to convert a value ({shown(value)}) with an unsupported type "
-            f"({type(value)}) to a Tensor."
-        )
+    if array.dtype.kind in "fO" and isinstance(value, list | tuple | int):
+        array = _large(value, array)
+    elif array.dtype.kind not in "biuf":
+        raise _unsupported(value)
     if array.size == 0 and isinstance(value, list | tuple):
         array = array.astype(np.float32)
     return array
 
 
-def _leaves(value: Any) -> Iterator[Any]:
+def _large(value: Any, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Where ints may be beyond int64, which NumPy has as objects or rounds: floats, or objects."""
+    of_objects = array.dtype.kind == "O"
+    if not of_objects and (np.abs(array) < 2.0**63).all():
+        return array
+    found = list(leaves(value))
+    if all(isinstance(x, int | np.integer) for x in found):
+        return array if of_objects else np.array(value, object)
+    if not of_objects:
+        return array
+    if not all(isinstance(x, int | float | np.integer | np.floating) for x in found):
+        raise _unsupported(value)
+    return _exact(value, array, dtypes.float64)
+
+
+def _unsupported(value: Any) -> ValueError:
+    return ValueError(
+        f"Attempt to convert a value ({shown(value)}) with an unsupported type ({type(value)}) to "
+        f"a Tensor."
+    )
+
+
+def leaves(value: Any) -> Iterator[Any]:
+    """What is in a nest of lists."""
     if isinstance(value, list | tuple):
         for item in value:
-            yield from _leaves(item)
+            yield from leaves(item)
     else:
         yield value
 
 
 def _kinds(value: Any) -> set[type]:
     """The types of the leaves of a nest of lists."""
-    return set(map(type, _leaves(value)))
+    return set(map(type, leaves(value)))
 
 
 def _has_tensors(kinds: set[type]) -> bool:

@@ -206,6 +206,14 @@ def check_axis(op: str, axis: int, rank: int) -> None:
         )
 
 
+def one_axis(op: str, axis: Any, rank: int) -> int:
+    """The one axis that an ``axis`` argument names, counted from 0."""
+    found = tuple(axes_of(op, axis, rank))
+    if len(found) != 1:
+        raise AxisError(f"axis={axis!r} does not name one axis [Op:{op}].")
+    return found[0]
+
+
 def axes_of(op: str, axis: Any, rank: int) -> Iterator[int]:
     """The axes that an ``axis`` argument names (None: all), counted from 0.
 
