@@ -410,7 +410,7 @@ class _Parameters:
         return getattr(self._of, "__defaults__", ())
 
     def _inspect(self) -> None:
-        self._known = self.defaults(), getattr(self._of, "__kwdefaults__", None)
+        known = self.defaults(), getattr(self._of, "__kwdefaults__", None)
         try:
             # What is called is the wrapper, if there is one, not what it wraps.
             signature = inspect.signature(self._of, follow_wrapped=False)
@@ -428,6 +428,7 @@ class _Parameters:
         ]
         self._all_positional = len(self._positional) == len(parameters)
         self._defaults = [p.default for p in self._positional]
+        self._known = known  # last: an interrupt may come
 
     def complete(
         self, args: tuple[Any, ...], kwargs: dict[str, Any]

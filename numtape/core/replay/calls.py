@@ -195,7 +195,7 @@ class Tree:
     def prefer(self, path: Path) -> None:
         """A path was right: try it first the next time."""
         if self.root.latest is not path:
-            for node in path.nodes:
+            for node in reversed(path.nodes):  # the root last: an interrupt may come
                 node.latest = path
 
     def other(self, path: Path, failed: Failed) -> Path | None:
