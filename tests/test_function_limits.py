@@ -62,6 +62,41 @@ def test_many_signatures_are_many_recordings(tf):
     assert all(float(tf.reduce_sum(v)) == -2.0 * (k % 10) for k, v in enumerate(variables))
 
 
+@pytest.mark.numtape_only("about numtape's memory")
+def test_signatures_without_recordings_are_forgotten(tf, monkeypatch):
+    """Ever new arguments, for which the function raises."""
+    monkeypatch.setattr(importlib.import_module("numtape.function"), "MOST", 8)
+    ran = []
+
+    @tf.function
+    def f(x, n):
+        ran.append(n)
+        return tf.reshape(x, [n])
+
+    for n in range(1, 40):
+        x = tf.ones(3)
+        if n == 3:
+            f(x, n)
+        else:
+            with pytest.raises(tf.errors.InvalidArgumentError):
+                f(x, n)
+    assert len(f._known) <= 8
+    ran.clear()
+    same(f(tf.ones(3), 3), np.ones(3))
+    assert not ran
+
+    @tf.function
+    def g(x):
+        return tf.reshape(x, [3])
+
+    same(g(tf.ones(3)), np.ones(3))
+    for n in range(4, 40):
+        with pytest.raises(tf.errors.InvalidArgumentError):
+            g(tf.ones(n))
+    assert len(g._known) <= 8
+    assert len(g._plain) <= 8
+
+
 @gives_up
 def test_too_many_shapes(tf):
     f = tf.function(tf.reduce_sum)
