@@ -12,14 +12,16 @@ from typing import Any
 
 import numpy as np
 
+from .concrete import ConcreteFunction
 from .core import settings
 from .core.log.log import local
 from .core.log.variable import Variable, _tensor
 from .core.replay.arguments import BY_VALUE, Arguments, Copies, Kept, Place, is_plain
 from .core.replay.belongings import Belongings
 from .core.values.tensor import Tensor
-from .errors import InvalidArgumentError
 from .tensor_spec import TensorSpec, check_signature
+
+MOST = 2048  # signatures that are remembered: more than a function may have recordings
 
 
 def function(
@@ -189,6 +191,8 @@ class Function:
         if calls is None:
             calls = self._calls(leaves.values, leaves.named)
             if self._budget.left:  # else every call may bring a signature of its own
+                if len(self._known) >= MOST:
+                    self._forget()
                 self._known[found] = calls
         if not kwargs and given == len(plain) == len(leaves) and self._budget.left:
             alike = len(set(plain)) < given
@@ -197,6 +201,13 @@ class Function:
             elif all(type(x) in _PLAIN for x in args[given:]):  # defaults that cannot change
                 self._plain[plain] = calls, self._parameters.defaults(), alike
         return calls(leaves)
+
+    def _forget(self) -> None:
+        """Forget signatures of which nothing was recorded: there may come ever new ones."""
+        # Copies: other threads may call it meanwhile.
+        known, plain = list(self._known.items()), list(self._plain.items())
+        self._known = {key: calls for key, calls in known if calls.trees}
+        self._plain = {key: entry for key, entry in plain if entry[0].trees}
 
     def _inside(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A call that is part of another one's recording, or wanted to run as Python."""
@@ -382,9 +393,7 @@ class _Parameters:
 
     def _inspect(self) -> None:
         code = getattr(self._inner, "__code__", None)
-        self._known: Any = self.defaults(), code, self._by_name()
-        # Those that can change are the function's state: it gets them, and not copies.
-        self.kept: dict[int, Kept] = {}
+        known: Any = self.defaults(), code, self._by_name()
         try:
             # What is called is the wrapper, if there is one, not what it wraps.
             signature = inspect.signature(self._of, follow_wrapped=False)
@@ -394,7 +403,7 @@ class _Parameters:
                 signature = signature.replace(parameters=rest)
             self.signature: inspect.Signature | None = signature
         except (TypeError, ValueError):  # some of C's
-            self.signature = None
+            self.signature, self.kept, self._known = None, {}, known
             return
         parameters = list(self.signature.parameters.values())
         self._positional = [
@@ -402,9 +411,12 @@ class _Parameters:
         ]
         self._all_positional = len(self._positional) == len(parameters)
         self._defaults = [p.default for p in self._positional]
-        for p in parameters:
-            if isinstance(p.default, list | dict | tuple | set) and not is_plain(p.default):
-                self.kept[id(p.default)] = Kept(id(p.default), p.default)
+        # Those that can change are the function's state: it gets them, and not copies.
+        self.kept = {
+            id(p.default): Kept(id(p.default), p.default) for p in parameters
+            if isinstance(p.default, list | dict | tuple | set) and not is_plain(p.default)
+        }  # fmt: skip
+        self._known = known  # last: an interrupt may come
 
     def complete(
         self, args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -471,104 +483,3 @@ class _Parameters:
                 f"Can not cast {TensorSpec.from_tensor(tensor)!r} to {spec!r}", args, {}
             )
         return tensor
-
-
-class ConcreteFunction:
-    """A `function` for arguments of certain shapes and dtypes.
-
-    Python values among the arguments may be left out when it is called.
-    """
-
-    def __init__(
-        self, of: Function | _Method, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> None:  # fmt: skip
-        self._function = of
-        if of.input_signature is not None and not args and not kwargs:
-            args = of.input_signature
-        elif of._parameters.signature is not None:
-            args, kwargs = self._bind(args, kwargs)
-        self._args, self._kwargs = args, kwargs
-        self.name = of.name
-
-    def _bind(
-        self, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        parameters = self._function._parameters
-        assert parameters.signature is not None
-        try:
-            bound = parameters.signature.bind(*args, **kwargs)
-        except TypeError as error:
-            raise parameters._misfit(str(error), args, kwargs) from None
-        bound.apply_defaults()
-        return bound.args, bound.kwargs
-
-    @property
-    def structured_input_signature(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """The arguments, with a `TensorSpec` in the place of each tensor."""
-        return (
-            tuple(map(_as_spec, self._args)), {k: _as_spec(x) for k, x in self._kwargs.items()}
-        )  # fmt: skip
-
-    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
-        """Call the function.
-
-        Raises:
-          TypeError: If tensors are missing, or Python values are others.
-          InvalidArgumentError: If a tensor has another dtype.
-        """
-        names = [p.name for p in self._function._parameters._positional]
-        given = list(args)
-        filled: list[Any] = []
-        for k, expected in enumerate(self._args):
-            name = names[k] if k < len(names) else ""
-            if given:
-                value = given.pop(0)
-            elif name in kwargs:
-                value = kwargs.pop(name)
-            elif isinstance(expected, Tensor | TensorSpec | np.ndarray):
-                raise TypeError(f"{self.name}() missing required argument: {name!r}")
-            else:
-                value = expected
-            filled.append(self._checked(value, expected, k))
-        if given:
-            raise TypeError(f"{self.name}() takes {len(self._args)} arguments, {len(args)} given")
-        for name, expected in self._kwargs.items():
-            if name in kwargs:
-                kwargs[name] = self._checked(kwargs[name], expected, name)
-            elif isinstance(expected, Tensor | TensorSpec | np.ndarray):
-                raise TypeError(f"{self.name}() missing required argument: {name!r}")
-        return self._function(*filled, **{**self._kwargs, **kwargs})
-
-    def _checked(self, value: Any, expected: Any, k: int | str) -> Any:
-        from .nest import is_nested, map_structure
-
-        if isinstance(expected, Tensor | TensorSpec):
-            tensor = value if type(value) is Tensor else _tensor(value, expected.dtype)
-            if tensor.dtype is not expected.dtype:
-                raise InvalidArgumentError(
-                    f"cannot compute {self.name} as input #{k}(zero-based) was expected to be a "
-                    f"{expected.dtype.name} tensor but is a {tensor.dtype.name} tensor"
-                )
-            return tensor
-        if is_nested(expected):
-            try:
-                return map_structure(lambda want, x: self._checked(x, want, k), expected, value)
-            except ValueError:
-                raise TypeError(
-                    f"Binding inputs to tf.function failed due to `{value!r}` has another "
-                    f"structure than {map_structure(_as_spec, expected)!r}."
-                ) from None
-        if isinstance(expected, bool | int | float | str) and value != expected:
-            raise TypeError(
-                f"Binding inputs to tf.function failed due to `Can not cast {value!r} to "
-                f"Literal[{expected!r}]`."
-            )
-        return value
-
-    def __repr__(self) -> str:
-        args, kwargs = self.structured_input_signature
-        return f"<ConcreteFunction {self.name} args={args} kwargs={kwargs}>"
-
-
-def _as_spec(x: Any) -> Any:
-    return TensorSpec.from_tensor(x) if isinstance(x, Tensor) else x

@@ -62,6 +62,41 @@ def test_many_signatures_are_many_recordings(tf):
     assert all(float(tf.reduce_sum(v)) == -2.0 * (k % 10) for k, v in enumerate(variables))
 
 
+@pytest.mark.numtape_only("about numtape's memory")
+def test_signatures_without_recordings_are_forgotten(tf, monkeypatch):
+    """Ever new arguments, for which the function raises."""
+    monkeypatch.setattr(importlib.import_module("numtape.function"), "MOST", 8)
+    ran = []
+
+    @tf.function
+    def f(x, n):
+        ran.append(n)
+        return tf.reshape(x, [n])
+
+    for n in range(1, 40):
+        x = tf.ones(3)
+        if n == 3:
+            f(x, n)
+        else:
+            with pytest.raises(tf.errors.InvalidArgumentError):
+                f(x, n)
+    assert len(f._known) <= 8
+    ran.clear()
+    same(f(tf.ones(3), 3), np.ones(3))
+    assert not ran
+
+    @tf.function
+    def g(x):
+        return tf.reshape(x, [3])
+
+    same(g(tf.ones(3)), np.ones(3))
+    for n in range(4, 40):
+        with pytest.raises(tf.errors.InvalidArgumentError):
+            g(tf.ones(n))
+    assert len(g._known) <= 8
+    assert len(g._plain) <= 8
+
+
 @gives_up
 def test_too_many_shapes(tf):
     f = tf.function(tf.reduce_sum)
@@ -246,6 +281,69 @@ def test_tapes_from_outside(tf, what, fresh):
         found = run(tf.function)
     assert found == expected
     assert not local.log.tracing
+
+
+@gives_up
+def test_variable_that_a_thread_assigns_while_the_function_runs(tf):
+    """The function runs once a call, and what it assigns is made on top."""
+    v, ran = tf.Variable(0.0), []
+
+    @tf.function
+    def f(x):
+        ran.append(1)
+        v.assign_add(x)
+        thread = threading.Thread(target=v.assign_add, args=(1.0,))
+        thread.start()
+        thread.join()
+        return v * 1.0
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        for k in range(1, 5):
+            same(f(tf.constant(1.0)), 2.0 * k)
+            same(v, 2.0 * k)
+            assert len(ran) == k
+
+
+@pytest.mark.numtape_only("TensorFlow's functions run once")
+@pytest.mark.parametrize("taped", [False, True])
+@pytest.mark.parametrize("looks", [False, True])
+def test_variable_that_a_handler_assigns_before_a_call_commits(tf, monkeypatch, looks, taped):
+    """No update is lost, and gradients are those of what is returned."""
+    calls = importlib.import_module("numtape.core.replay.calls")
+    v, w, handled = tf.Variable(1.0), tf.Variable(5.0), []
+    commit = calls.commit
+
+    def interrupted(*args):
+        if len(handled) < 3:
+            handled.append(1)
+            v.assign_add(10.0)
+        return commit(*args)
+
+    @tf.function
+    def f(x):
+        v.assign_add(x)
+        w.assign(v * x)
+        if looks:
+            float(v)
+        return v * x
+
+    monkeypatch.setattr(calls, "commit", interrupted)
+    x = tf.constant(2.0)
+    with tf.GradientTape() as tape:
+        if taped:
+            tape.watch(x)
+        y = f(x)
+    count = 1 if looks else 3  # where it looked at what was changed Python runs again
+    same(v, 3.0 + 10.0 * count)
+    same(w, 2.0 * (3.0 + 10.0 * count))
+    same(y, 2.0 * (3.0 + 10.0 * count))
+    if taped:
+        same(tape.gradient(y, x), 3.0 + 10.0 * count)
+    monkeypatch.setattr(calls, "commit", commit)
+    before = float(v)
+    same(f(x), 2.0 * (before + 2.0))
+    same(v, before + 2.0)
 
 
 @gives_up

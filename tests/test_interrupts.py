@@ -1,14 +1,26 @@
 """Ctrl-C and errors: a step happens wholly or not at all, and everything works afterwards."""
 
+import functools
 import json
 import os
+import sys
+from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from counting import by_hand, fresh_log
 from processes import PACKAGE, run
+from test_interning import stretches
 
-from numtape.core.log.log import local
+from numtape.core.compile.passes import Block, Numbers
+from numtape.core.cpu import executor as cpu
+from numtape.core.derive import adjoints, transpose
+from numtape.core.derive.templates import COLUMNS, Templates
+from numtape.core.log.log import Log, local
+from numtape.core.replay.observe.guards import Guards
+from numtape.core.replay.observe.reads import ATTRIBUTE, Read
+from numtape.core.values.memory import address_of
 
 pytestmark = pytest.mark.numtape_only("a promise TensorFlow does not make")
 
@@ -189,6 +201,193 @@ def test_interrupt_at_every_place_of_a_step(events, stride):
     total, found = json.loads(run(EVERYWHERE, PACKAGE, events, stride))
     assert total > 100
     assert found == []
+
+
+# An interrupt at each line of what notes that something is up to date: then it is.
+
+
+def interrupted_at_each_line(prepare, act, check):
+    """`act` on something new again and again, interrupted one line later each time."""
+    at, hit = 0, True
+    while hit:
+        at += 1
+        state = prepare()
+        hit = _interrupted(at, lambda: act(state))  # noqa: B023
+        check(state)
+    assert at > 4
+
+
+@functools.cache
+def _whole(file):
+    """Lines that are one step, for Python looks for signals at none of them."""
+    found = stretches(Path(file))
+    return {line for start, end in found for line in range(start + 2, end)}
+
+
+def _interrupted(at, act):
+    count = 0
+
+    def trace(frame, event, _):
+        nonlocal count
+        if not frame.f_code.co_filename.startswith(str(PACKAGE)):
+            return None
+        if event == "line" and frame.f_lineno not in _whole(frame.f_code.co_filename):
+            count += 1
+            if count == at:
+                sys.settrace(None)
+                raise KeyboardInterrupt
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        act()
+    except KeyboardInterrupt:
+        return True
+    finally:
+        sys.settrace(before)
+    return False
+
+
+def assert_bound(block, **arrays):
+    for name, array in arrays.items():
+        if name in block.slots:
+            assert block.set[block.slots[name]] == address_of(array), name
+
+
+def columns_of(log):
+    return {name: getattr(log.columns, name) for name in COLUMNS} | {"extra": log.extra}
+
+
+def test_interrupted_transposing_binds_the_memory_of_its_log():
+    small, large = Log(64), Log(1024)
+
+    def prepare():
+        work = transpose.Workspace()
+        work.refresh(small)
+        return work
+
+    def check(work):
+        for log in (small, large, small):
+            work.refresh(log)
+            for block in (work.follow, work.transpose):
+                assert_bound(block, **columns_of(log), flags=work.flags, adjoint=work.adjoint)
+            assert min(work.flags.size, work.adjoint.size) >= log.columns.capacity
+
+    interrupted_at_each_line(prepare, lambda work: work.refresh(large), check)
+
+
+def test_interrupted_repeating_binds_the_memory_of_its_log():
+    small, large = Log(64), Log(1024)
+
+    def prepare():
+        memory, block = adjoints.Memory(), Block("repeat")
+        memory.refresh(small, block)
+        return memory, block
+
+    def check(state):
+        memory, block = state
+        for log in (small, large):
+            memory.refresh(log, block)
+            assert_bound(block, **columns_of(log))
+
+    interrupted_at_each_line(prepare, lambda state: state[0].refresh(large, state[1]), check)
+
+
+def test_interrupted_templates_are_bound():
+    first, second = Templates(), Templates()
+    first.constants = 3
+
+    def prepare():
+        work = transpose.Workspace()
+        work.use(first)
+        work.pool_row[:3] = 1
+        return work
+
+    def check(work):
+        for templates in (first, second):
+            work.use(templates)
+            assert_bound(work.transpose, **templates.arrays(), keys=templates.index.array)
+        assert not work.pool_row[:3].any()
+
+    interrupted_at_each_line(prepare, lambda work: work.use(second), check)
+
+
+def test_interrupted_numbers_are_bound():
+    def check(numbers):
+        for values in ([1, 2], range(60), [3]):
+            assert numbers.fill(values) == len(values)
+            assert_bound(*numbers._blocks, ranges=numbers.array)
+            assert numbers.array[: len(values)].tolist() == [*values]
+
+    interrupted_at_each_line(
+        lambda: Numbers("int32", "ranges", Block("follow")),
+        lambda numbers: numbers.fill(range(40)), check,
+    )  # fmt: skip
+
+
+def test_interrupted_sweeps_have_the_memory_that_they_bind():
+    log = Log(64)
+
+    def plan(size):
+        return SimpleNamespace(
+            arena=size, partials=size, scratch=size, body=size, found=0, addresses=[]
+        )
+
+    def prepare():
+        sweeper = cpu.Sweeper(log)
+        sweeper._fit(plan(100))
+        return sweeper
+
+    def check(sweeper):
+        for size in (10, 1000, 10):
+            sweeper._fit(plan(size))
+            worker, put, slots = sweeper.workers[0], sweeper.sweep.set, sweeper.sweep.slots
+            pairs = {
+                "arena": sweeper.arena, "partials": sweeper.partials, "scratch": worker.scratch,
+                "places": (worker.places, address_of(worker.places)),
+            }  # fmt: skip
+            for name, (memory, at) in pairs.items():
+                assert put[slots[name]] == at
+                assert 0 <= at - address_of(memory) < 64
+                assert memory.size >= size
+
+    interrupted_at_each_line(prepare, lambda sweeper: sweeper._fit(plan(1000)), check)
+
+
+def test_interrupted_look_at_new_defaults_is_repeated(tf):
+    def prepare():
+        def f(x, n=1):
+            return x * n
+
+        g = tf.function(f)
+        g(tf.constant(1.0))
+        f.__defaults__ = (5,)
+        return g
+
+    interrupted_at_each_line(
+        prepare, lambda g: g._parameters.complete((1.0,), {}),
+        lambda g: g._parameters.complete((1.0,), {}) == ((1.0, 5), {}) or pytest.fail("stale"),
+    )  # fmt: skip
+
+
+def test_interrupted_guards_are_added_again(tf):
+    holder = SimpleNamespace(a=object(), b=object(), c=object())
+    found = [Read(ATTRIBUTE, holder, name, getattr(holder, name), name, ("", 1)) for name in "abc"]
+
+    def check(guards):
+        guards.add(found)
+        assert guards.holds()
+        for name in "abc":
+            before = getattr(holder, name)
+            setattr(holder, name, object())
+            assert not guards.holds()
+            setattr(holder, name, before)
+        assert guards.holds()
+
+    interrupted_at_each_line(
+        lambda: Guards(found[:1]), lambda guards: guards.add(found), check
+    )
 
 
 # Errors leave everything as it was.

@@ -18,6 +18,7 @@ from numtape.core.plan import memo
 from numtape.core.plan import plan as plans
 from numtape.core.values import interning
 from numtape.core.values.interning import generation
+from numtape.core.values.memory import address_of
 
 pytestmark = pytest.mark.numtape_only("numtape's plans")
 
@@ -470,7 +471,9 @@ def test_slots_that_another_plan_moved_are_not_used(tf, monkeypatch):
         wide(60)
         first.append(shared())
         assert log.workspace.sweeper is sweeper
-        assert block.set[block.slots["scratch"]] == sweeper.workers[0].scratch_at
+        worker = sweeper.workers[0]
+        assert block.set[block.slots["scratch"]] == worker.scratch[1]
+        assert block.set[block.slots["places"]] == address_of(worker.places)
     assert len(set(first)) == 1
 
 

@@ -169,6 +169,9 @@ class Block:
     ``block.bind(name=array)`` sets arrays (and keeps them alive), ``block.set[slot] = int``
     scalars (``block.slots[name]``), ``block.call()`` runs the pass and returns its int.
     `call_without_gil` lets other Python threads run meanwhile; it costs half a µs more.
+
+    An interrupt may leave some arguments bound and others as they were: who binds only what has
+    moved notes that it did when all is bound, and until then that nothing is.
     """
 
     def __init__(self, symbol: str) -> None:
@@ -203,16 +206,18 @@ class Numbers:
         self._allocate(np.zeros(16, dtype))
 
     def _allocate(self, array: Array) -> None:
+        self._room = -1  # until all is bound: an interrupt may come
         self.array = array
         self.view = view(array)
         for block in self._blocks:
             block.bind(**{self._name: array})
+        self._room = array.size
 
     def fill(self, values: Sequence[int]) -> int:
         """Put the values in. Returns how many there are."""
         count = len(values)
-        if count > self.array.size:
-            self._allocate(np.zeros(2 * count, self.array.dtype))
+        if count > self._room:
+            self._allocate(np.zeros(max(16, 2 * count), self.array.dtype))
         if count > 16:
             self.array[:count] = values
         else:  # faster than NumPy for the few that there mostly are

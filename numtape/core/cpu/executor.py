@@ -50,11 +50,11 @@ class Worker:
     """What one thread needs to take part in a log's sweeps: slots, control blocks."""
 
     def __init__(self, log: Log, counter: Array) -> None:
-        self.scratch, self.scratch_at = aligned(0)
+        self.scratch = aligned(0)  # the memory and its address, which change in one step
         self.places = np.empty(0, np.int64)
         self.columns, self.counter = log.columns, counter
         self.blocks: tuple[Block, Block] | None = None
-        self.set_for: Any = None  # the plan, where the slots are
+        self.set_for: Any = None  # the plan
 
     def shared(self) -> tuple[Block, Block]:
         """The control blocks of `lanes` and `units`, made when a group is first shared."""
@@ -70,13 +70,12 @@ class Worker:
 
     def fit(self, plan: Plan, block: Block) -> None:
         """Make room for a plan's slots."""
-        if plan.scratch > self.scratch.size:
-            memory, self.scratch_at = aligned(plan.scratch)
-            self.scratch = memory
+        if plan.scratch > self.scratch[0].size:
+            self.scratch = aligned(plan.scratch)
         if 8 * plan.body > self.places.size:
             self.places = np.empty(16 * plan.body, np.int64)
         block.set[block.slots["places"]] = address_of(self.places)
-        block.set[block.slots["scratch"]] = self.scratch_at
+        block.set[block.slots["scratch"]] = self.scratch[1]
 
 
 class Sweeper:
@@ -85,8 +84,7 @@ class Sweeper:
     def __init__(self, log: Log) -> None:
         self.sweep = Block("sweep")
         self.counter = np.zeros(8, np.int64)  # a cache line of its own
-        self.partials, self.partials_at = aligned(0)
-        self.arena, self.arena_at = aligned(0)
+        self.partials, self.arena = aligned(0), aligned(0)  # as a worker's scratch
         self.workers = [Worker(log, self.counter)]  # the first one is the caller
         columns = log.columns
         self.sweep.bind(spec=columns.spec, cell=columns.cell, state=columns.state)
@@ -119,15 +117,13 @@ class Sweeper:
         if plan is self.plan_set:
             return
         self.plan_set = None  # until all is set: an interrupt may come
-        if plan.arena > self.arena.size:
-            memory, self.arena_at = aligned(plan.arena)
-            self.arena = memory  # last, because its size says that all is done
-        if plan.partials > self.partials.size:
-            memory, self.partials_at = aligned(plan.partials)
-            self.partials = memory
+        if plan.arena > self.arena[0].size:
+            self.arena = aligned(plan.arena)
+        if plan.partials > self.partials[0].size:
+            self.partials = aligned(plan.partials)
         self.workers[0].fit(plan, sweep)
-        put[slots["arena"]] = self.arena_at
-        put[slots["partials"]] = self.partials_at
+        put[slots["arena"]] = self.arena[1]
+        put[slots["partials"]] = self.partials[1]
         put[slots["found"]] = plan.found
         put[slots["large"]] = LARGE if settings.threads() > 1 else 1 << 62
         for name, array, address in plan.addresses:
@@ -171,15 +167,15 @@ class Sweeper:
         block, _ = worker.shared()
         put, slots = block.set, block.slots
         # Another plan may have moved the first worker's slots, which the sweep uses as well.
-        if worker.set_for != (plan, worker.scratch_at):
-            worker.set_for = None
-            worker.fit(plan, block)
+        worker.fit(plan, block)
+        if worker.set_for is not plan:
+            worker.set_for = None  # until all is set
             for name, array, address in plan.addresses:
                 if name in slots:
                     block.point(name, array, address)
-            worker.set_for = plan, worker.scratch_at
+            worker.set_for = plan
         put[slots["g"]], put[slots["chunk"]] = g, chunk
-        put[slots["partials"]] = self.partials_at
+        put[slots["partials"]] = self.partials[1]
         return block.call_without_gil
 
     def _units(
@@ -211,9 +207,9 @@ class Sweeper:
         if not spec.size:
             return np.empty(spec.shape, dtype)
         at = columns.cell_view[row]
-        offset = at - self.arena_at
-        if 0 <= offset < self.arena.size:
-            return np.ndarray(spec.shape, dtype, self.arena, offset)
+        arena, start = self.arena
+        if 0 <= at - start < arena.size:
+            return np.ndarray(spec.shape, dtype, arena, at - start)
         buffer: Array | None = log.buffers.get(row)
         if buffer is not None:
             return buffer

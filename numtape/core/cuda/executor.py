@@ -115,8 +115,12 @@ def _bring(log: Log, plan: GpuPlan) -> None:
     for row in plan.leaves:
         buffer = log.buffers.get(row)
         if type(buffer) is np.ndarray:
-            log.buffers[row] = buffer = resident(buffer)
-            log.columns.cell_view[row] = buffer.address
+            found = resident(buffer)
+            address = found.address
+            # whole
+            log.columns.cell_view[row] = address
+            log.buffers[row] = found
+            # done
 
 
 def _allocate(log: Log, plan: GpuPlan) -> None:

@@ -65,10 +65,7 @@ class Memory:
         block = self.block
         if block is None:
             block = self.block = Block("repeat")
-        if log.columns is not self.columns or log.extra is not self.extra:
-            bound = {name: getattr(log.columns, name) for name in log.columns.NAMES}
-            block.bind(extra=log.extra, **bound)
-            self.columns, self.extra = log.columns, log.extra
+        self.refresh(log, block)
         put, slots = block.set, block.slots
         for entry in entries:
             for name, array, address in entry.arrays:
@@ -83,6 +80,15 @@ class Memory:
                 log.columns.state[log.n :] = 0  # constants of rows that do not exist
                 raise
         return None
+
+    def refresh(self, log: Log, block: Block) -> None:
+        """Bind what moved since the last call."""
+        if log.columns is not self.columns or log.extra is not self.extra:
+            self.columns = None  # until all is bound: an interrupt may come
+            bound = {name: getattr(log.columns, name) for name in log.columns.NAMES}
+            block.bind(extra=log.extra, **bound)
+            self.extra = log.extra
+            self.columns = log.columns
 
     def note(
         self, log: Log, key: Key, n: int, found: list[int], watched: list[int],

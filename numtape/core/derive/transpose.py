@@ -189,15 +189,18 @@ class Workspace:
         """Bind what moved since the last call."""
         columns = log.columns
         if columns is not self.columns or log.extra is not self.extra:
+            self.columns = None  # until all is bound: an interrupt may come
             bound = {name: getattr(columns, name) for name in columns.NAMES}
             self.follow.bind(extra=log.extra, **{name: bound[name] for name in COLUMNS})
             self.transpose.bind(extra=log.extra, **bound)
             if self.flags.size < columns.capacity:
                 self.flags = longer(self.flags, columns.capacity)
+            if self.adjoint.size < columns.capacity:
                 self.adjoint = longer(self.adjoint, columns.capacity)
-                self.follow.bind(flags=self.flags)
-                self.transpose.bind(flags=self.flags, adjoint=self.adjoint)
-            self.columns, self.extra = columns, log.extra
+            self.follow.bind(flags=self.flags)
+            self.transpose.bind(flags=self.flags, adjoint=self.adjoint)
+            self.extra = log.extra
+            self.columns = columns
 
     def use(self, templates: Templates) -> None:
         """Bind what moved since the last call."""
@@ -205,6 +208,7 @@ class Workspace:
         if templates is not self.templates:
             if self.templates is not None:
                 self.pool_row[: self.templates.constants] = 0
+            self.templates = None  # until all is bound
             transpose.bind(**templates.arrays())
             self.templates = templates
         if index is not self.index:

@@ -432,8 +432,12 @@ class Log:
         """Have all values on the host: some may have been computed on a GPU."""
         for row, buffer in self.buffers.copy().items():  # others may record meanwhile
             if not isinstance(buffer, np.ndarray):
-                self.buffers[row] = found = buffer.host()
-                self.columns.cell_view[row] = address_of(found)
+                found = buffer.host()
+                address = address_of(found)
+                # whole
+                self.columns.cell_view[row] = address
+                self.buffers[row] = found
+                # done
 
     def held(self) -> bool:
         """Whether a tape may still ask for gradients of rows of this log."""

@@ -6,7 +6,6 @@ import copy
 import itertools
 import operator
 import threading
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
@@ -419,6 +418,7 @@ def _tensor(value: Any, dtype: DType | None) -> Tensor:
 
 
 _set_value: Any = vars(Variable)["_value"].__set__
+_get_value: Any = vars(Variable)["_value"].__get__
 _set_read: Any = vars(Variable)["_read"].__set__
 
 
@@ -454,19 +454,24 @@ def assign_all(variables: Sequence[Variable], values: Sequence[Tensor]) -> None:
 
 
 def set_values(
-    variables: Sequence[Variable], values: Iterable[Tensor], *others: Iterable[Any]
-) -> None:
+    variables: Sequence[Variable], values: Iterable[Tensor], *others: Iterable[None],
+    had: Sequence[tuple[Variable, Tensor]] = (),
+) -> bool:  # fmt: skip
     """Give variables values of their specs, whatever they had; and run ``others`` to their ends.
 
     It is one call into C, which no signal handler can divide, if the iterables are C's as well.
+
+    Returns:
+      False, and nothing is done, if a variable does not have the value any more that it ``had``.
     """
     nothing = itertools.repeat(None)
-    deque(
-        itertools.chain(
-            map(_set_value, variables, values), map(_set_read, variables, nothing), *others
-        ),
-        maxlen=0,
-    )  # fmt: skip
+    done = itertools.chain(
+        map(_set_value, variables, values), map(_set_read, variables, nothing), *others
+    )
+    same = map(
+        operator.is_, map(_get_value, [variable for variable, _ in had]), [x for _, x in had]
+    )
+    return all(itertools.chain(same, map(operator.not_, done)))
 
 
 by_creation = operator.attrgetter("_order")

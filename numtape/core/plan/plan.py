@@ -198,12 +198,12 @@ class Planner:
     def planned(self, log: Log, wanted: list[int], welcome: list[int], retain: bool) -> Plan | None:
         """The plan that gives the wanted rows their values; None if they have them."""
         want = self.want_view
-        for row in welcome:
-            want[row] = WELCOME
-        for row in wanted:
-            want[row] = WANTED
         key = min(wanted), max(wanted), retain
         try:
+            for row in welcome:
+                want[row] = WELCOME
+            for row in wanted:
+                want[row] = WANTED
             return self._recalled(log, key) or self._made(log, key)
         finally:
             for row in wanted:

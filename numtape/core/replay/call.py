@@ -29,7 +29,7 @@ from .observe.instructions import INSTRUCTIONS
 from .observe.observer import Observer
 from .observe.reads import Read
 from .observe.touched import Set
-from .recording import Output
+from .recording import Output, Recording
 from .trace import Draws, NotReplayable, Trace
 
 Journal = dict[int, tuple[Variable, Tensor]]
@@ -48,6 +48,7 @@ class Traced:
         self.outputs: list[Output] = []
         self.rebuild: Callable[[list[Any]], Any] = list
         self.assigned: list[tuple[Variable, int]] = []
+        self.recording: Recording | None = None  # once it is made
 
     @property
     def rows(self) -> list[int]:
@@ -88,6 +89,7 @@ def traced(
         if observer.lost:
             found.changed = "changes Python's trace function"
         found.outputs, found.rebuild = _outputs(trace, result)
+        local.log = caller  # before it is asked what is assigned: a signal handler may assign
         new = {
             key: (variable, variable._value) for key, variable in trace.created.items()
             if variable._value._home is trace

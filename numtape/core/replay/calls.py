@@ -23,6 +23,7 @@ from .. import settings
 from ..log import variable as variables
 from ..log.log import local
 from ..log.look import executor
+from ..log.variable import Variable
 from ..ops.random import STATE
 from ..values.nests import flatten_with
 from ..values.spec import SPECS, Spec
@@ -49,7 +50,7 @@ MAKING = 3  # calls in a row that may make variables, or change what names mean
 
 _NO_DRAWS = Draws()  # nothing is taken from it
 _NONE = object()  # what a call returns that has not come about
-RETRIES = 3  # of a recording where other threads assign what it reads
+RETRIES = 100  # of a commit where a signal handler assigns what the call assigns
 LIMIT = 64  # recordings of one signature
 LIMIT_IN_ALL = 1024  # of a function: each Variable or shape among the arguments is a signature
 
@@ -195,7 +196,7 @@ class Tree:
     def prefer(self, path: Path) -> None:
         """A path was right: try it first the next time."""
         if self.root.latest is not path:
-            for node in path.nodes:
+            for node in reversed(path.nodes):  # the root last: an interrupt may come
                 node.latest = path
 
     def other(self, path: Path, failed: Failed) -> Path | None:
@@ -350,41 +351,38 @@ class Calls:
 
     def _recorded(self, leaves: Sequence[Tensor], draws: Draws) -> Any:
         """Run the function, and keep what it records."""
-        for _ in range(RETRIES):
-            try:
-                call = traced(self.function, self.run, leaves, draws, self.frozen)
-            except NotReplayable as refusal:
-                self._stop(str(refusal))
-                break
+        try:
+            call = traced(self.function, self.run, leaves, draws, self.frozen)
+        except NotReplayable as refusal:
+            self._stop(str(refusal))
+        else:
             result = self._finished(call, leaves, draws)
             if result is not _NONE:
                 return result
-            draws = Draws()  # others drew these numbers meanwhile
         return plainly(self.run, leaves)
 
     def _finished(self, call: Traced, leaves: Sequence[Tensor], draws: Draws) -> Any:
-        """Commit a call that was traced, and keep its recording; `_NONE` if that is too late.
+        """Commit a call that was traced, and keep its recording; `_NONE` if Python runs again.
 
-        While a call was traced no lock was held, for it ran the program's own code.
+        While a call was traced no lock was held, for it ran the program's own code. What others,
+        threads or signal handlers, assigned meanwhile stays: what the call read of it is read
+        again, and its assigns are made on top.
         """
         trace, log, path = call.trace, local.log, None
         if not (trace.created or trace.reason or call.changed):
-            recording = Recording(trace, call.outputs, call.assigned, self.compiled)
-            path = Path(recording, call.rebuild, call.effects)
+            call.recording = Recording(trace, call.outputs, call.assigned, self.compiled)
+            path = Path(call.recording, call.rebuild, call.effects)
         taped = bool(log.tapes) and log.recorded()
         to = grafted(trace, log, leaves) if taped else None
-        values = values_of(call, log, to)
-        count = len(values) - len(call.assigned)
-        rows = iter(values[:count])
-        result = call.rebuild(
-            [next(rows) if out.row >= 0 else out.constant for out in call.outputs]
-        )
+        values: list[Tensor] | None = values_of(call, log, to)
         found, call.reads = lasting(call.reads), []
         sets, call.sets = call.sets, []
         assigned = [variable for variable, _ in call.assigned]
         with variables._updating, STATE.lock:
+            mine = set(map(id, assigned))
+            had = [pair for key, pair in trace.values.items() if key in mine - {*trace.created}]
             if trace.stale():
-                return _NONE
+                values, draws, had = self._anew(call, leaves, taped)
             both = ""
             if path is not None and not self.frozen:
                 arrays = [array for _, array in trace.inputs]
@@ -395,8 +393,44 @@ class Calls:
             if kept:
                 rehome(kept, trace, log, to)
             self._note(call, path, found, kept)
-            commit(assigned, values[count:], draws, trace.position, log if taped else None)
-        return result
+            for _ in range(RETRIES):
+                if values is None:
+                    break
+                count = len(values) - len(assigned)
+                rows = iter(values[:count])
+                result = call.rebuild(
+                    [next(rows) if out.row >= 0 else out.constant for out in call.outputs]
+                )
+                to_log = log if taped else None
+                if commit(assigned, values[count:], draws, trace.position, to_log, had):
+                    return result
+                values, draws, had = self._anew(call, leaves, taped)
+        return _NONE
+
+    def _anew(
+        self, call: Traced, leaves: Sequence[Tensor], taped: bool
+    ) -> tuple[list[Tensor] | None, Draws, list[tuple[Variable, Tensor]]]:
+        """What leaves a call that was traced, computed from what variables have now.
+
+        Also its draws, and what the variables that it assigns had. No values if Python might do
+        something else now, or rows do not say all that it does.
+        """
+        trace, recording = call.trace, call.recording
+        draws = Draws()  # others may have drawn the numbers of the old one meanwhile
+        if trace.created or (trace.reason and trace.draws.base >= 0):  # it may have set the seed
+            return None, draws, []
+        if recording is None:
+            recording = Recording(trace, call.outputs, call.assigned, False)
+            call.recording = recording
+        had = [(variable, variable._value) for variable, _ in recording.assigned]
+        try:
+            if taped:
+                found = recording.appended(local.log, leaves, draws)
+            else:
+                found = recording.run(leaves, draws)
+        except Exception:  # Python will say
+            return None, draws, had
+        return (None if isinstance(found, Failed) else found), draws, had
 
     def _note(
         self, call: Traced, path: Path | None, found: list[Read], kept: list[Tensor]
@@ -443,21 +477,19 @@ class Calls:
 
     def _checked(self, leaves: Sequence[Tensor]) -> Any:
         """Replay, and compare with what Python does."""
-        for _ in range(RETRIES):
-            draws = Draws()
-            try:
-                call = traced(self.function, self.run, leaves, draws, self.frozen)
-            except NotReplayable as refusal:
-                raise self._difference(str(refusal)) from None
-            if call.trace.reason:
-                raise self._difference(call.trace.reason)
-            with variables._updating, STATE.lock:
-                if not call.trace.stale():
-                    result = self._compared(call, leaves, draws)
-                    if result is not _NONE:
-                        return result
-                    break
-        # No recording holds, or other threads assign what it reads, again and again.
+        draws = Draws()
+        try:
+            call = traced(self.function, self.run, leaves, draws, self.frozen)
+        except NotReplayable as refusal:
+            raise self._difference(str(refusal)) from None
+        if call.trace.reason:
+            raise self._difference(call.trace.reason)
+        with variables._updating, STATE.lock:
+            if not call.trace.stale():
+                result = self._compared(call, leaves, draws)
+                if result is not _NONE:
+                    return result
+        # No recording holds, or others have assigned what it reads.
         tree = self._holding()
         latest = None if tree is None else tree.root.latest
         return self._call(tree, latest, leaves, perf_counter_ns())

@@ -360,11 +360,15 @@ class Ready:
 
 
 def commit(
-    variables: list[Variable], values: list[Tensor], draws: Draws, count: int, log: Log | None
-) -> None:
+    variables: list[Variable], values: list[Tensor], draws: Draws, count: int, log: Log | None,
+    had: Sequence[tuple[Variable, Tensor]] = (),
+) -> bool:  # fmt: skip
     """Give variables their values and count ``count`` draws, in one step.
 
     If there is a log, the values are rows of it.
+
+    Returns:
+      False, and nothing is done, if a variable does not have the value any more that it ``had``.
     """
     journal = local.journal
     if journal is not None:
@@ -373,7 +377,7 @@ def commit(
     if log is not None:
         log.pending.update((id(variable), variable) for variable in variables)
     counted = map(setattr, [STATE], ["draws"], [draws.after(count)]) if draws.base >= 0 else ()
-    set_values(variables, values, counted)
+    return set_values(variables, values, counted, had=had)
 
 
 def _input(array: Array, spec: Spec) -> Tensor:

@@ -166,7 +166,7 @@ class Trace(Log):
         return super().read(variable, value, codes)
 
     def stale(self) -> bool:
-        """Whether another thread has assigned what the call read, or drawn what it drew."""
+        """Whether others have assigned what the call read, or drawn what it drew."""
         if self.draws.base >= 0 and not self.reason and STATE.draws != self.draws.base:
             return True
         return any(

@@ -179,18 +179,25 @@ class Guards:
                 mark = read.kind, id(read.holder.func), *map(marked, read.holder.args)
             if mark in self._marks:
                 continue
-            self._marks.add(mark)
             # What answers is made for the read, and kept by it.
             kept = read.kind == reads.ANSWER
             guard = Guard(
                 read.kind, _Kept(read.holder) if kept else self._reference(read.holder), read.key,
                 self._reference(read.value), read.name, read.place,
             )  # fmt: skip
-            self._rows += self._tests(read)
-            self._of_row += [len(self.guards)] * (len(self._rows) - len(self._of_row))
-            self.guards.append(guard)
+            self._enter(guard, self._tests(read), mark)
         if self._rows:
             self._tabulate()
+
+    def _enter(self, guard: Guard, rows: list[tuple[int, ...]], mark: tuple[Any, ...]) -> None:
+        """Add a guard, all of it: what is marked is not added again."""
+        numbers, guards, marks = [len(self.guards)] * len(rows), [guard], {mark}
+        # whole
+        self._rows += rows
+        self._of_row += numbers
+        self.guards += guards
+        self._marks |= marks
+        # done
 
     def _reference(self, value: Any) -> Callable[[], Any]:
         """What gives an object as long as it lives."""
@@ -271,8 +278,13 @@ class Guards:
         if _is_number(found) and guard.kind in (reads.ENTRY, reads.CELL, reads.ATTRIBUTE,
                                                 reads.ITEM):  # fmt: skip
             # The next time this one is expected, and kept alive until then.
-            self.guards[self._of_row[row]] = guard._replace(value=_Kept(found))
-            table[_HEAD + _COLUMNS * row + 3] = id(found)
+            guards, number = self.guards, self._of_row[row]
+            kept, address = guard._replace(value=_Kept(found)), id(found)
+            at = _HEAD + _COLUMNS * row + 3
+            # whole
+            table[at] = address
+            guards[number] = kept
+            # done
         return True
 
     def failed(self) -> Read | None:
