@@ -13,7 +13,7 @@ from ..values.memory import Array
 from ..values.spec import Spec, intern
 from ..values.tensor import Tensor
 from .indexing import gather_add
-from .movement import static, strided_slice
+from .movement import identity, static, strided_slice
 
 Paddings = tuple[tuple[int, int], ...]
 
@@ -80,6 +80,8 @@ def pad(
     for dim, width in zip(x.shape, pairs, strict=True):
         most = {"reflect": dim - 1, "symmetric": dim}.get(chosen, max(width))
         require(max(width) <= most, PAD, f"{mode} padding of {width} is too wide for {dim}")
+    if not pairs:  # a scalar, which has no axis to pad
+        return identity(x)
     if chosen == "constant" and (type(constant_values) is not int or constant_values != 0):
         value = as_tensor(constant_values, x._spec, "Pad")
         return record(PAD_VALUE, (x, value), paddings=pairs)
