@@ -339,7 +339,7 @@ class GradientTape:
         for j, source in enumerate(leaves):
             parts = [row[j] for row in rows]
             whole = (*shape, *source.shape)
-            if all(part is None for part in parts) and (size or not source.dtype.is_floating):
+            if all(part is None for part in parts):
                 found.append(zeros(whole, source.dtype) if zero else None)
             elif not size:
                 found.append(zeros(whole, source.dtype))
@@ -351,14 +351,14 @@ class GradientTape:
     def _rows_of_jacobian(
         self, tape: Tape, target: Any, sources: list[Any]
     ) -> list[list[Tensor | None]]:
-        size = target._spec.size
         if not target.dtype.is_floating:
-            return [[None] * len(sources)] * size
+            return [[None] * len(sources)] * target._spec.size
         self._suspend(tape)
         rows = []
-        for k in range(size):
+        size = target._spec.size
+        for k in range(max(size, 1)):  # what an empty target depends on is of interest, too
             one = np.zeros(size, target.dtype.numpy_dtype)
-            one[k] = 1
+            one[k : k + 1] = 1
             seed = as_tensor(one.reshape(target.shape))
             rows.append(self._gradient(tape, [target], sources, [seed], False))
         return rows

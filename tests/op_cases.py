@@ -178,6 +178,8 @@ def hot(indices, depth, on_value=1, off_value=0, axis=-1, dtype="float32"):
 
 
 def padded(x, paddings, mode="CONSTANT", constant_values=0):
+    if not np.ndim(x):
+        return x
     if mode == "CONSTANT":
         return np.pad(x, paddings, constant_values=constant_values)
     return np.pad(x, paddings, mode=mode.lower())
@@ -423,7 +425,9 @@ MOVEMENTS = [
     move("pad", padded, variants=[
         *over((4, 6), paddings=[[[1, 2], [0, 3]], [[0, 0], [0, 0]]],
               mode=["CONSTANT", "REFLECT", "SYMMETRIC"]),
-        *over((4, 6), paddings=[[[1, 0], [0, 1]]], constant_values=[1])]),
+        *over((4, 6), paddings=[[[1, 0], [0, 1]]], constant_values=[1]),
+        *over((), paddings=[np.zeros((0, 2), "int32")], mode=["CONSTANT", "REFLECT", "SYMMETRIC"]),
+        *over((), paddings=[np.zeros((0, 2), "int32")], constant_values=[1])]),
     move("tile", lambda x, multiples: np.tile(x, multiples), variants=over(
         (2, 3), multiples=[(2, 1), (1, 3), (2, 2), (0, 1)]) + over(
             (1, 2, 1, 1, 3), multiples=[(2, 1, 2, 1, 2)])),

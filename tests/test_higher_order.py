@@ -108,6 +108,21 @@ def test_unconnected_jacobian(tf):
     same(tape.jacobian(y, other, unconnected_gradients="zero"), np.zeros((2, 3)), "float32")
 
 
+def test_jacobian_of_an_empty_target(tf):
+    x, other, n = tf.constant(1.0), tf.constant([1.0, 2.0]), tf.constant(1)
+    empty = tf.zeros((4, 0))
+    with tf.GradientTape(persistent=True) as tape:
+        tape.watch([x, other])
+        targets = [empty * x, empty * 2.0, tf.cast(empty * x, tf.int32), empty]
+    for target, connected in zip(targets, (True, False, False, False), strict=True):
+        found = tape.jacobian(target, [x, other, n])
+        assert [y is not None for y in found] == [connected, False, False]
+        if connected:
+            same(found[0], np.zeros((4, 0)), "float32")
+        filled = tape.jacobian(target, [x, other], unconnected_gradients="zero")
+        assert [tuple(y.shape) for y in filled] == [(4, 0), (4, 0, 2)]
+
+
 def test_jacobian_of_integers(tf):
     x, n = tf.Variable([1.5, 2.5]), tf.Variable([1, 2])
     with tf.GradientTape(persistent=True) as tape:

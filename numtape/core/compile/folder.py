@@ -3,9 +3,9 @@
 Others can write to a folder by its mode, and to a file by its own; who may rename one of the
 folders above it can put another one in its place. So all of them have to belong to the user or to
 root, and be closed to others. Files are opened in the open folder, follow no links, and are
-checked once they are open: nothing can be exchanged between check and use. The folder itself is
-closed to others if it is the user's own and no link led there; nothing else that is there already
-gets another mode. Windows' user folders are the user's own, and nothing is checked there.
+checked once they are open: nothing can be exchanged between check and use. What is there already
+keeps its mode: who opened a folder to others may have meant to. Windows' user folders are the
+user's own, and nothing is checked there.
 """
 
 from __future__ import annotations
@@ -57,27 +57,11 @@ def _refusal(found: os.stat_result, *, above: bool = False) -> str | None:
     return None
 
 
-def _closed(path: Path) -> str | None:
-    """Take other users' right to write to a folder. Why they still have it, or None.
-
-    What they have put there belongs to them, and what was there cannot have got another name:
-    files are checked for both.
-    """
-    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | _FLAGS)
-    try:
-        found = os.fstat(descriptor)
-        if found.st_uid == os.geteuid():
-            os.fchmod(descriptor, stat.S_IMODE(found.st_mode) & ~0o022)
-        return _refusal(os.fstat(descriptor))
-    finally:
-        os.close(descriptor)
-
-
-def _check(path: Path, make: bool, own: bool) -> None:
+def _check(path: Path, make: bool) -> None:
     """Raise NotTrusted if others can write to a folder, or put another one in its place.
 
     From the top down: what was found there already stays as it is. With ``make`` folders that are
-    not there are made, for the user alone; with ``own`` the folder may be closed to others.
+    not there are made, for the user alone.
     """
     for part in (*reversed(path.parents), path):
         try:
@@ -90,8 +74,6 @@ def _check(path: Path, make: bool, own: bool) -> None:
         if not stat.S_ISDIR(found.st_mode):
             raise NotADirectoryError(errno.ENOTDIR, f"{part} is no folder")
         reason = _refusal(found, above=part != path)
-        if reason is not None and own and part == path and found.st_uid == os.geteuid():
-            reason = _closed(part)
         if reason is not None:
             raise NotTrusted(f"{part} {reason}")
 
@@ -163,9 +145,8 @@ def opened(path: Path, *, make: bool = False) -> Iterator[Folder | None]:
     found, descriptor = None, None
     try:
         try:
-            given = os.path.abspath(path)
             path = Path(os.path.realpath(path))
-            _check(path, make, own=str(path) == given)
+            _check(path, make)
             if _BY_FOLDER:
                 descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | _FLAGS)
             found = Folder(path, descriptor)

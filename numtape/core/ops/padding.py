@@ -84,6 +84,8 @@ def pad(
     for dim, width in zip(x.shape, pairs, strict=True):
         most = {"reflect": dim - 1, "symmetric": dim}.get(chosen, max(width))
         require(max(width) <= most, PAD, f"{mode} padding of {width} is too wide for {dim}")
+    if not pairs:  # a scalar, which has no axis to pad
+        return identity(x)
     if chosen == "constant" and (type(constant_values) is not int or constant_values != 0):
         value = as_tensor(constant_values, x._spec, "Pad")
         return record(PAD_VALUE, (x, value), paddings=pairs)
