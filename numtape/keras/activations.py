@@ -6,12 +6,12 @@ from collections.abc import Callable
 from typing import Any
 
 from ..core.log.record import as_tensor
+from ..core.ops import elementwise
 from ..core.ops.elementwise import (
-    elu,
     exp,
     leaky_relu,
-    relu,
     relu6,
+    select,
     selu,
     sigmoid,
     softplus,
@@ -20,6 +20,30 @@ from ..core.ops.elementwise import (
 )
 from ..core.ops.nn import log_softmax, softmax
 from ..core.values.tensor import Tensor
+
+
+def elu(x: Any, alpha: float = 1.0) -> Tensor:
+    """``x`` where positive, ``alpha * (exp(x) - 1)`` elsewhere."""
+    found: Tensor = elementwise.elu(x)
+    return found if alpha == 1.0 else select(found > 0.0, found, alpha * found)
+
+
+def relu(
+    x: Any, negative_slope: float = 0.0, max_value: float | None = None, threshold: float = 0.0
+) -> Tensor:
+    """``x`` from ``threshold`` on, at most ``max_value``; elsewhere a line of ``negative_slope``.
+
+    Raises:
+      ValueError: If a number is negative.
+    """
+    if min(negative_slope, max_value or 0.0, threshold) < 0:
+        raise ValueError("relu: negative_slope, max_value and threshold cannot be negative.")
+    if not negative_slope and not threshold:
+        found: Tensor = elementwise.relu(x)
+    else:
+        x = as_tensor(x)
+        found = select(x >= threshold, x, negative_slope * (x - threshold))
+    return found if max_value is None else elementwise.minimum(found, max_value)
 
 
 def linear(x: Any) -> Tensor:

@@ -27,6 +27,11 @@ class Optimizer:
     """
 
     def __init__(self, learning_rate: Any, name: str) -> None:
+        if callable(learning_rate) and not isinstance(learning_rate, Variable | Tensor):
+            raise TypeError(
+                f"learning_rate={learning_rate!r} is a function, which numtape does not call at "
+                f"each step: assign `optimizer.learning_rate` there."
+            )
         self.name = name
         self._learning_rate = Variable(
             learning_rate, trainable=False, name="learning_rate", dtype=float32
@@ -170,7 +175,7 @@ class SGD(Optimizer):
 
     def __init__(
         self, learning_rate: Any = 0.01, momentum: float = 0.0, nesterov: bool = False,
-        name: str = "SGD",
+        *, name: str = "SGD",
     ) -> None:  # fmt: skip
         super().__init__(learning_rate, name)
         if not isinstance(momentum, int | float) or not 0 <= momentum <= 1:
@@ -198,7 +203,7 @@ class Adam(Optimizer):
 
     def __init__(
         self, learning_rate: Any = 0.001, beta_1: float = 0.9, beta_2: float = 0.999,
-        epsilon: float = 1e-7, name: str = "adam",
+        epsilon: float = 1e-7, *, name: str = "adam",
     ) -> None:  # fmt: skip
         super().__init__(learning_rate, name)
         self.beta_1 = beta_1

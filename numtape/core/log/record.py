@@ -142,13 +142,14 @@ def reflected(record: Recorder) -> Any:
     return swapped
 
 
-def public(function: Any, module: str, argument: str = "x", name: str = "") -> Recorder:
-    """The function, documented, its first parameter under TensorFlow's name for it.
+def public(function: Any, module: str, arguments: str = "x", name: str = "") -> Recorder:
+    """The function, documented, its first parameters under TensorFlow's names for them.
 
     It is renamed in the code object: a wrapper would cost a frame an op.
     """
     code = function.__code__
-    function.__code__ = code.replace(co_varnames=(argument, *code.co_varnames[1:]))
+    names = arguments.split()
+    function.__code__ = code.replace(co_varnames=(*names, *code.co_varnames[len(names) :]))
     function.__module__ = module
     if name:
         function.__name__ = function.__qualname__ = name

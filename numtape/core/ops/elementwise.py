@@ -24,10 +24,11 @@ def _unary(
 
 
 def _binary(
-    name: str, body: str, vjp: Any = None, spec: Any = rules.number, **more: Any
-) -> Recorder:
+    name: str, body: str, vjp: Any = None, spec: Any = rules.number, arguments: str = "x y",
+    **more: Any,
+) -> Recorder:  # fmt: skip
     op = defop(name, ELEMENTWISE, 2, spec, body=body, vjp=vjp, **more)
-    return public(binary(op), __name__)
+    return public(binary(op), __name__, arguments)
 
 
 # Arithmetic.
@@ -126,7 +127,7 @@ atan2 = _binary(
     "Atan2", "atan2(x, y)",
     lambda g, z, x, y: (
         g * (y / hypot(x, y)) / hypot(x, y), negative(g * (x / hypot(x, y)) / hypot(x, y)),
-    ), rules.floating,
+    ), rules.floating, "y x",
 )  # fmt: skip
 sinh = _unary("Sinh", "sinh(x)", lambda g, y, x: (g * cosh(x),))
 cosh: Recorder = _unary("Cosh", "cosh(x)", lambda g, y, x: (g * sinh(x),))
