@@ -1,5 +1,6 @@
 """`function`: giving up, errors, checks, threads, memory."""
 
+import array
 import contextlib
 import gc
 import importlib
@@ -95,6 +96,33 @@ def test_signatures_without_recordings_are_forgotten(tf, monkeypatch):
             g(tf.ones(n))
     assert len(g._known) <= 8
     assert len(g._plain) <= 8
+
+
+@gives_up
+@pytest.mark.parametrize("raises", [False, True])
+def test_memory_of_the_program_is_let_go_when_a_call_ends(tf, raises):
+    """An array that somebody looks into cannot grow; no garbage collector has to run first."""
+    values = array.array("f", [1.0, 2.0])
+
+    @tf.function
+    def f(x):
+        y = x * np.asarray(values)
+        if raises:
+            tf.reshape(y, [7])
+        return y
+
+    gc.collect()
+    gc.disable()
+    try:
+        for count in range(3, 6):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", RuntimeWarning)
+                with contextlib.suppress(tf.errors.InvalidArgumentError):
+                    f(tf.constant(1.0))
+            values.append(float(count))
+    finally:
+        gc.enable()
+    assert len(values) == 5
 
 
 @gives_up

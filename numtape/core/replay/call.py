@@ -103,6 +103,9 @@ def traced(
         del result, stand_ins, new
     except BaseException:
         STATE.seed, STATE.draws = seed
+        observer.stop()
+        observer.forget()
+        trace.end()
         raise
     finally:
         local.log = caller  # first, and no call: an interrupt comes at calls

@@ -356,7 +356,10 @@ class Calls:
         except NotReplayable as refusal:
             self._stop(str(refusal))
         else:
-            result = self._finished(call, leaves, draws)
+            try:
+                result = self._finished(call, leaves, draws)
+            finally:
+                call.trace.end()
             if result is not _NONE:
                 return result
         return plainly(self.run, leaves)
@@ -482,6 +485,7 @@ class Calls:
             call = traced(self.function, self.run, leaves, draws, self.frozen)
         except NotReplayable as refusal:
             raise self._difference(str(refusal)) from None
+        call.trace.end()
         if call.trace.reason:
             raise self._difference(call.trace.reason)
         with variables._updating, STATE.lock:

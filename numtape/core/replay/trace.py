@@ -224,6 +224,13 @@ class Trace(Log):
             except AttributeError:
                 pass
 
+    def end(self) -> None:
+        """Let go of tensors, which refer to this log: what it holds is freed with the last one.
+
+        Arrays of the program are among it, of which some cannot grow until then.
+        """
+        self.kept = []
+
     def own(self, value: Tensor) -> Tensor:
         """The tensor as a row of this log."""
         if value._home is self:

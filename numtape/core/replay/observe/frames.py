@@ -94,8 +94,10 @@ def _as_known() -> bool:
         found = [word_at(at + WORD * k) for k in range(2)]
         free = size_of(frame.f_code) - 1
         cell = object_at(at + WORD * free)
+        function = function_of(frame)
+        del frame  # it refers to itself, and to all frames above
         return (
-            found == [id(one), id(two)] and function_of(frame) is probe and inner is first
+            found == [id(one), id(two)] and function is probe and inner is first
             and type(cell) is types.CellType
         )  # fmt: skip
 
