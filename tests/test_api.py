@@ -296,6 +296,7 @@ def test_arrays_take_the_dtype_of_the_tensor_beside_them(tf, other):
         assert tf.where(True, *pair).dtype == tf.float32
 
 
+@pytest.mark.tf_differs("TensorFlow has no ranges of other integers than int32 and int64")
 @pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "int32", "uint32", "int64", "uint64"])
 def test_range_from_end_to_end_of_a_dtype(tf, dtype):
     low, high = (int(x) for x in (np.iinfo(dtype).min, np.iinfo(dtype).max))
@@ -305,6 +306,7 @@ def test_range_from_end_to_end_of_a_dtype(tf, dtype):
             same(tf.range(high, low, -step, dtype), list(range(high, low, -step)), dtype)
 
 
+@pytest.mark.tf_differs("TensorFlow takes no unsigned limits")
 @pytest.mark.parametrize("limit", [np.uint32(2**32 - 1), np.uint64(2**33)], ids=str)
 def test_range_to_a_number_of_numpy_that_int32_does_not_hold(tf, limit):
     same(tf.range(limit, delta=2**31), list(range(0, int(limit), 2**31)), "int64")
@@ -324,6 +326,7 @@ def test_uint64_to_the_last(tf):
 N, F = np.array([1, 2]), np.array([3.5, 4.0])
 
 
+@pytest.mark.tf_differs("TensorFlow rounds along other axes than the first one")
 @pytest.mark.parametrize("axis", [0, 1])
 @pytest.mark.parametrize(
     ("values", "dtype"),
@@ -340,6 +343,7 @@ def test_a_stack_of_arrays_rounds_no_number(tf, values, dtype, axis):
     assert tf.stack([x[0] for x in values], axis=0).dtype == dtype
 
 
+@pytest.mark.tf_differs("TensorFlow wraps them")
 def test_a_stack_of_arrays_that_no_integers_hold_is_refused(tf):
     with pytest.raises(tf.errors.InvalidArgumentError, match=r"uint64.*int64"):
         tf.stack([N.astype("uint64"), -N])
