@@ -473,6 +473,32 @@ def test_optimizer_changes_nothing_on_an_error(tf, wrong):
     assert [np.asarray(x).tobytes() for x in (v, w, *optimizer.variables)] == before
 
 
+def test_value_that_cannot_be_computed_is_an_error_for_who_looks_at_it(tf):
+    def too_large():  # 16 TiB on the way to a scalar
+        return tf.reduce_sum(tf.cumsum(tf.broadcast_to(tf.constant(2.0), [2**42])))
+
+    fails = MemoryError, tf.errors.ResourceExhaustedError
+    with fresh_log():
+        v, w, x = tf.Variable(1.0), tf.Variable(5.0), tf.constant([1.0, 2.0])
+        v.assign(too_large())
+        kept, y = too_large(), x * 3.0
+        assert float(w.assign_add(1.0)) == 6.0
+        assert float(tf.reduce_sum(y)) == 9.0
+        for value in (v, kept, v):
+            with pytest.raises(fails):
+                float(value)
+        z = x[0]
+        for _ in range(20_000):  # more than a log has rows
+            z = z + 1.0
+        assert float(z) == 20_001.0
+        for value in (v, kept):
+            with pytest.raises(fails):
+                float(value)
+        v.assign(2.0)
+        assert float(v + w) == 8.0
+        assert y.numpy().tolist() == [3.0, 6.0]
+
+
 def test_error_in_a_sweep_is_raised_and_can_be_tried_again(tf, monkeypatch):
     """Memory that runs out in the middle of a sweep, say."""
     with by_hand("MatMul") as op:
@@ -480,7 +506,7 @@ def test_error_in_a_sweep_is_raised_and_can_be_tried_again(tf, monkeypatch):
 
 
 def _fail_once(tf, op, monkeypatch):
-    compute, fail = op.compute, [True]
+    compute, fail = op.compute, [True] * 2  # with others, and alone
 
     def failing_once(*arguments, **attributes):
         if fail:

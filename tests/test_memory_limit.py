@@ -273,3 +273,28 @@ def test_steps_of_an_optimizer_are_whole():
     failed, whole = map(int, run(STEPS, MALLOC_MMAP_THRESHOLD_=65536).split())
     assert failed
     assert whole
+
+
+RECOVERS = LIMIT + """
+x = tf.constant([1.0, 2.0])
+(tf.exp(x) * 0.0).numpy()
+
+def loop():
+    z = tf.constant(1.0)
+    with tf.GradientTape() as tape:
+        tape.watch(z)
+        y = z
+        for _ in range(10**7):
+            y = y * z
+
+with limited(20 << 20):
+    try:
+        loop()
+    except FAILS:
+        gc.collect()
+    print(*((tf.exp(x) * 0.0).numpy().tolist() for _ in range(2)))
+"""
+
+
+def test_a_log_that_has_filled_the_memory_is_let_go_of():
+    assert run(RECOVERS, MALLOC_MMAP_THRESHOLD_=65536) == "[0.0, 0.0] [0.0, 0.0]"

@@ -30,6 +30,7 @@ import sys
 import threading
 import weakref
 from collections.abc import Callable
+from itertools import compress
 from types import CodeType
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
@@ -191,6 +192,16 @@ class Log:
                     self.c = columns.c_view
                     self.spec = columns.spec_view
                 # done
+
+    def shrink(self) -> None:
+        """Give back columns, and what is planned in, that have room for many more rows."""
+        capacity = 2 * max(SWEEP_ROWS, self.n)
+        if capacity < self.columns.capacity:
+            self.workspace = None
+            self.columns = columns = Columns(capacity, self.columns, self.n)
+            self.code, self.spec = columns.code_view, columns.spec_view
+            self.a, self.b, self.c = columns.a_view, columns.b_view, columns.c_view
+            self.limit = min(self.limit, capacity - SLACK)
 
     def reserve_operands(self, count: int) -> None:
         """Make room for ``count`` more operands of variadic rows."""
@@ -551,7 +562,9 @@ after_fork_in_child(_renew_locks)
 
 def _baseline() -> int:
     probe = [of_array(np.zeros(()), intern((), dtypes.float32))]
-    return next(map(sys.getrefcount, probe))
+    counts: list[int] = []
+    list(compress(probe, map(counts.append, map(sys.getrefcount, probe))))
+    return counts[0]
 
 
 # References to a tensor that only `Log.kept` holds, as `alive` counts them.
@@ -559,7 +572,9 @@ _UNUSED = _baseline()
 
 
 def alive(tensors: list[Tensor], extra: int = 0) -> list[Tensor]:
-    """Those tensors that somebody besides this list (and ``extra`` others) can still reach."""
-    least = _UNUSED + extra
-    counts = list(map(sys.getrefcount, tensors))
-    return [tensors[i] for i, count in enumerate(counts) if count > least]
+    """Those tensors that somebody besides this list (and ``extra`` others) can still reach.
+
+    No memory is taken for the others: those are let go of where there is none left.
+    """
+    more = (_UNUSED + extra).__lt__
+    return list(compress(tensors, map(more, map(sys.getrefcount, tensors))))

@@ -4,7 +4,9 @@ While this goes on a signal handler or a finalizer of the same thread records in
 cannot look at what has no value here yet: that is an error.
 
 A look computes the value asked for and, with it, pending assigns, gradients that were not
-swept yet, and every scalar that can still be looked at. The rest stays lazy.
+swept yet, and every scalar that can still be looked at. The rest stays lazy. If not all of it can
+be computed, for want of memory, say, the value asked for is computed alone, and the rest stays
+lazy as well: an error is for who looks at what fails.
 """
 
 from __future__ import annotations
@@ -109,9 +111,10 @@ def _look(log: Log, tensor: Tensor) -> Any:
         end = len(log.kept)
         live = alive(log.kept[log.scanned : end], 1) if log.scanned else alive(log.kept)
         wanted, lazy = _wanted(log, live)
-        wanted.append(row)
-        log.computations += 1
-        executor().compute(log, wanted, [t._row for t in lazy], held)
+        if not _tried(log, [*wanted, row], [t._row for t in lazy], held):
+            _put_off(log, live, end)
+            executor().compute(log, [row], [], held)
+            return log.stored(row, tensor._spec)
         if log.scanned:
             live.clear()  # not all there are
         log.lazy += lazy
@@ -124,6 +127,40 @@ def _look(log: Log, tensor: Tensor) -> Any:
         if not _some_lazy(log, live) and not held:
             _let_go(log, live)
         return value
+
+
+def _put_off(log: Log, live: list[Tensor], end: int) -> None:
+    """Leave what a look computes besides its own value to who asks for it: some of it fails."""
+    state = log.columns.state_view
+    log.lazy += [tensor for tensor in live if tensor._home is log and state[tensor._row] != VALUE]
+    log.scanned = end
+    log.eager.clear()
+    log.pending.clear()
+
+
+def _tried(log: Log, wanted: list[int], welcome: list[int], held: bool) -> bool:
+    """Give rows their values. False if it cannot be done; then not even memory was taken."""
+    log.computations += 1
+    try:
+        executor().compute(log, wanted, welcome, held)
+        return True
+    except Exception as error:
+        full = isinstance(error, MemoryError)
+    state = log.columns.state_view
+    for row in [row for row in list(log.buffers) if state[row] != VALUE]:
+        log.bytes -= log.buffers.pop(row).nbytes
+    if full and log.owner == threading.get_ident() and not log.busy:
+        log.shrink()
+    return False
+
+
+def _all_tried(log: Log, wanted: list[int], held: bool) -> bool:
+    """Give rows their values. False if some cannot be computed: an error for who looks at them."""
+    if _tried(log, wanted, [], held):
+        return True
+    return all([
+        log.columns.state_view[row] == VALUE or _tried(log, [row], [], held) for row in wanted
+    ])
 
 
 def _wanted(log: Log, live: list[Tensor]) -> tuple[list[int], list[Tensor]]:
@@ -212,9 +249,8 @@ def _collected(log: Log, _: None) -> tuple[bool, list[Tensor] | None]:
         state = log.columns.state_view
         live = [tensor for tensor in alive(log.kept) if tensor._home is log]
         wanted = [tensor._row for tensor in live if state[tensor._row] != VALUE]
-        if wanted:
-            log.computations += 1
-            executor().compute(log, wanted, [], held)
+        if wanted and not _all_tried(log, wanted, held):
+            return False, None
         if not held:
             _settle(log, live)
         return held, live
