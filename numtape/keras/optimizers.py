@@ -91,7 +91,12 @@ class Optimizer:
         Raises:
           ValueError: If there is no gradient at all, or a variable is unknown.
         """
-        pairs = [(gradient, variable) for gradient, variable in grads_and_vars]
+        try:
+            pairs = [(gradient, variable) for gradient, variable in grads_and_vars]
+        except (TypeError, ValueError):
+            raise TypeError(
+                "grads_and_vars is no list of pairs of a gradient and its variable."
+            ) from None
         self.apply([g for g, _ in pairs], [v for _, v in pairs])
         return self.iterations
 
@@ -102,6 +107,9 @@ class Optimizer:
         if trainable_variables is None:
             trainable_variables = self._trained or []
         trainable_variables = list(map(original, trainable_variables))
+        for variable in trainable_variables:
+            if not isinstance(variable, Variable):
+                raise TypeError(f"{shown(variable)} is no variable: there is nothing to train.")
         if len(grads) != len(trainable_variables):
             raise ValueError("The list of gradients does not match the list of variables: "
                              f"{len(grads)} and {len(trainable_variables)}.")  # fmt: skip

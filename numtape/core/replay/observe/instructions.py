@@ -6,6 +6,7 @@ sets ``follower.pending``, which runs when the instruction is done: without a st
 
 from __future__ import annotations
 
+import abc
 import sys
 import types
 from collections.abc import Callable
@@ -18,6 +19,7 @@ from ...values.tensor import Tensor
 from . import functions, looks, reads
 from .frames import NOTHING, Follower
 from .items import read_item, short
+from .known import made_by_python
 from .reads import MISSING, contents, is_a
 from .steps import Step
 from .whose import ITERATORS, PACKAGE, VIEWS, dict_of, in_class, is_constant
@@ -190,6 +192,15 @@ def _match_keys(follower: Follower, frame: types.FrameType, step: Step) -> None:
         label = f"{follower.observer.name_of(holder)}[{short(key)}]"
         found = dict.get(holder, key, MISSING)
         follower.observer.read(reads.ITEM, holder, key, found, label, frame)
+
+
+def _match_kind(follower: Follower, frame: types.FrameType, step: Step) -> None:
+    """Whether something is a sequence or mapping, as which its class may be registered."""
+    value = follower.peek(step, 0)
+    if made_by_python(type(value)):
+        follower.observer.class_of(value, frame)
+        label = "classes that are registered"
+        follower.observer.asks(abc.get_cache_token, (), label, None, frame)
 
 
 def _match_class(follower: Follower, frame: types.FrameType, step: Step) -> None:
@@ -447,6 +458,7 @@ _HANDLERS: dict[Handler, str] = {
     _contained: "CONTAINS_OP",
     _length: "GET_LEN",
     _match_keys: "MATCH_KEYS",
+    _match_kind: "MATCH_MAPPING MATCH_SEQUENCE",
     _match_class: "MATCH_CLASS",
     _operated: "BINARY_OP",
     _compared: "COMPARE_OP",
@@ -487,7 +499,7 @@ _HARMLESS = """
     POP_JUMP_BACKWARD_IF_NOT_NONE RETURN_VALUE RETURN_GENERATOR SEND FOR_ITER END_FOR
     END_SEND CLEANUP_THROW POP_EXCEPT PUSH_EXC_INFO CHECK_EXC_MATCH RERAISE RAISE_VARARGS
     WITH_EXCEPT_START LOAD_ASSERTION_ERROR LOAD_BUILD_CLASS LOAD_LOCALS SETUP_ANNOTATIONS
-    BUILD_STRING BUILD_SLICE LIST_APPEND SET_ADD MAP_ADD MATCH_MAPPING MATCH_SEQUENCE
+    BUILD_STRING BUILD_SLICE LIST_APPEND SET_ADD MAP_ADD
     CALL_INTRINSIC_2 EXIT_INIT_CHECK
 """  # noqa: E501
 
