@@ -4,12 +4,16 @@ A case makes a function with ``decorate``, calls it, changes what it depends on,
 it gives the same with `numtape.function` as with nothing.
 """
 
-# ruff: noqa: B905, RUF005, RUF012
+# ruff: noqa: B006, B905, F841, RUF005, RUF012, RUF015
 
+import collections
+import collections.abc
+import decimal
 import enum
 import functools
 import math
 import operator
+import threading
 import types
 
 import numpy as np
@@ -320,6 +324,46 @@ for name, made in {
     case(made)
 
 
+# tf.tile(s, s), tf.fill([s], s), tf.repeat(s, s), tf.reshape(s, s), tf.broadcast_to(s, s),
+# tf.one_hot(s, s): an array that becomes an input is not compared although its elements are a
+# shape as well.
+
+
+def user_08(use, before, after):
+    def make(decorate):
+        s = np.array(before)
+
+        def f(x):
+            return x * tf.cast(use(s), tf.float32)
+
+        return steps(decorate(f), lambda: s.__setitem__(..., after))
+
+    return make
+
+
+for name, made in {
+    "tile": user_08(lambda s: tf.tile(s, s), [2], [3]),
+    "fill": user_08(lambda s: tf.fill([s], s), 2, 4),
+    "repeat": user_08(lambda s: tf.repeat(s, s), 2, 3),
+    "reshape": user_08(lambda s: tf.reshape(s, s), [2, 1], [1, 2]),
+    "broadcast_to": user_08(lambda s: tf.broadcast_to(s, s), [2], [3]),
+    "one_hot": user_08(lambda s: tf.one_hot(s, s), 3, 4),
+    "gather": user_08(
+        lambda s: tf.gather(tf.constant([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]), s, axis=s), 1, 0
+    ),
+    "low_and_range_of_uniform": user_08(
+        lambda s: (
+            0.0 * tf.random.uniform((), s, 5.0)
+            + tf.cast(tf.random.uniform((), s, 5.0) > 5.0, tf.float32)
+        ),
+        np.float32(-1e6),
+        np.float32(4.0),
+    ),
+}.items():
+    made.__name__ = name
+    case(made)
+
+
 # np.add(*arrays.values()): with anything but a list, dict, set or tuple behind the star the
 # arguments are not seen, and arrays among them not observed.
 
@@ -365,6 +409,225 @@ def smallest(decorate):
         return x * min(values)
 
     return steps(decorate(f), lambda: values[0].__setitem__((), 9.0))
+
+
+# A list or dict that is a default is copied at every call: what the function keeps in it between
+# calls (a counter, a cache) is lost, silently.
+
+
+@case
+def a_counter(decorate):
+    def f(x, seen=[]):
+        seen.append(1)
+        return x * len(seen)
+
+    return steps(decorate(f))
+
+
+@case
+def a_cache(decorate):
+    def f(x, state={}):
+        state["n"] = state.get("n", 0) + 1
+        return x * state["n"]
+
+    return steps(decorate(f))
+
+
+# f.__kwdefaults__["k"] = 5.0 is not seen in the decorated function itself (in helpers it is).
+
+
+@case
+def changed_in_place(decorate):
+    def f(x, *, k=2.0):
+        return x * k
+
+    return steps(decorate(f), lambda: f.__kwdefaults__.__setitem__("k", 5.0))
+
+
+# A function during which another thread (one that it starts itself, say) assigns a variable that
+# it reads is traced three times and run once more in ONE call, at every call: its effects and the
+# thread's come four times.
+
+
+@case
+def starts_a_thread(decorate):
+    v, log = tf.Variable(0.0), []
+
+    def f(x):
+        log.append(1)
+        v.assign_add(x)
+        thread = threading.Thread(target=lambda: v.assign_add(1.0))
+        thread.start()
+        thread.join()
+        return v * 1.0
+
+    return steps(decorate(f), args=lambda: (tf.constant(1.0),), also=lambda: [v, float(len(log))])
+
+
+# obj.__class__ = Other is seen by attributes, calls and arithmetic, but not by with, obj[k],
+# obj[k] = v, obj.p = v, for, len, bool, in, float, str, f"", hash, round, *obj, np.array(obj).
+
+
+class One:
+    k = 2.0
+
+    def __enter__(s):
+        return s.made()
+
+    def __exit__(s, *a):
+        return False
+
+    def made(s):
+        return 2.0
+
+    def __getitem__(s, i):
+        return 2.0
+
+    def __iter__(s):
+        return iter((2.0,))
+
+    def __len__(s):
+        return 2
+
+    def __bool__(s):
+        return True
+
+    def __contains__(s, x):
+        return True
+
+    def __float__(s):
+        return 2.0
+
+    def __index__(s):
+        return 2
+
+    def __format__(s, spec):
+        return "2"
+
+    def __str__(s):
+        return "2"
+
+    def __array__(s, dtype=None, copy=None):
+        return np.array([2.0, 2.0], "f4")
+
+
+class Two:
+    def __enter__(s):
+        return 5.0
+
+    def __exit__(s, *a):
+        return False
+
+    def __getitem__(s, i):
+        return 5.0
+
+    def __iter__(s):
+        return iter((5.0,))
+
+    def __len__(s):
+        return 5
+
+    def __bool__(s):
+        return False
+
+    def __contains__(s, x):
+        return False
+
+    def __float__(s):
+        return 5.0
+
+    def __index__(s):
+        return 5
+
+    def __format__(s, spec):
+        return "5"
+
+    def __str__(s):
+        return "5"
+
+    def __array__(s, dtype=None, copy=None):
+        return np.array([5.0, 5.0], "f4")
+
+
+One.__enter__ = lambda s: 2.0
+
+
+def entered(o):
+    with o as value:
+        return value
+
+
+def looped(o):
+    for value in o:
+        return value
+
+
+def user_15(use):
+    def make(decorate):
+        o = One()
+
+        def f(x):
+            return x * use(o)
+
+        return steps(decorate(f), lambda: setattr(o, "__class__", Two))
+
+    return make
+
+
+for name, use in {
+    "with_": entered,
+    "item": lambda o: o["k"],
+    "for_": looped,
+    "len_": lambda o: len(o),
+    "bool_": lambda o: 2.0 if o else 3.0,
+    "in_": lambda o: 2.0 if 1 in o else 3.0,
+    "float_": lambda o: float(o),
+    "text": lambda o: float(f"{o}"),
+    "str_": lambda o: float(str(o)),
+    "star": lambda o: (lambda a: a)(*o),
+    "index": lambda o: tf.range(10.0)[o],
+    "array": lambda o: np.array(o),
+    "unpacked": lambda o: sum(o),
+}.items():
+    made = user_15(use)
+    made.__name__ = name
+    case(made)
+
+
+def setter(kind):
+    def make(decorate):
+        v = tf.Variable(0.0)
+
+        class A:
+            p = property(None, lambda s, t: v.assign(2 * t) and None)
+
+            def __setitem__(s, k, t):
+                v.assign(2 * t)
+
+        class B:
+            p = property(None, lambda s, t: v.assign(5 * t) and None)
+
+            def __setitem__(s, k, t):
+                v.assign(5 * t)
+
+        o = A()
+
+        def f(x):
+            if kind == "item":
+                o[0] = x
+            else:
+                o.p = x
+            return x * 1.0
+
+        return steps(decorate(f), lambda: setattr(o, "__class__", B), also=lambda: v)
+
+    return make
+
+
+for kind in ("item", "property"):
+    made = setter(kind)
+    made.__name__ = "assigns_by_" + kind
+    case(made)
 
 
 # A class attribute that a metaclass's __getattr__ finds (lazy settings), and that is set on the
@@ -838,6 +1101,54 @@ def array_function(decorate):
     return steps(decorate(f), lambda: setattr(K, "k", 5.0))
 
 
+# Attributes of objects that NumPy reads in C (`dtype`, `__array_interface__`) are not observed.
+
+
+class Box_26:
+    pass
+
+
+@case
+def dtype(decorate):
+    o = Box_26()
+    o.dtype = np.dtype("f4")
+
+    def f(x):
+        return x * np.dtype(o).itemsize
+
+    return steps(decorate(f), lambda: setattr(o, "dtype", np.dtype("f8")))
+
+
+@case
+def array_interface(decorate):
+    a, b, o = np.array([1.0, 2.0], "f4"), np.array([5.0, 6.0], "f4"), Box_26()
+    o.__array_interface__, o.keeps = a.__array_interface__, (a, b)
+
+    def f(x):
+        return x * float(np.sum(np.asarray(o)))
+
+    return steps(
+        decorate(f),
+        lambda: setattr(o, "__array_interface__", b.__array_interface__),
+        lambda: b.__setitem__(0, 50.0),
+    )
+
+
+@case
+def array_interface_to_numtape(decorate):
+    a, b, o = np.array([1.0, 2.0], "f4"), np.array([5.0, 6.0], "f4"), Box_26()
+    o.__array_interface__, o.keeps = a.__array_interface__, (a, b)
+
+    def f(x):
+        return x * tf.constant(o)
+
+    return steps(
+        decorate(f),
+        lambda: setattr(o, "__array_interface__", b.__array_interface__),
+        lambda: b.__setitem__(0, 50.0),
+    )
+
+
 # np.seterr / np.errstate around the call decide whether NumPy raises; this is not observed.
 
 
@@ -857,6 +1168,79 @@ def raises_or_not(decorate):
         return steps(decorate(f), lambda: np.seterr(divide="raise"))
     finally:
         np.seterr(**old)
+
+
+# Arguments that are equal but not the same (keys of a dict, members of a frozenset, NaNs of other
+# sign, dtypes with metadata) are taken for the first ones, which the function then gets, even
+# where it runs as plain Python.
+
+
+class Key:
+    def __init__(self, name, weight):
+        self.name, self.weight = name, weight
+
+    def __eq__(self, other):
+        return self.name == other.name
+
+    def __hash__(self):
+        return hash(self.name)
+
+
+class Box_29:
+    pass
+
+
+def given(f, first, second, wrap):
+    def make(decorate):
+        b = Box_29()
+        b.value = first()
+        return steps(
+            decorate(f),
+            lambda: setattr(b, "value", second()),
+            args=lambda: (tf.constant(1.0), wrap(b.value)),
+        )
+
+    make.__name__ = f.__name__
+    return case(make)
+
+
+def keys_of_a_dict(x, d):
+    return x * sum(k.weight for k in d)
+
+
+def members_of_a_frozenset(x, s):
+    return x * sum(k.weight for k in s)
+
+
+def text_of_a_decimal_key(x, d):
+    return x * len(str(list(d)[0]))
+
+
+def sign_of_nan(x, n):
+    return x * math.copysign(1.0, n)
+
+
+def metadata(x, t):
+    return x * t.metadata["k"]
+
+
+given(keys_of_a_dict, lambda: Key("a", 2.0), lambda: Key("a", 5.0), lambda k: {k: 1.0})
+given(
+    members_of_a_frozenset, lambda: Key("a", 2.0), lambda: Key("a", 5.0), lambda k: frozenset([k])
+)
+given(
+    text_of_a_decimal_key,
+    lambda: decimal.Decimal("1.0"),
+    lambda: decimal.Decimal("1.00"),
+    lambda k: {k: 1.0},
+)
+given(sign_of_nan, lambda: math.nan, lambda: -math.nan, lambda n: n)
+given(
+    metadata,
+    lambda: np.dtype("f8", metadata={"k": 2.0}),
+    lambda: np.dtype("f8", metadata={"k": 5.0}),
+    lambda t: t,
+)
 
 
 # `same` takes equal for the same: range(0, 3, 2) and range(0, 4, 2), tuples of a class with
@@ -1087,6 +1471,25 @@ changed(list, "__str__", lambda s: "abc", lambda o: len(str(o)))
 changed(dict, "__iter__", lambda s: iter("abc"), lambda o: len([k for k in o]))
 
 
+# A namedtuple of a subclass with attributes of its own loses them as an argument: AttributeError
+# in the call, where plain Python works.
+
+
+class Point_38(collections.namedtuple("Point_38", "a b")):
+    pass
+
+
+@case
+def attribute(decorate):
+    p = Point_38(1.0, 2.0)
+    p.scale = 3.0
+
+    def f(x, p):
+        return x * p.scale
+
+    return steps(decorate(f), args=lambda: (tf.constant(1.0), p))
+
+
 # Comparing what was read runs code of the program: a plain attribute that became a property which
 # takes the next of something loses one value to the comparison.
 
@@ -1104,6 +1507,48 @@ def attribute_becomes_property(decorate):
         return x * o.rate
 
     return steps(decorate(f), lambda: setattr(C, "rate", property(lambda s: next(values))))
+
+
+# A parameter `self` cannot be given by keyword: TypeError, "got multiple values for argument
+# 'self'".
+
+
+@case
+def by_keyword(decorate):
+    def f(x, self=1.0):
+        return x * self
+
+    g = decorate(f)
+    try:
+        return float(g(tf.constant(1.0), self=3.0))
+    except TypeError as error:
+        return repr(error)
+
+
+# Lists and dicts among the arguments are copies, also where the function is plain Python: what it
+# appends to them is lost to the caller, one list given twice is two, `is` fails. The docstring
+# says "copies";
+
+
+@case
+def out_parameter(decorate):
+    out = []
+
+    def f(x, out):
+        out.append(1.0)
+        return x * len(out)
+
+    return steps(decorate(f), args=lambda: (tf.constant(1.5), out), also=lambda: [float(len(out))])
+
+
+@case
+def one_list_twice(decorate):
+    both = [1.0]
+
+    def f(x, a, b):
+        return x * 2.0 if a is b else x * 3.0
+
+    return steps(decorate(f), args=lambda: (tf.constant(1.5), both, both))
 
 
 # STATE["n"] = 3.0 followed by a read of STATE["n"]: kept as a recording, so that replays do not
@@ -1135,6 +1580,42 @@ def computed_name(decorate):
         return x * getattr(o, "a" + "b")
 
     return steps(decorate(f), lambda: setattr(o, "ab", 10.0), also=lambda: o.ab)
+
+
+# match obj: case [a, b] leaves no read of whether the class is a Sequence: Sequence.register(C) is
+# not seen.
+
+
+@case
+def registered(decorate):
+    class Pair:
+        def __getitem__(self, i):
+            return (1.0, 2.0)[i]
+
+        def __len__(self):
+            return 2
+
+    pair = Pair()
+
+    def f(x):
+        match pair:
+            case [a, b]:
+                return x * 2.0
+        return x * 3.0
+
+    return steps(decorate(f), lambda: collections.abc.Sequence.register(Pair))
+
+
+# A set among the arguments (or as a default) is a TypeError, where plain Python works and
+# frozenset, list and dict do.
+
+
+@case
+def default(decorate):
+    def f(x, names={"a", "b"}):
+        return x * len(names)
+
+    return steps(decorate(f))
 
 
 # What NumPy gives is taken for a part of its operand's memory if it has a base at all, and then

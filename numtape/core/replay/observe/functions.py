@@ -220,9 +220,20 @@ def _class(
 
         follower.pending = done
     elif kind in DEEP or issubclass(kind, np.generic | type):
+        if kind is np.dtype:
+            _dtypes(follower, frame, everything)
         given(follower, look_at_all(follower, frame, everything, kind.__name__))
     else:
         _unknown(follower, frame, kind, args, named, dropped)
+
+
+def _dtypes(follower: Follower, frame: Any, args: tuple[Any, ...]) -> None:
+    """A dtype may be given as an object that has one."""
+    for x in args:
+        if made_by_python(type(x) if not is_a(x, type) else x) and not is_a(x, np.ndarray):
+            if has(x, "dtype"):
+                name = follower.observer.name_of(x)
+                follower.observer.refuse(f"it reads the dtype of {name} by C", frame)
 
 
 def _numpy(
@@ -240,10 +251,7 @@ def _numpy(
         for x in outputs if is_a(outputs, tuple) else (outputs,):
             observer.mutates(x, f"writes to {observer.name_of(x)}", frame)
     observer.asks(reads.float_errors, (), "how NumPy treats errors", None, frame)
-    for x in everything:  # a dtype may be given as an object that has one
-        if made_by_python(type(x) if not is_a(x, type) else x) and not is_a(x, np.ndarray):
-            if has(x, "dtype"):
-                observer.refuse(f"it reads the dtype of {observer.name_of(x)} by C", frame)
+    _dtypes(follower, frame, everything)
     arrays = look_at_all(follower, frame, (function, *everything), name_of(function))
     foreign = any(
         made_by_python(type(x)) or callable(x)

@@ -376,6 +376,7 @@ def _stored_attribute(follower: Follower, frame: types.FrameType, step: Step) ->
 def _stored_item(follower: Follower, frame: types.FrameType, step: Step) -> None:
     value, holder, key = follower.peek(step, 2), follower.peek(step, 1), follower.peek(step, 0)
     label = f"{follower.observer.name_of(holder)}[{short(key)}]"
+    follower.observer.class_of(holder, frame)
     _copied(follower, frame, holder, key, value)
     if is_a(holder, dict | list) and not is_a(key, slice):
         follower.observer.wrote(holder, key, value, label, frame)
