@@ -122,6 +122,9 @@ _DESCRIPTORS = (
 )  # fmt: skip
 
 
+_NUMBERS = (int, float, complex, bool, str)
+
+
 def unknown_descriptor(value: Any, entered: bool) -> bool:
     """Whether something finds an attribute that is neither Python's nor known.
 
@@ -131,7 +134,7 @@ def unknown_descriptor(value: Any, entered: bool) -> bool:
     """
     if is_a(value, property):
         getter = type(value.fget)
-        if getter in (operator.attrgetter, operator.itemgetter):
+        if getter in (operator.attrgetter, operator.itemgetter) or value.fget in _NUMBERS:
             return entered
         return getter is not types.FunctionType
     found = in_class(type(value), "__get__")
