@@ -33,7 +33,8 @@ from .recording import Output, Recording
 from .trace import Draws, NotReplayable, Trace
 
 Journal = dict[int, tuple[Variable, Tensor]]
-Run = Callable[[Sequence[Tensor], Sequence[Tensor]], Any]  # with which tensors, for which leaves
+# Runs a function with some tensors in the places of the tensors among its arguments, its leaves.
+Run = Callable[[Sequence[Tensor], Sequence[Tensor]], Any]
 
 
 class Traced:

@@ -24,7 +24,7 @@ def read_item(follower: Follower, frame: types.FrameType, holder: Any, key: Any)
     if kind is Tensor or is_a(holder, Variable):
         looks.give(follower, frame, "an index", (key,), {})
         return
-    if made_by_python(kind):
+    if made_by_python(kind) or is_a(holder, type):
         observer.class_of(holder, frame)
     if ours(kind) or is_a(holder, tuple | str | bytes | range):
         looks.observed(follower, frame, key, "an index")
@@ -56,13 +56,11 @@ def read_item(follower: Follower, frame: types.FrameType, holder: Any, key: Any)
             observer.array(holder, frame)
             return
         if is_a(holder, type):
-            observer.class_of(holder, frame)
             if fresh:
                 observer.make(value)  # a generic alias
             elif not follower.entered:
                 observer.refuse(f"it reads an item of the class {holder.__name__}", frame)
             return
-        observer.class_of(holder, frame)
         if type(key) is slice:
             if fresh:
                 observer.made_result(value, frame)
@@ -70,7 +68,6 @@ def read_item(follower: Follower, frame: types.FrameType, holder: Any, key: Any)
                 observer.refuse(f"it takes a slice of a {kind.__name__}", frame)
             return
         if followed or (follower.entered and not is_a(holder, looks.INDEXED)):
-            observer.class_of(holder, frame)
             return
         if is_a(holder, dict) and hasattr(kind, "__missing__"):
             missing = in_class(kind, "__missing__")

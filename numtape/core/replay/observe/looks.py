@@ -122,7 +122,7 @@ def _read_by_numpy(x: Any) -> bool:
 
 
 def has(x: Any, name: str) -> bool:
-    """Whether an object or its class has an attribute, which nothing has to find."""
+    """Whether an object or its class has an attribute; no code of the program runs to tell."""
     return in_class(type(x), name) is not MISSING or name in dict_of(x)
 
 
@@ -184,10 +184,14 @@ def look_at_all(
 def given(
     follower: Follower, arrays: dict[int, Any], new: bool = True, parts: bool = True
 ) -> None:
-    """Wait for a result.
+    """Wait for the result of a function that was given arrays from outside.
 
-    ``arrays`` were looked at; but of one whose memory the result shows, if it may be a part of one
-    (``parts``), only where it is.
+    Args:
+      follower: Follows the frame that calls it.
+      arrays: These arrays. Their elements are compared from now on.
+      new: Whether the function makes its result, if nobody else refers to it.
+      parts: Whether the result may be a part of one of the arrays: if it shares the memory of
+        exactly one, that one's elements were not looked at.
     """
 
     def done(follower: Follower, frame: Any, after: Step | None) -> None:
@@ -323,19 +327,15 @@ def truth(follower: Follower, frame: Any, value: Any) -> None:
     """``bool(value)``."""
     observer = follower.observer
     kind = type(value)
-    if made_by_python(kind):
-        observer.class_of(value, frame)
-    if is_a(value, type):
+    if made_by_python(kind) or is_a(value, type):
         observer.class_of(value, frame)
     if is_constant(value) or is_a(value, (tuple, frozenset, *FUNCTIONS)):
         return
     if is_a(value, np.ndarray):
         observer.array(value, frame)
         return
-    if made_by_python(kind):
-        observer.class_of(value, frame)
-        if not (_by_c(kind, "__bool__") and _by_c(kind, "__len__")):
-            return
+    if made_by_python(kind) and not (_by_c(kind, "__bool__") and _by_c(kind, "__len__")):
+        return
     if id(value) in observer.views:
         value = observer.views[id(value)][1]
     if not observer.is_own(value):

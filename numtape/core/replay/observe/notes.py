@@ -128,15 +128,9 @@ class Notes:
                 self.made[id(value)] = functools.partial(reads.itself, value)
         return value
 
-    def inherits(self, value: Any) -> None:
-        """Numtape copies a default of a function: containers and arrays are looked into."""
-        frame = sys._getframe(1)
-        if is_a(value, np.ndarray):
-            self.array(value, frame)
-        elif type(value) in (list, tuple, dict):
-            self.items(value, "a default", frame)
-            for part in value.values() if type(value) is dict else value:
-                self.inherits(part)
+    def inherits(self, value: np.ndarray[Any, Any]) -> None:
+        """Numtape copies an array that is a default of a function."""
+        self.array(value, sys._getframe(1))
 
     def is_own(self, value: Any) -> bool:
         """Whether the call made an object itself."""
@@ -389,7 +383,7 @@ class Notes:
             self.found[mark] = Read(reads.ANSWER, holder, of, holder(), label, place)
 
     def gives(self, value: Any, frame: types.FrameType) -> None:
-        """A function gives something to who was not seen to ask: C, or numtape."""
+        """A function of Python gives a value to C or to numtape, which may look into it."""
         if is_a(value, (*ITERATORS, types.GeneratorType)) and not self.is_own(value):
             self.refuse(f"it goes on with a {type(value).__name__} from outside", frame)
         for x in value if is_a(value, list | tuple) else (value,):
