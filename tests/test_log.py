@@ -156,6 +156,20 @@ def test_bytes_are_bounded_where_nobody_looks(tf, log):
     assert x.numpy()[0] == 3 * SWEEP_BYTES // (4 * size)
 
 
+@pytest.mark.parametrize("function", ["abs", "add", "reduce_sum", "concat"])
+def test_operands_larger_than_what_a_log_may_hold(tf, log, monkeypatch, function):
+    """An op needs them, so they are brought once, not again and again."""
+    monkeypatch.setattr("numtape.core.log.log.SWEEP_BYTES", 1000)
+    log.rewind()
+    x, y, most = tf.ones(2000), tf.ones(2000), 0
+    operands = {"add": (x, y), "concat": ([x, y], 0)}.get(function, (x,))
+    for _ in range(20):
+        found = getattr(tf, function)(*operands) + tf.ones(1)
+        most = max(most, log.bytes)
+    assert most <= 20 * x.numpy().nbytes
+    assert found.numpy()[0] in (2.0, 3.0, 2001.0)
+
+
 def test_large_arrays_under_a_tape_do_not_make_the_log_grow(tf, log):
     """Past the limit of bytes a tape keeps the rows, but their number does not explode."""
     size = 1 << 20
