@@ -432,6 +432,21 @@ print(gpu.launches - before, sum(copied))
     assert run(script, **SIMULATED).splitlines() == ["True 2 []", "3 1"]
 
 
+def test_filled_tensors_are_made_on_the_gpu():
+    """Larger ones than a few: nothing is copied there."""
+    script = """
+import numtape as tf
+from numtape.core.cuda.runtime.device import device
+gpu, copied = device(), []
+upload = gpu.upload
+gpu.upload = lambda array, address: copied.append(array.size) or upload(array, address)
+x = [tf.ones((130, 130)), tf.zeros((130, 130), tf.uint8), tf.ones((130, 130), tf.bool)]
+total = [float(tf.reduce_sum(tf.cast(t, tf.float64))) for t in x]
+print(copied, total)
+"""
+    assert run(script, **SIMULATED) == "[] [16900.0, 0.0, 16900.0]"
+
+
 @pytest.mark.gpu
 def test_random_numbers():
     compare_draws(drawn(**ON_GPU), drawn(NUMTAPE_DEVICE="cpu"))

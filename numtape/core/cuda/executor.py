@@ -24,7 +24,7 @@ from ..values.interning import Weak
 from ..values.memory import Array
 from ..values.spec import SPECS, Spec
 from ..values.tensor import Tensor
-from .launches import drawn
+from .launches import drawn, full
 from .plan import GpuPlan, GpuPlanner
 from .runtime.device import device, empty, reclaim, resident
 from .runtime.device_array import DeviceArray
@@ -393,3 +393,7 @@ class Executor:
         They are drawn on the GPU, but for single elements, which are not kept there.
         """
         return drawn(name, key, spec) if spec.size > 1 else reference.drawn(name, key, spec)
+
+    def fill(self, value: int, spec: Spec) -> DeviceArray:
+        """An array that has one value everywhere."""
+        return full(value, spec)

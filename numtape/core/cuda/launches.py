@@ -20,7 +20,7 @@ from ..log.op import Op
 from ..values.spec import Spec
 from .runtime.device import device, empty
 from .runtime.device_array import DeviceArray
-from .text import WIDTH, Loop, function, parameters, written
+from .text import WIDTH, Loop, filled, function, parameters, stored, written
 
 _kernels: dict[tuple[str, ...], Kernel] = {}
 _lock = threading.RLock()
@@ -225,6 +225,15 @@ def drawn(name: str, key: list[int], spec: Spec) -> DeviceArray:
     gpu, count = device(), -(-spec.size * spec.dtype.size // BLOCK)
     memory = empty(BLOCK * count)
     gpu.launch(made.get(), blocks(count), threads(), [count, *key, memory.address])
+    return DeviceArray(memory, memory.address, spec.shape, spec.dtype.numpy_dtype)
+
+
+def full(value: int, spec: Spec) -> DeviceArray:
+    """An array with one value everywhere, made where it is used."""
+    memory = empty(spec.size * spec.dtype.size)
+    dtype = stored(spec.dtype)
+    launch = written_out(filled(dtype, str(value)), "fill", dtype, spec.size, (0, 0))
+    launch.run(device(), [memory.address])
     return DeviceArray(memory, memory.address, spec.shape, spec.dtype.numpy_dtype)
 
 
