@@ -12,10 +12,10 @@ class CUresult(enum.IntEnum):
 
 
 class Names:
-    """Any attribute: a number that nobody looks at."""
+    """Any attribute: its name."""
 
     def __getattr__(self, name):
-        return 0
+        return name
 
 
 class StubDriver:
@@ -26,7 +26,7 @@ class StubDriver:
     """
 
     CUresult = CUresult
-    CUdevice_attribute = CUstream_flags = CUmemPool_attribute = Names()
+    CUdevice_attribute = CUstream_flags = CUmemPool_attribute = CUstreamCaptureMode = Names()
     cuuint64_t = int
     stream = 77
 
@@ -87,7 +87,7 @@ class StubDriver:
         return b"Stub\0"
 
     def do_cuDeviceGetAttribute(self, attribute, device):
-        return 9
+        return 0 if attribute.endswith("CAPABILITY_MINOR") else 9
 
     def do_cuGetErrorString(self, status):
         return b"as it says"
