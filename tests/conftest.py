@@ -75,7 +75,8 @@ def pytest_collection_modifyitems(config, items):
     for item in items:
         for name in names:
             marker = item.get_closest_marker(name)
-            if marker is not None:
+            beside = name == "cpu_only" and item.get_closest_marker("gpu")  # in a file of others
+            if marker is not None and not beside:
                 reason = marker.args[0] if marker.args else marker.kwargs.get("reason", "")
                 item.add_marker(pytest.mark.skip(reason=f"{name}: {reason}"))
 

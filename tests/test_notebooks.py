@@ -10,7 +10,10 @@ NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 
 # The warnings of Jupyter's own packages are not ours to turn into errors; the notebook itself
 # runs in another process. For the same reason they are imported inside the tests.
-pytestmark = pytest.mark.filterwarnings("default")
+pytestmark = [
+    pytest.mark.filterwarnings("default"),
+    pytest.mark.cpu_only("choose their devices"),
+]
 
 
 def test_there_are_notebooks() -> None:

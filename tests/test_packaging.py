@@ -11,7 +11,10 @@ import zipfile
 import pytest
 from processes import ROOT, environment, run
 
-pytestmark = pytest.mark.numtape_only("builds the package")
+pytestmark = [
+    pytest.mark.numtape_only("builds the package"),
+    pytest.mark.cpu_only("the same on each device"),
+]
 
 PROJECT = ROOT / "pyproject.toml"
 SETTINGS = tomllib.loads(PROJECT.read_text("utf-8"))["tool"]["setuptools"]

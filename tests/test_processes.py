@@ -5,7 +5,10 @@ import os
 import pytest
 from processes import PACKAGE, run
 
-pytestmark = pytest.mark.numtape_only("about the tests' own children")
+pytestmark = [
+    pytest.mark.numtape_only("about the tests' own children"),
+    pytest.mark.cpu_only("the same on each device"),
+]
 
 
 def test_a_child_finds_packages_that_only_the_environment_names(tmp_path, monkeypatch):
