@@ -20,6 +20,7 @@ sanitizer; without it first, so that the kernels are there and the rest is the s
     compute-sanitizer --tool racecheck --error-exitcode 9 python tests/cuda_short.py
 """
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -63,6 +64,39 @@ def test_functions_in_the_simulator():
     """Replay: what is fed and what is given back may only be known to the GPU."""
     files = "tests/test_function.py", "tests/test_function_gradients.py"
     suite("not training_inside", *files, **SIMULATED)
+
+
+# A plugin that has a GPU found, so that what runs on it can be listed.
+FOUND = """
+import sys
+
+def pytest_configure(config):
+    for module in list(sys.modules.values()):
+        if hasattr(module, "no_gpu"):
+            module.no_gpu = lambda: ""
+"""
+
+
+@simulator
+@pytest.mark.parametrize("device", [None, "cuda"])
+def test_values_and_derivatives_are_checked_on_a_gpu(device, tmp_path):
+    """Where there is one: every row of the table of ops, and the random programs."""
+    (tmp_path / "gpu_found.py").write_text(FOUND)
+    where = os.pathsep.join(filter(None, [str(tmp_path), os.environ.get("PYTHONPATH")]))
+    files = ("test_ops.py", "test_random_programs.py", "test_replay_programs.py", "test_random.py")
+    child = subprocess.run(
+        [sys.executable, "-m", "pytest", "-p", "gpu_found", "-p", "no:cacheprovider", "-n", "0",
+         "--collect-only", "-qqq", "-m", "gpu", *(f"tests/{name}" for name in files)],
+        env=environment(ROOT, PYTHONPATH=f"{ROOT}{os.pathsep}{where}", NUMTAPE_DEVICE=device,
+                        NUMBA_ENABLE_CUDASIM=None),
+        cwd=ROOT, capture_output=True, text=True, timeout=120,
+    )  # fmt: skip
+    counts = dict(line.split(": ") for line in child.stdout.split("\n") if ": " in line)
+    listed = {Path(name).name: int(count) for name, count in counts.items()}
+    assert listed["test_ops.py"] >= 1440
+    assert listed["test_random_programs.py"] == 8
+    assert listed["test_replay_programs.py"] == 20
+    assert listed["test_random.py"] == 4
 
 
 PROGRAM = Path(__file__).with_name("cuda_program.py").read_text("utf-8")
