@@ -29,6 +29,7 @@ FOUND = all(importlib.util.find_spec(name) for name in ("numba_cuda", "cuda"))
 pytestmark = [
     pytest.mark.skipif(not FOUND, reason="pip install 'numtape[cuda]' to compile for CUDA"),
     pytest.mark.numtape_only(reason="TensorFlow compiles elsewhere"),
+    pytest.mark.cpu_only("compiles where there is no GPU"),
 ]
 
 CAPABILITY = (9, 0)  # an H200's

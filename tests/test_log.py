@@ -294,7 +294,10 @@ def test_a_training_step_is_one_sweep(tf, look):
 
 # Nothing expensive runs twice.
 
+counted = pytest.mark.cpu_only("counts what is computed by hand")
 
+
+@counted
 def test_matmul_runs_once_under_a_tape_with_many_looks(tf):
     a, v = tf.constant(np.eye(3, dtype=np.float32)), tf.Variable(tf.ones((3, 3)))
     with computes("MatMul") as shapes:
@@ -313,6 +316,7 @@ def test_matmul_runs_once_under_a_tape_with_many_looks(tf):
         assert len(shapes) == 2
 
 
+@counted
 def test_matmul_of_a_live_array_runs_once_without_a_tape(tf):
     a = tf.constant(np.eye(3, dtype=np.float32))
     with computes("MatMul") as shapes:
@@ -323,6 +327,7 @@ def test_matmul_of_a_live_array_runs_once_without_a_tape(tf):
         assert len(shapes) == 1
 
 
+@counted
 def test_iteration_that_looks_computes_each_step_once(tf, log):
     a, x = tf.constant(np.eye(3, dtype=np.float32)), tf.ones((3, 1))
     with computes("MatMul") as shapes:
@@ -333,6 +338,7 @@ def test_iteration_that_looks_computes_each_step_once(tf, log):
     assert log.n < 100
 
 
+@counted
 def test_gradients_asked_one_by_one_share_the_forward_pass(tf):
     a, v = tf.constant(np.eye(3, dtype=np.float32)), tf.Variable(tf.ones((3, 3)))
     with computes("MatMul") as shapes:

@@ -10,7 +10,10 @@ from together import together
 
 from numtape.core.cuda.runtime import driver, transfer
 
-pytestmark = pytest.mark.numtape_only("how numtape copies")
+pytestmark = [
+    pytest.mark.numtape_only("how numtape copies"),
+    pytest.mark.cpu_only("on a driver that is none"),
+]
 
 HALF = 4096
 SIZES = [1, HALF, HALF + 1, 2 * HALF, 5 * HALF + 3]
