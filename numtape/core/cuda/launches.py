@@ -9,13 +9,14 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ...errors import DeviceError
 from .. import settings
-from ..compile.passes import kernel_source
+from ..compile.passes import imported, kernel_source
 from ..log.op import Op
 from ..values.spec import Spec
 from .runtime.device import device, empty
@@ -118,10 +119,16 @@ class Row(NamedTuple):
 
 
 @cache
-def _sources() -> tuple[str, ...]:
+def sources() -> tuple[str, ...]:
     """The modules that kernels on the GPU are made of: all of their room, and what it imports."""
     room = settings.kernels_folder() / "cuda"
-    return "functions.elementary", *(f"cuda.{path.stem}" for path in sorted(room.glob("*.py")))
+    return imported(*(f"cuda.{path.stem}" for path in room.glob("*.py")))
+
+
+@cache
+def _source() -> str:
+    """What every kernel's key holds: the text of these modules, and of what puts them together."""
+    return kernel_source(*sources()) + Path(function.__code__.co_filename).read_text("utf-8")
 
 
 @cache
@@ -138,7 +145,7 @@ def kernel(make: Callable[[], Any], dtypes: Sequence[str], name: str, text: str 
     with _lock:
         found = _kernels.get(key)
         if found is None:
-            source = kernel_source(*_sources()) + text
+            source = _source() + text
             found = _kernels[key] = Kernel(
                 lambda: _compilers().submit(device().kernel, make, list(dtypes), name, source)
             )
