@@ -12,14 +12,15 @@ from numtape.core.cuda.runtime import driver, transfer
 
 pytestmark = pytest.mark.numtape_only("how numtape copies")
 
-HALF = 4096
-SIZES = [1, HALF, HALF + 1, 2 * HALF, 5 * HALF + 3]
+HALF, SMALL, PART = 4096, 256, 1024
+SIZES = [1, SMALL, SMALL + 1, HALF, HALF + 1, 2 * HALF, 5 * HALF + 3]
 
 
 @pytest.fixture(autouse=True)
-def small_halves(monkeypatch):
-    for module in (driver, transfer):
-        monkeypatch.setattr(module, "HALF", HALF)
+def small_memory(monkeypatch):
+    for name, size in {"HALF": HALF, "SMALL": SMALL, "PART": PART}.items():
+        monkeypatch.setattr(transfer, name, size)
+    monkeypatch.setattr(driver, "SMALL", SMALL)
 
 
 def numbers(size, seed=0):
@@ -92,32 +93,45 @@ def test_one_half_is_transferred_while_the_other_is_copied(monkeypatch):
     assert found == [0, 0, 1, 0, 1, 1]
 
 
-def test_small_arrays_lock_no_memory(gpu):
-    array = numbers(HALF)
-    memory = gpu.empty(HALF)
-    gpu.upload(array, memory.address)
-    np.testing.assert_array_equal(downloaded(gpu, memory), array)
-    assert gpu._driver.locked == ()
+def test_small_arrays_go_through_a_ring(gpu):
+    """Nothing waits for an upload but the one that comes round to its part of the memory."""
+    arrays = [numbers(SMALL - k % 5, k) for k in range(50)]
+    memories = [gpu.empty(SMALL) for _ in arrays]
+    asked = gpu._driver
+    for k, (array, memory) in enumerate(zip(arrays, memories, strict=True)):
+        gpu.upload(array, memory.address)
+        waits = len(asked.named("cuEventSynchronize", "cuStreamSynchronize"))
+        assert waits == k // (PART // SMALL)
+    for array, memory in zip(arrays, memories, strict=True):
+        np.testing.assert_array_equal(downloaded(gpu, memory)[: array.size], array)
+    ((begin, size),) = asked.locked
+    assert size == transfer.PARTS * PART
+    copies = asked.named("cuMemcpyHtoDAsync", "cuMemcpyDtoHAsync")
+    hosts = [call[2 if call[0] == "cuMemcpyHtoDAsync" else 1] for call in copies]
+    assert all(begin <= host < begin + size for host in hosts)
 
 
 def test_memory_in_use_is_not_waited_for(gpu):
     """A signal handler may come in the middle of a copy."""
-    array, memory = numbers(2 * HALF), gpu.empty(2 * HALF)
-    with gpu._staging._ours() as ours:
-        assert ours
-        gpu.upload(array, memory.address)
-        np.testing.assert_array_equal(downloaded(gpu, memory), array)
+    sizes = SMALL, 2 * HALF
+    with gpu._staging._ours() as halves, gpu._ring._ours() as parts:
+        assert halves and parts
+        for size in sizes:
+            array, memory = numbers(size), gpu.empty(size)
+            gpu.upload(array, memory.address)
+            np.testing.assert_array_equal(downloaded(gpu, memory), array)
     copies = gpu._driver.named("cuMemcpyHtoDAsync", "cuMemcpyDtoHAsync")
-    assert [size for _, _, _, size, _ in copies] == [2 * HALF, 2 * HALF]
+    assert [call[3] for call in copies] == [SMALL, SMALL, 2 * HALF, 2 * HALF]
 
 
 def test_where_no_memory_can_be_locked(monkeypatch):
     gpu = stub_gpu(monkeypatch, pinned=False)
-    array, memory = numbers(2 * HALF), gpu.empty(2 * HALF)
-    for _ in range(2):
-        gpu.upload(array, memory.address)
-        np.testing.assert_array_equal(downloaded(gpu, memory), array)
-    assert len(gpu._driver.named("cuMemHostAlloc")) == 1
+    for size in (SMALL, 2 * HALF):
+        array, memory = numbers(size), gpu.empty(size)
+        for _ in range(2):
+            gpu.upload(array, memory.address)
+            np.testing.assert_array_equal(downloaded(gpu, memory), array)
+    assert len(gpu._driver.named("cuMemHostAlloc")) == 2
 
 
 def test_an_interrupt(gpu, monkeypatch):
@@ -144,14 +158,14 @@ def test_an_interrupt(gpu, monkeypatch):
 def test_threads(gpu):
     def work(seed):
         for k in range(20):
-            array = numbers(5 * HALF + seed, 100 * seed + k)
+            array = numbers((k % 2 * 5 * HALF or 100) + seed, 100 * seed + k)
             memory = gpu.empty(array.size)
             gpu.upload(array, memory.address)
             np.testing.assert_array_equal(downloaded(gpu, memory), array)
 
     together(4, work)
-    with gpu._staging._ours() as ours:
-        assert ours
+    with gpu._staging._ours() as halves, gpu._ring._ours() as parts:
+        assert halves and parts
 
 
 def test_a_copy_on_the_gpu(gpu):

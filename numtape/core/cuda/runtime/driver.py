@@ -17,7 +17,7 @@ from ....errors import DeviceError, ResourceExhaustedError
 from ... import settings
 from ...compile import cache as disk
 from ...values.memory import LEGACY, Array, address_of
-from .transfer import DISABLE_TIMING, HALF, Staging
+from .transfer import DISABLE_TIMING, SMALL, Ring, Staging
 
 OLDEST = (7, 5)  # compute capability
 TOOLKIT = 13000  # CUDA 13.0: an older driver does not load what it makes
@@ -171,7 +171,7 @@ class Driver:
             cuda.CUmemPool_attribute.CU_MEMPOOL_ATTR_RELEASE_THRESHOLD,
             cuda.cuuint64_t(2**64 - 1),
         )  # fmt: skip
-        self._staging = Staging(self._do, self.stream)
+        self._ring, self._staging = (kind(self._do, self.stream) for kind in (Ring, Staging))
         self._kept: deque[tuple[Any, Any]] = deque()  # events, and what is let go of after them
         self._libraries: list[Any] = []
         self._blas: Any = None
@@ -250,15 +250,16 @@ class Driver:
         """
         size, source = array.nbytes, address_of(array)
         if size:
-            if size <= HALF or not self._staging.upload(source, address, size):
+            through = self._ring if size <= SMALL else self._staging
+            if not through.upload(source, address, size):
                 self._do("cuMemcpyHtoDAsync", address, source, size, self.stream)
 
     def download(self, address: int, out: Array) -> None:
         """Copy what is at an address to a contiguous host array, and wait for it."""
         size, target = out.nbytes, address_of(out)
         if size:
-            self.enter()
-            if size <= HALF or not self._staging.download(address, target, size):
+            through = self._ring if size <= SMALL else self._staging
+            if not through.download(address, target, size):
                 self._do("cuMemcpyDtoHAsync", target, address, size, self.stream)
                 self.synchronize()
 
