@@ -11,6 +11,12 @@ class CUresult(enum.IntEnum):
     CUDA_ERROR_NOT_READY = 600
 
 
+PRIMARY = 7000  # the context that libraries share
+IN_CONTEXT = (  # how the names of functions begin that need it
+    "cuEvent", "cuGraph", "cuLaunch", "cuMemA", "cuMemF", "cuMemcpy", "cuModule", "cuStream",
+)  # fmt: skip
+
+
 class Names:
     """Any attribute: a number that nobody looks at."""
 
@@ -26,7 +32,8 @@ class StubDriver:
     """
 
     CUresult = CUresult
-    CUdevice_attribute = CUstream_flags = CUmemPool_attribute = Names()
+    CUdevice_attribute = CUevent_flags = CUstream_flags = CUmemPool_attribute = Names()
+    CUstreamCaptureMode = Names()
     cuuint64_t = int
     stream = 77
 
@@ -35,6 +42,12 @@ class StubDriver:
         self.calls, self.memory, self.events = [], {}, {}
         self.queue, self.done = [], 0  # all that was asked for, and how much of it is done
         self.lock = threading.RLock()
+        self.of_thread = threading.local()
+
+    @property
+    def contexts(self):
+        """This thread's, the current one last."""
+        return vars(self.of_thread).setdefault("contexts", [0])
 
     def __getattr__(self, name):
         if not name.startswith("cu"):
@@ -42,6 +55,7 @@ class StubDriver:
 
         def call(*arguments):
             with self.lock:
+                assert not name.startswith(IN_CONTEXT) or self.contexts[-1] == PRIMARY, name
                 self.calls.append((name, *arguments))
                 found = getattr(self, f"do_{name}", lambda *_: None)(*arguments)
             if isinstance(found, CUresult):
@@ -91,6 +105,24 @@ class StubDriver:
 
     def do_cuGetErrorString(self, status):
         return b"as it says"
+
+    def do_cuDevicePrimaryCtxRetain(self, device):
+        return PRIMARY
+
+    def do_cuCtxGetCurrent(self):
+        return self.contexts[-1]
+
+    def do_cuCtxSetCurrent(self, context):
+        self.contexts[-1] = context
+
+    def do_cuCtxPushCurrent(self, context):
+        self.contexts.append(context)
+
+    def do_cuCtxPopCurrent(self):
+        return self.contexts.pop()
+
+    def do_cuModuleLoadData(self, code):
+        return len(self.calls)
 
     def do_cuStreamCreate(self, flags):
         return self.stream

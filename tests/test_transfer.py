@@ -2,13 +2,16 @@
 
 import gc
 import weakref
+from collections import OrderedDict
 
 import numpy as np
 import pytest
-from stub_driver import stub_gpu
+from stub_driver import PRIMARY, CUresult, stub_gpu
 from together import together
 
+from numtape.core.cuda import launches
 from numtape.core.cuda.runtime import driver, transfer
+from numtape.errors import ResourceExhaustedError
 
 pytestmark = pytest.mark.numtape_only("how numtape copies")
 
@@ -200,9 +203,101 @@ def test_what_is_kept_until_the_gpu_is_done(monkeypatch):
 
 def test_one_stream_waits_for_another(gpu):
     gpu.order(gpu.stream, 1)
-    calls = gpu._driver.calls[-4:]
+    calls = [call for call in gpu._driver.calls[-5:] if not call[0].startswith("cuCtx")]
     event = calls[1][1]
     assert calls == [
         ("cuEventCreate", transfer.DISABLE_TIMING), ("cuEventRecord", event, 77),
         ("cuStreamWaitEvent", 1, event, 0), ("cuEventDestroy", event),
     ]  # fmt: skip
+
+
+# Contexts.
+
+
+def used(gpu):
+    """Do a bit of everything."""
+    memory, timer = gpu.empty(8), gpu.timer()
+    timer.begin()
+    gpu.upload(numbers(8), memory.address)
+    gpu.copy(memory.address, memory.address, 8)
+    assert downloaded(gpu, memory).tolist() == numbers(8).tolist()
+    gpu.order(gpu.stream, 1)
+    gpu.keep(None)
+    gpu.synchronize()
+
+
+def test_another_librarys_context_stays(gpu):
+    """Ours is pushed, and popped again; what lives longer is let go of in ours as well."""
+    contexts = gpu._driver.contexts
+    contexts[-1] = 55
+    used(gpu)
+    gc.collect()
+    assert contexts == [55]
+    with gpu.entered():
+        used(gpu)
+        assert contexts == [55, PRIMARY]
+    assert contexts == [55]
+
+
+def test_a_context_that_is_ours_is_only_asked_for(gpu):
+    memory = gpu.empty(8)
+    gpu._driver.calls.clear()
+    gpu.upload(numbers(8), memory.address)
+    names = [name for name, *_ in gpu._driver.calls if name.startswith("cuCtx")]
+    assert names == ["cuCtxGetCurrent"]
+    with gpu.entered():
+        gpu._driver.calls.clear()
+        gpu.upload(numbers(8), memory.address)
+    assert [name for name, *_ in gpu._driver.calls] == ["cuMemcpyHtoDAsync"]
+
+
+def test_a_thread_without_a_context(gpu):
+    def work(k):
+        used(gpu)
+        return list(gpu._driver.contexts)
+
+    assert together(2, work) == [[PRIMARY], [PRIMARY]]
+
+
+def test_an_error_gives_the_context_back(gpu, monkeypatch):
+    monkeypatch.setattr(
+        type(gpu._driver), "do_cuMemAllocAsync", lambda *_: CUresult.CUDA_ERROR_OUT_OF_MEMORY
+    )
+    contexts = gpu._driver.contexts
+    contexts[-1] = 55
+    with pytest.raises(ResourceExhaustedError):
+        gpu.empty(8)
+    assert contexts == [55]
+
+
+# Kernels.
+
+
+def test_kernels_are_unloaded_when_their_last_launch_is_done(monkeypatch):
+    gpu = stub_gpu(monkeypatch, late=True)
+    monkeypatch.setattr(driver.disk, "kept", lambda *_: (b"", [], []))
+    made, memory = gpu.kernel(None, [], "kernel", ""), gpu.empty(8)
+    (module,) = [call for call in gpu._driver.named("cuModuleGetFunction")]
+    gpu.launch(made, 1, 1, [])
+    gpu.copy(memory.address, memory.address, 8)
+    del made
+    gc.collect()
+    gpu.empty(8)
+    assert not gpu._driver.named("cuModuleUnload")
+    gpu.synchronize()
+    gpu.empty(8)
+    assert gpu._driver.named("cuModuleUnload") == [("cuModuleUnload", module[1])]
+
+
+def test_so_many_kernels_wait_for_use(monkeypatch):
+    """The one that was not asked for longest is let go of; who has it keeps it."""
+    monkeypatch.setattr(launches, "_kernels", OrderedDict())
+    monkeypatch.setattr(launches, "KERNELS", 3)
+    monkeypatch.setattr(launches.Kernel, "__init__", lambda self, begin: None)
+    first, second, third = (launches.kernel(None, [], name) for name in "abc")
+    assert launches.kernel(None, [], "a") is first
+    launches.kernel(None, [], "d")
+    assert len(launches._kernels) == 3
+    assert launches.kernel(None, [], "a") is first
+    assert launches.kernel(None, [], "c") is third
+    assert launches.kernel(None, [], "b") is not second

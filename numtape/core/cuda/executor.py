@@ -55,10 +55,11 @@ class Runner:
 
     @contextmanager
     def used(self) -> Iterator[None]:
-        """Keep the arena."""
+        """Keep the arena, and the GPU's context."""
         self.running = True
         try:
-            yield
+            with device().entered():
+                yield
         finally:
             self.running = False
 
@@ -70,7 +71,6 @@ class Runner:
         ``late`` are cells that only the GPU knows.
         """
         gpu = device()
-        gpu.enter()
         if plan is not self._plan:
             self._fit(plan)
         _bring(log, plan)
@@ -369,8 +369,9 @@ class Executor:
             return
         assert isinstance(plan, GpuPlan)
         try:
-            _allocate(log, plan)
-            work.runner.run(log, plan)
+            with device().entered():
+                _allocate(log, plan)
+                work.runner.run(log, plan)
         except ResourceExhaustedError as error:
             raise ResourceExhaustedError(f"{error.message} {_largest(log, plan)}") from None
         state = log.columns.state_view

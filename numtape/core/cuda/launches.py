@@ -6,6 +6,7 @@ import hashlib
 import importlib
 import math
 import threading
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
@@ -22,7 +23,8 @@ from .runtime.device import device, empty
 from .runtime.device_array import DeviceArray
 from .text import WIDTH, Loop, function, parameters, written
 
-_kernels: dict[tuple[str, ...], Kernel] = {}
+_kernels: OrderedDict[tuple[str, ...], Kernel] = OrderedDict()  # those asked for last at the end
+KERNELS = 2048  # that are kept: a program with ever new shapes has ever new ones
 _lock = threading.RLock()
 _COMPILERS = 2  # threads: while one makes PTX, which one can do at a time, the other links
 
@@ -142,6 +144,9 @@ def kernel(make: Callable[[], Any], dtypes: Sequence[str], name: str, text: str 
             found = _kernels[key] = Kernel(
                 lambda: _compilers().submit(device().kernel, make, list(dtypes), name, source)
             )
+            if len(_kernels) > KERNELS:  # plans that have it keep it
+                _kernels.popitem(last=False)
+        _kernels.move_to_end(key)
         return found
 
 
