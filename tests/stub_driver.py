@@ -177,3 +177,30 @@ def stub_gpu(monkeypatch, **options):
 
     monkeypatch.setattr(driver, "_bindings", lambda: StubDriver(**options))
     return driver.Driver()
+
+
+class StubBlas:
+    """Notes products with what else the driver is asked."""
+
+    def __init__(self, memory):
+        from numtape.core.cuda.runtime.device import device
+
+        self._asked = device()._driver
+
+    def use(self, stream, tensor_float):
+        """Any stream will do."""
+
+    def gemm(self, *arguments):
+        self._asked.calls.append(("gemm", *arguments))
+
+
+def on_stub():
+    """Make a stub this process's GPU: the `StubDriver`. Nothing is compiled for it."""
+    from types import SimpleNamespace
+
+    from numtape.core.cuda.runtime import blas, driver
+    from numtape.core.cuda.runtime.device import device
+
+    driver._bindings, blas.Blas = StubDriver, StubBlas
+    driver.disk = SimpleNamespace(kept=lambda *_: (b"", [], []))
+    return device()._driver

@@ -10,7 +10,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -22,6 +22,9 @@ from ..values.spec import Spec
 from .runtime.device import device, empty
 from .runtime.device_array import DeviceArray
 from .text import WIDTH, Loop, function, parameters, written
+
+if TYPE_CHECKING:
+    from .plan import GpuPlan
 
 _kernels: OrderedDict[tuple[str, ...], Kernel] = OrderedDict()  # those asked for last at the end
 KERNELS = 2048  # that are kept: a program with ever new shapes has ever new ones
@@ -173,6 +176,12 @@ def written_out(
     pointers = ["int64", f"*{dtype}", f"*{dtype}", *(f"*{other}" for other in others)]
     made = kernel(lambda: function(text, []), pointers, symbol, text)
     return Launch(made, blocks(size), threads(), (size,), tuple(places))
+
+
+def launched(gpu: Any, plan: GpuPlan, at: Sequence[int]) -> None:
+    """Launch all of a plan."""
+    for launch in plan.launches:
+        launch.run(gpu, at)
 
 
 def threads() -> int:

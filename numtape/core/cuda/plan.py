@@ -119,6 +119,12 @@ class GpuPlan(Plan):
             self.places.append(place)
         return found
 
+    def numbered(self) -> dict[int, int]:
+        """The numbers of places that are cells, by which cells they are."""
+        return {
+            place.at // 8: number for place, number in self._numbers.items() if place.kind == "cell"
+        }
+
     def temporary(self, size: int) -> Place:
         """Room in the arena that no other value has."""
         found = Place("arena", -(-self.arena // _ALIGNMENT) * _ALIGNMENT)

@@ -65,7 +65,7 @@ def empty(size: int) -> Any:
     except ResourceExhaustedError:
         for give_up in reclaim:
             give_up()
-        gpu.synchronize()
+        gpu.trim()
         return gpu.empty(size)
 
 

@@ -158,6 +158,13 @@ class Driver:
         """Give memory back, once what was asked for before is done."""
         self._do("cuMemFreeAsync", address, self.stream)
 
+    @entering
+    def trim(self) -> None:
+        """Wait until all is computed, and give the system back the memory that nobody uses."""
+        self._do("cuStreamSynchronize", self.stream)
+        self._let_go()
+        self._do("cuMemPoolTrimTo", self._pool, 0)
+
     def toolkit(self) -> str:
         """The driver, and what kernels are compiled with."""
         from .compiler import versions

@@ -206,6 +206,9 @@ class Simulator:
         for launch in graph:
             launch()
 
+    def trim(self) -> None:
+        """Nothing: memory that nobody uses is the system's."""
+
     def synchronize(self) -> None:
         """Wait until all is computed."""
 

@@ -1,0 +1,173 @@
+"""What replays ask of a GPU, on a driver that is none; what they compute, in the simulator."""
+
+from pathlib import Path
+
+import pytest
+from processes import run
+
+pytestmark = pytest.mark.numtape_only(reason="TensorFlow chooses devices otherwise")
+
+ON_STUB = f"""
+import sys
+
+sys.path.insert(0, {str(Path(__file__).parent)!r})
+from stub_driver import on_stub
+
+asked = on_stub()
+
+
+def calls(step, *batches):
+    '''What the last of several calls asks the driver for, by name.'''
+    for batch in batches:
+        asked.calls.clear()
+        step(*batch)
+    assert asked.calls[0] == ("cuCtxGetCurrent",)
+    return sorted(name for name, *_ in asked.calls[1:])
+
+
+import numpy as np
+
+import numtape as tf
+"""
+
+TRAINING = ON_STUB + """
+w, b = tf.Variable(tf.ones((4, 3))), tf.Variable(tf.zeros(3))
+optimizer = tf.keras.optimizers.Adam(0.1)
+optimizer.build([w, b])
+
+
+@tf.function
+def step(x, y, rate=1.0):
+    with tf.GradientTape() as tape:
+        loss = rate * tf.reduce_mean(tf.square(tf.tanh(tf.matmul(x, w) + b) - y))
+    optimizer.apply_gradients(zip(tape.gradient(loss, [w, b]), [w, b]))
+    return loss
+
+
+def batch(k):
+    return np.full((2, 4), k, np.float32), np.full((2, 3), k, np.float32)
+"""
+
+
+def on_stub(script):
+    return run(script, NUMTAPE_DEVICE="cuda", NUMBA_ENABLE_CUDASIM=None)
+
+
+def test_a_step_on_the_same_arrays_is_one_launch_of_a_graph():
+    script = """
+x, y = map(tf.constant, batch(1.0))
+print(*calls(step, *[(x, y)] * 14))
+"""
+    assert on_stub(TRAINING + script) == "cuGraphLaunch"
+
+
+def test_a_new_small_batch_is_two_uploads_and_a_graph():
+    script = "print(*calls(step, *map(batch, range(14))))"
+    found = "cuGraphLaunch cuMemcpyHtoDAsync cuMemcpyHtoDAsync"
+    assert on_stub(TRAINING + script) == found
+
+
+def test_a_new_number_is_one_upload_of_cells():
+    script = """
+x, y = map(tf.constant, batch(1.0))
+print(*calls(step, *((x, y, tf.constant(float(k))) for k in range(14))))
+"""
+    assert on_stub(TRAINING + script) == "cuGraphLaunch cuMemcpyHtoDAsync"
+
+
+def test_losses_that_are_kept():
+    """Each has an address of its own: it is copied there, and the graph is the same."""
+    script = """
+kept = []
+found = calls(lambda *batch: kept.append(step(*batch)), *map(batch, range(24)))
+print(*(name for name in found if name != "cuMemcpyHtoDAsync"))
+"""
+    found = "cuGraphLaunch cuMemAllocAsync cuMemcpyDtoDAsync cuMemcpyDtoDAsync"
+    assert on_stub(TRAINING + script) == found
+
+
+def test_arrays_of_the_gpu_at_ever_other_addresses():
+    """They are copied to one address, and results from one, unless that takes longer."""
+    script = """
+@tf.function
+def scaled(x):
+    return tf.cumsum(tf.cumsum(tf.exp(x) * 2.0))
+
+
+arrays = [tf.random.normal((100,)) for k in range(24)]
+large = [tf.random.normal(((16 << 18) + 1,)) for k in range(12)]
+for kept in (arrays, large):
+    results = []
+    print(*calls(lambda x: results.append(scaled(x)), *((x,) for x in kept)))
+"""
+    small, large = on_stub(ON_STUB + script).splitlines()
+    assert small == "cuGraphLaunch cuMemAllocAsync cuMemcpyDtoDAsync cuMemcpyDtoDAsync"
+    assert "cuGraphLaunch" not in large and "cuMemcpyDtoDAsync" not in large
+
+
+def test_addresses_that_come_again():
+    """A row whose array was another one for a while is copied no more."""
+    script = """
+from numtape.core.cuda.lending import Steady
+
+steady = Steady()
+found = [steady.wanders(0, address) for address in (1, 2, 3, 1, 2, 3, 1, 2)]
+print(any(found), [steady.wanders(0, address) for address in range(10, 15)][-1])
+print([steady.wanders(0, 10 + k % 2) for k in range(40)][-1])
+print(any(steady.wanders(1, address) for address in range(4)))
+"""
+    assert on_stub(ON_STUB + script).split() == ["False", "True", "False", "False"]
+
+
+# Batches from the host and from the GPU, results that are kept, single elements that only the GPU
+# knows, arguments that are given back as they are.
+BATCHES = """
+import numpy as np
+
+import numtape as tf
+
+w, steps = tf.Variable(tf.ones((4, 3))), tf.Variable(0.0)
+
+
+@tf.function
+def step(x, rate):
+    with tf.GradientTape() as tape:
+        y = tf.tanh(tf.matmul(x, w))
+        loss = tf.reduce_mean(tf.square(y - 0.5)) * rate
+    w.assign_sub(0.1 * tape.gradient(loss, w))
+    steps.assign_add(rate)
+    return loss, tf.cumsum(y, axis=1), x, tf.reshape(x, (4, 2)), steps.read_value()
+
+
+@tf.function
+def made(x):
+    return tf.cumsum(x * 0.25, axis=0)
+
+
+same, kept = tf.constant(np.linspace(-1, 1, 8, dtype=np.float32).reshape(2, 4)), []
+for k in range(60):
+    x = same if k % 7 == 3 else np.full((2, 4), 0.01 * k, np.float32)
+    if k >= 30:
+        x = made(x)
+    rate = tf.constant(1.0 + k % 3)
+    if k % 5 == 4:
+        rate = steps / steps  # the GPU knows it
+    found = step(x, rate)
+    if k < 20 or k % 2:
+        kept.append(found)
+for found in kept:
+    print(*(np.round(x.numpy().astype(np.float64), 4).tolist() for x in found))
+print(np.round(w.numpy().astype(np.float64), 4).tolist(), float(steps))
+"""
+COUNTED = """
+from numtape.core.cuda.runtime.device import device
+
+gpu, replays = device(), []
+replay = gpu.replay
+gpu.replay = lambda graph: replays.append(1) or replay(graph)
+""" + BATCHES + "assert len(replays) > 40, len(replays)\n"
+
+
+def test_new_arrays_in_the_simulator():
+    found = run(COUNTED, NUMTAPE_DEVICE="cuda", NUMBA_ENABLE_CUDASIM="1", timeout=300)
+    assert found == run(BATCHES, NUMTAPE_DEVICE="cpu")
