@@ -17,6 +17,9 @@ IN_CONTEXT = (  # how the names of functions begin that need it
 )  # fmt: skip
 
 
+MOST = 1 << 30  # bytes that it gives at once
+
+
 class Names:
     """Any attribute: a number that nobody looks at."""
 
@@ -128,7 +131,7 @@ class StubDriver:
         return self.stream
 
     def do_cuMemAllocAsync(self, size, stream):
-        return self.allocate(size)
+        return self.allocate(size) if size <= MOST else CUresult.CUDA_ERROR_OUT_OF_MEMORY
 
     def do_cuMemFreeAsync(self, address, stream):
         del self.memory[address]

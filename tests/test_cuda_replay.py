@@ -119,6 +119,40 @@ print(any(steady.wanders(1, address) for address in range(4)))
     assert on_stub(ON_STUB + script).split() == ["False", "True", "False", "False"]
 
 
+def test_more_memory_than_there_is():
+    """What only waits for use is freed, and the pool's; then it is said, and all goes on."""
+    script = """
+row, two = tf.ones(50_000), tf.Variable(2.0)
+
+
+@tf.function
+def table(x):
+    return tf.reshape(x, (-1, 1)) * row * two
+
+
+def all_of(rows):
+    return tf.reshape(tf.range(float(rows)), (-1, 1)) * row
+
+
+for function, rows in (table, tf.ones), (all_of, int):
+    kept = []
+    for k in range(8):
+        function(rows(2 + k % 2))
+        kept.append(len(asked.memory))
+    asked.calls.clear()
+    try:
+        function(rows(10**6)).numpy()
+    except tf.errors.ResourceExhaustedError as error:
+        print("Mul of shape (1000000, 50000) (float32)" in error.message)
+    print(*[name for name, *_ in asked.named("cuMemPoolTrimTo", "cuMemAllocAsync")][-3:])
+    for k in range(8):
+        function(rows(2 + k % 2)).numpy()
+    print(len(asked.memory) <= max(kept) + 1)
+"""
+    found = "True", "cuMemAllocAsync cuMemPoolTrimTo cuMemAllocAsync", "True"
+    assert tuple(on_stub(ON_STUB + script).splitlines()) == found * 2
+
+
 # Batches from the host and from the GPU, results that are kept, single elements that only the GPU
 # knows, arguments that are given back as they are.
 BATCHES = """
