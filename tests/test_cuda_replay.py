@@ -205,3 +205,74 @@ gpu.replay = lambda graph: replays.append(1) or replay(graph)
 def test_new_arrays_in_the_simulator():
     found = run(COUNTED, NUMTAPE_DEVICE="cuda", NUMBA_ENABLE_CUDASIM="1", timeout=300)
     assert found == run(BATCHES, NUMTAPE_DEVICE="cpu")
+
+
+CHECKS = """
+import numpy as np
+
+import numtape as tf
+from numtape.core.cuda.runtime.device import device
+
+gpu, downloads = device(), []
+download = gpu.download
+gpu.download = lambda *args: downloads.append(1) or download(*args)
+count = tf.Variable(0)
+table = tf.constant([1.0, 2.0, 3.0])
+
+
+@tf.function
+def known(at):
+    count.assign_add(1)
+    return tf.gather(table, at) * tf.cast(7 // (at + 1), tf.float32)
+
+
+@tf.function
+def computed(x):
+    count.assign_add(1)
+    return tf.gather(table, tf.cast(tf.cumsum(x), tf.int32))
+
+
+def expect(call):
+    try:
+        call()
+    except tf.errors.InvalidArgumentError as error:
+        return error.message
+    raise AssertionError
+
+
+# What the host knows is checked there, before anything is done; nothing is waited for.
+at = [tf.constant([k % 3, 0]) for k in range(9)]
+downloads.clear()
+found = [known(x) for x in at]
+assert len(downloads) <= 3, downloads  # of the call that was recorded
+for k in range(2):
+    message = expect(lambda: known(tf.constant([1, 3])))
+    assert message == "an index of 3 is not in [0, 3) [Op:GatherV2]", message
+assert int(count) == 9
+assert [x.numpy().tolist() for x in found] == [
+    [(k % 3 + 1.0) * (7 // (k % 3 + 1)), 7.0] for k in range(9)
+]
+
+# What only the GPU knows is said at the next look at anything.
+steps = [tf.constant([0.0, k % 3]) for k in range(9)]
+computed(steps[0]).numpy()
+downloads.clear()
+found = [computed(x) for x in steps]
+assert not downloads
+assert [x.numpy().tolist() for x in found] == [[1.0, k % 3 + 1.0] for k in range(9)]
+assert len(downloads) == 10, downloads  # one of the word
+late = computed(tf.constant([5.0, 1.0]))
+computed(steps[0])
+for look in (found[1] * 2.0).numpy, late.numpy:
+    try:
+        print(look())
+    except tf.errors.InvalidArgumentError as error:
+        print(error.message)
+print(computed(steps[2]).numpy(), int(count))
+"""
+
+
+def test_indices_are_checked_without_waiting():
+    found = run(CHECKS, NUMTAPE_DEVICE="cuda", NUMBA_ENABLE_CUDASIM="1", timeout=300)
+    said = "an index is not in [0, 3) [Op:GatherV2], in a call that was replayed since"
+    assert found.splitlines() == [f"{said} the last look at a value", "[0. 0.]", "[1. 3.] 22"]

@@ -8,7 +8,7 @@ the leaves, and back after it. Nothing else waits for the GPU but a look.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -25,10 +25,11 @@ from ..values.spec import SPECS, Spec
 from ..values.tensor import Tensor
 from .launches import drawn, launched
 from .lending import Graphs, Lender, Steady
-from .plan import GpuPlan, GpuPlanner
+from .plan import GpuPlan, GpuPlanner, Place
 from .runtime.device import device, empty, reclaim, resident
 from .runtime.device_array import DeviceArray
 from .runtime.transfer import SMALL
+from .verdicts import VERDICTS
 
 
 class Runner:
@@ -90,6 +91,8 @@ class Runner:
         if self.cells is None or self.cells.size < 8 * plan.cells.size:
             self.cells = empty(8 * plan.cells.size)
         bases = {"cell": self.cells.address, "arena": self.arena.address, "row": 0}
+        if any(place.kind == "word" for place in plan.places):
+            bases["word"] = VERDICTS.address
         self._at = [bases[place.kind] + place.at for place in plan.places]
         self._plan = plan
 
@@ -151,9 +154,10 @@ class Program:
     """
 
     def __init__(
-        self, log: Log, wanted: list[int], plan: GpuPlan | None, looked: bool
+        self, log: Log, wanted: list[int], plan: GpuPlan | None, looked: bool, deferred: bool
     ) -> None:
-        self.log, self.plan, self.looked = log, plan, looked
+        self.log, self.plan, self.looked, self.deferred = log, plan, looked, deferred
+        self.unsure = False
         self.cell = log.columns.cell_view
         self.runner = Runner()
         self.place = places(plan, wanted)
@@ -180,7 +184,7 @@ class Program:
 
     def another(self, log: Log) -> Program:
         """The same program for a copy of its log."""
-        return Program(log, list(self.place), self.plan, self.looked)
+        return Program(log, list(self.place), self.plan, self.looked, self.deferred)
 
     def feed(self, row: int, tensor: Tensor) -> None:
         """Give a leaf its value."""
@@ -250,6 +254,8 @@ class Program:
                 cells = block.address
             for number, offset in self._single_places:
                 at[number] = cells + offset
+        if self.unsure:
+            VERDICTS.expected = True
         self._graphs.run(gpu, plan, at)
         for source, address, size in leaving:
             gpu.copy(source, address, size)
@@ -324,15 +330,33 @@ class Executor:
         for row in plan.computed:
             state[row] = VALUE
         finish(log, plan)
+        if plan.cells.size > plan.fed:  # it was waited for
+            VERDICTS.look()
 
     def program(
-        self, log: Log, wanted: list[int], compiled: bool = False, looked: bool = True
-    ) -> Program:
+        self, log: Log, wanted: list[int], compiled: bool = False, looked: bool = True,
+        checks: Sequence[tuple[int, str]] = (),
+    ) -> Program:  # fmt: skip
         """What computes the wanted rows again and again."""
         plan: Any = GpuPlanner(log).planned(log, wanted, [], False) if wanted else None
         if plan is not None:
             plan.own()
-        return Program(log, wanted, plan, looked)
+        deferred = bool(checks) and not looked and self._deferred(plan, wanted, checks)
+        return Program(log, wanted, plan, looked or (bool(checks) and not deferred), deferred)
+
+    def _deferred(
+        self, plan: GpuPlan | None, wanted: list[int], checks: Sequence[tuple[int, str]]
+    ) -> bool:
+        """Have a plan note which checks fail, if it computes all of them."""
+        place = places(plan, wanted)
+        rows = [place[row] for row, _ in checks]
+        if plan is None or not {*rows} <= {*plan.cells[plan.fed :].tolist()}:
+            return False
+        cells, word = plan.cells.tolist(), plan.number(Place("word", 0))
+        for row, (_, said) in zip(rows, checks, strict=True):
+            held = plan.number(Place("cell", 8 * cells.index(row)))
+            plan.launches.append(VERDICTS.launch(held, word, said))
+        return True
 
     def draw(self, name: str, key: list[int], spec: Spec) -> DeviceArray | Array:
         """Random floats, ``uniform`` or ``normal``, from the two words of a key of Philox.

@@ -34,7 +34,10 @@ _ALIGNMENT = 256  # of temporaries: whole lines of the GPU's caches, and any vec
 
 
 class Place(NamedTuple):
-    """Where a value is while a plan runs: an offset into cells or arena, or a row's buffer."""
+    """Where a value is while a plan runs: an offset into cells or arena, or a row's buffer.
+
+    The word is that of `verdicts`.
+    """
 
     kind: str
     at: int
