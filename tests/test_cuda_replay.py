@@ -276,3 +276,35 @@ def test_indices_are_checked_without_waiting():
     found = run(CHECKS, NUMTAPE_DEVICE="cuda", NUMBA_ENABLE_CUDASIM="1", timeout=300)
     said = "an index is not in [0, 3) [Op:GatherV2], in a call that was replayed since"
     assert found.splitlines() == [f"{said} the last look at a value", "[0. 0.]", "[1. 3.] 22"]
+
+
+# What a small network's step launches; `launched` gives how many products and kernels.
+SMALL = ON_STUB + """
+from numtape.core.cuda import executor, launches
+
+programs = []
+
+
+class Program(executor.Program):
+    def __init__(self, *args):
+        super().__init__(*args)
+        programs.append(self)
+
+
+executor.Program = Program
+
+
+def launched(step, *batch):
+    for _ in range(2):
+        step(*batch)
+    kinds = [type(launch).__name__ for launch in programs.pop(0).plan.launches]
+    return kinds.count("Product"), kinds.count("Launch"), len(kinds)
+"""
+
+
+def test_what_one_block_reduces_is_the_result():
+    script = """
+loss = tf.function(lambda x: tf.reduce_sum(tf.square(x)) + tf.reduce_max(x))
+print(*launched(loss, tf.ones(1000)), *launched(loss, tf.ones(100_000)))
+"""
+    assert on_stub(SMALL + script) == "0 2 2 0 4 4"
