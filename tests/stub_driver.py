@@ -11,6 +11,15 @@ class CUresult(enum.IntEnum):
     CUDA_ERROR_NOT_READY = 600
 
 
+PRIMARY = 7000  # the context that libraries share
+IN_CONTEXT = (  # how the names of functions begin that need it
+    "cuEvent", "cuGraph", "cuLaunch", "cuMemA", "cuMemF", "cuMemcpy", "cuModule", "cuStream",
+)  # fmt: skip
+
+
+MOST = 1 << 30  # bytes that it gives at once
+
+
 class Names:
     """Any attribute: its name."""
 
@@ -26,7 +35,8 @@ class StubDriver:
     """
 
     CUresult = CUresult
-    CUdevice_attribute = CUstream_flags = CUmemPool_attribute = CUstreamCaptureMode = Names()
+    CUdevice_attribute = CUevent_flags = CUstream_flags = CUmemPool_attribute = Names()
+    CUstreamCaptureMode = Names()
     cuuint64_t = int
     stream = 77
 
@@ -35,6 +45,12 @@ class StubDriver:
         self.calls, self.memory, self.events = [], {}, {}
         self.queue, self.done = [], 0  # all that was asked for, and how much of it is done
         self.lock = threading.RLock()
+        self.of_thread = threading.local()
+
+    @property
+    def contexts(self):
+        """This thread's, the current one last."""
+        return vars(self.of_thread).setdefault("contexts", [0])
 
     def __getattr__(self, name):
         if not name.startswith("cu"):
@@ -42,6 +58,7 @@ class StubDriver:
 
         def call(*arguments):
             with self.lock:
+                assert not name.startswith(IN_CONTEXT) or self.contexts[-1] == PRIMARY, name
                 self.calls.append((name, *arguments))
                 found = getattr(self, f"do_{name}", lambda *_: None)(*arguments)
             if isinstance(found, CUresult):
@@ -92,11 +109,29 @@ class StubDriver:
     def do_cuGetErrorString(self, status):
         return b"as it says"
 
+    def do_cuDevicePrimaryCtxRetain(self, device):
+        return PRIMARY
+
+    def do_cuCtxGetCurrent(self):
+        return self.contexts[-1]
+
+    def do_cuCtxSetCurrent(self, context):
+        self.contexts[-1] = context
+
+    def do_cuCtxPushCurrent(self, context):
+        self.contexts.append(context)
+
+    def do_cuCtxPopCurrent(self):
+        return self.contexts.pop()
+
+    def do_cuModuleLoadData(self, code):
+        return len(self.calls)
+
     def do_cuStreamCreate(self, flags):
         return self.stream
 
     def do_cuMemAllocAsync(self, size, stream):
-        return self.allocate(size)
+        return self.allocate(size) if size <= MOST else CUresult.CUDA_ERROR_OUT_OF_MEMORY
 
     def do_cuMemFreeAsync(self, address, stream):
         del self.memory[address]
@@ -145,3 +180,30 @@ def stub_gpu(monkeypatch, **options):
 
     monkeypatch.setattr(driver, "_bindings", lambda: StubDriver(**options))
     return driver.Driver()
+
+
+class StubBlas:
+    """Notes products with what else the driver is asked."""
+
+    def __init__(self, memory):
+        from numtape.core.cuda.runtime.device import device
+
+        self._asked = device()._driver
+
+    def use(self, stream, tensor_float):
+        """Any stream will do."""
+
+    def gemm(self, *arguments):
+        self._asked.calls.append(("gemm", *arguments))
+
+
+def on_stub():
+    """Make a stub this process's GPU: the `StubDriver`. Nothing is compiled for it."""
+    from types import SimpleNamespace
+
+    from numtape.core.cuda.runtime import blas, driver
+    from numtape.core.cuda.runtime.device import device
+
+    driver._bindings, blas.Blas = StubDriver, StubBlas
+    driver.disk = SimpleNamespace(kept=lambda *_: (b"", [], []))
+    return device()._driver

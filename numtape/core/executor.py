@@ -5,7 +5,7 @@ Whichever computes, a program means the same. `core.log.look.executor` gives tha
 
 from __future__ import annotations
 
-from collections.abc import Callable, MutableSequence
+from collections.abc import Callable, MutableSequence, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
@@ -28,7 +28,10 @@ class Executor(Protocol):
             compute again are kept as well.
         """
 
-    def program(self, log: Log, wanted: list[int], compiled: bool, looked: bool) -> Program:
+    def program(
+        self, log: Log, wanted: list[int], compiled: bool, looked: bool,
+        checks: Sequence[tuple[int, str]],
+    ) -> Program:  # fmt: skip
         """What computes rows again and again.
 
         Args:
@@ -36,6 +39,8 @@ class Executor(Protocol):
           wanted: The rows.
           compiled: Whether what takes longest to prepare, and is fastest then, is asked for.
           looked: Whether single elements are looked at after every run.
+          checks: Rows that must hold, and what to say if they do not: either it is said at the
+            next look at a value, or they are looked at after every run as well.
         """
 
     def draw(self, name: str, key: list[int], spec: Spec) -> Any:
@@ -53,11 +58,15 @@ class Program(Protocol):
       cell: The cells of all rows: the bits of an element, or the address of a buffer.
       place: For each wanted row, the row in whose cell or buffer its value is.
       feed: Gives a leaf its value; None where who has one writes its cell.
+      deferred: Whether it is said at the next look at a value which of the checks failed.
+      unsure: Whether, as far as the caller knows, one of them may fail in the next run.
     """
 
     log: Log
     cell: MutableSequence[int]
     place: dict[int, int]
+    deferred: bool
+    unsure: bool
 
     @property
     def feed(self) -> Callable[[int, Tensor], None] | None:

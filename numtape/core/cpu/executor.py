@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -250,8 +250,9 @@ class Executor:
         POOL.swept()
 
     def program(
-        self, log: Log, wanted: list[int], compiled: bool = False, looked: bool = True
-    ) -> Program:
+        self, log: Log, wanted: list[int], compiled: bool = False, looked: bool = True,
+        checks: Sequence[tuple[int, str]] = (),
+    ) -> Program:  # fmt: skip
         """What computes the wanted rows again and again; ``compiled`` now, or when it is hot."""
         plan = Planner(log).planned(log, wanted, [], False) if wanted else None
         if plan is not None:
@@ -280,6 +281,7 @@ class Program:
     """
 
     feed = None
+    deferred = unsure = False
 
     def __init__(self, log: Log, wanted: list[int], plan: Plan | None) -> None:
         self.log, self.plan = log, plan

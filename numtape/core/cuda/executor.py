@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 
 from ...errors import ResourceExhaustedError
-from .. import settings
 from ..log.log import VALUE, Log
 from ..log.op import CODES
 from ..plan.plan import finish, places
@@ -24,10 +23,13 @@ from ..values.interning import Weak
 from ..values.memory import Array
 from ..values.spec import SPECS, Spec
 from ..values.tensor import Tensor
-from .launches import drawn, full
-from .plan import GpuPlan, GpuPlanner
+from .launches import drawn, full, launched
+from .lending import Graphs, Lender, Steady
+from .plan import GpuPlan, GpuPlanner, Place
 from .runtime.device import device, empty, reclaim, resident
 from .runtime.device_array import DeviceArray
+from .runtime.transfer import SMALL
+from .verdicts import VERDICTS
 
 
 class Runner:
@@ -50,27 +52,21 @@ class Runner:
     def run(self, log: Log, plan: GpuPlan) -> None:
         """Launch everything. Values of one element are in the log's cells afterwards."""
         with self.used():
-            _launch(device(), plan, self.ready(log, plan))
+            launched(device(), plan, self.ready(log, plan))
             self.fetch(log, plan)
 
     @contextmanager
     def used(self) -> Iterator[None]:
-        """Keep the arena."""
+        """Keep the arena, and the GPU's context."""
         self.running = True
         try:
-            yield
+            with device().entered():
+                yield
         finally:
             self.running = False
 
-    def ready(
-        self, log: Log, plan: GpuPlan, late: Sequence[tuple[int, DeviceArray]] = ()
-    ) -> list[int]:
-        """Make room, and bring what a plan reads: the addresses of its places.
-
-        ``late`` are cells that only the GPU knows.
-        """
-        gpu = device()
-        gpu.enter()
+    def ready(self, log: Log, plan: GpuPlan) -> list[int]:
+        """Make room, and bring what a plan reads: the addresses of its places."""
         if plan is not self._plan:
             self._fit(plan)
         _bring(log, plan)
@@ -79,11 +75,8 @@ class Runner:
         raw = fed.tobytes()
         if raw != self._fed:  # they are often constants
             self._fed = b""
-            gpu.upload(fed, self.cells.address)
+            device().upload(fed, self.cells.address)
             self._fed = raw
-        for k, array in late:
-            self._fed = b""
-            gpu.copy(array.address, self.cells.address + 8 * k, array.nbytes)
         cell, at = columns.cell_view, self._at
         for number, row in plan.rows_at:
             at[number] = cell[row]
@@ -98,6 +91,8 @@ class Runner:
         if self.cells is None or self.cells.size < 8 * plan.cells.size:
             self.cells = empty(8 * plan.cells.size)
         bases = {"cell": self.cells.address, "arena": self.arena.address, "row": 0}
+        if any(place.kind == "word" for place in plan.places):
+            bases["word"] = VERDICTS.address
         self._at = [bases[place.kind] + place.at for place in plan.places]
         self._plan = plan
 
@@ -149,71 +144,20 @@ class Workspace(GpuPlanner):
         self.runner = Runner()
 
 
-class Lender:
-    """Memory of one size that is lent, and comes back. It holds all of it, lent or not."""
-
-    MOST = 4  # that wait: who kept many results and drops them frees their memory
-
-    def __init__(self) -> None:
-        self.held: dict[int, Any] = {}  # by address
-        self.spare: list[Any] = []
-
-    def lend(self, size: int) -> Loan:
-        """Memory that nobody uses: what comes back is lent again."""
-        try:
-            memory = self.spare.pop()
-        except IndexError:
-            memory = empty(size)
-        self.held[memory.address] = memory
-        return Loan(memory, self)
-
-    def back(self, memory: Any) -> None:
-        """Nothing refers to a loan any more."""
-        if len(self.spare) < self.MOST:
-            self.spare.append(memory)
-        else:
-            del self.held[memory.address]
-
-    def give_up(self) -> None:
-        """Free what waits."""
-        try:
-            while True:
-                del self.held[self.spare.pop().address]
-        except IndexError:  # nothing waits any more
-            pass
-
-
-class Loan:
-    """Memory that goes back to its lender when nothing refers to it any more.
-
-    The lender holds the memory as well: so it does not end before the loan where a garbage
-    collector ends both.
-    """
-
-    __slots__ = ("_lender", "_memory", "address", "lent", "size")
-
-    def __init__(self, memory: Any, lender: Lender) -> None:
-        self._memory, self._lender = memory, lender
-        self.address, self.size, self.lent = memory.address, memory.size, False
-
-    def __del__(self) -> None:
-        if self.lent:
-            self._memory.lent = True
-        self._lender.back(self._memory)
-
-
 class Program:
     """A plan that is run again and again; see `core.cpu.executor.Program`.
 
     What it computes lies in memory that it lends: so the same addresses come again, and launches
-    with the same addresses are kept as a graph, which the GPU takes in one go. Unless its single
-    elements are looked at after every run, nothing waits for the GPU.
+    with the same addresses are kept as a graph, which the GPU takes in one go. What has ever other
+    addresses is copied to one that stays, or from there. Unless its single elements are looked at
+    after every run, nothing waits for the GPU.
     """
 
     def __init__(
-        self, log: Log, wanted: list[int], plan: GpuPlan | None, looked: bool
+        self, log: Log, wanted: list[int], plan: GpuPlan | None, looked: bool, deferred: bool
     ) -> None:
-        self.log, self.plan, self.looked = log, plan, looked
+        self.log, self.plan, self.looked, self.deferred = log, plan, looked, deferred
+        self.unsure = False
         self.cell = log.columns.cell_view
         self.runner = Runner()
         self.place = places(plan, wanted)
@@ -223,17 +167,24 @@ class Program:
         self._leaf = {row: k for k, row in enumerate(cells[:fed])}
         found = set(self.place.values())
         self._single = {row: k for k, row in enumerate(cells[fed:]) if row in found}
+        # The numbers of places in cells, and which cells: those of leaves, and the others.
+        numbered = plan.numbered() if plan is not None else {}
+        self._leaf_place = {row: numbered[k] for row, k in self._leaf.items() if k in numbered}
+        self._single_places = [(n, 8 * (k - fed)) for k, n in numbered.items() if k >= fed]
         # By row, and by -1 of what is for cells.
         self._lenders: defaultdict[int, Lender] = defaultdict(Lender)
-        self._late: list[tuple[int, DeviceArray]] = []  # leaves that only the GPU knows
-        self._used: list[DeviceArray] = []  # what the leaves are, until they are launched
+        self._steady = Steady()
+        # What leaves are, until they are launched: arrays, and single elements that only the GPU
+        # knows.
+        self._given: list[tuple[int, DeviceArray | Array]] = []
+        self._late: list[tuple[int, DeviceArray]] = []
         _PROGRAMS.add(self)
         if plan is not None:
             _bring(log, plan)
 
     def another(self, log: Log) -> Program:
         """The same program for a copy of its log."""
-        return Program(log, list(self.place), self.plan, self.looked)
+        return Program(log, list(self.place), self.plan, self.looked, self.deferred)
 
     def feed(self, row: int, tensor: Tensor) -> None:
         """Give a leaf its value."""
@@ -241,13 +192,10 @@ class Program:
         if type(found) is not DeviceArray:
             found = tensor._stored()
         if tensor._spec.size != 1:
-            if type(found) is np.ndarray:
-                found = resident(found)
-            self._used.append(found)
-            self.cell[row] = found.address
+            self._given.append((row, found))
         elif type(found) is DeviceArray and not found.known and not self.looked:
             if row in self._leaf:
-                self._late.append((self._leaf[row], found))
+                self._late.append((row, found))
         else:
             self.log.put(row, found, tensor._spec)
 
@@ -258,37 +206,74 @@ class Program:
     def run(self) -> None:
         """Compute the wanted rows, in buffers of their own."""
         plan, log = self.plan, self.log
+        given, self._given = self._given, []
         late, self._late = self._late, []
-        used, self._used = self._used, []
         if plan is None:
             return
         try:
             with self.runner.used():
-                self._run(plan, log, late)
+                self._run(plan, log, given, late)
         except ResourceExhaustedError as error:
             raise ResourceExhaustedError(f"{error.message} {_largest(log, plan)}") from None
-        used.clear()  # all is launched
 
     def give_up(self) -> None:
         """Free memory that waits for the next run."""
         for lender in list(self._lenders.values()):
             lender.give_up()
+        if not self.runner.running:
+            self._steady.give_up()
 
-    def _run(self, plan: GpuPlan, log: Log, late: list[tuple[int, DeviceArray]]) -> None:
-        gpu, buffers, cell = device(), log.buffers, self.cell
+    def _run(
+        self, plan: GpuPlan, log: Log, given: list[tuple[int, DeviceArray | Array]],
+        late: list[tuple[int, DeviceArray]],
+    ) -> None:  # fmt: skip
+        gpu, buffers, cell, steady = device(), log.buffers, self.cell, self._steady
+        held: list[DeviceArray] = []  # until all is launched
+        for row, array in given:
+            if type(array) is np.ndarray and array.nbytes > SMALL:
+                array = resident(array)
+                held.append(array)
+            cell[row] = steady.read(gpu, row, array)
+        leaving: list[tuple[int, int, int]] = []  # copies, when all is computed
         for row, spec in plan.buffers:
-            lent = self._lenders[row].lend(spec.size * spec.dtype.size)
+            size = spec.size * spec.dtype.size
+            lent = self._lenders[row].lend(size)
             buffers[row] = _device_array(lent, lent.address, spec)
-            cell[row] = lent.address
-        self._graphs.run(gpu, plan, self.runner.ready(log, plan, late))
+            cell[row] = there = steady.at(row, lent.address, size)
+            if there != lent.address:
+                leaving.append((there, lent.address, size))
+        at = self.runner.ready(log, plan)
+        self._cells_at(at, late)
+        block: Any = None
+        if self._single and not self.looked:
+            block = self._lenders[-1].lend(8 * (plan.cells.size - plan.fed))
+            cells = self.runner.cells.address + 8 * plan.fed
+            if steady.wanders(-1, block.address):
+                leaving.append((cells, block.address, block.size))
+            else:
+                cells = block.address
+            for number, offset in self._single_places:
+                at[number] = cells + offset
+        if self.unsure:
+            VERDICTS.expected = True
+        self._graphs.run(gpu, plan, at)
+        for source, address, size in leaving:
+            gpu.copy(source, address, size)
         if self.looked:
             self.runner.fetch(log, plan)
-        elif self._single:
-            block = self._lenders[-1].lend(8 * (plan.cells.size - plan.fed))
-            gpu.copy(self.runner.cells.address + 8 * plan.fed, block.address, block.size)
+        elif block is not None:
             for row, k in self._single.items():
                 spec = SPECS.specs[log.spec[row]]
                 buffers[row] = _device_array(block, block.address + 8 * k, spec)
+
+    def _cells_at(self, at: list[int], late: list[tuple[int, DeviceArray]]) -> None:
+        """Note where the single elements are that only the GPU knows; the others are in cells."""
+        cells = self.runner.cells.address
+        for row, number in self._leaf_place.items():
+            at[number] = cells + 8 * self._leaf[row]
+        for row, array in late:
+            if row in self._leaf_place:
+                at[self._leaf_place[row]] = self._steady.read(device(), row, array)
 
     def array(self, row: int) -> Array:
         """The value in a place, which is no cell."""
@@ -297,39 +282,6 @@ class Program:
         if found is None:
             found = _device_array(None, self.cell[row], spec)
         return found.host() if type(found) is DeviceArray else found
-
-
-class Graphs:
-    """The launches of a plan as graphs, one for each set of addresses that has come again."""
-
-    MOST = 8  # graphs of a program: results that are kept elsewhere have new addresses each time
-    FEW = 3  # launches that are not worth a graph
-
-    def __init__(self) -> None:
-        self._known: dict[Any, Any] = {}  # by addresses: a graph, or None for one that came once
-
-    def run(self, gpu: Any, plan: GpuPlan, at: list[int]) -> None:
-        """Launch everything."""
-        if plan.on_host or len(plan.launches) < self.FEW:
-            _launch(gpu, plan, at)
-            return
-        key = (settings.numerics(), *at)
-        graph = self._known.get(key)
-        if graph is None:
-            if key in self._known:
-                graph = gpu.captured(lambda launcher: _launch(launcher, plan, at))
-            elif len(self._known) >= self.MOST:
-                self._known.clear()
-            self._known[key] = graph
-        if graph is None:
-            _launch(gpu, plan, at)
-        else:
-            gpu.replay(graph)
-
-
-def _launch(gpu: Any, plan: GpuPlan, at: list[int]) -> None:
-    for launch in plan.launches:
-        launch.run(gpu, at)
 
 
 def _device_array(owner: Any, address: int, spec: Spec) -> DeviceArray:
@@ -369,23 +321,42 @@ class Executor:
             return
         assert isinstance(plan, GpuPlan)
         try:
-            _allocate(log, plan)
-            work.runner.run(log, plan)
+            with device().entered():
+                _allocate(log, plan)
+                work.runner.run(log, plan)
         except ResourceExhaustedError as error:
             raise ResourceExhaustedError(f"{error.message} {_largest(log, plan)}") from None
         state = log.columns.state_view
         for row in plan.computed:
             state[row] = VALUE
         finish(log, plan)
+        if plan.cells.size > plan.fed:  # it was waited for
+            VERDICTS.look()
 
     def program(
-        self, log: Log, wanted: list[int], compiled: bool = False, looked: bool = True
-    ) -> Program:
+        self, log: Log, wanted: list[int], compiled: bool = False, looked: bool = True,
+        checks: Sequence[tuple[int, str]] = (),
+    ) -> Program:  # fmt: skip
         """What computes the wanted rows again and again."""
         plan: Any = GpuPlanner(log).planned(log, wanted, [], False) if wanted else None
         if plan is not None:
             plan.own()
-        return Program(log, wanted, plan, looked)
+        deferred = bool(checks) and not looked and self._deferred(plan, wanted, checks)
+        return Program(log, wanted, plan, looked or (bool(checks) and not deferred), deferred)
+
+    def _deferred(
+        self, plan: GpuPlan | None, wanted: list[int], checks: Sequence[tuple[int, str]]
+    ) -> bool:
+        """Have a plan note which checks fail, if it computes all of them."""
+        place = places(plan, wanted)
+        rows = [place[row] for row, _ in checks]
+        if plan is None or not {*rows} <= {*plan.cells[plan.fed :].tolist()}:
+            return False
+        cells, word = plan.cells.tolist(), plan.number(Place("word", 0))
+        for row, (_, said) in zip(rows, checks, strict=True):
+            held = plan.number(Place("cell", 8 * cells.index(row)))
+            plan.launches.append(VERDICTS.launch(held, word, said))
+        return True
 
     def draw(self, name: str, key: list[int], spec: Spec) -> DeviceArray | Array:
         """Random floats, ``uniform`` or ``normal``, from the two words of a key of Philox.

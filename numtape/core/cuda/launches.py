@@ -6,11 +6,12 @@ import hashlib
 import importlib
 import math
 import threading
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -23,7 +24,11 @@ from .runtime.device import device, empty
 from .runtime.device_array import DeviceArray
 from .text import WIDTH, Loop, filled, function, parameters, stored, written
 
-_kernels: dict[tuple[str, ...], Kernel] = {}
+if TYPE_CHECKING:
+    from .plan import GpuPlan
+
+_kernels: OrderedDict[tuple[str, ...], Kernel] = OrderedDict()  # those asked for last at the end
+KERNELS = 2048  # that are kept: a program with ever new shapes has ever new ones
 _lock = threading.RLock()
 _COMPILERS = 2  # threads: while one makes PTX, which one can do at a time, the other links
 
@@ -149,6 +154,9 @@ def kernel(make: Callable[[], Any], dtypes: Sequence[str], name: str, text: str 
             found = _kernels[key] = Kernel(
                 lambda: _compilers().submit(device().kernel, make, list(dtypes), name, source)
             )
+            if len(_kernels) > KERNELS:  # plans that have it keep it
+                _kernels.popitem(last=False)
+        _kernels.move_to_end(key)
         return found
 
 
@@ -175,6 +183,12 @@ def written_out(
     pointers = ["int64", f"*{dtype}", f"*{dtype}", *(f"*{other}" for other in others)]
     made = kernel(lambda: function(text, []), pointers, symbol, text)
     return Launch(made, blocks(size), threads(), (size,), tuple(places))
+
+
+def launched(gpu: Any, plan: GpuPlan, at: Sequence[int]) -> None:
+    """Launch all of a plan."""
+    for launch in plan.launches:
+        launch.run(gpu, at)
 
 
 def threads() -> int:
@@ -209,6 +223,8 @@ def elementwise(
     symbol = f"group_{hashlib.sha256(text.encode()).hexdigest()[:16]}"
     made = kernel(lambda: function(text, reduced), parameters(loop), symbol, text)
     count = blocks(-(-size // WIDTH))
+    if count == 1:  # what a block leaves is the result
+        return [Launch(made, count, threads(), (size,), (*arrays, *outs))]
     partials = [room(8 * count) for _ in reduced]
     found = [Launch(made, count, threads(), (size,), (*arrays, *partials))]
     for (name, dtype), partial, out in zip(reduced, partials, outs, strict=True):

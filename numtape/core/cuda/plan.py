@@ -34,7 +34,10 @@ _ALIGNMENT = 256  # of temporaries: whole lines of the GPU's caches, and any vec
 
 
 class Place(NamedTuple):
-    """Where a value is while a plan runs: an offset into cells or arena, or a row's buffer."""
+    """Where a value is while a plan runs: an offset into cells or arena, or a row's buffer.
+
+    The word is that of `verdicts`.
+    """
 
     kind: str
     at: int
@@ -118,6 +121,12 @@ class GpuPlan(Plan):
         if found == len(self.places):
             self.places.append(place)
         return found
+
+    def numbered(self) -> dict[int, int]:
+        """The numbers of places that are cells, by which cells they are."""
+        return {
+            place.at // 8: number for place, number in self._numbers.items() if place.kind == "cell"
+        }
 
     def temporary(self, size: int) -> Place:
         """Room in the arena that no other value has."""

@@ -58,8 +58,9 @@ def _floats(x: Any, y: Any, op: str) -> tuple[Tensor, Tensor]:
 
 def _nonzero(y: Tensor, op: str) -> None:
     """An integer division by zero is an error at the call."""
-    if not every(y, lambda values: values != 0, lambda rows: not_equal_(rows, 0)):
-        raise InvalidArgumentError(f"Integer division by zero [Op:{op}]")
+    said = f"Integer division by zero [Op:{op}]"
+    if not every(y, lambda values: values != 0, lambda rows: not_equal_(rows, 0), said):
+        raise InvalidArgumentError(said)
 
 
 def floordiv(x: Any, y: Any, name: str | None = None) -> Tensor:
@@ -85,6 +86,7 @@ def pow_(x: Any, y: Any, name: str | None = None) -> Tensor:
     x, y = _operands(x, y, "Pow")
     if x._spec.is_float:
         return pow_float(x, y)
-    if not every(y, lambda values: values >= 0, lambda rows: greater_equal(rows, 0)):
-        raise InvalidArgumentError("Integers to negative integer powers are not allowed [Op:Pow]")
+    said = "Integers to negative integer powers are not allowed [Op:Pow]"
+    if not every(y, lambda values: values >= 0, lambda rows: greater_equal(rows, 0), said):
+        raise InvalidArgumentError(said)
     return pow_int(x, y)

@@ -10,12 +10,20 @@ from ..values.tensor import Tensor
 from .reduction import reduce_all
 
 
-def every(x: Tensor, on_array: Callable[[Any], Any], on_tensor: Callable[[Any], Tensor]) -> bool:
+def every(
+    x: Tensor, on_array: Callable[[Any], Any], on_tensor: Callable[[Any], Tensor], said: str
+) -> bool:
     """Whether a condition holds for all elements of ``x``.
 
     It is given twice, for a NumPy array and for a tensor. While a call is traced, rows compute
-    it, and the guard is on what they find, not on the elements.
+    it, and the guard is on what they find, not on the elements. ``said`` is the error's message
+    where a GPU tells later that it does not hold in a replay.
     """
-    if local.log.tracing:
-        return bool(reduce_all(on_tensor(x)))
+    log: Any = local.log
+    if log.tracing:
+        found = reduce_all(on_tensor(x))
+        holds = bool(found)
+        if holds:
+            log.checked(found, x, on_array, said)
+        return holds
     return bool(on_array(x._array()).all())

@@ -90,6 +90,7 @@ def _checked_indices(indices: Any, size: int, op: str, what: str = "an index") -
         found,
         lambda values: (values >= 0) & (values < size),
         lambda rows: _within(elementwise.cast(rows, dtypes.int64), size),
+        f"{what} is not in [0, {size}) [Op:{op}]",
     ):
         values = found._array()
         bad = values[(values < 0) | (values >= size)].ravel()[0]

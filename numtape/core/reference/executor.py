@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,7 @@ class Program:
     """What computes rows again and again; see `core.cpu.executor.Program`."""
 
     feed = None
+    deferred = unsure = False
 
     def __init__(self, log: Log, wanted: list[int]) -> None:
         self.log = log
@@ -71,8 +73,9 @@ class Executor:
     """Computes with NumPy alone."""
 
     def program(
-        self, log: Log, wanted: list[int], compiled: bool = False, looked: bool = True
-    ) -> Program:
+        self, log: Log, wanted: list[int], compiled: bool = False, looked: bool = True,
+        checks: Sequence[tuple[int, str]] = (),
+    ) -> Program:  # fmt: skip
         """What computes the wanted rows again and again."""
         return Program(log, wanted)
 

@@ -132,6 +132,10 @@ class Recording:
         self._specs = [SPECS.specs[spec[row]] for row in self.leaving]
         self.effects = bool(self.assigned or self.draws)
 
+    def is_leaf(self, row: int) -> bool:
+        """Whether a row is not computed."""
+        return bool(self.log.columns.state_view[row] == VALUE)
+
     @property
     def rows(self) -> int:
         """The number of rows."""
@@ -158,6 +162,11 @@ class Recording:
             values = [variable._value for variable in self._read]  # kept until all is computed
         if self._arrays:
             values = [*(values or ()), *(_input(array, of) for array, of in self._arrays)]
+        if program.deferred:
+            refused = ready.refused(program, (*leaves, *(values or ())))
+            if refused is not None:
+                ready.programs.append(program)
+                return refused
         if program.feed is not None:
             for row, tensor in zip(self._fed, (*leaves, *(values or ())), strict=True):
                 program.feed(row, tensor)
@@ -317,18 +326,47 @@ class Ready:
         self._passed = [(fed[at], at) for at in self._at if at in fed]
         self._holding = any(at >= 0 for at in self._at) or bool(recording.draws)
         self._cells = _getter(places)
-        small = [guard for guard in recording.guards if type(guard.bits) is int]
+        guards = [] if program.deferred else recording.guards
+        small = [guard for guard in guards if type(guard.bits) is int]
         self.guard_cells = _getter([place[guard.row] for guard in small])
         self.expected = tuple(guard.bits for guard in small)
-        self.arrays = len(small) < len(recording.guards)
+        self.arrays = len(small) < len(guards)
+        # Guards that are checks: their numbers, and which of what is fed they are on; -1 for
+        # what is computed. Constants were checked when they were recorded.
+        self._checks = [
+            (number, fed.get(guard.check.row, -1), guard.check.holds)
+            for number, guard in enumerate(recording.guards)
+            if program.deferred and guard.check is not None
+            and (guard.check.row in fed or not recording.is_leaf(guard.check.row))
+        ]  # fmt: skip
+        self._right: dict[int, Array] = {}  # the arrays that were right the last time
         self.programs.append(program)
 
     def _planned(self) -> Program:
         recording = self._recording
         wanted = dict.fromkeys([*(guard.row for guard in recording.guards), *recording.leaving])
-        looked = bool(recording.guards)
+        guards = recording.guards
+        checks = [(guard.row, guard.check.said) for guard in guards if guard.check is not None]
+        looked = len(checks) < len(guards)
         log = _copy(recording.log)
-        return executor().program(log, list(wanted), recording.compiled, looked)
+        return executor().program(log, list(wanted), recording.compiled, looked, checks)
+
+    def refused(self, program: Program, fed: Sequence[Tensor]) -> Failed | None:
+        """The first check that fails of those on values that the host knows.
+
+        If there are others, the program is unsure.
+        """
+        program.unsure = False
+        for number, k, holds in self._checks:
+            home: Any = fed[k]._home if k >= 0 else None
+            array = home if type(home) is np.ndarray else getattr(home, "_host", None)
+            if array is None:
+                program.unsure = True
+            elif self._right.get(number) is not array:
+                if not holds(array).all():
+                    return Failed(number, 0)
+                self._right[number] = array
+        return None
 
     def program(self) -> Program:
         """A program for one more thread."""

@@ -9,7 +9,7 @@ what it assigns is noted in the trace, and random numbers are counted in `Draws`
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import numpy as np
@@ -37,6 +37,20 @@ class Place(NamedTuple):
     line: int
 
 
+class Check(NamedTuple):
+    """What a guard is if the program looks at nothing: arguments are checked.
+
+    Attributes:
+      row: Whose elements are checked.
+      holds: Says of an array which ones are right.
+      said: The error's message if not all are.
+    """
+
+    row: int
+    holds: Callable[[Any], Any]
+    said: str
+
+
 class Guard(NamedTuple):
     """What a look saw.
 
@@ -44,11 +58,13 @@ class Guard(NamedTuple):
       row: Which row was looked at.
       bits: Its cell, or the bytes of a larger value.
       place: Where.
+      check: What was checked, if that is what the look was for.
     """
 
     row: int
     bits: int | bytes
     place: Place
+    check: Check | None = None
 
 
 class Draws:
@@ -181,6 +197,15 @@ class Trace(Log):
         if not self.closed and row not in self.guards:
             self.guards[row] = Guard(row, bits_at(self, row), caller())
         return self.value(row, spec)
+
+    def checked(
+        self, found: Tensor, x: Tensor, holds: Callable[[Any], Any], said: str
+    ) -> None:
+        """Note what a look at ``found`` was for; see `ops.checks.every`."""
+        guard = self.guards.get(found._row)
+        if guard is not None:
+            check = Check(self.enter(x, None, "Check")[0], holds, said)
+            self.guards[found._row] = guard._replace(check=check)
 
     def _not_in_effects(self) -> None:
         """What is printed or logged is not observed, and not done by replays."""

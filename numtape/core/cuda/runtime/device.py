@@ -16,6 +16,7 @@ from .device_array import DeviceArray
 _lock = threading.RLock()
 _device: Any = None
 reclaim: list[Callable[[], None]] = []  # what frees memory that only waits for use
+looks: list[Callable[[], None]] = []  # what is done after each look at a value
 # Host arrays that were copied, by their ids: nobody writes to them.
 _copies: dict[int, tuple[weakref.ref[np.ndarray[Any, Any]], DeviceArray]] = {}
 
@@ -41,7 +42,13 @@ def device() -> Any:
     return _device
 
 
-DeviceArray.download = lambda address, found: device().download(address, found)
+def _looked(address: int, found: np.ndarray[Any, Any]) -> None:
+    device().download(address, found)
+    for look in looks:
+        look()
+
+
+DeviceArray.download = _looked
 
 
 def there() -> bool:
@@ -65,7 +72,7 @@ def empty(size: int) -> Any:
     except ResourceExhaustedError:
         for give_up in reclaim:
             give_up()
-        gpu.synchronize()
+        gpu.trim()
         return gpu.empty(size)
 
 

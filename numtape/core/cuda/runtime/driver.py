@@ -10,14 +10,17 @@ import ctypes
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from functools import partial
 from typing import Any
 
 from ....errors import DeviceError, ResourceExhaustedError
 from ... import settings
 from ...compile import cache as disk
-from ...values.memory import LEGACY, Array, address_of
-from .transfer import DISABLE_TIMING, HALF, Staging
+from ...values.memory import Array, address_of
+from .context import STAYS, Entered, Thread, entering
+from .held import Code, Graph, Memory, Timer
+from .transfer import DISABLE_TIMING, SMALL, Ring, Staging
 
 OLDEST = (7, 5)  # compute capability
 TOOLKIT = 13000  # CUDA 13.0: an older driver does not load what it makes
@@ -36,80 +39,12 @@ def _bindings() -> Any:
     return driver
 
 
-class Memory:
-    """Bytes on the GPU that are given back when nothing refers to them any more.
-
-    Attributes:
-      address: Where they begin.
-      size: How many there are.
-      lent: Whether other libraries have used them: then after what they do in the default stream.
-    """
-
-    __slots__ = ("__weakref__", "_device", "address", "lent", "size")
-
-    def __init__(self, device: Driver, address: int, size: int) -> None:
-        self._device, self.address, self.size = device, address, size
-        self.lent = False
-
-    def __del__(self) -> None:
-        try:
-            if self.lent:
-                self._device.order(LEGACY, self._device.stream)
-            self._device.release(self.address)
-        except Exception:  # the interpreter is shutting down
-            pass
-
-
 class _Launcher:
     """The part of a `Driver` that launches, in a stream of its own."""
 
     def __init__(self, device: Driver, stream: Any) -> None:
         self.launch = partial(device.launch_in, stream)
         self.gemm = partial(device.gemm_in, stream)
-
-
-class Graph:
-    """Launches that were captured, to be replayed in one go."""
-
-    def __init__(self, device: Driver, handle: Any, launches: int) -> None:
-        self._device, self.handle, self.launches = device, handle, launches
-
-    def __del__(self) -> None:
-        try:
-            self._device.forget(self.handle)
-        except Exception:  # the interpreter is shutting down
-            pass
-
-
-class Timer:
-    """The time that the GPU takes from ``begin`` to ``end``, by events in its stream."""
-
-    def __init__(self, device: Driver) -> None:
-        self._device = device
-        flags = device._driver.CUevent_flags.CU_EVENT_DEFAULT
-        device.enter()
-        self._events = [device._do("cuEventCreate", flags) for _ in range(2)]
-
-    def __del__(self) -> None:
-        try:
-            for event in self._events:
-                self._device._do("cuEventDestroy", event)
-        except Exception:  # the interpreter is shutting down
-            pass
-
-    def begin(self) -> None:
-        """Begin after what was asked for so far."""
-        self._record(0)
-
-    def end(self) -> float:
-        """Wait for what was asked for since ``begin``, and give the seconds it took."""
-        self._record(1)
-        self._device._do("cuEventSynchronize", self._events[1])
-        return float(self._device._do("cuEventElapsedTime", *self._events)) / 1e3
-
-    def _record(self, number: int) -> None:
-        self._device.enter()
-        self._device._do("cuEventRecord", self._events[number], self._device.stream)
 
 
 class Driver:
@@ -157,7 +92,13 @@ class Driver:
             )
         self.blocks = 8 * self._ask(attribute.CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)
         self._context = self._do("cuDevicePrimaryCtxRetain", self._number)
-        self.enter()
+        self._thread = Thread()
+        with self.entered():
+            self._start()
+
+    def _start(self) -> None:
+        """Make what belongs to the context."""
+        cuda = self._driver
         flags = cuda.CUstream_flags.CU_STREAM_NON_BLOCKING
         self.stream = self._do("cuStreamCreate", flags)
         # Where launches are captured: nothing runs there, and no other thread's go there.
@@ -171,9 +112,8 @@ class Driver:
             cuda.CUmemPool_attribute.CU_MEMPOOL_ATTR_RELEASE_THRESHOLD,
             cuda.cuuint64_t(2**64 - 1),
         )  # fmt: skip
-        self._staging = Staging(self._do, self.stream)
+        self._ring, self._staging = (kind(self._do, self.stream) for kind in (Ring, Staging))
         self._kept: deque[tuple[Any, Any]] = deque()  # events, and what is let go of after them
-        self._libraries: list[Any] = []
         self._blas: Any = None
 
     def _said(self, status: Any) -> str:
@@ -192,28 +132,38 @@ class Driver:
     def _ask(self, attribute: Any) -> int:
         return int(self._do("cuDeviceGetAttribute", attribute, self._number))
 
-    def enter(self) -> None:
-        """Make the GPU this thread's, which another library may have changed."""
-        self._do("cuCtxSetCurrent", self._context)
+    def entered(self) -> AbstractContextManager[None]:
+        """A block in which the GPU's context is this thread's, as each method needs it.
+
+        Those that do not say so see to it themselves; a block saves them asking.
+        """
+        return STAYS if self._thread.inside else Entered(self)
 
     # Memory.
 
+    @entering
     def empty(self, size: int) -> Memory:
         """Memory of so many bytes, with any contents.
 
         Raises:
           ResourceExhaustedError: If there is not so much.
         """
-        self.enter()
         if self._kept:
             self._let_go()
         address = int(self._do("cuMemAllocAsync", max(size, 1), self.stream))
         return Memory(self, address, size)
 
+    @entering
     def release(self, address: int) -> None:
         """Give memory back, once what was asked for before is done."""
-        self.enter()
         self._do("cuMemFreeAsync", address, self.stream)
+
+    @entering
+    def trim(self) -> None:
+        """Wait until all is computed, and give the system back the memory that nobody uses."""
+        self._do("cuStreamSynchronize", self.stream)
+        self._let_go()
+        self._do("cuMemPoolTrimTo", self._pool, 0)
 
     def toolkit(self) -> str:
         """The driver, and what kernels are compiled with."""
@@ -243,33 +193,34 @@ class Driver:
             self._driver.cuuint64_t(0),
         )  # fmt: skip
 
+    @entering
     def upload(self, array: Array, address: int) -> None:
-        """Copy a contiguous host array to an address. The host's memory is free afterwards.
-
-        The thread has entered.
-        """
+        """Copy a contiguous host array to an address. The host's memory is free afterwards."""
         size, source = array.nbytes, address_of(array)
         if size:
-            if size <= HALF or not self._staging.upload(source, address, size):
+            through = self._ring if size <= SMALL else self._staging
+            if not through.upload(source, address, size):
                 self._do("cuMemcpyHtoDAsync", address, source, size, self.stream)
 
+    @entering
     def download(self, address: int, out: Array) -> None:
         """Copy what is at an address to a contiguous host array, and wait for it."""
         size, target = out.nbytes, address_of(out)
         if size:
-            self.enter()
-            if size <= HALF or not self._staging.download(address, target, size):
+            through = self._ring if size <= SMALL else self._staging
+            if not through.download(address, target, size):
                 self._do("cuMemcpyDtoHAsync", target, address, size, self.stream)
                 self.synchronize()
 
+    @entering
     def copy(self, source: int, address: int, size: int) -> None:
-        """Copy so many bytes from one address on the GPU to another. The thread has entered."""
+        """Copy so many bytes from one address on the GPU to another."""
         if size:
             self._do("cuMemcpyDtoDAsync", address, source, size, self.stream)
 
+    @entering
     def synchronize(self) -> None:
         """Wait until all is computed."""
-        self.enter()
         self._do("cuStreamSynchronize", self.stream)
 
     def timer(self) -> Timer:
@@ -278,13 +229,13 @@ class Driver:
 
     # What other libraries do on the GPU, in other streams.
 
+    @entering
     def order(self, before: int, after: int) -> None:
         """What is asked for in one stream from now on waits for what was asked for in another.
 
         Args:
           before, after: The streams' addresses; 1 is the legacy default stream, 2 the thread's.
         """
-        self.enter()
         event = self._mark(before)
         self._do("cuStreamWaitEvent", after, event, 0)
         self._do("cuEventDestroy", event)
@@ -294,9 +245,9 @@ class Driver:
         self._do("cuEventRecord", event, stream)
         return event
 
+    @entering
     def keep(self, thing: Any) -> None:
         """Refer to something until all that was asked for before is done."""
-        self.enter()
         self._kept.append((self._mark(self.stream), thing))
         self._let_go()
 
@@ -328,11 +279,10 @@ class Driver:
             lambda: (compiler.cubin(make(), dtypes, symbol, self.capability), [symbol], []),
             for_host=False,
         )  # fmt: skip
-        self.enter()
-        module = self._do("cuModuleLoadData", code)
-        self._libraries.append(module)
-        return self._do("cuModuleGetFunction", module, symbol.encode())
+        with self.entered():
+            return Code(self, self._do("cuModuleLoadData", code), symbol)
 
+    @entering
     def launch(self, kernel: Any, blocks: int, threads: int, args: Sequence[int]) -> None:
         """Run a kernel. All its parameters are 64 bits wide; floats come as their bits."""
         self.launch_in(self.stream, kernel, blocks, threads, args)
@@ -346,11 +296,12 @@ class Driver:
         begin = ctypes.addressof(values)
         places = (ctypes.c_void_p * count)(*range(begin, begin + 8 * count, 8))
         self._do(
-            "cuLaunchKernel", kernel, blocks, 1, 1, threads, 1, 1, 0, stream,
+            "cuLaunchKernel", kernel.function, blocks, 1, 1, threads, 1, 1, 0, stream,
             ctypes.addressof(places), 0,
         )  # fmt: skip
         self.launches += 1
 
+    @entering
     def gemm(self, dtype: str, scalars: Sequence[int], out: int, x: int, y: int) -> None:
         """Products of matrices; see `blas.Blas.gemm`."""
         self.gemm_in(self.stream, dtype, scalars, out, x, y)
@@ -369,6 +320,7 @@ class Driver:
 
     # Graphs.
 
+    @entering
     def captured(self, run: Callable[[Any], None]) -> Graph | None:
         """What ``run(launcher)`` launches, kernels and products, to be replayed.
 
@@ -397,11 +349,13 @@ class Driver:
         finally:
             self._do("cuGraphDestroy", graph)
 
+    @entering
     def replay(self, graph: Graph) -> None:
         """Launch what was captured."""
         self._do("cuGraphLaunch", graph.handle, self.stream)
         self.launches += graph.launches
 
+    @entering
     def forget(self, handle: Any) -> None:
         """Drop a graph."""
         self._do("cuGraphExecDestroy", handle)

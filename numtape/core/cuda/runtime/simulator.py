@@ -12,6 +12,7 @@ import warnings
 import weakref
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import Any
 
@@ -133,8 +134,9 @@ class Simulator:
     def keep(self, thing: Any) -> None:
         """Nothing: all that was asked for is done."""
 
-    def enter(self) -> None:
-        """Make the GPU this thread's."""
+    def entered(self) -> AbstractContextManager[None]:
+        """See `driver.Driver.entered`; there is no context."""
+        return nullcontext()
 
     def _view(self, address: int, dtype: Any) -> Array:
         """All elements from an address to the end of the memory it is in."""
@@ -203,6 +205,9 @@ class Simulator:
         """Launch what was captured."""
         for launch in graph:
             launch()
+
+    def trim(self) -> None:
+        """Nothing: memory that nobody uses is the system's."""
 
     def synchronize(self) -> None:
         """Wait until all is computed."""
