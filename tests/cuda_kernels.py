@@ -48,6 +48,38 @@ def check_axes():
             close(found, np.flip(sums, 1) if reverse else sums)
 
 
+def check_rows():
+    """In registers: with a part of a warp for each row, a warp, a block; and too long for that."""
+    small = tf.config.simulated()
+    for n in (7, 16, 70, 128, 200) if small else (7, 16, 70, 1000, 4096, 5001, 9000):
+        x, g = RANDOM.normal(size=(2, 3, n))
+        e = np.exp(x - x.max(1, keepdims=True))
+        y, level = e / e.sum(1, keepdims=True), np.log(e.sum(1, keepdims=True))
+        scale = 1 / np.sqrt(x.var(1, keepdims=True) + 1e-3)
+        normal = (x - x.mean(1, keepdims=True)) * scale
+        mean, along = (a.mean(1, keepdims=True) for a in (g, g * normal))
+        layer = tf.keras.layers.LayerNormalization(
+            epsilon=1e-3, center=False, scale=False, dtype="float64"
+        )
+        for function, value, slope in (
+            (tf.nn.softmax, y, y * (g - np.sum(g * y, 1, keepdims=True))),
+            (tf.nn.log_softmax, x - x.max(1, keepdims=True) - level,
+             g - y * np.sum(g, 1, keepdims=True)),
+            (layer, normal, scale * (g - mean - normal * along)),
+        ):  # fmt: skip
+            source = tf.constant(x)
+            with tf.GradientTape() as tape:
+                tape.watch(source)
+                result = function(source)
+            close(result, value)
+            close(tape.gradient(result, source, output_gradients=tf.constant(g)), slope)
+        holes = x.copy()
+        holes[0, n // 2], holes[1, :], holes[2, 1:] = np.nan, -np.inf, -np.inf
+        found = tf.nn.softmax(tf.constant(holes)).numpy()
+        assert np.isnan(found[:2]).all()
+        np.testing.assert_array_equal(found[2], np.arange(n) == 0)
+
+
 def check_order():
     """Positions are sorted by their index, and stay in their order where it is the same."""
     from numtape.core.cuda.launches import Row
@@ -134,6 +166,7 @@ def check_switch():
 
 
 check_axes()
+check_rows()
 check_order()
 check_scatter()
 check_switch()

@@ -11,10 +11,16 @@ from typing import Any
 
 import numpy as np
 
-from .target import KINDS, SIMULATED, cuda, device
+from .target import KINDS, SIMULATED, WARP, cuda, device
 
 # Threads of a block. The simulator starts an operating system's thread for each.
 THREADS = 8 if SIMULATED else 256
+ALL = 0xFFFFFFFF  # threads of a warp, a bit each
+# What a value is while it goes from thread to thread: one of the dtypes for which that is done.
+SENT: dict[str, Any] = {
+    name: KINDS[name if name.startswith("float") else "int64" if "64" in name else "int32"]
+    for name in KINDS
+}
 
 
 def _sum(kind: Any) -> Callable[..., Any]:
@@ -48,24 +54,51 @@ def identity(name: str, dtype: str) -> Any:
     return kind(limits.min if name == "max" else limits.max)
 
 
-def together(name: str, dtype: str) -> Any:
-    """A function that combines a value of each thread of a block; thread 0 gets the result."""
+def across(name: str, dtype: str, lanes: int) -> Any:
+    """A function that combines a value of each of ``lanes`` neighbouring threads of a warp.
+
+    All of them get the result. In the simulator all threads of the block have to call it.
+    """
     combine, kind = COMBINE[f"{name}_{dtype}"], KINDS[dtype]
 
-    def block(value: Any) -> Any:
+    def among(value: Any) -> Any:
+        step = lanes >> 1
+        while step > 0:
+            value = combine(value, kind(cuda.shfl_xor_sync(ALL, sent(value), step)))
+            step >>= 1
+        return value
+
+    def simulated(value: Any) -> Any:
         shared = cuda.shared.array(THREADS, kind)
         thread = cuda.threadIdx.x
-        shared[thread] = value
-        cuda.syncthreads()
-        half = THREADS // 2
-        while half > 0:
-            if thread < half:
-                shared[thread] = combine(shared[thread], shared[thread + half])
+        step = lanes >> 1
+        while step > 0:
+            shared[thread] = value
             cuda.syncthreads()
-            half //= 2
-        found = shared[0]
+            value = combine(value, shared[thread ^ step])
+            cuda.syncthreads()
+            step >>= 1
+        return value
+
+    sent = SENT[dtype]
+    return device(simulated if SIMULATED else among)
+
+
+def together(name: str, dtype: str) -> Any:
+    """A function that combines a value of each thread of a block; all get the result."""
+    kind, warps = KINDS[dtype], THREADS // WARP
+    inside, between = across(name, dtype, WARP), across(name, dtype, warps)
+
+    def block(value: Any) -> Any:
+        shared = cuda.shared.array(warps, kind)
+        thread = cuda.threadIdx.x
+        value = inside(value)
+        if thread % WARP == 0:
+            shared[thread // WARP] = value
+        cuda.syncthreads()
+        value = between(shared[thread % warps])
         cuda.syncthreads()  # before somebody writes there again
-        return found
+        return value
 
     return device(block)
 
