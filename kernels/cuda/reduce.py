@@ -1,4 +1,4 @@
-"""Reductions: of a block's threads, of the blocks' partial results, and along axes.
+"""Reductions: of a block's threads, and of the blocks' partial results.
 
 The number of blocks depends on the shape alone, and what a thread or a block combines on its
 place; so the same values give the same bits in every run.
@@ -120,61 +120,6 @@ def finish(name: str, dtype: str) -> Any:
     return kernel
 
 
-def rows(name: str, dtype: str) -> Any:
-    """``out[k, s]`` from stretch ``s`` of row ``k`` of a matrix, whose length is ``n``.
-
-    A block takes a stretch; where a row has several, what they give is reduced again.
-    """
-    combine, block, start = COMBINE[f"{name}_{dtype}"], together(name, dtype), identity(name, dtype)
-
-    def kernel(count: Any, n: Any, stretches: Any, x: Any, out: Any) -> None:
-        length = (n + stretches - 1) // stretches
-        unit = cuda.blockIdx.x
-        while unit < count * stretches:
-            row = unit // stretches * n
-            begin = unit % stretches * length
-            end = min(begin + length, n)
-            found = start
-            i = begin + cuda.threadIdx.x
-            while i < end:
-                found = combine(found, x[row + i])
-                i += THREADS
-            found = block(found)
-            if cuda.threadIdx.x == 0:
-                out[unit] = found
-            unit += cuda.gridDim.x
-
-    return kernel
-
-
-def columns(name: str, dtype: str) -> Any:
-    """``out[o, s, i]`` from ``x[o, j, i]`` for ``j`` in stretch ``s`` of the ``n`` rows.
-
-    A thread takes a column; ``stretches`` threads share one, and what they give is reduced again.
-    """
-    combine, start = COMBINE[f"{name}_{dtype}"], identity(name, dtype)
-
-    def kernel(outer: Any, n: Any, inner: Any, stretches: Any, x: Any, out: Any) -> None:
-        step = cuda.gridsize(1)
-        t = cuda.grid(1)
-        length = (n + stretches - 1) // stretches
-        while t < outer * stretches * inner:
-            i = t % inner
-            rest = t // inner
-            s = rest % stretches
-            o = rest // stretches
-            found = start
-            j = s * length
-            end = min(j + length, n)
-            while j < end:
-                found = combine(found, x[(o * n + j) * inner + i])
-                j += 1
-            out[t] = found
-            t += step
-
-    return kernel
-
-
 def mean(dtype: str) -> Any:
     """``out[k]``: the sum ``x[k]`` of ``n`` integers divided by ``n``, rounded towards 0."""
     kind = KINDS[dtype]
@@ -190,6 +135,4 @@ def mean(dtype: str) -> Any:
     return kernel
 
 
-KERNELS: dict[str, Callable[..., Any]] = {
-    function.__name__: function for function in (finish, rows, columns, mean)
-}
+KERNELS: dict[str, Callable[..., Any]] = {"finish": finish, "mean": mean}

@@ -9,6 +9,7 @@ from ..text import WIDTH
 
 # Bytes of a row that a thread holds at most. Each element by itself takes an address more.
 VECTORS, SINGLE = 128, 64
+TURNS = 2  # of a warp, that are not worth a block
 
 
 class Way(NamedTuple):
@@ -50,3 +51,18 @@ def way(n: int, size: int) -> Way | None:
             some = min(runs, group) if group == warp() else group
             return Way(some, max(1, runs // some), width)
     return None
+
+
+def looped(n: int, length: int, size: int, most: int) -> Way:
+    """How to share stretches of ``length`` elements of rows of ``n``, a part after another.
+
+    A thread holds up to ``most`` elements at a time, fewer of the dtypes of 8 bytes.
+    """
+    width = WIDTH if n % WIDTH == 0 else 1
+    most = max(1, min(most, SINGLE // size) // width)
+    runs, group = _power(-(-length // width)), warp()
+    if runs > group * most * TURNS:
+        group = threads()
+    else:
+        group = min(runs, group)
+    return Way(group, min(most, max(1, runs // group)), width)
