@@ -5,11 +5,14 @@ import itertools
 import numpy as np
 
 import numtape as tf
+from numtape.core.cuda.ops import axes
 
+if tf.config.simulated():
+    axes.ROUNDS = 4  # rows that are short enough for the simulator are cut into stretches
 LONG = 33 if tf.config.simulated() else 33_000  # elements that several threads or blocks share
 RANDOM = np.random.default_rng(0)
-# As (outer, n, inner): one long row, several, few long columns, many short ones.
-SHAPES = [(1, 2 * LONG, 1), (3, LONG, 1), (1, 4 * LONG, 2), (5, 3, 4), (9, 3, 1)]
+# As (outer, n, inner): one long row, several, few long columns, many short ones, vectors of these.
+SHAPES = [(1, 2 * LONG, 1), (3, LONG, 1), (1, 4 * LONG, 2), (5, 3, 4), (9, 3, 1), (2, 68, 8)]
 
 
 def close(found, wanted, limit=1e-9):
@@ -23,7 +26,8 @@ def close(found, wanted, limit=1e-9):
 
 
 def check_axes():
-    for shape in SHAPES:
+    # The last ones are rows that are loaded as vectors: by a warp, by a block, in stretches.
+    for shape in [*SHAPES, (3, 16, 1), (2, 72, 1), (1, 4 * LONG, 1)]:
         real = RANDOM.normal(size=shape)
         whole = RANDOM.integers(-9, 10, shape).astype("int32")  # many are equal
         holes = np.where(RANDOM.random(shape) < 0.05, np.nan, whole)
@@ -46,6 +50,38 @@ def check_axes():
             sums = np.cumsum(turned, 1, x.dtype) - (turned if exclusive else 0)
             found = tf.cumsum(x, 1, exclusive, reverse)
             close(found, np.flip(sums, 1) if reverse else sums)
+
+
+def check_rows():
+    """In registers: with a part of a warp for each row, a warp, a block; and too long for that."""
+    small = tf.config.simulated()
+    for n in (7, 16, 70, 128, 200) if small else (7, 16, 70, 1000, 4096, 5001, 9000):
+        x, g = RANDOM.normal(size=(2, 3, n))
+        e = np.exp(x - x.max(1, keepdims=True))
+        y, level = e / e.sum(1, keepdims=True), np.log(e.sum(1, keepdims=True))
+        scale = 1 / np.sqrt(x.var(1, keepdims=True) + 1e-3)
+        normal = (x - x.mean(1, keepdims=True)) * scale
+        mean, along = (a.mean(1, keepdims=True) for a in (g, g * normal))
+        layer = tf.keras.layers.LayerNormalization(
+            epsilon=1e-3, center=False, scale=False, dtype="float64"
+        )
+        for function, value, slope in (
+            (tf.nn.softmax, y, y * (g - np.sum(g * y, 1, keepdims=True))),
+            (tf.nn.log_softmax, x - x.max(1, keepdims=True) - level,
+             g - y * np.sum(g, 1, keepdims=True)),
+            (layer, normal, scale * (g - mean - normal * along)),
+        ):  # fmt: skip
+            source = tf.constant(x)
+            with tf.GradientTape() as tape:
+                tape.watch(source)
+                result = function(source)
+            close(result, value)
+            close(tape.gradient(result, source, output_gradients=tf.constant(g)), slope)
+        holes = x.copy()
+        holes[0, n // 2], holes[1, :], holes[2, 1:] = np.nan, -np.inf, -np.inf
+        found = tf.nn.softmax(tf.constant(holes)).numpy()
+        assert np.isnan(found[:2]).all()
+        np.testing.assert_array_equal(found[2], np.arange(n) == 0)
 
 
 def check_order():
@@ -134,6 +170,7 @@ def check_switch():
 
 
 check_axes()
+check_rows()
 check_order()
 check_scatter()
 check_switch()
