@@ -48,6 +48,29 @@ def check_axes():
             close(found, np.flip(sums, 1) if reverse else sums)
 
 
+def check_gather():
+    """Rows of words of each size, by indices of each dtype; many rows, and none."""
+    for number, (kind, shape, axis) in enumerate([
+        ("float32", (9, 64), 0), ("float32", (2, 7, 3), 1), ("float64", (LONG,), 0),
+        ("float64", (3, 5, 2), 1), ("uint8", (4, 16), 0), ("int16", (6, 3), 0),
+        ("bool", (3, 6), 0), ("int64", (1, 1, 3), 1), ("uint8", (2, 5), 1),
+    ]):  # fmt: skip
+        x = RANDOM.integers(0, 2 if kind == "bool" else 200, shape).astype(kind)
+        for count, index in ((0, "int32"), (1, "int64"), (40 + number, "uint8"), (LONG, "int32")):
+            y = RANDOM.integers(0, min(255, shape[axis]), count).astype(index)
+            close(tf.gather(x, y, axis=axis), np.take(x, y, axis))
+    logits = RANDOM.normal(size=(LONG, 5))
+    labels = RANDOM.integers(0, 5, LONG)
+    with tf.GradientTape() as tape:
+        x = tf.constant(logits)
+        tape.watch(x)
+        picked = tf.nn.sparse_softmax_cross_entropy_with_logits(labels, x)
+    sums = np.log(np.exp(logits).sum(1))
+    close(picked, sums - logits[np.arange(LONG), labels])
+    wanted = np.exp(logits - sums[:, None]) - (np.arange(5) == labels[:, None])
+    close(tape.gradient(picked, x), wanted)
+
+
 def check_order():
     """Positions are sorted by their index, and stay in their order where it is the same."""
     from numtape.core.cuda.launches import Row
@@ -134,6 +157,7 @@ def check_switch():
 
 
 check_axes()
+check_gather()
 check_order()
 check_scatter()
 check_switch()

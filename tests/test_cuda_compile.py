@@ -259,8 +259,6 @@ ARRAYS = [
       for name, count in (("softmax", 2), ("log_softmax", 2), ("softmax_grad", 3),
                           ("log_softmax_grad", 3), ("normalize", 2), ("normalize_grad", 3))
       for dtype in ("float32", "float64")),
-    *((name, (dtype, dtype, index)) for name in ("gather", "pick", "place")
-      for dtype in ("float32", "float64", "int64", "uint8") for index in ("int32", "int64")),
     *(("product", (dtype,) * 3) for dtype in NUMBERS),
     *(("contrast", (dtype,) * 4) for dtype in ("float32", "float64")),
 ]  # fmt: skip
@@ -269,7 +267,7 @@ ARRAYS = [
 @pytest.mark.parametrize("name, dtypes", ARRAYS, ids=lambda x: x if isinstance(x, str) else x[-1])
 def test_whole_array_kernels(name, dtypes):
     arrays = importlib.import_module("numtape.kernels.cuda.arrays")
-    scalars = {"normalize": ["int64", "float64"], "gather": ["int64"] * 4,
+    scalars = {"normalize": ["int64", "float64"],
                "product": ["int64"] * 9, "contrast": ["int64"] * 2}  # fmt: skip
     found = scalars.get(name.removesuffix("_grad"), ["int64"])
     check(
@@ -284,7 +282,60 @@ def test_every_whole_array_kernel_is_compiled_here():
     arrays = importlib.import_module("numtape.kernels.cuda.arrays")
     assert set(arrays.KERNELS) == {name for name, _ in ARRAYS}
     assert tuple(arrays.BY_ROW) == array.BY_ROW
-    assert tuple(arrays.BY_ELEMENT) == (*array.BY_ELEMENT, "product", "contrast")
+    assert tuple(arrays.BY_ELEMENT) == ("product", "contrast")
+
+
+def text_of(module, name, arguments, parameters):
+    compiler = importlib.import_module("numtape.core.cuda.runtime.compiler")
+    made = importlib.import_module(f"numtape.kernels.cuda.{module}").KERNELS[name](*arguments)
+    return compiler.ptx(made, parameters, name, CAPABILITY)
+
+
+def accesses(text):
+    """How a kernel reads and writes arrays, in the order of its text."""
+    return re.findall(r"((?:ld|st|red|atom)\.global\.(?:nc\.)?[\w.]+)", text)
+
+
+WORDS = {1: "uint8", 2: "uint16", 4: "uint32", 8: "uint64", 16: "uint128"}
+
+
+@pytest.mark.parametrize("word", WORDS.values())
+@pytest.mark.parametrize("index", ["uint8", "int32", "int64"])
+def test_gathering(word, index):
+    array = "*uint32" if word == "uint128" else f"*{word}"
+    arrays = [array, array, f"*{index}"]
+    kernels = kernels_of("gather")
+    assert set(kernels) == {"gather", "pick", "place"}
+    for size in ("small", "large"):
+        check(lambda size=size: kernels["gather"](word, size), ["int64"] * 8 + arrays, "gather")
+        if word != "uint128":
+            check(lambda size=size: kernels["place"](word, size), ["int64"] * 4 + arrays, "place")
+    if word != "uint128":
+        check(lambda: kernels["pick"](word), ["int64"] * 2 + arrays, "pick")
+
+
+def test_a_gather_waits_for_four_rows_at_once():
+    parameters = ["int64"] * 8 + ["*uint32", "*uint32", "*int32"]
+    text = text_of("gather", "gather", ("uint128", "small"), parameters)
+    seen = [re.sub(r"[su](32)", r"b\1", access) for access in accesses(text)]
+    assert seen == [*["ld.global.b32"] * 4, *["ld.global.v4.b32"] * 4, *["st.global.v4.b32"] * 4]
+    assert "div" not in text
+    assert report(lambda: kernels_of("gather")["gather"]("uint128", "small"), parameters, "gather")[
+        "registers"] <= 32  # 2,048 threads run at once
+
+
+@pytest.mark.parametrize("divisor", [1, 2, 3, 7, 64, 1000, 2**20 + 1, 2**30 + 1, 2**31 - 1])
+def test_products_instead_of_quotients(divisor):
+    from numtape.core.cuda.ops import pieces
+
+    factor, shift = pieces.divisor(divisor)
+    draw = random.Random(0)
+    near = [k * divisor + j for k in (0, 1, (2**31 - 1) // divisor) for j in (-1, 0, 1)]
+    for t in (*near, 2**31 - 1, *(draw.randrange(2**31) for _ in range(100))):
+        if 0 <= t < 2**31:
+            assert factor < 2**32
+            assert t * factor < 2**64
+            assert t * factor >> shift == t // divisor
 
 
 @pytest.mark.parametrize("name", ["uniform", "normal"])
@@ -321,8 +372,10 @@ def test_sums_and_products_are_rounded_each():
 
 
 def test_kernels_and_executor_agree_on_sizes():
+    from numtape.core.cuda.ops import pieces
     from numtape.core.cuda.runtime.driver import Driver
 
     reduce = importlib.import_module("numtape.kernels.cuda.reduce")
     target = importlib.import_module("numtape.kernels.cuda.target")
     assert (target.WIDTH, reduce.THREADS) == (WIDTH, Driver.threads)
+    assert importlib.import_module("numtape.kernels.cuda.pieces").UNROLL == pieces.UNROLL

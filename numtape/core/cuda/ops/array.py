@@ -20,13 +20,12 @@ from ..launches import (
     written_out,
 )
 from ..text import filled, stored
-from . import axes, moves, scatter
+from . import axes, gather, moves, scatter
 
-# The whole-array kernels, and whether a block takes a row, or a thread an element; as in
-# kernels/cuda/arrays.py (a test compares).
+# The whole-array kernels in which a block takes a row; as in kernels/cuda/arrays.py (a test
+# compares).
 BY_ROW = ("softmax", "log_softmax", "softmax_grad", "log_softmax_grad", "normalize",
           "normalize_grad")  # fmt: skip
-BY_ELEMENT = ("gather", "pick", "place")
 
 
 def whole(
@@ -40,10 +39,8 @@ def whole(
     if op.name in MAKERS:
         return MAKERS[op.name](row)
     native = op.native(out, *operands, **attributes) if op.native is not None else None
-    if native is not None and native.kernel in (*BY_ROW, *BY_ELEMENT):
-        values, units = (native.units, *native.parameters), native.work
-        if native.kernel in BY_ROW:
-            units = native.units * threads()
+    if native is not None and native.kernel in BY_ROW:
+        values, units = (native.units, *native.parameters), native.units * threads()
         return [_array(native.kernel, [out, *operands], units, values, places)]
     return [OnHost(op, attributes, (out, *operands), tuple(places))]
 
@@ -119,6 +116,6 @@ def _contrast(row: Row) -> list[Launch]:
 
 # By the names of ops: those that need more than one launch, or parameters that no record has.
 MAKERS: dict[str, Callable[[Row], list[Any]]] = {
-    **axes.MAKERS, **moves.MAKERS, **scatter.MAKERS,
+    **axes.MAKERS, **gather.MAKERS, **moves.MAKERS, **scatter.MAKERS,
     "MatMul": _matmul, "AdjustContrastv2": _contrast,
 }  # fmt: skip
