@@ -7,17 +7,15 @@ import re
 
 import pytest
 
+from numtape.core.cuda.copies import Tile, either, folded, moved, taken, turned
 from numtape.core.cuda.text import (
     LONGEST,
     WIDTH,
     Loop,
     Step,
     filled,
-    folded,
     function,
-    moved,
     parameters,
-    taken,
     written,
 )
 from numtape.core.log.op import CODES, ELEMENTWISE
@@ -61,6 +59,20 @@ def check(make, dtypes, symbol, stack=0):
     assert found["spilled"] == 0
     assert found["stack"] <= stack
     assert found["registers"] <= REGISTERS
+
+
+def text_of(module, name, arguments, parameters):
+    compiler = importlib.import_module("numtape.core.cuda.runtime.compiler")
+    made = importlib.import_module(f"numtape.kernels.cuda.{module}").KERNELS[name](*arguments)
+    return compiler.ptx(made, parameters, name, CAPABILITY)
+
+
+def accesses(text):
+    """How a kernel reads and writes arrays, in the order of its text."""
+    return re.findall(r"((?:ld|st|red|atom)\.global\.(?:nc\.)?[\w.]+)", text)
+
+
+WORDS = {1: "uint8", 2: "uint16", 4: "uint32", 8: "uint64", 16: "uint128"}
 
 
 ATTRIBUTES = {"Cast": {"dtype": BY_NAME["float32"]}, "BroadcastTo": {"shape": (2, 3)}}
@@ -152,6 +164,60 @@ def test_reductions(kind, name, dtype):
 def test_copies(dtype, into):
     text = moved((5, 7, 3), (1, -30, 5), 200, into)
     check(lambda: function(text, []), ["int64", f"*{dtype}", f"*{dtype}"], "move")
+
+
+TRANSPOSES = [
+    ((16384, 16384), (1, 16384), 0, (64, 64), 4), ((16384, 16384), (1, 16384), 0, (64, 64), 1),
+    ((64, 3, 50176), (150528, 1, 3), 1, (1024, 4), 4), ((50176, 3), (1, 50176), 0, (4, 1024), 4),
+    ((100, 5, 7, 1000), (1, 700, 100, 3500), 0, (64, 32), 8),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("shape, strides, axis, tile, size", TRANSPOSES)
+def test_transposes(shape, strides, axis, tile, size, monkeypatch):
+    from numtape.core.cuda.ops import moves
+
+    monkeypatch.setattr(moves, "threads", lambda: 256)
+    assert moves._tile(shape, strides, size) == (axis, Tile(*tile, 256))
+    text = turned(shape, strides, axis, Tile(*tile, 256), WORDS[size])
+    said = report(
+        lambda: function(text, []), ["int64", f"*{WORDS[size]}", f"*{WORDS[size]}"], "transpose"
+    )
+    assert said["registers"] <= 32  # 2,048 threads run at once
+    assert said["stack"] == said["spilled"] == 0
+
+
+def test_small_matrices_and_long_rows_need_no_tile(monkeypatch):
+    from numtape.core.cuda.ops import moves
+
+    monkeypatch.setattr(moves, "threads", lambda: 256)
+    assert moves._tile((1000, 5, 3), (15, 1, 5), 4) is None  # caches turn them
+    assert moves._tile((1000, 500, 16), (16, 16000, 1), 4) is None
+    assert moves._tile((1000, 500), (1, 1000), 16) is None
+
+
+def test_axes_are_merged():
+    from numtape.core.cuda.ops import moves
+
+    assert moves.merged((2, 1, 3, 4), (12, 5, 4, 1)) == ((24,), (1,))
+    assert moves.merged((4, 2, 3), (1, 12, 4)) == ((4, 6), (1, 4))
+    assert moves.merged((3, 4, 1), (0, 0, 1)) == ((12,), (0,))
+    assert moves.merged((1, 1), (7, 1)) == ((), ())
+    assert moves._widened((2, 3, 8), (8, 32, 1), 4) == ((2, 3, 2), (2, 8, 1))
+    assert moves._widened((2, 3, 4), (4, 8, 1), 4) == ((2, 3), (1, 2))
+
+
+def test_sixteen_bytes_are_copied_at_a_time():
+    wide = moved((512, 1024, 4), (4, 2048, 1), 0, False, True)
+    cut = either(((9, 60), (64, 1)), ((9, 15), (16, 1)), 4, False, True)
+    compiler = importlib.import_module("numtape.core.cuda.runtime.compiler")
+    word = ["*uint32"] * 2
+    for text, dtypes in ((wide, ["int64", *word]), (cut, ["int64", *word, "*int64", *word])):
+        seen = accesses(compiler.ptx(function(text, []), dtypes, "move", CAPABILITY))
+        assert sum("v4" in access for access in seen) == 8
+        said = report(lambda text=text: function(text, []), dtypes, "move")
+        assert said["registers"] <= 32
+        assert said["stack"] == said["spilled"] == 0
 
 
 @pytest.mark.parametrize("value", ["0", "x[0]"])
@@ -283,20 +349,6 @@ def test_every_whole_array_kernel_is_compiled_here():
     assert set(arrays.KERNELS) == {name for name, _ in ARRAYS}
     assert tuple(arrays.BY_ROW) == array.BY_ROW
     assert tuple(arrays.BY_ELEMENT) == ("product", "contrast")
-
-
-def text_of(module, name, arguments, parameters):
-    compiler = importlib.import_module("numtape.core.cuda.runtime.compiler")
-    made = importlib.import_module(f"numtape.kernels.cuda.{module}").KERNELS[name](*arguments)
-    return compiler.ptx(made, parameters, name, CAPABILITY)
-
-
-def accesses(text):
-    """How a kernel reads and writes arrays, in the order of its text."""
-    return re.findall(r"((?:ld|st|red|atom)\.global\.(?:nc\.)?[\w.]+)", text)
-
-
-WORDS = {1: "uint8", 2: "uint16", 4: "uint32", 8: "uint64", 16: "uint128"}
 
 
 @pytest.mark.parametrize("word", WORDS.values())

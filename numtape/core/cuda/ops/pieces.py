@@ -40,8 +40,12 @@ def divisor(number: int) -> tuple[int, int]:
 
 def grid(count: int) -> int:
     """In how many blocks to move so many words: the GPU's scheduler shares them out best."""
-    found = max(1, -(-count // (UNROLL * threads())))
-    return min(found, most_blocks()) if settings.simulated() else found
+    return unlimited(max(1, -(-count // (UNROLL * threads()))))
+
+
+def unlimited(count: int) -> int:
+    """So many blocks, but for the simulator, where each takes long to start."""
+    return min(count, most_blocks()) if settings.simulated() else count
 
 
 def parameters(values: Sequence[int], *dtypes: str) -> list[str]:
