@@ -84,6 +84,60 @@ def check_rows():
         np.testing.assert_array_equal(found[2], np.arange(n) == 0)
 
 
+def check_gather():
+    """Rows of words of each size, by indices of each dtype; many rows, and none."""
+    for number, (kind, shape, axis) in enumerate([
+        ("float32", (9, 64), 0), ("float32", (2, 7, 3), 1), ("float64", (LONG,), 0),
+        ("float64", (3, 5, 2), 1), ("uint8", (4, 16), 0), ("int16", (6, 3), 0),
+        ("bool", (3, 6), 0), ("int64", (1, 1, 3), 1), ("uint8", (2, 5), 1),
+    ]):  # fmt: skip
+        x = RANDOM.integers(0, 2 if kind == "bool" else 200, shape).astype(kind)
+        for count, index in ((0, "int32"), (1, "int64"), (40 + number, "uint8"), (LONG, "int32")):
+            y = RANDOM.integers(0, min(255, shape[axis]), count).astype(index)
+            close(tf.gather(x, y, axis=axis), np.take(x, y, axis))
+    logits = RANDOM.normal(size=(LONG, 5))
+    labels = RANDOM.integers(0, 5, LONG)
+    with tf.GradientTape() as tape:
+        x = tf.constant(logits)
+        tape.watch(x)
+        picked = tf.nn.sparse_softmax_cross_entropy_with_logits(labels, x)
+    sums = np.log(np.exp(logits).sum(1))
+    close(picked, sums - logits[np.arange(LONG), labels])
+    wanted = np.exp(logits - sums[:, None]) - (np.arange(5) == labels[:, None])
+    close(tape.gradient(picked, x), wanted)
+
+
+def check_moves():
+    """Words of each size, tiles that fit and that do not, axes of size 1, and no elements."""
+    for kind, shape, perm in [
+        ("float32", (24, 40), (1, 0)), ("float64", (37, 41), (1, 0)), ("uint8", (65, 70), (1, 0)),
+        ("int16", (2, 67, 41), (0, 2, 1)), ("float32", (600, 3), (1, 0)),
+        ("float32", (3, 700), (1, 0)), ("float64", (20, 1, 2, 3, 33), (4, 3, 1, 2, 0)),
+        ("float32", (2, 5, 8), (1, 0, 2)), ("float32", (3, 300, 2), (1, 0, 2)),
+        ("uint8", (5, 7, 16), (1, 0, 2)), ("uint8", (5, 7, 6), (1, 0, 2)),
+        ("bool", (3, 4, 5), (2, 1, 0)), ("float32", (0, 3), (1, 0)), ("int64", (1, 1), (1, 0)),
+        ("int32", (4, 1, 6), (1, 0, 2)),
+    ]:  # fmt: skip
+        x = RANDOM.integers(0, 2 if kind == "bool" else 200, shape).astype(kind)
+        close(tf.transpose(x, perm), np.transpose(x, perm))
+    for kind, shape in [("float32", (5, 16)), ("uint8", (3, 48)), ("float64", (4, 3, 6))]:
+        x = RANDOM.integers(0, 200, shape).astype(kind)
+        inside, steps = (slice(1, -1),) * (len(shape) - 1), (slice(None, None, 2),) * len(shape)
+        for cut in (
+            (*inside, slice(4, 12)), (*inside, slice(3, 11)), (*inside, slice(0, 3)), steps,
+            (slice(None, None, -1),), (..., slice(None, None, -2)),
+        ):  # fmt: skip
+            close(tf.constant(x)[cut], x[cut])
+        ends = ((1, 2),) * (len(shape) - 1)
+        for last in ((4, 4), (16, 0), (1, 0)):
+            paddings = (*ends, last)
+            close(tf.pad(x, paddings), np.pad(x, paddings))
+            close(tf.pad(x, ((1, 1),) * len(shape), "REFLECT"), np.pad(x, 1, "reflect"))
+        for axis in range(len(shape)):
+            close(tf.concat([x, x, x[:1, ...] if axis == 0 else x], axis),
+                  np.concatenate([x, x, x[:1, ...] if axis == 0 else x], axis))
+
+
 def check_order():
     """Positions are sorted by their index, and stay in their order where it is the same."""
     from numtape.core.cuda.launches import Row
@@ -171,6 +225,8 @@ def check_switch():
 
 check_axes()
 check_rows()
+check_gather()
+check_moves()
 check_order()
 check_scatter()
 check_switch()

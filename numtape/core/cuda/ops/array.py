@@ -21,14 +21,13 @@ from ..launches import (
     written_out,
 )
 from ..text import filled, stored
-from . import axes, moves, scatter
+from . import axes, gather, moves, scatter
 from .held import way
 
-# The whole-array kernels, and whether a block takes a row, or a thread an element; as in
-# kernels/cuda/arrays.py (a test compares).
+# The whole-array kernels in which a block takes a row; as in kernels/cuda/arrays.py (a test
+# compares).
 BY_ROW = ("softmax", "log_softmax", "softmax_grad", "log_softmax_grad", "normalize",
           "normalize_grad")  # fmt: skip
-BY_ELEMENT = ("gather", "pick", "place")
 
 
 def whole(
@@ -42,15 +41,13 @@ def whole(
     if op.name in MAKERS:
         return MAKERS[op.name](row)
     native = op.native(out, *operands, **attributes) if op.native is not None else None
-    if native is not None and native.kernel in (*BY_ROW, *BY_ELEMENT):
-        values, units, specs = (native.units, *native.parameters), native.work, [out, *operands]
-        if native.kernel in BY_ROW:
-            units = native.units * threads()
-            held = way(native.parameters[0], out.dtype.size)
-            if held is not None:
-                made = _kernel("rows", native.kernel, specs, len(values), str(held))
-                return [Launch(made, held.blocks(native.units), threads(), values, tuple(places))]
-        return [_array(native.kernel, specs, units, values, places)]
+    if native is not None and native.kernel in BY_ROW:
+        values, specs = (native.units, *native.parameters), [out, *operands]
+        held = way(native.parameters[0], out.dtype.size)
+        if held is not None:
+            made = _kernel("rows", native.kernel, specs, len(values), str(held))
+            return [Launch(made, held.blocks(native.units), threads(), values, tuple(places))]
+        return [_array(native.kernel, specs, native.units * threads(), values, places)]
     return [OnHost(op, attributes, (out, *operands), tuple(places))]
 
 
@@ -129,6 +126,6 @@ def _contrast(row: Row) -> list[Launch]:
 
 # By the names of ops: those that need more than one launch, or parameters that no record has.
 MAKERS: dict[str, Callable[[Row], list[Any]]] = {
-    **axes.MAKERS, **moves.MAKERS, **scatter.MAKERS,
+    **axes.MAKERS, **gather.MAKERS, **moves.MAKERS, **scatter.MAKERS,
     "MatMul": _matmul, "AdjustContrastv2": _contrast,
 }  # fmt: skip
