@@ -136,12 +136,25 @@ def sum_of(shape, other, dtype="float32"):
 def test_broadcast_operands(shape, other, dtype, loads):
     text, _, spilled = compiled(sum_of(shape, other, dtype))
     vector = "v4.f32" if dtype == "float32" else "v2.f64"
-    assert accesses(text) == [
-        *(f"ld.global.{kind}" for kind in (vector, *loads)), f"st.global.{vector}",
-    ]  # fmt: skip
+    last = [*(f"ld.global.{kind}" for kind in (vector, *loads)), f"st.global.{vector}"]
+    assert accesses(text)[-len(last) :] == last  # for one vector
     assert spilled == 0
     # Where elements lie is computed in 32 bits.
     assert not re.search(r"(?:div|rem)\.|mul\.(?:hi|lo)\.[su]64", text)
+
+
+@needs_compiler
+@pytest.mark.parametrize("dtype, vector", [("float32", "v4.f32"), ("float64", "v2.f64")])
+def test_short_kernels_load_ahead(dtype, vector):
+    """64 bytes of a thread are on their way before it computes."""
+    load, store = (f"{kind}.global.{vector}" for kind in ("ld", "st"))
+    text, registers, _ = compiled(sum_of((LARGE,), (LARGE,), dtype))
+    assert accesses(text) == [*[load] * 4, *[store] * 2, load, load, store]
+    assert registers <= 32
+    alone = Loop((LARGE,), (intern((LARGE,), BY_NAME[dtype]),), (), (), (("sum", 0),))
+    text, registers, _ = compiled(alone)
+    assert accesses(text.split("add.rn")[0]) == [load] * 4
+    assert registers <= 32
 
 
 def circular(*bodies):
@@ -200,7 +213,7 @@ draw = np.random.default_rng(0)
 for shape, other in (
     ((6, 8), (8,)), ((6, 8), (6, 1)), ((2, 3, 8), (3, 1)), ((2, 3, 8), (2, 1, 8)), ((8, 1), (1, 4)),
     ((5, 7), (7,)), ((5, 6), (6,)), ((5, 6), (5, 1)), ((9, 4), (4,)), ((3, 1), (1, 1)),
-    ((2, 3, 2, 4), (3, 1, 4)), ((2, 3, 2, 4), (2, 1, 2, 1)),
+    ((2, 3, 2, 4), (3, 1, 4)), ((2, 3, 2, 4), (2, 1, 2, 1)), ((32, 33), (33,)), ((33, 32), (33, 1)),
 ):
     for dtype in ("float32", "float64", "int64", "uint8"):
         x, y = (draw.integers(0, 100, s).astype(dtype) for s in (shape, other))

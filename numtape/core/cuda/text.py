@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import importlib
 import math
+import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -18,6 +19,9 @@ from ..values.dtypes import DType
 from ..values.spec import Spec
 
 WIDTHS = (4, 2)  # neighbouring elements of a thread; as in kernels/cuda/target.py (a test compares)
+_CALL = re.compile(r"\b(?!(?:select|cast)\b)\w+\(")  # in bodies
+SHORT = 4  # steps of a kernel that does little but load and store
+AHEAD, MOST = 64, 4  # bytes that a thread of such a kernel loads at once, and in how many vectors
 LONGEST = 128  # steps of a kernel: each takes some 8 ms to compile, and values stay in registers
 
 
@@ -218,33 +222,50 @@ def _vectors(loop: Loop, axes: dict[int, _Axes], lanes: int, kind: str) -> list[
     lines = [
         f"    end = {kind}({kind}(n) // {kind}({lanes}))",
         f"    threads = {kind}(cuda.gridsize(1))",
-        "    while i < end:",
     ]
     ways = {k: axes[k].way(lanes) for k in axes}
-    for k, way in ways.items():
-        index = axes[k].place("i", kind, lanes)
-        if way == "vector":
-            lines.append(f"        e{k} = load{lanes}(p{k}, {index})")
-        elif way == "one":
-            lines.append(f"        v{k} = {_loaded(loop, k, index)}")
-    for lane in range(lanes):
-        if "each" in ways.values():
-            lines.append(f"        i{lane} = {kind}({lanes} * i + {lane})")
-        args = []
-        for k in range(len(loop.loads)):
-            way = ways.get(k, "one")
-            args.append(
-                _of(loop, k, f"e{k}[{lane}]") if way == "vector" else f"v{k}" if way == "one"
-                else _loaded(loop, k, axes[k].place(f"i{lane}", kind))
-            )  # fmt: skip
-        lines.append(f"        r{lane} = body({', '.join(args)})")
-    for k, value in enumerate(loop.stores):
-        found = ", ".join(_kept(loop, value, f"r{lane}[{k}]") for lane in range(lanes))
-        lines.append(f"        store{lanes}(out{k}, i, ({found}))")
-    for k, (name, value) in enumerate(loop.reductions):
+    # Of a short loop a thread loads several vectors before it waits for the first.
+    size = sum(lanes * loop.dtype(k).size for k, way in ways.items() if way == "vector")
+    short = len(loop.steps) <= SHORT and not any(_CALL.search(step.body) for step in loop.steps)
+    many = min(MOST, AHEAD // size) if size and short else 1
+    if many > 1:
+        lines.append(f"    while {kind}(i + {many - 1} * threads) < end:")
+        lines += _round(loop, axes, ways, lanes, kind, many)
+    lines.append("    while i < end:")
+    return lines + _round(loop, axes, ways, lanes, kind, 1)
+
+
+def _round(
+    loop: Loop, axes: dict[int, _Axes], ways: dict[int, str], lanes: int, kind: str, many: int
+) -> list[str]:
+    """What a thread does for ``many`` vectors, of which ``i`` is the first."""
+    lines = []
+    for u in range(many):
+        lines.append(f"        a{u} = {kind}(i + {u} * threads)")
+        for k, way in ways.items():
+            index = axes[k].place(f"a{u}", kind, lanes)
+            if way == "vector":
+                lines.append(f"        e{k}_{u} = load{lanes}(p{k}, {index})")
+            elif way == "one":
+                lines.append(f"        e{k}_{u} = {_loaded(loop, k, index)}")
+    for u in range(many):
         for lane in range(lanes):
-            lines.append(_combined(loop, k, name, value, f"r{lane}[{len(loop.stores) + k}]"))
-    return [*lines, f"        i = {kind}(i + threads)"]
+            args = {k: f"v{k}" for k in range(len(loop.loads))}
+            if "each" in ways.values():
+                lines.append(f"        b = {kind}({lanes} * a{u} + {lane})")
+            for k, way in ways.items():
+                args[k] = (
+                    _of(loop, k, f"e{k}_{u}[{lane}]") if way == "vector" else f"e{k}_{u}"
+                    if way == "one" else _loaded(loop, k, axes[k].place("b", kind))
+                )  # fmt: skip
+            lines.append(f"        r{lane} = body({', '.join(args.values())})")
+        for k, value in enumerate(loop.stores):
+            found = ", ".join(_kept(loop, value, f"r{lane}[{k}]") for lane in range(lanes))
+            lines.append(f"        store{lanes}(out{k}, a{u}, ({found}))")
+        for k, (name, value) in enumerate(loop.reductions):
+            for lane in range(lanes):
+                lines.append(_combined(loop, k, name, value, f"r{lane}[{len(loop.stores) + k}]"))
+    return [*lines, f"        i = {kind}(i + {many} * threads)"]
 
 
 def _of(loop: Loop, value: int, element: str) -> str:
