@@ -205,5 +205,5 @@ def on_stub():
     from numtape.core.cuda.runtime.device import device
 
     driver._bindings, blas.Blas = StubDriver, StubBlas
-    driver.disk = SimpleNamespace(kept=lambda *_: (b"", [], []))
+    driver.disk = SimpleNamespace(kept=lambda *_, **__: (b"", [], []))
     return device()._driver

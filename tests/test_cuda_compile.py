@@ -10,7 +10,7 @@ import pytest
 from numtape.core.cuda.copies import Tile, either, folded, moved, taken, turned
 from numtape.core.cuda.text import (
     LONGEST,
-    WIDTH,
+    WIDTHS,
     Loop,
     Step,
     filled,
@@ -416,5 +416,5 @@ def test_kernels_and_executor_agree_on_sizes():
 
     reduce = importlib.import_module("numtape.kernels.cuda.reduce")
     target = importlib.import_module("numtape.kernels.cuda.target")
-    assert (target.WIDTH, reduce.THREADS) == (WIDTH, Driver.threads)
+    assert (target.WIDTH, reduce.THREADS) == (WIDTHS[0], Driver.threads)
     assert importlib.import_module("numtape.kernels.cuda.pieces").UNROLL == pieces.UNROLL

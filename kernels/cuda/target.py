@@ -66,14 +66,18 @@ def device(function: Callable[..., Any]) -> Any:
 
 if SIMULATED:
 
-    def load(pointer: Any, i: int) -> Any:
-        """The elements from ``WIDTH * i`` on, as a tuple."""
-        return tuple(pointer[WIDTH * i + k] for k in range(WIDTH))
+    def _loading(width: int) -> Any:
+        def load(pointer: Any, i: int) -> Any:
+            return tuple(pointer[width * i + k] for k in range(width))
 
-    def store(pointer: Any, i: int, values: Any) -> None:
-        """Store a tuple of elements from ``WIDTH * i`` on."""
-        for k in range(WIDTH):
-            pointer[WIDTH * i + k] = values[k]
+        return load
+
+    def _storing(width: int) -> Any:
+        def store(pointer: Any, i: int, values: Any) -> None:
+            for k in range(width):
+                pointer[width * i + k] = values[k]
+
+        return store
 
     def add_at(pointer: Any, i: int, value: Any) -> None:
         """Add to an element, in one step for all threads."""
@@ -109,39 +113,42 @@ else:
 
     _INT32 = ir.IntType(32)
 
-    def _vector(context: Any, builder: Any, pointer: Any, kind: Any, i: Any) -> Any:
+    def _vector(context: Any, builder: Any, pointer: Any, kind: Any, i: Any, width: int) -> Any:
         """The address of vector ``i``, and its alignment, which numba cannot know."""
-        vector = ir.VectorType(context.get_data_type(kind), WIDTH)
+        vector = ir.VectorType(context.get_data_type(kind), width)
         at = builder.gep(builder.bitcast(pointer, vector.as_pointer()), [i])
-        return vector, at, WIDTH * kind.bitwidth // 8
+        return vector, at, width * kind.bitwidth // 8
 
-    @intrinsic
-    def load(typingctx: Any, pointer: Any, i: Any) -> Any:
-        """The elements from ``WIDTH * i`` on, as a tuple; one load, so they must be aligned."""
-        kind = pointer.dtype
+    def _loading(width: int) -> Any:
+        def load(typingctx: Any, pointer: Any, i: Any) -> Any:
+            kind = pointer.dtype
 
-        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            _, at, align = _vector(context, builder, args[0], kind, args[1])
-            found = builder.load(at, align=align)
-            elements = [builder.extract_element(found, _INT32(k)) for k in range(WIDTH)]
-            return context.make_tuple(builder, signature.return_type, elements)
+            def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+                _, at, align = _vector(context, builder, args[0], kind, args[1], width)
+                found = builder.load(at, align=align)
+                elements = [builder.extract_element(found, _INT32(k)) for k in range(width)]
+                return context.make_tuple(builder, signature.return_type, elements)
 
-        return types.UniTuple(kind, WIDTH)(pointer, i), codegen
+            return types.UniTuple(kind, width)(pointer, i), codegen
 
-    @intrinsic
-    def store(typingctx: Any, pointer: Any, i: Any, values: Any) -> Any:
-        """Store a tuple of elements from ``WIDTH * i`` on, in one go."""
-        kind = pointer.dtype
+        return intrinsic(load)
 
-        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            vector, at, align = _vector(context, builder, args[0], kind, args[1])
-            value = ir.Constant(vector, ir.Undefined)
-            for k in range(WIDTH):
-                value = builder.insert_element(value, builder.extract_value(args[2], k), _INT32(k))
-            builder.store(value, at, align=align)
-            return context.get_dummy_value()
+    def _storing(width: int) -> Any:
+        def store(typingctx: Any, pointer: Any, i: Any, values: Any) -> Any:
+            kind = pointer.dtype
 
-        return types.void(pointer, i, values), codegen
+            def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+                vector, at, align = _vector(context, builder, args[0], kind, args[1], width)
+                found = ir.Constant(vector, ir.Undefined)
+                for k in range(width):
+                    element = builder.extract_value(args[2], k)
+                    found = builder.insert_element(found, element, _INT32(k))
+                builder.store(found, at, align=align)
+                return context.get_dummy_value()
+
+            return types.void(pointer, i, values), codegen
+
+        return intrinsic(store)
 
     @intrinsic
     def add_at(typingctx: Any, pointer: Any, i: Any, value: Any) -> Any:
@@ -157,3 +164,12 @@ else:
             return context.get_dummy_value()
 
         return types.void(pointer, i, kind), codegen
+
+
+load = _loading(WIDTH)  # load(x, i): the elements of x from WIDTH * i on, as a tuple, in one go
+store = _storing(WIDTH)  # store(x, i, values): a tuple of elements there; both must be aligned
+# The same for groups of elementwise rows; two elements at a time where they have 8 bytes.
+VECTORS = {
+    f"{name}{width}": make(width)
+    for name, make in (("load", _loading), ("store", _storing)) for width in (WIDTH, WIDTH // 2)
+}  # fmt: skip

@@ -22,7 +22,7 @@ from ..log.op import Op
 from ..values.spec import Spec
 from .runtime.device import device, empty
 from .runtime.device_array import DeviceArray
-from .text import WIDTH, Loop, filled, function, parameters, stored, written
+from .text import Loop, filled, function, parameters, stored, width, written
 
 if TYPE_CHECKING:
     from .plan import GpuPlan
@@ -208,6 +208,25 @@ def blocks(work: int) -> int:
     return max(1, min(most_blocks(), -(-work // threads())))
 
 
+ROUNDS = 8  # vectors of a thread in a large group: what a block begins with is little then
+FIRST = 1024  # blocks that some GPU may run at once
+PARTIALS = 4096  # blocks that may leave something for the block that finishes a reduction
+
+
+def shared_by(chunks: int, reduced: bool) -> int:
+    """How many blocks compute a group of which a block takes ``chunks`` pieces, one at a time.
+
+    Their number depends on nothing else, so sums have the same bits everywhere. There are many
+    times more than run at once: they end one by one, and the GPU is busy to the end.
+    """
+    if settings.simulated():
+        return max(1, min(most_blocks(), chunks))
+    fewest = -(-chunks // ROUNDS)
+    if reduced:
+        return max(1, min(chunks, max(FIRST, min(PARTIALS, fewest))))
+    return max(1, min(chunks, max(PARTIALS, fewest)))
+
+
 def elementwise(
     loop: Loop, arrays: list[int], outs: list[int], room: Room
 ) -> list[Launch]:
@@ -222,7 +241,7 @@ def elementwise(
     reduced = [(name, loop.dtype(value).name) for name, value in loop.reductions]
     symbol = f"group_{hashlib.sha256(text.encode()).hexdigest()[:16]}"
     made = kernel(lambda: function(text, reduced), parameters(loop), symbol, text)
-    count = blocks(-(-size // WIDTH))
+    count = shared_by(-(-size // (width(loop) * threads())), bool(reduced))
     if count == 1:  # what a block leaves is the result
         return [Launch(made, count, threads(), (size,), (*arrays, *outs))]
     partials = [room(8 * count) for _ in reduced]
