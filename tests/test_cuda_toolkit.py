@@ -188,7 +188,7 @@ print(get_cuda_paths()["libdevice"].info)
 
 @pytest.fixture
 def numba_cuda(afresh):
-    compiler._loaded()
+    compiler.load()
     from numba import cuda
 
     return cuda
@@ -217,6 +217,17 @@ def test_a_compiler_that_has_changed(numba_cuda, monkeypatch):
     monkeypatch.delattr(dispatcher, "get_current_device")
     with pytest.raises(DeviceError, match="numba-cuda"):
         compiler.ptx(kernel, DTYPES, "kernel", CAPABILITY)
+
+
+@compiles
+def test_a_compiler_that_does_not_fit(afresh, monkeypatch, tmp_path):
+    def other(name):
+        raise AttributeError("module 'numba.types' has no such attribute")
+
+    monkeypatch.setenv("NUMTAPE_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setattr(compiler.importlib, "import_module", other)
+    with pytest.raises(DeviceError, match=rf"no such attribute.*numba-cuda=={compiler.TESTED}"):
+        stub_gpu(monkeypatch).kernel(lambda: other(""), DTYPES, "kernel", "text")
 
 
 def test_the_tested_version_is_the_one_that_is_asked_for():
@@ -264,6 +275,7 @@ def test_cubins_are_used_on_another_host(monkeypatch, tmp_path):
 
 def test_what_cubins_depend_on(monkeypatch, tmp_path):
     monkeypatch.setenv("NUMTAPE_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setattr(compiler, "load", lambda: None)
     monkeypatch.setattr(compiler, "cubin", lambda function, *_: bytes(64))
     version = ["numba-cuda 1"]
     monkeypatch.setattr(compiler, "versions", lambda: version[0])
