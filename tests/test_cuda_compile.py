@@ -17,6 +17,7 @@ from numtape.core.cuda.text import (
     function,
     moved,
     parameters,
+    side_by_side,
     taken,
     written,
 )
@@ -326,3 +327,18 @@ def test_kernels_and_executor_agree_on_sizes():
     reduce = importlib.import_module("numtape.kernels.cuda.reduce")
     target = importlib.import_module("numtape.kernels.cuda.target")
     assert (target.WIDTH, reduce.THREADS) == (WIDTH, Driver.threads)
+
+
+@pytest.mark.parametrize("count", [2, 32])
+def test_groups_side_by_side(count):
+    """Updates of variables of several shapes, some with the same text, as one kernel."""
+    loops = []
+    for k in range(count):
+        kind = BY_NAME["float64" if k % 3 == 2 else "float32"]
+        spec, one = intern((k + 1, 7), kind), intern((), kind)
+        bodies = ("x * y", (1, 4)), ("x - y", (0, 5)), ("sqrt(x)", (2,)), ("x / y", (6, 7))
+        steps = tuple(Step(body, of, (kind,) * len(of), kind) for body, of in bodies[: 2 + k % 3])
+        loops.append(Loop((k + 1, 7), (spec, spec, spec, intern((7,), kind), one), steps, (6,), ()))
+    text = side_by_side([written(loop) for loop in loops], [1 + k % 2 for k in range(count)], 256)
+    dtypes = ["int64"] * count + [x for loop in loops for x in parameters(loop)[1:]]
+    check(lambda: function(text, []), dtypes, "groups")

@@ -308,3 +308,40 @@ loss = tf.function(lambda x: tf.reduce_sum(tf.square(x)) + tf.reduce_max(x))
 print(*launched(loss, tf.ones(1000)), *launched(loss, tf.ones(100_000)))
 """
     assert on_stub(SMALL + script) == "0 2 2 0 4 4"
+
+
+NETWORK = """
+sizes, weights = (2, 64, 64, 1), []
+for rows, columns in zip(sizes, sizes[1:]):
+    weights += [tf.Variable(tf.ones((rows, columns))), tf.Variable(tf.zeros(columns))]
+optimizer = tf.keras.optimizers.Adam(0.01)
+optimizer.build(weights)
+
+
+def gradients(x, y):
+    with tf.GradientTape() as tape:
+        for k in range(0, 6, 2):
+            x = tf.matmul(tf.tanh(x) if k else x, weights[k]) + weights[k + 1]
+        loss = tf.reduce_mean(tf.square(x - y))
+    return tape.gradient(loss, weights)
+
+
+@tf.function
+def descent(x, y):
+    for w, g in zip(weights, gradients(x, y)):
+        w.assign_sub(0.01 * g)
+
+
+@tf.function
+def adam(x, y):
+    optimizer.apply_gradients(zip(gradients(x, y), weights))
+
+
+for step in descent, adam:
+    print(*launched(step, tf.ones((32, 2)), tf.ones((32, 1))))
+"""
+
+
+def test_all_updates_of_variables_are_one_launch():
+    """Of variables with more than one element: that of another one is among the scalars'."""
+    assert on_stub(SMALL + NETWORK).splitlines() == ["8 11 19"] * 2

@@ -338,7 +338,7 @@ class Executor:
         checks: Sequence[tuple[int, str]] = (),
     ) -> Program:  # fmt: skip
         """What computes the wanted rows again and again."""
-        plan: Any = GpuPlanner(log).planned(log, wanted, [], False) if wanted else None
+        plan: Any = GpuPlanner(log, True).planned(log, wanted, [], False) if wanted else None
         if plan is not None:
             plan.own()
         deferred = bool(checks) and not looked and self._deferred(plan, wanted, checks)

@@ -9,7 +9,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -21,7 +21,7 @@ from ..log.op import Op
 from ..values.spec import Spec
 from .runtime.device import device, empty
 from .runtime.device_array import DeviceArray
-from .text import WIDTH, Loop, function, parameters, written
+from .text import WIDTH, Loop, function, parameters, side_by_side, written
 
 if TYPE_CHECKING:
     from .plan import GpuPlan
@@ -201,6 +201,11 @@ def blocks(work: int) -> int:
     return max(1, min(most_blocks(), -(-work // threads())))
 
 
+def _blocks_of(loop: Loop) -> int:
+    """How many blocks compute a loop."""
+    return blocks(-(-math.prod(loop.shape) // WIDTH))
+
+
 def elementwise(
     loop: Loop, arrays: list[int], outs: list[int], room: Room
 ) -> list[Launch]:
@@ -215,13 +220,37 @@ def elementwise(
     reduced = [(name, loop.dtype(value).name) for name, value in loop.reductions]
     symbol = f"group_{hashlib.sha256(text.encode()).hexdigest()[:16]}"
     made = kernel(lambda: function(text, reduced), parameters(loop), symbol, text)
-    count = blocks(-(-size // WIDTH))
+    count = _blocks_of(loop)
     if count == 1:  # what a block leaves is the result
         return [Launch(made, count, threads(), (size,), (*arrays, *outs))]
     partials = [room(8 * count) for _ in reduced]
     found = [Launch(made, count, threads(), (size,), (*arrays, *partials))]
-    for (name, dtype), partial, out in zip(reduced, partials, outs, strict=True):
-        found.append(_finish(name, dtype, count, partial, out))
+    for (name, dtype), there, out in zip(reduced, partials, outs, strict=True):
+        found.append(_finish(name, dtype, count, there, out))
+    return found
+
+
+PARTS = 32  # loops of one launch
+
+
+def together(loops: Sequence[tuple[Loop, list[int]]]) -> list[Launch]:
+    """One launch for loops that reduce nothing, none of which needs what another one stores.
+
+    With each come the places of its arrays.
+    """
+    found: list[Launch] = []
+    for begin in range(0, len(loops), PARTS):
+        part = loops[begin : begin + PARTS]
+        sizes = tuple(math.prod(loop.shape) for loop, _ in part)
+        counts = [_blocks_of(loop) for loop, _ in part]
+        text = side_by_side([written(loop) for loop, _ in part], counts, threads())
+        pointers = [kind for loop, _ in part for kind in parameters(loop)[1:]]
+        symbol = f"groups_{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+        made = kernel(
+            partial(function, text, []), ["int64"] * len(part) + pointers, symbol, text
+        )
+        places = tuple(place for _, arrays in part for place in arrays)
+        found.append(Launch(made, sum(counts), threads(), sizes, places))
     return found
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import importlib
 import math
+import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -297,6 +298,33 @@ def function(text: str, reductions: Sequence[tuple[str, str]]) -> Any:
         scope[f"combine_{name}_{dtype}"] = reduce.COMBINE[f"{name}_{dtype}"]
         scope[f"together_{name}_{dtype}"] = reduce.together(name, dtype)
     exec(compile(text, "<group>", "exec"), scope)
-    if "body" in scope:
-        scope["body"] = target.device(scope["body"])
+    for name, found in list(scope.items()):
+        called = getattr(found, "__code__", None) is not None and name != "kernel"
+        if called and found.__code__.co_filename == "<group>":
+            scope[name] = target.device(found)
     return scope["kernel"]
+
+
+def side_by_side(texts: Sequence[str], counts: Sequence[int], threads: int) -> str:
+    """The text of a kernel of several of `written`, of which each has so many blocks.
+
+    It is called with their numbers of elements, then with their arrays.
+    """
+    lines, sizes, arrays, calls = [], [], [], []
+    distinct = list(dict.fromkeys(texts))
+    for k, text in enumerate(distinct):
+        part = re.sub(r"\bbody\(", f"body{k}(", text)
+        part = part.replace("cuda.gridsize(1)", "across").replace("cuda.grid(1)", "first")
+        lines.append(part.replace("def kernel(", f"def part{k}(first, across, "))
+    begin = 0
+    for k, (text, count) in enumerate(zip(texts, counts, strict=True)):
+        names = text.partition("def kernel(n, ")[2].partition(")")[0].split(", ")
+        pointers = [f"{name}_{k}" for name in names]
+        sizes.append(f"n{k}")
+        arrays += pointers
+        args = ", ".join([f"first - {begin * threads}", str(count * threads), f"n{k}", *pointers])
+        calls.append(f"    {'el' if k else ''}if cuda.blockIdx.x < {begin + count}:")
+        calls.append(f"        part{distinct.index(text)}({args})")
+        begin += count
+    lines += [f"def kernel({', '.join(sizes + arrays)}):", "    first = cuda.grid(1)", *calls]
+    return "\n".join(lines) + "\n"
