@@ -1,11 +1,13 @@
 """One set of tests, two libraries: numtape by default, TensorFlow with `--against tensorflow`."""
 
+import contextlib
 import gc
 import importlib
 import os
 
 import pytest
 from counting import fresh_log
+from devices import CHOSEN, DEVICES, EXECUTORS
 
 LIBRARIES = ("numtape", "tensorflow")
 
@@ -57,22 +59,31 @@ def pytest_collection_modifyitems(config, items):
         for item in items:
             if item.get_closest_marker("slow"):
                 item.add_marker(pytest.mark.skip(reason="slow: runs with --slow"))
-    if any(item.get_closest_marker("gpu") for item in items):
-        reason = no_gpu()
+    if any(item.get_closest_marker("gpu") for item in items) and (reason := no_gpu()):
+        # A test of every device says nothing of the GPU where there is none.
+        absent = [item for item in items if on_each_device(item) and item.get_closest_marker("gpu")]
+        config.hook.pytest_deselected(items=absent)
+        items[:] = [item for item in items if item not in set(absent)]
         for item in items:
-            if reason and item.get_closest_marker("gpu"):
+            if item.get_closest_marker("gpu"):
                 item.add_marker(pytest.mark.skip(reason=reason))
     names = []
     if config.getoption("--against") == "tensorflow":
         names = ["numtape_only", "tf_differs"]
-    elif os.environ.get("NUMTAPE_DEVICE", "cpu").lower() != "cpu":
+    elif CHOSEN != "cpu":
         names = ["cpu_only"]
     for item in items:
         for name in names:
             marker = item.get_closest_marker(name)
-            if marker is not None:
+            beside = name == "cpu_only" and item.get_closest_marker("gpu")  # in a file of others
+            if marker is not None and not beside:
                 reason = marker.args[0] if marker.args else marker.kwargs.get("reason", "")
                 item.add_marker(pytest.mark.skip(reason=f"{name}: {reason}"))
+
+
+def on_each_device(item):
+    """Whether a test is one of several, for the devices."""
+    return not {"device", "executor"}.isdisjoint(getattr(item, "fixturenames", ()))
 
 
 def no_gpu():
@@ -94,6 +105,22 @@ def tf(request):
     if library == "tensorflow":
         os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     return importlib.import_module(library)
+
+
+@pytest.fixture(params=DEVICES)
+def device(tf, request):
+    """Run the test on each device."""
+    if tf.__name__ != "numtape" and request.param != DEVICES[0]:
+        pytest.skip("one device is enough")
+    ours = tf.__name__ == "numtape"
+    with tf.config.override(request.param) if ours else contextlib.nullcontext():
+        yield request.param
+
+
+@pytest.fixture(params=EXECUTORS)
+def executor(request):
+    """The name of each device that compiles, for tests that choose devices themselves."""
+    return request.param
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -2,8 +2,6 @@
 
 import contextlib
 
-import numpy as np
-
 from numtape.core.compile import array_kernels
 from numtape.core.log import look
 from numtape.core.log.log import VALUE, Log, local
@@ -24,7 +22,9 @@ def computed(tensor):
     """Whether a tensor's value is known, without looking at it."""
     tensor = getattr(tensor, "_value", tensor)
     home = tensor._home
-    return isinstance(home, np.ndarray) or home.columns.state[tensor._row] == VALUE
+    if not isinstance(home, Log):  # an array, on the host or on a GPU
+        return True
+    return home.columns.state[tensor._row] == VALUE
 
 
 @contextlib.contextmanager

@@ -5,11 +5,14 @@ import itertools
 import numpy as np
 
 import numtape as tf
+from numtape.core.cuda.ops import axes
 
+if tf.config.simulated():
+    axes.ROUNDS = 4  # rows that are short enough for the simulator are cut into stretches
 LONG = 33 if tf.config.simulated() else 33_000  # elements that several threads or blocks share
 RANDOM = np.random.default_rng(0)
-# As (outer, n, inner): one long row, several, few long columns, many short ones.
-SHAPES = [(1, 2 * LONG, 1), (3, LONG, 1), (1, 4 * LONG, 2), (5, 3, 4), (9, 3, 1)]
+# As (outer, n, inner): one long row, several, few long columns, many short ones, vectors of these.
+SHAPES = [(1, 2 * LONG, 1), (3, LONG, 1), (1, 4 * LONG, 2), (5, 3, 4), (9, 3, 1), (2, 68, 8)]
 
 
 def close(found, wanted, limit=1e-9):
@@ -23,7 +26,8 @@ def close(found, wanted, limit=1e-9):
 
 
 def check_axes():
-    for shape in SHAPES:
+    # The last ones are rows that are loaded as vectors: by a warp, by a block, in stretches.
+    for shape in [*SHAPES, (3, 16, 1), (2, 72, 1), (1, 4 * LONG, 1)]:
         real = RANDOM.normal(size=shape)
         whole = RANDOM.integers(-9, 10, shape).astype("int32")  # many are equal
         holes = np.where(RANDOM.random(shape) < 0.05, np.nan, whole)
@@ -46,6 +50,92 @@ def check_axes():
             sums = np.cumsum(turned, 1, x.dtype) - (turned if exclusive else 0)
             found = tf.cumsum(x, 1, exclusive, reverse)
             close(found, np.flip(sums, 1) if reverse else sums)
+
+
+def check_rows():
+    """In registers: with a part of a warp for each row, a warp, a block; and too long for that."""
+    small = tf.config.simulated()
+    for n in (7, 16, 70, 128, 200) if small else (7, 16, 70, 1000, 4096, 5001, 9000):
+        x, g = RANDOM.normal(size=(2, 3, n))
+        e = np.exp(x - x.max(1, keepdims=True))
+        y, level = e / e.sum(1, keepdims=True), np.log(e.sum(1, keepdims=True))
+        scale = 1 / np.sqrt(x.var(1, keepdims=True) + 1e-3)
+        normal = (x - x.mean(1, keepdims=True)) * scale
+        mean, along = (a.mean(1, keepdims=True) for a in (g, g * normal))
+        layer = tf.keras.layers.LayerNormalization(
+            epsilon=1e-3, center=False, scale=False, dtype="float64"
+        )
+        for function, value, slope in (
+            (tf.nn.softmax, y, y * (g - np.sum(g * y, 1, keepdims=True))),
+            (tf.nn.log_softmax, x - x.max(1, keepdims=True) - level,
+             g - y * np.sum(g, 1, keepdims=True)),
+            (layer, normal, scale * (g - mean - normal * along)),
+        ):  # fmt: skip
+            source = tf.constant(x)
+            with tf.GradientTape() as tape:
+                tape.watch(source)
+                result = function(source)
+            close(result, value)
+            close(tape.gradient(result, source, output_gradients=tf.constant(g)), slope)
+        holes = x.copy()
+        holes[0, n // 2], holes[1, :], holes[2, 1:] = np.nan, -np.inf, -np.inf
+        found = tf.nn.softmax(tf.constant(holes)).numpy()
+        assert np.isnan(found[:2]).all()
+        np.testing.assert_array_equal(found[2], np.arange(n) == 0)
+
+
+def check_gather():
+    """Rows of words of each size, by indices of each dtype; many rows, and none."""
+    for number, (kind, shape, axis) in enumerate([
+        ("float32", (9, 64), 0), ("float32", (2, 7, 3), 1), ("float64", (LONG,), 0),
+        ("float64", (3, 5, 2), 1), ("uint8", (4, 16), 0), ("int16", (6, 3), 0),
+        ("bool", (3, 6), 0), ("int64", (1, 1, 3), 1), ("uint8", (2, 5), 1),
+    ]):  # fmt: skip
+        x = RANDOM.integers(0, 2 if kind == "bool" else 200, shape).astype(kind)
+        for count, index in ((0, "int32"), (1, "int64"), (40 + number, "uint8"), (LONG, "int32")):
+            y = RANDOM.integers(0, min(255, shape[axis]), count).astype(index)
+            close(tf.gather(x, y, axis=axis), np.take(x, y, axis))
+    logits = RANDOM.normal(size=(LONG, 5))
+    labels = RANDOM.integers(0, 5, LONG)
+    with tf.GradientTape() as tape:
+        x = tf.constant(logits)
+        tape.watch(x)
+        picked = tf.nn.sparse_softmax_cross_entropy_with_logits(labels, x)
+    sums = np.log(np.exp(logits).sum(1))
+    close(picked, sums - logits[np.arange(LONG), labels])
+    wanted = np.exp(logits - sums[:, None]) - (np.arange(5) == labels[:, None])
+    close(tape.gradient(picked, x), wanted)
+
+
+def check_moves():
+    """Words of each size, tiles that fit and that do not, axes of size 1, and no elements."""
+    for kind, shape, perm in [
+        ("float32", (24, 40), (1, 0)), ("float64", (37, 41), (1, 0)), ("uint8", (65, 70), (1, 0)),
+        ("int16", (2, 67, 41), (0, 2, 1)), ("float32", (600, 3), (1, 0)),
+        ("float32", (3, 700), (1, 0)), ("float64", (20, 1, 2, 3, 33), (4, 3, 1, 2, 0)),
+        ("float32", (2, 5, 8), (1, 0, 2)), ("float32", (3, 300, 2), (1, 0, 2)),
+        ("uint8", (5, 7, 16), (1, 0, 2)), ("uint8", (5, 7, 6), (1, 0, 2)),
+        ("bool", (3, 4, 5), (2, 1, 0)), ("float32", (0, 3), (1, 0)), ("int64", (1, 1), (1, 0)),
+        ("int32", (4, 1, 6), (1, 0, 2)),
+    ]:  # fmt: skip
+        x = RANDOM.integers(0, 2 if kind == "bool" else 200, shape).astype(kind)
+        close(tf.transpose(x, perm), np.transpose(x, perm))
+    for kind, shape in [("float32", (5, 16)), ("uint8", (3, 48)), ("float64", (4, 3, 6))]:
+        x = RANDOM.integers(0, 200, shape).astype(kind)
+        inside, steps = (slice(1, -1),) * (len(shape) - 1), (slice(None, None, 2),) * len(shape)
+        for cut in (
+            (*inside, slice(4, 12)), (*inside, slice(3, 11)), (*inside, slice(0, 3)), steps,
+            (slice(None, None, -1),), (..., slice(None, None, -2)),
+        ):  # fmt: skip
+            close(tf.constant(x)[cut], x[cut])
+        ends = ((1, 2),) * (len(shape) - 1)
+        for last in ((4, 4), (16, 0), (1, 0)):
+            paddings = (*ends, last)
+            close(tf.pad(x, paddings), np.pad(x, paddings))
+            close(tf.pad(x, ((1, 1),) * len(shape), "REFLECT"), np.pad(x, 1, "reflect"))
+        for axis in range(len(shape)):
+            close(tf.concat([x, x, x[:1, ...] if axis == 0 else x], axis),
+                  np.concatenate([x, x, x[:1, ...] if axis == 0 else x], axis))
 
 
 def check_order():
@@ -134,6 +224,9 @@ def check_switch():
 
 
 check_axes()
+check_rows()
+check_gather()
+check_moves()
 check_order()
 check_scatter()
 check_switch()

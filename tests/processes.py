@@ -14,7 +14,9 @@ ROOT = Path(__file__).resolve().parents[1]
 
 def environment(folder=PACKAGE.parent, **variables):
     """The environment of a child that imports from `folder`; a value of None unsets a name."""
-    found = {**os.environ, "PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1", **variables}
+    # Packages may live in folders that only this variable names.
+    paths = os.pathsep.join(filter(None, [str(folder), os.environ.get("PYTHONPATH")]))
+    found = {**os.environ, "PYTHONPATH": paths, "PYTHONDONTWRITEBYTECODE": "1", **variables}
     return {name: str(value) for name, value in found.items() if value is not None}
 
 

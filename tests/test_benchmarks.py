@@ -15,6 +15,7 @@ import pytest
 from counting import computed
 from processes import run
 
+pytestmark = pytest.mark.cpu_only("the harness chooses the device")
 ROOT = Path(__file__).resolve().parents[1]
 
 

@@ -18,7 +18,10 @@ import numtape
 from numtape.core import settings
 from numtape.core.compile import cache, folder, passes
 
-pytestmark = pytest.mark.numtape_only("numtape's own cache")
+pytestmark = [
+    pytest.mark.numtape_only("numtape's own cache"),
+    pytest.mark.cpu_only("machine code for the CPU"),
+]
 posix = pytest.mark.skipif(os.name == "nt", reason="no owners and modes as on POSIX")
 
 # A first gradient, and how many files there are after it.

@@ -1,5 +1,26 @@
-"""The CUDA executor: in Numba's simulator, in a process of its own, and on a GPU where one is."""
+"""The CUDA executor: in Numba's simulator, in a process of its own, and on a GPU where one is.
 
+Where there is a GPU, from the folder that holds `tests`, which may be read-only (compiled kernels
+are kept in NUMTAPE_CACHE_DIR; making them takes most of the time), this runs what needs a GPU,
+the table of ops and the random programs among it::
+
+    python -m pytest -p no:cacheprovider -m gpu -n 16 --maxprocesses 16
+
+All tests, each on the GPU if it does not say otherwise (less than nine minutes on 16 cores is the
+aim; a process has a context of its own, of some 500 MB of the GPU's memory)::
+
+    NUMTAPE_DEVICE=cuda python -m pytest -p no:cacheprovider -n 16 --maxprocesses 16
+
+Both skip what cannot run, and `-rs` says why. Then each class of kernel once, on little, for the
+sanitizer; without it first, so that the kernels are there and the rest is the sanitizer's time::
+
+    export NUMTAPE_DEVICE=cuda PYTHONPATH=.
+    python tests/cuda_short.py
+    compute-sanitizer --tool memcheck --error-exitcode 9 python tests/cuda_short.py
+    compute-sanitizer --tool racecheck --error-exitcode 9 python tests/cuda_short.py
+"""
+
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -14,18 +35,22 @@ SIMULATED = {"NUMTAPE_DEVICE": "cuda", "NUMBA_ENABLE_CUDASIM": "1"}
 ON_GPU = {"NUMTAPE_DEVICE": "cuda", "NUMBA_ENABLE_CUDASIM": None}
 # What takes the simulator longest: compositions of ops that are checked by themselves, and views.
 LONG = "cuda-norm or variance or std or logsumexp or strided or operands_stay or moments"
+# What says nothing of the device that `NUMTAPE_DEVICE` chooses.
+simulator = pytest.mark.cpu_only("in the simulator, whatever the device")
 
 
-def suite(chosen, *files, shard="0/1", timeout=900, **variables):
-    """Run tests in a process with these variables."""
+def suite(chosen, *files, shard="0/1", timeout=540, **variables):
+    """Run tests in a process with these variables, and say what it printed."""
     options = ["-q", "-n", "0", "--shard", shard, "-p", "no:cacheprovider", "-k", chosen, *files]
     child = subprocess.run(
         [sys.executable, "-m", "pytest", *options], env=environment(ROOT, **variables), cwd=ROOT,
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=timeout,
     )  # fmt: skip
     assert child.returncode == 0, child.stdout[-5000:]
+    return child.stdout
 
 
+@simulator
 @pytest.mark.parametrize("shard", [
     "0/4", *(pytest.param(shard, marks=pytest.mark.slow) for shard in ("1/4", "2/4", "3/4")),
 ])  # fmt: skip
@@ -34,15 +59,50 @@ def test_every_op_in_the_simulator(shard):
     suite(chosen, "tests/test_ops.py", shard=shard, **SIMULATED)
 
 
+@simulator
 def test_functions_in_the_simulator():
     """Replay: what is fed and what is given back may only be known to the GPU."""
     files = "tests/test_function.py", "tests/test_function_gradients.py"
     suite("not training_inside", *files, **SIMULATED)
 
 
+# A plugin that has a GPU found, so that what runs on it can be listed.
+FOUND = """
+import sys
+
+def pytest_configure(config):
+    for module in list(sys.modules.values()):
+        if hasattr(module, "no_gpu"):
+            module.no_gpu = lambda: ""
+"""
+
+
+@simulator
+@pytest.mark.parametrize("device", [None, "cuda"])
+def test_values_and_derivatives_are_checked_on_a_gpu(device, tmp_path):
+    """Where there is one: every row of the table of ops, and the random programs."""
+    (tmp_path / "gpu_found.py").write_text(FOUND)
+    where = os.pathsep.join(filter(None, [str(tmp_path), os.environ.get("PYTHONPATH")]))
+    files = ("test_ops.py", "test_random_programs.py", "test_replay_programs.py", "test_random.py")
+    child = subprocess.run(
+        [sys.executable, "-m", "pytest", "-p", "gpu_found", "-p", "no:cacheprovider", "-n", "0",
+         "--collect-only", "-qqq", "-m", "gpu", *(f"tests/{name}" for name in files)],
+        env=environment(ROOT, PYTHONPATH=f"{ROOT}{os.pathsep}{where}", NUMTAPE_DEVICE=device,
+                        NUMBA_ENABLE_CUDASIM=None),
+        cwd=ROOT, capture_output=True, text=True, timeout=120,
+    )  # fmt: skip
+    counts = dict(line.split(": ") for line in child.stdout.split("\n") if ": " in line)
+    listed = {Path(name).name: int(count) for name, count in counts.items()}
+    assert listed["test_ops.py"] >= 1440
+    assert listed["test_random_programs.py"] == 8
+    assert listed["test_replay_programs.py"] == 20
+    assert listed["test_random.py"] == 4
+
+
 PROGRAM = Path(__file__).with_name("cuda_program.py").read_text("utf-8")
 
 
+@simulator
 def test_programs_in_the_simulator():
     """Training, replay, guards, second derivatives: as on the CPU."""
     expected = run(PROGRAM, NUMTAPE_DEVICE="cpu")
@@ -52,15 +112,26 @@ def test_programs_in_the_simulator():
 KERNELS = Path(__file__).with_name("cuda_kernels.py").read_text("utf-8")
 
 
+@simulator
 def test_kernels_in_the_simulator():
     """Axes cut into stretches, and adding up by index, bit for bit the same each time."""
-    run(KERNELS, timeout=600, **SIMULATED)
+    run(KERNELS, timeout=540, **SIMULATED)
+
+
+SHORT = Path(__file__).with_name("cuda_short.py").read_text("utf-8")
+
+
+@simulator
+def test_each_kernel_on_little_in_the_simulator():
+    """What the sanitizer is given leaves out no kernel."""
+    assert run(SHORT, timeout=540, **SIMULATED).endswith("kernels, without none")
 
 
 # Ops that have no kernel on the GPU.
 ON_HOST: set[str] = set()
 
 
+@simulator
 def test_what_is_left_to_the_host():
     """Every case of every op with its derivatives. No kernel runs: only the launches are made."""
     script = """
@@ -96,9 +167,10 @@ for case in CASES:
                 x.numpy()
 print(*sorted(found))
 """
-    assert set(run(script, timeout=600, **SIMULATED).split()) == ON_HOST
+    assert set(run(script, timeout=540, **SIMULATED).split()) == ON_HOST
 
 
+@simulator
 def test_memory_that_is_exhausted():
     """The error says what for, and the session goes on."""
     script = """
@@ -129,6 +201,7 @@ print(v.device, float(tf.reduce_sum(tf.ones(10) * 2.0)))
     assert after == "/job:localhost/replica:0/task:0/device:GPU:0 20.0"
 
 
+@simulator
 def test_memory_that_ends_while_a_kernel_runs():
     """The garbage collector may run in any of the simulator's threads."""
     script = """
@@ -193,6 +266,7 @@ def replayed(**variables):
     assert counts == " ".join(map(str, map(float, range(12))))
 
 
+@simulator
 def test_replays_in_the_simulator_wait_for_nothing():
     """Steps that look at nothing are launched as graphs, and no value crosses to the host."""
     replayed(**SIMULATED)
@@ -303,6 +377,7 @@ print(len(failed), found.shape)
 """
 
 
+@simulator
 def test_lifetimes_in_the_simulator():
     assert run(LIFETIMES, **SIMULATED) == "1 (5,)"
 
@@ -370,6 +445,7 @@ def compare_draws(found, expected):
             np.testing.assert_allclose(x, y, rtol=1e-5, atol=1e-6)
 
 
+@simulator
 def test_random_numbers_in_the_simulator():
     expected = drawn(NUMTAPE_DEVICE="cpu")
     compare_draws(drawn(NUMTAPE_DEVICE="reference"), expected)
@@ -377,6 +453,7 @@ def test_random_numbers_in_the_simulator():
     compare_draws(drawn(**SIMULATED, NUMTAPE_CHECK_REPLAY="1"), expected)
 
 
+@simulator
 def test_known_answers_of_philox_in_the_simulator():
     script = """
 import numpy as np
@@ -405,6 +482,7 @@ for counter, key, words in KNOWN:
     assert run(tests + script, **SIMULATED).split() == ["True"] * 3
 
 
+@simulator
 def test_draws_stay_on_the_gpu():
     """A launch each, and nothing is copied there."""
     script = """
@@ -433,6 +511,21 @@ print(gpu.launches - before, sum(copied))
     assert run(script, **SIMULATED).splitlines() == ["True 2 []", "3 1"]
 
 
+def test_filled_tensors_are_made_on_the_gpu():
+    """Larger ones than a few: nothing is copied there."""
+    script = """
+import numtape as tf
+from numtape.core.cuda.runtime.device import device
+gpu, copied = device(), []
+upload = gpu.upload
+gpu.upload = lambda array, address: copied.append(array.size) or upload(array, address)
+x = [tf.ones((130, 130)), tf.zeros((130, 130), tf.uint8), tf.ones((130, 130), tf.bool)]
+total = [float(tf.reduce_sum(tf.cast(t, tf.float64))) for t in x]
+print(copied, total)
+"""
+    assert run(script, **SIMULATED) == "[] [16900.0, 0.0, 16900.0]"
+
+
 @pytest.mark.gpu
 def test_random_numbers():
     compare_draws(drawn(**ON_GPU), drawn(NUMTAPE_DEVICE="cpu"))
@@ -445,16 +538,15 @@ def test_programs():
 
 @pytest.mark.gpu
 def test_kernels():
-    run(KERNELS, timeout=600, **ON_GPU)
+    run(KERNELS, timeout=540, **ON_GPU)
+
+
+@pytest.mark.gpu
+def test_each_kernel_on_little():
+    assert run(SHORT, timeout=540, **ON_GPU).endswith("kernels, without none")
 
 
 @pytest.mark.gpu
 def test_two_runs_are_bit_for_bit_the_same():
     script = PROGRAM + "\nprint(w.numpy().tobytes().hex())"
     assert run(script, **ON_GPU) == run(script, **ON_GPU)
-
-
-@pytest.mark.gpu
-def test_the_suite():
-    """All other tests, on the GPU."""
-    suite("not device and not cuda and not replay_programs", "tests", timeout=1800, **ON_GPU)

@@ -1,15 +1,14 @@
 """The demo as a user starts it, its ways to fail, and the data it trains on."""
 
 import io
-import os
 import re
 import subprocess
 import sys
 import zlib
-from pathlib import Path
 
 import numpy as np
 import pytest
+from processes import environment
 
 import numtape
 from numtape import demo
@@ -18,12 +17,9 @@ from numtape.datasets import load_digits
 
 def test_demo_runs_and_learns() -> None:
     """All gradients agree and the classifier reaches its accuracy, in a process of its own."""
-    # The child must import the numtape this process has imported, installed or checked out.
-    package_parent = str(Path(numtape.__file__).resolve().parent.parent)
-    paths = [package_parent, os.environ.get("PYTHONPATH", "")]
     done = subprocess.run(
         [sys.executable, "-m", "numtape", "demo"],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))},
+        env=environment(),
         capture_output=True,
         text=True,
         timeout=120,

@@ -5,7 +5,10 @@ import json
 import pytest
 from processes import run, start
 
-pytestmark = pytest.mark.numtape_only(reason="TensorFlow chooses devices otherwise")
+pytestmark = [
+    pytest.mark.numtape_only(reason="TensorFlow chooses devices otherwise"),
+    pytest.mark.cpu_only("children that choose their devices"),
+]
 
 ADD = "import numtape as tf; print(float(tf.constant(1.0) + 2.0), tf.config.device())"
 

@@ -499,6 +499,7 @@ def test_value_that_cannot_be_computed_is_an_error_for_who_looks_at_it(tf):
         assert y.numpy().tolist() == [3.0, 6.0]
 
 
+@pytest.mark.cpu_only("computes by hand")
 def test_error_in_a_sweep_is_raised_and_can_be_tried_again(tf, monkeypatch):
     """Memory that runs out in the middle of a sweep, say."""
     with by_hand("MatMul") as op:

@@ -23,7 +23,10 @@ from numtape.core.ops import reduction
 from numtape.core.plan import plan as plans
 from numtape.core.replay import graft
 
-pytestmark = pytest.mark.numtape_only("numtape's kernels")
+pytestmark = [
+    pytest.mark.numtape_only("numtape's kernels"),
+    pytest.mark.cpu_only("the CPU's kernels"),
+]
 MASK = (1 << 64) - 1
 
 

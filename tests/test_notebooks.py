@@ -1,19 +1,19 @@
 """Every notebook runs from top to bottom without an exception."""
 
-import os
 import shutil
 from pathlib import Path
 
 import pytest
+from processes import ROOT, environment
 
-import numtape
-
-ROOT = Path(__file__).resolve().parent.parent
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 
 # The warnings of Jupyter's own packages are not ours to turn into errors; the notebook itself
 # runs in another process. For the same reason they are imported inside the tests.
-pytestmark = pytest.mark.filterwarnings("default")
+pytestmark = [
+    pytest.mark.filterwarnings("default"),
+    pytest.mark.cpu_only("choose their devices"),
+]
 
 
 def test_there_are_notebooks() -> None:
@@ -24,8 +24,7 @@ def test_there_are_notebooks() -> None:
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_notebook_is_clean(path: Path) -> None:
     """A notebook is valid, its code is complete, and its metadata names no machine."""
-    import nbformat
-
+    nbformat = pytest.importorskip("nbformat")
     notebook = nbformat.read(path, as_version=4)
     nbformat.validate(notebook)
     assert set(notebook.metadata) <= {"kernelspec", "language_info"}
@@ -39,6 +38,8 @@ def test_notebook_is_clean(path: Path) -> None:
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_notebook_runs(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each cell runs, in a kernel of the interpreter that runs this test."""
+    for name in ("nbformat", "nbclient", "ipykernel", "matplotlib"):
+        pytest.importorskip(name)
     import nbformat
     from jupyter_client.kernelspec import KernelSpecManager
     from jupyter_client.manager import AsyncKernelManager
@@ -48,9 +49,7 @@ def test_notebook_runs(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     # the benchmarks next to its folder.
     shutil.copytree(ROOT / "benchmarks", tmp_path / "benchmarks")
     (tmp_path / "notebooks").mkdir()
-    package_parent = str(Path(numtape.__file__).resolve().parent.parent)
-    paths = [package_parent, os.environ.get("PYTHONPATH", "")]
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, paths)))
+    monkeypatch.setenv("PYTHONPATH", environment()["PYTHONPATH"])
     monkeypatch.setenv("MPLBACKEND", "Agg")
     # With no folders to search, python3 means sys.executable; a kernel the user has installed
     # under the same name could be any interpreter.

@@ -11,7 +11,10 @@ import zipfile
 import pytest
 from processes import ROOT, environment, run
 
-pytestmark = pytest.mark.numtape_only("builds the package")
+pytestmark = [
+    pytest.mark.numtape_only("builds the package"),
+    pytest.mark.cpu_only("the same on each device"),
+]
 
 PROJECT = ROOT / "pyproject.toml"
 SETTINGS = tomllib.loads(PROJECT.read_text("utf-8"))["tool"]["setuptools"]
@@ -111,7 +114,7 @@ def setuptools(step, source, target):
     script = f"import sys, setuptools.build_meta as b; print(b.{step}(sys.argv[1]))"
     done = subprocess.run(
         [sys.executable, "-c", script, str(target)],
-        cwd=source, env=environment(PYTHONPATH=None, SOURCE_DATE_EPOCH=os.environ.get(
+        cwd=source, env=environment(source, SOURCE_DATE_EPOCH=os.environ.get(
             "SOURCE_DATE_EPOCH", "1700000000")),
         capture_output=True, text=True, timeout=120, check=False,
     )  # fmt: skip

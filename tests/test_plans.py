@@ -20,7 +20,10 @@ from numtape.core.values import interning
 from numtape.core.values.interning import generation
 from numtape.core.values.memory import address_of
 
-pytestmark = pytest.mark.numtape_only("numtape's plans")
+pytestmark = [
+    pytest.mark.numtape_only("numtape's plans"),
+    pytest.mark.cpu_only("plans of the CPU's"),
+]
 
 PROGRAMS = 48
 

@@ -8,14 +8,16 @@ import numba
 import numpy as np
 import pytest
 import scipy.stats
-from counting import fresh_log
 from together import together
 
 from numtape.core import settings
 from numtape.core.cpu import draws
 from numtape.core.ops.random import STATE
 
-pytestmark = pytest.mark.numtape_only("TensorFlow draws other numbers")
+pytestmark = [
+    pytest.mark.numtape_only("TensorFlow draws other numbers"),
+    pytest.mark.usefixtures("isolated"),
+]
 
 DTYPES = ["float32", "float64"]
 both = pytest.mark.parametrize("dtype", DTYPES)
@@ -25,18 +27,9 @@ SHAPES = [(), (0,), (1,), (3,), (4,), (5, 1), (8,), (9,), (2, 0, 3), (7, 9), (25
 LARGE = 10**6
 
 
-@pytest.fixture(params=["cpu", "reference", "cuda"])
-def device(tf, request):
-    """Each device that can be used here."""
-    if request.param == "cuda" != tf.config.device():
-        pytest.skip("NUMTAPE_DEVICE does not choose CUDA")
-    with fresh_log(), tf.config.override(request.param):
-        yield request.param
-
-
 @pytest.fixture
 def cpu(tf):
-    with fresh_log(), tf.config.override("cpu"):
+    with tf.config.override("cpu"):
         yield
 
 

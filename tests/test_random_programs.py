@@ -4,6 +4,7 @@ import contextlib
 
 import numpy as np
 import pytest
+from devices import SIMULATED
 
 PROGRAMS = 200
 SHAPES = [(), (1,), (3,), (5,), (3, 1), (3, 5), (5, 3), (1, 5), (2, 3, 5), (1500,), (0, 3)]
@@ -264,10 +265,10 @@ def differences(found, expected, tolerance=0.0):
     return sorted(wrong)
 
 
-def compare(tf, program):
+def compare(tf, program, executor="cpu"):
     """Say in what way the program's runs differ; nothing if they agree."""
     first = {}
-    for device in ("reference", "cpu"):
+    for device in ("reference", executor):
         for pattern, (look, tape, keep) in patterns(program).items():
             found = run(tf, program, device, look, tape, keep)
             # With fewer targets the gradients are others.
@@ -277,19 +278,20 @@ def compare(tf, program):
                 return f"{device}, {pattern}: not the same bits in {wrong}"
             known |= {name: x for name, x in found.items() if name not in known}
     for few in (False, True):
-        wrong = differences(first["cpu", few], first["reference", few], program.tolerance)
+        wrong = differences(first[executor, few], first["reference", few], program.tolerance)
         if wrong:
-            return f"cpu and reference differ in {wrong}"
+            return f"{executor} and reference differ in {wrong}"
     return None
 
 
 @pytest.mark.numtape_only(reason="TensorFlow has no executors, and does not look")
 @pytest.mark.parametrize("block", range(8))
-def test_random_programs(tf, block):
-    for seed in range(block, PROGRAMS, 8):
+def test_random_programs(tf, executor, block):
+    # In the simulator a few of them take long enough.
+    for seed in range(block, 16 if SIMULATED else PROGRAMS, 8):
         program = Program(seed)
         try:
-            wrong = compare(tf, program)
+            wrong = compare(tf, program, executor)
         except Exception as error:
             error.add_note(program.script())
             raise

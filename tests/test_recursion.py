@@ -11,7 +11,10 @@ from test_ops import draw, variants
 
 from numtape.core.log.log import local
 
-pytestmark = pytest.mark.numtape_only("a promise TensorFlow does not make")
+pytestmark = [
+    pytest.mark.numtape_only("a promise TensorFlow does not make"),
+    pytest.mark.cpu_only("compiling for a GPU takes more frames than there are left"),
+]
 
 
 def with_frames(left, call):

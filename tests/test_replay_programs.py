@@ -5,6 +5,7 @@ import random
 
 import pytest
 import replay_programs
+from devices import SIMULATED
 from replay_programs import Program, compare, script, shrunk
 
 # Half of the programs are the same in every run, the others new; the latter's seed is in a
@@ -33,8 +34,14 @@ def check(seeds):
 
 
 @pytest.fixture
-def count(request):
-    return request.config.getoption("--programs") // 2
+def count(tf, request, executor):
+    """How many programs of each kind; the test runs on one device after the other.
+
+    Compiling for a GPU takes longer, and its simulator runs each thread in Python.
+    """
+    with tf.config.override(executor):
+        asked = request.config.getoption("--programs") // 2
+        yield min(asked, 10 if SIMULATED else 100) if executor == "cuda" else asked
 
 
 @pytest.mark.parametrize("k", range(CHUNKS))
@@ -87,6 +94,7 @@ def broken_leaks(monkeypatch):
     (broken_guards, 0), (broken_names, 0), (broken_draws, 0), (broken_guards_on_tapes, 0),
     (broken_assigns, 0), (broken_leaks, 700),
 ], ids=lambda x: getattr(x, "__name__", ""))  # fmt: skip
+@pytest.mark.cpu_only("about the programs, not about a device")
 def test_the_programs_find_what_is_broken(broken, first, monkeypatch):
     """``first``: the programs before it are known not to find it."""
     broken(monkeypatch)

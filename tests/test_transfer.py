@@ -13,7 +13,10 @@ from numtape.core.cuda import launches
 from numtape.core.cuda.runtime import driver, transfer
 from numtape.errors import ResourceExhaustedError
 
-pytestmark = pytest.mark.numtape_only("how numtape copies")
+pytestmark = [
+    pytest.mark.numtape_only("how numtape copies"),
+    pytest.mark.cpu_only("on a driver that is none"),
+]
 
 HALF, SMALL, PART = 4096, 256, 1024
 SIZES = [1, SMALL, SMALL + 1, HALF, HALF + 1, 2 * HALF, 5 * HALF + 3]
@@ -275,7 +278,7 @@ def test_an_error_gives_the_context_back(gpu, monkeypatch):
 
 def test_kernels_are_unloaded_when_their_last_launch_is_done(monkeypatch):
     gpu = stub_gpu(monkeypatch, late=True)
-    monkeypatch.setattr(driver.disk, "kept", lambda *_: (b"", [], []))
+    monkeypatch.setattr(driver.disk, "kept", lambda *_, **__: (b"", [], []))
     made, memory = gpu.kernel(None, [], "kernel", ""), gpu.empty(8)
     (module,) = [call for call in gpu._driver.named("cuModuleGetFunction")]
     gpu.launch(made, 1, 1, [])
@@ -293,7 +296,7 @@ def test_so_many_kernels_wait_for_use(monkeypatch):
     """The one that was not asked for longest is let go of; who has it keeps it."""
     monkeypatch.setattr(launches, "_kernels", OrderedDict())
     monkeypatch.setattr(launches, "KERNELS", 3)
-    monkeypatch.setattr(launches.Kernel, "__init__", lambda self, begin: None)
+    monkeypatch.setattr(launches.Kernel, "__init__", lambda self, made, begin: None)
     first, second, third = (launches.kernel(None, [], name) for name in "abc")
     assert launches.kernel(None, [], "a") is first
     launches.kernel(None, [], "d")

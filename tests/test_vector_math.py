@@ -11,7 +11,10 @@ import numpy as np
 import pytest
 from processes import run
 
-pytestmark = pytest.mark.numtape_only("how numtape computes on the CPU")
+pytestmark = [
+    pytest.mark.numtape_only("how numtape computes on the CPU"),
+    pytest.mark.cpu_only("functions of the CPU's kernels"),
+]
 
 # Function: what its docstring promises in ulp, and where to look closely.
 FUNCTIONS = {

@@ -97,7 +97,7 @@ class Served:
         library, run = self.library, step.run
         begin = time.perf_counter()
         results = run()
-        tails = [library.fetch(result, TAIL) for result in results]
+        tails = [library.fetch(result, TAIL).reshape(-1) for result in results]
         first = time.perf_counter() - begin
         del results
         inner = self._together(case, run) if batch.seconds else 1

@@ -203,56 +203,7 @@ def normalize_grad(out: str, x: str, g: str) -> Any:
     return kernel
 
 
-# Each element is one thread's. Bad indices were, or will be, refused; nothing is read for them.
-
-
-def gather(out: str, x: str, y: str) -> Any:
-    """``out[o, i] = x[o, y[i]]`` for x of shape (outer, size, inner)."""
-    kind = KINDS[out]
-
-    def kernel(
-        outer: Any, size: Any, count: Any, inner: Any, item: Any, out: Any, x: Any, y: Any
-    ) -> None:
-        t = cuda.grid(1)
-        while t < outer * count * inner:
-            j = t % inner
-            rest = t // inner
-            taken = y[rest % count]
-            o = rest // count
-            if 0 <= taken < size:
-                out[t] = x[(o * size + taken) * inner + j]
-            else:
-                out[t] = kind(0)
-            t += cuda.gridsize(1)
-
-    return kernel
-
-
-def pick(out: str, x: str, y: str) -> Any:
-    """``out[k] = x[k, y[k]]``; rows have ``n`` elements."""
-    kind = KINDS[out]
-
-    def kernel(units: Any, n: Any, out: Any, x: Any, y: Any) -> None:
-        k = cuda.grid(1)
-        while k < units:
-            j = y[k]
-            out[k] = x[k * n + j] if 0 <= j < n else kind(0)
-            k += cuda.gridsize(1)
-
-    return kernel
-
-
-def place(out: str, x: str, y: str) -> Any:
-    """``out[k, y[k]] = x[k]``, all else 0; rows have ``n`` elements."""
-    kind = KINDS[out]
-
-    def kernel(units: Any, n: Any, out: Any, x: Any, y: Any) -> None:
-        t = cuda.grid(1)
-        while t < units * n:
-            out[t] = x[t // n] if y[t // n] == t % n else kind(0)
-            t += cuda.gridsize(1)
-
-    return kernel
+# Each element is one thread's.
 
 
 def product(out: str, x: str, y: str) -> Any:
@@ -307,6 +258,6 @@ BY_ROW: dict[str, Callable[..., Any]] = {
                      normalize_grad)
 }  # fmt: skip
 BY_ELEMENT: dict[str, Callable[..., Any]] = {
-    function.__name__: function for function in (gather, pick, place, product, contrast)
+    function.__name__: function for function in (product, contrast)
 }
 KERNELS = BY_ROW | BY_ELEMENT

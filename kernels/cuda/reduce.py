@@ -1,4 +1,4 @@
-"""Reductions: of a block's threads, of the blocks' partial results, and along axes.
+"""Reductions: of a block's threads, and of the blocks' partial results.
 
 The number of blocks depends on the shape alone, and what a thread or a block combines on its
 place; so the same values give the same bits in every run.
@@ -11,10 +11,16 @@ from typing import Any
 
 import numpy as np
 
-from .target import KINDS, SIMULATED, cuda, device
+from .target import KINDS, SIMULATED, WARP, cuda, device
 
 # Threads of a block. The simulator starts an operating system's thread for each.
 THREADS = 8 if SIMULATED else 256
+ALL = 0xFFFFFFFF  # threads of a warp, a bit each
+# What a value is while it goes from thread to thread: one of the dtypes for which that is done.
+SENT: dict[str, Any] = {
+    name: KINDS[name if name.startswith("float") else "int64" if "64" in name else "int32"]
+    for name in KINDS
+}
 
 
 def _sum(kind: Any) -> Callable[..., Any]:
@@ -48,24 +54,51 @@ def identity(name: str, dtype: str) -> Any:
     return kind(limits.min if name == "max" else limits.max)
 
 
-def together(name: str, dtype: str) -> Any:
-    """A function that combines a value of each thread of a block; thread 0 gets the result."""
+def across(name: str, dtype: str, lanes: int) -> Any:
+    """A function that combines a value of each of ``lanes`` neighbouring threads of a warp.
+
+    All of them get the result. In the simulator all threads of the block have to call it.
+    """
     combine, kind = COMBINE[f"{name}_{dtype}"], KINDS[dtype]
 
-    def block(value: Any) -> Any:
+    def among(value: Any) -> Any:
+        step = lanes >> 1
+        while step > 0:
+            value = combine(value, kind(cuda.shfl_xor_sync(ALL, sent(value), step)))
+            step >>= 1
+        return value
+
+    def simulated(value: Any) -> Any:
         shared = cuda.shared.array(THREADS, kind)
         thread = cuda.threadIdx.x
-        shared[thread] = value
-        cuda.syncthreads()
-        half = THREADS // 2
-        while half > 0:
-            if thread < half:
-                shared[thread] = combine(shared[thread], shared[thread + half])
+        step = lanes >> 1
+        while step > 0:
+            shared[thread] = value
             cuda.syncthreads()
-            half //= 2
-        found = shared[0]
+            value = combine(value, shared[thread ^ step])
+            cuda.syncthreads()
+            step >>= 1
+        return value
+
+    sent = SENT[dtype]
+    return device(simulated if SIMULATED else among)
+
+
+def together(name: str, dtype: str) -> Any:
+    """A function that combines a value of each thread of a block; all get the result."""
+    kind, warps = KINDS[dtype], THREADS // WARP
+    inside, between = across(name, dtype, WARP), across(name, dtype, warps)
+
+    def block(value: Any) -> Any:
+        shared = cuda.shared.array(warps, kind)
+        thread = cuda.threadIdx.x
+        value = inside(value)
+        if thread % WARP == 0:
+            shared[thread // WARP] = value
+        cuda.syncthreads()
+        value = between(shared[thread % warps])
         cuda.syncthreads()  # before somebody writes there again
-        return found
+        return value
 
     return device(block)
 
@@ -87,61 +120,6 @@ def finish(name: str, dtype: str) -> Any:
     return kernel
 
 
-def rows(name: str, dtype: str) -> Any:
-    """``out[k, s]`` from stretch ``s`` of row ``k`` of a matrix, whose length is ``n``.
-
-    A block takes a stretch; where a row has several, what they give is reduced again.
-    """
-    combine, block, start = COMBINE[f"{name}_{dtype}"], together(name, dtype), identity(name, dtype)
-
-    def kernel(count: Any, n: Any, stretches: Any, x: Any, out: Any) -> None:
-        length = (n + stretches - 1) // stretches
-        unit = cuda.blockIdx.x
-        while unit < count * stretches:
-            row = unit // stretches * n
-            begin = unit % stretches * length
-            end = min(begin + length, n)
-            found = start
-            i = begin + cuda.threadIdx.x
-            while i < end:
-                found = combine(found, x[row + i])
-                i += THREADS
-            found = block(found)
-            if cuda.threadIdx.x == 0:
-                out[unit] = found
-            unit += cuda.gridDim.x
-
-    return kernel
-
-
-def columns(name: str, dtype: str) -> Any:
-    """``out[o, s, i]`` from ``x[o, j, i]`` for ``j`` in stretch ``s`` of the ``n`` rows.
-
-    A thread takes a column; ``stretches`` threads share one, and what they give is reduced again.
-    """
-    combine, start = COMBINE[f"{name}_{dtype}"], identity(name, dtype)
-
-    def kernel(outer: Any, n: Any, inner: Any, stretches: Any, x: Any, out: Any) -> None:
-        step = cuda.gridsize(1)
-        t = cuda.grid(1)
-        length = (n + stretches - 1) // stretches
-        while t < outer * stretches * inner:
-            i = t % inner
-            rest = t // inner
-            s = rest % stretches
-            o = rest // stretches
-            found = start
-            j = s * length
-            end = min(j + length, n)
-            while j < end:
-                found = combine(found, x[(o * n + j) * inner + i])
-                j += 1
-            out[t] = found
-            t += step
-
-    return kernel
-
-
 def mean(dtype: str) -> Any:
     """``out[k]``: the sum ``x[k]`` of ``n`` integers divided by ``n``, rounded towards 0."""
     kind = KINDS[dtype]
@@ -157,6 +135,4 @@ def mean(dtype: str) -> Any:
     return kernel
 
 
-KERNELS: dict[str, Callable[..., Any]] = {
-    function.__name__: function for function in (finish, rows, columns, mean)
-}
+KERNELS: dict[str, Callable[..., Any]] = {"finish": finish, "mean": mean}

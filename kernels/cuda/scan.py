@@ -10,90 +10,167 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from .reduce import COMBINE, THREADS, identity
-from .target import KINDS, cuda
+from .held import parsed
+from .reduce import ALL, COMBINE, SENT, THREADS, identity
+from .target import KINDS, SIMULATED, WARP, WIDTH, cuda, device, load, store
+
+DEEP = 8  # elements of a column that are loaded at a time
 
 
 def columns(name: str, dtype: str) -> Any:
     """A thread takes a column of a stretch."""
-    combine, nothing = COMBINE[f"{name}_{dtype}"], identity(name, dtype)
+    combine, nothing, kind = COMBINE[f"{name}_{dtype}"], identity(name, dtype), KINDS[dtype]
 
     def kernel(
-        outer: Any, n: Any, inner: Any, stretches: Any, exclusive: Any, reverse: Any,
+        outer: Any, n: Any, inner: Any, stretches: Any, length: Any, exclusive: Any, reverse: Any,
         x: Any, starts: Any, out: Any,
     ) -> None:  # fmt: skip
-        length = (n + stretches - 1) // stretches
+        held = cuda.local.array(DEEP, kind)
         t = cuda.grid(1)
-        while t < outer * stretches * inner:
-            i = t % inner
+        if t < outer * stretches * inner:
             rest = t // inner
-            s = rest % stretches
-            o = rest // stretches
-            begin = s * length
-            end = min(begin + length, n)
+            begin = rest % stretches * length
+            left = min(length, n - begin)
             found = starts[t] if stretches > 1 else nothing
-            k = begin
-            while k < end:
-                j = begin + end - 1 - k if reverse else k
-                at = (o * n + j) * inner + i
-                value = x[at]
-                if exclusive:
-                    out[at] = found
-                found = combine(found, value)
-                if not exclusive:
-                    out[at] = found
-                k += 1
-            t += cuda.gridsize(1)
+            at = (rest // stretches * n + begin) * inner + t % inner
+            step = inner
+            if reverse:
+                at += (left - 1) * inner
+                step = -inner
+            while left > 0:
+                for k in range(DEEP):
+                    held[k] = x[at + k * step] if k < left else nothing
+                for k in range(DEEP):
+                    after = combine(found, held[k])
+                    if k < left:
+                        out[at + k * step] = found if exclusive else after
+                    found = after
+                at += DEEP * step
+                left -= DEEP
 
     return kernel
 
 
-def rows(name: str, dtype: str) -> Any:
-    """A block takes a stretch of a row, for an inner axis of 1: as many elements as it has threads.
+def _before(name: str, dtype: str, lanes: int) -> Any:
+    """A function that combines a value of each of ``lanes`` neighbouring threads of a warp.
 
-    In each round thread t knows the sum of the last 2, 4, 8, ... elements up to its own, until
-    they are all; what went before is carried along.
+    It gives what the threads before have, and what all have.
     """
-    combine, nothing = COMBINE[f"{name}_{dtype}"], identity(name, dtype)
-    kind = KINDS[dtype]
+    combine, nothing, kind = COMBINE[f"{name}_{dtype}"], identity(name, dtype), KINDS[dtype]
+    sent = SENT[dtype]
 
-    def kernel(
-        outer: Any, n: Any, stretches: Any, exclusive: Any, reverse: Any,
-        x: Any, starts: Any, out: Any,
-    ) -> None:  # fmt: skip
+    def before(value: Any) -> Any:
+        lane = cuda.threadIdx.x % lanes
+        step = 1
+        while step < lanes:
+            other = kind(cuda.shfl_up_sync(ALL, sent(value), step))
+            if lane >= step:
+                value = combine(other, value)
+            step <<= 1
+        last = cuda.threadIdx.x % WARP - lane + lanes - 1
+        found = kind(cuda.shfl_up_sync(ALL, sent(value), 1))
+        everything = kind(cuda.shfl_sync(ALL, sent(value), last))
+        return found if lane > 0 else kind(nothing), everything
+
+    def simulated(value: Any) -> Any:
         shared = cuda.shared.array(THREADS, kind)
         thread = cuda.threadIdx.x
-        length = (n + stretches - 1) // stretches
-        unit = cuda.blockIdx.x
-        while unit < outer * stretches:
-            begin = unit % stretches * length
-            end = min(begin + length, n)
-            row = unit // stretches * n
-            carry = starts[unit] if stretches > 1 else nothing
-            k = begin
-            while k < end:
-                mine = k + thread
-                at = row + (begin + end - 1 - mine if reverse else mine)
-                shared[thread] = x[at] if mine < end else nothing
+        shared[thread] = value
+        cuda.syncthreads()
+        found, everything = nothing, nothing
+        for k in range(thread - thread % lanes, thread - thread % lanes + lanes):
+            if k < thread:
+                found = combine(found, shared[k])
+            everything = combine(everything, shared[k])
+        cuda.syncthreads()
+        return found, everything
+
+    return device(simulated if SIMULATED else before)
+
+
+def rows(name: str, dtype: str, how: str) -> Any:
+    """Threads share a stretch of a row, for an inner axis of 1; see ``held``.
+
+    Each scans its runs. Then it is told what the threads before it have, and what went before is
+    carried along.
+    """
+    combine, nothing, kind = COMBINE[f"{name}_{dtype}"], identity(name, dtype), KINDS[dtype]
+    way = parsed(how)
+    (threads, pieces, width), size, rows = way, way.size, way.rows
+    lanes = min(threads, WARP)
+    warps, sums = threads // lanes, pieces * (threads // lanes)
+    before = _before(name, dtype, lanes)
+
+    def take(held: Any, p: Any, x: Any, at: Any, reverse: Any) -> None:
+        held[p] = x[at]
+
+    def take_vector(held: Any, p: Any, x: Any, at: Any, reverse: Any) -> None:
+        found = load(x, at)
+        for j in range(WIDTH):
+            held[WIDTH * p + j] = found[WIDTH - 1 - j] if reverse else found[j]
+
+    def keep(out: Any, at: Any, held: Any, p: Any, reverse: Any) -> None:
+        out[at] = held[p]
+
+    def keep_vector(out: Any, at: Any, held: Any, p: Any, reverse: Any) -> None:
+        a, b, c, d = held[4 * p], held[4 * p + 1], held[4 * p + 2], held[4 * p + 3]
+        store(out, at, (d, c, b, a) if reverse else (a, b, c, d))
+
+    take = device(take if width == 1 else take_vector)
+    keep = device(keep if width == 1 else keep_vector)
+
+    def kernel(
+        outer: Any, n: Any, stretches: Any, length: Any, exclusive: Any, reverse: Any,
+        x: Any, starts: Any, out: Any,
+    ) -> None:  # fmt: skip
+        held, ahead = cuda.local.array(size, kind), cuda.local.array(pieces, kind)
+        ends = cuda.local.array(pieces, kind)
+        shared = cuda.shared.array(sums, kind)
+        lane = cuda.threadIdx.x % threads
+        warp = lane // lanes
+        unit = cuda.blockIdx.x * rows + cuda.threadIdx.x // threads
+        begin = unit % stretches * length
+        runs = (min(begin + length, n) - begin) // width if unit < outer * stretches else 0
+        first = (unit // stretches * n + begin) // width
+        carry = starts[unit] if stretches > 1 and runs > 0 else nothing
+        done = 0
+        while done * width < length:
+            for p in range(pieces):
+                r = done + lane + threads * p
+                if r < runs:
+                    take(held, p, x, first + (runs - 1 - r if reverse else r), reverse)
+                else:
+                    for j in range(width):
+                        held[width * p + j] = nothing
+            for p in range(pieces):
+                found = held[width * p]
+                for j in range(1, width):
+                    found = combine(found, held[width * p + j])
+                ahead[p], ends[p] = before(found)
+            if warps > 1:
+                for p in range(pieces):
+                    shared[p * warps + warp] = ends[p]
                 cuda.syncthreads()
-                step = 1
-                while step < THREADS:
-                    before = shared[thread - step] if thread >= step else nothing
-                    cuda.syncthreads()  # before somebody writes what another one reads
-                    shared[thread] = combine(before, shared[thread])
-                    cuda.syncthreads()
-                    step *= 2
-                if mine < end:
-                    if not exclusive:
-                        out[at] = combine(carry, shared[thread])
-                    elif thread:
-                        out[at] = combine(carry, shared[thread - 1])
-                    else:
-                        out[at] = carry
-                carry = combine(carry, shared[THREADS - 1])
-                cuda.syncthreads()
-                k += THREADS
-            unit += cuda.gridDim.x
+            for p in range(pieces):
+                base = carry
+                if warps > 1:
+                    for k in range(warps):
+                        if k == warp:
+                            base = carry
+                        carry = combine(carry, shared[p * warps + k])
+                else:
+                    carry = combine(carry, ends[p])
+                base = combine(base, ahead[p])
+                for j in range(width):
+                    after = combine(base, held[width * p + j])
+                    held[width * p + j] = base if exclusive else after
+                    base = after
+                r = done + lane + threads * p
+                if r < runs:
+                    keep(out, first + (runs - 1 - r if reverse else r), held, p, reverse)
+            if warps > 1:
+                cuda.syncthreads()  # before somebody writes there again
+            done += threads * pieces
 
     return kernel
 

@@ -22,6 +22,7 @@ KINDS: dict[str, Any] = {
 KINDS["bool"] = np.bool_ if SIMULATED else types.boolean
 
 WIDTH = 4  # elements that a thread loads at once: 16 bytes of float32, or twice that of float64
+WARP = 4 if SIMULATED else 32  # threads that can give each other what is in their registers
 
 
 class _Running:

@@ -46,6 +46,9 @@ class Executor(Protocol):
     def draw(self, name: str, key: list[int], spec: Spec) -> Any:
         """Random floats, ``uniform`` or ``normal``, from the two words of a key of Philox."""
 
+    def fill(self, value: int, spec: Spec) -> Any:
+        """An array that has one value everywhere."""
+
 
 class Program(Protocol):
     """Computes the same rows again and again, each time with other values in the leaves.

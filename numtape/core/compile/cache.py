@@ -1,10 +1,11 @@
 """Object code on disk, loaded with llvmlite alone.
 
 A *unit* is a set of functions compiled together. Its key holds everything the object code
-depends on: the source text, the versions of Numba and llvmlite, and the CPU's features. A
-file is used only if nobody else can have written it (see `folder`), its checksum is right, and
-every symbol it needs is there; anything else counts as absent, because a truncated object or a
-missing symbol would end the process.
+depends on: the source text, the versions of Numba and llvmlite, and the CPU's features; or, if it
+runs elsewhere than on the host, its source alone, in which its compilers are named. A file is used
+only if nobody else can have written it (see `folder`), its checksum is right, and every symbol it
+needs is there; anything else counts as absent, because a truncated object or a missing symbol
+would end the process.
 """
 
 from __future__ import annotations
@@ -104,8 +105,9 @@ def _usable(needs: list[str]) -> bool:
     return all(llvm.address_of_symbol(name) for name in needs)
 
 
-def _file(name: str, source: str) -> str:
-    digest = hashlib.sha256(f"{_environment()}\0{source}".encode()).hexdigest()[:32]
+def _file(name: str, source: str, for_host: bool = True) -> str:
+    environment = _environment() if for_host else str(FORMAT)
+    digest = hashlib.sha256(f"{environment}\0{source}".encode()).hexdigest()[:32]
     return f"{name}-{digest}{SUFFIX}"
 
 
@@ -127,29 +129,33 @@ def writable() -> bool:
         return folder is not None and folder.writable()
 
 
-def read(name: str, source: str) -> Built | None:
+def read(name: str, source: str, for_host: bool = True) -> Built | None:
     """A unit as it is in the cache; None if it is not there, or cannot be used."""
-    file = _file(name, source)
+    file = _file(name, source, for_host)
     with _folder() as folder:
         content = folder.read(file) if folder else None
     built = _unpacked(file, content) if content else None
     return built if built is not None and _usable(built[2]) else None
 
 
-def _keep(name: str, source: str, built: Built) -> None:
-    file = _file(name, source)
+def _keep(file: str, built: Built) -> None:
     with _folder(make=True) as folder:
         if folder:  # a full or read-only disk costs the next process a compile, nothing else
             folder.write(file, _packed(file, built))
 
 
-def kept(name: str, source: str, compile_unit: Callable[[], Built]) -> Built:
-    """A unit from the cache, or compiled now and kept there; see `load`."""
-    built = read(name, source)
-    return _compiled(name, source, compile_unit) if built is None else built
+def kept(
+    name: str, source: str, compile_unit: Callable[[], Built], for_host: bool = True
+) -> Built:
+    """A unit from the cache, or compiled now and kept there; see `load`.
+
+    With ``for_host`` false, it is code for another processor: any host may use it.
+    """
+    built = read(name, source, for_host)
+    return _compiled(_file(name, source, for_host), compile_unit) if built is None else built
 
 
-def _compiled(name: str, source: str, compile_unit: Callable[[], Built]) -> Built:
+def _compiled(file: str, compile_unit: Callable[[], Built]) -> Built:
     """Compile in a thread, whose stack is empty, however deep the caller is.
 
     An import of Numba that ends halfway, for want of stack or by an interrupt, cannot be made up
@@ -163,7 +169,7 @@ def _compiled(name: str, source: str, compile_unit: Callable[[], Built]) -> Buil
     def work() -> None:
         try:
             built.append(compile_unit())
-            _keep(name, source, built[0])
+            _keep(file, built[0])
         except BaseException as error:
             errors.append(error)
 

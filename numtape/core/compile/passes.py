@@ -6,6 +6,7 @@ its arguments from a block of int64: addresses that stay, scalars that are set b
 
 from __future__ import annotations
 
+import ast
 import atexit
 import ctypes
 import importlib
@@ -68,6 +69,25 @@ def kernel_source(*modules: str) -> str:
         (settings.kernels_folder() / Path(*module.split("."))).with_suffix(".py").read_text("utf-8")
         for module in modules
     )
+
+
+def imported(*modules: str) -> tuple[str, ...]:
+    """Kernel modules, and those that they import, and so on; by their text, without importing."""
+    folder = settings.kernels_folder()
+    known, left = set(modules), list(modules)
+    while left:
+        module = left.pop()
+        for node in ast.walk(ast.parse(kernel_source(module))):
+            if not isinstance(node, ast.ImportFrom) or not node.level:
+                continue
+            package = module.split(".")[: -node.level]
+            package += node.module.split(".") if node.module else []
+            for names in (package, *([*package, alias.name] for alias in node.names)):
+                name = ".".join(names)
+                if name not in known and folder.joinpath(*names).with_suffix(".py").is_file():
+                    known.add(name)
+                    left.append(name)
+    return tuple(sorted(known))
 
 
 def _parameters(symbol: str) -> list[str]:

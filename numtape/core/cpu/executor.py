@@ -265,6 +265,10 @@ class Executor:
         """Random floats, ``uniform`` or ``normal``, from the two words of a key of Philox."""
         return drawn(name, key, spec)
 
+    def fill(self, value: int, spec: Spec) -> Array:
+        """An array that has one value everywhere."""
+        return np.full(spec.shape, value, spec.dtype.numpy_dtype)
+
 
 class Program:
     """A plan that is swept again and again, each time with other values in the leaves.

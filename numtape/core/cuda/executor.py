@@ -23,7 +23,7 @@ from ..values.interning import Weak
 from ..values.memory import Array
 from ..values.spec import SPECS, Spec
 from ..values.tensor import Tensor
-from .launches import chained, drawn, launched
+from .launches import chained, drawn, full, launched
 from .lending import Graphs, Lender, Steady
 from .plan import GpuPlan, GpuPlanner, Place
 from .runtime.device import device, empty, reclaim, resident
@@ -366,3 +366,7 @@ class Executor:
         They are drawn on the GPU, but for single elements, which are not kept there.
         """
         return drawn(name, key, spec) if spec.size > 1 else reference.drawn(name, key, spec)
+
+    def fill(self, value: int, spec: Spec) -> DeviceArray:
+        """An array that has one value everywhere."""
+        return full(value, spec)

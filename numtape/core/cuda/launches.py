@@ -10,18 +10,29 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache, partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from ...errors import DeviceError
 from .. import settings
-from ..compile.passes import kernel_source
+from ..compile.passes import imported, kernel_source
 from ..log.op import Op
 from ..values.spec import Spec
 from .runtime.device import device, empty
 from .runtime.device_array import DeviceArray
-from .text import WIDTH, Loop, function, in_turn, parameters, side_by_side, written
+from .text import (
+    WIDTH,
+    Loop,
+    filled,
+    function,
+    in_turn,
+    parameters,
+    side_by_side,
+    stored,
+    written,
+)
 
 if TYPE_CHECKING:
     from .plan import GpuPlan
@@ -138,10 +149,16 @@ class Row(NamedTuple):
 
 
 @cache
-def _sources() -> tuple[str, ...]:
+def sources() -> tuple[str, ...]:
     """The modules that kernels on the GPU are made of: all of their room, and what it imports."""
     room = settings.kernels_folder() / "cuda"
-    return "functions.elementary", *(f"cuda.{path.stem}" for path in sorted(room.glob("*.py")))
+    return imported(*(f"cuda.{path.stem}" for path in room.glob("*.py")))
+
+
+@cache
+def _source() -> str:
+    """What every kernel's key holds: the text of these modules, and of what puts them together."""
+    return kernel_source(*sources()) + Path(function.__code__.co_filename).read_text("utf-8")
 
 
 @cache
@@ -158,7 +175,7 @@ def kernel(make: Callable[[], Any], dtypes: Sequence[str], name: str, text: str 
     with _lock:
         found = _kernels.get(key)
         if found is None:
-            source = kernel_source(*_sources()) + text
+            source = _source() + text
             found = _kernels[key] = Kernel(
                 Made(make, tuple(dtypes), name, text),
                 lambda: _compilers().submit(device().kernel, make, list(dtypes), name, source)
@@ -283,7 +300,8 @@ def chained(launches: Sequence[Any]) -> list[Any]:
     found: list[Any] = []
     chain: list[Launch] = []
     for launch in (*launches, None):
-        small = type(launch) is Launch and launch.blocks <= (BLOCKS if launch.kernel.alike else 1)
+        small = type(launch) is Launch and launch.threads == threads()
+        small = small and launch.blocks <= (BLOCKS if launch.kernel.alike else 1)
         count = sum(len(one.values) + len(one.places) for one in (*chain, *[launch] * small))
         if not small or len(chain) == CHAIN or count > ARGUMENTS:
             found += chain if len(chain) < 2 else [_chain(chain)]
@@ -331,6 +349,15 @@ def drawn(name: str, key: list[int], spec: Spec) -> DeviceArray:
     gpu, count = device(), -(-spec.size * spec.dtype.size // BLOCK)
     memory = empty(BLOCK * count)
     gpu.launch(made.get(), blocks(count), threads(), [count, *key, memory.address])
+    return DeviceArray(memory, memory.address, spec.shape, spec.dtype.numpy_dtype)
+
+
+def full(value: int, spec: Spec) -> DeviceArray:
+    """An array with one value everywhere, made where it is used."""
+    memory = empty(spec.size * spec.dtype.size)
+    dtype = stored(spec.dtype)
+    launch = written_out(filled(dtype, str(value)), "fill", dtype, spec.size, (0, 0))
+    launch.run(device(), [memory.address])
     return DeviceArray(memory, memory.address, spec.shape, spec.dtype.numpy_dtype)
 
 

@@ -205,81 +205,12 @@ def _combined(loop: Loop, k: int, name: str, value: int, text: str) -> str:
     return f"        sum{k} = combine_{name}_{loop.dtype(value).name}(sum{k}, {text})"
 
 
-def moved(
-    shape: tuple[int, ...], strides: Sequence[int], offset: int | None, into: bool
-) -> str:
-    """The text of a ``kernel(n, out, x)`` that copies an array of ``shape``.
-
-    Its elements lie ``strides`` apart from ``offset`` on, in ``x``, or, with ``into``, in ``out``;
-    in the other one they are contiguous. Without an offset it is a ``kernel(n, out, x, begin)``,
-    which reads it from ``begin``.
-    """
-    terms, inner = ["begin[0]" if offset is None else f"int64({offset})"], 1
-    for size, stride in zip(reversed(shape), reversed(strides), strict=True):
-        if size != 1:
-            at = f"t // int64({inner})" if inner != 1 else "t"
-            terms.append(f"({at}) % int64({size}) * int64({stride})")
-        inner *= size
-    index = " + ".join(terms)
-    copied = f"out[{index}] = x[t]" if into else f"out[t] = x[{index}]"
-    return _each("out, x, begin" if offset is None else "out, x", f"        {copied}")
-
-
-def _followed(pieces: Sequence[tuple[int, int, int]], k: str) -> str:
-    """The index that ``k`` stands for; see `taken`."""
-    found, end = "", sum(length for length, _, _ in pieces)
-    for length, start, step in reversed(pieces):
-        begin = end - length
-        index = f"int64({start - step * begin}) {'+' if step > 0 else '-'} {k}"
-        found = f"({index}) if {k} < int64({end}) else ({found})" if found else index
-        end = begin
-    return found
-
-
-def taken(axes: Sequence[tuple[Sequence[tuple[int, int, int]], int]]) -> str:
-    """The text of a ``kernel(n, out, x)`` that takes elements of ``x`` by their indices.
-
-    Those of an axis are given in pieces, each a length, the first index and a step of 1 or -1;
-    and with each axis the stride of ``x``.
-    """
-    lines, terms, inner = [], [], 1
-    for number, (pieces, stride) in reversed(list(enumerate(axes))):
-        size = sum(length for length, _, _ in pieces)
-        lines.append(f"        k{number} = t // int64({inner}) % int64({size})")
-        lines.append(f"        j{number} = {_followed(pieces, f'k{number}')}")
-        terms.append(f"j{number} * int64({stride})")
-        inner *= size
-    return _each("out, x", *lines, f"        out[t] = x[{' + '.join(terms)}]")
-
-
-def folded(pieces: Sequence[tuple[int, int, int]], size: int, inner: int, dtype: str) -> str:
-    """The text of a ``kernel(n, out, g)``: what `taken` took from ``out`` is added back.
-
-    Its shape is (outer, size, inner), and the pieces are those of the middle axis.
-    """
-    count = sum(length for length, _, _ in pieces)
-    lines = [
-        f"        j = t % int64({inner})", f"        r = t // int64({inner}) % int64({size})",
-        f"        begin = t // int64({inner * size}) * int64({count * inner}) + j",
-        f"        found = {dtype}(0)",
-    ]  # fmt: skip
-    at = 0
-    for length, start, step in pieces:
-        distance = f"r - int64({start})" if step > 0 else f"int64({start}) - r"
-        lines += [
-            f"        k = {distance}", f"        if 0 <= k < int64({length}):",
-            f"            found = {dtype}(found + g[begin + (k + int64({at})) * int64({inner})])",
-        ]  # fmt: skip
-        at += length
-    return _each("out, g", *lines, "        out[t] = found")
-
-
 def filled(dtype: str, value: str) -> str:
     """The text of a ``kernel(n, out, x)`` that sets all elements to a value."""
-    return _each("out, x", f"        out[t] = {dtype}({value})")
+    return each("out, x", f"        out[t] = {dtype}({value})")
 
 
-def _each(arrays: str, *lines: str) -> str:
+def each(arrays: str, *lines: str) -> str:
     """The text of a kernel that runs lines for each ``t`` below ``n``."""
     return "\n".join((
         f"def kernel(n, {arrays}):", "    t = cuda.grid(1)", "    while t < n:", *lines,

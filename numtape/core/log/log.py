@@ -218,7 +218,10 @@ class Log:
         """If the log is full, sweep and rewind it, or grow it if its rows are needed."""
         if self.n < self.limit:
             return
-        if self.symbolic or self.busy or not self.collect() or (
+        # Operands alone, which are larger than what is allowed: the op that reads them is still to
+        # be recorded, and would bring them again.
+        fresh = not self.kept
+        if fresh or self.symbolic or self.busy or not self.collect() or (
             self.n >= self.limit and local.log is self
         ):
             self.bytes_limit = max(2 * self.bytes, self.bytes_limit)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import InvalidArgumentError
+from ..log.look import executor
 from ..log.record import Recorder, as_tensor, require, spec_of
 from ..log.variable import Variable, _tensor
 from ..values import dtypes
@@ -17,6 +18,8 @@ from ..values.memory import converted
 from ..values.spec import broadcast, intern
 from ..values.tensor import Tensor, of_array
 from . import arithmetic, elementwise, movement
+
+FEW = 1 << 14  # elements up to which a filled tensor is made on the host
 
 
 def _owned(array: np.ndarray[Any, Any]) -> Tensor:
@@ -100,7 +103,9 @@ def fill(dims: Any, value: Any, name: str | None = None, *, layout: Any = None) 
 def _filled(shape: tuple[int, ...], dtype: DType, value: int) -> Tensor:
     require(min(shape, default=0) >= 0, "Fill", f"Dimensions must be >= 0, got shape {shape}")
     spec = intern(shape, dtype)
-    return of_array(np.full(shape, value, dtype.numpy_dtype), spec)
+    if spec.size <= FEW:
+        return of_array(np.full(shape, value, dtype.numpy_dtype), spec)
+    return of_array(executor().fill(value, spec), spec)  # a GPU's are not copied there
 
 
 def zeros(

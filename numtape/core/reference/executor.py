@@ -83,6 +83,10 @@ class Executor:
         """Random floats, ``uniform`` or ``normal``, from the two words of a key of Philox."""
         return drawn(name, key, spec)
 
+    def fill(self, value: int, spec: Spec) -> np.ndarray[Any, Any]:
+        """An array that has one value everywhere."""
+        return np.full(spec.shape, value, spec.dtype.numpy_dtype)
+
     def compute(self, log: Log, wanted: list[int], welcome: list[int], retain: bool) -> None:
         """Give the wanted rows their values; with ``retain``, keep every intermediate one."""
         state = log.columns.state_view

@@ -9,6 +9,7 @@ from typing import Any
 from ...log.op import Op
 from ...values.spec import Spec, intern
 from ..launches import (
+    Kernel,
     Launch,
     OnHost,
     Product,
@@ -20,13 +21,13 @@ from ..launches import (
     written_out,
 )
 from ..text import filled, stored
-from . import axes, moves, scatter
+from . import axes, gather, moves, scatter
+from .held import way
 
-# The whole-array kernels, and whether a block takes a row, or a thread an element; as in
-# kernels/cuda/arrays.py (a test compares).
+# The whole-array kernels in which a block takes a row; as in kernels/cuda/arrays.py (a test
+# compares).
 BY_ROW = ("softmax", "log_softmax", "softmax_grad", "log_softmax_grad", "normalize",
           "normalize_grad")  # fmt: skip
-BY_ELEMENT = ("gather", "pick", "place")
 
 
 def whole(
@@ -40,11 +41,13 @@ def whole(
     if op.name in MAKERS:
         return MAKERS[op.name](row)
     native = op.native(out, *operands, **attributes) if op.native is not None else None
-    if native is not None and native.kernel in (*BY_ROW, *BY_ELEMENT):
-        values, units = (native.units, *native.parameters), native.work
-        if native.kernel in BY_ROW:
-            units = native.units * threads()
-        return [_array(native.kernel, [out, *operands], units, values, places)]
+    if native is not None and native.kernel in BY_ROW:
+        values, specs = (native.units, *native.parameters), [out, *operands]
+        held = way(native.parameters[0], out.dtype.size)
+        if held is not None:
+            made = _kernel("rows", native.kernel, specs, len(values), str(held))
+            return [Launch(made, held.blocks(native.units), threads(), values, tuple(places))]
+        return [_array(native.kernel, specs, native.units * threads(), values, places)]
     return [OnHost(op, attributes, (out, *operands), tuple(places))]
 
 
@@ -52,12 +55,16 @@ def _array(
     name: str, specs: Sequence[Spec], work: int, values: tuple[int, ...], places: Sequence[int]
 ) -> Launch:
     """A whole-array kernel."""
-    dtypes = [stored(spec.dtype) for spec in specs]
-    scalars = ["int64"] * len(values)
-    if name.startswith("normalize"):
-        scalars[-1] = "float64"  # epsilon
-    made = loaded("arrays", name, dtypes, [*scalars, *(f"*{dtype}" for dtype in dtypes)])
+    made = _kernel("arrays", name, specs, len(values))
     return Launch(made, blocks(work), threads(), values, tuple(places))
+
+
+def _kernel(module: str, name: str, specs: Sequence[Spec], scalars: int, *how: str) -> Kernel:
+    dtypes = [stored(spec.dtype) for spec in specs]
+    kinds = ["int64"] * scalars
+    if name.startswith("normalize"):
+        kinds[-1] = "float64"  # epsilon
+    return loaded(module, name, [*dtypes, *how], [*kinds, *(f"*{dtype}" for dtype in dtypes)])
 
 
 def _matmul(row: Row) -> list[Any]:
@@ -119,6 +126,6 @@ def _contrast(row: Row) -> list[Launch]:
 
 # By the names of ops: those that need more than one launch, or parameters that no record has.
 MAKERS: dict[str, Callable[[Row], list[Any]]] = {
-    **axes.MAKERS, **moves.MAKERS, **scatter.MAKERS,
+    **axes.MAKERS, **gather.MAKERS, **moves.MAKERS, **scatter.MAKERS,
     "MatMul": _matmul, "AdjustContrastv2": _contrast,
 }  # fmt: skip

@@ -7,44 +7,56 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import NamedTuple
 
 from ...values.dtypes import as_dtype
 from ..launches import Launch, Room, Row, blocks, loaded, most_blocks, threads, written_out
-from ..text import filled, stored
+from ..text import WIDTH, filled, stored
+from .held import looped
 
-SHORTEST = 64  # elements of a column that are worth a thread of their own
-ROUNDS = 4  # of a block, that are worth a block of their own
-ROW = 32  # elements of a row up to which a thread takes it, as a column
+SHORTEST = 64  # elements of a column up to which it is one thread's
+FEWEST = 32  # those of a stretch of a longer one
+ROUNDS = 32  # of a block, that are worth a block of their own
+SHARES = 2048  # blocks that keep any GPU busy; of rows, so many stretches at most
+HELD = 16  # elements that a thread loads before it adds them up
+SCANNED = 4  # those that it scans together, where it cannot load vectors
 
 Sizes = tuple[int, int, int]  # outer, n, inner: the axis in the middle, and the others
 
 
-def _by_rows(sizes: Sizes) -> bool:
-    """Whether a block takes a row, or a thread a column."""
-    return sizes[2] == 1 and sizes[1] > ROW
+class Cut(NamedTuple):
+    """An axis cut into stretches: how many, and how long they are; the last one may be shorter."""
+
+    stretches: int
+    length: int
 
 
-def _stretches(sizes: Sizes) -> int:
-    """Among how many threads, or blocks, to share a column, or row, to keep the GPU busy."""
+def _cut(sizes: Sizes) -> Cut:
+    """Among how many threads, or blocks, to share a column, or row, to keep the GPU busy.
+
+    It depends on the shape alone: so do the bits of sums.
+    """
     outer, n, inner = sizes
-    if _by_rows(sizes):
-        return max(1, min(n // (ROUNDS * threads()), most_blocks() // max(1, outer)))
-    return max(1, min(n // SHORTEST, most_blocks() * threads() // max(1, outer * inner)))
-
-
-def _launch(
-    module: str, arguments: tuple[str, ...], sizes: Sizes, middle: tuple[int, ...],
-    stretches: int, dtypes: tuple[str, ...], places: tuple[int, ...],
-) -> Launch:  # fmt: skip
-    """A launch of a module's ``rows`` or ``columns``."""
-    outer, n, inner = sizes
-    if _by_rows(sizes):
-        kind, values, units = "rows", (outer, n, *middle), outer * stretches * threads()
+    if inner == 1:
+        stretches = min(n // (ROUNDS * threads()), SHARES // max(1, outer))
+    elif n <= SHORTEST:
+        stretches = 1
     else:
-        kind, values, units = "columns", (*sizes, *middle), outer * stretches * inner
-    parameters = ["int64"] * len(values) + [f"*{dtype}" for dtype in dtypes]
-    made = loaded(module, kind, arguments, parameters)
-    return Launch(made, blocks(units), threads(), values, places)
+        stretches = min(n // FEWEST, SHARES * threads() // max(1, outer * inner // _width(inner)))
+    length = -(-n // max(1, stretches))
+    if n % WIDTH == 0:  # so each stretch of a row begins with a vector
+        length = -(-length // WIDTH) * WIDTH
+    return Cut(-(-n // max(1, length)) or 1, length)
+
+
+def _width(inner: int) -> int:
+    """How many columns a thread takes."""
+    return WIDTH if inner % WIDTH == 0 else 1
+
+
+def _enough(units: int) -> int:
+    """How many blocks have a thread for each unit."""
+    return max(1, -(-units // threads()))
 
 
 # Reductions.
@@ -56,14 +68,40 @@ def along(
     """The reduction of (outer, n, inner) of dtype ``given`` to (outer, inner) of ``dtype``."""
     outer, _, inner = sizes
     out, x = places
-    stretches = _stretches(sizes)
-    if stretches == 1:
-        return [_launch("reduce", (name, dtype), sizes, (1,), 1, (given, dtype), (x, out))]
-    between = room(outer * stretches * inner * _size(dtype))
-    first = _launch("reduce", (name, dtype), sizes, (stretches,), stretches, (given, dtype),
-                    (x, between))  # fmt: skip
-    rest = outer, stretches, inner
+    cut = _cut(sizes)
+    if cut.stretches == 1:
+        return [_reduce(name, dtype, given, sizes, cut, False, places)]
+    between = room(outer * cut.stretches * inner * _size(dtype))
+    first = _reduce(name, dtype, given, sizes, cut, False, (between, x))
+    rest = outer, cut.stretches, inner
     return [first, *along(name, dtype, dtype, rest, (out, between), room)]
+
+
+def _reduce(
+    name: str, dtype: str, given: str, sizes: Sizes, cut: Cut, solid: bool, places: tuple[int, int]
+) -> Launch:
+    """The reduction of each stretch.
+
+    One of a column has neighbouring rows if it is ``solid``. Else it has rows as far apart as
+    there are stretches: then neighbouring threads load neighbouring elements.
+    """
+    outer, n, inner = sizes
+    out, x = places
+    arguments: tuple[str, ...]
+    values: tuple[int, ...]
+    if inner == 1:
+        way = looped(n, cut.length, max(_size(dtype), _size(given)), HELD)
+        kind, values, arguments = "rows", (outer, n, *cut), (name, dtype, str(way))
+        count = way.blocks(outer * cut.stretches)
+    else:
+        width = _width(inner)
+        apart = (cut.length, 1, cut.length) if solid else (1, cut.stretches, n)
+        kind, arguments = "columns", (name, dtype, str(width))
+        values = (outer, n, inner // width, cut.stretches, *apart)
+        count = _enough(outer * cut.stretches * inner // width)
+    parameters = ["int64"] * len(values) + [f"*{given}", f"*{dtype}"]
+    made = loaded("along", kind, arguments, parameters)
+    return Launch(made, max(1, count), threads(), values, (x, out))
 
 
 def _size(dtype: str) -> int:
@@ -124,6 +162,37 @@ def _along_one(row: Row) -> Sizes:
 
 # Places of extreme elements.
 
+LOOKS = 4  # rounds of a block that are worth a block of their own
+ROW = 32  # elements of a row up to which a thread takes it, as a column
+
+
+def _by_rows(sizes: Sizes) -> bool:
+    """Whether a block takes a row, or a thread a column."""
+    return sizes[2] == 1 and sizes[1] > ROW
+
+
+def _stretches(sizes: Sizes) -> int:
+    """Among how many threads, or blocks, to share a column, or row."""
+    outer, n, inner = sizes
+    if _by_rows(sizes):
+        return max(1, min(n // (LOOKS * threads()), most_blocks() // max(1, outer)))
+    return max(1, min(n // SHORTEST, most_blocks() * threads() // max(1, outer * inner)))
+
+
+def _look(
+    arguments: tuple[str, ...], sizes: Sizes, middle: tuple[int, ...],
+    stretches: int, dtypes: tuple[str, ...], places: tuple[int, ...],
+) -> Launch:  # fmt: skip
+    """A launch of one of the two kernels that look for the place."""
+    outer, n, inner = sizes
+    if _by_rows(sizes):
+        kind, values, units = "rows", (outer, n, *middle), outer * stretches * threads()
+    else:
+        kind, values, units = "columns", (*sizes, *middle), outer * stretches * inner
+    parameters = ["int64"] * len(values) + [f"*{dtype}" for dtype in dtypes]
+    made = loaded("extreme", kind, arguments, parameters)
+    return Launch(made, blocks(units), threads(), values, places)
+
 
 def _extreme(row: Row) -> list[Launch]:
     """Candidates of each stretch, then candidates among these, until there is one."""
@@ -138,8 +207,8 @@ def _extreme(row: Row) -> list[Launch]:
         last = stretches == 1
         there = out if last else row.room(8 * outer * stretches * inner)
         kind = row.out.dtype.name if last else "int64"
-        found.append(_launch("extreme", (name, dtype), sizes, (many, stretches), stretches,
-                             (dtype, "int64", kind), (x, among, there)))  # fmt: skip
+        found.append(_look((name, dtype), sizes, (many, stretches), stretches,
+                           (dtype, "int64", kind), (x, among, there)))  # fmt: skip
         if last:
             return found
         many, among = stretches, there
@@ -163,19 +232,29 @@ def scanned(
 
     Of several stretches, what they sum up to is scanned first: that is where each begins.
     """
-    outer, _, inner = sizes
+    outer, n, inner = sizes
     out, x = places
-    stretches = _stretches(sizes)
+    cut = _cut(sizes)
+    stretches, length = cut
     found: list[Launch] = []
     starts = out  # not read
     if stretches > 1:
         totals, starts = (room(outer * stretches * inner * _size(dtype)) for _ in range(2))
-        found.append(_launch("reduce", (name, dtype), sizes, (stretches,), stretches,
-                             (dtype, dtype), (x, totals)))  # fmt: skip
+        found.append(_reduce(name, dtype, dtype, sizes, cut, True, (totals, x)))
         between = outer, stretches, inner
         found += scanned(name, dtype, between, (1, how[1]), (starts, totals), room)
-    found.append(_launch("scan", (name, dtype), sizes, (stretches, *how), stretches,
-                         (dtype,) * 3, (x, starts, out)))  # fmt: skip
+    arguments: tuple[str, ...]
+    values: tuple[int, ...]
+    if inner == 1:
+        way = looped(n, length, _size(dtype), HELD if n % WIDTH == 0 else SCANNED)
+        kind, arguments, values = "rows", (name, dtype, str(way)), (outer, n, *cut, *how)
+        count = way.blocks(outer * stretches)
+    else:
+        kind, arguments, values = "columns", (name, dtype), (*sizes, *cut, *how)
+        count = _enough(outer * stretches * inner)
+    parameters = ["int64"] * len(values) + [f"*{dtype}"] * 3
+    made = loaded("scan", kind, arguments, parameters)
+    found.append(Launch(made, max(1, count), threads(), values, (x, starts, out)))
     return found
 
 

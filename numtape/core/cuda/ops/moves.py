@@ -8,8 +8,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..launches import Launch, Row, written_out
-from ..text import filled, folded, moved, stored, taken
+from ..copies import Axes, Tile, either, folded, moved, taken, turned
+from ..launches import Launch, Row, threads, written_out
+from ..text import filled, stored
+from .pieces import grid, named, pointer, unlimited, word
 
 
 class Move(NamedTuple):
@@ -85,11 +87,78 @@ def _concat(row: Row) -> list[Launch]:
     return found
 
 
+def merged(shape: Sequence[int], strides: Sequence[int]) -> Axes:
+    """The same elements with fewer axes: neighbours that follow each other evenly are one."""
+    axes: list[tuple[int, int]] = []
+    for size, stride in zip(shape, strides, strict=True):
+        if size == 1:
+            continue
+        if axes and axes[-1][1] == size * stride:
+            axes[-1] = axes[-1][0] * size, stride
+        else:
+            axes.append((size, stride))
+    return tuple(size for size, _ in axes), tuple(stride for _, stride in axes)
+
+
+def _widened(shape: Sequence[int], strides: Sequence[int], ratio: int) -> Axes:
+    """The same in words of ``ratio`` elements; those of the last axis are neighbours."""
+    whole = (*shape[:-1], shape[-1] // ratio), (*(s // ratio for s in strides[:-1]), 1)
+    return merged(*whole)
+
+
+SMALL = 4096  # bytes of a matrix up to which caches turn it
+
+
+def _tile(
+    shape: tuple[int, ...], strides: tuple[int, ...], item: int
+) -> tuple[int, Tile] | None:
+    """The axis whose elements are neighbours, and what to transpose at once, if that is worth it.
+
+    A tile is a square, but for an axis that is shorter than its side: that is taken whole.
+    """
+    if item > 8 or 1 not in strides[:-1] or strides[-1] <= 1:
+        return None
+    axis = strides.index(1)
+    width, height = shape[axis], shape[-1]
+    if width * height * item <= SMALL:
+        return None
+    area = threads() * min(16, 64 // item)
+    columns = 1 << (area.bit_length() - 1) // 2
+    if width < columns:
+        columns = 1 << (width - 1).bit_length()
+    elif height < area // columns:
+        columns = area >> (height - 1).bit_length()
+    return axis, Tile(area // columns, columns, threads())
+
+
 def copied(move: Move, out: Any, places: Sequence[int]) -> Launch:
     """The launch of a copy from the second place to the first."""
-    others = ["int64"] if move.offset is None else []
-    size = math.prod(move.shape)
-    return written_out(moved(*move), "move", stored(out.dtype), size, places, *others)
+    item, (shape, strides) = out.dtype.size, merged(move.shape, move.strides)
+    narrow, ratio = named(item), 1
+    if shape and strides[-1] == 1:
+        ratio = word(*(item * x for x in (shape[-1], *strides[:-1], move.offset or 0))) // item
+    wide = _widened(shape, strides, ratio) if ratio > 1 else (shape, strides)
+    size, vector = math.prod(wide[0]), ratio * item == 16
+    kind = pointer(ratio * item)
+    if move.offset is None:
+        if ratio == 1:
+            text, others = moved(shape, strides, None, move.into), ["int64"]
+        else:
+            text = either((shape, strides), wide, ratio, move.into, vector)
+            others, places = ["int64", kind, kind], (*places, *places[:2])
+            size = math.prod(shape)  # in case that words do not do
+        launch = written_out(text, "move", narrow, size, places, *others)
+        return launch._replace(blocks=grid(size))
+    tile = None if move.into or move.offset else _tile(*wide, ratio * item)
+    if tile is not None:
+        text = turned(*wide, *tile, kind)
+        rows, columns, _ = tile[1]
+        tiles = size // (wide[0][tile[0]] * wide[0][-1])
+        tiles *= -(-wide[0][tile[0]] // columns) * -(-wide[0][-1] // rows)
+        launch = written_out(text, "transpose", kind, tiles, places)
+        return launch._replace(blocks=unlimited(tiles))
+    text = moved(*wide, move.offset // ratio, move.into, vector)
+    return written_out(text, "move", kind, size, places)._replace(blocks=grid(size))
 
 
 def _text(row: Row, text: str, name: str, places: Sequence[int] = ()) -> Launch:

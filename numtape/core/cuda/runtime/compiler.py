@@ -5,50 +5,73 @@ numba-cuda makes PTX and nvJitLink makes machine code of it; no driver and no GP
 
 from __future__ import annotations
 
-import importlib.metadata
+import importlib
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
 from typing import Any
 
-import numpy as np
+from ....errors import DeviceError
+from . import toolkit
 
-OPTIONS = "fma=0"  # what machine code depends on besides
+TESTED = "0.30.4"  # the version of numba-cuda
 _lock = threading.RLock()
 
 
+@cache
 def versions() -> str:
     """What a cubin depends on besides source and capability."""
-    return "\n".join(
-        f"{name} {importlib.metadata.version(name)}"
-        for name in ("numba-cuda", "cuda-core", "nvidia-nvjitlink")
-    )
+    packages = [f"{name} {toolkit.version(name)}" for name in ("numba-cuda", "cuda-core")]
+    libraries = [f"{x} {toolkit.library(x).release}" for x in ("libnvvm", "libnvJitLink")]
+    return "\n".join((*packages, *libraries))
 
 
-@contextmanager
-def _shimmed() -> Iterator[None]:
-    """`numpy.row_stack`, which numba-cuda 0.30 looks for and NumPy 2.5 no longer has."""
-    missing = not hasattr(np, "row_stack")
-    if missing:
-        setattr(np, "row_stack", np.vstack)  # noqa: B010
-    try:
-        yield
-    finally:
-        if missing:
-            delattr(np, "row_stack")
+def key(capability: tuple[int, int], dtypes: Sequence[str], source: str) -> str:
+    """All that a cubin depends on. That is no host's: a folder of cubins may travel.
+
+    ``source`` is the text that the kernel is made of.
+    """
+    return f"{versions()}\n{capability}\n{dtypes}\n{_own_text()}\n{source}"
+
+
+@cache
+def _own_text() -> str:
+    return Path(__file__).read_text("utf-8")  # its options decide as well
 
 
 @contextmanager
 def _unfused() -> Iterator[None]:
-    """No sums and products as one: what a row gives must not depend on the rows beside it."""
+    """No sums and products as one: what a row gives must not depend on the rows beside it.
+
+    numba-cuda has no option for it.
+
+    Raises:
+      DeviceError: If this version compiles in another way, on which that has no effect.
+    """
     from numba.cuda.cudadrv import nvvm
 
-    before = nvvm.compile_ir
-    nvvm.compile_ir = lambda ir, **options: before(ir, **options | {"fma": False})
+    before, asked = nvvm.compile_ir, []
+
+    def compile_ir(ir: Any, **options: Any) -> Any:
+        asked.append(options)
+        return before(ir, **options | {"fma": False})
+
+    nvvm.compile_ir = compile_ir
     try:
         yield
     finally:
         nvvm.compile_ir = before
+    if not asked:
+        raise _unknown()
+
+
+def _unknown() -> DeviceError:
+    return DeviceError(
+        f"numba-cuda {toolkit.version('numba-cuda')} does not compile as versions do that numtape "
+        f"knows: pip install numba-cuda=={TESTED}."
+    )
 
 
 @contextmanager
@@ -70,11 +93,28 @@ def _aimed(capability: tuple[int, int]) -> Iterator[None]:
         dispatcher.get_current_device = before
 
 
+def _loaded() -> None:
+    """Import the compiler and its libraries, in the one order that works.
+
+    Raises:
+      DeviceError: If one of them is not there, or not as it was.
+    """
+    versions()
+    toolkit.prepare()
+    importlib.import_module("numtape.kernels.cuda")  # it imports `numba.cuda`
+    from numba.cuda import dispatcher
+    from numba.cuda.cudadrv import nvvm
+
+    if not (hasattr(nvvm, "compile_ir") and hasattr(dispatcher, "get_current_device")):
+        raise _unknown()
+
+
 def ptx(
     function: Callable[..., Any], dtypes: Sequence[str], symbol: str, capability: tuple[int, int]
 ) -> str:
     """A kernel as PTX. Its parameters have these dtypes; ``*`` stands before those of arrays."""
-    with _lock, _shimmed():
+    with _lock:
+        _loaded()
         from numba import cuda, types
 
         signature = tuple(
@@ -91,6 +131,7 @@ def ptx(
 
 def linked(text: str, capability: tuple[int, int]) -> tuple[bytes, str]:
     """PTX as machine code, and what the assembler says of it: registers, stack, spills."""
+    toolkit.prepare()
     from cuda.core import (
         Linker,
         LinkerOptions,

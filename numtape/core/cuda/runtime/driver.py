@@ -274,10 +274,10 @@ class Driver:
         """
         from . import compiler
 
-        key = f"{compiler.versions()}\n{compiler.OPTIONS}\n{self.capability}\n{dtypes}\n{source}"
         code, *_ = disk.kept(
-            symbol, key,
+            symbol, compiler.key(self.capability, dtypes, source),
             lambda: (compiler.cubin(make(), dtypes, symbol, self.capability), [symbol], []),
+            for_host=False,
         )  # fmt: skip
         with self.entered():
             return Code(self, self._do("cuModuleLoadData", code), symbol)

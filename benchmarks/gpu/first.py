@@ -1,0 +1,192 @@
+r"""The first minutes on a GPU: ``python -m benchmarks.gpu.first``.
+
+It prints a verdict a step, each in a process of its own so that one failure hides no other, and
+writes all it finds to a JSON as it goes; in at most nine and a half minutes, the benchmarks
+against PyTorch and JAX included.
+
+A machine with a GPU often has no network and keeps nothing. What to bring there: the checkout; the
+wheels that are missing, for its Python, as here for 3.12::
+
+    pip download --no-deps --only-binary=:all: --python-version 3.12 -d wheels \
+        --platform manylinux_2_28_x86_64 --platform manylinux_2_27_x86_64 \
+        optree numba-cuda==0.30.4 cuda-core
+
+which ``pip install --no-index --no-deps wheels/*.whl`` installs; and, to start warm, a folder of
+kernels that were compiled before (``NUMTAPE_CACHE_DIR``): kernels for a GPU do not depend on the
+CPU. numba-cuda needs libNVVM and libdevice: those of the ``nvidia-nvvm`` wheel, or of a toolkit
+that ``CUDA_HOME`` names. Then two commands, in the checkout::
+
+    python -m benchmarks.gpu.first --output first.json
+    NUMTAPE_DEVICE=cuda python -m pytest -p no:benchmark
+
+Without a GPU the steps run in Numba's simulator (``NUMTAPE_DEVICE=cuda NUMBA_ENABLE_CUDASIM=1``),
+with a few elements each.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import json
+import os
+import subprocess
+import sys
+import time
+import traceback
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from benchmarks import report
+
+BUDGET = 560.0  # seconds for everything
+LONGEST = 100.0  # of a step
+BENCHMARKS = 330.0  # of those that compare libraries
+RIGHT, WRONG, NO_ANSWER = "right", "wrong", "no answer"
+_ANSWER = "answer: "  # what stands before a step's facts in its output
+
+Found = dict[str, Any]
+
+
+def steps() -> dict[str, Any]:
+    """What is checked, in its order; see `benchmarks.gpu.steps`."""
+    from benchmarks.gpu.steps import STEPS
+
+    return STEPS
+
+
+def performed(name: str) -> Found:
+    """One step's verdict and facts, here and now."""
+    begin = time.perf_counter()
+    try:
+        found: Found = {"verdict": RIGHT, "facts": steps()[name]()}
+    except BaseException as problem:  # whatever it is, the next step has to run
+        lines = traceback.format_exception(problem)
+        found = {"verdict": WRONG, "problem": f"{type(problem).__name__}: {problem}",
+                 "traceback": "".join(lines)[-3000:]}  # fmt: skip
+    return {**found, "seconds": round(time.perf_counter() - begin, 2)}
+
+
+def asked(name: str, seconds: float) -> Found:
+    """The same from a process of its own, which may also die, or not end in time."""
+    begin = time.perf_counter()
+    command = [sys.executable, "-m", "benchmarks.gpu.first", "--step", name]
+    environment = {**os.environ, "NUMTAPE_DEVICE": "cuda"}
+    child = subprocess.Popen(
+        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+    try:
+        printed, _ = child.communicate(timeout=max(1.0, seconds))
+    except subprocess.TimeoutExpired:
+        child.kill()
+        printed, _ = child.communicate()
+        found: Found = {"verdict": NO_ANSWER, "problem": f"none within {seconds:.0f} s"}
+    else:
+        answers = [line for line in printed.splitlines() if line.startswith(_ANSWER)]
+        if answers:
+            return dict(json.loads(answers[-1].removeprefix(_ANSWER)))
+        found = {"verdict": WRONG, "problem": f"the process ended with status {child.returncode}"}
+    return {**found, "traceback": printed[-3000:],
+            "seconds": round(time.perf_counter() - begin, 2)}  # fmt: skip
+
+
+def _one_after_another(
+    names: Sequence[str], here: bool, ends: float
+) -> Iterator[tuple[str, Found]]:
+    for name in names:
+        left = ends - time.perf_counter()
+        if left < 1:
+            yield name, {"verdict": NO_ANSWER, "problem": "no time was left", "seconds": 0.0}
+        else:
+            yield name, performed(name) if here else asked(name, min(LONGEST, left))
+
+
+def _side_by_side(names: Sequence[str], ends: float, many: int) -> Iterator[tuple[str, Found]]:
+    """Steps that only say whether something is right: they may share the GPU."""
+
+    def one(name: str) -> tuple[str, Found]:
+        return next(_one_after_another([name], False, ends))
+
+    with ThreadPoolExecutor(many) as pool:
+        yield from pool.map(one, names)
+
+
+def _line(name: str, found: Found) -> str:
+    facts = ", ".join(f"{key} {_short(value)}" for key, value in found.get("facts", {}).items())
+    return f"{found['verdict']:10} {name:12} {found['seconds']:6.1f} s  " + (
+        found.get("problem") or facts
+    )
+
+
+def _short(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def _benchmarks(output: Path, seconds: float) -> Found:
+    """The comparison with other libraries; its own JSON stands beside this one's."""
+    if seconds < 20:
+        return {"verdict": NO_ANSWER, "problem": "no time was left", "seconds": 0.0}
+    begin, file = time.perf_counter(), output.with_name(f"{output.stem}-benchmarks.json")
+    command = [sys.executable, "-m", "benchmarks", "--device", "cuda", "--budget",
+               str(min(BENCHMARKS, seconds - 30)), "--output", str(file)]  # fmt: skip
+    try:
+        status = subprocess.run(command, timeout=seconds, check=False).returncode
+    except subprocess.TimeoutExpired:
+        status = -1
+    return {
+        "verdict": RIGHT if status == 0 else WRONG,
+        "facts": {"status": status, "file": file.name},
+        "seconds": round(time.perf_counter() - begin, 1),
+    }
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the steps. Gives the exit status: 0 if every verdict is right."""
+    parser = argparse.ArgumentParser(description="The first minutes on a GPU.")
+    parser.add_argument("--output", type=Path, help="default: benchmarks/results/first-<date>.json")
+    parser.add_argument("--budget", type=float, default=BUDGET, help="seconds for everything")
+    parser.add_argument("--steps", nargs="+", metavar="STEP", choices=[*steps()], help="only these")
+    parser.add_argument("--step", choices=[*steps()], help="one, for the process that asks for it")
+    parser.add_argument("--here", action="store_true", help="all in this process")
+    parser.add_argument("--no-benchmarks", action="store_true", help="only the steps")
+    given = parser.parse_args(arguments)
+    if given.step:
+        print(_ANSWER + json.dumps(performed(given.step)), flush=True)
+        return 0
+    ends = time.perf_counter() + given.budget
+    from benchmarks.gpu.steps import ALONE, simulated
+
+    today = datetime.datetime.now(datetime.UTC).date().isoformat()
+    name = f"{'simulated-' if simulated() else ''}first-{today}.json"
+    output: Path = given.output or Path(__file__).parents[1] / "results" / name
+    names = given.steps or [*steps()]
+    alone = [name for name in names if name in ALONE]
+    beside = [name for name in names if name not in ALONE]
+    found: dict[str, Any] = {
+        "date": today, "simulated": simulated(), "machine": report.machine(), "steps": {}
+    }  # fmt: skip
+
+    def note(name: str, result: Found) -> None:
+        found["steps"][name] = result
+        print(_line(name, result), flush=True)
+        report.write_json(found, output)
+
+    many = 1 if given.here else max(1, min(6, (os.cpu_count() or 1) // 2))
+    first, *others = beside or [None]
+    runs = [_one_after_another([first], given.here, ends)] if first else []
+    runs += [_one_after_another(others, True, ends) if given.here
+             else _side_by_side(others, ends, many)]  # fmt: skip
+    runs += [_one_after_another(alone, given.here, ends)]
+    for run in runs:
+        for step, result in run:
+            note(step, result)
+    if not given.no_benchmarks:
+        note("benchmarks", _benchmarks(output, ends - time.perf_counter()))
+    verdicts = [result["verdict"] for result in found["steps"].values()]
+    print(f"{verdicts.count(RIGHT)} of {len(verdicts)} right; {output}")
+    return int(any(verdict != RIGHT for verdict in verdicts))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,114 @@
+"""Reductions along the middle axis of (outer, n, inner), which may be cut into stretches.
+
+What the stretches give is reduced again. The order of additions depends on the shape alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from .held import fetching, parsed, whole
+from .reduce import COMBINE, identity
+from .target import KINDS, WIDTH, cuda, device, load, store
+
+
+def rows(name: str, dtype: str, how: str) -> Any:
+    """``out[k, s]`` from stretch ``s`` of row ``k``, for an inner axis of 1.
+
+    Threads share a stretch of ``length`` elements as ``how`` says, again and again if it is long.
+    """
+    kind, start, way = KINDS[dtype], identity(name, dtype), parsed(how)
+    (threads, pieces, width), size, rows = way, way.size, way.rows
+    combine = COMBINE[f"{name}_{dtype}"]
+    fetch, among = fetching(dtype, way), whole(name, dtype, way)
+
+    def kernel(count: Any, n: Any, stretches: Any, length: Any, x: Any, out: Any) -> None:
+        held, part = cuda.local.array(size, kind), cuda.local.array(width, kind)
+        lane = cuda.threadIdx.x % threads
+        unit = cuda.blockIdx.x * rows + cuda.threadIdx.x // threads
+        k = unit % stretches * length
+        end = min(k + length, n) if unit < count * stretches else 0
+        at = unit // stretches * n
+        for j in range(width):
+            part[j] = start
+        while k < end:
+            fetch(held, x, at + k, end - k, lane, start)
+            for p in range(pieces):
+                for j in range(width):
+                    part[j] = combine(part[j], held[width * p + j])
+            k += threads * size
+        found = part[0]
+        for j in range(1, width):
+            found = combine(found, part[j])
+        found = among(found)
+        if lane == 0 and unit < count * stretches:
+            out[unit] = found
+
+    return kernel
+
+
+def columns(name: str, dtype: str, width: str) -> Any:
+    """``out[o, s, i]`` from the ``x[o, j, i]`` of stretch ``s``.
+
+    That has each ``step``-th row of at most ``length`` from row ``s * first`` on. A thread takes
+    ``width`` columns of a stretch, and loads some rows at a time.
+    """
+    kind, start, combine = KINDS[dtype], identity(name, dtype), COMBINE[f"{name}_{dtype}"]
+    wide = int(width)
+    deep = 8 if wide == 1 else 4
+    size = deep * wide
+
+    def take(held: Any, k: Any, x: Any, at: Any) -> None:
+        held[k] = kind(x[at])
+
+    def take_vector(held: Any, k: Any, x: Any, at: Any) -> None:
+        found = load(x, at)
+        for j in range(WIDTH):
+            held[WIDTH * k + j] = kind(found[j])
+
+    def keep(out: Any, t: Any, part: Any) -> None:
+        out[t] = part[0]
+
+    def keep_vector(out: Any, t: Any, part: Any) -> None:
+        store(out, t, (part[0], part[1], part[2], part[3]))
+
+    take, keep = (device(take), device(keep)) if wide == 1 else (
+        device(take_vector), device(keep_vector)
+    )  # fmt: skip
+
+    def kernel(
+        outer: Any, n: Any, inner: Any, stretches: Any, first: Any, step: Any, length: Any,
+        x: Any, out: Any,
+    ) -> None:  # fmt: skip
+        held, part = cuda.local.array(size, kind), cuda.local.array(wide, kind)
+        t = cuda.grid(1)
+        if t < outer * stretches * inner:
+            rest = t // inner
+            j = rest % stretches * first
+            end = min(j + length, n)
+            at = (rest // stretches * n + j) * inner + t % inner
+            for i in range(wide):
+                part[i] = start
+            while j + (deep - 1) * step < end:
+                for k in range(deep):
+                    take(held, k, x, at + k * step * inner)
+                for k in range(deep):
+                    for i in range(wide):
+                        part[i] = combine(part[i], held[wide * k + i])
+                j += deep * step
+                at += deep * step * inner
+            while j < end:
+                take(held, 0, x, at)
+                for i in range(wide):
+                    part[i] = combine(part[i], held[i])
+                j += step
+                at += step * inner
+            keep(out, t, part)
+
+    return kernel
+
+
+KERNELS: dict[str, Callable[..., Any]] = {
+    function.__name__: function for function in (rows, columns)
+}

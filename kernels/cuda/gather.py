@@ -1,0 +1,105 @@
+"""Elements and slices taken by their indices, and elements put where an index says.
+
+Bad indices were, or will be, refused; what they stand for is zeros, and nothing is read for them.
+Dtypes do not matter: what is moved are words of 1 to 16 bytes, "uint8" to "uint128".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from .pieces import UNROLL, arithmetic, copying
+from .reduce import THREADS
+from .target import KINDS, cuda, device
+
+INTEGER = KINDS["int64"]
+
+
+def gather(word: str, size: str) -> Any:
+    """``out[o, i] = x[o, y[i]]`` for x of shape (outer, size, inner), in words."""
+    _, fetch, put, either = copying(word)
+    number, quotient = arithmetic(size)
+
+    def source(
+        t: Any, size: Any, count: Any, inner: Any, by_inner: Any, shift: Any, by_count: Any,
+        count_shift: Any, y: Any,
+    ) -> Any:  # fmt: skip
+        """Whether there is anything for word t, and where."""
+        row = quotient(t, inner, by_inner, shift)
+        o = quotient(row, count, by_count, count_shift)
+        taken = INTEGER(y[number(row - number(o * count))])
+        there = 0 <= taken < size
+        at = number((o * size + (taken if there else 0)) * inner + number(t - row * inner))
+        return there, at
+
+    source = device(source)
+
+    def kernel(
+        n: Any, size: Any, count: Any, inner: Any, by_inner: Any, shift: Any, by_count: Any,
+        count_shift: Any, out: Any, x: Any, y: Any,
+    ) -> None:  # fmt: skip
+        a = INTEGER(cuda.blockIdx.x) * (UNROLL * THREADS) + cuda.threadIdx.x
+        while a < n:
+            b, c, d = a + THREADS, a + 2 * THREADS, a + 3 * THREADS
+            # Beyond the end, the last word is read again, so that no load waits for a branch.
+            in_a, from_a = source(
+                a, size, count, inner, by_inner, shift, by_count, count_shift, y
+            )
+            in_b, from_b = source(
+                min(b, n - 1), size, count, inner, by_inner, shift, by_count, count_shift, y
+            )
+            in_c, from_c = source(
+                min(c, n - 1), size, count, inner, by_inner, shift, by_count, count_shift, y
+            )
+            in_d, from_d = source(
+                min(d, n - 1), size, count, inner, by_inner, shift, by_count, count_shift, y
+            )
+            word_a, word_b = fetch(x, from_a), fetch(x, from_b)
+            word_c, word_d = fetch(x, from_c), fetch(x, from_d)
+            put(out, a, either(in_a, word_a))
+            if b < n:
+                put(out, b, either(in_b, word_b))
+            if c < n:
+                put(out, c, either(in_c, word_c))
+            if d < n:
+                put(out, d, either(in_d, word_d))
+            a += INTEGER(cuda.gridDim.x) * (UNROLL * THREADS)
+
+    return kernel
+
+
+def pick(word: str) -> Any:
+    """``out[k] = x[k, y[k]]``; rows have ``n`` elements."""
+    nothing = KINDS[word](0)
+
+    def kernel(units: Any, n: Any, out: Any, x: Any, y: Any) -> None:
+        k = cuda.grid(1)
+        while k < units:
+            j = INTEGER(y[k])
+            out[k] = x[k * n + j] if 0 <= j < n else nothing
+            k += cuda.gridsize(1)
+
+    return kernel
+
+
+def place(word: str, size: str) -> Any:
+    """``out[k, y[k]] = x[k]``, all else 0; rows have ``n`` elements."""
+    nothing = KINDS[word](0)
+    _, quotient = arithmetic(size)
+
+    def kernel(
+        units: Any, n: Any, factor: Any, shift: Any, out: Any, x: Any, y: Any
+    ) -> None:  # fmt: skip
+        t = cuda.grid(1)
+        while t < units:
+            k = quotient(t, n, factor, shift)
+            out[t] = x[k] if INTEGER(y[k]) == t - k * n else nothing
+            t += cuda.gridsize(1)
+
+    return kernel
+
+
+KERNELS: dict[str, Callable[..., Any]] = {
+    function.__name__: function for function in (gather, pick, place)
+}

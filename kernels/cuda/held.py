@@ -1,0 +1,104 @@
+"""Rows in registers: some threads of a block share a row, and each holds a part of it.
+
+How they do is a *way*, ``"threads x pieces x width"`` as in ``"32x8x4"``: of a stretch of
+``threads * pieces * width`` elements, thread t holds ``pieces`` runs of ``width`` neighbouring
+elements, one from ``width * t`` on and the others each ``width * threads`` behind. Runs of more
+than one are loaded at once; where they are, the length of rows is a multiple of `WIDTH`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from .reduce import THREADS, across, together
+from .target import KINDS, WIDTH, cuda, device, load, store
+
+
+class Way(NamedTuple):
+    """How threads share a row."""
+
+    threads: int
+    pieces: int
+    width: int
+
+    @property
+    def size(self) -> int:
+        """How many elements a thread holds."""
+        return self.pieces * self.width
+
+    @property
+    def rows(self) -> int:
+        """How many rows a block has at a time."""
+        return THREADS // self.threads
+
+
+def parsed(way: str) -> Way:
+    """A way from its text."""
+    return Way(*map(int, way.split("x")))
+
+
+def placing(way: Way) -> Any:
+    """A function that gives a thread its place in its row, where that begins, and its length.
+
+    Behind the last row there are rows of no elements.
+    """
+    threads, rows = way.threads, way.rows
+
+    def place(units: Any, n: Any) -> Any:
+        row = cuda.blockIdx.x * rows + cuda.threadIdx.x // threads
+        return cuda.threadIdx.x % threads, row * n, n if row < units else 0
+
+    return device(place)
+
+
+def fetching(dtype: str, way: Way) -> Any:
+    """A function that loads what a thread holds of ``x[at:at + n]``, and ``start`` beyond."""
+    threads, pieces, width = way
+    kind = KINDS[dtype]
+
+    def fetch(held: Any, x: Any, at: Any, n: Any, lane: Any, start: Any) -> None:
+        for p in range(pieces):
+            i = lane + threads * p
+            if i < n:
+                held[p] = kind(x[at + i])
+            else:
+                held[p] = start
+
+    def fetch_vectors(held: Any, x: Any, at: Any, n: Any, lane: Any, start: Any) -> None:
+        for p in range(pieces):
+            i = lane + threads * p
+            if WIDTH * i < n:
+                found = load(x, at // WIDTH + i)
+                for k in range(WIDTH):
+                    held[WIDTH * p + k] = kind(found[k])
+            else:
+                for k in range(WIDTH):
+                    held[WIDTH * p + k] = start
+
+    return device(fetch if width == 1 else fetch_vectors)
+
+
+def keeping(way: Way) -> Any:
+    """A function that stores what a thread holds in ``out[at:at + n]``."""
+    threads, pieces, width = way
+
+    def keep(held: Any, out: Any, at: Any, n: Any, lane: Any) -> None:
+        for p in range(pieces):
+            i = lane + threads * p
+            if i < n:
+                out[at + i] = held[p]
+
+    def keep_vectors(held: Any, out: Any, at: Any, n: Any, lane: Any) -> None:
+        for p in range(pieces):
+            i, k = lane + threads * p, WIDTH * p
+            if WIDTH * i < n:
+                found = held[k], held[k + 1], held[k + 2], held[k + 3]
+                store(out, at // WIDTH + i, found)
+
+    return device(keep if width == 1 else keep_vectors)
+
+
+def whole(name: str, dtype: str, way: Way) -> Any:
+    """A function that combines a value of each thread of a row; all of them get the result."""
+    shared = way.threads == THREADS
+    return together(name, dtype) if shared else across(name, dtype, way.threads)

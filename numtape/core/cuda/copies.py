@@ -1,0 +1,224 @@
+"""Kernels that copy, as text: to other places, from other places, through a tile.
+
+Their sizes are literals, so that the compiler makes products of all quotients. Where all indices
+are below 2**31, quotients have 32 bits.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from ..settings import simulated
+from .text import each
+
+Axes = tuple[tuple[int, ...], tuple[int, ...]]  # a shape and strides
+
+
+def _digits(t: str, sizes: Sequence[int], small: bool, name: str) -> tuple[list[str], list[str]]:
+    """Lines that take ``t`` apart, an index for each axis, and these indices; the last one first.
+
+    Quotients are by literals, which the compiler makes products of.
+    """
+    kind = "uint32" if small else "int64"
+    lines, found = [f"        {name}0 = {kind}({t})"], []
+    for k, size in enumerate(sizes[::-1]):
+        if k == len(sizes) - 1:
+            found.append(f"int64({name}{k})")
+        else:
+            rest = f"{name}{k + 1}"
+            lines.append(f"        {rest} = {kind}({name}{k} // {kind}({size}))")
+            found.append(f"int64({kind}({name}{k} - {rest} * {kind}({size})))")
+    return lines, found
+
+
+def _sum(indices: Sequence[str], strides: Sequence[int], begin: str = "") -> str:
+    """An index in an array whose axes are ``strides`` apart."""
+    terms = [begin] * bool(begin) + [
+        index if stride == 1 else f"({index}) * int64({stride})"
+        for index, stride in zip(indices, strides, strict=True) if stride
+    ]  # fmt: skip
+    return " + ".join(terms) or "int64(0)"
+
+
+def moved(
+    shape: Sequence[int], strides: Sequence[int], offset: int | None, into: bool,
+    vector: bool = False,
+) -> str:  # fmt: skip
+    """The text of a ``kernel(n, out, x)`` that copies an array of ``shape``.
+
+    Its elements lie ``strides`` apart from ``offset`` on, in ``x``, or, with ``into``, in ``out``;
+    in the other one they are contiguous. Without an offset it is a ``kernel(n, out, x, begin)``,
+    which reads it from ``begin``. With ``vector``, the elements are four of the arrays' each.
+    """
+    lines = _four((shape, strides), offset, into, vector, ("out", "x"), "begin[0]")
+    return _text("out, x" if offset is not None else "out, x, begin", lines)
+
+
+def either(narrow: Axes, wide: Axes, ratio: int, into: bool, vector: bool) -> str:
+    """The text of a ``kernel(n, out, x, begin, wide_out, wide_x)``, which is `moved` twice.
+
+    Where ``begin`` allows it, elements are moved ``ratio`` at a time, in the wider arrays.
+    """
+    begin = f"begin[0] // int64({ratio})"
+    aligned = _four(wide, None, into, vector, ("wide_out", "wide_x"), begin)
+    other = _four(narrow, None, into, False, ("out", "x"), "begin[0]")
+    lines = [f"    if begin[0] % int64({ratio}) == 0:", *(f"    {line}" for line in aligned)]
+    lines += ["    else:", *(f"    {line}" for line in other)]
+    return _text("out, x, begin, wide_out, wide_x", lines)
+
+
+def _repeated() -> str:
+    """Whether a block goes on: on a GPU there are blocks for all, and no loop is to be unrolled."""
+    return "while" if simulated() else "if"
+
+
+def _text(arrays: str, lines: Sequence[str]) -> str:
+    return "\n".join((f"def kernel(n, {arrays}):", *lines)) + "\n"
+
+
+def _four(
+    axes: tuple[Sequence[int], Sequence[int]], offset: int | None, into: bool, vector: bool,
+    arrays: tuple[str, str], begin: str,
+) -> list[str]:  # fmt: skip
+    """Lines of a kernel that copies: each thread reads four elements, then it writes them."""
+    (shape, strides), (out, x) = axes, arrays
+    count = math.prod(shape)
+    lines = [
+        f"    count = int64({count})",
+        "    t0 = int64(cuda.blockIdx.x) * (4 * cuda.blockDim.x) + cuda.threadIdx.x",
+        f"    {_repeated()} t0 < count:",
+    ]
+    lines += [f"        t{k} = t0 + {k} * cuda.blockDim.x" for k in range(1, 4)]
+    reads, writes = [], []
+    for k in range(4):
+        # Beyond the end, the last element is read again, so that no read waits for a branch.
+        t = f"min(t{k}, count - 1)" if k else "t0"
+        found, indices = _digits(t, shape, count < 1 << 31, f"q{k}")
+        lines += found
+        there = _sum(indices[::-1], strides, begin if offset is None else f"int64({offset})")
+        source, target = (t, there) if into else (there, f"t{k}")
+        reads.append(f"v{k} = load({x}, {source})" if vector else f"v{k} = {x}[{source}]")
+        write = f"store({out}, {target}, v{k})" if vector else f"{out}[{target}] = v{k}"
+        writes.append(f"if t{k} < count: {write}" if k else write)
+    lines += [f"        {line}" for line in (*reads, *writes)]
+    return [*lines, "        t0 += int64(cuda.gridDim.x) * (4 * cuda.blockDim.x)"]
+
+
+class Tile(NamedTuple):
+    """What a block transposes at once, by way of shared memory; see `turned`."""
+
+    rows: int
+    columns: int
+    threads: int
+
+
+def turned(
+    shape: Sequence[int], strides: Sequence[int], axis: int, tile: Tile, dtype: str
+) -> str:
+    """The text of a ``kernel(n, out, x)`` that copies as `moved`, an array with a stride of 1.
+
+    That is the stride of ``axis``, which is not the last one: its elements are neighbours in
+    ``x``, those of the last axis in ``out``. Both are so read and written as rows of a tile. A
+    row of it in shared memory is an element longer, so that neighbours in a column are in
+    different banks. There are ``n`` tiles.
+    """
+    rows, columns, threads = tile
+    width, height, down = shape[axis], shape[-1], strides[-1]
+    apart = [math.prod(shape[k + 1 :]) for k in range(len(shape))]
+    along = apart[axis]
+    others = [k for k in range(len(shape) - 1) if k != axis]
+    sizes = [*(shape[k] for k in others), -(-height // rows), -(-width // columns)]
+    lines, (column, row, *rest) = _digits("tile", sizes, math.prod(sizes) < 1 << 31, "q")
+    rest.reverse()
+    area, side = rows * columns, columns + 1
+    four = [(f"v{j}", f"(k + {j * threads})") for j in range(4)]
+    at = f"uint32(kept + {{0}} // {columns} * {side} + {{0}} % {columns})"
+    far = f"{{0}} // {columns} * int64({down}) + {{0}} % {columns}"
+    steps, paces = [strides[k] for k in others], [apart[k] for k in others]
+    lines = [
+        f"    shared = cuda.shared.array({rows * side}, {dtype})",
+        "    thread = cuda.threadIdx.x",
+        f"    r, c = thread // {columns}, thread % {columns}",  # in the rows of x
+        f"    d, e = thread // {rows}, thread % {rows}",  # in those of out
+        f"    kept, given = r * {side} + c, e * {side} + d",
+        "    tile = int64(cuda.blockIdx.x)",
+        f"    {_repeated()} tile < n:",
+        *lines,
+        f"        a, b = {column} * int64({columns}), {row} * int64({rows})",
+        f"        here = {_sum(['b + r', 'a + c', *rest], [down, 1, *steps])}",
+        f"        there = {_sum(['a + d', 'b + e', *rest], [along, 1, *paces])}",
+        f"        if a <= int64({width - columns}) and b <= int64({height - rows}):",
+        f"            for k in range(0, {area}, {4 * threads}):",
+        *(f"                {v} = x[here + {far.format(k)}]" for v, k in four),
+        *(f"                shared[{at.format(k)}] = {v}" for v, k in four),
+        "            cuda.syncthreads()",
+        f"            for k in range(0, {area}, {threads}):",
+        f"                value = shared[uint32(given + k % {rows} * {side} + k // {rows})]",
+        f"                out[there + k // {rows} * int64({along}) + k % {rows}] = value",
+        "        else:",
+        f"            for k in range(0, {area}, {threads}):",
+        f"                i, j = k // {columns}, k % {columns}",
+        f"                if a + c + j < int64({width}) and b + r + i < int64({height}):",
+        f"                    value = x[here + i * int64({down}) + j]",
+        f"                    shared[uint32(kept + i * {side} + j)] = value",
+        "            cuda.syncthreads()",
+        f"            for k in range(0, {area}, {threads}):",
+        f"                i, j = k // {rows}, k % {rows}",
+        f"                if a + d + i < int64({width}) and b + e + j < int64({height}):",
+        f"                    value = shared[uint32(given + j * {side} + i)]",
+        f"                    out[there + i * int64({along}) + j] = value",
+        "        cuda.syncthreads()",
+        "        tile += cuda.gridDim.x",
+    ]  # fmt: skip
+    return _text("out, x", lines)
+
+
+def _followed(pieces: Sequence[tuple[int, int, int]], k: str) -> str:
+    """The index that ``k`` stands for; see `taken`."""
+    found, end = "", sum(length for length, _, _ in pieces)
+    for length, start, step in reversed(pieces):
+        begin = end - length
+        index = f"int64({start - step * begin}) {'+' if step > 0 else '-'} {k}"
+        found = f"({index}) if {k} < int64({end}) else ({found})" if found else index
+        end = begin
+    return found
+
+
+def taken(axes: Sequence[tuple[Sequence[tuple[int, int, int]], int]]) -> str:
+    """The text of a ``kernel(n, out, x)`` that takes elements of ``x`` by their indices.
+
+    Those of an axis are given in pieces, each a length, the first index and a step of 1 or -1;
+    and with each axis the stride of ``x``.
+    """
+    sizes = [sum(length for length, _, _ in pieces) for pieces, _ in axes]
+    lines, indices = _digits("t", sizes, math.prod(sizes) < 1 << 31, "q")
+    terms = []
+    for number, ((pieces, stride), index) in enumerate(zip(axes, indices[::-1], strict=True)):
+        lines.append(f"        k{number} = {index}")
+        lines.append(f"        j{number} = {_followed(pieces, f'k{number}')}")
+        terms.append(f"j{number} * int64({stride})")
+    return each("out, x", *lines, f"        out[t] = x[{' + '.join(terms)}]")
+
+
+def folded(pieces: Sequence[tuple[int, int, int]], size: int, inner: int, dtype: str) -> str:
+    """The text of a ``kernel(n, out, g)``: what `taken` took from ``out`` is added back.
+
+    Its shape is (outer, size, inner), and the pieces are those of the middle axis.
+    """
+    count = sum(length for length, _, _ in pieces)
+    lines = [
+        f"        j = t % int64({inner})", f"        r = t // int64({inner}) % int64({size})",
+        f"        begin = t // int64({inner * size}) * int64({count * inner}) + j",
+        f"        found = {dtype}(0)",
+    ]  # fmt: skip
+    at = 0
+    for length, start, step in pieces:
+        distance = f"r - int64({start})" if step > 0 else f"int64({start}) - r"
+        lines += [
+            f"        k = {distance}", f"        if 0 <= k < int64({length}):",
+            f"            found = {dtype}(found + g[begin + (k + int64({at})) * int64({inner})])",
+        ]  # fmt: skip
+        at += length
+    return each("out, g", *lines, "        out[t] = found")

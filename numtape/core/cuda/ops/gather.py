@@ -1,0 +1,48 @@
+"""Taking elements and slices by their indices; see kernels/cuda/gather.py."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from ..launches import Launch, Row, blocks, loaded, threads, written_out
+from ..text import filled, stored
+from .pieces import divisor, grid, magnitude, named, parameters, pointer, word
+
+
+def _gather(row: Row) -> list[Launch]:
+    (x, y), axis = row.operands, row.attributes["axis"]
+    if not x.size:  # all indices are bad, and there is nothing to read
+        dtype = stored(row.out.dtype)
+        return [written_out(filled(dtype, "0"), "fill", dtype, row.out.size, row.places[:2])]
+    inner = math.prod(x.shape[axis + 1 :]) * x.dtype.size
+    bytes_ = word(inner)
+    inner //= bytes_
+    n = row.out.size * x.dtype.size // bytes_
+    values = n, x.shape[axis], y.size, inner, *divisor(inner), *divisor(y.size)
+    size = magnitude(n, x.size * x.dtype.size // bytes_)
+    dtypes = parameters(values, pointer(bytes_), pointer(bytes_), y.dtype.name)
+    made = loaded("gather", "gather", (named(bytes_), size), dtypes)
+    return [Launch(made, grid(n), threads(), values, tuple(row.places))]
+
+
+def _pick(row: Row) -> list[Launch]:
+    x, y = row.operands
+    kind = named(x.dtype.size)
+    values = row.out.size, x.shape[-1]
+    made = loaded("gather", "pick", (kind,), parameters(values, kind, kind, y.dtype.name))
+    return [Launch(made, blocks(row.out.size), threads(), values, tuple(row.places))]
+
+
+def _place(row: Row) -> list[Launch]:
+    _, y = row.operands
+    kind, n = named(row.out.dtype.size), row.out.shape[-1]
+    values = row.out.size, n, *divisor(n)
+    dtypes = parameters(values, kind, kind, y.dtype.name)
+    made = loaded("gather", "place", (kind, magnitude(row.out.size)), dtypes)
+    return [Launch(made, blocks(row.out.size), threads(), values, tuple(row.places))]
+
+
+MAKERS: dict[str, Callable[[Row], list[Launch]]] = {
+    "GatherV2": _gather, "Pick": _pick, "Place": _place,
+}  # fmt: skip

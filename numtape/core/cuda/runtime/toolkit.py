@@ -1,0 +1,145 @@
+"""What kernels are compiled with: libNVVM, libdevice and nvJitLink, and where they are.
+
+Each is a wheel's, or else a CUDA toolkit's: that of ``CUDA_PATH`` or ``CUDA_HOME``, or the one
+which is installed. numba-cuda asks only these variables once other CUDA wheels are there.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib.metadata as metadata
+import json
+import os
+import re
+import shutil
+import sys
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+from ....errors import DeviceError
+
+VARIABLES = ("CUDA_PATH", "CUDA_HOME")
+INSTALLED = Path("/usr/local/cuda")
+LIBDEVICE = Path("nvvm", "libdevice", "libdevice.10.bc")
+# Where a toolkit has its libraries, and where the wheels' layout does.
+_FOLDERS = ("nvvm/lib64", "nvvm/lib", "lib64", "lib")
+_WHEELS = {"libnvvm": "nvidia-nvvm", "libnvJitLink": "nvidia-nvjitlink"}
+_PACKAGES = "pip install 'numtape[cuda]'"
+
+
+class Library(NamedTuple):
+    """A library: its file, the toolkit's release that it is of, and its folder if it is of one."""
+
+    path: Path
+    release: str
+    root: Path | None = None
+
+
+def version(package: str) -> str:
+    """The version of an installed package.
+
+    Raises:
+      DeviceError: If it is not installed.
+    """
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        raise DeviceError(
+            f"{package} is not installed, which kernels are compiled with: {_PACKAGES}."
+        ) from None
+
+
+def _wheel(name: str) -> Library | None:
+    try:
+        wheel = metadata.distribution(_WHEELS[name])
+    except metadata.PackageNotFoundError:
+        return None
+    files = sorted(str(f.locate()) for f in wheel.files or () if f.name.startswith(f"{name}.so"))
+    return Library(Path(files[0]), _release(wheel.version)) if files else None
+
+
+def _release(number: str) -> str:
+    """Major and minor: the updates of a release compile alike."""
+    return ".".join(number.split(".")[:2])
+
+
+def _roots() -> Iterator[Path]:
+    """Where a toolkit may be; what was said before what may be found."""
+    yield from (Path(found) for name in VARIABLES if (found := os.environ.get(name)))
+    yield Path(sys.prefix)  # a Conda environment
+    compiler = shutil.which("nvcc")
+    if compiler is not None:
+        yield Path(compiler).resolve().parents[1]
+    yield INSTALLED
+
+
+def _installed(name: str) -> Library | None:
+    for root in _roots():
+        if not (root / LIBDEVICE).is_file():
+            continue
+        for folder in _FOLDERS:
+            files = sorted((root / folder).glob(f"{name}.so*"))
+            if files:
+                return Library(files[0], _told(root, files[0]), root)
+    return None
+
+
+def _told(root: Path, library: Path) -> str:
+    """The release of a toolkit, which it says in one of two places."""
+    try:
+        return _release(json.loads((root / "version.json").read_bytes())["cuda"]["version"])
+    except (OSError, ValueError, LookupError):
+        pass
+    try:
+        header = (root / "include" / "cuda.h").read_text(errors="replace")
+        found = re.search(r"#define CUDA_VERSION (\d+)", header)
+        if found is not None:
+            return f"{int(found[1]) // 1000}.{int(found[1]) % 1000 // 10}"
+    except OSError:
+        pass
+    return f"of {library.stat().st_size} bytes"  # another one has another size
+
+
+@cache
+def library(name: str) -> Library:
+    """``libnvvm`` or ``libnvJitLink``.
+
+    Raises:
+      DeviceError: If neither a wheel nor a toolkit has it.
+    """
+    found = _wheel(name) or _installed(name)
+    if found is None:
+        looked = ", ".join(map(str, dict.fromkeys(_roots())))
+        raise DeviceError(
+            f"{name} is not to be found, which kernels are compiled with: there is no wheel "
+            f"{_WHEELS[name]}, and no CUDA toolkit in {looked}. Set CUDA_HOME to the folder of a "
+            f"CUDA toolkit that has {LIBDEVICE}, or {_PACKAGES}."
+        )
+    return found
+
+
+@cache
+def prepare() -> None:
+    """Let numba-cuda and others find the libraries. It goes before what compiles first.
+
+    Raises:
+      DeviceError: If one of them is not to be found.
+    """
+    nvvm, linker = library("libnvvm"), library("libnvJitLink")
+    if nvvm.root is not None:  # for libdevice; one path in both, else there are warnings
+        os.environ.update(dict.fromkeys(VARIABLES, str(nvvm.root)))
+    for found in (nvvm, linker):
+        if found.root is not None:  # what is loaded is not looked for
+            ctypes.CDLL(str(found.path), os.RTLD_NOW | os.RTLD_GLOBAL)
+
+
+def paths() -> dict[str, str]:
+    """Where the libraries are, by name."""
+    nvvm = library("libnvvm")
+    top = nvvm.root or next((p for p in nvvm.path.parents if (p / LIBDEVICE).is_file()), None)
+    return {
+        "libnvvm": str(nvvm.path), "libdevice": str(top / LIBDEVICE) if top else "",
+        "libnvJitLink": str(library("libnvJitLink").path),
+    }  # fmt: skip

@@ -1,0 +1,180 @@
+"""Kernels along rows and columns, compiled for an H200: what stays in registers, what is loaded."""
+
+import importlib
+import re
+from collections import Counter
+
+import pytest
+from test_cuda_compile import CAPABILITY, REGISTERS, kernels_of, pytestmark, report
+
+from numtape.core.cuda.ops import axes, held
+
+__all__ = ["pytestmark"]  # as there: only where it can be compiled
+
+OPERANDS = {
+    "softmax": 1, "log_softmax": 1, "normalize": 1,
+    "softmax_grad": 2, "log_softmax_grad": 2, "normalize_grad": 2,
+}  # fmt: skip
+
+
+def memory(make, dtypes):
+    """How often a kernel has each instruction on memory, by its suffix."""
+    compiler = importlib.import_module("numtape.core.cuda.runtime.compiler")
+    text = compiler.ptx(make, dtypes, "kernel", CAPABILITY)
+    return Counter(re.findall(r"\b(?:ld|st)\.(?!param)[\w.]+", text))
+
+
+def row_kernel(name, dtype, way):
+    count = 1 + OPERANDS[name]
+    scalars = ["int64", "int64", "float64"] if name.startswith("normalize") else ["int64"] * 2
+    make = kernels_of("rows")[name]
+    return lambda: make(*[dtype] * count, way), [*scalars, *[f"*{dtype}"] * count]
+
+
+@pytest.fixture
+def threads(monkeypatch):
+    """The threads of a GPU's block."""
+    monkeypatch.setattr(held, "threads", lambda: 256)
+
+
+def test_threads_that_share_a_row(threads):
+    """Parts of warps, warps, blocks; vectors where every row begins with one."""
+    ways = {
+        n: str(held.way(n, 4))
+        for n in (1, 10, 12, 32, 128, 252, 512, 1000, 1023, 1024, 1028, 4096, 8192)
+    }
+    assert ways == {
+        1: "1x1x1", 10: "16x1x1", 12: "4x1x4", 32: "8x1x4", 128: "32x1x4", 252: "32x2x4",
+        512: "32x4x4", 1000: "32x8x4", 1023: "256x4x1", 1024: "32x8x4", 1028: "256x2x4",
+        4096: "256x4x4", 8192: "256x8x4",
+    }  # fmt: skip
+    assert str(held.way(4096, 8)) == "256x4x4"
+    assert held.way(8196, 4) is None
+    assert held.way(4100, 8) is None
+
+
+@pytest.mark.parametrize("name", OPERANDS)
+def test_rows_of_4096_stay_in_registers(threads, name):
+    """Each element is loaded and stored once, 16 bytes at a time; 4 blocks of 256 run at once."""
+    way = held.way(4096, 4)
+    make, dtypes = row_kernel(name, "float32", str(way))
+    found = report(make, dtypes, "kernel")
+    assert (found["spilled"], found["stack"]) == (0, 0)
+    assert found["registers"] <= 64
+    moved = {key: n for key, n in memory(make(), dtypes).items() if "shared" not in key}
+    loads = OPERANDS[name] * way.pieces
+    assert moved == {"ld.global.v4.f32": loads, "st.global.v4.f32": way.pieces}
+
+
+@pytest.mark.parametrize("name", OPERANDS)
+@pytest.mark.parametrize("dtype, n", [
+    ("float32", 10), ("float32", 1024), ("float32", 8192), ("float32", 4095), ("float64", 512),
+    ("float64", 4096), ("float64", 2047),
+])  # fmt: skip
+def test_rows_of_all_lengths_stay_in_registers(threads, name, dtype, n):
+    make, dtypes = row_kernel(name, dtype, str(held.way(n, int(dtype[-2:]) // 8)))
+    found = report(make, dtypes, "kernel")
+    assert (found["spilled"], found["stack"]) == (0, 0)
+    assert found["registers"] <= REGISTERS
+
+
+# Parts of warps, warps, blocks; with vectors and without: (n, length), as (64, 64) of 64 elements.
+LENGTHS = [(3, 3), (252, 252), (1023, 1023), (4096, 4096), (1 << 28, 1 << 17), (9999, 9999)]
+TYPES = [
+    ("sum", "float32", "float32"), ("max", "float64", "float64"), ("sum", "int64", "int32"),
+    ("min", "uint8", "uint8"), ("max", "uint64", "uint64"), ("sum", "int32", "int32"),
+]  # fmt: skip
+
+
+def along_kernel(kind, name, dtype, given, how):
+    make = kernels_of("along")[kind]
+    scalars = ["int64"] * (4 if kind == "rows" else 7)
+    return lambda: make(name, dtype, str(how)), [*scalars, f"*{given}", f"*{dtype}"]
+
+
+def checked(make, dtypes, most):
+    found = report(make, dtypes, "kernel")
+    assert (found["spilled"], found["stack"]) == (0, 0)
+    assert found["registers"] <= most
+
+
+@pytest.mark.parametrize("name, dtype, given", TYPES)
+@pytest.mark.parametrize("n, length", LENGTHS)
+def test_sums_of_rows(threads, name, dtype, given, n, length):
+    size = int(dtype.lstrip("uintfloa")) // 8
+    way = held.looped(n, length, size, axes.HELD)
+    checked(*along_kernel("rows", name, dtype, given, way), 64)
+
+
+@pytest.mark.parametrize("name, dtype, given", TYPES)
+@pytest.mark.parametrize("width", [1, 4])
+def test_sums_of_columns(name, dtype, given, width):
+    checked(*along_kernel("columns", name, dtype, given, width), 64)
+
+
+def test_sums_load_much_at_a_time(threads):
+    """Of float32, 64 bytes before anything is added up: in rows, and down columns."""
+    way = held.looped(4096, 4096, 4, axes.HELD)
+    for make, dtypes in (
+        along_kernel("rows", "sum", "float32", "float32", way),
+        along_kernel("columns", "sum", "float32", "float32", 4),
+    ):
+        compiler = importlib.import_module("numtape.core.cuda.runtime.compiler")
+        text = compiler.ptx(make(), dtypes, "kernel", CAPABILITY)
+        order = "".join(
+            "L" if "ld" in found else "+"
+            for found in re.findall(r"ld\.global\.v4\.f32|add\.rn\.f32", text)
+        )
+        assert "LLLL" + "+" * 16 in order
+
+
+def test_axes_are_cut_by_shape_alone(threads, monkeypatch):
+    monkeypatch.setattr(axes, "threads", lambda: 256)
+    sizes = {
+        (1, 1 << 28, 1): (2048, 1 << 17), (1 << 16, 1 << 12, 1): (1, 1 << 12),
+        (1, 1 << 16, 1 << 12): (512, 128), (1, 100, 10): (3, 36), (1, 0, 1): (1, 0),
+    }  # fmt: skip
+    assert {key: axes._cut(key) for key in sizes} == sizes
+
+
+@pytest.mark.parametrize("name, dtype, size", [
+    ("sum", "float32", 4), ("sum", "float64", 8), ("max", "uint8", 1), ("sum", "int64", 8),
+])  # fmt: skip
+@pytest.mark.parametrize("n, length", LENGTHS)
+def test_running_sums_of_rows(threads, name, dtype, size, n, length):
+    way = held.looped(n, length, size, axes.HELD if n % 4 == 0 else axes.SCANNED)
+    make = kernels_of("scan")["rows"]
+    checked(lambda: make(name, dtype, str(way)), ["int64"] * 6 + [f"*{dtype}"] * 3, 80)
+
+
+def test_a_warp_scans_short_rows(threads):
+    """Without waiting for the block: 252 steps of a path are two vectors of each thread."""
+    way = held.looped(252, 252, 4, axes.HELD)
+    assert str(way) == "32x2x4"
+    found = memory(kernels_of("scan")["rows"]("sum", "float32", str(way)),
+                   ["int64"] * 6 + ["*float32"] * 3)  # fmt: skip
+    assert "ld.global.v4.f32" in found
+    assert "st.global.v4.f32" in found
+    assert not any("shared" in key for key in found)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "uint8", "int64"])
+def test_running_sums_of_columns(dtype):
+    make = kernels_of("scan")["columns"]
+    checked(lambda: make("max", dtype), ["int64"] * 7 + [f"*{dtype}"] * 3, 80)
+
+
+@pytest.mark.parametrize("module", ["along", "scan"])
+def test_every_kernel_along_an_axis_is_compiled_here(module):
+    assert set(kernels_of(module)) == {"rows", "columns"}
+
+
+def test_every_kernel_of_rows_is_compiled_here():
+    assert set(kernels_of("rows")) == set(OPERANDS) == set(kernels_of("arrays")) & set(OPERANDS)
+
+
+def test_warps_and_threads_are_those_of_kernels(threads):
+    target, reduce = (
+        importlib.import_module(f"numtape.kernels.cuda.{name}") for name in ("target", "reduce")
+    )
+    assert (held.warp(), held.threads()) == (target.WARP, reduce.THREADS)
