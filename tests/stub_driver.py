@@ -27,6 +27,11 @@ class Names:
         return name
 
 
+class OfThread(threading.local):
+    def __init__(self):
+        self.contexts = [0]
+
+
 class StubDriver:
     """What `cuda.bindings.driver` has.
 
@@ -45,12 +50,12 @@ class StubDriver:
         self.calls, self.memory, self.events = [], {}, {}
         self.queue, self.done = [], 0  # all that was asked for, and how much of it is done
         self.lock = threading.RLock()
-        self.of_thread = threading.local()
+        self.of_thread = OfThread()
 
     @property
     def contexts(self):
         """This thread's, the current one last."""
-        return vars(self.of_thread).setdefault("contexts", [0])
+        return self.of_thread.contexts
 
     def __getattr__(self, name):
         if not name.startswith("cu"):
@@ -198,12 +203,20 @@ class StubBlas:
 
 
 def on_stub():
-    """Make a stub this process's GPU: the `StubDriver`. Nothing is compiled for it."""
+    """Make a stub this process's GPU: a `StubDriver`. Nothing is compiled for it.
+
+    Its code counts as numtape's own: a function that is recorded must not be seen to depend on it.
+    """
+    from pathlib import Path
     from types import SimpleNamespace
 
+    import numtape
     from numtape.core.cuda.runtime import blas, driver
     from numtape.core.cuda.runtime.device import device
 
-    driver._bindings, blas.Blas = StubDriver, StubBlas
+    inside = {"__name__": "numtape.stub_driver"}
+    file = Path(numtape.__file__).with_name("stub_driver.py")
+    exec(compile(Path(__file__).read_text("utf-8"), str(file), "exec"), inside)
+    driver._bindings, blas.Blas = inside["StubDriver"], inside["StubBlas"]
     driver.disk = SimpleNamespace(kept=lambda *_, **__: (b"", [], []))
     return device()._driver

@@ -320,7 +320,8 @@ gpu.captured = interrupted
 
 @tf.function
 def g(x):
-    return tf.cumsum(tf.cumsum(tf.cumsum(tf.exp(x) * 2.0)))
+    y = tf.reshape(tf.exp(x) * 2.0, (1, 5))
+    return tf.matmul(tf.tanh(tf.matmul(y, tf.ones((5, 5), y.dtype))), tf.ones((5, 5), y.dtype))
 
 
 values = [g(x).numpy().tolist() for k in range(8)]

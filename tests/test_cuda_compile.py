@@ -15,7 +15,9 @@ from numtape.core.cuda.text import (
     Step,
     filled,
     function,
+    in_turn,
     parameters,
+    side_by_side,
     written,
 )
 from numtape.core.log.op import CODES, ELEMENTWISE
@@ -418,3 +420,40 @@ def test_kernels_and_executor_agree_on_sizes():
     target = importlib.import_module("numtape.kernels.cuda.target")
     assert (target.WIDTH, reduce.THREADS) == (WIDTHS[0], Driver.threads)
     assert importlib.import_module("numtape.kernels.cuda.pieces").UNROLL == pieces.UNROLL
+
+
+@pytest.mark.parametrize("count", [2, 32])
+def test_groups_side_by_side(count):
+    """Updates of variables of several shapes, some with the same text, as one kernel."""
+    loops = []
+    for k in range(count):
+        kind = BY_NAME["float64" if k % 3 == 2 else "float32"]
+        spec, one = intern((k + 1, 7), kind), intern((), kind)
+        bodies = ("x * y", (1, 4)), ("x - y", (0, 5)), ("sqrt(x)", (2,)), ("x / y", (6, 7))
+        steps = tuple(Step(body, of, (kind,) * len(of), kind) for body, of in bodies[: 2 + k % 3])
+        loops.append(Loop((k + 1, 7), (spec, spec, spec, intern((7,), kind), one), steps, (6,), ()))
+    text = side_by_side([written(loop) for loop in loops], [1 + k % 2 for k in range(count)], 256)
+    dtypes = ["int64"] * count + [x for loop in loops for x in parameters(loop)[1:]]
+    check(lambda: function(text, []), dtypes, "groups")
+
+
+def test_launches_in_turn():
+    """A group with a reduction, one that reads what it stored, and sums of columns."""
+    one, spec = intern((), BY_NAME["float32"]), intern((32, 64), BY_NAME["float32"])
+    kind = spec.dtype
+    step = Step("tanh(x)", (0,), (kind,), kind)
+    loops = [
+        Loop((32, 64), (spec,), (step,), (1,), (("sum", 1),)),
+        Loop((32, 64), (spec, one), (step, Step("x * y", (2, 1), (kind, kind), kind)), (3,), ()),
+    ]
+    reduce = importlib.import_module("numtape.kernels.cuda.reduce")
+    kernels = [function(written(loops[0]), [("sum", "float32")]), function(written(loops[1]), [])]
+    kernels.append(reduce.columns("sum", "float32"))
+    text = in_turn(
+        [["n0"], ["n1"], ["a", "b", "c", "d"]], [["x", "y", "z"], ["y", "z", "u"], ["u", "v"]]
+    ).replace("y, z, y, z, u, u, v", "y, z, u, v")
+    dtypes = ["int64"] * 6 + ["*float32"] * 5
+    check(lambda: function(text, [], kernels), dtypes, "chain")
+    compiler = importlib.import_module("numtape.core.cuda.runtime.compiler")
+    found = compiler.ptx(function(text, [], kernels), dtypes, "chain", CAPABILITY)
+    assert ".nc." not in found  # what one wrote is read by the next

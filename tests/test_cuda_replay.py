@@ -90,19 +90,24 @@ def test_arrays_of_the_gpu_at_ever_other_addresses():
     """They are copied to one address, and results from one, unless that takes longer."""
     script = """
 @tf.function
+def squares(x):
+    return tf.matmul(tf.exp(tf.matmul(x, x)), x)
+
+
+@tf.function
 def scaled(x):
-    return tf.cumsum(tf.cumsum(tf.exp(x) * 2.0))
+    return tf.exp(x) * 2.0
 
 
-arrays = [tf.random.normal((100,)) for k in range(24)]
-large = [tf.random.normal(((16 << 18) + 1,)) for k in range(12)]
-for kept in (arrays, large):
+for function, size in (squares, 10), (squares, 2050), (scaled, 10):
     results = []
-    print(*calls(lambda x: results.append(scaled(x)), *((x,) for x in kept)))
+    arrays = [tf.random.normal((size, size)) for k in range(16)]
+    print(*calls(lambda x: results.append(function(x)), *((x,) for x in arrays)))
 """
-    small, large = on_stub(ON_STUB + script).splitlines()
+    small, large, alone = on_stub(ON_STUB + script).splitlines()
     assert small == "cuGraphLaunch cuMemAllocAsync cuMemcpyDtoDAsync cuMemcpyDtoDAsync"
-    assert "cuGraphLaunch" not in large and "cuMemcpyDtoDAsync" not in large
+    assert large == "cuLaunchKernel cuMemAllocAsync gemm gemm"
+    assert alone == "cuLaunchKernel cuMemAllocAsync"
 
 
 def test_addresses_that_come_again():
@@ -110,7 +115,7 @@ def test_addresses_that_come_again():
     script = """
 from numtape.core.cuda.lending import Steady
 
-steady = Steady()
+steady = Steady(True)
 found = [steady.wanders(0, address) for address in (1, 2, 3, 1, 2, 3, 1, 2)]
 print(any(found), [steady.wanders(0, address) for address in range(10, 15)][-1])
 print([steady.wanders(0, 10 + k % 2) for k in range(40)][-1])
@@ -307,4 +312,41 @@ def test_what_one_block_reduces_is_the_result():
 loss = tf.function(lambda x: tf.reduce_sum(tf.square(x)) + tf.reduce_max(x))
 print(*launched(loss, tf.ones(1000)), *launched(loss, tf.ones(100_000)))
 """
-    assert on_stub(SMALL + script) == "0 2 2 0 4 4"
+    assert on_stub(SMALL + script) == "0 1 1 0 2 2"
+
+
+NETWORK = """
+sizes, weights = (2, 64, 64, 1), []
+for rows, columns in zip(sizes, sizes[1:]):
+    weights += [tf.Variable(tf.ones((rows, columns))), tf.Variable(tf.zeros(columns))]
+optimizer = tf.keras.optimizers.Adam(0.01)
+optimizer.build(weights)
+
+
+def gradients(x, y):
+    with tf.GradientTape() as tape:
+        for k in range(0, 6, 2):
+            x = tf.matmul(tf.tanh(x) if k else x, weights[k]) + weights[k + 1]
+        loss = tf.reduce_mean(tf.square(x - y))
+    return tape.gradient(loss, weights)
+
+
+@tf.function
+def descent(x, y):
+    for w, g in zip(weights, gradients(x, y)):
+        w.assign_sub(0.01 * g)
+
+
+@tf.function
+def adam(x, y):
+    optimizer.apply_gradients(zip(gradients(x, y), weights))
+
+
+for step in descent, adam:
+    print(*launched(step, tf.ones((32, 2)), tf.ones((32, 1))))
+"""
+
+
+def test_small_launches_that_follow_each_other_are_one():
+    """So are all updates of variables of more than one element: six for all but the products."""
+    assert on_stub(SMALL + NETWORK).splitlines() == ["8 6 14"] * 2

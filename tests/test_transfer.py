@@ -296,7 +296,7 @@ def test_so_many_kernels_wait_for_use(monkeypatch):
     """The one that was not asked for longest is let go of; who has it keeps it."""
     monkeypatch.setattr(launches, "_kernels", OrderedDict())
     monkeypatch.setattr(launches, "KERNELS", 3)
-    monkeypatch.setattr(launches.Kernel, "__init__", lambda self, begin: None)
+    monkeypatch.setattr(launches.Kernel, "__init__", lambda self, made, begin: None)
     first, second, third = (launches.kernel(None, [], name) for name in "abc")
     assert launches.kernel(None, [], "a") is first
     launches.kernel(None, [], "d")

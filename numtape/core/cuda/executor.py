@@ -23,7 +23,7 @@ from ..values.interning import Weak
 from ..values.memory import Array
 from ..values.spec import SPECS, Spec
 from ..values.tensor import Tensor
-from .launches import drawn, full, launched
+from .launches import chained, drawn, full, launched
 from .lending import Graphs, Lender, Steady
 from .plan import GpuPlan, GpuPlanner, Place
 from .runtime.device import device, empty, reclaim, resident
@@ -173,7 +173,7 @@ class Program:
         self._single_places = [(n, 8 * (k - fed)) for k, n in numbered.items() if k >= fed]
         # By row, and by -1 of what is for cells.
         self._lenders: defaultdict[int, Lender] = defaultdict(Lender)
-        self._steady = Steady()
+        self._steady = Steady(plan is not None and Graphs.worth(plan))
         # What leaves are, until they are launched: arrays, and single elements that only the GPU
         # knows.
         self._given: list[tuple[int, DeviceArray | Array]] = []
@@ -338,10 +338,12 @@ class Executor:
         checks: Sequence[tuple[int, str]] = (),
     ) -> Program:  # fmt: skip
         """What computes the wanted rows again and again."""
-        plan: Any = GpuPlanner(log).planned(log, wanted, [], False) if wanted else None
+        plan: Any = GpuPlanner(log, True).planned(log, wanted, [], False) if wanted else None
         if plan is not None:
             plan.own()
         deferred = bool(checks) and not looked and self._deferred(plan, wanted, checks)
+        if plan is not None:
+            plan.launches = chained(plan.launches)
         return Program(log, wanted, plan, looked or (bool(checks) and not deferred), deferred)
 
     def _deferred(

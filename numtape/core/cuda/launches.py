@@ -9,7 +9,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -22,7 +22,17 @@ from ..log.op import Op
 from ..values.spec import Spec
 from .runtime.device import device, empty
 from .runtime.device_array import DeviceArray
-from .text import Loop, filled, function, parameters, stored, width, written
+from .text import (
+    Loop,
+    filled,
+    function,
+    in_turn,
+    parameters,
+    side_by_side,
+    stored,
+    width,
+    written,
+)
 
 if TYPE_CHECKING:
     from .plan import GpuPlan
@@ -35,12 +45,27 @@ _COMPILERS = 2  # threads: while one makes PTX, which one can do at a time, the 
 Room = Callable[[int], int]  # a number for so many bytes of the arena
 
 
+class Made(NamedTuple):
+    """What a kernel is made of: a function that makes it, its parameters, its name and text."""
+
+    make: Callable[[], Any]
+    dtypes: tuple[str, ...]
+    name: str
+    text: str
+
+
 class Kernel:
-    """A kernel that is being compiled, or was."""
+    """A kernel that is being compiled, or was.
 
-    __slots__ = ("_begin", "_found", "_made")
+    Attributes:
+      made: What it is made of.
+      alike: Whether it computes the same bits with any number of blocks.
+    """
 
-    def __init__(self, begin: Callable[[], Future[Any]]) -> None:
+    __slots__ = ("_begin", "_found", "_made", "alike", "made")
+
+    def __init__(self, made: Made, begin: Callable[[], Future[Any]]) -> None:
+        self.made, self.alike = made, False
         self._begin, self._made = begin, begin()
         self._found: Any = None
 
@@ -152,6 +177,7 @@ def kernel(make: Callable[[], Any], dtypes: Sequence[str], name: str, text: str 
         if found is None:
             source = _source() + text
             found = _kernels[key] = Kernel(
+                Made(make, tuple(dtypes), name, text),
                 lambda: _compilers().submit(device().kernel, make, list(dtypes), name, source)
             )
             if len(_kernels) > KERNELS:  # plans that have it keep it
@@ -227,6 +253,12 @@ def shared_by(chunks: int, reduced: bool) -> int:
     return max(1, min(chunks, max(PARTIALS, fewest)))
 
 
+def _blocks_of(loop: Loop) -> int:
+    """How many blocks compute a loop."""
+    chunks = -(-math.prod(loop.shape) // (width(loop) * threads()))
+    return shared_by(chunks, bool(loop.reductions))
+
+
 def elementwise(
     loop: Loop, arrays: list[int], outs: list[int], room: Room
 ) -> list[Launch]:
@@ -241,14 +273,84 @@ def elementwise(
     reduced = [(name, loop.dtype(value).name) for name, value in loop.reductions]
     symbol = f"group_{hashlib.sha256(text.encode()).hexdigest()[:16]}"
     made = kernel(lambda: function(text, reduced), parameters(loop), symbol, text)
-    count = shared_by(-(-size // (width(loop) * threads())), bool(reduced))
+    made.alike = not reduced
+    count = _blocks_of(loop)
     if count == 1:  # what a block leaves is the result
         return [Launch(made, count, threads(), (size,), (*arrays, *outs))]
     partials = [room(8 * count) for _ in reduced]
     found = [Launch(made, count, threads(), (size,), (*arrays, *partials))]
-    for (name, dtype), partial, out in zip(reduced, partials, outs, strict=True):
-        found.append(_finish(name, dtype, count, partial, out))
+    for (name, dtype), there, out in zip(reduced, partials, outs, strict=True):
+        found.append(_finish(name, dtype, count, there, out))
     return found
+
+
+PARTS = 32  # loops of one launch
+
+
+def together(loops: Sequence[tuple[Loop, list[int]]]) -> list[Launch]:
+    """One launch for loops that reduce nothing, none of which needs what another one stores.
+
+    With each come the places of its arrays.
+    """
+    found: list[Launch] = []
+    for begin in range(0, len(loops), PARTS):
+        part = loops[begin : begin + PARTS]
+        sizes = tuple(math.prod(loop.shape) for loop, _ in part)
+        counts = [_blocks_of(loop) for loop, _ in part]
+        text = side_by_side([written(loop) for loop, _ in part], counts, threads())
+        pointers = [kind for loop, _ in part for kind in parameters(loop)[1:]]
+        symbol = f"groups_{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+        made = kernel(
+            partial(function, text, []), ["int64"] * len(part) + pointers, symbol, text
+        )
+        places = tuple(place for _, arrays in part for place in arrays)
+        found.append(Launch(made, sum(counts), threads(), sizes, places))
+    return found
+
+
+CHAIN, ARGUMENTS = 16, 256  # launches that become one, and what it is called with
+BLOCKS = 4  # of a launch whose work one block does as well, sooner than it is launched
+
+
+def chained(launches: Sequence[Any]) -> list[Any]:
+    """The same launches, but small ones that follow each other as one of one block.
+
+    Its threads wait for each other in between. So do launches, but that takes longer.
+    """
+    found: list[Any] = []
+    chain: list[Launch] = []
+    for launch in (*launches, None):
+        small = type(launch) is Launch and launch.threads == threads()
+        small = small and launch.blocks <= (BLOCKS if launch.kernel.alike else 1)
+        count = sum(len(one.values) + len(one.places) for one in (*chain, *[launch] * small))
+        if not small or len(chain) == CHAIN or count > ARGUMENTS:
+            found += chain if len(chain) < 2 else [_chain(chain)]
+            chain = []
+        if small:
+            chain.append(launch)
+        elif launch is not None:
+            found.append(launch)
+    return found
+
+
+def _chain(chain: Sequence[Launch]) -> Launch:
+    """One launch for several."""
+    made = [launch.kernel.made for launch in chain]
+    values = [[f"a{k}_{j}" for j in range(len(one.values))] for k, one in enumerate(chain)]
+    places = [[f"p{k}_{j}" for j in range(len(one.places))] for k, one in enumerate(chain)]
+    text = in_turn(values, places)
+    parted = [(one.dtypes, len(args)) for one, args in zip(made, values, strict=True)]
+    dtypes = [kind for kinds, count in parted for kind in kinds[:count]]
+    dtypes += [kind for kinds, count in parted for kind in kinds[count:]]
+    source = "\n".join((text, *(f"# {one.name} {one.dtypes}\n{one.text}" for one in made)))
+    symbol = f"chain_{hashlib.sha256(source.encode()).hexdigest()[:16]}"
+    found = kernel(
+        lambda: function(text, [], [one.make() for one in made]), dtypes, symbol, source
+    )
+    return Launch(
+        found, 1, threads(), tuple(value for one in chain for value in one.values),
+        tuple(place for one in chain for place in one.places),
+    )  # fmt: skip
 
 
 def _finish(name: str, dtype: str, count: int, partials: int, out: int) -> Launch:

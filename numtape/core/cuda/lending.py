@@ -95,18 +95,22 @@ class Steady:
 
     That is where they are, if these are always the same few places. What wanders, such as a new
     batch in each step, is at an address that stays: it is copied there, or from there.
+
+    Attributes:
+      worth: Whether launches are replayed as a graph: else all may be where it is.
     """
 
     LARGEST = 16 << 20  # bytes that are copied sooner than all is launched one by one
 
-    def __init__(self) -> None:
+    def __init__(self, worth: bool) -> None:
+        self.worth = worth
         self._ways: defaultdict[int, _Way] = defaultdict(_Way)
         self._own: dict[int, Any] = {}  # memory
         self._holds: dict[int, Array] = {}  # host arrays that were copied there last
 
     def wanders(self, row: int, address: int) -> bool:
         """Note the address of a row. Says whether it had too many lately."""
-        return self._ways[row].on(address)
+        return self.worth and self._ways[row].on(address)
 
     def at(self, row: int, address: int, size: int) -> int:
         """Where a row of so many bytes is while launches run: there, or at the one that stays."""
@@ -153,9 +157,14 @@ class Graphs:
     def __init__(self) -> None:
         self._known: dict[Any, Any] = {}  # by addresses: a graph, or None for one that came once
 
+    @classmethod
+    def worth(cls, plan: GpuPlan) -> bool:
+        """Whether a plan is replayed as a graph."""
+        return not plan.on_host and len(plan.launches) >= cls.FEW
+
     def run(self, gpu: Any, plan: GpuPlan, at: list[int]) -> None:
         """Launch everything."""
-        if plan.on_host or len(plan.launches) < self.FEW:
+        if not self.worth(plan):
             launched(gpu, plan, at)
             return
         key = (settings.numerics(), *at)

@@ -26,7 +26,7 @@ from ..plan.plan import (
     Planner,
 )
 from ..values.spec import SPECS, Spec
-from .launches import Launch, OnHost, elementwise
+from .launches import Launch, OnHost, elementwise, together
 from .ops.array import whole
 from .text import LONGEST, Loop, Step
 
@@ -41,6 +41,11 @@ class Place(NamedTuple):
 
     kind: str
     at: int
+
+
+_NOWHERE = Place("", 0)
+# Rows of a group, and elements of each, up to which it is computed with others.
+SHORT, SMALL = 32, 1 << 16
 
 
 class GpuPlan(Plan):
@@ -59,9 +64,13 @@ class GpuPlan(Plan):
     """
 
     __slots__ = (
-        "_numbers", "cells", "computed", "fed", "launches", "leaves", "masks", "on_host", "places",
-        "rows_at",
+        "_numbers", "_replayed", "cells", "computed", "fed", "launches", "leaves", "masks",
+        "on_host", "places", "rows_at",
     )  # fmt: skip
+
+    def __init__(self, log: Log, work: GpuPlanner) -> None:
+        self._replayed = work.replayed
+        super().__init__(log, work)
 
     def _fill(self, log: Log) -> None:
         """Make the launches."""
@@ -90,7 +99,8 @@ class GpuPlan(Plan):
             if how:
                 stored.add(row)
         maker = _Maker(self, rows, place, stored)
-        for group in groups:
+        last = self._last(rows, groups, order, place) if self._replayed else set()
+        for number, group in enumerate(groups):
             members = order[group[G_ROWS] : group[G_ROWS_END]]
             if group[G_KIND] == SHARED:
                 (row,) = members
@@ -101,6 +111,8 @@ class GpuPlan(Plan):
                     place[row] = place[original]
                     how = kept[order.index(row)] == KEPT
                     self.views.append((row, original, rows.spec(row), how))
+            elif number in last:
+                maker.later(members)
             elif group[G_KIND] == SCALARS:
                 maker.elementwise(members, ())
             elif group[G_KIND] == LANES_GROUP:
@@ -110,10 +122,46 @@ class GpuPlan(Plan):
                 maker.elementwise(members, tuple(rows.spec(first).shape))
             else:
                 maker.whole(members[0])
+        maker.end()
         self.rows_at = [
             (number, place.at) for number, place in enumerate(self.places) if place.kind == "row"
         ]
         self.on_host = any(isinstance(launch, OnHost) for launch in self.launches)
+
+    def _last(
+        self, rows: _Rows, groups: list[list[int]], order: list[int], place: dict[int, Place]
+    ) -> set[int]:
+        """The numbers of small groups that may be computed last, as no other one reads of them.
+
+        These are updates of variables, mostly. What they read is kept until then.
+        """
+        members = [order[group[G_ROWS] : group[G_ROWS_END]] for group in groups]
+        of = {row: k for k, group in enumerate(members) for row in group}
+        read = {
+            of[x] for k, group in enumerate(members) for row in group for x in rows.operands(row)
+            if of.get(x, k) != k
+        }  # fmt: skip
+        shared = {
+            group[0]: rows.operands(group[0])[0]
+            for group, (kind, *_) in zip(members, groups, strict=True) if kind == SHARED
+        }  # fmt: skip
+        found = set()
+        for k, (group, (kind, *_)) in enumerate(zip(members, groups, strict=True)):
+            if kind != LANES_GROUP or k in read or len(group) > SHORT:
+                continue
+            if any(rows.kind(row) == REDUCTION for row in group):
+                continue
+            if rows.spec(group[0]).size <= SMALL:
+                found.add(k)
+        if len(found) < 2:
+            return set()
+        for x in {x for k in found for row in members[k] for x in rows.operands(row)}:
+            while x in shared:
+                x = shared[x]
+            spec = rows.spec(x)
+            if x in of and spec.size > 1 and place.get(x, _NOWHERE).kind == "arena":
+                place[x] = self.temporary(spec.size * spec.dtype.size)
+        return found
 
     def number(self, place: Place) -> int:
         """The number by which launches refer to a place."""
@@ -173,6 +221,7 @@ class _Maker:
         self, plan: GpuPlan, rows: _Rows, place: dict[int, Place], stored: set[int]
     ) -> None:
         self._plan, self._rows, self._place, self._stored = plan, rows, place, stored
+        self._later: list[list[int]] = []
 
     def elementwise(self, members: list[int], shape: tuple[int, ...]) -> None:
         """Kernels for elementwise rows of one shape, and reductions of them."""
@@ -187,7 +236,31 @@ class _Maker:
                         self._place[x] = self._plan.temporary(spec.size * spec.dtype.size)
             self._piece(piece, shape)
 
+    def later(self, members: list[int]) -> None:
+        """Have elementwise rows of one shape computed at the end, all such groups at once."""
+        self._later.append(members)
+
+    def end(self) -> None:
+        """Compute what was left to the end."""
+        loops = []
+        for members in self._later:
+            spec = self._rows.spec(members[0])
+            loop, arrays, _ = self._loop(members, tuple(spec.shape))
+            if loop.stores and spec.size:
+                loops.append((loop, arrays))
+        if len(loops) == 1:
+            self._plan.launches += elementwise(*loops[0], [], self._partials)
+        else:
+            self._plan.launches += together(loops)
+
     def _piece(self, members: list[int], shape: tuple[int, ...]) -> None:
+        loop, arrays, outs = self._loop(members, shape)
+        self._plan.launches += elementwise(loop, arrays, outs, self._partials)
+
+    def _loop(
+        self, members: list[int], shape: tuple[int, ...]
+    ) -> tuple[Loop, list[int], list[int]]:
+        """What a kernel computes, the places of its arrays, and those of its reductions."""
         rows = self._rows
         inside = {row for row in members if rows.kind(row) != REDUCTION or shape == ()}
         loads = dict.fromkeys(
@@ -213,8 +286,7 @@ class _Maker:
             tuple(value[row] for row in stores), tuple((name, x) for _, name, x in reductions),
         )  # fmt: skip
         arrays = [self._number(row) for row in (*loads, *stores)]
-        outs = [self._number(row) for row, *_ in reductions]
-        self._plan.launches += elementwise(loop, arrays, outs, self._partials)
+        return loop, arrays, [self._number(row) for row, *_ in reductions]
 
     def whole(self, row: int) -> None:
         """Launches for a row that is no elementwise one."""
@@ -234,10 +306,18 @@ class _Maker:
 
 
 class GpuPlanner(Planner):
-    """Plans for the GPU. Nothing is compiled before it is known what a group does."""
+    """Plans for the GPU. Nothing is compiled before it is known what a group does.
+
+    Attributes:
+      replayed: Whether they are run again and again: then it pays to compile for fewer launches.
+    """
 
     lanes = Lanes()
     plan_type = GpuPlan
+
+    def __init__(self, log: Log, replayed: bool = False) -> None:
+        self.replayed = replayed
+        super().__init__(log)
 
     def need(self, log: Log, row: int) -> None:
         """Any row can be part of a group."""

@@ -12,6 +12,7 @@ import importlib
 import math
 import re
 from collections.abc import Sequence
+from types import FunctionType
 from typing import Any, NamedTuple
 
 from ..compile.lane_kernels import typed
@@ -301,8 +302,13 @@ def each(arrays: str, *lines: str) -> str:
     ))  # fmt: skip
 
 
-def function(text: str, reductions: Sequence[tuple[str, str]]) -> Any:
-    """The function ``kernel`` of a text; ``reductions`` are names and dtypes of those in it."""
+def function(
+    text: str, reductions: Sequence[tuple[str, str]], kernels: Sequence[Any] = ()
+) -> Any:
+    """The function ``kernel`` of a text; ``reductions`` are names and dtypes of those in it.
+
+    ``kernels`` are those that it calls as ``kernel0`` and so on.
+    """
     target = importlib.import_module("numtape.kernels.cuda.target")
     scalar = importlib.import_module("numtape.kernels.cuda.scalar")
     reduce = importlib.import_module("numtape.kernels.cuda.reduce")
@@ -312,7 +318,47 @@ def function(text: str, reductions: Sequence[tuple[str, str]]) -> Any:
         scope[f"start_{name}_{dtype}"] = reduce.identity(name, dtype)
         scope[f"combine_{name}_{dtype}"] = reduce.COMBINE[f"{name}_{dtype}"]
         scope[f"together_{name}_{dtype}"] = reduce.together(name, dtype)
+    scope |= {f"kernel{k}": target.device(found) for k, found in enumerate(kernels)}
     exec(compile(text, "<group>", "exec"), scope)
-    if "body" in scope:
-        scope["body"] = target.device(scope["body"])
+    for name, found in list(scope.items()):
+        if type(found) is FunctionType and found.__globals__ is scope and name != "kernel":
+            scope[name] = target.device(found)
     return scope["kernel"]
+
+
+def in_turn(values: Sequence[Sequence[str]], places: Sequence[Sequence[str]]) -> str:
+    """The text of a kernel of one block that calls others, each when the one before is done.
+
+    It is called with the values for all of them, then with their arrays.
+    """
+    names = [name for part in (*values, *places) for name in part]
+    calls = [
+        f"    kernel{k}({', '.join([*args, *arrays])})\n    cuda.syncthreads()\n"
+        for k, (args, arrays) in enumerate(zip(values, places, strict=True))
+    ]
+    return f"def kernel({', '.join(names)}):\n{''.join(calls)}"
+
+
+def side_by_side(texts: Sequence[str], counts: Sequence[int], threads: int) -> str:
+    """The text of a kernel of several of `written`, of which each has so many blocks.
+
+    It is called with their numbers of elements, then with their arrays.
+    """
+    lines, sizes, arrays, calls = [], [], [], []
+    distinct = list(dict.fromkeys(texts))
+    for k, text in enumerate(distinct):
+        part = re.sub(r"\bbody\(", f"body{k}(", text)
+        part = part.replace("cuda.gridsize(1)", "across").replace("cuda.grid(1)", "first")
+        lines.append(part.replace("def kernel(", f"def part{k}(first, across, "))
+    begin = 0
+    for k, (text, count) in enumerate(zip(texts, counts, strict=True)):
+        names = text.partition("def kernel(n, ")[2].partition(")")[0].split(", ")
+        pointers = [f"{name}_{k}" for name in names]
+        sizes.append(f"n{k}")
+        arrays += pointers
+        args = ", ".join([f"first - {begin * threads}", str(count * threads), f"n{k}", *pointers])
+        calls.append(f"    {'el' if k else ''}if cuda.blockIdx.x < {begin + count}:")
+        calls.append(f"        part{distinct.index(text)}({args})")
+        begin += count
+    lines += [f"def kernel({', '.join(sizes + arrays)}):", "    first = cuda.grid(1)", *calls]
+    return "\n".join(lines) + "\n"
