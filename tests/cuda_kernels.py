@@ -138,6 +138,37 @@ def check_moves():
                   np.concatenate([x, x, x[:1, ...] if axis == 0 else x], axis))
 
 
+def check_joined():
+    """Ops on rows and the elementwise rows around them are one launch, with the same bits."""
+    from numtape.core.cuda.runtime.device import device
+
+    layer = tf.keras.layers.LayerNormalization(center=False, scale=False)
+
+    def norm(x, gamma, beta):
+        return layer(x * gamma) * gamma + beta
+
+    def softmax(x, gamma, beta):
+        return tf.nn.softmax(x + beta) * gamma
+
+    for n, (function, count) in itertools.product((7, 64), ((norm, 4), (softmax, 2))):
+        arrays = [RANDOM.normal(size=shape).astype("float32") for shape in ((3, n), n, n, (3, n))]
+        found = []
+        for together in (True, False):
+            x, gamma, beta, g = (tf.constant(array) for array in arrays)
+            with tf.GradientTape() as tape:
+                tape.watch([x, gamma])
+                y = function(x, gamma, beta)
+            if not together:
+                y.numpy()
+            slopes = tape.gradient(y, [x, gamma], output_gradients=g)
+            before = device().launches
+            slopes[0].numpy()
+            if together:
+                assert device().launches - before == count
+            found.append([z.numpy().tobytes() for z in (y, *slopes)])
+        assert found[0] == found[1]
+
+
 def check_order():
     """Positions are sorted by their index, and stay in their order where it is the same."""
     from numtape.core.cuda.launches import Row
@@ -227,6 +258,7 @@ check_axes()
 check_rows()
 check_gather()
 check_moves()
+check_joined()
 check_order()
 check_scatter()
 check_switch()
