@@ -120,12 +120,14 @@ def check_order():
         memories.append(gpu.empty(size))
         return len(memories) - 1
 
-    launches, place = order(Row(CODES.ops[0], {}, spec, [spec, spec], [0, 0, 0], room), 90, y.size)
+    row = Row(CODES.ops[0], {}, spec, [spec, spec], [0, 0, 0], room)
+    launches, keys, place, kind = order(row, 90, y.size)
     for launch in launches:
         launch.run(gpu, [memory.address for memory in memories])
-    found = np.empty_like(y)
-    gpu.download(memories[place].address, found)
-    np.testing.assert_array_equal(found, np.argsort(y, kind="stable"))
+    for at, wanted in ((place, np.argsort(y, kind="stable")), (keys, np.sort(y))):
+        found = np.empty(y.size, kind)
+        gpu.download(memories[at].address, found)
+        np.testing.assert_array_equal(found, wanted)
 
 
 def slopes(x, indices, weights, axis):
@@ -147,6 +149,8 @@ def check_scatter():
         (RANDOM.integers(0, 5, count), 5, 3, "float64", "int64"),
         (RANDOM.integers(0, 100, 40), 100, 1, "float32", "int64"),
         (np.array([2]), 4, 2, "float64", "int32"),
+        (most[:50], 90, 4, "float32", "int32"),
+        (RANDOM.integers(0, 2, 70), 3, 8, "float64", "int64"),
     ]:
         y = indices.astype(kind)
         for shape, axis in (((size, inner), 0), ((2, size, inner), 1)):
@@ -161,11 +165,17 @@ def check_scatter():
 
 def check_switch():
     """It takes effect in a program that was recorded before."""
+    for dtype, inner in (("float64", 2), ("float32", 4)):
+        check_switch_of(dtype, inner)
+
+
+def check_switch_of(dtype, inner):
     from numtape.core.cuda.runtime.device import device
 
-    x, y = tf.constant(RANDOM.normal(size=(9, 2))), RANDOM.integers(0, 9, LONG)
-    weights = RANDOM.normal(size=(LONG, 2))
-    wanted = np.zeros((9, 2))
+    y = RANDOM.integers(0, 9, LONG)
+    x = tf.constant(RANDOM.normal(size=(9, inner)), dtype)
+    weights = RANDOM.normal(size=(LONG, inner)).astype(dtype)
+    wanted = np.zeros((9, inner), dtype)
     np.add.at(wanted, y, weights)
     step = tf.function(lambda x: slopes(x, y, weights, 0))
     experimental = tf.config.experimental
@@ -179,7 +189,7 @@ def check_switch():
     ):  # fmt: skip
         switch()
         before = device().launches
-        close(step(x), wanted)
+        close(step(x), wanted, 1e-9 if dtype == "float64" else 1e-5)
         counts.append((experimental.nondeterministic_scatter_enabled(), device().launches - before))
     assert [allowed for allowed, _ in counts] == [False, False, True, False, True, False]
     ordered, atomic = counts[1][1], counts[2][1]

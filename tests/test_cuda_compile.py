@@ -280,44 +280,57 @@ def test_every_kernel_along_an_axis_is_compiled_here(module):
     assert set(kernels_of(module)) == set(ALONG)
 
 
-SORTING = {"counts": (4, 2), "order": (4, 3), "begins": (2, 2)}  # parameters, and arrays of int64
-ADDING = {
-    "partials": (6, "index int64 int64 dtype dtype"),
-    "sums": (6, "int64 int64 dtype dtype dtype"), "atomic": (4, "index dtype dtype"),
-}  # fmt: skip
+KINDS = {"uint32": "int32", "int64": "int64"}  # of places, and of how many there are
 
 
-@pytest.mark.parametrize("name", SORTING)
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("index", ["uint8", "int32", "int64"])
-def test_sorting_of_indices(name, index):
-    scalars, arrays = SORTING[name]
-    parameters = ["int64"] * scalars + [f"*{index}"] + ["*int64"] * arrays
-    check(kernels_of("scatter")[name], parameters, f"{name}_kernel")
+def test_sorting_of_indices(kind, index):
+    kernels, numbers, whole = kernels_of("scatter"), ["int64"] * 5, KINDS[kind]
+    check(kernels["counts"], [*numbers, f"*{index}", f"*{whole}"], "counts")
+    arrays = [f"*{x}" for x in (index, kind, whole, kind, kind)]
+    check(lambda: kernels["order"](kind), [*numbers, *arrays], "order")
+    check(kernels["borders"], ["int64", "int64", f"*{kind}", f"*{kind}"], "borders")
 
 
-@pytest.mark.parametrize("index", ["int32", "int64"])
-@pytest.mark.parametrize(
-    "name, dtype",
-    [(name, dtype) for name in ADDING for dtype in NUMBERS if name != "atomic" or "float" in dtype],
-)
-def test_adding_by_index(name, dtype, index):
-    scalars, arrays = ADDING[name]
-    kinds = {"index": index, "dtype": dtype}
-    parameters = ["int64"] * scalars + [f"*{kinds.get(kind, kind)}" for kind in arrays.split()]
-    arguments = () if name == "atomic" else (dtype,)
-    check(lambda: kernels_of("scatter")[name](*arguments), parameters, f"{name}_kernel")
+@pytest.mark.parametrize("lanes", ["1", "4"])
+@pytest.mark.parametrize("size, kind", [("small", "uint32"), ("large", "int64")])
+@pytest.mark.parametrize("dtype", NUMBERS)
+def test_adding_by_index(dtype, size, kind, lanes):
+    kernels, few, many = kernels_of("scatter"), ["int64"] * 10, ["int64"] * 13
+    places, values = [f"*{kind}"] * 2, [f"*{dtype}"] * 3
+    check(lambda: kernels["sums"](dtype, lanes, size), [*few, *places, *values], "sums")
+    numbers = [*many, *places, *values[1:]]
+    check(lambda: kernels["partials"](dtype, lanes, size), numbers, "partials")
+
+
+@pytest.mark.parametrize("index", ["uint8", "int32", "int64"])
+@pytest.mark.parametrize("dtype, lanes, instruction", [
+    ("float32", "4", "red.global.add.v4.f32"), ("float32", "1", "atom.global.add.f32"),
+    ("float64", "1", "atom.global.add.f64"),
+])  # fmt: skip
+def test_atomics_are_one_instruction(index, dtype, lanes, instruction):
+    parameters = ["int64"] * 8 + [f"*{index}", f"*{dtype}", f"*{dtype}"]
+    text = text_of("scatter", "atomic", (lanes, "small"), parameters)
+    assert [x for x in accesses(text) if x[:2] not in ("ld", "st")] == [instruction]
+    for size in ("small", "large"):
+        check(lambda size=size: kernels_of("scatter")["atomic"](lanes, size), parameters, "atomic")
+
+
+def test_rows_of_a_scatter_are_added_16_bytes_at_a_time():
+    parameters = ["int64"] * 10 + ["*uint32"] * 2 + ["*float32"] * 3
+    seen = accesses(text_of("scatter", "sums", ("float32", "4", "small"), parameters))
+    assert {x for x in seen if "32" not in x or "f32" in x} == {
+        "ld.global.v4.f32", "st.global.v4.f32"
+    }  # fmt: skip
+    make = kernels_of("scatter")["sums"]
+    said = report(lambda: make("float32", "4", "small"), parameters, "sums")
+    assert said["registers"] <= 32  # 2,048 threads run at once
 
 
 def test_every_kernel_of_scatter_is_compiled_here():
-    assert set(kernels_of("scatter")) == {*SORTING, *ADDING}
-
-
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_atomics_are_one_instruction(dtype):
-    compiler = importlib.import_module("numtape.core.cuda.runtime.compiler")
-    parameters = ["int64"] * 4 + ["*int32", f"*{dtype}", f"*{dtype}"]
-    text = compiler.ptx(kernels_of("scatter")["atomic"](), parameters, "atomic", CAPABILITY)
-    assert set(re.findall(r"(?:red|atom)\.[\w.]+", text)) == {f"atom.global.add.f{dtype[-2:]}"}
+    names = {"counts", "order", "borders", "partials", "sums", "atomic"}
+    assert set(kernels_of("scatter")) == names
 
 
 ARRAYS = [
@@ -424,10 +437,12 @@ def test_sums_and_products_are_rounded_each():
 
 
 def test_kernels_and_executor_agree_on_sizes():
-    from numtape.core.cuda.ops import pieces
+    from numtape.core.cuda.ops import pieces, scatter
     from numtape.core.cuda.runtime.driver import Driver
 
     reduce = importlib.import_module("numtape.kernels.cuda.reduce")
     target = importlib.import_module("numtape.kernels.cuda.target")
     assert (target.WIDTH, reduce.THREADS) == (WIDTH, Driver.threads)
     assert importlib.import_module("numtape.kernels.cuda.pieces").UNROLL == pieces.UNROLL
+    kernels = importlib.import_module("numtape.kernels.cuda.scatter")
+    assert (kernels.ROUNDS, kernels.PIECE_BITS) == scatter.lengths()
