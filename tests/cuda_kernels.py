@@ -197,9 +197,29 @@ def check_switch_of(dtype, inner):
     assert [count for _, count in counts[2:]] == [atomic, ordered, atomic, ordered]
 
 
+def check_moves_in_many_blocks():
+    """As on a GPU: each block moves its part and ends."""
+    from unittest import mock
+
+    from numtape.core.cuda.ops import moves, pieces
+
+    everything = mock.patch.object(pieces, "unlimited", lambda count: count)
+    with (
+        everything, mock.patch.object(moves, "unlimited", lambda count: count),
+        mock.patch("numtape.core.cuda.copies.simulated", lambda: False),
+    ):  # fmt: skip
+        for kind, shape, perm in [
+            ("float32", (67, 41), (1, 0)), ("float64", (2, 5, 7), (1, 0, 2)),
+            ("float32", (5, 7, 16), (1, 0, 2)),
+        ]:  # fmt: skip
+            x = RANDOM.normal(size=shape).astype(kind)
+            close(tf.transpose(x, perm), np.transpose(x, perm))
+
+
 check_axes()
 check_gather()
 check_moves()
+check_moves_in_many_blocks()
 check_order()
 check_scatter()
 check_switch()

@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from numtape.core.cuda.copies import Tile, either, folded, moved, taken, turned
+from numtape.core.cuda.copies import Tile, cleared, either, folded, moved, taken, turned
 from numtape.core.cuda.text import (
     LONGEST,
     WIDTH,
@@ -224,6 +224,14 @@ def test_sixteen_bytes_are_copied_at_a_time():
 def test_fillings(value):
     text = filled("float32", value)
     check(lambda: function(text, []), ["int64", "*float32", "*float32"], "fill")
+
+
+def test_zeros_are_stored_16_bytes_at_a_time():
+    compiler = importlib.import_module("numtape.core.cuda.runtime.compiler")
+    text = compiler.ptx(
+        function(cleared(), []), ["int64", "*uint32", "*uint32"], "zeros", CAPABILITY
+    )
+    assert all(".v4." in access for access in accesses(text))
 
 
 MIRRORED = [(2, 2, -1), (4, 0, 1), (1, 2, -1)]  # 4 elements, padded by 2 and 1

@@ -222,3 +222,8 @@ def folded(pieces: Sequence[tuple[int, int, int]], size: int, inner: int, dtype:
         ]  # fmt: skip
         at += length
     return each("out, g", *lines, "        out[t] = found")
+
+
+def cleared() -> str:
+    """The text of a ``kernel(n, out, x)`` that sets 16 bytes at a time to 0."""
+    return each("out, x", "        store(out, t, (uint32(0), uint32(0), uint32(0), uint32(0)))")

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..copies import Axes, Tile, either, folded, moved, taken, turned
+from ..copies import Axes, Tile, cleared, either, folded, moved, taken, turned
 from ..launches import Launch, Row, threads, written_out
 from ..text import filled, stored
 from .pieces import grid, named, pointer, unlimited, word
@@ -67,7 +67,9 @@ def _pad(row: Row) -> list[Launch]:
 def _among(row: Row, move: Move, other: str) -> list[Launch]:
     """A copy into an array; what it does not write is ``other``, of the last operand ``x``."""
     found, size = [], math.prod(move.shape)
-    if size < row.out.size:
+    if size < row.out.size and other == "0":
+        found.append(zeros(row.out.size * row.out.dtype.size, row.places[0]))
+    elif size < row.out.size:
         text = filled(stored(row.out.dtype), other)
         found.append(_text(row, text, "fill", (row.places[0], row.places[-1])))
     if size:
@@ -129,6 +131,13 @@ def _tile(
     elif height < area // columns:
         columns = area >> (height - 1).bit_length()
     return axis, Tile(area // columns, columns, threads())
+
+
+def zeros(size: int, place: int) -> Launch:
+    """The launch that sets so many bytes to 0."""
+    bytes_ = word(size)
+    text = cleared() if bytes_ == 16 else filled(named(bytes_), "0")
+    return written_out(text, "zeros", pointer(bytes_), size // bytes_, (place, place))
 
 
 def copied(move: Move, out: Any, places: Sequence[int]) -> Launch:

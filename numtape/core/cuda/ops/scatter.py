@@ -9,10 +9,11 @@ from typing import Any, NamedTuple
 
 from ... import settings
 from ...values.dtypes import as_dtype
-from ..launches import Launch, Row, loaded, most_blocks, threads, written_out
+from ..launches import Launch, Row, loaded, most_blocks, threads
 from ..runtime.device import device
-from ..text import WIDTH, filled, stored
+from ..text import WIDTH, stored
 from .axes import scanned
+from .moves import zeros
 from .pieces import divisor, magnitude, parameters, unlimited
 
 VECTOR_ATOMICS = (9, 0)  # the compute capability that adds four float32 at once
@@ -45,14 +46,9 @@ class Scatter(NamedTuple):
 def scatter_add(row: Row) -> list[Any]:
     """The derivative of ``gather``."""
     if not row.operands[1].size:
-        return [_zeros(row)]
+        return [zeros(row.out.size * row.out.dtype.size, row.places[0])]
     launches = _sorted(row)
     return [Scatter(launches, partial(_atomic, row))] if row.out.is_float else launches
-
-
-def _zeros(row: Row) -> Launch:
-    dtype, out = stored(row.out.dtype), row.places[0]
-    return written_out(filled(dtype, "0"), "fill", dtype, row.out.size, (out, out))
 
 
 class _Shape(NamedTuple):
@@ -103,7 +99,7 @@ def _sorted(row: Row) -> list[Launch]:
     found, keys, positions, kind = order(row, size, count)
     borders = row.room(2 * size * _bytes(kind))
     found += [
-        written_out(filled(kind, "0"), "fill", kind, 2 * size, (borders, borders)),
+        zeros(2 * size * _bytes(kind), borders),
         _launch("borders", (), _over(count), (count, size), (kind, kind), (keys, borders)),
     ]
     # Pieces, pieces of pieces: until there are so few that a thread adds them up.
@@ -173,7 +169,7 @@ def _atomic(row: Row) -> list[Launch]:
     n = shape.slices(count)
     values = n, size, count, inner, *shape.divisors(count)
     return [
-        _zeros(row),
+        zeros(row.out.size * row.out.dtype.size, row.places[0]),
         _launch("atomic", (lanes, large), _over(n), values, (index, dtype, dtype), (y, x, out)),
     ]
 
