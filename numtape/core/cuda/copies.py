@@ -99,8 +99,8 @@ def _four(
         lines += found
         there = _sum(indices[::-1], strides, begin if offset is None else f"int64({offset})")
         source, target = (t, there) if into else (there, f"t{k}")
-        reads.append(f"v{k} = load({x}, {source})" if vector else f"v{k} = {x}[{source}]")
-        write = f"store({out}, {target}, v{k})" if vector else f"{out}[{target}] = v{k}"
+        reads.append(f"v{k} = load4({x}, {source})" if vector else f"v{k} = {x}[{source}]")
+        write = f"store4({out}, {target}, v{k})" if vector else f"{out}[{target}] = v{k}"
         writes.append(f"if t{k} < count: {write}" if k else write)
     lines += [f"        {line}" for line in (*reads, *writes)]
     return [*lines, "        t0 += int64(cuda.gridDim.x) * (4 * cuda.blockDim.x)"]
@@ -226,4 +226,4 @@ def folded(pieces: Sequence[tuple[int, int, int]], size: int, inner: int, dtype:
 
 def cleared() -> str:
     """The text of a ``kernel(n, out, x)`` that sets 16 bytes at a time to 0."""
-    return each("out, x", "        store(out, t, (uint32(0), uint32(0), uint32(0), uint32(0)))")
+    return each("out, x", "        store4(out, t, (uint32(0), uint32(0), uint32(0), uint32(0)))")

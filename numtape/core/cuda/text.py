@@ -227,6 +227,7 @@ def function(text: str, reductions: Sequence[tuple[str, str]]) -> Any:
         scope[f"start_{name}_{dtype}"] = reduce.identity(name, dtype)
         scope[f"combine_{name}_{dtype}"] = reduce.COMBINE[f"{name}_{dtype}"]
         scope[f"together_{name}_{dtype}"] = reduce.together(name, dtype)
+    scope |= {"load4": target.load, "store4": target.store}
     exec(compile(text, "<group>", "exec"), scope)
     if "body" in scope:
         scope["body"] = target.device(scope["body"])

@@ -11,11 +11,12 @@ from ... import settings
 from ...values.dtypes import as_dtype
 from ..launches import Launch, Row, loaded, most_blocks, threads
 from ..runtime.device import device
-from ..text import WIDTH, stored
+from ..text import stored
 from .axes import scanned
 from .moves import zeros
 from .pieces import divisor, magnitude, parameters, unlimited
 
+LANES = 4  # elements of a slice that a thread takes; as what kernels load and store
 VECTOR_ATOMICS = (9, 0)  # the compute capability that adds four float32 at once
 
 
@@ -73,7 +74,7 @@ class _Shape(NamedTuple):
 def _shape(row: Row, vectors: bool = True) -> _Shape:
     shape, axis, count = row.out.shape, row.attributes["axis"], row.operands[1].size
     outer, inner = math.prod(shape[:axis]), math.prod(shape[axis + 1 :])
-    lanes = WIDTH if vectors and inner % WIDTH == 0 else 1
+    lanes = LANES if vectors and inner % LANES == 0 else 1
     inner //= lanes
     large = magnitude(outer * shape[axis] * inner, outer * count * inner)
     return _Shape(outer, shape[axis], count, inner, str(lanes), large)
