@@ -73,6 +73,8 @@ def check_gather():
 
 def check_moves():
     """Words of each size, tiles that fit and that do not, axes of size 1, and no elements."""
+    from numtape.core.cuda.runtime.device import device
+
     for kind, shape, perm in [
         ("float32", (24, 40), (1, 0)), ("float64", (37, 41), (1, 0)), ("uint8", (65, 70), (1, 0)),
         ("int16", (2, 67, 41), (0, 2, 1)), ("float32", (600, 3), (1, 0)),
@@ -93,9 +95,11 @@ def check_moves():
         ):  # fmt: skip
             close(tf.constant(x)[cut], x[cut])
         ends = ((1, 2),) * (len(shape) - 1)
-        for last in ((4, 4), (16, 0), (1, 0)):
+        for last in ((4, 4), (16, 0), (1, 0), (0, 0)):
             paddings = (*ends, last)
-            close(tf.pad(x, paddings), np.pad(x, paddings))
+            before = device().launches
+            close(tf.pad(tf.constant(x), paddings), np.pad(x, paddings))
+            assert device().launches == before + 1
             close(tf.pad(x, ((1, 1),) * len(shape), "REFLECT"), np.pad(x, 1, "reflect"))
         for axis in range(len(shape)):
             close(tf.concat([x, x, x[:1, ...] if axis == 0 else x], axis),

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..copies import Axes, Tile, cleared, either, folded, moved, taken, turned
+from ..copies import Axes, Padding, Tile, cleared, either, folded, moved, padded, taken, turned
 from ..launches import Launch, Row, threads, written_out
 from ..text import filled, stored
 from .pieces import grid, named, pointer, unlimited, word
@@ -58,10 +58,28 @@ def _pad(row: Row) -> list[Launch]:
             for dim, pair, stride in zip(x.shape, paddings, strides_of(x.shape), strict=True)
         ]
         return [_text(row, taken(axes), "mirror")]
+    if len(row.operands) == 1 and x.size:
+        return [_padded(row)]
     strides = strides_of(row.out.shape)
     begin = sum(before * s for (before, _), s in zip(paddings, strides, strict=True))
     other = "x[0]" if len(row.operands) > 1 else "0"
     return _among(row, Move(tuple(x.shape), tuple(strides), begin, True), other)
+
+
+def _padded(row: Row) -> Launch:
+    """Zeros around an array, in one go; axes that have none are one with those before."""
+    item, axes = row.out.dtype.size, [Padding(1, 0, 1)]
+    for dim, (before, after) in zip(row.operands[0].shape, row.attributes["paddings"], strict=True):
+        if before or after:
+            axes.append(Padding(before + dim + after, before, dim))
+        else:
+            axes[-1] = Padding(*(x * dim for x in axes[-1]))
+    bytes_ = word(*(item * x for x in axes[-1]))
+    axes[-1] = Padding(*(item * x // bytes_ for x in axes[-1]))
+    axes = [axis for axis in axes if axis.size != 1] or axes[-1:]
+    size, kind = math.prod(axis.size for axis in axes), pointer(bytes_)
+    launch = written_out(padded(axes, kind, bytes_ == 16), "pad", kind, size, row.places[:2])
+    return launch._replace(blocks=grid(size))
 
 
 def _among(row: Row, move: Move, other: str) -> list[Launch]:
