@@ -67,6 +67,7 @@ def test_transposes(shape, strides, axis, tile, size, monkeypatch):
 def test_small_matrices_and_long_rows_need_no_tile(monkeypatch):
     monkeypatch.setattr(moves, "threads", lambda: 256)
     assert moves._tile((1000, 5, 3), (15, 1, 5), 4) is None  # caches turn them
+    assert moves._tile((64, 64), (1, 64), 4) is None  # one tile
     assert moves._tile((1000, 500, 16), (16, 16000, 1), 4) is None
     assert moves._tile((1000, 500), (1, 1000), 16) is None
 

@@ -140,9 +140,9 @@ def _tile(
         return None
     axis = strides.index(1)
     width, height = shape[axis], shape[-1]
-    if width * height * item <= SMALL:
-        return None
     area = threads() * min(16, 64 // item)
+    if width * height * item <= SMALL or math.prod(shape) <= area:  # or of one tile
+        return None
     columns = 1 << (area.bit_length() - 1) // 2
     if width < columns:
         columns = 1 << (width - 1).bit_length()
