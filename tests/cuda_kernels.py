@@ -218,6 +218,10 @@ def check_moves_in_many_blocks():
         ]:  # fmt: skip
             x = RANDOM.normal(size=shape).astype(kind)
             close(tf.transpose(x, perm), np.transpose(x, perm))
+        x = RANDOM.normal(size=(13, 32)).astype("float32")
+        for begin in (0, 3, 4):  # blocks for words of 16 bytes copy single elements as well
+            close(tf.constant(x)[1:, begin : begin + 24], x[1:, begin : begin + 24])
+        close(tf.pad(x, ((1, 2), (4, 0))), np.pad(x, ((1, 2), (4, 0))))
 
 
 check_axes()

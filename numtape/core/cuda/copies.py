@@ -59,11 +59,12 @@ def moved(
 def either(narrow: Axes, wide: Axes, ratio: int, into: bool, vector: bool) -> str:
     """The text of a ``kernel(n, out, x, begin, wide_out, wide_x)``, which is `moved` twice.
 
-    Where ``begin`` allows it, elements are moved ``ratio`` at a time, in the wider arrays.
+    Where ``begin`` allows it, elements are moved ``ratio`` at a time, in the wider arrays. There
+    are blocks for these; else each goes on until all is done.
     """
     begin = f"begin[0] // int64({ratio})"
     aligned = _four(wide, None, into, vector, ("wide_out", "wide_x"), begin)
-    other = _four(narrow, None, into, False, ("out", "x"), "begin[0]")
+    other = _four(narrow, None, into, False, ("out", "x"), "begin[0]", again=True)
     lines = [f"    if begin[0] % int64({ratio}) == 0:", *(f"    {line}" for line in aligned)]
     lines += ["    else:", *(f"    {line}" for line in other)]
     return _text("out, x, begin, wide_out, wide_x", lines)
@@ -80,9 +81,9 @@ def _text(arrays: str, lines: Sequence[str]) -> str:
 
 def _four(
     axes: tuple[Sequence[int], Sequence[int]], offset: int | None, into: bool, vector: bool,
-    arrays: tuple[str, str], begin: str,
+    arrays: tuple[str, str], begin: str, again: bool = False,
 ) -> list[str]:  # fmt: skip
-    """Lines of a kernel that copies; see `moved`."""
+    """Lines of a kernel that copies; see `moved`. With ``again`` a block goes on."""
     (shape, strides), (out, x) = axes, arrays
     count = math.prod(shape)
 
@@ -92,7 +93,7 @@ def _four(
         source, target = (t, there) if into else (there, f"t{k}")
         return lines, _read(vector, x, source), _write(vector, out, target, f"v{k}")
 
-    return _fours(count, part)
+    return _fours(count, part, again)
 
 
 def _read(vector: bool, x: str, at: str) -> str:
@@ -103,7 +104,9 @@ def _write(vector: bool, out: str, at: str, value: str) -> str:
     return f"store4({out}, {at}, {value})" if vector else f"{out}[{at}] = {value}"
 
 
-def _fours(count: int, part: Callable[[int, str], tuple[list[str], str, str]]) -> list[str]:
+def _fours(
+    count: int, part: Callable[[int, str], tuple[list[str], str, str]], again: bool = False
+) -> list[str]:
     """Lines of a kernel in which each thread reads four of ``count`` elements, then writes them.
 
     ``part(k, t)`` gives lines, what element ``t`` is, and what stores ``v{k}`` as ``t{k}``.
@@ -111,7 +114,7 @@ def _fours(count: int, part: Callable[[int, str], tuple[list[str], str, str]]) -
     lines = [
         f"    count = int64({count})",
         "    t0 = int64(cuda.blockIdx.x) * (4 * cuda.blockDim.x) + cuda.threadIdx.x",
-        f"    {_repeated()} t0 < count:",
+        f"    {'while' if again else _repeated()} t0 < count:",
     ]
     lines += [f"        t{k} = t0 + {k} * cuda.blockDim.x" for k in range(1, 4)]
     reads, writes = [], []

@@ -173,7 +173,6 @@ def copied(move: Move, out: Any, places: Sequence[int]) -> Launch:
         else:
             text = either((shape, strides), wide, ratio, move.into, vector)
             others, places = ["int64", kind, kind], (*places, *places[:2])
-            size = math.prod(shape)  # in case that words do not do
         launch = written_out(text, "move", narrow, size, places, *others)
         return launch._replace(blocks=grid(size))
     tile = None if move.into or move.offset else _tile(*wide, ratio * item)
