@@ -83,6 +83,11 @@ if SIMULATED:
         """Add to an element, in one step for all threads."""
         cuda.atomic.add(pointer, i, value)
 
+    def add_four_at(pointer: Any, i: int, values: Any) -> None:
+        """Add four float32 to those from ``4 * i`` on, each in one step for all threads."""
+        for k, value in enumerate(values):
+            cuda.atomic.add(pointer, 4 * i + k, value)
+
     # Scalars of NumPy's warn where they wrap; so these are computed with Python's integers.
     _UINT64 = 2**64 - 1
 
@@ -110,6 +115,22 @@ else:
     def total(x: Any, y: Any) -> Any:
         """The sum of two uint64, which wraps."""
         return x + y
+
+    @intrinsic
+    def add_four_at(typingctx: Any, pointer: Any, i: Any, values: Any) -> Any:
+        """Add four float32 to those from ``4 * i`` on, in one instruction of sm_90's."""
+
+        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            real, whole = ir.FloatType(), ir.IntType(64)
+            four = builder.mul(args[1], whole(4))
+            at = builder.ptrtoint(builder.gep(args[0], [four]), whole)
+            add = ir.FunctionType(ir.VoidType(), [whole, *[real] * 4])
+            elements = [builder.extract_value(args[2], k) for k in range(4)]
+            text = "red.global.add.v4.f32 [$0], {$1, $2, $3, $4};"
+            builder.asm(add, text, "l,f,f,f,f,~{memory}", [at, *elements], True)
+            return context.get_dummy_value()
+
+        return types.void(pointer, types.int64, types.UniTuple(types.float32, 4)), codegen
 
     _INT32 = ir.IntType(32)
 
