@@ -12,7 +12,8 @@ import re
 import pytest
 from processes import ROOT, run
 
-from numtape.core.cuda.launches import FIRST, PARTIALS, ROUNDS, shared_by
+from numtape.core.cuda import launches
+from numtape.core.cuda.launches import FIRST, PARTIALS, ROUNDS, blocks
 from numtape.core.cuda.text import WIDTHS, Loop, Step, function, parameters, written
 from numtape.core.values.dtypes import DTYPES
 from numtape.core.values.spec import intern
@@ -187,16 +188,26 @@ def test_sin_and_cos_of_two_values_are_two_functions():
     assert "sincos" not in written(apart)
 
 
-def test_blocks_of_a_group():
+def test_blocks(monkeypatch):
     """Many, a few rounds each; what they leave to be reduced is bounded. No device is asked."""
-    for chunks in (1, 7, 1000, 5000, 20_000, 1 << 18, 1 << 21):
-        free, reduced = shared_by(chunks, False), shared_by(chunks, True)
-        assert 1 <= reduced <= free <= chunks
-        assert reduced <= PARTIALS
-        assert free >= min(chunks, PARTIALS)
-        assert reduced >= min(chunks, FIRST)
-        if chunks > PARTIALS:
-            assert -(-chunks // free) <= ROUNDS
+    monkeypatch.setattr(launches, "threads", lambda: 256)
+    for pieces in (1, 7, 1000, 5000, 20_000, 1 << 18, 1 << 21):
+        work = 256 * pieces - 3
+        free, reduced = blocks(work), blocks(work, reduced=True)
+        assert 1 <= reduced <= free <= pieces
+        assert min(pieces, FIRST) <= reduced <= PARTIALS
+        assert free >= min(pieces, PARTIALS)
+        if pieces > PARTIALS:
+            assert -(-pieces // free) <= ROUNDS
+    assert blocks(0) == 1
+
+
+@needs_compiler
+@pytest.mark.parametrize("rows, bits", [(1 << 15, 32), (1 << 16, 64)])
+def test_loops_count_in_32_bits_where_they_can(rows, bits):
+    text, _, spilled = compiled(sum_of((rows, 1 << 15), (1 << 15,)))
+    assert spilled == 0
+    assert set(re.findall(r"setp\.\w+\.[su](\d+)", text)) == {str(bits)}
 
 
 def test_widths_are_those_of_kernels():

@@ -261,7 +261,7 @@ def _round(
             lines.append(f"        r{lane} = body({', '.join(args.values())})")
         for k, value in enumerate(loop.stores):
             found = ", ".join(_kept(loop, value, f"r{lane}[{k}]") for lane in range(lanes))
-            lines.append(f"        store{lanes}(out{k}, a{u}, ({found}))")
+            lines.append(f"        store{lanes}(out{k}, a{u}, ({found},))")
         for k, (name, value) in enumerate(loop.reductions):
             for lane in range(lanes):
                 lines.append(_combined(loop, k, name, value, f"r{lane}[{len(loop.stores) + k}]"))
