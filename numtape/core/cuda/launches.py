@@ -20,7 +20,7 @@ from ..log.op import Op
 from ..values.spec import Spec
 from .runtime.device import device, empty
 from .runtime.device_array import DeviceArray
-from .text import Loop, function, parameters, width, written
+from .text import Loop, function, parameters, share, written
 
 _kernels: dict[tuple[str, ...], Kernel] = {}
 _lock = threading.RLock()
@@ -215,7 +215,7 @@ def elementwise(
     reduced = [(name, loop.dtype(value).name) for name, value in loop.reductions]
     symbol = f"group_{hashlib.sha256(text.encode()).hexdigest()[:16]}"
     made = kernel(lambda: function(text, reduced), parameters(loop), symbol, text)
-    count = blocks(-(-size // width(loop)), bool(reduced))
+    count = blocks(-(-size // share(loop)), bool(reduced))
     partials = [room(8 * count) for _ in reduced]
     found = [Launch(made, count, threads(), (size,), (*arrays, *partials))]
     for (name, dtype), partial, out in zip(reduced, partials, outs, strict=True):
