@@ -201,6 +201,11 @@ def blocks(work: int, reduced: bool = False) -> int:
     return max(1, min(found, most))
 
 
+def _blocks_of(loop: Loop) -> int:
+    """How many blocks compute a loop."""
+    return blocks(-(-math.prod(loop.shape) // share(loop)), bool(loop.reductions))
+
+
 def elementwise(
     loop: Loop, arrays: list[int], outs: list[int], room: Room
 ) -> list[Launch]:
@@ -215,7 +220,7 @@ def elementwise(
     reduced = [(name, loop.dtype(value).name) for name, value in loop.reductions]
     symbol = f"group_{hashlib.sha256(text.encode()).hexdigest()[:16]}"
     made = kernel(lambda: function(text, reduced), parameters(loop), symbol, text)
-    count = blocks(-(-size // share(loop)), bool(reduced))
+    count = _blocks_of(loop)
     partials = [room(8 * count) for _ in reduced]
     found = [Launch(made, count, threads(), (size,), (*arrays, *partials))]
     for (name, dtype), partial, out in zip(reduced, partials, outs, strict=True):
