@@ -12,7 +12,8 @@ import re
 import pytest
 from processes import ROOT, run
 
-from numtape.core.cuda.launches import FIRST, PARTIALS, ROUNDS, shared_by
+from numtape.core.cuda import launches
+from numtape.core.cuda.launches import FIRST, PARTIALS, ROUNDS, blocks
 from numtape.core.cuda.text import WIDTHS, Loop, Step, function, parameters, written
 from numtape.core.values.dtypes import DTYPES
 from numtape.core.values.spec import intern
@@ -112,7 +113,9 @@ def test_registers_of_benchmarks(benchmarked, name, dtype, most):
     assert spilled == 0
     wide = "v4.f32" if dtype == "float32" else "v2.f64"
     arrays = [x for x in accesses(text) if f".{wide}" in x]
-    count = {"chain": 2 + 2, "options": 5 + 6}[name]  # a chain also stores partial sums
+    # Of a group with a sum four elements are a thread's, those of float64 as two vectors.
+    parts = 2 if (name, dtype) == ("chain", "float64") else 1
+    count = {"chain": 2 + 2, "options": 5 + 6}[name] * parts
     assert len(arrays) == count
 
 
@@ -187,16 +190,26 @@ def test_sin_and_cos_of_two_values_are_two_functions():
     assert "sincos" not in written(apart)
 
 
-def test_blocks_of_a_group():
+def test_blocks(monkeypatch):
     """Many, a few rounds each; what they leave to be reduced is bounded. No device is asked."""
-    for chunks in (1, 7, 1000, 5000, 20_000, 1 << 18, 1 << 21):
-        free, reduced = shared_by(chunks, False), shared_by(chunks, True)
-        assert 1 <= reduced <= free <= chunks
-        assert reduced <= PARTIALS
-        assert free >= min(chunks, PARTIALS)
-        assert reduced >= min(chunks, FIRST)
-        if chunks > PARTIALS:
-            assert -(-chunks // free) <= ROUNDS
+    monkeypatch.setattr(launches, "threads", lambda: 256)
+    for pieces in (1, 7, 1000, 5000, 20_000, 1 << 18, 1 << 21):
+        work = 256 * pieces - 3
+        free, reduced = blocks(work), blocks(work, reduced=True)
+        assert 1 <= reduced <= free <= pieces
+        assert min(pieces, FIRST) <= reduced <= PARTIALS
+        assert free >= min(pieces, PARTIALS)
+        if pieces > PARTIALS:
+            assert -(-pieces // free) <= ROUNDS
+    assert blocks(0) == 1
+
+
+@needs_compiler
+@pytest.mark.parametrize("rows, bits", [(1 << 15, 32), (1 << 16, 64)])
+def test_loops_count_in_32_bits_where_they_can(rows, bits):
+    text, _, spilled = compiled(sum_of((rows, 1 << 15), (1 << 15,)))
+    assert spilled == 0
+    assert set(re.findall(r"setp\.\w+\.[su](\d+)", text)) == {str(bits)}
 
 
 def test_widths_are_those_of_kernels():
@@ -208,6 +221,7 @@ def test_widths_are_those_of_kernels():
 VALUES = """
 import numpy as np
 import numtape as tf
+from numtape.core.cuda import plan
 
 draw = np.random.default_rng(0)
 for shape, other in (
@@ -236,6 +250,30 @@ for dtype in ("float32", "float64"):
     for found, wanted in zip((sin, cos), alone):
         assert found.numpy().tobytes() == wanted.tobytes()
     np.testing.assert_allclose(alone, [np.sin(x), np.cos(x)], rtol=1e-5, atol=1e-6)
+
+# A sum has the same bits whatever else its group has: of float64, fewer are loaded at once.
+mixed = []
+
+
+def noted(loop, *others, elementwise=plan.elementwise):
+    if loop.reductions and loop.shape:
+        mixed.append(len({x.dtype.size for x in loop.steps}) > 1)
+    return elementwise(loop, *others)
+
+
+plan.elementwise = noted
+for size in (3, 5, 64, 203):
+    x = draw.normal(size=size).astype("float32")
+    alone = tf.reduce_sum(x * 2.0).numpy()
+    y = tf.constant(x) * 2.0
+    wide = tf.cast(y, "float64") * 2.0
+    total, least = tf.reduce_sum(y), tf.reduce_min(wide)
+    after = total * 3.0 + tf.cast(least, "float32")
+    assert after.numpy() == 3 * alone + least.numpy().astype("float32")
+    assert total.numpy().tobytes() == alone.tobytes()
+    np.testing.assert_array_equal(wide.numpy(), x.astype("float64") * 4)
+    assert least.numpy() == wide.numpy().min()
+assert mixed == [False, True] * 4, mixed
 """
 
 

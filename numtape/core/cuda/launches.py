@@ -28,9 +28,9 @@ from .text import (
     function,
     in_turn,
     parameters,
+    share,
     side_by_side,
     stored,
-    width,
     written,
 )
 
@@ -229,34 +229,28 @@ def most_blocks() -> int:
     return found
 
 
-def blocks(work: int) -> int:
-    """How many blocks share so many units of work, one a thread at a time."""
-    return max(1, min(most_blocks(), -(-work // threads())))
-
-
-ROUNDS = 8  # vectors of a thread in a large group: what a block begins with is little then
-FIRST = 1024  # blocks that some GPU may run at once
+ROUNDS = 8  # units of a thread where there are many: what a block begins with is little then
+FIRST = 1024  # blocks that a GPU may run at once
 PARTIALS = 4096  # blocks that may leave something for the block that finishes a reduction
 
 
-def shared_by(chunks: int, reduced: bool) -> int:
-    """How many blocks compute a group of which a block takes ``chunks`` pieces, one at a time.
+def blocks(work: int, reduced: bool = False) -> int:
+    """How many blocks share so many units of work, one a thread at a time.
 
-    Their number depends on nothing else, so sums have the same bits everywhere. There are many
-    times more than run at once: they end one by one, and the GPU is busy to the end.
+    Many more than run at once: they end one by one, and the GPU is busy to the end. Those that
+    leave partial results (``reduced``) are fewer. Their number depends on the work alone, and so
+    do the bits.
     """
     if settings.simulated():
-        return max(1, min(most_blocks(), chunks))
-    fewest = -(-chunks // ROUNDS)
-    if reduced:
-        return max(1, min(chunks, max(FIRST, min(PARTIALS, fewest))))
-    return max(1, min(chunks, max(PARTIALS, fewest)))
+        return max(1, min(most_blocks(), -(-work // threads())))
+    found, most = -(-work // threads()), -(-work // (ROUNDS * threads()))
+    most = max(FIRST, min(PARTIALS, most)) if reduced else max(PARTIALS, most)
+    return max(1, min(found, most))
 
 
 def _blocks_of(loop: Loop) -> int:
     """How many blocks compute a loop."""
-    chunks = -(-math.prod(loop.shape) // (width(loop) * threads()))
-    return shared_by(chunks, bool(loop.reductions))
+    return blocks(-(-math.prod(loop.shape) // share(loop)), bool(loop.reductions))
 
 
 def elementwise(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import importlib
+import itertools
 import math
 import re
 from collections.abc import Sequence
@@ -61,13 +62,21 @@ class Loop(NamedTuple):
 
 
 def width(loop: Loop) -> int:
-    """How many neighbouring elements a thread computes at a time.
+    """How many neighbouring elements a thread loads at a time.
 
     Those of 8 bytes take two registers each: of four of them, few threads would run at once.
     """
     values = range(len(loop.loads) + len(loop.steps))
     most, fewest = WIDTHS
     return fewest if any(loop.dtype(value).size > 4 for value in values) else most
+
+
+def share(loop: Loop) -> int:
+    """How many neighbouring elements are a thread's.
+
+    What is reduced is combined in the same order whatever else is in the group.
+    """
+    return max(WIDTHS) if loop.reductions else width(loop)
 
 
 def stored(dtype: DType) -> str:
@@ -183,7 +192,7 @@ def written(loop: Loop) -> str:
     ``kernel(n, *loads, *stores, *partials)`` computes ``n`` elements. Reductions leave a partial
     result for each block.
     """
-    size, lanes = math.prod(loop.shape), width(loop)
+    size, each = math.prod(loop.shape), share(loop)
     kind = "uint32" if size < 1 << 31 else "int64"
     # An operand of one element is loaded before the loop.
     axes = {k: _Axes.of(spec, loop.shape) for k, spec in enumerate(loop.loads) if spec.size != 1}
@@ -199,10 +208,10 @@ def written(loop: Loop) -> str:
         lines.append(f"    sum{k} = start_{name}_{loop.dtype(value).name}")
     lines += [f"    v{k} = {_loaded(loop, k, '0')}" for k in range(len(pointers)) if k not in axes]
     lines.append(f"    i = {kind}(cuda.grid(1))")
-    if size >= lanes and loop.shape:
-        lines += _vectors(loop, axes, lanes, kind)
-        lines.append(f"    i = {kind}(cuda.grid(1) + {lanes} * end)")
-    if size < lanes or size % lanes or not loop.shape:  # fewer than a block has threads
+    if size >= each and loop.shape:
+        lines += _vectors(loop, axes, kind)
+        lines.append(f"    i = {kind}(cuda.grid(1) + {each} * end)")
+    if size < each or size % each or not loop.shape:  # fewer than a block has threads
         lines.append(f"    if i < {kind}(n):")
         args = [
             _loaded(loop, k, axes[k].place("i", kind)) if k in axes else f"v{k}"
@@ -220,55 +229,79 @@ def written(loop: Loop) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _vectors(loop: Loop, axes: dict[int, _Axes], lanes: int, kind: str) -> list[str]:
-    """The loop over as many elements as are a multiple of ``lanes``, so many at a time."""
+def _vectors(loop: Loop, axes: dict[int, _Axes], kind: str) -> list[str]:
+    """The loop over as many elements as threads can have an equal share of, one vector or two."""
+    lanes, each = width(loop), share(loop)
     lines = [
-        f"    end = {kind}({kind}(n) // {kind}({lanes}))",
+        f"    end = {kind}({kind}(n) // {kind}({each}))",
         f"    threads = {kind}(cuda.gridsize(1))",
     ]
-    ways = {k: axes[k].way(lanes) for k in axes}
     # Of a short loop a thread loads several vectors before it waits for the first.
-    size = sum(lanes * loop.dtype(k).size for k, way in ways.items() if way == "vector")
+    size = sum(each * loop.dtype(k).size for k in axes if axes[k].way(lanes) == "vector")
     short = len(loop.steps) <= SHORT and not any(_CALL.search(step.body) for step in loop.steps)
     many = min(MOST, AHEAD // size) if size and short else 1
     if many > 1:
         lines.append(f"    while {kind}(i + {many - 1} * threads) < end:")
-        lines += _round(loop, axes, ways, lanes, kind, many)
+        lines += _round(loop, axes, kind, many)
     lines.append("    while i < end:")
-    return lines + _round(loop, axes, ways, lanes, kind, 1)
+    return lines + _round(loop, axes, kind, 1)
 
 
-def _round(
-    loop: Loop, axes: dict[int, _Axes], ways: dict[int, str], lanes: int, kind: str, many: int
-) -> list[str]:
-    """What a thread does for ``many`` vectors, of which ``i`` is the first."""
-    lines = []
+def _round(loop: Loop, axes: dict[int, _Axes], kind: str, many: int) -> list[str]:
+    """What a thread does for ``many`` shares, of which ``i`` is the first."""
+    loaded, computed = [], []
+    parts = share(loop) // width(loop)
     for u in range(many):
-        lines.append(f"        a{u} = {kind}(i + {u} * threads)")
+        for part in range(parts):
+            name = f"{u}_{part}"
+            at = f"i + {u} * threads" if u else "i"
+            loaded.append([
+                f"        a{name} = {kind}({parts} * ({at}) + {part})" if parts > 1
+                else f"        a{name} = {kind}({at})",
+                *_arguments(loop, axes, kind, name),
+            ])  # fmt: skip
+            computed.append(_results(loop, axes, kind, name))
+    if many > 1:  # all loads first
+        passes = [*loaded, *computed]
+    else:
+        passes = [line for both in zip(loaded, computed, strict=True) for line in both]
+    return [*itertools.chain(*passes), f"        i = {kind}(i + {many} * threads)"]
+
+
+def _arguments(loop: Loop, axes: dict[int, _Axes], kind: str, name: str) -> list[str]:
+    """What loads operands of the vector at ``a{name}``, but those that are loaded one by one."""
+    found, lanes = [], width(loop)
+    for k in axes:
+        way, index = axes[k].way(lanes), axes[k].place(f"a{name}", kind, lanes)
+        if way == "vector":
+            found.append(f"        e{k}_{name} = load{lanes}(p{k}, {index})")
+        elif way == "one":
+            found.append(f"        e{k}_{name} = {_loaded(loop, k, index)}")
+    return found
+
+
+def _results(loop: Loop, axes: dict[int, _Axes], kind: str, name: str) -> list[str]:
+    """What computes, stores and reduces that vector."""
+    found, lanes = [], width(loop)
+    ways = {k: axes[k].way(lanes) for k in axes}
+    for lane in range(lanes):
+        args = {k: f"v{k}" for k in range(len(loop.loads))}
+        if "each" in ways.values():
+            found.append(f"        b = {kind}({lanes} * a{name} + {lane})")
         for k, way in ways.items():
-            index = axes[k].place(f"a{u}", kind, lanes)
-            if way == "vector":
-                lines.append(f"        e{k}_{u} = load{lanes}(p{k}, {index})")
-            elif way == "one":
-                lines.append(f"        e{k}_{u} = {_loaded(loop, k, index)}")
-    for u in range(many):
+            args[k] = (
+                _of(loop, k, f"e{k}_{name}[{lane}]") if way == "vector" else f"e{k}_{name}"
+                if way == "one" else _loaded(loop, k, axes[k].place("b", kind))
+            )  # fmt: skip
+        found.append(f"        r{lane} = body({', '.join(args.values())})")
+    for k, value in enumerate(loop.stores):
+        values = ", ".join(_kept(loop, value, f"r{lane}[{k}]") for lane in range(lanes))
+        found.append(f"        store{lanes}(out{k}, a{name}, ({values}))")
+    for k, (reduction, value) in enumerate(loop.reductions):
         for lane in range(lanes):
-            args = {k: f"v{k}" for k in range(len(loop.loads))}
-            if "each" in ways.values():
-                lines.append(f"        b = {kind}({lanes} * a{u} + {lane})")
-            for k, way in ways.items():
-                args[k] = (
-                    _of(loop, k, f"e{k}_{u}[{lane}]") if way == "vector" else f"e{k}_{u}"
-                    if way == "one" else _loaded(loop, k, axes[k].place("b", kind))
-                )  # fmt: skip
-            lines.append(f"        r{lane} = body({', '.join(args.values())})")
-        for k, value in enumerate(loop.stores):
-            found = ", ".join(_kept(loop, value, f"r{lane}[{k}]") for lane in range(lanes))
-            lines.append(f"        store{lanes}(out{k}, a{u}, ({found}))")
-        for k, (name, value) in enumerate(loop.reductions):
-            for lane in range(lanes):
-                lines.append(_combined(loop, k, name, value, f"r{lane}[{len(loop.stores) + k}]"))
-    return [*lines, f"        i = {kind}(i + {many} * threads)"]
+            result = f"r{lane}[{len(loop.stores) + k}]"
+            found.append(_combined(loop, k, reduction, value, result))
+    return found
 
 
 def _of(loop: Loop, value: int, element: str) -> str:
