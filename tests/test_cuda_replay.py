@@ -347,6 +347,14 @@ for step in descent, adam:
 """
 
 
+def test_what_shares_much_memory_among_threads_stays_alone():
+    script = """
+turned = tf.function(lambda x: tf.exp(tf.transpose(x)) + tf.sin(tf.transpose(tf.tanh(x))))
+print(*launched(turned, tf.ones((64, 64))))
+"""
+    assert on_stub(SMALL + script) == "0 4 4"
+
+
 def test_small_launches_that_follow_each_other_are_one():
     """So are all updates of variables of more than one element: six for all but the products."""
     assert on_stub(SMALL + NETWORK).splitlines() == ["8 6 14"] * 2
