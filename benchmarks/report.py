@@ -7,6 +7,7 @@ import json
 import os
 import platform
 import sys
+import tempfile
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +20,7 @@ from benchmarks.cases import BEST_PEER, CASES, OURS, OWN, Limit
 from benchmarks.tables import TIMES, figure
 
 SCHEMA = 3
+RESULTS = Path(__file__).with_name("results")
 
 
 class Named(Protocol):
@@ -192,6 +194,12 @@ def collect(
             cases[name]["roofline"] = rounded(floors)
     machine = {"rates": rounded(rates), "scaling": rounded(scaling)}
     return {**about, **machine, "columns": headings, "cases": cases}
+
+
+def default_output(name: str) -> Path:
+    """Where a result goes if nobody says: beside the others, or where a checkout is read-only."""
+    writable = os.access(RESULTS, os.W_OK)
+    return (RESULTS if writable else Path(tempfile.gettempdir(), "numtape-benchmarks")) / name
 
 
 def write_json(result: dict[str, Any], path: Path) -> None:

@@ -63,7 +63,10 @@ def _arguments(argv: list[str] | None) -> argparse.Namespace:
         help=f"with --device cuda, begin nothing after them (default: {gpu.BUDGET:.0f})",
     )
     parser.add_argument(
-        "--output", type=Path, help="default: benchmarks/results/<device>-<date>.json"
+        "--output",
+        type=Path,
+        help="default: benchmarks/results/<device>-<date>.json, or in the folder for temporary "
+        "files if that one is read-only; where it was is printed",
     )
     parser.add_argument(
         "--readme",
@@ -173,9 +176,10 @@ def main(argv: list[str] | None = None) -> int:
     )
     output = arguments.output
     if output is None:
-        output = ROOT / "benchmarks" / "results" / f"{settings.device}-{today}.json"
+        output = report.default_output(f"{settings.device}-{today}.json")
     report.write_json(result, output)
     print(tables.plain(result))
+    print(f"written to {output}", file=sys.stderr)
     for line in tables.unsteady(result):
         print(f"unsteady: {line}", file=sys.stderr)
     if arguments.readme:

@@ -109,6 +109,8 @@ def check_gather():
 
 def check_moves():
     """Words of each size, tiles that fit and that do not, axes of size 1, and no elements."""
+    from numtape.core.cuda.runtime.device import device
+
     for kind, shape, perm in [
         ("float32", (24, 40), (1, 0)), ("float64", (37, 41), (1, 0)), ("uint8", (65, 70), (1, 0)),
         ("int16", (2, 67, 41), (0, 2, 1)), ("float32", (600, 3), (1, 0)),
@@ -129,13 +131,46 @@ def check_moves():
         ):  # fmt: skip
             close(tf.constant(x)[cut], x[cut])
         ends = ((1, 2),) * (len(shape) - 1)
-        for last in ((4, 4), (16, 0), (1, 0)):
+        for last in ((4, 4), (16, 0), (1, 0), (0, 0)):
             paddings = (*ends, last)
-            close(tf.pad(x, paddings), np.pad(x, paddings))
+            before = device().launches
+            close(tf.pad(tf.constant(x), paddings), np.pad(x, paddings))
+            assert device().launches == before + 1
             close(tf.pad(x, ((1, 1),) * len(shape), "REFLECT"), np.pad(x, 1, "reflect"))
         for axis in range(len(shape)):
             close(tf.concat([x, x, x[:1, ...] if axis == 0 else x], axis),
                   np.concatenate([x, x, x[:1, ...] if axis == 0 else x], axis))
+
+
+def check_joined():
+    """Ops on rows and the elementwise rows around them are one launch, with the same bits."""
+    from numtape.core.cuda.runtime.device import device
+
+    layer = tf.keras.layers.LayerNormalization(center=False, scale=False)
+
+    def norm(x, gamma, beta):
+        return layer(x * gamma) * gamma + beta
+
+    def softmax(x, gamma, beta):
+        return tf.nn.softmax(x + beta) * gamma
+
+    for n, (function, count) in itertools.product((7, 64), ((norm, 4), (softmax, 2))):
+        arrays = [RANDOM.normal(size=shape).astype("float32") for shape in ((3, n), n, n, (3, n))]
+        found = []
+        for together in (True, False):
+            x, gamma, beta, g = (tf.constant(array) for array in arrays)
+            with tf.GradientTape() as tape:
+                tape.watch([x, gamma])
+                y = function(x, gamma, beta)
+            if not together:
+                y.numpy()
+            slopes = tape.gradient(y, [x, gamma], output_gradients=g)
+            before = device().launches
+            slopes[0].numpy()
+            if together:
+                assert device().launches - before == count
+            found.append([z.numpy().tobytes() for z in (y, *slopes)])
+        assert found[0] == found[1]
 
 
 def check_order():
@@ -156,12 +191,14 @@ def check_order():
         memories.append(gpu.empty(size))
         return len(memories) - 1
 
-    launches, place = order(Row(CODES.ops[0], {}, spec, [spec, spec], [0, 0, 0], room), 90, y.size)
+    row = Row(CODES.ops[0], {}, spec, [spec, spec], [0, 0, 0], room)
+    launches, keys, place, kind = order(row, 90, y.size)
     for launch in launches:
         launch.run(gpu, [memory.address for memory in memories])
-    found = np.empty_like(y)
-    gpu.download(memories[place].address, found)
-    np.testing.assert_array_equal(found, np.argsort(y, kind="stable"))
+    for at, wanted in ((place, np.argsort(y, kind="stable")), (keys, np.sort(y))):
+        found = np.empty(y.size, kind)
+        gpu.download(memories[at].address, found)
+        np.testing.assert_array_equal(found, wanted)
 
 
 def slopes(x, indices, weights, axis):
@@ -183,6 +220,8 @@ def check_scatter():
         (RANDOM.integers(0, 5, count), 5, 3, "float64", "int64"),
         (RANDOM.integers(0, 100, 40), 100, 1, "float32", "int64"),
         (np.array([2]), 4, 2, "float64", "int32"),
+        (most[:50], 90, 4, "float32", "int32"),
+        (RANDOM.integers(0, 2, 70), 3, 8, "float64", "int64"),
     ]:
         y = indices.astype(kind)
         for shape, axis in (((size, inner), 0), ((2, size, inner), 1)):
@@ -197,11 +236,17 @@ def check_scatter():
 
 def check_switch():
     """It takes effect in a program that was recorded before."""
+    for dtype, inner in (("float64", 2), ("float32", 4)):
+        check_switch_of(dtype, inner)
+
+
+def check_switch_of(dtype, inner):
     from numtape.core.cuda.runtime.device import device
 
-    x, y = tf.constant(RANDOM.normal(size=(9, 2))), RANDOM.integers(0, 9, LONG)
-    weights = RANDOM.normal(size=(LONG, 2))
-    wanted = np.zeros((9, 2))
+    y = RANDOM.integers(0, 9, LONG)
+    x = tf.constant(RANDOM.normal(size=(9, inner)), dtype)
+    weights = RANDOM.normal(size=(LONG, inner)).astype(dtype)
+    wanted = np.zeros((9, inner), dtype)
     np.add.at(wanted, y, weights)
     step = tf.function(lambda x: slopes(x, y, weights, 0))
     experimental = tf.config.experimental
@@ -215,7 +260,7 @@ def check_switch():
     ):  # fmt: skip
         switch()
         before = device().launches
-        close(step(x), wanted)
+        close(step(x), wanted, 1e-9 if dtype == "float64" else 1e-5)
         counts.append((experimental.nondeterministic_scatter_enabled(), device().launches - before))
     assert [allowed for allowed, _ in counts] == [False, False, True, False, True, False]
     ordered, atomic = counts[1][1], counts[2][1]
@@ -223,10 +268,35 @@ def check_switch():
     assert [count for _, count in counts[2:]] == [atomic, ordered, atomic, ordered]
 
 
+def check_moves_in_many_blocks():
+    """As on a GPU: each block moves its part and ends."""
+    from unittest import mock
+
+    from numtape.core.cuda.ops import moves, pieces
+
+    everything = mock.patch.object(pieces, "unlimited", lambda count: count)
+    with (
+        everything, mock.patch.object(moves, "unlimited", lambda count: count),
+        mock.patch("numtape.core.cuda.copies.simulated", lambda: False),
+    ):  # fmt: skip
+        for kind, shape, perm in [
+            ("float32", (67, 41), (1, 0)), ("float64", (2, 5, 7), (1, 0, 2)),
+            ("float32", (5, 7, 16), (1, 0, 2)),
+        ]:  # fmt: skip
+            x = RANDOM.normal(size=shape).astype(kind)
+            close(tf.transpose(x, perm), np.transpose(x, perm))
+        x = RANDOM.normal(size=(13, 32)).astype("float32")
+        for begin in (0, 3, 4):  # blocks for words of 16 bytes copy single elements as well
+            close(tf.constant(x)[1:, begin : begin + 24], x[1:, begin : begin + 24])
+        close(tf.pad(x, ((1, 2), (4, 0))), np.pad(x, ((1, 2), (4, 0))))
+
+
 check_axes()
 check_rows()
 check_gather()
 check_moves()
+check_joined()
+check_moves_in_many_blocks()
 check_order()
 check_scatter()
 check_switch()

@@ -208,6 +208,7 @@ def test_gpu_run_without_time(tmp_path: Path) -> None:
     output = tmp_path / "result.json"
     done = _on_gpu("--budget", 0, "--cases", "sum", "--output", output, NUMBA_ENABLE_CUDASIM="1")
     assert done.returncode == 0, done.stderr
+    assert str(output) in done.stderr
     result = json.loads(output.read_text())
     assert "numtape: sum" in result["left_out"]
     assert result["cases"]["sum"]["columns"] == {}
@@ -233,14 +234,30 @@ def test_simulated_results_are_marked_by_name(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.syspath_prepend(ROOT)
     from benchmarks.gpu.run import default_output
 
-    assert default_output("2030-01-02", False).match("results/cuda-2030-01-02.json")
+    assert default_output("2030-01-02", False).match("cuda-2030-01-02.json")
     assert not default_output("2030-01-02", True).match("cuda-*")
+
+
+def test_results_of_a_folder_that_cannot_be_written_to(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """They go to the folder for temporary files."""
+    monkeypatch.syspath_prepend(ROOT)
+    from benchmarks import report
+
+    monkeypatch.setattr(report.os, "access", lambda path, mode: True)
+    assert report.default_output("a.json") == ROOT / "benchmarks" / "results" / "a.json"
+    monkeypatch.setattr(report.os, "access", lambda path, mode: False)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    assert report.default_output("a.json") == tmp_path / "numtape-benchmarks" / "a.json"
 
 
 @pytest.mark.parametrize("library", ["numtape", "torch", "jax"])
 def test_gpu_steps_are_right(library: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """On the CPU, each library computes what is worked out on paper, first and again."""
     monkeypatch.syspath_prepend(ROOT)
+    # JAX would take most of a GPU's memory when it starts, and other tests run beside this one.
+    monkeypatch.setenv("JAX_PLATFORMS", "cpu")
     pytest.importorskip(library)
     from benchmarks.gpu.cases import CASES
     from benchmarks.gpu.worker import Served

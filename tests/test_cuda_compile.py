@@ -7,10 +7,9 @@ import re
 
 import pytest
 
-from numtape.core.cuda.copies import Tile, either, folded, moved, taken, turned
 from numtape.core.cuda.text import (
     LONGEST,
-    WIDTH,
+    WIDTHS,
     Loop,
     Step,
     filled,
@@ -62,20 +61,6 @@ def check(make, dtypes, symbol, stack=0):
     assert found["spilled"] == 0
     assert found["stack"] <= stack
     assert found["registers"] <= REGISTERS
-
-
-def text_of(module, name, arguments, parameters):
-    compiler = importlib.import_module("numtape.core.cuda.runtime.compiler")
-    made = importlib.import_module(f"numtape.kernels.cuda.{module}").KERNELS[name](*arguments)
-    return compiler.ptx(made, parameters, name, CAPABILITY)
-
-
-def accesses(text):
-    """How a kernel reads and writes arrays, in the order of its text."""
-    return re.findall(r"((?:ld|st|red|atom)\.global\.(?:nc\.)?[\w.]+)", text)
-
-
-WORDS = {1: "uint8", 2: "uint16", 4: "uint32", 8: "uint64", 16: "uint128"}
 
 
 ATTRIBUTES = {"Cast": {"dtype": BY_NAME["float32"]}, "BroadcastTo": {"shape": (2, 3)}}
@@ -160,83 +145,10 @@ def test_reductions(name, dtype):
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64", "uint8"])
-@pytest.mark.parametrize("into", [False, True])
-def test_copies(dtype, into):
-    text = moved((5, 7, 3), (1, -30, 5), 200, into)
-    check(lambda: function(text, []), ["int64", f"*{dtype}", f"*{dtype}"], "move")
-
-
-TRANSPOSES = [
-    ((16384, 16384), (1, 16384), 0, (64, 64), 4), ((16384, 16384), (1, 16384), 0, (64, 64), 1),
-    ((64, 3, 50176), (150528, 1, 3), 1, (1024, 4), 4), ((50176, 3), (1, 50176), 0, (4, 1024), 4),
-    ((100, 5, 7, 1000), (1, 700, 100, 3500), 0, (64, 32), 8),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("shape, strides, axis, tile, size", TRANSPOSES)
-def test_transposes(shape, strides, axis, tile, size, monkeypatch):
-    from numtape.core.cuda.ops import moves
-
-    monkeypatch.setattr(moves, "threads", lambda: 256)
-    assert moves._tile(shape, strides, size) == (axis, Tile(*tile, 256))
-    text = turned(shape, strides, axis, Tile(*tile, 256), WORDS[size])
-    said = report(
-        lambda: function(text, []), ["int64", f"*{WORDS[size]}", f"*{WORDS[size]}"], "transpose"
-    )
-    assert said["registers"] <= 32  # 2,048 threads run at once
-    assert said["stack"] == said["spilled"] == 0
-
-
-def test_small_matrices_and_long_rows_need_no_tile(monkeypatch):
-    from numtape.core.cuda.ops import moves
-
-    monkeypatch.setattr(moves, "threads", lambda: 256)
-    assert moves._tile((1000, 5, 3), (15, 1, 5), 4) is None  # caches turn them
-    assert moves._tile((1000, 500, 16), (16, 16000, 1), 4) is None
-    assert moves._tile((1000, 500), (1, 1000), 16) is None
-
-
-def test_axes_are_merged():
-    from numtape.core.cuda.ops import moves
-
-    assert moves.merged((2, 1, 3, 4), (12, 5, 4, 1)) == ((24,), (1,))
-    assert moves.merged((4, 2, 3), (1, 12, 4)) == ((4, 6), (1, 4))
-    assert moves.merged((3, 4, 1), (0, 0, 1)) == ((12,), (0,))
-    assert moves.merged((1, 1), (7, 1)) == ((), ())
-    assert moves._widened((2, 3, 8), (8, 32, 1), 4) == ((2, 3, 2), (2, 8, 1))
-    assert moves._widened((2, 3, 4), (4, 8, 1), 4) == ((2, 3), (1, 2))
-
-
-def test_sixteen_bytes_are_copied_at_a_time():
-    wide = moved((512, 1024, 4), (4, 2048, 1), 0, False, True)
-    cut = either(((9, 60), (64, 1)), ((9, 15), (16, 1)), 4, False, True)
-    compiler = importlib.import_module("numtape.core.cuda.runtime.compiler")
-    word = ["*uint32"] * 2
-    for text, dtypes in ((wide, ["int64", *word]), (cut, ["int64", *word, "*int64", *word])):
-        seen = accesses(compiler.ptx(function(text, []), dtypes, "move", CAPABILITY))
-        assert sum("v4" in access for access in seen) == 8
-        said = report(lambda text=text: function(text, []), dtypes, "move")
-        assert said["registers"] <= 32
-        assert said["stack"] == said["spilled"] == 0
-
-
 @pytest.mark.parametrize("value", ["0", "x[0]"])
 def test_fillings(value):
     text = filled("float32", value)
     check(lambda: function(text, []), ["int64", "*float32", "*float32"], "fill")
-
-
-MIRRORED = [(2, 2, -1), (4, 0, 1), (1, 2, -1)]  # 4 elements, padded by 2 and 1
-
-
-@pytest.mark.parametrize("dtype", ["float32", "float64", "uint8"])
-def test_mirrors(dtype):
-    pointers = ["int64", f"*{dtype}", f"*{dtype}"]
-    text = taken([([(5, 0, 1)], 12), (MIRRORED, 3), ([(3, 0, 1)], 1)])
-    check(lambda: function(text, []), pointers, "mirror")
-    back = folded(MIRRORED, 4, 3, dtype)
-    check(lambda: function(back, []), pointers, "fold")
 
 
 def kernels_of(module):
@@ -269,46 +181,6 @@ def test_every_kernel_that_looks_along_an_axis_is_compiled_here():
     assert set(kernels_of("extreme")) == set(ALONG)
 
 
-SORTING = {"counts": (4, 2), "order": (4, 3), "begins": (2, 2)}  # parameters, and arrays of int64
-ADDING = {
-    "partials": (6, "index int64 int64 dtype dtype"),
-    "sums": (6, "int64 int64 dtype dtype dtype"), "atomic": (4, "index dtype dtype"),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("name", SORTING)
-@pytest.mark.parametrize("index", ["uint8", "int32", "int64"])
-def test_sorting_of_indices(name, index):
-    scalars, arrays = SORTING[name]
-    parameters = ["int64"] * scalars + [f"*{index}"] + ["*int64"] * arrays
-    check(kernels_of("scatter")[name], parameters, f"{name}_kernel")
-
-
-@pytest.mark.parametrize("index", ["int32", "int64"])
-@pytest.mark.parametrize(
-    "name, dtype",
-    [(name, dtype) for name in ADDING for dtype in NUMBERS if name != "atomic" or "float" in dtype],
-)
-def test_adding_by_index(name, dtype, index):
-    scalars, arrays = ADDING[name]
-    kinds = {"index": index, "dtype": dtype}
-    parameters = ["int64"] * scalars + [f"*{kinds.get(kind, kind)}" for kind in arrays.split()]
-    arguments = () if name == "atomic" else (dtype,)
-    check(lambda: kernels_of("scatter")[name](*arguments), parameters, f"{name}_kernel")
-
-
-def test_every_kernel_of_scatter_is_compiled_here():
-    assert set(kernels_of("scatter")) == {*SORTING, *ADDING}
-
-
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_atomics_are_one_instruction(dtype):
-    compiler = importlib.import_module("numtape.core.cuda.runtime.compiler")
-    parameters = ["int64"] * 4 + ["*int32", f"*{dtype}", f"*{dtype}"]
-    text = compiler.ptx(kernels_of("scatter")["atomic"](), parameters, "atomic", CAPABILITY)
-    assert set(re.findall(r"(?:red|atom)\.[\w.]+", text)) == {f"atom.global.add.f{dtype[-2:]}"}
-
-
 ARRAYS = [
     *((name, (dtype,) * count)
       for name, count in (("softmax", 2), ("log_softmax", 2), ("softmax_grad", 3),
@@ -338,45 +210,6 @@ def test_every_whole_array_kernel_is_compiled_here():
     assert set(arrays.KERNELS) == {name for name, _ in ARRAYS}
     assert tuple(arrays.BY_ROW) == array.BY_ROW
     assert tuple(arrays.BY_ELEMENT) == ("product", "contrast")
-
-
-@pytest.mark.parametrize("word", WORDS.values())
-@pytest.mark.parametrize("index", ["uint8", "int32", "int64"])
-def test_gathering(word, index):
-    array = "*uint32" if word == "uint128" else f"*{word}"
-    arrays = [array, array, f"*{index}"]
-    kernels = kernels_of("gather")
-    assert set(kernels) == {"gather", "pick", "place"}
-    for size in ("small", "large"):
-        check(lambda size=size: kernels["gather"](word, size), ["int64"] * 8 + arrays, "gather")
-        if word != "uint128":
-            check(lambda size=size: kernels["place"](word, size), ["int64"] * 4 + arrays, "place")
-    if word != "uint128":
-        check(lambda: kernels["pick"](word), ["int64"] * 2 + arrays, "pick")
-
-
-def test_a_gather_waits_for_four_rows_at_once():
-    parameters = ["int64"] * 8 + ["*uint32", "*uint32", "*int32"]
-    text = text_of("gather", "gather", ("uint128", "small"), parameters)
-    seen = [re.sub(r"[su](32)", r"b\1", access) for access in accesses(text)]
-    assert seen == [*["ld.global.b32"] * 4, *["ld.global.v4.b32"] * 4, *["st.global.v4.b32"] * 4]
-    assert "div" not in text
-    assert report(lambda: kernels_of("gather")["gather"]("uint128", "small"), parameters, "gather")[
-        "registers"] <= 32  # 2,048 threads run at once
-
-
-@pytest.mark.parametrize("divisor", [1, 2, 3, 7, 64, 1000, 2**20 + 1, 2**30 + 1, 2**31 - 1])
-def test_products_instead_of_quotients(divisor):
-    from numtape.core.cuda.ops import pieces
-
-    factor, shift = pieces.divisor(divisor)
-    draw = random.Random(0)
-    near = [k * divisor + j for k in (0, 1, (2**31 - 1) // divisor) for j in (-1, 0, 1)]
-    for t in (*near, 2**31 - 1, *(draw.randrange(2**31) for _ in range(100))):
-        if 0 <= t < 2**31:
-            assert factor < 2**32
-            assert t * factor < 2**64
-            assert t * factor >> shift == t // divisor
 
 
 @pytest.mark.parametrize("name", ["uniform", "normal"])
@@ -413,13 +246,11 @@ def test_sums_and_products_are_rounded_each():
 
 
 def test_kernels_and_executor_agree_on_sizes():
-    from numtape.core.cuda.ops import pieces
     from numtape.core.cuda.runtime.driver import Driver
 
     reduce = importlib.import_module("numtape.kernels.cuda.reduce")
     target = importlib.import_module("numtape.kernels.cuda.target")
-    assert (target.WIDTH, reduce.THREADS) == (WIDTH, Driver.threads)
-    assert importlib.import_module("numtape.kernels.cuda.pieces").UNROLL == pieces.UNROLL
+    assert (target.WIDTH, reduce.THREADS) == (WIDTHS[0], Driver.threads)
 
 
 @pytest.mark.parametrize("count", [2, 32])

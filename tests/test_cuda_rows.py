@@ -7,6 +7,7 @@ from collections import Counter
 import pytest
 from test_cuda_compile import CAPABILITY, REGISTERS, kernels_of, pytestmark, report
 
+from numtape.core.cuda import fused
 from numtape.core.cuda.ops import axes, held
 
 __all__ = ["pytestmark"]  # as there: only where it can be compiled
@@ -24,11 +25,24 @@ def memory(make, dtypes):
     return Counter(re.findall(r"\b(?:ld|st)\.(?!param)[\w.]+", text))
 
 
-def row_kernel(name, dtype, way):
-    count = 1 + OPERANDS[name]
-    scalars = ["int64", "int64", "float64"] if name.startswith("normalize") else ["int64"] * 2
-    make = kernels_of("rows")[name]
-    return lambda: make(*[dtype] * count, way), [*scalars, *[f"*{dtype}"] * count]
+def program(dtype, n, loads, *parts):
+    """What `fused` makes a kernel of: parts as (op or expression, operands)."""
+    steps, value = [], len(loads)
+    for what, operands in parts:
+        args = ", ".join("xyzw"[: len(operands)])
+        body = f"def body({args}):\n    return ({dtype}({what}),)\n\n"
+        op = what if what in OPERANDS else ""
+        steps.append(fused.Part(op, "" if op else body, operands, (value,), 1e-5 * bool(op)))
+        value += 1
+    way = held.way(n, int(dtype[-2:]) // 8)
+    stores = tuple(range(len(loads), value))
+    return fused.Program(dtype, way, loads, tuple(steps), stores)
+
+
+def row_kernel(name, dtype, n):
+    count = OPERANDS[name]
+    made = program(dtype, n, ("each",) * count, (name, tuple(range(count))))
+    return lambda: fused.function(made), fused.parameters(made)
 
 
 @pytest.fixture
@@ -45,7 +59,7 @@ def test_threads_that_share_a_row(threads):
     }
     assert ways == {
         1: "1x1x1", 10: "16x1x1", 12: "4x1x4", 32: "8x1x4", 128: "32x1x4", 252: "32x2x4",
-        512: "32x4x4", 1000: "32x8x4", 1023: "256x4x1", 1024: "32x8x4", 1028: "256x2x4",
+        512: "32x4x4", 1000: "256x1x4", 1023: "256x4x1", 1024: "256x1x4", 1028: "256x2x4",
         4096: "256x4x4", 8192: "256x8x4",
     }  # fmt: skip
     assert str(held.way(4096, 8)) == "256x4x4"
@@ -57,7 +71,7 @@ def test_threads_that_share_a_row(threads):
 def test_rows_of_4096_stay_in_registers(threads, name):
     """Each element is loaded and stored once, 16 bytes at a time; 4 blocks of 256 run at once."""
     way = held.way(4096, 4)
-    make, dtypes = row_kernel(name, "float32", str(way))
+    make, dtypes = row_kernel(name, "float32", 4096)
     found = report(make, dtypes, "kernel")
     assert (found["spilled"], found["stack"]) == (0, 0)
     assert found["registers"] <= 64
@@ -72,7 +86,7 @@ def test_rows_of_4096_stay_in_registers(threads, name):
     ("float64", 4096), ("float64", 2047),
 ])  # fmt: skip
 def test_rows_of_all_lengths_stay_in_registers(threads, name, dtype, n):
-    make, dtypes = row_kernel(name, dtype, str(held.way(n, int(dtype[-2:]) // 8)))
+    make, dtypes = row_kernel(name, dtype, n)
     found = report(make, dtypes, "kernel")
     assert (found["spilled"], found["stack"]) == (0, 0)
     assert found["registers"] <= REGISTERS
@@ -169,8 +183,39 @@ def test_every_kernel_along_an_axis_is_compiled_here(module):
     assert set(kernels_of(module)) == {"rows", "columns"}
 
 
-def test_every_kernel_of_rows_is_compiled_here():
-    assert set(kernels_of("rows")) == set(OPERANDS) == set(kernels_of("arrays")) & set(OPERANDS)
+def layer_norm(dtype, n):
+    """With its gradients, as a plan joins it."""
+    return program(
+        dtype, n, ("each", "each", "row", "row"), ("normalize", (0,)), ("x * y", (1, 2)),
+        ("x * y + z", (4, 2, 3)), ("x * y", (1, 4)), ("normalize_grad", (0, 5)),
+    )  # fmt: skip
+
+
+def both(dtype, n):
+    """A softmax and its gradient."""
+    return program(dtype, n, ("each", "each"), ("softmax", (0,)), ("softmax_grad", (2, 1)))
+
+
+@pytest.mark.parametrize("make, dtype, n, most", [
+    (both, "float32", 4096, 64), (both, "float32", 8192, 128), (both, "float64", 4096, 128),
+    (layer_norm, "float32", 4096, 128), (layer_norm, "float32", 1024, 64),
+    (layer_norm, "float32", 4095, 160), (layer_norm, "float64", 2048, 128),
+])  # fmt: skip
+def test_several_ops_on_a_row_stay_in_registers(threads, make, dtype, n, most):
+    """And what several of them read is loaded once."""
+    made = make(dtype, n)
+    checked(lambda: fused.function(made), fused.parameters(made), most)
+    pieces = made.way.pieces * (2 if dtype == "float64" else 1)
+    moved = memory(fused.function(made), fused.parameters(made))
+    found = {key[:9]: count for key, count in moved.items() if "shared" not in key}
+    assert found == {"ld.global": len(made.loads) * pieces, "st.global": len(made.stores) * pieces}
+
+
+def test_every_op_on_rows_is_compiled_here():
+    rows, arrays = (
+        importlib.import_module(f"numtape.kernels.cuda.{name}") for name in ("rows", "arrays")
+    )
+    assert set(rows.FUNCTIONS_OF_ROWS) == set(OPERANDS) == set(fused.ROWS) == set(arrays.BY_ROW)
 
 
 def test_warps_and_threads_are_those_of_kernels(threads):
@@ -178,3 +223,4 @@ def test_warps_and_threads_are_those_of_kernels(threads):
         importlib.import_module(f"numtape.kernels.cuda.{name}") for name in ("target", "reduce")
     )
     assert (held.warp(), held.threads()) == (target.WARP, reduce.THREADS)
+    assert held.WIDTH == target.WIDTH

@@ -38,29 +38,37 @@ def kernel(n, x):
 assert compiler.cubin(kernel, ["int64", "*float32"], "kernel", (9, 0))[:4] == b"\\x7fELF"
 """
 
-# What NumPy 2.5 does when numba-cuda 0.30 is imported.
-NEW_NUMPY = """
+# What NumPy 2.5 does when numba-cuda 0.30 is imported: it warns, and lacks a function.
+WARNS = """
 import builtins, sys, warnings
-import numpy as np
-if hasattr(np, "row_stack"):
-    del np.row_stack
-    np.__all__ = [name for name in np.__all__ if name != "row_stack"]
 imported = builtins.__import__
 def warned(name, globals=None, locals=None, fromlist=(), level=0):
-    helpers = "npdatetime_helpers"
-    if helpers in (fromlist or ()) and f"{name}.{helpers}" not in sys.modules:
+    helpers = "numba.cuda.np.npdatetime_helpers"
+    if helpers in (f"{name}.{x}" for x in fromlist or ()) and helpers not in sys.modules:
         text = "The 'generic' unit for NumPy timedelta is deprecated, and will raise an error"
         warnings.warn(text, DeprecationWarning)
     return imported(name, globals, locals, fromlist, level)
 builtins.__import__ = warned
 """
+LACKS = """
+import numpy as np
+if hasattr(np, "row_stack"):
+    del np.row_stack
+    np.__all__ = [name for name in np.__all__ if name != "row_stack"]
+"""
 
 
 @compiles
 def test_numba_cuda_under_a_newer_numpy():
-    script = NEW_NUMPY + KERNEL + "print(hasattr(np, 'row_stack'), len(warnings.filters))"
+    script = WARNS + LACKS + KERNEL + "print(hasattr(np, 'row_stack'), len(warnings.filters))"
     count = run("import warnings; import numtape; print(len(warnings.filters))")
     assert run(script) == f"False {count}"
+
+
+def test_the_simulator_under_a_newer_numpy():
+    script = "import numtape as nt; print(float(nt.reduce_sum(nt.range(5.0) ** 2)))"
+    variables = {"NUMTAPE_DEVICE": "cuda", "NUMBA_ENABLE_CUDASIM": "1"}
+    assert run(WARNS + script, **variables) == "30.0"
 
 
 @pytest.fixture
@@ -180,7 +188,7 @@ print(get_cuda_paths()["libdevice"].info)
 
 @pytest.fixture
 def numba_cuda(afresh):
-    compiler._loaded()
+    compiler.load()
     from numba import cuda
 
     return cuda
@@ -209,6 +217,17 @@ def test_a_compiler_that_has_changed(numba_cuda, monkeypatch):
     monkeypatch.delattr(dispatcher, "get_current_device")
     with pytest.raises(DeviceError, match="numba-cuda"):
         compiler.ptx(kernel, DTYPES, "kernel", CAPABILITY)
+
+
+@compiles
+def test_a_compiler_that_does_not_fit(afresh, monkeypatch, tmp_path):
+    def other(name):
+        raise AttributeError("module 'numba.types' has no such attribute")
+
+    monkeypatch.setenv("NUMTAPE_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setattr(compiler.importlib, "import_module", other)
+    with pytest.raises(DeviceError, match=rf"no such attribute.*numba-cuda=={compiler.TESTED}"):
+        stub_gpu(monkeypatch).kernel(lambda: other(""), DTYPES, "kernel", "text")
 
 
 def test_the_tested_version_is_the_one_that_is_asked_for():
@@ -256,6 +275,7 @@ def test_cubins_are_used_on_another_host(monkeypatch, tmp_path):
 
 def test_what_cubins_depend_on(monkeypatch, tmp_path):
     monkeypatch.setenv("NUMTAPE_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setattr(compiler, "load", lambda: None)
     monkeypatch.setattr(compiler, "cubin", lambda function, *_: bytes(64))
     version = ["numba-cuda 1"]
     monkeypatch.setattr(compiler, "versions", lambda: version[0])

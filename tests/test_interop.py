@@ -465,8 +465,9 @@ def test_constants_of_torch_are_copies(tf, torch):
 def suite(*chosen, **variables):
     """Run tests of this file in a process with these variables."""
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *chosen, __file__],
-        env=environment(ROOT, **variables), cwd=ROOT, capture_output=True, text=True, timeout=600,
+        [sys.executable, "-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider", *chosen,
+         __file__],
+        env=environment(ROOT, **variables), cwd=ROOT, capture_output=True, text=True, timeout=540,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout[-5000:] + done.stderr[-2000:]
 

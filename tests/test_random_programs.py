@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 from devices import SIMULATED
 
-PROGRAMS = 200
+PROGRAMS, BLOCKS = 200, 16
+# Each program has some 80 kernels, of 0.2 s each to compile; the simulator is slower still.
+ON_CUDA = 16 if SIMULATED else 48
 SHAPES = [(), (1,), (3,), (5,), (3, 1), (3, 5), (5, 3), (1, 5), (2, 3, 5), (1500,), (0, 3)]
 # Values stay below this, so that rounding differences between executors stay small.
 LARGEST = 4.0
@@ -285,10 +287,9 @@ def compare(tf, program, executor="cpu"):
 
 
 @pytest.mark.numtape_only(reason="TensorFlow has no executors, and does not look")
-@pytest.mark.parametrize("block", range(8))
+@pytest.mark.parametrize("block", range(BLOCKS))
 def test_random_programs(tf, executor, block):
-    # In the simulator a few of them take long enough.
-    for seed in range(block, 16 if SIMULATED else PROGRAMS, 8):
+    for seed in range(block, ON_CUDA if executor == "cuda" else PROGRAMS, BLOCKS):
         program = Program(seed)
         try:
             wrong = compare(tf, program, executor)

@@ -15,7 +15,6 @@ from benchmarks.gpu.libs import LIBRARIES
 from benchmarks.worker import Batch, Failed
 
 BUDGET = 330.0
-RESULTS = Path(__file__).resolve().parents[1] / "results"
 
 
 def simulated() -> bool:
@@ -32,7 +31,7 @@ def batch(size: str) -> Batch:
 
 def default_output(today: str, simulated: bool) -> Path:
     """Where a result is written; what the simulator says must not pass for a GPU's figures."""
-    return RESULTS / f"{'simulated-' if simulated else ''}cuda-{today}.json"
+    return report.default_output(f"{'simulated-' if simulated else ''}cuda-{today}.json")
 
 
 def main(
@@ -57,6 +56,7 @@ def main(
     session = measure.Session(cases, size, batch(size), budget)
     today = datetime.datetime.now(datetime.UTC).date().isoformat()
     output = output or default_output(today, simulated())
+    print(f"written to {output}, after each library", file=sys.stderr)
     about = {
         "date": today,
         "device": "cuda",

@@ -52,7 +52,7 @@ def placing(way: Way) -> Any:
 
 
 def fetching(dtype: str, way: Way) -> Any:
-    """A function that loads what a thread holds of ``x[at:at + n]``, and ``start`` beyond."""
+    """A function that loads what a thread holds of ``x[at:at + n]``; beyond that is ``start``."""
     threads, pieces, width = way
     kind = KINDS[dtype]
 
@@ -76,6 +76,19 @@ def fetching(dtype: str, way: Way) -> Any:
                     held[WIDTH * p + k] = start
 
     return device(fetch if width == 1 else fetch_vectors)
+
+
+def masking(way: Way) -> Any:
+    """A function that puts ``start`` in what a thread holds beyond a row of ``n`` elements."""
+    threads, pieces, width = way
+
+    def mask(held: Any, start: Any, n: Any, lane: Any) -> None:
+        for p in range(pieces):
+            if width * (lane + threads * p) >= n:
+                for k in range(width):
+                    held[width * p + k] = start
+
+    return device(mask)
 
 
 def keeping(way: Way) -> Any:

@@ -48,6 +48,15 @@ def _sigmoid(dtype: str) -> Any:
     return device(sigmoid)
 
 
+def _sincos(dtype: str) -> Any:
+    """``sin(x), cos(x)``, the same bits as each alone; see `numtape.core.cuda.text`."""
+    if SIMULATED:
+        return lambda x: (np.sin(x), np.cos(x))
+    from numba.cuda import libdevice
+
+    return libdevice.sincosf if dtype == "float32" else libdevice.sincos
+
+
 def _int_power(dtype: str) -> Any:
     kind, bits = KINDS[dtype], KINDS["uint64"]
 
@@ -101,6 +110,7 @@ def _functions() -> dict[str, Any]:
         for name in ("isnan", "isinf", "isfinite"):
             found[f"{name}_{dtype}"] = getattr(np if SIMULATED else math, name)
         found[f"sigmoid_{dtype}"] = _sigmoid(dtype)
+        found[f"sincos_{dtype}"] = _sincos(dtype)
         for name in INTEGERS:
             found[f"to_{name}_{dtype}"] = _saturating(name, dtype)
     for dtype in INTEGERS:

@@ -5,6 +5,12 @@ are sorted by their index, stably: a digit at a time, the last one first. In thi
 row of ``out`` adds up its slices, one after the other; so the same values give the same bits in
 every run. Bad indices were, or will be, refused: they come last, as ``size``, and nothing is
 added for them.
+
+What is long is cut: where all of a piece of ``PIECE`` sorted places has one index, the piece is
+added up before, and where all of as many pieces has one index, these are. So no thread adds up
+more than some hundred slices, however often an index comes.
+
+Where inner is a multiple of 4, a thread takes so many elements ("lanes"), and inner counts those.
 """
 
 from __future__ import annotations
@@ -12,14 +18,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from .pieces import arithmetic
 from .reduce import THREADS
-from .target import KINDS, SIMULATED, add_at, cuda, device
+from .target import KINDS, SIMULATED, add_at, add_four_at, cuda, device, load, store
 
 BITS = THREADS.bit_length() - 1  # of a digit: a block has a thread for each value
-GROUP = 4 if SIMULATED else 32  # threads that look at each other's digits
-GROUPS = THREADS // GROUP
+WARP = 4 if SIMULATED else 32  # threads that look at each other's digits
+WARPS = THREADS // WARP
+ROUNDS = 2 if SIMULATED else 8  # places that a thread sorts at once
+TILE = THREADS * ROUNDS
+PIECE_BITS = 2 if SIMULATED else 5
+PIECE = 1 << PIECE_BITS
 
-INTEGER = KINDS["int64"]
+INTEGER, _UINT32 = KINDS["int64"], KINDS["uint32"]
+_EVERY = 0xFFFFFFFF
 
 
 @device
@@ -30,21 +42,57 @@ def key(y: Any, i: Any, size: Any) -> Any:
 
 
 @device
-def digit(y: Any, positions: Any, i: Any, size: Any, shift: Any) -> Any:
-    """The digit of what is in place i; in the first round everything is in its own."""
-    return (key(y, positions[i] if shift else i, size) >> shift) & (THREADS - 1)
+def digit(y: Any, i: Any, size: Any, shift: Any) -> Any:
+    """The digit of what is in place i."""
+    return (key(y, i, size) >> shift) & (THREADS - 1)
+
+
+if SIMULATED:
+
+    def same(mine: Any, thread: Any) -> tuple[Any, Any]:
+        """How many threads of a warp have the same digit: those before this one, those behind."""
+        digits = cuda.shared.array(THREADS, INTEGER)
+        digits[thread] = mine
+        cuda.syncthreads()
+        first = thread // WARP * WARP
+        before = sum(digits[other] == mine for other in range(first, thread))
+        behind = sum(digits[other] == mine for other in range(thread + 1, first + WARP))
+        cuda.syncthreads()
+        return before, behind
+
+    def wait() -> None:
+        """Wait for the threads of a warp."""
+        cuda.syncthreads()
+
+else:
+
+    @device
+    def same(mine: Any, thread: Any) -> tuple[Any, Any]:
+        """How many threads of a warp have the same digit: those before this one, those behind."""
+        lane = thread % WARP
+        found = _EVERY
+        for bit in range(BITS + 1):  # of more than a digit: beyond the end there is another one
+            mine_here = (mine >> bit) & 1
+            votes = cuda.ballot_sync(_EVERY, mine_here != 0)
+            found &= votes ^ (mine_here - 1)
+        before = cuda.popc(_UINT32(found & ((1 << lane) - 1)))
+        return before, cuda.popc(_UINT32(found >> lane >> 1))
+
+    @device
+    def wait() -> None:
+        """Wait for the threads of a warp."""
+        cuda.syncwarp()
 
 
 def counts() -> Any:
-    """``out[d, c]``: how often digit d is in chunk c of the ``count`` places."""
+    """``out[d, c]``: how often digit d is in chunk c, of ``length`` places."""
     small = KINDS["int32"]
 
     def kernel(
-        count: Any, size: Any, shift: Any, chunks: Any, y: Any, positions: Any, out: Any
+        count: Any, size: Any, shift: Any, length: Any, chunks: Any, y: Any, out: Any
     ) -> None:
         shared = cuda.shared.array(THREADS, small)
         thread = cuda.threadIdx.x
-        length = (count + chunks - 1) // chunks
         chunk = cuda.blockIdx.x
         while chunk < chunks:
             shared[thread] = 0
@@ -52,7 +100,7 @@ def counts() -> Any:
             i = chunk * length + thread
             end = min(chunk * length + length, count)
             while i < end:
-                cuda.atomic.add(shared, digit(y, positions, i, size, shift), 1)
+                cuda.atomic.add(shared, digit(y, i, size, shift), 1)
                 i += THREADS
             cuda.syncthreads()
             out[thread * chunks + chunk] = shared[thread]
@@ -62,150 +110,230 @@ def counts() -> Any:
     return kernel
 
 
-def order() -> Any:
-    """The positions sorted by a digit; ``begins[d, c]`` is where those of `counts` begin."""
+def order(kind: str) -> Any:
+    """Keys and positions sorted by a digit; ``begins[d, c]`` is where those of `counts` begin.
+
+    In the first round keys are indices, and each position is its own. A warp takes neighbouring
+    places in rounds, and so knows how many with the same digit came before in its part of a tile.
+    """
+    number = KINDS[kind]
     small = KINDS["int32"]
 
     def kernel(
-        count: Any, size: Any, shift: Any, chunks: Any, y: Any, positions: Any, begins: Any,
-        out: Any,
+        count: Any, size: Any, shift: Any, length: Any, chunks: Any, y: Any, positions: Any,
+        begins: Any, keys: Any, out: Any,
     ) -> None:  # fmt: skip
-        digits = cuda.shared.array(THREADS, small)
-        places = cuda.shared.array((GROUPS, THREADS), INTEGER)  # by group and digit
+        places = cuda.shared.array((WARPS, THREADS), number)  # by warp and digit
+        ranks = cuda.shared.array(TILE, small)
         thread = cuda.threadIdx.x
-        group = thread // GROUP
-        length = (count + chunks - 1) // chunks
+        warp = thread // WARP
+        mine = warp * WARP * ROUNDS + thread % WARP
         chunk = cuda.blockIdx.x
         while chunk < chunks:
             place = begins[thread * chunks + chunk]  # of the next one with digit ``thread``
             k = chunk * length
             end = min(k + length, count)
             while k < end:
-                i = k + thread
-                mine = digit(y, positions, i, size, shift) if i < end else INTEGER(THREADS)
-                digits[thread] = mine
-                for g in range(GROUPS):
-                    places[g, thread] = 0
+                for w in range(WARPS):
+                    places[w, thread] = 0
                 cuda.syncthreads()
-                before, behind = 0, 0  # in the group, with the same digit
-                for other in range(group * GROUP, group * GROUP + GROUP):
-                    if digits[other] == mine:
-                        if other < thread:
-                            before += 1
-                        elif other > thread:
-                            behind += 1
-                if i < end and behind == 0:
-                    places[group, mine] = before + 1
+                for j in range(mine, mine + ROUNDS * WARP, WARP):
+                    d = digit(y, k + j, size, shift) if k + j < end else INTEGER(THREADS)
+                    before, behind = same(d, thread)
+                    rank = 0
+                    if k + j < end:
+                        rank = INTEGER(places[warp, d]) + before
+                        ranks[j] = rank
+                    wait()
+                    if k + j < end and behind == 0:
+                        places[warp, d] = rank + 1
+                    wait()
                 cuda.syncthreads()
-                for g in range(GROUPS):
-                    here = places[g, thread]
-                    places[g, thread] = place
-                    place += here
+                for w in range(WARPS):
+                    here = places[w, thread]
+                    places[w, thread] = place
+                    place = number(place + here)
                 cuda.syncthreads()
-                if i < end:
-                    out[places[group, mine] + before] = positions[i] if shift else i
+                for j in range(mine, mine + ROUNDS * WARP, WARP):
+                    if k + j < end:
+                        found = key(y, k + j, size)
+                        to = places[warp, (found >> shift) & (THREADS - 1)] + ranks[j]
+                        keys[to] = found
+                        out[to] = positions[k + j] if shift else k + j
                 cuda.syncthreads()  # before somebody writes there again
-                k += THREADS
+                k += TILE
             chunk += cuda.gridDim.x
 
     return kernel
 
 
-def begins() -> Any:
-    """``out[r]``: the first sorted place whose index is r or more, for r up to ``size``."""
+def borders() -> Any:
+    """``out[r]``: the first sorted place with index r, and the one behind the last.
 
-    def kernel(count: Any, size: Any, y: Any, positions: Any, out: Any) -> None:
-        r = cuda.grid(1)
-        while r <= size:
-            low, high = INTEGER(0), INTEGER(count)
-            while low < high:
-                middle = (low + high) // 2
-                if key(y, positions[middle], size) < r:
-                    low = middle + 1
-                else:
-                    high = middle
-            out[r] = low
-            r += cuda.gridsize(1)
-
-    return kernel
-
-
-def partials(dtype: str) -> Any:
-    """``out[o, p]``: what the row that piece p ends in adds up of it, if the row goes on.
-
-    A piece is ``length`` sorted places. There is none behind the last of the ``pieces``.
+    Both are 0 before, and stay so where there is none.
     """
+
+    def kernel(count: Any, size: Any, keys: Any, out: Any) -> None:
+        i = cuda.grid(1)
+        while i < count:
+            mine = INTEGER(keys[i])
+            if mine < size:
+                if i == 0 or keys[i - 1] != mine:
+                    out[2 * mine] = i
+                if i == count - 1 or keys[i + 1] != mine:
+                    out[2 * mine + 1] = i + 1
+            i += cuda.gridsize(1)
+
+    return kernel
+
+
+def _adding(dtype: str, lanes: str) -> tuple[Any, Any, Any, Any]:
+    """How pieces of slices are loaded, added, and stored; and zeros."""
     kind = KINDS[dtype]
+    zero = kind(0)
+    if lanes == "1":
+
+        def fetch(x: Any, i: Any) -> Any:
+            return x[i]
+
+        def put(x: Any, i: Any, value: Any) -> None:
+            x[i] = value
+
+        def add(x: Any, y: Any) -> Any:
+            return kind(x + y)
+
+        def nothing() -> Any:
+            return zero
+
+        return device(fetch), device(add), device(put), device(nothing)
+
+    def add_four(x: Any, y: Any) -> Any:
+        return kind(x[0] + y[0]), kind(x[1] + y[1]), kind(x[2] + y[2]), kind(x[3] + y[3])
+
+    def four() -> Any:
+        return zero, zero, zero, zero
+
+    return load, device(add_four), store, device(four)
+
+
+def partials(dtype: str, lanes: str, size: str) -> Any:
+    """``out[o, p]``: the sum of piece p, if all of it, ``unit`` sorted places, has one index.
+
+    It has ``PIECE`` slices: of x, ``positions`` of which they are, or, with ``again``, of what
+    this kernel has left before. There are ``below`` of them for each o, from ``start`` on; what
+    is stored begins at ``begin``.
+    """
+    fetch, add, put, nothing = _adding(dtype, lanes)
+    number, quotient = arithmetic(size)
 
     def kernel(
-        outer: Any, size: Any, count: Any, inner: Any, length: Any, pieces: Any,
-        y: Any, positions: Any, begins: Any, x: Any, out: Any,
+        n: Any, pieces: Any, inner: Any, by_inner: Any, shift: Any, by_pieces: Any,
+        pieces_shift: Any, unit: Any, below: Any, again: Any, start: Any, begin: Any, size: Any,
+        keys: Any, positions: Any, x: Any, out: Any,
     ) -> None:  # fmt: skip
         t = cuda.grid(1)
-        while t < outer * pieces * inner:
-            j = t % inner
-            rest = t // inner
-            o = rest // pieces
-            end = (rest % pieces + 1) * length
-            row = key(y, positions[end - 1], size)
-            if row < size and begins[row + 1] > end:
-                k = max(begins[row], end - length)
-                found = kind(0)
-                while k < end:
-                    found = kind(found + x[(o * count + positions[k]) * inner + j])
-                    k += 1
-                out[t] = found
+        while t < n:
+            row = quotient(t, inner, by_inner, shift)
+            j = number(t - row * inner)
+            o = quotient(row, pieces, by_pieces, pieces_shift)
+            p = number(row - o * pieces)
+            index = INTEGER(keys[p * unit])
+            if index < size and keys[(p + 1) * unit - 1] == index:
+                found = nothing()
+                from_o = start + o * below * inner + j
+                for k in range(INTEGER(p) * PIECE, (INTEGER(p) + 1) * PIECE, 4):
+                    if again:
+                        a, b, c, d = k, k + 1, k + 2, k + 3
+                    else:
+                        a, b = INTEGER(positions[k]), INTEGER(positions[k + 1])
+                        c, d = INTEGER(positions[k + 2]), INTEGER(positions[k + 3])
+                    first = fetch(x, from_o + a * inner)
+                    second = fetch(x, from_o + b * inner)
+                    third = fetch(x, from_o + c * inner)
+                    fourth = fetch(x, from_o + d * inner)
+                    found = add(add(add(add(found, first), second), third), fourth)
+                put(out, begin + t, found)
             t += cuda.gridsize(1)
 
     return kernel
 
 
-def sums(dtype: str) -> Any:
-    """The sum of each row: of `partials` where it goes beyond a piece, and of what is left."""
-    kind = KINDS[dtype]
+def sums(dtype: str, lanes: str, size: str) -> Any:
+    """The sum of each row: of `partials`, as long as those are that fit in, and of what is left.
+
+    ``levels`` is how often pieces were made of pieces; they lie behind each other.
+    """
+    fetch, add, put, nothing = _adding(dtype, lanes)
+    number, quotient = arithmetic(size)
 
     def kernel(
-        outer: Any, size: Any, count: Any, inner: Any, length: Any, pieces: Any,
-        positions: Any, begins: Any, partials: Any, x: Any, out: Any,
+        n: Any, size: Any, count: Any, inner: Any, by_inner: Any, shift: Any, by_size: Any,
+        size_shift: Any, levels: Any, outer: Any, positions: Any, borders: Any, partials: Any,
+        x: Any, out: Any,
     ) -> None:  # fmt: skip
         t = cuda.grid(1)
-        while t < outer * size * inner:
-            j = t % inner
-            rest = t // inner
-            row = rest % size
-            o = rest // size
-            k, end = begins[row], begins[row + 1]
-            found = kind(0)
+        while t < n:
+            row = quotient(t, inner, by_inner, shift)
+            j = number(t - row * inner)
+            o = quotient(row, size, by_size, size_shift)
+            r = number(row - o * size)
+            k, end = INTEGER(borders[2 * r]), INTEGER(borders[2 * r + 1])
+            found = nothing()
+            level = 0
             while k < end:
-                piece = k // length
-                if (piece + 1) * length < end:
-                    found = kind(found + partials[(o * pieces + piece) * inner + j])
-                    k = (piece + 1) * length
+                # The largest piece that begins here and is in the row.
+                while level < levels and not k & ((PIECE << level * PIECE_BITS) - 1) and (
+                    k + (PIECE << level * PIECE_BITS) <= end
+                ):
+                    level += 1
+                while k + (1 << level * PIECE_BITS) > end:
+                    level -= 1
+                if level == 0:
+                    at = INTEGER(positions[k])
+                    found = add(found, fetch(x, (o * count + at) * inner + j))
                 else:
-                    found = kind(found + x[(o * count + positions[k]) * inner + j])
-                    k += 1
-            out[t] = found
+                    at = INTEGER(0)
+                    for lower in range(1, level):
+                        at += outer * (count >> lower * PIECE_BITS)
+                    at += o * (count >> level * PIECE_BITS) + (k >> level * PIECE_BITS)
+                    found = add(found, fetch(partials, at * inner + j))
+                k += 1 << level * PIECE_BITS
+            put(out, t, found)
             t += cuda.gridsize(1)
 
     return kernel
 
 
-def atomic() -> Any:
+def atomic(lanes: str, size: str) -> Any:
     """Everything is added as it comes, to zeros: the order is another one in every run."""
+    number, quotient = arithmetic(size)
+    if lanes == "1":
 
-    def kernel(outer: Any, size: Any, count: Any, inner: Any, y: Any, x: Any, out: Any) -> None:
+        def move(out: Any, to: Any, x: Any, t: Any) -> None:
+            add_at(out, to, x[t])
+    else:
+
+        def move(out: Any, to: Any, x: Any, t: Any) -> None:
+            add_four_at(out, to, load(x, t))
+
+    move = device(move)
+
+    def kernel(
+        n: Any, size: Any, count: Any, inner: Any, by_inner: Any, shift: Any, by_count: Any,
+        count_shift: Any, y: Any, x: Any, out: Any,
+    ) -> None:  # fmt: skip
         t = cuda.grid(1)
-        while t < outer * count * inner:
-            j = t % inner
-            rest = t // inner
-            row = key(y, rest % count, size)
-            if row < size:
-                add_at(out, (rest // count * size + row) * inner + j, x[t])
+        while t < n:
+            row = quotient(t, inner, by_inner, shift)
+            o = quotient(row, count, by_count, count_shift)
+            to = key(y, number(row - number(o * count)), size)
+            if to < size:
+                move(out, (o * size + to) * inner + number(t - row * inner), x, t)
             t += cuda.gridsize(1)
 
     return kernel
 
 
 KERNELS: dict[str, Callable[..., Any]] = {
-    function.__name__: function for function in (counts, order, begins, partials, sums, atomic)
+    function.__name__: function for function in (counts, order, borders, partials, sums, atomic)
 }

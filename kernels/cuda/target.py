@@ -66,18 +66,27 @@ def device(function: Callable[..., Any]) -> Any:
 
 if SIMULATED:
 
-    def load(pointer: Any, i: int) -> Any:
-        """The elements from ``WIDTH * i`` on, as a tuple."""
-        return tuple(pointer[WIDTH * i + k] for k in range(WIDTH))
+    def _loading(width: int) -> Any:
+        def load(pointer: Any, i: int) -> Any:
+            return tuple(pointer[width * i + k] for k in range(width))
 
-    def store(pointer: Any, i: int, values: Any) -> None:
-        """Store a tuple of elements from ``WIDTH * i`` on."""
-        for k in range(WIDTH):
-            pointer[WIDTH * i + k] = values[k]
+        return load
+
+    def _storing(width: int) -> Any:
+        def store(pointer: Any, i: int, values: Any) -> None:
+            for k in range(width):
+                pointer[width * i + k] = values[k]
+
+        return store
 
     def add_at(pointer: Any, i: int, value: Any) -> None:
         """Add to an element, in one step for all threads."""
         cuda.atomic.add(pointer, i, value)
+
+    def add_four_at(pointer: Any, i: int, values: Any) -> None:
+        """Add four float32 to those from ``4 * i`` on, each in one step for all threads."""
+        for k, value in enumerate(values):
+            cuda.atomic.add(pointer, 4 * i + k, value)
 
     # Scalars of NumPy's warn where they wrap; so these are computed with Python's integers.
     _UINT64 = 2**64 - 1
@@ -107,41 +116,60 @@ else:
         """The sum of two uint64, which wraps."""
         return x + y
 
-    _INT32 = ir.IntType(32)
-
-    def _vector(context: Any, builder: Any, pointer: Any, kind: Any, i: Any) -> Any:
-        """The address of vector ``i``, and its alignment, which numba cannot know."""
-        vector = ir.VectorType(context.get_data_type(kind), WIDTH)
-        at = builder.gep(builder.bitcast(pointer, vector.as_pointer()), [i])
-        return vector, at, WIDTH * kind.bitwidth // 8
-
     @intrinsic
-    def load(typingctx: Any, pointer: Any, i: Any) -> Any:
-        """The elements from ``WIDTH * i`` on, as a tuple; one load, so they must be aligned."""
-        kind = pointer.dtype
+    def add_four_at(typingctx: Any, pointer: Any, i: Any, values: Any) -> Any:
+        """Add four float32 to those from ``4 * i`` on, in one instruction of sm_90's."""
 
         def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            _, at, align = _vector(context, builder, args[0], kind, args[1])
-            found = builder.load(at, align=align)
-            elements = [builder.extract_element(found, _INT32(k)) for k in range(WIDTH)]
-            return context.make_tuple(builder, signature.return_type, elements)
-
-        return types.UniTuple(kind, WIDTH)(pointer, i), codegen
-
-    @intrinsic
-    def store(typingctx: Any, pointer: Any, i: Any, values: Any) -> Any:
-        """Store a tuple of elements from ``WIDTH * i`` on, in one go."""
-        kind = pointer.dtype
-
-        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            vector, at, align = _vector(context, builder, args[0], kind, args[1])
-            value = ir.Constant(vector, ir.Undefined)
-            for k in range(WIDTH):
-                value = builder.insert_element(value, builder.extract_value(args[2], k), _INT32(k))
-            builder.store(value, at, align=align)
+            real, whole = ir.FloatType(), ir.IntType(64)
+            four = builder.mul(args[1], whole(4))
+            at = builder.ptrtoint(builder.gep(args[0], [four]), whole)
+            add = ir.FunctionType(ir.VoidType(), [whole, *[real] * 4])
+            elements = [builder.extract_value(args[2], k) for k in range(4)]
+            text = "red.global.add.v4.f32 [$0], {$1, $2, $3, $4};"
+            builder.asm(add, text, "l,f,f,f,f,~{memory}", [at, *elements], True)
             return context.get_dummy_value()
 
-        return types.void(pointer, i, values), codegen
+        return types.void(pointer, types.int64, types.UniTuple(types.float32, 4)), codegen
+
+    _INT32 = ir.IntType(32)
+
+    def _vector(context: Any, builder: Any, pointer: Any, kind: Any, i: Any, width: int) -> Any:
+        """The address of vector ``i``, and its alignment, which numba cannot know."""
+        vector = ir.VectorType(context.get_data_type(kind), width)
+        at = builder.gep(builder.bitcast(pointer, vector.as_pointer()), [i])
+        return vector, at, width * kind.bitwidth // 8
+
+    def _loading(width: int) -> Any:
+        def load(typingctx: Any, pointer: Any, i: Any) -> Any:
+            kind = pointer.dtype
+
+            def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+                _, at, align = _vector(context, builder, args[0], kind, args[1], width)
+                found = builder.load(at, align=align)
+                elements = [builder.extract_element(found, _INT32(k)) for k in range(width)]
+                return context.make_tuple(builder, signature.return_type, elements)
+
+            return types.UniTuple(kind, width)(pointer, i), codegen
+
+        return intrinsic(load)
+
+    def _storing(width: int) -> Any:
+        def store(typingctx: Any, pointer: Any, i: Any, values: Any) -> Any:
+            kind = pointer.dtype
+
+            def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+                vector, at, align = _vector(context, builder, args[0], kind, args[1], width)
+                found = ir.Constant(vector, ir.Undefined)
+                for k in range(width):
+                    element = builder.extract_value(args[2], k)
+                    found = builder.insert_element(found, element, _INT32(k))
+                builder.store(found, at, align=align)
+                return context.get_dummy_value()
+
+            return types.void(pointer, i, values), codegen
+
+        return intrinsic(store)
 
     @intrinsic
     def add_at(typingctx: Any, pointer: Any, i: Any, value: Any) -> Any:
@@ -157,3 +185,12 @@ else:
             return context.get_dummy_value()
 
         return types.void(pointer, i, kind), codegen
+
+
+load = _loading(WIDTH)  # load(x, i): the elements of x from WIDTH * i on, as a tuple, in one go
+store = _storing(WIDTH)  # store(x, i, values): a tuple of elements there; both must be aligned
+# The same for groups of elementwise rows; two elements at a time where they have 8 bytes.
+VECTORS = {
+    f"{name}{width}": make(width)
+    for name, make in (("load", _loading), ("store", _storing)) for width in (WIDTH, WIDTH // 2)
+}  # fmt: skip

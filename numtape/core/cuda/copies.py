@@ -7,7 +7,7 @@ are below 2**31, quotients have 32 bits.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from ..settings import simulated
@@ -59,11 +59,12 @@ def moved(
 def either(narrow: Axes, wide: Axes, ratio: int, into: bool, vector: bool) -> str:
     """The text of a ``kernel(n, out, x, begin, wide_out, wide_x)``, which is `moved` twice.
 
-    Where ``begin`` allows it, elements are moved ``ratio`` at a time, in the wider arrays.
+    Where ``begin`` allows it, elements are moved ``ratio`` at a time, in the wider arrays. There
+    are blocks for these; else each goes on until all is done.
     """
     begin = f"begin[0] // int64({ratio})"
     aligned = _four(wide, None, into, vector, ("wide_out", "wide_x"), begin)
-    other = _four(narrow, None, into, False, ("out", "x"), "begin[0]")
+    other = _four(narrow, None, into, False, ("out", "x"), "begin[0]", again=True)
     lines = [f"    if begin[0] % int64({ratio}) == 0:", *(f"    {line}" for line in aligned)]
     lines += ["    else:", *(f"    {line}" for line in other)]
     return _text("out, x, begin, wide_out, wide_x", lines)
@@ -80,30 +81,81 @@ def _text(arrays: str, lines: Sequence[str]) -> str:
 
 def _four(
     axes: tuple[Sequence[int], Sequence[int]], offset: int | None, into: bool, vector: bool,
-    arrays: tuple[str, str], begin: str,
+    arrays: tuple[str, str], begin: str, again: bool = False,
 ) -> list[str]:  # fmt: skip
-    """Lines of a kernel that copies: each thread reads four elements, then it writes them."""
+    """Lines of a kernel that copies; see `moved`. With ``again`` a block goes on."""
     (shape, strides), (out, x) = axes, arrays
     count = math.prod(shape)
+
+    def part(k: int, t: str) -> tuple[list[str], str, str]:
+        lines, indices = _digits(t, shape, count < 1 << 31, f"q{k}")
+        there = _sum(indices[::-1], strides, begin if offset is None else f"int64({offset})")
+        source, target = (t, there) if into else (there, f"t{k}")
+        return lines, _read(vector, x, source), _write(vector, out, target, f"v{k}")
+
+    return _fours(count, part, again)
+
+
+def _read(vector: bool, x: str, at: str) -> str:
+    return f"load4({x}, {at})" if vector else f"{x}[{at}]"
+
+
+def _write(vector: bool, out: str, at: str, value: str) -> str:
+    return f"store4({out}, {at}, {value})" if vector else f"{out}[{at}] = {value}"
+
+
+def _fours(
+    count: int, part: Callable[[int, str], tuple[list[str], str, str]], again: bool = False
+) -> list[str]:
+    """Lines of a kernel in which each thread reads four of ``count`` elements, then writes them.
+
+    ``part(k, t)`` gives lines, what element ``t`` is, and what stores ``v{k}`` as ``t{k}``.
+    """
     lines = [
         f"    count = int64({count})",
         "    t0 = int64(cuda.blockIdx.x) * (4 * cuda.blockDim.x) + cuda.threadIdx.x",
-        f"    {_repeated()} t0 < count:",
+        f"    {'while' if again else _repeated()} t0 < count:",
     ]
     lines += [f"        t{k} = t0 + {k} * cuda.blockDim.x" for k in range(1, 4)]
     reads, writes = [], []
     for k in range(4):
         # Beyond the end, the last element is read again, so that no read waits for a branch.
-        t = f"min(t{k}, count - 1)" if k else "t0"
-        found, indices = _digits(t, shape, count < 1 << 31, f"q{k}")
-        lines += found
-        there = _sum(indices[::-1], strides, begin if offset is None else f"int64({offset})")
-        source, target = (t, there) if into else (there, f"t{k}")
-        reads.append(f"v{k} = load({x}, {source})" if vector else f"v{k} = {x}[{source}]")
-        write = f"store({out}, {target}, v{k})" if vector else f"{out}[{target}] = v{k}"
-        writes.append(f"if t{k} < count: {write}" if k else write)
-    lines += [f"        {line}" for line in (*reads, *writes)]
-    return [*lines, "        t0 += int64(cuda.gridDim.x) * (4 * cuda.blockDim.x)"]
+        found, read, write = part(k, f"min(t{k}, count - 1)" if k else "t0")
+        lines += [f"        {line.strip()}" for line in found]
+        reads.append(f"        v{k} = {read}")
+        writes.append(f"        if t{k} < count: {write}" if k else f"        {write}")
+    after = "        t0 += int64(cuda.gridDim.x) * (4 * cuda.blockDim.x)"
+    return [*lines, *reads, *writes, after]
+
+
+class Padding(NamedTuple):
+    """An axis: how many elements it has in all, how many zeros come first, how many others."""
+
+    size: int
+    before: int
+    inside: int
+
+
+def padded(axes: Sequence[Padding], dtype: str, vector: bool) -> str:
+    """The text of a ``kernel(n, out, x)`` that puts ``x`` among zeros; see `moved`."""
+    sizes = [axis.size for axis in axes]
+    strides = [math.prod(axis.inside for axis in axes[k + 1 :]) for k in range(len(axes))]
+    count = math.prod(sizes)
+
+    def part(k: int, t: str) -> tuple[list[str], str, str]:
+        lines, indices = _digits(t, sizes, count < 1 << 31, f"q{k}")
+        found = list(zip(axes, indices[::-1], strict=True))
+        lines += [f"i{k}_{m} = {index} - {axis.before}" for m, (axis, index) in enumerate(found)]
+        inside = [f"0 <= i{k}_{m} < {axis.inside}" for m, axis in enumerate(axes)]
+        lines.append(f"in{k} = {' and '.join(inside)}")
+        # Where a zero is to be, the first element is read: no read waits for a branch.
+        at = _sum([f"i{k}_{m}" for m in range(len(axes))], strides)
+        lines.append(f"at{k} = ({at}) if in{k} else int64(0)")
+        values = [f"v{k}[{lane}]" for lane in range(4)] if vector else [f"v{k}"]
+        value = ", ".join(f"{v} if in{k} else zero" for v in values)
+        return lines, _read(vector, "x", f"at{k}"), _write(vector, "out", f"t{k}", f"({value})")
+
+    return _text("out, x", [f"    zero = {dtype}(0)", *_fours(count, part)])
 
 
 class Tile(NamedTuple):
@@ -222,3 +274,8 @@ def folded(pieces: Sequence[tuple[int, int, int]], size: int, inner: int, dtype:
         ]  # fmt: skip
         at += length
     return each("out, g", *lines, "        out[t] = found")
+
+
+def cleared() -> str:
+    """The text of a ``kernel(n, out, x)`` that sets 16 bytes at a time to 0."""
+    return each("out, x", "        store4(out, t, (uint32(0), uint32(0), uint32(0), uint32(0)))")

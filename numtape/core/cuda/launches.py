@@ -23,7 +23,6 @@ from ..values.spec import Spec
 from .runtime.device import device, empty
 from .runtime.device_array import DeviceArray
 from .text import (
-    WIDTH,
     Loop,
     filled,
     function,
@@ -31,6 +30,7 @@ from .text import (
     parameters,
     side_by_side,
     stored,
+    width,
     written,
 )
 
@@ -234,9 +234,29 @@ def blocks(work: int) -> int:
     return max(1, min(most_blocks(), -(-work // threads())))
 
 
+ROUNDS = 8  # vectors of a thread in a large group: what a block begins with is little then
+FIRST = 1024  # blocks that some GPU may run at once
+PARTIALS = 4096  # blocks that may leave something for the block that finishes a reduction
+
+
+def shared_by(chunks: int, reduced: bool) -> int:
+    """How many blocks compute a group of which a block takes ``chunks`` pieces, one at a time.
+
+    Their number depends on nothing else, so sums have the same bits everywhere. There are many
+    times more than run at once: they end one by one, and the GPU is busy to the end.
+    """
+    if settings.simulated():
+        return max(1, min(most_blocks(), chunks))
+    fewest = -(-chunks // ROUNDS)
+    if reduced:
+        return max(1, min(chunks, max(FIRST, min(PARTIALS, fewest))))
+    return max(1, min(chunks, max(PARTIALS, fewest)))
+
+
 def _blocks_of(loop: Loop) -> int:
     """How many blocks compute a loop."""
-    return blocks(-(-math.prod(loop.shape) // WIDTH))
+    chunks = -(-math.prod(loop.shape) // (width(loop) * threads()))
+    return shared_by(chunks, bool(loop.reductions))
 
 
 def elementwise(

@@ -26,6 +26,7 @@ from ..plan.plan import (
     Planner,
 )
 from ..values.spec import SPECS, Spec
+from .fused import Group, Joined, Joiner, launched
 from .launches import Launch, OnHost, elementwise, together
 from .ops.array import whole
 from .text import LONGEST, Loop, Step
@@ -100,9 +101,15 @@ class GpuPlan(Plan):
                 stored.add(row)
         maker = _Maker(self, rows, place, stored)
         last = self._last(rows, groups, order, place) if self._replayed else set()
-        for number, group in enumerate(groups):
-            members = order[group[G_ROWS] : group[G_ROWS_END]]
-            if group[G_KIND] == SHARED:
+        parts = [Group(group[G_KIND], order[group[G_ROWS] : group[G_ROWS_END]]) for group in groups]
+        joined = Joiner(rows, parts, {row for row in stored if place[row].kind != "arena"}).found()
+        done = {number for one in joined.values() for number in one.numbers}
+        for number, (kind, members) in enumerate(parts):
+            if number in joined:
+                maker.joined(joined[number])
+            elif number in done:
+                pass
+            elif kind == SHARED:
                 (row,) = members
                 original = rows.operands(row)[0]
                 if rows.spec(row).size == 1:
@@ -113,9 +120,9 @@ class GpuPlan(Plan):
                     self.views.append((row, original, rows.spec(row), how))
             elif number in last:
                 maker.later(members)
-            elif group[G_KIND] == SCALARS:
+            elif kind == SCALARS:
                 maker.elementwise(members, ())
-            elif group[G_KIND] == LANES_GROUP:
+            elif kind == LANES_GROUP:
                 first = members[0]
                 if rows.kind(first) == REDUCTION:
                     first = rows.operands(first)[0]
@@ -287,6 +294,19 @@ class _Maker:
         )  # fmt: skip
         arrays = [self._number(row) for row in (*loads, *stores)]
         return loop, arrays, [self._number(row) for row, *_ in reductions]
+
+    def joined(self, found: Joined) -> None:
+        """The kernel of several groups.
+
+        It stands where the first of them did: what the others leave in the arena may lie where
+        something else is still read then, so it gets room of its own.
+        """
+        for row in found.stores:
+            if self._place[row].kind == "arena":
+                self._place[row] = self._plan.temporary(found.spec.size * found.spec.dtype.size)
+        n = found.spec.shape[-1]
+        places = [self._number(row) for row in (*found.loads, *found.stores)]
+        self._plan.launches.append(launched(found.program, found.spec.size // n, n, places))
 
     def whole(self, row: int) -> None:
         """Launches for a row that is no elementwise one."""

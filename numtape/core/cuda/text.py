@@ -19,7 +19,12 @@ from ..compile.lane_kernels import typed
 from ..values.dtypes import DType
 from ..values.spec import Spec
 
-WIDTH = 4  # as in kernels/cuda/target.py (a test compares)
+# Neighbouring elements of a thread, and of dtypes of 8 bytes; as in kernels/cuda/target.py (a test
+# compares).
+WIDTHS = WIDTH, _ = (4, 2)
+_CALL = re.compile(r"\b(?!(?:select|cast)\b)\w+\(")  # in bodies
+SHORT = 4  # steps of a kernel that does little but load and store
+AHEAD, MOST = 64, 4  # bytes that a thread of such a kernel loads at once, and in how many vectors
 LONGEST = 128  # steps of a kernel: each takes some 8 ms to compile, and values stay in registers
 
 
@@ -53,6 +58,16 @@ class Loop(NamedTuple):
         """The dtype of a value."""
         count = len(self.loads)
         return self.loads[value].dtype if value < count else self.steps[value - count].dtype
+
+
+def width(loop: Loop) -> int:
+    """How many neighbouring elements a thread computes at a time.
+
+    Those of 8 bytes take two registers each: of four of them, few threads would run at once.
+    """
+    values = range(len(loop.loads) + len(loop.steps))
+    most, fewest = WIDTHS
+    return fewest if any(loop.dtype(value).size > 4 for value in values) else most
 
 
 def stored(dtype: DType) -> str:
@@ -92,29 +107,74 @@ def _line(loop: Loop, number: int) -> str:
     return f"    v{len(loop.loads) + number} = {step.dtype.name}({text})"
 
 
-def _element(spec: Spec, shape: tuple[int, ...], i: str, small: bool) -> str:
-    """The index in an operand of element ``i`` of ``shape``, to which it is broadcast."""
-    kind = "uint32" if small else "int64"
-    dims = (1,) * (len(shape) - len(spec.shape)) + tuple(spec.shape)
-    # Neighbouring axes that are all broadcast, or all not, are one.
-    axes: list[list[int]] = []
-    for size, dim in zip(shape, dims, strict=True):
-        if size == 1:
-            continue
-        if axes and (axes[-1][1] == 1) == (dim == 1):
-            axes[-1] = [axes[-1][0] * size, axes[-1][1] * dim]
-        else:
-            axes.append([size, dim])
-    terms, inner, stride = [], 1, 1
-    for number, (size, dim) in enumerate(reversed(axes)):
-        if dim != 1:
-            at = i if inner == 1 else f"{i} // {kind}({inner})"
-            if number < len(axes) - 1:
-                at = f"({at}) % {kind}({size})"
-            terms.append(at if stride == 1 else f"({at}) * {kind}({stride})")
-            stride *= dim
-        inner *= size
-    return " + ".join(terms) or "0"
+def _lines(loop: Loop) -> list[str]:
+    """What computes the steps, as assignments.
+
+    A sin and a cos of one value are computed together: most of their work is the same, and so are
+    the bits that libdevice gives.
+    """
+    found, count = [], len(loop.loads)
+    at = {(step.body, step.operands): k for k, step in enumerate(loop.steps)}
+    for number, step in enumerate(loop.steps):
+        both = [at.get((body, step.operands), -1) for body in ("sin(x)", "cos(x)")]
+        if number not in both or -1 in both:
+            found.append(_line(loop, number))
+        elif number == min(both):
+            names = ", ".join(f"v{count + k}" for k in both)
+            found.append(f"    {names} = sincos_{step.dtype.name}(v{step.operands[0]})")
+    return found
+
+
+class _Axes(NamedTuple):
+    """How an operand is spread over a shape.
+
+    Attributes:
+      sizes: The sizes of the shape's axes, the innermost first. Neighbours are one axis if the
+        operand has both or neither.
+      own: Whether the operand has them.
+    """
+
+    sizes: tuple[int, ...]
+    own: tuple[bool, ...]
+
+    @classmethod
+    def of(cls, spec: Spec, shape: tuple[int, ...]) -> _Axes:
+        """Those of an operand that is broadcast to ``shape``."""
+        dims = (1,) * (len(shape) - len(spec.shape)) + tuple(spec.shape)
+        sizes: list[int] = []
+        own: list[bool] = []
+        for size, dim in zip(reversed(shape), reversed(dims), strict=True):
+            if size == 1:
+                continue
+            if own and own[-1] == (dim != 1):
+                sizes[-1] *= size
+            else:
+                sizes.append(size)
+                own.append(dim != 1)
+        return cls(tuple(sizes), tuple(own))
+
+    def way(self, lanes: int) -> str:
+        """How so many neighbours are loaded: as a vector, as one for all, or an element each."""
+        if self.own == (True,):
+            return "vector"
+        if self.sizes[0] % lanes:
+            return "each"
+        return "vector" if self.own[0] else "one"
+
+    def place(self, i: str, kind: str, lanes: int = 1) -> str:
+        """The index in the operand of what ``i`` counts: elements, or vectors of ``lanes``."""
+        terms, inner, stride = [], 1, 1
+        for number, (size, own) in enumerate(zip(self.sizes, self.own, strict=True)):
+            if number == 0:
+                size //= lanes
+            if own:
+                at = i if inner == 1 else f"{i} // {kind}({inner})"
+                if number < len(self.sizes) - 1:
+                    at = f"({at}) % {kind}({size})"
+                terms.append(at if stride == 1 else f"({at}) * {kind}({stride})")
+                stride *= size
+            inner *= size
+        return " + ".join(terms)
 
 
 def written(loop: Loop) -> str:
@@ -123,68 +183,92 @@ def written(loop: Loop) -> str:
     ``kernel(n, *loads, *stores, *partials)`` computes ``n`` elements. Reductions leave a partial
     result for each block.
     """
-    size = math.prod(loop.shape)
-    small = size < 1 << 31
-    ways = ["one" if spec.size == 1 else "each" if tuple(spec.shape) == loop.shape else "spread"
-            for spec in loop.loads]  # fmt: skip
+    size, lanes = math.prod(loop.shape), width(loop)
+    kind = "uint32" if size < 1 << 31 else "int64"
+    # An operand of one element is loaded before the loop.
+    axes = {k: _Axes.of(spec, loop.shape) for k, spec in enumerate(loop.loads) if spec.size != 1}
     values = [f"v{value}" for value in loop.stores] + [f"v{x}" for _, x in loop.reductions]
-    loads = ", ".join(f"v{k}" for k in range(len(ways)))
-    lines = [f"def body({loads}):"]
-    lines += [_line(loop, number) for number in range(len(loop.steps))]
-    lines += [f"    return ({', '.join(values)},)", ""]
+    loads = ", ".join(f"v{k}" for k in range(len(loop.loads)))
+    lines = [f"def body({loads}):", *_lines(loop), f"    return ({', '.join(values)},)", ""]
 
-    pointers = [f"p{k}" for k in range(len(ways))]
+    pointers = [f"p{k}" for k in range(len(loop.loads))]
     outs = [f"out{k}" for k in range(len(loop.stores))]
     partials = [f"partial{k}" for k in range(len(loop.reductions))]
     lines.append(f"def kernel({', '.join(['n', *pointers, *outs, *partials])}):")
     for k, (name, value) in enumerate(loop.reductions):
         lines.append(f"    sum{k} = start_{name}_{loop.dtype(value).name}")
-    # One element for all of a size that is not 1 is loaded before the loop.
-    for k, way in enumerate(ways):
-        if way == "one":
-            lines.append(f"    v{k} = {_loaded(loop, k, '0')}")
-    lines += ["    threads = cuda.gridsize(1)", "    i = cuda.grid(1)"]
-    tail = size
-    if size >= WIDTH and loop.shape:
-        tail = size % WIDTH
-        lines.append(f"    while i < n // {WIDTH}:")
-        for k, way in enumerate(ways):
-            if way == "each":
-                lines.append(f"        e{k} = load(p{k}, i)")
-        for lane in range(WIDTH):
-            lines.append(f"        j = {'uint32' if small else 'int64'}({WIDTH} * i + {lane})")
-            args = [
-                f"v{k}" if way == "one" else _of(loop, k, f"e{k}[{lane}]") if way == "each"
-                else _loaded(loop, k, _element(loop.loads[k], loop.shape, "j", small))
-                for k, way in enumerate(ways)
-            ]  # fmt: skip
-            lines.append(f"        r{lane} = body({', '.join(args)})")
-        for k, value in enumerate(loop.stores):
-            found = ", ".join(_kept(loop, value, f"r{lane}[{k}]") for lane in range(WIDTH))
-            lines.append(f"        store(out{k}, i, ({found}))")
-        for k, (name, value) in enumerate(loop.reductions):
-            for lane in range(WIDTH):
-                lines.append(_combined(loop, k, name, value, f"r{lane}[{len(loop.stores) + k}]"))
-        lines += ["        i += threads", f"    i = n // {WIDTH} * {WIDTH} + cuda.grid(1)"]
-    if tail:
-        lines += ["    while i < n:", f"        j = {'uint32' if small else 'int64'}(i)"]
+    lines += [f"    v{k} = {_loaded(loop, k, '0')}" for k in range(len(pointers)) if k not in axes]
+    lines.append(f"    i = {kind}(cuda.grid(1))")
+    if size >= lanes and loop.shape:
+        lines += _vectors(loop, axes, lanes, kind)
+        lines.append(f"    i = {kind}(cuda.grid(1) + {lanes} * end)")
+    if size < lanes or size % lanes or not loop.shape:  # fewer than a block has threads
+        lines.append(f"    if i < {kind}(n):")
         args = [
-            f"v{k}" if way == "one" else _loaded(
-                loop, k, "i" if way == "each" else _element(loop.loads[k], loop.shape, "j", small)
-            )
-            for k, way in enumerate(ways)
+            _loaded(loop, k, axes[k].place("i", kind)) if k in axes else f"v{k}"
+            for k in range(len(pointers))
         ]  # fmt: skip
         lines.append(f"        r = body({', '.join(args)})")
         for k, value in enumerate(loop.stores):
             lines.append(f"        out{k}[i] = {_kept(loop, value, f'r[{k}]')}")
         for k, (name, value) in enumerate(loop.reductions):
             lines.append(_combined(loop, k, name, value, f"r[{len(loop.stores) + k}]"))
-        lines.append("        i += threads")
     for k, (name, value) in enumerate(loop.reductions):
         lines.append(f"    sum{k} = together_{name}_{loop.dtype(value).name}(sum{k})")
         lines.append("    if cuda.threadIdx.x == 0:")
         lines.append(f"        partial{k}[cuda.blockIdx.x] = sum{k}")
     return "\n".join(lines) + "\n"
+
+
+def _vectors(loop: Loop, axes: dict[int, _Axes], lanes: int, kind: str) -> list[str]:
+    """The loop over as many elements as are a multiple of ``lanes``, so many at a time."""
+    lines = [
+        f"    end = {kind}({kind}(n) // {kind}({lanes}))",
+        f"    threads = {kind}(cuda.gridsize(1))",
+    ]
+    ways = {k: axes[k].way(lanes) for k in axes}
+    # Of a short loop a thread loads several vectors before it waits for the first.
+    size = sum(lanes * loop.dtype(k).size for k, way in ways.items() if way == "vector")
+    short = len(loop.steps) <= SHORT and not any(_CALL.search(step.body) for step in loop.steps)
+    many = min(MOST, AHEAD // size) if size and short else 1
+    if many > 1:
+        lines.append(f"    while {kind}(i + {many - 1} * threads) < end:")
+        lines += _round(loop, axes, ways, lanes, kind, many)
+    lines.append("    while i < end:")
+    return lines + _round(loop, axes, ways, lanes, kind, 1)
+
+
+def _round(
+    loop: Loop, axes: dict[int, _Axes], ways: dict[int, str], lanes: int, kind: str, many: int
+) -> list[str]:
+    """What a thread does for ``many`` vectors, of which ``i`` is the first."""
+    lines = []
+    for u in range(many):
+        lines.append(f"        a{u} = {kind}(i + {u} * threads)")
+        for k, way in ways.items():
+            index = axes[k].place(f"a{u}", kind, lanes)
+            if way == "vector":
+                lines.append(f"        e{k}_{u} = load{lanes}(p{k}, {index})")
+            elif way == "one":
+                lines.append(f"        e{k}_{u} = {_loaded(loop, k, index)}")
+    for u in range(many):
+        for lane in range(lanes):
+            args = {k: f"v{k}" for k in range(len(loop.loads))}
+            if "each" in ways.values():
+                lines.append(f"        b = {kind}({lanes} * a{u} + {lane})")
+            for k, way in ways.items():
+                args[k] = (
+                    _of(loop, k, f"e{k}_{u}[{lane}]") if way == "vector" else f"e{k}_{u}"
+                    if way == "one" else _loaded(loop, k, axes[k].place("b", kind))
+                )  # fmt: skip
+            lines.append(f"        r{lane} = body({', '.join(args.values())})")
+        for k, value in enumerate(loop.stores):
+            found = ", ".join(_kept(loop, value, f"r{lane}[{k}]") for lane in range(lanes))
+            lines.append(f"        store{lanes}(out{k}, a{u}, ({found}))")
+        for k, (name, value) in enumerate(loop.reductions):
+            for lane in range(lanes):
+                lines.append(_combined(loop, k, name, value, f"r{lane}[{len(loop.stores) + k}]"))
+    return [*lines, f"        i = {kind}(i + {many} * threads)"]
 
 
 def _of(loop: Loop, value: int, element: str) -> str:
@@ -229,7 +313,7 @@ def function(
     scalar = importlib.import_module("numtape.kernels.cuda.scalar")
     reduce = importlib.import_module("numtape.kernels.cuda.reduce")
     scope: dict[str, Any] = {"__name__": "numtape.group", "cuda": target.cuda}
-    scope |= target.KINDS | scalar.FUNCTIONS | {"load": target.load, "store": target.store}
+    scope |= target.KINDS | scalar.FUNCTIONS | target.VECTORS
     for name, dtype in reductions:
         scope[f"start_{name}_{dtype}"] = reduce.identity(name, dtype)
         scope[f"combine_{name}_{dtype}"] = reduce.COMBINE[f"{name}_{dtype}"]

@@ -8,8 +8,8 @@ from typing import Any
 
 from ...log.op import Op
 from ...values.spec import Spec, intern
+from .. import fused
 from ..launches import (
-    Kernel,
     Launch,
     OnHost,
     Product,
@@ -22,7 +22,6 @@ from ..launches import (
 )
 from ..text import filled, stored
 from . import axes, gather, moves, scatter
-from .held import way
 
 # The whole-array kernels in which a block takes a row; as in kernels/cuda/arrays.py (a test
 # compares).
@@ -42,11 +41,11 @@ def whole(
         return MAKERS[op.name](row)
     native = op.native(out, *operands, **attributes) if op.native is not None else None
     if native is not None and native.kernel in BY_ROW:
-        values, specs = (native.units, *native.parameters), [out, *operands]
-        held = way(native.parameters[0], out.dtype.size)
+        epsilon = attributes.get("epsilon", 0.0)
+        held = fused.single(native.kernel, out, len(operands), epsilon, places)
         if held is not None:
-            made = _kernel("rows", native.kernel, specs, len(values), str(held))
-            return [Launch(made, held.blocks(native.units), threads(), values, tuple(places))]
+            return [held]
+        values, specs = (native.units, *native.parameters), [out, *operands]
         return [_array(native.kernel, specs, native.units * threads(), values, places)]
     return [OnHost(op, attributes, (out, *operands), tuple(places))]
 
@@ -55,16 +54,12 @@ def _array(
     name: str, specs: Sequence[Spec], work: int, values: tuple[int, ...], places: Sequence[int]
 ) -> Launch:
     """A whole-array kernel."""
-    made = _kernel("arrays", name, specs, len(values))
-    return Launch(made, blocks(work), threads(), values, tuple(places))
-
-
-def _kernel(module: str, name: str, specs: Sequence[Spec], scalars: int, *how: str) -> Kernel:
     dtypes = [stored(spec.dtype) for spec in specs]
-    kinds = ["int64"] * scalars
+    scalars = ["int64"] * len(values)
     if name.startswith("normalize"):
-        kinds[-1] = "float64"  # epsilon
-    return loaded(module, name, [*dtypes, *how], [*kinds, *(f"*{dtype}" for dtype in dtypes)])
+        scalars[-1] = "float64"  # epsilon
+    made = loaded("arrays", name, dtypes, [*scalars, *(f"*{dtype}" for dtype in dtypes)])
+    return Launch(made, blocks(work), threads(), values, tuple(places))
 
 
 def _matmul(row: Row) -> list[Any]:

@@ -5,16 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from ..launches import Launch, Row, blocks, loaded, threads, written_out
-from ..text import filled, stored
+from ..launches import Launch, Row, blocks, loaded, threads
+from .moves import zeros
 from .pieces import divisor, grid, magnitude, named, parameters, pointer, word
 
 
 def _gather(row: Row) -> list[Launch]:
     (x, y), axis = row.operands, row.attributes["axis"]
     if not x.size:  # all indices are bad, and there is nothing to read
-        dtype = stored(row.out.dtype)
-        return [written_out(filled(dtype, "0"), "fill", dtype, row.out.size, row.places[:2])]
+        return [zeros(row.out.size * row.out.dtype.size, row.places[0])]
     inner = math.prod(x.shape[axis + 1 :]) * x.dtype.size
     bytes_ = word(inner)
     inner //= bytes_

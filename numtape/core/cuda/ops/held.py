@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ..launches import threads
-from ..text import WIDTH
 
-# Bytes of a row that a thread holds at most. Each element by itself takes an address more.
-VECTORS, SINGLE = 128, 64
+WIDTH = 4  # elements of a vector; as in kernels/cuda/target.py (a test compares)
+# Bytes of a row that a thread holds: rather so many, at most so many, and at most so many where
+# each element is loaded by itself, which takes an address more.
+PART, MOST, SINGLE = 64, 128, 64
 TURNS = 2  # of a warp, that are not worth a block
 
 
@@ -21,6 +22,11 @@ class Way(NamedTuple):
 
     def __str__(self) -> str:
         return "x".join(map(str, self))
+
+    @property
+    def size(self) -> int:
+        """How many elements a thread holds."""
+        return self.pieces * self.width
 
     def blocks(self, rows: int) -> int:
         """How many blocks take so many rows."""
@@ -40,16 +46,17 @@ def _power(least: int) -> int:
 def way(n: int, size: int) -> Way | None:
     """How to share rows of ``n`` elements of ``size`` bytes; None if they are too long.
 
-    A run for each thread of a part of a warp, or a warp, or as many runs as a thread can hold;
-    and where that is not enough, a whole block.
+    A run for each thread of a part of a warp, or a warp, or some for each; and where that is not
+    enough, a whole block. It is the same whatever else a kernel does: so are the bits of sums.
     """
     width = WIDTH if n % WIDTH == 0 else 1
-    most = max(1, (VECTORS if width > 1 else SINGLE) // (width * size))
     runs = _power(-(-n // width))
-    for group in (warp(), threads()):
-        if runs <= group * most:
-            some = min(runs, group) if group == warp() else group
-            return Way(some, max(1, runs // some), width)
+    for part in (PART, MOST if width > 1 else SINGLE):
+        most = max(1, part // (width * size))
+        for group in (warp(), threads()):
+            if runs <= group * most:
+                some = min(runs, group) if group == warp() else group
+                return Way(some, max(1, runs // some), width)
     return None
 
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..copies import Axes, Tile, either, folded, moved, taken, turned
+from ..copies import Axes, Padding, Tile, cleared, either, folded, moved, padded, taken, turned
 from ..launches import Launch, Row, threads, written_out
 from ..text import filled, stored
 from .pieces import grid, named, pointer, unlimited, word
@@ -58,16 +58,36 @@ def _pad(row: Row) -> list[Launch]:
             for dim, pair, stride in zip(x.shape, paddings, strides_of(x.shape), strict=True)
         ]
         return [_text(row, taken(axes), "mirror")]
+    if len(row.operands) == 1 and x.size:
+        return [_padded(row)]
     strides = strides_of(row.out.shape)
     begin = sum(before * s for (before, _), s in zip(paddings, strides, strict=True))
     other = "x[0]" if len(row.operands) > 1 else "0"
     return _among(row, Move(tuple(x.shape), tuple(strides), begin, True), other)
 
 
+def _padded(row: Row) -> Launch:
+    """Zeros around an array, in one go; axes that have none are one with those before."""
+    item, axes = row.out.dtype.size, [Padding(1, 0, 1)]
+    for dim, (before, after) in zip(row.operands[0].shape, row.attributes["paddings"], strict=True):
+        if before or after:
+            axes.append(Padding(before + dim + after, before, dim))
+        else:
+            axes[-1] = Padding(*(x * dim for x in axes[-1]))
+    bytes_ = word(*(item * x for x in axes[-1]))
+    axes[-1] = Padding(*(item * x // bytes_ for x in axes[-1]))
+    axes = [axis for axis in axes if axis.size != 1] or axes[-1:]
+    size, kind = math.prod(axis.size for axis in axes), pointer(bytes_)
+    launch = written_out(padded(axes, kind, bytes_ == 16), "pad", kind, size, row.places[:2])
+    return launch._replace(blocks=grid(size))
+
+
 def _among(row: Row, move: Move, other: str) -> list[Launch]:
     """A copy into an array; what it does not write is ``other``, of the last operand ``x``."""
     found, size = [], math.prod(move.shape)
-    if size < row.out.size:
+    if size < row.out.size and other == "0":
+        found.append(zeros(row.out.size * row.out.dtype.size, row.places[0]))
+    elif size < row.out.size:
         text = filled(stored(row.out.dtype), other)
         found.append(_text(row, text, "fill", (row.places[0], row.places[-1])))
     if size:
@@ -120,15 +140,22 @@ def _tile(
         return None
     axis = strides.index(1)
     width, height = shape[axis], shape[-1]
-    if width * height * item <= SMALL:
-        return None
     area = threads() * min(16, 64 // item)
+    if width * height * item <= SMALL or math.prod(shape) <= area:  # or of one tile
+        return None
     columns = 1 << (area.bit_length() - 1) // 2
     if width < columns:
         columns = 1 << (width - 1).bit_length()
     elif height < area // columns:
         columns = area >> (height - 1).bit_length()
     return axis, Tile(area // columns, columns, threads())
+
+
+def zeros(size: int, place: int) -> Launch:
+    """The launch that sets so many bytes to 0."""
+    bytes_ = word(size)
+    text = cleared() if bytes_ == 16 else filled(named(bytes_), "0")
+    return written_out(text, "zeros", pointer(bytes_), size // bytes_, (place, place))
 
 
 def copied(move: Move, out: Any, places: Sequence[int]) -> Launch:
@@ -146,7 +173,6 @@ def copied(move: Move, out: Any, places: Sequence[int]) -> Launch:
         else:
             text = either((shape, strides), wide, ratio, move.into, vector)
             others, places = ["int64", kind, kind], (*places, *places[:2])
-            size = math.prod(shape)  # in case that words do not do
         launch = written_out(text, "move", narrow, size, places, *others)
         return launch._replace(blocks=grid(size))
     tile = None if move.into or move.offset else _tile(*wide, ratio * item)

@@ -8,9 +8,28 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from ... import settings
-from ..launches import Launch, Row, blocks, loaded, most_blocks, threads, written_out
-from ..text import filled, stored
-from .axes import ROUNDS, scanned
+from ...values.dtypes import as_dtype
+from ..launches import Launch, Row, loaded, most_blocks, threads
+from ..runtime.device import device
+from ..text import stored
+from .axes import scanned
+from .moves import zeros
+from .pieces import divisor, magnitude, parameters, unlimited
+
+LANES = 4  # elements of a slice that a thread takes; as what kernels load and store
+VECTOR_ATOMICS = (9, 0)  # the compute capability that adds four float32 at once
+
+
+class Lengths(NamedTuple):
+    """How long what is cut is; as in kernels/cuda/scatter.py (a test compares)."""
+
+    rounds: int  # places that a thread sorts at once
+    piece_bits: int  # a piece has as many slices as there are numbers of so many bits
+
+
+def lengths() -> Lengths:
+    """For a GPU, or its simulator."""
+    return Lengths(2, 2) if settings.simulated() else Lengths(8, 5)
 
 
 class Scatter(NamedTuple):
@@ -27,15 +46,38 @@ class Scatter(NamedTuple):
 
 def scatter_add(row: Row) -> list[Any]:
     """The derivative of ``gather``."""
+    if not row.operands[1].size:
+        return [zeros(row.out.size * row.out.dtype.size, row.places[0])]
     launches = _sorted(row)
     return [Scatter(launches, partial(_atomic, row))] if row.out.is_float else launches
 
 
-def _sizes(row: Row) -> tuple[int, int, int, int]:
-    """(outer, size, count, inner); see kernels/cuda/scatter.py."""
-    shape, axis = row.out.shape, row.attributes["axis"]
-    count = row.operands[1].size
-    return math.prod(shape[:axis]), shape[axis], count, math.prod(shape[axis + 1 :])
+class _Shape(NamedTuple):
+    """See kernels/cuda/scatter.py; ``inner`` counts what a thread takes."""
+
+    outer: int
+    size: int
+    indices: int
+    inner: int
+    lanes: str  # elements that a thread takes
+    magnitude: str
+
+    def slices(self, many: int) -> int:
+        """What threads take of so many slices for each of the outer axes."""
+        return self.outer * many * self.inner
+
+    def divisors(self, many: int) -> tuple[int, ...]:
+        """To divide by inner, and by so many slices."""
+        return *divisor(self.inner), *divisor(many)
+
+
+def _shape(row: Row, vectors: bool = True) -> _Shape:
+    shape, axis, count = row.out.shape, row.attributes["axis"], row.operands[1].size
+    outer, inner = math.prod(shape[:axis]), math.prod(shape[axis + 1 :])
+    lanes = LANES if vectors and inner % LANES == 0 else 1
+    inner //= lanes
+    large = magnitude(outer * shape[axis] * inner, outer * count * inner)
+    return _Shape(outer, shape[axis], count, inner, str(lanes), large)
 
 
 def _launch(
@@ -43,70 +85,94 @@ def _launch(
     dtypes: tuple[str, ...], places: tuple[int, ...],
 ) -> Launch:  # fmt: skip
     """A launch with so many blocks."""
-    parameters = ["int64"] * len(values) + [f"*{dtype}" for dtype in dtypes]
-    made = loaded("scatter", name, arguments, parameters)
-    return Launch(made, max(1, min(most_blocks(), units)), threads(), values, places)
+    made = loaded("scatter", name, arguments, parameters(values, *dtypes))
+    return Launch(made, unlimited(units), threads(), values, places)
+
+
+def _over(work: int) -> int:
+    """How many blocks have a thread for each unit of work."""
+    return max(1, -(-work // threads()))
 
 
 def _sorted(row: Row) -> list[Launch]:
-    outer, size, count, inner = _sizes(row)
-    dtype, index = stored(row.out.dtype), row.operands[1].dtype.name
-    out, x, y = row.places
-    found, positions = order(row, size, count)
-    begins = row.room(8 * (size + 1))
-    found.append(
-        _launch("begins", (), blocks(size + 1), (count, size), (index, "int64", "int64"),
-                (y, positions, begins))
-    )  # fmt: skip
-    # Pieces are about as long as there are many, so that even one row of all is soon added up.
-    length = 1 << (count.bit_length() + 1) // 2
-    pieces = max(0, count - 1) // length
-    partials = row.room(outer * pieces * inner * row.out.dtype.size)
-    sizes = outer, size, count, inner, length, pieces
-    if pieces:
-        found.append(
-            _launch("partials", (dtype,), blocks(outer * pieces * inner), sizes,
-                    (index, "int64", "int64", dtype, dtype), (y, positions, begins, x, partials))
+    shape = outer, size, count, inner, lanes, large = _shape(row)
+    dtype, (out, x, _) = stored(row.out.dtype), row.places
+    found, keys, positions, kind = order(row, size, count)
+    borders = row.room(2 * size * _bytes(kind))
+    found += [
+        zeros(2 * size * _bytes(kind), borders),
+        _launch("borders", (), _over(count), (count, size), (kind, kind), (keys, borders)),
+    ]
+    # Pieces, pieces of pieces: until there are so few that a thread adds them up.
+    bits = lengths().piece_bits
+    many = [count]
+    while many[-1] > 4 << bits:
+        many.append(count >> bits * len(many))
+    step = shape.slices(1)
+    levels = row.room(step * sum(many[1:]) * int(lanes) * row.out.dtype.size)
+    for k, pieces in enumerate(many[1:]):
+        values = (
+            shape.slices(pieces), pieces, inner, *shape.divisors(pieces), 1 << bits * (k + 1),
+            many[k], k, step * sum(many[1:k]), step * sum(many[1 : k + 1]), size,
         )  # fmt: skip
+        found.append(
+            _launch("partials", (dtype, lanes, large), _over(values[0]), values,
+                    (kind, kind, dtype, dtype), (keys, positions, levels if k else x, levels))
+        )  # fmt: skip
+    n = shape.slices(size)
+    values = n, size, count, inner, *shape.divisors(size), len(many) - 1, outer
     found.append(
-        _launch("sums", (dtype,), blocks(row.out.size), sizes,
-                ("int64", "int64", dtype, dtype, dtype), (positions, begins, partials, x, out))
+        _launch("sums", (dtype, lanes, large), _over(n), values, (kind, kind, *[dtype] * 3),
+                (positions, borders, levels, x, out))
     )  # fmt: skip
     return found
 
 
-def order(row: Row, size: int, count: int) -> tuple[list[Launch], int]:
-    """Launches that sort positions by their indices, and the place of the sorted ones."""
+def _bytes(kind: str) -> int:
+    return as_dtype(kind).size
+
+
+def order(row: Row, size: int, count: int) -> tuple[list[Launch], int, int, str]:
+    """Launches that sort positions by their indices.
+
+    And the places of the sorted indices and positions, and their dtype.
+    """
     index, y = row.operands[1].dtype.name, row.places[2]
-    chunks = max(1, min(most_blocks(), -(-count // (ROUNDS * threads()))))
+    small = magnitude(count, size + 1) == "small"
+    kind, number = ("uint32", "int32") if small else ("int64", "int64")
+    tile = lengths().rounds * threads()
+    length = tile * -(-count // (tile * most_blocks()))
+    chunks = -(-count // length)
     bits = threads().bit_length() - 1
     found: list[Launch] = []
-    here, there = row.room(8 * count), row.room(8 * count)
-    counts, begins = (row.room(8 * threads() * chunks) for _ in range(2))
+    here, there = ((row.room(_bytes(kind) * count), row.room(_bytes(kind) * count)) for _ in "xy")
+    counts, begins = (row.room(_bytes(number) * threads() * chunks) for _ in "xy")
+    keys, positions = y, here[1]  # these are not read in the first round
     for shift in range(0, size.bit_length(), bits):
-        values = count, size, shift, chunks
+        values = count, size, shift, length, chunks
+        found.append(_launch("counts", (), chunks, values, (index, number), (keys, counts)))
+        sizes = 1, threads() * chunks, 1
+        found += scanned("sum", number, sizes, (1, 0), (begins, counts), row.room)
         found.append(
-            _launch("counts", (), chunks, values, (index, "int64", "int64"), (y, here, counts))
-        )
-        lengths = 1, threads() * chunks, 1
-        found += scanned("sum", "int64", lengths, (1, 0), (begins, counts), row.room)
-        found.append(
-            _launch("order", (), chunks, values, (index, "int64", "int64", "int64"),
-                    (y, here, begins, there))
+            _launch("order", (kind,), chunks, values, (index, kind, number, kind, kind),
+                    (keys, positions, begins, *there))
         )  # fmt: skip
+        (keys, positions), index = there, kind
         here, there = there, here
-    return found, here
+    return found, keys, positions, kind
 
 
 def _atomic(row: Row) -> list[Launch]:
     dtype, index = stored(row.out.dtype), row.operands[1].dtype.name
-    sizes = outer, _, count, inner = _sizes(row)
+    vectors = dtype == "float32" and device().capability >= VECTOR_ATOMICS
+    shape = _, size, count, inner, lanes, large = _shape(row, vectors)
     out, x, y = row.places
+    n = shape.slices(count)
+    values = n, size, count, inner, *shape.divisors(count)
     return [
-        written_out(filled(dtype, "0"), "fill", dtype, row.out.size, (out, out)),
-        _launch("atomic", (), blocks(outer * count * inner), sizes, (index, dtype, dtype),
-                (y, x, out)),
-    ]  # fmt: skip
+        zeros(row.out.size * row.out.dtype.size, row.places[0]),
+        _launch("atomic", (lanes, large), _over(n), values, (index, dtype, dtype), (y, x, out)),
+    ]
 
 
 MAKERS = {"ScatterAdd": scatter_add}

@@ -67,10 +67,10 @@ def _unfused() -> Iterator[None]:
         raise _unknown()
 
 
-def _unknown() -> DeviceError:
+def _unknown(why: str = "it has changed") -> DeviceError:
     return DeviceError(
         f"numba-cuda {toolkit.version('numba-cuda')} does not compile as versions do that numtape "
-        f"knows: pip install numba-cuda=={TESTED}."
+        f"knows ({why}): pip install numba-cuda=={TESTED}."
     )
 
 
@@ -93,7 +93,7 @@ def _aimed(capability: tuple[int, int]) -> Iterator[None]:
         dispatcher.get_current_device = before
 
 
-def _loaded() -> None:
+def load() -> None:
     """Import the compiler and its libraries, in the one order that works.
 
     Raises:
@@ -101,10 +101,12 @@ def _loaded() -> None:
     """
     versions()
     toolkit.prepare()
-    importlib.import_module("numtape.kernels.cuda")  # it imports `numba.cuda`
-    from numba.cuda import dispatcher
-    from numba.cuda.cudadrv import nvvm
-
+    try:
+        importlib.import_module("numtape.kernels.cuda")  # it imports `numba.cuda`
+        from numba.cuda import dispatcher
+        from numba.cuda.cudadrv import nvvm
+    except (AttributeError, ImportError) as error:  # versions that do not fit each other
+        raise _unknown(str(error)) from error
     if not (hasattr(nvvm, "compile_ir") and hasattr(dispatcher, "get_current_device")):
         raise _unknown()
 
@@ -114,7 +116,7 @@ def ptx(
 ) -> str:
     """A kernel as PTX. Its parameters have these dtypes; ``*`` stands before those of arrays."""
     with _lock:
-        _loaded()
+        load()
         from numba import cuda, types
 
         signature = tuple(

@@ -274,11 +274,12 @@ class Driver:
         """
         from . import compiler
 
-        code, *_ = disk.kept(
-            symbol, compiler.key(self.capability, dtypes, source),
-            lambda: (compiler.cubin(make(), dtypes, symbol, self.capability), [symbol], []),
-            for_host=False,
-        )  # fmt: skip
+        def compiled() -> disk.Built:
+            compiler.load()  # before what ``make`` imports
+            return compiler.cubin(make(), dtypes, symbol, self.capability), [symbol], []
+
+        key = compiler.key(self.capability, dtypes, source)
+        code, *_ = disk.kept(symbol, key, compiled, for_host=False)
         with self.entered():
             return Code(self, self._do("cuModuleLoadData", code), symbol)
 

@@ -6,6 +6,7 @@ It counts as CUDA where ``NUMBA_ENABLE_CUDASIM=1`` is set, and nowhere else.
 from __future__ import annotations
 
 import bisect
+import importlib
 import threading
 import time
 import warnings
@@ -154,6 +155,7 @@ class Simulator:
         self, make: Callable[[], Any], dtypes: Sequence[str], symbol: str, source: str
     ) -> Any:
         """What `launch` takes: the kernel ``make`` gives."""
+        importlib.import_module("numtape.kernels.cuda")  # which imports `numba.cuda` as it must be
         from numba import cuda
 
         with self._lock:  # a kernel that runs has put itself in the place of `numba.cuda`

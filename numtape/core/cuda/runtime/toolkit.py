@@ -25,7 +25,9 @@ INSTALLED = Path("/usr/local/cuda")
 LIBDEVICE = Path("nvvm", "libdevice", "libdevice.10.bc")
 # Where a toolkit has its libraries, and where the wheels' layout does.
 _FOLDERS = ("nvvm/lib64", "nvvm/lib", "lib64", "lib")
-_WHEELS = {"libnvvm": "nvidia-nvvm", "libnvJitLink": "nvidia-nvjitlink"}
+_WHEELS = {
+    "libnvvm": "nvidia-nvvm", "libnvJitLink": "nvidia-nvjitlink", "libnvrtc": "nvidia-cuda-nvrtc",
+}  # fmt: skip
 _PACKAGES = "pip install 'numtape[cuda]'"
 
 
@@ -130,8 +132,9 @@ def prepare() -> None:
     nvvm, linker = library("libnvvm"), library("libnvJitLink")
     if nvvm.root is not None:  # for libdevice; one path in both, else there are warnings
         os.environ.update(dict.fromkeys(VARIABLES, str(nvvm.root)))
-    for found in (nvvm, linker):
-        if found.root is not None:  # what is loaded is not looked for
+    # numba-cuda asks for NVRTC as well, which it does not use here.
+    for found in (nvvm, linker, _wheel("libnvrtc") or _installed("libnvrtc")):
+        if found is not None:  # what is loaded is not looked for, least in ``site`` alone
             ctypes.CDLL(str(found.path), os.RTLD_NOW | os.RTLD_GLOBAL)
 
 

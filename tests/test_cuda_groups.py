@@ -1,0 +1,248 @@
+"""Groups of elementwise rows as CUDA kernels: their machine code, and in the simulator their bits.
+
+The machine code is an H200's; no GPU is needed for it.
+"""
+
+import base64
+import importlib
+import importlib.util
+import pickle
+import re
+
+import pytest
+from processes import ROOT, run
+
+from numtape.core.cuda.launches import FIRST, PARTIALS, ROUNDS, shared_by
+from numtape.core.cuda.text import WIDTHS, Loop, Step, function, parameters, written
+from numtape.core.values.dtypes import DTYPES
+from numtape.core.values.spec import intern
+
+FOUND = all(importlib.util.find_spec(name) for name in ("numba_cuda", "cuda"))
+needs_compiler = pytest.mark.skipif(
+    not FOUND, reason="pip install 'numtape[cuda]' to compile for CUDA"
+)
+pytestmark = pytest.mark.numtape_only(reason="TensorFlow compiles elsewhere")
+
+SIMULATED = {"NUMTAPE_DEVICE": "cuda", "NUMBA_ENABLE_CUDASIM": "1"}
+ON_GPU = {"NUMTAPE_DEVICE": "cuda", "NUMBA_ENABLE_CUDASIM": None}
+BY_NAME = {dtype.name: dtype for dtype in DTYPES}
+LARGE = 1 << 28
+
+
+def compiled(loop):
+    """A loop's kernel as PTX, its registers, and the bytes that are spilled."""
+    compiler = importlib.import_module("numtape.core.cuda.runtime.compiler")
+    reduced = [(name, loop.dtype(value).name) for name, value in loop.reductions]
+    kernel = function(written(loop), reduced)
+    text = compiler.ptx(kernel, parameters(loop), "group", (9, 0))
+    said = compiler.linked(text, (9, 0))[1]
+    spilled = re.findall(r"(\d+) bytes spill stores, (\d+) bytes spill loads", said)
+    registers = max(map(int, re.findall(r"Used (\d+) registers", said)))
+    return text, registers, sum(int(x) for pair in spilled for x in pair)
+
+
+def accesses(text):
+    """What is loaded from and stored to global memory, in the order of the text."""
+    return re.findall(r"(?:ld|st)\.global\.(?:v\d\.)?\w+", text)
+
+
+# The loops of two benchmarks with their gradients.
+BENCHMARKS = """
+import base64
+import pickle
+
+import numpy as np
+import numtape as tf
+from benchmarks import formulas
+from numtape.core.cuda import plan
+
+loops, elementwise = [], plan.elementwise
+
+
+def noted(loop, *others):
+    loops.append(loop)
+    return elementwise(loop, *others)
+
+
+class Ops:
+    exp, sin, tanh, log, sqrt, erf = (
+        staticmethod(getattr(tf.math, name)) for name in "exp sin tanh log sqrt erf".split()
+    )
+    sum = staticmethod(tf.reduce_sum)
+
+
+plan.elementwise = noted
+for formula, count in ((formulas.long_chain, 2), (formulas.black_scholes, 5)):
+    for dtype in ("float32", "float64"):
+        inputs = [tf.constant(np.linspace(0.5, 1.5, 64, dtype=dtype)) for _ in range(count)]
+        with tf.GradientTape() as tape:
+            tape.watch(inputs)
+            y = formula(Ops, *inputs)
+        slopes = tape.gradient(y, inputs)
+        y.numpy(), [x.numpy() for x in slopes]
+largest = [loop for loop in loops if len(loop.steps) > 20]
+assert len(largest) == 4
+print(base64.b64encode(pickle.dumps(largest)).decode())
+"""
+
+
+@pytest.fixture(scope="module")
+def benchmarked():
+    """Their loops, as large as on a GPU."""
+    found = pickle.loads(base64.b64decode(run(BENCHMARKS, folder=ROOT, **SIMULATED)))
+    names = [(name, dtype) for name in ("chain", "options") for dtype in ("float32", "float64")]
+    return {
+        key: loop._replace(
+            shape=(LARGE,),
+            loads=tuple(intern((LARGE,) if x.size > 1 else (), x.dtype) for x in loop.loads),
+        )
+        for key, loop in zip(names, found, strict=True)
+    }
+
+
+# So many registers let so many blocks of 256 threads run at once: 8, 4, 4, 2.
+@needs_compiler
+@pytest.mark.parametrize("name, dtype, most", [
+    ("chain", "float32", 32), ("chain", "float64", 64),
+    ("options", "float32", 64), ("options", "float64", 112),
+])  # fmt: skip
+def test_registers_of_benchmarks(benchmarked, name, dtype, most):
+    text, registers, spilled = compiled(benchmarked[name, dtype])
+    assert registers <= most
+    assert spilled == 0
+    wide = "v4.f32" if dtype == "float32" else "v2.f64"
+    arrays = [x for x in accesses(text) if f".{wide}" in x]
+    count = {"chain": 2 + 2, "options": 5 + 6}[name]  # a chain also stores partial sums
+    assert len(arrays) == count
+
+
+def sum_of(shape, other, dtype="float32"):
+    kind = BY_NAME[dtype]
+    step = Step("x + y", (0, 1), (kind, kind), kind)
+    return Loop(shape, (intern(shape, kind), intern(other, kind)), (step,), (2,), ())
+
+
+# How the other operand of a sum is loaded for the neighbours that a thread computes.
+@needs_compiler
+@pytest.mark.parametrize("shape, other, dtype, loads", [
+    ((1024, 512), (512,), "float32", ["v4.f32"]),
+    ((1024, 512), (1024, 1), "float32", ["f32"]),
+    ((8, 16, 32, 64), (16, 1, 64), "float32", ["v4.f32"]),
+    ((8, 16, 32, 64), (16, 1, 1), "float32", ["f32"]),
+    ((1024, 6), (6,), "float64", ["v2.f64"]),
+    ((1024, 6), (1024, 1), "float64", ["f64"]),
+    ((1024, 6), (6,), "float32", ["f32"] * 4),
+], ids=str)  # fmt: skip
+def test_broadcast_operands(shape, other, dtype, loads):
+    text, _, spilled = compiled(sum_of(shape, other, dtype))
+    vector = "v4.f32" if dtype == "float32" else "v2.f64"
+    last = [*(f"ld.global.{kind}" for kind in (vector, *loads)), f"st.global.{vector}"]
+    assert accesses(text)[-len(last) :] == last  # for one vector
+    assert spilled == 0
+    # Where elements lie is computed in 32 bits.
+    assert not re.search(r"(?:div|rem)\.|mul\.(?:hi|lo)\.[su]64", text)
+
+
+@needs_compiler
+@pytest.mark.parametrize("dtype, vector", [("float32", "v4.f32"), ("float64", "v2.f64")])
+def test_short_kernels_load_ahead(dtype, vector):
+    """64 bytes of a thread are on their way before it computes."""
+    load, store = (f"{kind}.global.{vector}" for kind in ("ld", "st"))
+    text, registers, _ = compiled(sum_of((LARGE,), (LARGE,), dtype))
+    assert accesses(text) == [*[load] * 4, *[store] * 2, load, load, store]
+    assert registers <= 32
+    alone = Loop((LARGE,), (intern((LARGE,), BY_NAME[dtype]),), (), (), (("sum", 0),))
+    text, registers, _ = compiled(alone)
+    assert accesses(text.split("add.rn")[0]) == [load] * 4
+    assert registers <= 32
+
+
+def circular(*bodies):
+    """A loop of steps that all take the first operand, and the sum of them."""
+    kind = BY_NAME["float32"]
+    steps = [Step(body, (0,), (kind,), kind) for body in bodies]
+    steps.append(Step("x + y", (1, len(bodies)), (kind, kind), kind))
+    stores = tuple(range(1, 2 + len(bodies)))
+    return Loop((LARGE,), (intern((LARGE,), kind),), tuple(steps), stores, ())
+
+
+@needs_compiler
+def test_sin_and_cos_of_one_value_are_one_function():
+    """They reduce it to a quarter of a circle once."""
+    reduced = re.compile("0f3F22F983")  # 2 / pi
+    both, one = circular("sin(x)", "exp(x)", "cos(x)"), circular("sin(x)", "exp(x)")
+    assert written(both).count("sincos_float32(v0)") == 1
+    texts = [compiled(loop)[0] for loop in (both, one)]
+    assert [len(reduced.findall(text)) for text in texts] == [4, 4]
+
+
+def test_sin_and_cos_of_two_values_are_two_functions():
+    loop = circular("sin(x)", "cos(x)")
+    sin, cos, total = loop.steps
+    apart = loop._replace(
+        loads=loop.loads * 2,
+        steps=(sin, cos._replace(operands=(1,)), total._replace(operands=(2, 3))),
+        stores=(4,),
+    )
+    assert "sincos" not in written(apart)
+
+
+def test_blocks_of_a_group():
+    """Many, a few rounds each; what they leave to be reduced is bounded. No device is asked."""
+    for chunks in (1, 7, 1000, 5000, 20_000, 1 << 18, 1 << 21):
+        free, reduced = shared_by(chunks, False), shared_by(chunks, True)
+        assert 1 <= reduced <= free <= chunks
+        assert reduced <= PARTIALS
+        assert free >= min(chunks, PARTIALS)
+        assert reduced >= min(chunks, FIRST)
+        if chunks > PARTIALS:
+            assert -(-chunks // free) <= ROUNDS
+
+
+def test_widths_are_those_of_kernels():
+    target = importlib.import_module("numtape.kernels.cuda.target")
+    assert set(target.VECTORS) == {f"{name}{k}" for name in ("load", "store") for k in WIDTHS}
+
+
+# Each sum is rounded once, so NumPy's has the same bits; sin is the same with cos and without.
+VALUES = """
+import numpy as np
+import numtape as tf
+
+draw = np.random.default_rng(0)
+for shape, other in (
+    ((6, 8), (8,)), ((6, 8), (6, 1)), ((2, 3, 8), (3, 1)), ((2, 3, 8), (2, 1, 8)), ((8, 1), (1, 4)),
+    ((5, 7), (7,)), ((5, 6), (6,)), ((5, 6), (5, 1)), ((9, 4), (4,)), ((3, 1), (1, 1)),
+    ((2, 3, 2, 4), (3, 1, 4)), ((2, 3, 2, 4), (2, 1, 2, 1)), ((32, 33), (33,)), ((33, 32), (33, 1)),
+):
+    for dtype in ("float32", "float64", "int64", "uint8"):
+        x, y = (draw.integers(0, 100, s).astype(dtype) for s in (shape, other))
+        if dtype.startswith("f"):
+            x, y = x / np.array(7, dtype), y / np.array(3, dtype)
+        np.testing.assert_array_equal((tf.constant(x) + tf.constant(y)).numpy(), x + y)
+    mask = draw.random(other) < 0.5
+    x = draw.random(shape)
+    np.testing.assert_array_equal(tf.where(mask, x, -x).numpy(), np.where(mask, x, -x))
+
+for dtype in ("float32", "float64"):
+    x = np.concatenate([
+        np.linspace(-9, 9, 25), np.pi * np.arange(-5, 6) / 2, 10.0 ** np.arange(-12, 13),
+        [0.0, -0.0, np.inf, -np.inf, np.nan],
+    ]).astype(dtype)
+    alone = [tf.sin(x).numpy(), tf.cos(x).numpy()]
+    sin, cos = tf.sin(x), tf.cos(x)
+    total = sin + cos
+    assert total.numpy().shape == x.shape
+    for found, wanted in zip((sin, cos), alone):
+        assert found.numpy().tobytes() == wanted.tobytes()
+    np.testing.assert_allclose(alone, [np.sin(x), np.cos(x)], rtol=1e-5, atol=1e-6)
+"""
+
+
+def test_values_in_the_simulator():
+    run("import warnings; warnings.simplefilter('ignore')" + VALUES, **SIMULATED)
+
+
+@pytest.mark.gpu
+def test_values_on_a_gpu():
+    run("import warnings; warnings.simplefilter('ignore')" + VALUES, **ON_GPU)
