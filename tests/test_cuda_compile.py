@@ -269,7 +269,7 @@ def test_groups_side_by_side(count):
 
 
 def test_launches_in_turn():
-    """A group with a reduction, one that reads what it stored, and sums of columns."""
+    """A group with a reduction, one that reads what it stored, and a sum of that, as one kernel."""
     one, spec = intern((), BY_NAME["float32"]), intern((32, 64), BY_NAME["float32"])
     kind = spec.dtype
     step = Step("tanh(x)", (0,), (kind,), kind)
@@ -279,11 +279,10 @@ def test_launches_in_turn():
     ]
     reduce = importlib.import_module("numtape.kernels.cuda.reduce")
     kernels = [function(written(loops[0]), [("sum", "float32")]), function(written(loops[1]), [])]
-    kernels.append(reduce.columns("sum", "float32"))
-    text = in_turn(
-        [["n0"], ["n1"], ["a", "b", "c", "d"]], [["x", "y", "z"], ["y", "z", "u"], ["u", "v"]]
-    ).replace("y, z, y, z, u, u, v", "y, z, u, v")
-    dtypes = ["int64"] * 6 + ["*float32"] * 5
+    kernels.append(reduce.finish("sum", "float32"))
+    text = in_turn([["n0"], ["n1"], ["n2"]], [["x", "y", "z"], ["y", "z", "u"], ["u", "v"]])
+    text = text.replace("y, z, y, z, u, u, v", "y, z, u, v")
+    dtypes = ["int64"] * 3 + ["*float32"] * 5
     check(lambda: function(text, [], kernels), dtypes, "chain")
     compiler = importlib.import_module("numtape.core.cuda.runtime.compiler")
     found = compiler.ptx(function(text, [], kernels), dtypes, "chain", CAPABILITY)

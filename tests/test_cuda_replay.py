@@ -124,6 +124,23 @@ print(any(steady.wanders(1, address) for address in range(4)))
     assert on_stub(ON_STUB + script).split() == ["False", "True", "False", "False"]
 
 
+def test_few_launches_of_many_arrays_are_a_graph():
+    script = """
+weights = [tf.Variable(tf.ones((5, k))) for k in range(2, 10)]
+optimizer = tf.keras.optimizers.Adam(0.1)
+optimizer.build(weights)
+
+
+@tf.function
+def step(rate):
+    optimizer.apply_gradients([(rate * w, w) for w in weights])
+
+
+print(*calls(step, *((tf.constant(2.0),) for k in range(14))))
+"""
+    assert on_stub(ON_STUB + script) == "cuGraphLaunch"
+
+
 def test_more_memory_than_there_is():
     """What only waits for use is freed, and the pool's; then it is said, and all goes on."""
     script = """
@@ -345,6 +362,14 @@ def adam(x, y):
 for step in descent, adam:
     print(*launched(step, tf.ones((32, 2)), tf.ones((32, 1))))
 """
+
+
+def test_what_shares_much_memory_among_threads_stays_alone():
+    script = """
+turned = tf.function(lambda x: tf.exp(tf.transpose(x)) + tf.sin(tf.transpose(tf.tanh(x))))
+print(*launched(turned, tf.ones((64, 64))))
+"""
+    assert on_stub(SMALL + script) == "0 4 4"
 
 
 def test_small_launches_that_follow_each_other_are_one():

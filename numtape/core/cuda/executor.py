@@ -369,4 +369,11 @@ class Executor:
 
     def fill(self, value: int, spec: Spec) -> DeviceArray:
         """An array that has one value everywhere."""
-        return full(value, spec)
+        try:
+            return full(value, spec)
+        except ResourceExhaustedError as error:
+            shape = f"{tuple(spec.shape)} ({spec.dtype.name})"
+            raise ResourceExhaustedError(
+                f"{error.message} Of what was asked for, the largest values to be kept: Fill of "
+                f"shape {shape}."
+            ) from None

@@ -314,8 +314,7 @@ def chained(launches: Sequence[Any]) -> list[Any]:
     found: list[Any] = []
     chain: list[Launch] = []
     for launch in (*launches, None):
-        small = type(launch) is Launch and launch.threads == threads()
-        small = small and launch.blocks <= (BLOCKS if launch.kernel.alike else 1)
+        small = type(launch) is Launch and _short(launch)
         count = sum(len(one.values) + len(one.places) for one in (*chain, *[launch] * small))
         if not small or len(chain) == CHAIN or count > ARGUMENTS:
             found += chain if len(chain) < 2 else [_chain(chain)]
@@ -325,6 +324,14 @@ def chained(launches: Sequence[Any]) -> list[Any]:
         elif launch is not None:
             found.append(launch)
     return found
+
+
+def _short(launch: Launch) -> bool:
+    """Whether a launch may be one of a chain."""
+    made, most = launch.kernel.made, BLOCKS if launch.kernel.alike else 1
+    # All that kernels of a chain share among threads is there at once.
+    large = "shared.array" in made.text or made.name.startswith("scatter")
+    return not large and launch.threads == threads() and launch.blocks <= most
 
 
 def _chain(chain: Sequence[Launch]) -> Launch:

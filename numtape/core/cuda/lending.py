@@ -9,7 +9,7 @@ import numpy as np
 
 from .. import settings
 from ..values.memory import Array
-from .launches import launched
+from .launches import Launch, launched
 from .plan import GpuPlan
 from .runtime.device import empty
 from .runtime.device_array import DeviceArray
@@ -152,7 +152,8 @@ class Graphs:
     """The launches of a plan as graphs, one for each set of addresses that has come again."""
 
     MOST = 16  # graphs of a program: results that are kept elsewhere have new addresses each time
-    FEW = 3  # launches that are not worth a graph
+    FEW = 3  # launches from which on a graph is worth it
+    ARRAYS = 24  # of fewer launches, beyond which it is as well: each takes time to pass
 
     def __init__(self) -> None:
         self._known: dict[Any, Any] = {}  # by addresses: a graph, or None for one that came once
@@ -160,7 +161,9 @@ class Graphs:
     @classmethod
     def worth(cls, plan: GpuPlan) -> bool:
         """Whether a plan is replayed as a graph."""
-        return not plan.on_host and len(plan.launches) >= cls.FEW
+        if plan.on_host or len(plan.launches) >= cls.FEW:
+            return not plan.on_host
+        return sum(len(one.places) for one in plan.launches if type(one) is Launch) > cls.ARRAYS
 
     def run(self, gpu: Any, plan: GpuPlan, at: list[int]) -> None:
         """Launch everything."""
