@@ -10,6 +10,7 @@ from numtape.core.cuda.ops import axes
 if tf.config.simulated():
     axes.ROUNDS = 4  # rows that are short enough for the simulator are cut into stretches
 LONG = 33 if tf.config.simulated() else 33_000  # elements that several threads or blocks share
+MANY = max(1, LONG // 3_300)  # times what a tile takes in the simulator
 RANDOM = np.random.default_rng(0)
 # As (outer, n, inner): one long row, several, few long columns, many short ones, vectors of these.
 SHAPES = [(1, 2 * LONG, 1), (3, LONG, 1), (1, 4 * LONG, 2), (5, 3, 4), (9, 3, 1), (2, 68, 8)]
@@ -112,10 +113,12 @@ def check_moves():
     from numtape.core.cuda.runtime.device import device
 
     for kind, shape, perm in [
-        ("float32", (24, 40), (1, 0)), ("float64", (37, 41), (1, 0)), ("uint8", (65, 70), (1, 0)),
-        ("int16", (2, 67, 41), (0, 2, 1)), ("float32", (600, 3), (1, 0)),
-        ("float32", (3, 700), (1, 0)), ("float64", (20, 1, 2, 3, 33), (4, 3, 1, 2, 0)),
-        ("float32", (2, 5, 8), (1, 0, 2)), ("float32", (3, 300, 2), (1, 0, 2)),
+        ("float32", (24, 40), (1, 0)), ("float64", (37 * MANY, 41), (1, 0)),
+        ("uint8", (65, 70 * MANY), (1, 0)), ("float32", (33 * MANY, 36 * MANY), (1, 0)),
+        ("int16", (2, 67 * MANY, 41), (0, 2, 1)), ("float32", (600 * MANY, 3), (1, 0)),
+        ("float32", (3, 700 * MANY), (1, 0)),
+        ("float64", (20 * MANY, 1, 2, 3, 33), (4, 3, 1, 2, 0)),
+        ("float32", (2, 5, 8), (1, 0, 2)), ("float32", (3, 300 * MANY, 2), (1, 0, 2)),
         ("uint8", (5, 7, 16), (1, 0, 2)), ("uint8", (5, 7, 6), (1, 0, 2)),
         ("bool", (3, 4, 5), (2, 1, 0)), ("float32", (0, 3), (1, 0)), ("int64", (1, 1), (1, 0)),
         ("int32", (4, 1, 6), (1, 0, 2)),
