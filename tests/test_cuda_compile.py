@@ -9,7 +9,7 @@ import pytest
 
 from numtape.core.cuda.text import (
     LONGEST,
-    WIDTHS,
+    WIDTH,
     Loop,
     Step,
     filled,
@@ -250,7 +250,7 @@ def test_kernels_and_executor_agree_on_sizes():
 
     reduce = importlib.import_module("numtape.kernels.cuda.reduce")
     target = importlib.import_module("numtape.kernels.cuda.target")
-    assert (target.WIDTH, reduce.THREADS) == (WIDTHS[0], Driver.threads)
+    assert (target.WIDTH, reduce.THREADS) == (WIDTH, Driver.threads)
 
 
 @pytest.mark.parametrize("count", [2, 32])

@@ -14,7 +14,7 @@ from processes import ROOT, run
 
 from numtape.core.cuda import launches
 from numtape.core.cuda.launches import FIRST, PARTIALS, ROUNDS, blocks
-from numtape.core.cuda.text import WIDTHS, Loop, Step, function, parameters, written
+from numtape.core.cuda.text import WIDTH, Loop, Step, function, parameters, written
 from numtape.core.values.dtypes import DTYPES
 from numtape.core.values.spec import intern
 
@@ -214,7 +214,8 @@ def test_loops_count_in_32_bits_where_they_can(rows, bits):
 
 def test_widths_are_those_of_kernels():
     target = importlib.import_module("numtape.kernels.cuda.target")
-    assert set(target.VECTORS) == {f"{name}{k}" for name in ("load", "store") for k in WIDTHS}
+    widths = WIDTH, WIDTH // 2
+    assert set(target.VECTORS) == {f"{name}{k}" for name in ("load", "store") for k in widths}
 
 
 # Each sum is rounded once, so NumPy's has the same bits; sin is the same with cos and without.

@@ -20,9 +20,7 @@ from ..compile.lane_kernels import typed
 from ..values.dtypes import DType
 from ..values.spec import Spec
 
-# Neighbouring elements of a thread, and of dtypes of 8 bytes; as in kernels/cuda/target.py (a test
-# compares).
-WIDTHS = WIDTH, _ = (4, 2)
+WIDTH = 4  # as in kernels/cuda/target.py (a test compares)
 _CALL = re.compile(r"\b(?!(?:select|cast)\b)\w+\(")  # in bodies
 SHORT = 4  # steps of a kernel that does little but load and store
 AHEAD, MOST = 64, 4  # bytes that a thread of such a kernel loads at once, and in how many vectors
@@ -67,8 +65,7 @@ def width(loop: Loop) -> int:
     Those of 8 bytes take two registers each: of four of them, few threads would run at once.
     """
     values = range(len(loop.loads) + len(loop.steps))
-    most, fewest = WIDTHS
-    return fewest if any(loop.dtype(value).size > 4 for value in values) else most
+    return WIDTH // 2 if any(loop.dtype(value).size > 4 for value in values) else WIDTH
 
 
 def share(loop: Loop) -> int:
@@ -76,7 +73,7 @@ def share(loop: Loop) -> int:
 
     What is reduced is combined in the same order whatever else is in the group.
     """
-    return max(WIDTHS) if loop.reductions else width(loop)
+    return WIDTH if loop.reductions else width(loop)
 
 
 def stored(dtype: DType) -> str:
