@@ -176,6 +176,33 @@ def check_joined():
         assert found[0] == found[1]
 
 
+def check_summed():
+    """A layer norm with all its gradients: the sums of columns have the bits of sums apart."""
+    from numtape.core.cuda import fused
+    from numtape.core.cuda.runtime.device import device
+
+    rows, n = 20_000, 1024
+    if tf.config.simulated():
+        rows, n, fused.BUSY, axes.SHORTEST, axes.FEWEST = 9, 68, 2, 4, 4
+    layer = tf.keras.layers.LayerNormalization(center=False, scale=False)
+    arrays = [RANDOM.normal(size=size).astype("float32") for size in ((rows, n), n, n, (rows, n))]
+    found = []
+    for together in (True, False):
+        x, gamma, beta, g = (tf.constant(array) for array in arrays)
+        with tf.GradientTape() as tape:
+            tape.watch([x, gamma, beta])
+            y = layer(x) * gamma + beta
+        if not together:
+            y.numpy()
+        slopes = tape.gradient(y, [x, gamma, beta], output_gradients=g)
+        before = device().launches
+        slopes[0 if together else 1].numpy()
+        if together:
+            assert device().launches - before == (3 if tf.config.simulated() else 5)
+        found.append([z.numpy().tobytes() for z in (y, *slopes)])
+    assert found[0] == found[1]
+
+
 def check_order():
     """Positions are sorted by their index, and stay in their order where it is the same."""
     from numtape.core.cuda.launches import Row
@@ -303,3 +330,4 @@ check_moves_in_many_blocks()
 check_order()
 check_scatter()
 check_switch()
+check_summed()

@@ -49,6 +49,7 @@ def row_kernel(name, dtype, n):
 def threads(monkeypatch):
     """The threads of a GPU's block."""
     monkeypatch.setattr(held, "threads", lambda: 256)
+    monkeypatch.setattr(fused, "threads", lambda: 256)
 
 
 def test_threads_that_share_a_row(threads):
@@ -148,7 +149,7 @@ def test_axes_are_cut_by_shape_alone(threads, monkeypatch):
         (1, 1 << 28, 1): (2048, 1 << 17), (1 << 16, 1 << 12, 1): (1, 1 << 12),
         (1, 1 << 16, 1 << 12): (512, 128), (1, 100, 10): (3, 36), (1, 0, 1): (1, 0),
     }  # fmt: skip
-    assert {key: axes._cut(key) for key in sizes} == sizes
+    assert {key: axes.cut_of(key) for key in sizes} == sizes
 
 
 @pytest.mark.parametrize("name, dtype, size", [
@@ -211,11 +212,24 @@ def test_several_ops_on_a_row_stay_in_registers(threads, make, dtype, n, most):
     assert found == {"ld.global": len(made.loads) * pieces, "st.global": len(made.stores) * pieces}
 
 
+def test_layer_norm_sums_its_gradients_in_registers(threads):
+    """Two blocks of 256 threads run at once, and nothing spills."""
+    made = layer_norm("float32", 4096)
+    normal, gradient = 7, 1  # their sums are the gradients by gamma and beta
+    made = made._replace(stores=(6, 8), sums=(gradient, normal))
+    checked(lambda: fused.function(made), fused.parameters(made), 128)
+    moved = memory(fused.function(made), fused.parameters(made))
+    # Once in a row, and once at the end.
+    assert moved["st.global.v4.f32"] == made.way.pieces * 4
+    assert "normalize_grad(" not in fused.text_of(made)  # the normalized row is there
+
+
 def test_every_op_on_rows_is_compiled_here():
     rows, arrays = (
         importlib.import_module(f"numtape.kernels.cuda.{name}") for name in ("rows", "arrays")
     )
-    assert set(rows.FUNCTIONS_OF_ROWS) == set(OPERANDS) == set(fused.ROWS) == set(arrays.BY_ROW)
+    assert set(rows.FUNCTIONS_OF_ROWS) == {*OPERANDS, "normalized_grad"}
+    assert set(OPERANDS) == set(fused.ROWS) == set(arrays.BY_ROW)
 
 
 def test_warps_and_threads_are_those_of_kernels(threads):

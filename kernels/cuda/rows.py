@@ -1,9 +1,9 @@
 """Rows in registers: ``f(out, *operands, count, n, lane, epsilon)``.
 
-They compute what kernels of the same names in ``arrays`` do, of one row, from what each of its
-threads holds to what each of them will hold: ``count`` elements, which are ``n`` or, behind the
-last row, none. How threads share a row is said in ``held``. The order of sums depends on that
-alone, so on the length of rows.
+They compute what kernels of the same names in ``arrays`` do, if there are some, of one row: from
+what each of its threads holds to what each of them will hold. Of the ``n`` elements there are
+``count``: all, or none of what would be behind the last row. How threads share a row is said in
+``held``. The order of sums depends on that alone, so on the length of rows.
 """
 
 from __future__ import annotations
@@ -128,38 +128,45 @@ def _centring(dtype: str, way: Way) -> Any:
 
 
 def normalize(dtype: str, way: Way) -> Any:
-    """``(x - mean) / sqrt(variance + epsilon)``."""
+    """``(x - mean) / sqrt(variance + epsilon)``; returns what it multiplied with."""
     kind, size, centre = KINDS[dtype], way.size, _centring(dtype, way)
 
-    def apply(out: Any, x: Any, count: Any, n: Any, lane: Any, epsilon: Any) -> None:
+    def apply(out: Any, x: Any, count: Any, n: Any, lane: Any, epsilon: Any) -> Any:
         scale = centre(out, x, count, n, lane, epsilon)
         for k in range(size):
             out[k] = kind(out[k] * scale)
+        return scale
+
+    return device(apply)
+
+
+def normalized_grad(dtype: str, way: Way) -> Any:
+    """``r * (g - mean(g) - n * mean(g * n))`` for n that `normalize` made, and its factor r."""
+    kind, size = KINDS[dtype], way.size
+    total, mask = whole("sum", dtype, way), masking(way)
+
+    def apply(out: Any, x: Any, g: Any, count: Any, n: Any, lane: Any, scale: Any) -> None:
+        mask(g, kind(0), count, lane)
+        part, level = kind(0), kind(0)
+        for k in range(size):
+            part = kind(part + kind(g[k] * x[k]))
+            level = kind(level + g[k])
+        along = kind(total(part) / kind(n))
+        middle = kind(total(level) / kind(n))
+        for k in range(size):
+            rest = kind(kind(g[k] - middle) - kind(x[k] * along))
+            out[k] = kind(scale * rest)
 
     return device(apply)
 
 
 def normalize_grad(dtype: str, way: Way) -> Any:
-    """``r * (g - mean(g) - n * mean(g * n))``, for the operands x and g.
-
-    Here n is what `normalize` makes of x, and r the factor it multiplies with.
-    """
-    kind, size, centre = KINDS[dtype], way.size, _centring(dtype, way)
-    total, mask = whole("sum", dtype, way), masking(way)
+    """The same for the operands x, of which `normalize` makes n, and g."""
+    first, then = normalize(dtype, way), normalized_grad(dtype, way)
 
     def apply(out: Any, x: Any, g: Any, count: Any, n: Any, lane: Any, epsilon: Any) -> None:
-        scale = centre(out, x, count, n, lane, epsilon)
-        mask(g, kind(0), count, lane)
-        part, level = kind(0), kind(0)
-        for k in range(size):
-            out[k] = kind(out[k] * scale)
-            part = kind(part + kind(g[k] * out[k]))
-            level = kind(level + g[k])
-        along = kind(total(part) / kind(n))
-        middle = kind(total(level) / kind(n))
-        for k in range(size):
-            rest = kind(kind(g[k] - middle) - kind(out[k] * along))
-            out[k] = kind(scale * rest)
+        scale = first(out, x, count, n, lane, epsilon)
+        then(out, out, g, count, n, lane, scale)
 
     return device(apply)
 
@@ -167,5 +174,5 @@ def normalize_grad(dtype: str, way: Way) -> Any:
 FUNCTIONS_OF_ROWS: dict[str, Callable[..., Any]] = {
     function.__name__: function
     for function in (softmax, log_softmax, softmax_grad, log_softmax_grad, normalize,
-                     normalize_grad)
+                     normalize_grad, normalized_grad)
 }  # fmt: skip

@@ -8,19 +8,22 @@ from __future__ import annotations
 
 import hashlib
 import importlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from ..log.op import REDUCTION
 from ..plan.plan import LANES_GROUP, WHOLE
 from ..values.spec import Spec
-from .launches import Kernel, Launch, kernel, threads
-from .ops.held import Way, way
+from .launches import Kernel, Launch, Room, kernel, threads
+from .ops.axes import along, cut_of
+from .ops.held import PART, Way, way
 from .text import LONGEST, Loop, Step, written
 
 ROWS = ("softmax", "log_softmax", "softmax_grad", "log_softmax_grad", "normalize",
         "normalize_grad")  # fmt: skip
 MOST = 640  # bytes of a thread's part of all that a kernel loads and computes
+SUMMED = 768  # the same with sums of columns
+BUSY = 256  # blocks of rows that keep a GPU busy
 AHEAD = 32  # groups behind the first one that are looked at
 
 
@@ -51,6 +54,8 @@ class Program(NamedTuple):
         and ``one`` is an element.
       parts: What is computed.
       stores: The values that are stored.
+      sums: The values whose columns are summed. Then a block has every so many-th row, and leaves
+        the sums of these: in the order in which a sum by itself has its stretches.
     """
 
     dtype: str
@@ -58,23 +63,41 @@ class Program(NamedTuple):
     loads: tuple[str, ...]
     parts: tuple[Part, ...]
     stores: tuple[int, ...]
+    sums: tuple[int, ...] = ()
 
 
 def text_of(program: Program) -> str:
-    """The text of ``kernel(units, n, *loads, *stores)``, and of the bodies that it calls."""
+    """The text of ``kernel(units, n, *loads, *stores, *sums)``, and of the bodies it calls."""
     dtype, loads = program.dtype, program.loads
     bodies = "".join(
         part.body.replace("def body(", f"def body{k}(", 1)
         for k, part in enumerate(program.parts) if not part.op
     )  # fmt: skip
     pointers = [*(f"p{k}" for k in range(len(loads))), *(f"out{v}" for v in program.stores)]
+    pointers += [f"sums{v}" for v in program.sums]
     lines = [f"def kernel(units, n, {', '.join(pointers)}):"]
     held = [k for k, how in enumerate(loads) if how != "one"]
     held += [value for part in program.parts for value in part.results]
     lines += [f"    h{value} = cuda.local.array(SIZE, {dtype})" for value in held]
-    lines.append("    lane, at, count = place(units, n)")
     lines += [f"    v{k} = p{k}[0]" for k, how in enumerate(loads) if how == "one"]
-    lines += [f"    {_fetched(program, k)}" for k, how in enumerate(loads) if how == "each"]
+    lines.append("    lane, at, count = place(units, n)")
+    if not program.sums:
+        return bodies + "\n".join([*lines, *_of_a_row(program)]) + "\n"
+    for x in program.sums:
+        lines += [f"    s{x} = cuda.local.array(SIZE, {dtype})", "    for k in range(SIZE):",
+                  f"        s{x}[k] = {dtype}(0)"]  # fmt: skip
+    lines += ["    while at < units * n:", *(f"    {line}" for line in _of_a_row(program))]
+    lines.append("        at += cuda.gridDim.x * n")
+    lines += [f"    keep(s{x}, sums{x}, cuda.blockIdx.x * n, n, lane)" for x in program.sums]
+    return bodies + "\n".join(lines) + "\n"
+
+
+def _of_a_row(program: Program) -> list[str]:
+    """What is done for a row."""
+    loads = program.loads
+    lines = [f"    {_fetched(program, k)}" for k, how in enumerate(loads) if how == "each"]
+    for k in range(len(loads)):
+        lines += _summed(program, k)
     there = {k for k, how in enumerate(loads) if how != "row"}
     for number, part in enumerate(program.parts):
         # One row for all of them is in a cache: it takes no registers before it is used.
@@ -82,8 +105,7 @@ def text_of(program: Program) -> str:
         lines += [f"    {_fetched(program, k)}" for k in late]
         there.update(late)
         if part.op:
-            names = ", ".join(f"h{value}" for value in (*part.results, *part.operands))
-            lines.append(f"    {part.op}({names}, count, n, lane, {part.epsilon!r})")
+            lines.append(f"    {_applied(program, number)}")
         else:
             args = ", ".join(
                 f"v{x}" if x < len(loads) and loads[x] == "one" else f"h{x}[k]"
@@ -91,10 +113,34 @@ def text_of(program: Program) -> str:
             )
             lines += ["    for k in range(SIZE):", f"        r = body{number}({args})"]
             lines += [f"        h{x}[k] = r[{k}]" for k, x in enumerate(part.results)]
+        for x in part.results:
+            lines += _summed(program, x)
         lines += [
             f"    keep(h{x}, out{x}, at, count, lane)" for x in part.results if x in program.stores
         ]
-    return bodies + "\n".join(lines) + "\n"
+    return lines
+
+
+def _applied(program: Program, number: int) -> str:
+    """What applies an op. What `normalize` made of a row is not made again for its derivative."""
+    part = program.parts[number]
+    name, operands, last = part.op, part.operands, repr(part.epsilon)
+    if name == "normalize_grad":
+        for other in program.parts[:number]:
+            made = other.op, other.operands, other.epsilon
+            if made == ("normalize", part.operands[:1], part.epsilon):
+                (normal,) = other.results
+                name, operands, last = "normalized_grad", (normal, operands[1]), f"scale{normal}"
+    names = ", ".join(f"h{value}" for value in (*part.results, *operands))
+    left = f"scale{part.results[0]} = " if name == "normalize" else ""
+    return f"{left}{name}({names}, count, n, lane, {last})"
+
+
+def _summed(program: Program, x: int) -> list[str]:
+    """What adds a value to the sums of its columns, if there are any."""
+    if x not in program.sums:
+        return []
+    return ["    for k in range(SIZE):", f"        s{x}[k] = {program.dtype}(s{x}[k] + h{x}[k])"]
 
 
 def _fetched(program: Program, k: int) -> str:
@@ -108,33 +154,38 @@ def function(program: Program) -> Any:
         importlib.import_module(f"numtape.kernels.cuda.{name}")
         for name in ("target", "scalar", "rows", "held")
     )
-    dtype, how = program.dtype, held.Way(*program.way)
+    dtype, how, text = program.dtype, held.Way(*program.way), text_of(program)
     scope: dict[str, Any] = {"__name__": "numtape.rows", "cuda": target.cuda, "SIZE": how.size}
     scope |= target.KINDS | scalar.FUNCTIONS
     scope |= {"place": held.placing(how), "fetch": held.fetching(dtype, how)}
     scope["keep"] = held.keeping(how)
-    for part in program.parts:
-        if part.op:
-            scope[part.op] = rows.FUNCTIONS_OF_ROWS[part.op](dtype, how)
-    exec(compile(text_of(program), "<rows>", "exec"), scope)
+    for name, make in rows.FUNCTIONS_OF_ROWS.items():
+        if f"{name}(" in text:
+            scope[name] = make(dtype, how)
+    exec(compile(text, "<rows>", "exec"), scope)
     for number, part in enumerate(program.parts):
         if not part.op:
             scope[f"body{number}"] = target.device(scope[f"body{number}"])
+    if program.sums:  # what it takes for two blocks at once it would else use without need
+        scope["kernel"].bounds = threads(), 2
     return scope["kernel"]
 
 
 def parameters(program: Program) -> list[str]:
     """The dtypes of a kernel's parameters; ``*`` stands before those of arrays."""
-    pointers = len(program.loads) + len(program.stores)
+    pointers = len(program.loads) + len(program.stores) + len(program.sums)
     return ["int64", "int64", *[f"*{program.dtype}"] * pointers]
 
 
-def launched(program: Program, units: int, n: int, places: Sequence[int]) -> Launch:
-    """The launch for so many rows; ``places`` are those of loads and stores."""
+def launched(
+    program: Program, units: int, n: int, places: Sequence[int], blocks: int | None = None
+) -> Launch:
+    """The launch for so many rows; ``places`` are those of what it loads, stores and sums."""
     text = f"{text_of(program)}# {program.way}\n"
     symbol = f"rows_{hashlib.sha256(text.encode()).hexdigest()[:16]}"
     made: Kernel = kernel(lambda: function(program), parameters(program), symbol, text)
-    return Launch(made, program.way.blocks(units), threads(), (units, n), tuple(places))
+    count = blocks or program.way.blocks(units)
+    return Launch(made, count, threads(), (units, n), tuple(places))
 
 
 def single(
@@ -161,13 +212,28 @@ class Group(NamedTuple):
 
 
 class Joined(NamedTuple):
-    """Groups that are one kernel: what it loads, what it stores, and the groups' numbers."""
+    """Groups that are one kernel: what it loads, stores and sums, and the groups' numbers."""
 
     program: Program
     spec: Spec
     loads: tuple[int, ...]
     stores: tuple[int, ...]
+    sums: tuple[int, ...]
     numbers: tuple[int, ...]
+
+    def launches(self, number: Callable[[int], int], room: Room) -> list[Launch]:
+        """The kernel, and what finishes its sums; ``number`` gives that of a row's place."""
+        n = self.spec.shape[-1]
+        units, dtype = self.spec.size // n, self.spec.dtype.name
+        cut = cut_of((1, units, n))
+        partials = [room(cut.stretches * n * self.spec.dtype.size) for _ in self.sums]
+        places = [*(number(row) for row in (*self.loads, *self.stores)), *partials]
+        count = cut.stretches if self.sums else None
+        found = [launched(self.program, units, n, places, count)]
+        for row, partial in zip(self.sums, partials, strict=True):
+            sizes = 1, cut.stretches, n
+            found += along("sum", dtype, dtype, sizes, (number(row), partial), room)
+        return found
 
 
 class Joiner:
@@ -215,7 +281,29 @@ class Joiner:
                     best = list(numbers)
         if len(best) < 2:
             return None
-        return self._joined(spec, how, best)
+        return self._joined(spec, how, best, self._columns(spec, how, best, taken))
+
+    def _columns(
+        self, spec: Spec, how: Way, numbers: Sequence[int], taken: set[int]
+    ) -> list[int]:
+        """Groups that sum the columns of what a kernel has in registers anyway."""
+        n, part = spec.shape[-1], how.size * spec.dtype.size
+        stretches = cut_of((1, spec.size // n, n)).stretches
+        if how.threads != threads() or part > PART or stretches < BUSY:
+            return []
+        there = {x for x in self._loads(numbers) if self._lies(x, spec) == "each"}
+        there.update(row for k in numbers for row in self._groups[k].members)
+        found: list[int] = []
+        for k in range(numbers[0], min(numbers[0] + AHEAD, len(self._groups))):
+            kind, (row, *_) = self._groups[k]
+            op, attributes = self._rows.op(row)
+            if k in taken or k in numbers or kind != WHOLE or op.name != "Sum":
+                continue
+            size = part * (self._held(numbers) + len(found) + 1)
+            whole = tuple(attributes["axes"]) == tuple(range(len(spec.shape) - 1))
+            if whole and self._rows.operands(row)[0] in there and size <= SUMMED:
+                found.append(k)
+        return found
 
     def _spec(self, k: int) -> Spec | None:
         """The spec of a group that a kernel of rows can compute."""
@@ -288,8 +376,10 @@ class Joiner:
         loads = [x for x in self._loads(numbers) if self._rows.spec(x).size != 1]
         return len(loads) + sum(len(self._escaping(k)) for k in numbers)
 
-    def _joined(self, spec: Spec, how: Way, numbers: Sequence[int]) -> Joined:
-        rows = self._rows
+    def _joined(
+        self, spec: Spec, how: Way, numbers: Sequence[int], columns: Sequence[int]
+    ) -> Joined:
+        rows, everything = self._rows, (*numbers, *columns)
         loads = self._loads(numbers)
         value = {row: k for k, row in enumerate(loads)}
         parts = []
@@ -306,12 +396,14 @@ class Joiner:
                 parts.append(Part(self._op(row), "", given, (value[row],), epsilon))
             else:
                 parts.append(Part("", self._body(spec, members, operands, results), *numbered, 0.0))
-        stores = [row for k in numbers for row in self._escaping(k, numbers)]
+        stores = [row for k in numbers for row in self._escaping(k, everything)]
+        sums = [self._groups[k].members[0] for k in columns]
         program = Program(
             spec.dtype.name, how, tuple(self._lies(x, spec) for x in loads), tuple(parts),
             tuple(value[row] for row in stores),
+            tuple(value[rows.operands(row)[0]] for row in sums),
         )  # fmt: skip
-        return Joined(program, spec, tuple(loads), tuple(stores), tuple(numbers))
+        return Joined(program, spec, tuple(loads), tuple(stores), tuple(sums), everything)
 
     def _body(
         self, spec: Spec, members: list[int], operands: list[int], results: list[int]

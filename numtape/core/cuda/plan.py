@@ -26,7 +26,7 @@ from ..plan.plan import (
     Planner,
 )
 from ..values.spec import SPECS, Spec
-from .fused import Group, Joined, Joiner, launched
+from .fused import Group, Joined, Joiner
 from .launches import Launch, OnHost, elementwise, together
 from .ops.array import whole
 from .text import LONGEST, Loop, Step
@@ -301,12 +301,11 @@ class _Maker:
         It stands where the first of them did: what the others leave in the arena may lie where
         something else is still read then, so it gets room of its own.
         """
-        for row in found.stores:
+        for row in (*found.stores, *found.sums):
             if self._place[row].kind == "arena":
-                self._place[row] = self._plan.temporary(found.spec.size * found.spec.dtype.size)
-        n = found.spec.shape[-1]
-        places = [self._number(row) for row in (*found.loads, *found.stores)]
-        self._plan.launches.append(launched(found.program, found.spec.size // n, n, places))
+                spec = self._rows.spec(row)
+                self._place[row] = self._plan.temporary(spec.size * spec.dtype.size)
+        self._plan.launches += found.launches(self._number, self._partials)
 
     def whole(self, row: int) -> None:
         """Launches for a row that is no elementwise one."""

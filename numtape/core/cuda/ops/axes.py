@@ -31,7 +31,7 @@ class Cut(NamedTuple):
     length: int
 
 
-def _cut(sizes: Sizes) -> Cut:
+def cut_of(sizes: Sizes) -> Cut:
     """Among how many threads, or blocks, to share a column, or row, to keep the GPU busy.
 
     It depends on the shape alone: so do the bits of sums.
@@ -68,7 +68,7 @@ def along(
     """The reduction of (outer, n, inner) of dtype ``given`` to (outer, inner) of ``dtype``."""
     outer, _, inner = sizes
     out, x = places
-    cut = _cut(sizes)
+    cut = cut_of(sizes)
     if cut.stretches == 1:
         return [_reduce(name, dtype, given, sizes, cut, False, places)]
     between = room(outer * cut.stretches * inner * _size(dtype))
@@ -234,7 +234,7 @@ def scanned(
     """
     outer, n, inner = sizes
     out, x = places
-    cut = _cut(sizes)
+    cut = cut_of(sizes)
     stretches, length = cut
     found: list[Launch] = []
     starts = out  # not read

@@ -114,7 +114,10 @@ def load() -> None:
 def ptx(
     function: Callable[..., Any], dtypes: Sequence[str], symbol: str, capability: tuple[int, int]
 ) -> str:
-    """A kernel as PTX. Its parameters have these dtypes; ``*`` stands before those of arrays."""
+    """A kernel as PTX. Its parameters have these dtypes; ``*`` stands before those of arrays.
+
+    The function may have ``bounds``: threads of a block, and how many blocks shall run at once.
+    """
     with _lock:
         load()
         from numba import cuda, types
@@ -126,7 +129,7 @@ def ptx(
         with _aimed(capability), _unfused():
             found, _ = cuda.compile(
                 function, signature, device=False, abi="numba", abi_info={"abi_name": symbol},
-                cc=capability, output="ptx",
+                cc=capability, output="ptx", launch_bounds=getattr(function, "bounds", None),
             )  # fmt: skip
     return found.decode() if isinstance(found, bytes) else str(found)
 
