@@ -250,7 +250,7 @@ def check_scatter():
         (RANDOM.integers(0, 5, count), 5, 3, "float64", "int64"),
         (RANDOM.integers(0, 100, 40), 100, 1, "float32", "int64"),
         (np.array([2]), 4, 2, "float64", "int32"),
-        (most[:50], 90, 4, "float32", "int32"),
+        (most[:50], 90, 4, "float32", "int32"), (np.array([1] * 9 + [0]), 3, 4, "float64", "int32"),
         (RANDOM.integers(0, 2, 70), 3, 8, "float64", "int64"),
     ]:
         y = indices.astype(kind)

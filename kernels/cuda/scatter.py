@@ -187,8 +187,8 @@ def borders() -> Any:
     return kernel
 
 
-def _adding(dtype: str, lanes: str) -> tuple[Any, Any, Any, Any]:
-    """How pieces of slices are loaded, added, and stored; and zeros."""
+def _adding(dtype: str, lanes: str) -> tuple[Any, ...]:
+    """How what a thread takes is loaded, stored, and added, one or four at once; and zeros."""
     kind = KINDS[dtype]
     zero = kind(0)
     if lanes == "1":
@@ -199,21 +199,30 @@ def _adding(dtype: str, lanes: str) -> tuple[Any, Any, Any, Any]:
         def put(x: Any, i: Any, value: Any) -> None:
             x[i] = value
 
-        def add(x: Any, y: Any) -> Any:
+        def plus(x: Any, y: Any) -> Any:
             return kind(x + y)
 
         def nothing() -> Any:
             return zero
 
-        return device(fetch), device(add), device(put), device(nothing)
+        fetch, put = device(fetch), device(put)
+    else:
+        fetch, put = load, store
 
-    def add_four(x: Any, y: Any) -> Any:
-        return kind(x[0] + y[0]), kind(x[1] + y[1]), kind(x[2] + y[2]), kind(x[3] + y[3])
+        def plus(x: Any, y: Any) -> Any:
+            return kind(x[0] + y[0]), kind(x[1] + y[1]), kind(x[2] + y[2]), kind(x[3] + y[3])
 
-    def four() -> Any:
-        return zero, zero, zero, zero
+        def nothing() -> Any:
+            return zero, zero, zero, zero
 
-    return load, device(add_four), store, device(four)
+    plus = device(plus)
+
+    def four(found: Any, x: Any, begin: Any, apart: Any, a: Any, b: Any, c: Any, d: Any) -> Any:
+        first, second = fetch(x, begin + a * apart), fetch(x, begin + b * apart)
+        third, fourth = fetch(x, begin + c * apart), fetch(x, begin + d * apart)
+        return plus(plus(plus(plus(found, first), second), third), fourth)
+
+    return fetch, put, plus, device(four), device(nothing)
 
 
 def partials(dtype: str, lanes: str, size: str) -> Any:
@@ -223,7 +232,7 @@ def partials(dtype: str, lanes: str, size: str) -> Any:
     this kernel has left before. There are ``below`` of them for each o, from ``start`` on; what
     is stored begins at ``begin``.
     """
-    fetch, add, put, nothing = _adding(dtype, lanes)
+    _, put, _, four, nothing = _adding(dtype, lanes)
     number, quotient = arithmetic(size)
 
     def kernel(
@@ -247,11 +256,7 @@ def partials(dtype: str, lanes: str, size: str) -> Any:
                     else:
                         a, b = INTEGER(positions[k]), INTEGER(positions[k + 1])
                         c, d = INTEGER(positions[k + 2]), INTEGER(positions[k + 3])
-                    first = fetch(x, from_o + a * inner)
-                    second = fetch(x, from_o + b * inner)
-                    third = fetch(x, from_o + c * inner)
-                    fourth = fetch(x, from_o + d * inner)
-                    found = add(add(add(add(found, first), second), third), fourth)
+                    found = four(found, x, from_o, inner, a, b, c, d)
                 put(out, begin + t, found)
             t += cuda.gridsize(1)
 
@@ -263,7 +268,7 @@ def sums(dtype: str, lanes: str, size: str) -> Any:
 
     ``levels`` is how often pieces were made of pieces; they lie behind each other.
     """
-    fetch, add, put, nothing = _adding(dtype, lanes)
+    fetch, put, plus, four, nothing = _adding(dtype, lanes)
     number, quotient = arithmetic(size)
 
     def kernel(
@@ -288,15 +293,20 @@ def sums(dtype: str, lanes: str, size: str) -> Any:
                     level += 1
                 while k + (1 << level * PIECE_BITS) > end:
                     level -= 1
-                if level == 0:
+                if level == 0 and not k & 3 and k + 3 < end:  # no piece begins among four
+                    a, b = INTEGER(positions[k]), INTEGER(positions[k + 1])
+                    c, d = INTEGER(positions[k + 2]), INTEGER(positions[k + 3])
+                    found = four(found, x, o * count * inner + j, inner, a, b, c, d)
+                    k += 3
+                elif level == 0:
                     at = INTEGER(positions[k])
-                    found = add(found, fetch(x, (o * count + at) * inner + j))
+                    found = plus(found, fetch(x, (o * count + at) * inner + j))
                 else:
                     at = INTEGER(0)
                     for lower in range(1, level):
                         at += outer * (count >> lower * PIECE_BITS)
                     at += o * (count >> level * PIECE_BITS) + (k >> level * PIECE_BITS)
-                    found = add(found, fetch(partials, at * inner + j))
+                    found = plus(found, fetch(partials, at * inner + j))
                 k += 1 << level * PIECE_BITS
             put(out, t, found)
             t += cuda.gridsize(1)
