@@ -343,7 +343,8 @@ def function(
     scalar = importlib.import_module("numtape.kernels.cuda.scalar")
     reduce = importlib.import_module("numtape.kernels.cuda.reduce")
     scope: dict[str, Any] = {"__name__": "numtape.group", "cuda": target.cuda}
-    scope |= target.KINDS | scalar.FUNCTIONS | target.VECTORS
+    scope |= target.KINDS | scalar.FUNCTIONS | {"load": target.load, "store": target.store}
+    scope |= target.VECTORS
     for name, dtype in reductions:
         scope[f"start_{name}_{dtype}"] = reduce.identity(name, dtype)
         scope[f"combine_{name}_{dtype}"] = reduce.COMBINE[f"{name}_{dtype}"]
