@@ -114,10 +114,7 @@ def load() -> None:
 def ptx(
     function: Callable[..., Any], dtypes: Sequence[str], symbol: str, capability: tuple[int, int]
 ) -> str:
-    """A kernel as PTX. Its parameters have these dtypes; ``*`` stands before those of arrays.
-
-    The function may have ``bounds``: threads of a block, and how many blocks shall run at once.
-    """
+    """A kernel as PTX. Its parameters have these dtypes; ``*`` stands before those of arrays."""
     with _lock:
         load()
         from numba import cuda, types
@@ -129,7 +126,9 @@ def ptx(
         with _aimed(capability), _unfused():
             found, _ = cuda.compile(
                 function, signature, device=False, abi="numba", abi_info={"abi_name": symbol},
-                cc=capability, output="ptx", launch_bounds=getattr(function, "bounds", None),
+                cc=capability, output="ptx",
+                # Threads of a block, and how many blocks shall run at once, where a kernel says so.
+                launch_bounds=getattr(function, "bounds", None),
             )  # fmt: skip
     return found.decode() if isinstance(found, bytes) else str(found)
 
