@@ -27,9 +27,11 @@ from numtape.core.log.log import Log, local
 GPU = "GPU:0"
 
 
+_NORMALIZED = nt.keras.layers.LayerNormalization(epsilon=EPSILON, center=False, scale=False)
+
+
 def _layer_norm(x: nt.Tensor, gamma: nt.Tensor, beta: nt.Tensor) -> nt.Tensor:
-    layer = nt.keras.layers.LayerNormalization(epsilon=EPSILON, center=False, scale=False)
-    return layer(x) * gamma + beta
+    return _NORMALIZED(x) * gamma + beta
 
 
 def _scatter_add(added: nt.Tensor, at: nt.Tensor, rows: int) -> nt.Tensor:
