@@ -19,16 +19,38 @@ __all__ = [
     "set_soft_device_placement", "simulated", "threads",
 ]  # fmt: skip
 
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
 _soft = True
 
 
 def run_functions_eagerly(run_eagerly: bool) -> None:
-    """Whether every `function` runs as plain Python from now on."""
+    """Whether every `function` runs as plain Python from now on: for debugging.
+
+    Args:
+      run_eagerly: A bool.
+
+    Example:
+      >>> tf.config.run_functions_eagerly(True)
+      >>> tf.config.functions_run_eagerly()
+      True
+      >>> tf.config.run_functions_eagerly(False)
+    """
     settings.eager = bool(run_eagerly)
 
 
 def functions_run_eagerly() -> bool:
-    """Whether `run_functions_eagerly` was asked for."""
+    """Whether `run_functions_eagerly` was asked for.
+
+    Returns:
+      A bool.
+
+    Example:
+      >>> tf.config.functions_run_eagerly()
+      False
+    """
     return settings.eager
 
 
@@ -48,6 +70,16 @@ def list_physical_devices(device_type: str | None = None) -> list[PhysicalDevice
     """The devices of this machine that can be used, of one type or of all.
 
     A GPU is counted only if everything is installed that it takes to use it.
+
+    Args:
+      device_type: ``"CPU"``, ``"GPU"`` or None.
+
+    Returns:
+      A list of `PhysicalDevice`.
+
+    Example:
+      >>> tf.config.list_physical_devices("CPU")
+      [PhysicalDevice(name='/physical_device:CPU:0', device_type='CPU')]
     """
     found = [PhysicalDevice("/physical_device:CPU:0", "CPU")]
     if device_type in (None, "GPU"):
@@ -59,13 +91,31 @@ def list_physical_devices(device_type: str | None = None) -> list[PhysicalDevice
 
 
 def set_soft_device_placement(enabled: bool) -> None:
-    """Whether `numtape.device` may take the CPU where there is no GPU: as in TensorFlow, it may."""
+    """Whether `numtape.device` may take the CPU where there is no GPU: as in TensorFlow, it may.
+
+    Args:
+      enabled: A bool.
+
+    Example:
+      >>> tf.config.set_soft_device_placement(False)
+      >>> tf.config.get_soft_device_placement()
+      False
+      >>> tf.config.set_soft_device_placement(True)
+    """
     global _soft
     _soft = bool(enabled)
 
 
 def get_soft_device_placement() -> bool:
-    """Whether `numtape.device` may take the CPU where there is no GPU."""
+    """Whether `numtape.device` may take the CPU where there is no GPU.
+
+    Returns:
+      A bool.
+
+    Example:
+      >>> tf.config.get_soft_device_placement()
+      True
+    """
     return _soft
 
 

@@ -76,13 +76,17 @@ def function(
         what it was when it was recorded, and nothing is compared. What this was is logged once.
 
     Returns:
-      A `Function`.
+      A `Function`; without ``func`` a decorator, which makes one.
+
+    Raises:
+      TypeError: If ``func`` cannot be called, or ``input_signature`` is no sequence of
+        `TensorSpec`; at a call, if the arguments do not fit. A call raises what the function does.
 
     Example:
-      >>> @nt.function
+      >>> @tf.function
       ... def power(x, n):
       ...     return x if n == 1 else x * power(x, n - 1)
-      >>> power(nt.constant(2.0), 3)
+      >>> power(tf.constant(2.0), 3)
       <tf.Tensor: shape=(), dtype=float32, numpy=8.0>
     """
     compiled = bool(experimental_compile if jit_compile is None else jit_compile)

@@ -18,14 +18,25 @@ def snake_case(name: str) -> str:
 class Module:
     """Base class of things that have variables.
 
-    Variables, and modules with variables, are found in attributes, also inside lists, tuples
-    and dicts; attributes come in the order of their names.
+    Variables, and modules with variables, are found in attributes, also inside lists, tuples and
+    dicts; attributes come in the order of their names.
 
     Args:
       name: A Python identifier; default: the class's name in snake case.
 
     Raises:
       ValueError: If ``name`` is no identifier.
+
+    Example:
+      >>> class Line(tf.Module):
+      ...     def __init__(self):
+      ...         super().__init__()
+      ...         self.slope, self.offset = tf.Variable(2.0), tf.Variable(1.0)
+      ...     def __call__(self, x):
+      ...         return self.slope * x + self.offset
+      >>> line = Line()
+      >>> line(3.0).numpy(), len(line.trainable_variables), line.name
+      (np.float32(7.0), 2, 'line')
     """
 
     _name: str

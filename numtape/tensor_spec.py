@@ -16,6 +16,13 @@ class TensorSpec:
       shape: A shape, where None stands for any size; None for any shape.
       dtype: The dtype.
       name: A name.
+
+    Raises:
+      TypeError: If there is no such dtype.
+
+    Example:
+      >>> tf.TensorSpec((None, 3)).is_compatible_with(tf.zeros((5, 3)))
+      True
     """
 
     __slots__ = ("dtype", "name", "shape")

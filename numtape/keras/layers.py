@@ -17,6 +17,12 @@ from ..core.values.tensor import Tensor
 from ..module import Module, snake_case
 from . import activations, initializers
 
+__all__ = ["Dense", "Layer", "LayerNormalization"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
 _count: Counter[str] = Counter()
 
 
@@ -45,10 +51,25 @@ class LayerVariable(Alias):
 class Layer(Module):
     """Base class of layers: override ``build(input_shape)`` and ``call(inputs)``.
 
+    The first call makes the variables, when the shape of the inputs is known.
+
     Args:
       trainable: Whether the variables it makes are.
       name: Its name; default: the class's in snake case, numbered.
       dtype: The dtype of its variables.
+
+    Raises:
+      TypeError: If there is no such dtype.
+
+    Example:
+      >>> class Scale(tf.keras.Layer):
+      ...     def build(self, input_shape):
+      ...         self.scale = self.add_weight(input_shape[-1:], "ones", name="scale")
+      ...     def call(self, inputs):
+      ...         return inputs * self.scale
+      >>> layer = Scale()
+      >>> layer([[1.0, 2.0]]).numpy(), layer.trainable_variables[0].name
+      (array([[1., 2.]], dtype=float32), 'scale')
     """
 
     def __init__(
@@ -73,7 +94,21 @@ class Layer(Module):
         self, shape: Any = (), initializer: Any = "glorot_uniform", dtype: Any = None,
         trainable: bool = True, name: str = "variable",
     ) -> LayerVariable:  # fmt: skip
-        """A new variable of this layer."""
+        """A new variable of this layer.
+
+        Args:
+          shape: Its shape.
+          initializer: A function (shape, dtype) -> tensor, or the name of one.
+          dtype: Its dtype; None is the layer's.
+          trainable: Whether it is trainable, in a layer that is.
+          name: Its name inside the layer.
+
+        Returns:
+          The variable.
+
+        Raises:
+          ValueError: If no initializer has this name.
+        """
         wanted = self._dtype if dtype is None else as_dtype(dtype)
         value = initializers.get(initializer)(tuple(shape), wanted)
         return LayerVariable(
@@ -119,7 +154,10 @@ class Layer(Module):
 
 
 class Dense(Layer):
-    """``activation(inputs @ kernel + bias)``.
+    """``activation(inputs @ kernel + bias)``, for inputs of shape (..., n).
+
+    The kernel, of shape (n, units), begins with Glorot and Bengio's uniform draws (2010): within
+    ``sqrt(6 / (n + units))``.
 
     Args:
       units: The size of the output's last axis.
@@ -129,6 +167,18 @@ class Dense(Layer):
       bias_initializer: Likewise.
       name: Its name.
       dtype: The dtype of its variables; inputs are cast to it.
+      trainable: Whether its variables are.
+
+    Raises:
+      ValueError: If ``units`` is no positive int, or a name is unknown; at a call, if the inputs
+        have less than two axes or another last one than at the first call.
+
+    Example:
+      >>> dense = tf.keras.layers.Dense(2, activation="relu", kernel_initializer="ones")
+      >>> dense(tf.constant([[1.0, 2.0, 3.0]])).numpy()
+      array([[6., 6.]], dtype=float32)
+      >>> [(v.name, v.shape.as_list()) for v in dense.variables]
+      [('kernel', [3, 2]), ('bias', [2])]
     """
 
     def __init__(
@@ -192,6 +242,8 @@ class Dense(Layer):
 class LayerNormalization(Layer):
     """``gamma * (x - mean) / sqrt(variance + epsilon) + beta`` over the last axis.
 
+    From Ba, Kiros and Hinton, "Layer Normalization" (2016).
+
     Args:
       axis: The axis; only the last one.
       epsilon: What keeps the quotient finite.
@@ -201,6 +253,16 @@ class LayerNormalization(Layer):
       gamma_initializer: Likewise.
       name: Its name.
       dtype: The dtype of its variables; inputs are cast to it.
+      trainable: Whether its variables are.
+
+    Raises:
+      ValueError: If a name is unknown; at the first call, if ``axis`` is not the last.
+
+    Example:
+      >>> layer = tf.keras.layers.LayerNormalization(epsilon=0.0)
+      >>> layer(tf.constant([[1.0, 3.0], [10.0, 30.0]])).numpy()
+      array([[-1.,  1.],
+             [-1.,  1.]], dtype=float32)
     """
 
     def __init__(

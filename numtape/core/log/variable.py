@@ -47,6 +47,9 @@ def _in_place(operator: str, instead: str) -> Callable[[Any, Any], NoReturn]:
 class Variable(Operators):
     """A value that changes by `assign`, and that tapes watch by themselves if trainable.
 
+    Everything that takes a tensor takes a variable, and reads it. ``v[1:].assign(x)`` changes a
+    part.
+
     Args:
       initial_value: A tensor, NumPy array, Python number or nested list, or a function of no
         arguments that returns one.
@@ -58,6 +61,15 @@ class Variable(Operators):
 
     Raises:
       ValueError: If there is no initial value, or it has another shape.
+
+    Example:
+      >>> v = tf.Variable([1.0, 2.0], name="v")
+      >>> v[0].assign(5.0)
+      <tf.Variable 'UnreadVariable' shape=(2,) dtype=float32, numpy=array([5., 2.], dtype=float32)>
+      >>> with tf.GradientTape() as tape:
+      ...     y = tf.reduce_sum(v * v)
+      >>> tape.gradient(y, v).numpy()
+      array([10.,  4.], dtype=float32)
     """
 
     # _value is a tensor whose value is the variable's; _read, if not None, (log, row) of a read
@@ -143,12 +155,26 @@ class Variable(Operators):
     ) -> Variable:  # fmt: skip
         """Change the value. Computed with the next look, or the next assign of this variable.
 
+        What read the variable before keeps the value that it read.
+
+        Args:
+          value: A tensor of the same shape and dtype, or what becomes one.
+          use_locking: Accepted for TensorFlow's sake.
+          name: Not used.
+          read_value: Whether to return something.
+
         Returns:
           Another name of this variable; None if ``read_value`` is False.
 
         Raises:
           ValueError: If ``value`` has another shape, or is a tensor of another dtype.
           TypeError: If ``value`` is a Python float and the variable an integer.
+
+        Example:
+          >>> v = tf.Variable(1.0)
+          >>> y = v + 1.0
+          >>> v.assign(10.0).numpy(), y.numpy()
+          (np.float32(10.0), np.float32(2.0))
         """
         found = self._operand(value)
         if found._spec is not self._spec:
@@ -164,8 +190,23 @@ class Variable(Operators):
     ) -> Variable:  # fmt: skip
         """Add ``delta`` to the value. Like `assign`.
 
+        Args:
+          delta: A tensor of the same shape and dtype, or what becomes one.
+          use_locking: Accepted for TensorFlow's sake.
+          name: Not used.
+          read_value: Whether to return something.
+
+        Returns:
+          Another name of this variable; None if ``read_value`` is False.
+
         Raises:
           InvalidArgumentError: If ``delta`` has another shape.
+          ValueError: If ``delta`` is a tensor of another dtype.
+
+        Example:
+          >>> v = tf.Variable([1, 2])
+          >>> v.assign_add([10, 10]).numpy()
+          array([11, 12], dtype=int32)
         """
         delta = self._delta(delta)
         with _updating:
@@ -177,8 +218,23 @@ class Variable(Operators):
     ) -> Variable:  # fmt: skip
         """Subtract ``delta`` from the value. Like `assign`.
 
+        Args:
+          delta: A tensor of the same shape and dtype, or what becomes one.
+          use_locking: Accepted for TensorFlow's sake.
+          name: Not used.
+          read_value: Whether to return something.
+
+        Returns:
+          Another name of this variable; None if ``read_value`` is False.
+
         Raises:
           InvalidArgumentError: If ``delta`` has another shape.
+          ValueError: If ``delta`` is a tensor of another dtype.
+
+        Example:
+          >>> v = tf.Variable([1.0, 2.0])
+          >>> v.assign_sub([0.5, 0.5]).numpy()
+          array([0.5, 1.5], dtype=float32)
         """
         delta = self._delta(delta)
         with _updating:

@@ -17,7 +17,16 @@ MAX_DIM = 2**63 - 1
 
 
 class TensorShape(tuple[int, ...]):
-    """A shape: a tuple of ints with TensorFlow's extras."""
+    """A shape: a tuple of ints with TensorFlow's extras. It equals tuples and lists.
+
+    Args:
+      iterable: The sizes.
+
+    Example:
+      >>> shape = tf.zeros((2, 3)).shape
+      >>> shape, shape == (2, 3), shape.rank, shape.num_elements()
+      (TensorShape([2, 3]), True, 2, 6)
+    """
 
     __slots__ = ()
 

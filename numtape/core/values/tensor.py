@@ -25,6 +25,18 @@ class Tensor(Operators):
 
     Its operators append rows to the log; looking at the value (``numpy()``, ``float()``,
     ``bool()``, printing) computes it. Made by `constant`, `convert_to_tensor` and every op.
+
+    Tensors have the operators of NumPy's arrays, are indexed like them (ints, slices, ``...``,
+    ``tf.newaxis``, a mask of bools; for lists of indices see `gather`), and are taken by NumPy's
+    functions. They are no keys: `ref` gives one.
+
+    Example:
+      >>> x = tf.constant([[1.0, 2.0], [3.0, 4.0]])
+      >>> y = x @ x + 1.0
+      >>> y.shape, y.dtype, y.numpy().tolist()
+      (TensorShape([2, 2]), tf.float32, [[8.0, 11.0], [16.0, 23.0]])
+      >>> x[-1, ::-1]
+      <tf.Tensor: shape=(2,), dtype=float32, numpy=array([4., 3.], dtype=float32)>
     """
 
     # _home is the log that holds row _row, or, once the log let go, the value itself. No
@@ -89,7 +101,20 @@ class Tensor(Operators):
         return home if type(home) is np.ndarray else home.computed(self)
 
     def numpy(self) -> Any:
-        """The value: a NumPy array of its own, or a NumPy scalar for shape ``()``."""
+        """The value: a NumPy array of its own, or a NumPy scalar for shape ``()``.
+
+        It is computed now if need be, and all that it needs with it.
+
+        Returns:
+          An array, which may be written to.
+
+        Raises:
+          ResourceExhaustedError: If it needs more memory than there is.
+
+        Example:
+          >>> tf.constant([1, 2]).numpy()
+          array([1, 2], dtype=int32)
+        """
         array = self._array()
         return array.copy() if array.ndim else array[()]
 
@@ -186,7 +211,17 @@ class Tensor(Operators):
         return functools.partial(variable._assign_slice, key)
 
     def ref(self) -> Reference:
-        """A hashable reference to this tensor, for use as a key."""
+        """A hashable reference to this tensor, for use as a key.
+
+        Returns:
+          A reference, equal to other references to this very object; ``deref()`` gives the tensor.
+
+        Example:
+          >>> x = tf.constant(1.0)
+          >>> names = {x.ref(): "x"}
+          >>> names[x.ref()], x.ref().deref() is x
+          ('x', True)
+        """
         return Reference(self)
 
     def __hash__(self) -> int:
