@@ -206,8 +206,8 @@ def test_wrong_examples_are_seen():
 
 def test_help_shows_signature_and_text():
     text = pydoc.plain(pydoc.render_doc(numtape.matmul))
-    assert re.search(r"^matmul\(a: '?Any'?, b: '?Any'?, transpose_a: '?bool'? = False", text, re.M)
+    assert re.search(r"^matmul\(\s*a: '?Any'?,\s*b: '?Any'?,\s*transpose_a", text, re.M)
     assert ">>> tf.matmul(a, [[1.0], [10.0]])" in text
     text = pydoc.plain(pydoc.render_doc(numtape.nn.relu))
-    assert re.search(r"^relu\(features: '?Any'?, name: ", text, re.M)
-    assert "features: A tensor, float32, float64 or any integers" in text
+    assert re.search(r"^relu\(\s*features: '?Any'?, ", text, re.M)
+    assert "features: A tensor (float32, float64 or integers), or a number" in text

@@ -9,17 +9,17 @@ from ..log.record import Recorder, binary, unary
 from . import rules
 
 # For each rule the dtypes that it takes, whether it gives bools, and which dtypes are an error.
-_NUMBERS = "float32, float64 or any integers"
+_NUMBERS = "float32, float64 or integers"
 _FLOATS = "float32 or float64"
 _TEXTS: dict[Any, tuple[str, bool, str]] = {
     rules.same: ("of any dtype", False, ""),
-    rules.number: (_NUMBERS, False, "are bool"),
-    rules.floating: (_FLOATS, False, "are no floats"),
-    rules.integer: ("of integers", False, "are no integers"),
-    rules.boolean: ("bool", True, "are not bool"),
+    rules.number: (_NUMBERS, False, "the dtype is bool"),
+    rules.floating: (_FLOATS, False, "the dtype is not of floats"),
+    rules.integer: ("integers", False, "the dtype is not of integers"),
+    rules.boolean: ("bool", True, "the dtype is not bool"),
     rules.compared: ("of any dtype", True, ""),
-    rules.ordered: (_NUMBERS, True, "are bool"),
-    rules.tested: (_FLOATS, True, "are no floats"),
+    rules.ordered: (_NUMBERS, True, "the dtype is bool"),
+    rules.tested: (_FLOATS, True, "the dtype is not of floats"),
 }
 
 
@@ -75,17 +75,17 @@ def _text(names: list[str], spec: Any, doc: str) -> str:
     text, _, example = doc.strip().partition(">>>")
     takes, bools, bad = _TEXTS[spec]
     first, *others = names
-    arguments = f"{first}: A tensor, {takes}; or a number, list or array."
-    result, misfits = f"the shape of ``{first}``", [f"the elements {bad}"] if bad else []
+    arguments = f"{first}: A tensor ({takes}), or a number, list or array."
+    result, misfits = f"the shape of ``{first}``", bad
     if others:
         arguments += f"""
       {others[0]}: Another of the same dtype, whose shape broadcasts with the first one's. What is
         no tensor takes the dtype of the other."""
         result = "the shape to which both broadcast"
-        misfits += ["the dtypes differ", "the shapes do not broadcast"]
+        misfits = f"{bad}{', or ' if bad else ''}dtypes differ, or shapes do not broadcast"
     raises = f"""
     Raises:
-      InvalidArgumentError: If {", or ".join(misfits)}.
+      InvalidArgumentError: If {misfits}.
 """
     return f"""{text.rstrip()}
 
@@ -94,7 +94,7 @@ def _text(names: list[str], spec: Any, doc: str) -> str:
       name: Not used.
 
     Returns:
-      A tensor of {result}{", of bools" if bools else " and of the same dtype"}.
+      A tensor of {result}{" and of dtype bool" if bools else " and of the same dtype"}.
 {raises if misfits else ""}
     Example:
       >>>{example.replace(chr(10) + "    ", chr(10) + "      ")}
