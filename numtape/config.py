@@ -169,31 +169,72 @@ class experimental:
 
     @staticmethod
     def enable_tensor_float_32_execution(enabled: bool) -> None:
-        """Allow TF32 in float32 products: 10 bits of mantissa. Unlike TensorFlow's, it is off."""
+        """Allow TF32 in float32 products: 10 bits of mantissa. Unlike TensorFlow's, it is off.
+
+        Args:
+          enabled: A bool.
+
+        Example:
+          >>> tf.config.experimental.enable_tensor_float_32_execution(True)
+          >>> tf.config.experimental.tensor_float_32_execution_enabled()
+          True
+          >>> tf.config.experimental.enable_tensor_float_32_execution(False)
+        """
         settings.tensor_float_32 = bool(enabled)
 
     @staticmethod
     def tensor_float_32_execution_enabled() -> bool:
-        """Whether it is allowed."""
+        """Whether TF32 is allowed in float32 products.
+
+        Returns:
+          A bool.
+
+        Example:
+          >>> tf.config.experimental.tensor_float_32_execution_enabled()
+          False
+        """
         return settings.tensor_float_32
 
     @staticmethod
     def enable_nondeterministic_scatter(enabled: bool) -> None:
         """Allow the GPU to use atomics where slices are added up by their indices.
 
-        The derivative of `gather` is then computed with less work, but floats are added in
-        another order in every run, which changes their last bits.
+        The derivative of `gather` is then computed with less work, but floats are added in another
+        order in every run, which changes their last bits.
+
+        Args:
+          enabled: A bool.
+
+        Example:
+          >>> tf.config.experimental.enable_nondeterministic_scatter(True)
+          >>> tf.config.experimental.nondeterministic_scatter_enabled()
+          True
+          >>> tf.config.experimental.enable_nondeterministic_scatter(False)
         """
         settings.nondeterministic_scatter = bool(enabled)
 
     @staticmethod
     def nondeterministic_scatter_enabled() -> bool:
-        """Whether it is allowed."""
+        """Whether the GPU may add slices up in any order.
+
+        Returns:
+          A bool.
+
+        Example:
+          >>> tf.config.experimental.nondeterministic_scatter_enabled()
+          False
+        """
         return settings.nondeterministic_scatter
 
     @staticmethod
     def enable_op_determinism() -> None:
-        """Forbid what gives other bits in another run. It is forbidden from the start."""
+        """Forbid what gives other bits in another run. It is forbidden from the start.
+
+        Example:
+          >>> tf.config.experimental.enable_op_determinism()
+          >>> tf.config.experimental.nondeterministic_scatter_enabled()
+          False
+        """
         experimental.enable_nondeterministic_scatter(False)
 
     @staticmethod
@@ -202,6 +243,9 @@ class experimental:
 
         Args:
           device: ``GPU:0``.
+
+        Returns:
+          A dict of two ints.
 
         Raises:
           ValueError: If it is another device, whose memory nobody counts.

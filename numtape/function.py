@@ -104,6 +104,11 @@ class Function:
       python_function: The function itself.
       input_signature: A tuple of specs, or None.
       name: Its name.
+
+    Example:
+      >>> double = tf.function(lambda x: 2.0 * x)
+      >>> double(tf.constant(3.0)).numpy(), double.python_function(3.0)
+      (np.float32(6.0), 6.0)
     """
 
     def __init__(
@@ -266,15 +271,54 @@ class Function:
                     self._budget.reason = self._budget.reason or log.reason
 
     def experimental_get_tracing_count(self) -> int:
-        """How often the function was recorded."""
+        """How often the function was recorded.
+
+        Returns:
+          An int.
+
+        Example:
+          >>> square = tf.function(lambda x: x * x)
+          >>> for x in (1.0, 2.0, 3.0):
+          ...     _ = square(tf.constant(x))
+          >>> square.experimental_get_tracing_count()
+          1
+        """
         return self._budget.made
 
     def get_concrete_function(self, /, *args: Any, **kwargs: Any) -> ConcreteFunction:
-        """The function for arguments like these, tensors or a `TensorSpec` in the place of one."""
+        """The function for arguments like these, tensors or a `TensorSpec` in the place of one.
+
+        Args:
+          *args: The arguments.
+          **kwargs: Those that are given by name.
+
+        Returns:
+          A `ConcreteFunction`, which takes such arguments only.
+
+        Raises:
+          TypeError: If they do not fit the function's parameters.
+
+        Example:
+          >>> add = tf.function(lambda x, y: x + y)
+          >>> concrete = add.get_concrete_function(tf.TensorSpec((2,)), 1.0)
+          >>> concrete(tf.constant([1.0, 2.0])).numpy()
+          array([2., 3.], dtype=float32)
+        """
         return ConcreteFunction(self, args, kwargs)
 
     def paths(self) -> Any:
-        """What was recorded: guards with their lines, how often it was replayed, rows, time."""
+        """What was recorded: guards with their lines, how often it was replayed, rows, time.
+
+        Returns:
+          A list of recorded paths, which prints as a table.
+
+        Example:
+          >>> relu = tf.function(lambda x: x if x > 0 else 0.0 * x)
+          >>> for x in (1.0, -1.0, 2.0):
+          ...     _ = relu(tf.constant(x))
+          >>> [path.hits for path in relu.paths()]
+          [1, 0]
+        """
         from .core.replay.report import Paths
 
         return Paths(self._known.values())

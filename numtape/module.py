@@ -56,12 +56,26 @@ class Module:
 
     @property
     def variables(self) -> tuple[Variable, ...]:
-        """All variables, each once, the module's own before those of submodules."""
+        """All variables, each once, the module's own before those of submodules.
+
+        Example:
+          >>> module = tf.Module()
+          >>> module.parts = {"b": tf.Variable(1.0, name="b"), "a": [tf.Variable(2.0, name="a")]}
+          >>> [v.name for v in module.variables]
+          ['a:0', 'b:0']
+        """
         return tuple(_unique(self._variables(set())))
 
     @property
     def trainable_variables(self) -> tuple[Variable, ...]:
-        """The trainable ones among `variables`."""
+        """The trainable ones among `variables`.
+
+        Example:
+          >>> module = tf.Module()
+          >>> module.v, module.w = tf.Variable(1.0, name="v"), tf.Variable(1.0, trainable=False)
+          >>> [v.name for v in module.trainable_variables]
+          ['v:0']
+        """
         return tuple(v for v in self.variables if v.trainable)
 
     @property
@@ -71,7 +85,14 @@ class Module:
 
     @property
     def submodules(self) -> tuple[Module, ...]:
-        """All modules inside this one."""
+        """All modules inside this one.
+
+        Example:
+          >>> module = tf.Module(name="outer")
+          >>> module.part = tf.Module(name="inner")
+          >>> [part.name for part in module.submodules]
+          ['inner']
+        """
         found = list(_unique(self._modules({id(self)})))
         return tuple(found)
 
@@ -101,7 +122,14 @@ class Module:
 
     @classmethod
     def with_name_scope(cls, method: Callable[..., Any]) -> Callable[..., Any]:
-        """TensorFlow's decorator; names are not scoped here, so it changes nothing."""
+        """TensorFlow's decorator; names are not scoped here, so it changes nothing.
+
+        Args:
+          method: A method.
+
+        Returns:
+          The method.
+        """
         return method
 
 

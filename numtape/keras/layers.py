@@ -108,6 +108,12 @@ class Layer(Module):
 
         Raises:
           ValueError: If no initializer has this name.
+
+        Example:
+          >>> layer = tf.keras.Layer(name="mine")
+          >>> layer.offset = layer.add_weight((2,), "zeros", name="offset")
+          >>> [v.path for v in layer.variables]
+          ['mine/offset']
         """
         wanted = self._dtype if dtype is None else as_dtype(dtype)
         value = initializers.get(initializer)(tuple(shape), wanted)
@@ -116,10 +122,21 @@ class Layer(Module):
         )
 
     def build(self, input_shape: TensorShape) -> None:
-        """Make the variables; runs before the first call."""
+        """Make the variables; runs before the first call.
+
+        Args:
+          input_shape: The shape of the inputs.
+        """
 
     def call(self, inputs: Any) -> Any:
-        """What the layer computes."""
+        """What the layer computes.
+
+        Args:
+          inputs: A tensor of the layer's dtype.
+
+        Returns:
+          What the call gives.
+        """
         return inputs
 
     def __call__(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
@@ -134,7 +151,14 @@ class Layer(Module):
 
     @property
     def weights(self) -> list[Variable]:
-        """All variables."""
+        """All variables, as a list.
+
+        Example:
+          >>> dense = tf.keras.layers.Dense(2)
+          >>> _ = dense(tf.ones((1, 3)))
+          >>> [v.shape.as_list() for v in dense.weights]
+          [[3, 2], [2]]
+        """
         return list(super().variables)
 
     @property
@@ -199,7 +223,11 @@ class Dense(Layer):
         self._initializers = kernel_initializer, bias_initializer
 
     def build(self, input_shape: TensorShape) -> None:
-        """Make ``kernel``, of shape (inputs, units), and ``bias``, of shape (units,)."""
+        """Make ``kernel``, of shape (inputs, units), and ``bias``, of shape (units,).
+
+        Args:
+          input_shape: The shape of the inputs.
+        """
         kernel, bias = self._initializers
         self.kernel = self.add_weight((input_shape[-1], self.units), kernel, name="kernel")
         if self.use_bias:
@@ -230,7 +258,14 @@ class Dense(Layer):
         return result
 
     def call(self, inputs: Tensor) -> Tensor:
-        """``activation(inputs @ kernel + bias)``."""
+        """``activation(inputs @ kernel + bias)``.
+
+        Args:
+          inputs: A tensor of shape (..., n).
+
+        Returns:
+          A tensor of shape (..., units).
+        """
         kernel = original(self.kernel)  # variables themselves are recorded faster than aliases
         product = matmul(inputs, kernel) if inputs.ndim == 2 else tensordot(inputs, kernel, 1)
         if self.bias is not None:
@@ -281,7 +316,14 @@ class LayerNormalization(Layer):
         self._initializers = beta_initializer, gamma_initializer
 
     def build(self, input_shape: TensorShape) -> None:
-        """Make ``gamma`` and ``beta``, of the shape of the last axis."""
+        """Make ``gamma`` and ``beta``, of the shape of the last axis.
+
+        Args:
+          input_shape: The shape of the inputs.
+
+        Raises:
+          ValueError: If the layer's axis is not the last.
+        """
         if self.axis not in (-1, len(input_shape) - 1):
             raise ValueError(
                 f"LayerNormalization is over the last axis; axis={self.axis} of an input of shape "
@@ -299,7 +341,14 @@ class LayerNormalization(Layer):
         yield from (v for v in (self.gamma, self.beta) if v is not None)
 
     def call(self, inputs: Tensor) -> Tensor:
-        """The layer's output, of the shape of the inputs."""
+        """The layer's output, of the shape of the inputs.
+
+        Args:
+          inputs: A tensor.
+
+        Returns:
+          A tensor.
+        """
         result = normalize(inputs, self.epsilon)
         if self.gamma is not None:
             result = result * original(self.gamma)

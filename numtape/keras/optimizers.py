@@ -59,7 +59,14 @@ class Optimizer:
 
     @property
     def learning_rate(self) -> Variable:
-        """The step size, a variable."""
+        """The step size, a variable: assign it to change it, in a recorded function as well.
+
+        Example:
+          >>> optimizer = tf.keras.optimizers.SGD(0.5)
+          >>> optimizer.learning_rate = 0.25
+          >>> optimizer.learning_rate.numpy()
+          np.float32(0.25)
+        """
         return self._learning_rate
 
     @learning_rate.setter
@@ -68,11 +75,22 @@ class Optimizer:
 
     @property
     def variables(self) -> list[Variable]:
-        """The optimizer's own variables: step counter, learning rate, slots."""
+        """The optimizer's own variables: step counter, learning rate, slots.
+
+        Example:
+          >>> optimizer = tf.keras.optimizers.Adam()
+          >>> optimizer.build([tf.Variable([1.0, 2.0], name="v")])
+          >>> [v.name for v in optimizer.variables]
+          ['iteration:0', 'learning_rate:0', 'v_momentum:0', 'v_velocity:0']
+        """
         return [self.iterations, self._learning_rate, *(v for slots in self._slots for v in slots)]
 
     def build(self, variables: Iterable[Variable]) -> None:
-        """Make the slot variables for the variables to train."""
+        """Make the slot variables for the variables to train. The first step does so by itself.
+
+        Args:
+          variables: The variables to train.
+        """
         trained = list(map(original, variables))
         self._slots = [self._slots_for(variable) for variable in trained]
         self._trained = trained
@@ -136,6 +154,13 @@ class Optimizer:
         Raises:
           ValueError: As for `apply_gradients`, or if there are not as many gradients as variables.
           TypeError: If something is no variable.
+          InvalidArgumentError: If a gradient has another shape than its variable.
+
+        Example:
+          >>> v = tf.Variable([1.0, 2.0])
+          >>> tf.keras.optimizers.SGD(learning_rate=0.5).apply([tf.constant([2.0, 2.0])], [v])
+          >>> v.numpy()
+          array([0., 1.], dtype=float32)
         """
         if trainable_variables is None:
             trainable_variables = self._trained or []

@@ -129,11 +129,30 @@ class Variable(Operators):
         return row
 
     def read_value(self) -> Tensor:
-        """The current value, as a tensor of its own through which gradients reach the variable."""
+        """The current value, as a tensor of its own through which gradients reach the variable.
+
+        Returns:
+          A tensor, which keeps this value when the variable is assigned.
+
+        Example:
+          >>> v = tf.Variable(1.0)
+          >>> before = v.read_value()
+          >>> _ = v.assign(2.0)
+          >>> before.numpy(), v.numpy()
+          (np.float32(1.0), np.float32(2.0))
+        """
         return _as_tensor(self._spec, lambda log: log.read(self, self._value))
 
     def value(self) -> Tensor:
-        """The current value, as a tensor of its own through which gradients reach the variable."""
+        """The current value, as a tensor of its own through which gradients reach the variable.
+
+        Returns:
+          A tensor: what `read_value` gives.
+
+        Example:
+          >>> tf.Variable(1.0).value()
+          <tf.Tensor: shape=(), dtype=float32, numpy=1.0>
+        """
         return self.read_value()
 
     def _seen(self) -> Tensor:
@@ -144,7 +163,15 @@ class Variable(Operators):
         return self._seen()._array()
 
     def numpy(self) -> Any:
-        """The value: a NumPy array of its own, or a NumPy scalar for shape ``()``."""
+        """The value: a NumPy array of its own, or a NumPy scalar for shape ``()``.
+
+        Returns:
+          An array, which may be written to.
+
+        Example:
+          >>> tf.Variable([1.0, 2.0]).numpy()
+          array([1., 2.], dtype=float32)
+        """
         return self._seen().numpy()
 
     # Assigning.
@@ -278,12 +305,22 @@ class Variable(Operators):
 
     @property
     def name(self) -> str:
-        """The name, with TensorFlow's ``:0``."""
+        """The name, with TensorFlow's ``:0``.
+
+        Example:
+          >>> tf.Variable(1.0, name="offset").name
+          'offset:0'
+        """
         return f"{self._name}:0"
 
     @property
     def trainable(self) -> bool:
-        """Whether tapes watch it by themselves."""
+        """Whether tapes watch it by themselves.
+
+        Example:
+          >>> tf.Variable(1.0, trainable=False).trainable
+          False
+        """
         return self._trainable
 
     @property
@@ -311,7 +348,17 @@ class Variable(Operators):
         return self._spec.shape
 
     def ref(self) -> Reference:
-        """A hashable reference to this variable, for use as a key."""
+        """A hashable reference to this variable, for use as a key.
+
+        Returns:
+          A reference, equal to other references to this very object; ``deref()`` gives the
+          variable.
+
+        Example:
+          >>> v = tf.Variable(1.0)
+          >>> {v.ref(): "v"}[v.ref()]
+          'v'
+        """
         return Reference(self)
 
     def __hash__(self) -> int:

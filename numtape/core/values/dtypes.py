@@ -66,14 +66,24 @@ class DType:
 
     @property
     def min(self) -> Any:
-        """The smallest finite value."""
+        """The smallest finite value.
+
+        Example:
+          >>> tf.int16.min
+          -32768
+        """
         if self.is_bool:
             return False
         return np.finfo(self.name).min if self.is_floating else np.iinfo(self.name).min
 
     @property
     def max(self) -> Any:
-        """The largest finite value."""
+        """The largest finite value.
+
+        Example:
+          >>> tf.int16.max
+          32767
+        """
         if self.is_bool:
             return True
         return np.finfo(self.name).max if self.is_floating else np.iinfo(self.name).max

@@ -46,11 +46,21 @@ class TensorShape(tuple[int, ...]):
         return list(self)
 
     def as_list(self) -> list[int]:
-        """The sizes of the axes."""
+        """The sizes of the axes, as a list.
+
+        Example:
+          >>> tf.zeros((2, 3)).shape.as_list()
+          [2, 3]
+        """
         return list(self)
 
     def num_elements(self) -> int:
-        """The number of elements of a tensor of this shape."""
+        """The number of elements of a tensor of this shape.
+
+        Example:
+          >>> tf.TensorShape((2, 3)).num_elements()
+          6
+        """
         size = 1
         for dim in self:
             size *= dim

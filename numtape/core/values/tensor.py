@@ -57,22 +57,44 @@ class Tensor(Operators):
 
     @property
     def shape(self) -> TensorShape:
-        """The shape."""
+        """The shape: a `TensorShape`, which is a tuple.
+
+        Example:
+          >>> tf.zeros((2, 3)).shape
+          TensorShape([2, 3])
+        """
         return self._spec.shape
 
     @property
     def dtype(self) -> DType:
-        """The dtype."""
+        """The dtype: a `DType`.
+
+        Example:
+          >>> tf.constant([1, 2]).dtype
+          tf.int32
+        """
         return self._spec.dtype
 
     @property
     def ndim(self) -> int:
-        """The number of axes."""
+        """The number of axes.
+
+        Example:
+          >>> tf.zeros((2, 3)).ndim
+          2
+        """
         return self._spec.rank
 
     @property
     def device(self) -> str:
-        """Where the value lives, or is used next, in TensorFlow's spelling."""
+        """Where the value lives, or is used next, in TensorFlow's spelling.
+
+        Example:
+          >>> with tf.device("/CPU:0"):
+          ...     x = tf.constant([1.0, 2.0])
+          >>> x.device
+          '/job:localhost/replica:0/task:0/device:CPU:0'
+        """
         on_gpu = settings.device() == "cuda"
         if settings.moved and self._spec.size != 1:  # single elements are everywhere
             found: Any = self._home
@@ -200,7 +222,17 @@ class Tensor(Operators):
 
     @property
     def assign(self) -> Callable[..., Variable]:
-        """``v[key].assign(value)`` changes a part of the variable ``v``."""
+        """``v[key].assign(value)`` changes a part of the variable ``v``.
+
+        Raises:
+          AttributeError: If the tensor is no slice of a variable: a tensor does not change.
+
+        Example:
+          >>> v = tf.Variable([[1, 2], [3, 4]])
+          >>> v[:, 0].assign([10, 20]).numpy()
+          array([[10,  2],
+                 [20,  4]], dtype=int32)
+        """
         try:
             variable, key = self._sliced
         except AttributeError:
