@@ -260,14 +260,7 @@ class GradientTape:
 
     @property
     def rows(self) -> int:
-        """The number of rows of the log that were recorded on this tape.
-
-        Example:
-          >>> with tf.GradientTape() as tape:
-          ...     y = tf.Variable(2.0) * 3.0
-          >>> tape.rows > 0
-          True
-        """
+        """The number of rows of the log that were recorded on this tape."""
         return 0 if self._tape is None else self._tape.rows
 
     # Differentiating.
