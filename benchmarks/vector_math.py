@@ -54,7 +54,7 @@ def _rsqrt(x: Any) -> Any:
     return 1 / np.sqrt(x)
 
 
-# By name in `numtape.core.ops.elementwise`.
+# By name in `numtape.core.ops.elementwise` and `activations`.
 ROWS = {
     "exp": Row(np.exp, "exp(x)", "exp", ((-8, 8),)),
     "expm1": Row(np.expm1, "expm1(x)", "expm1", ((-2, 2),)),
@@ -92,10 +92,11 @@ ROWS = {
 def _ours(name: str, dtype: str) -> int:
     """The address of numtape's lane kernel."""
     from numtape.core.compile import lane_kernels
-    from numtape.core.ops import elementwise
+    from numtape.core.ops import activations, elementwise
     from numtape.core.values import dtypes
 
-    op, kind = getattr(elementwise, name).op, dtypes.as_dtype(dtype)
+    recorder = getattr(elementwise, name, None) or getattr(activations, name)
+    op, kind = recorder.op, dtypes.as_dtype(dtype)
     return lane_kernels.compiled(op, (kind,) * op.arity, kind)
 
 

@@ -21,9 +21,22 @@ if not (_here / "kernels").is_dir():
 
 from . import config, dtypes, errors, image, linalg, math, nn, random
 from .core.log.variable import Variable
+from .core.ops.activations import sigmoid
+from .core.ops.along_axis import argmax, argmin, cumsum
 from .core.ops.arithmetic import divide
 from .core.ops.arithmetic import divide as truediv
 from .core.ops.arithmetic import pow_ as pow
+from .core.ops.comparison import (
+    equal,
+    greater,
+    greater_equal,
+    less,
+    less_equal,
+    logical_and,
+    logical_not,
+    logical_or,
+    not_equal,
+)
 from .core.ops.creation import (
     constant,
     convert_to_tensor,
@@ -54,22 +67,12 @@ from .core.ops.elementwise import (
     clip_by_value,
     cos,
     cosh,
-    equal,
     exp,
     floor,
-    greater,
-    greater_equal,
-    less,
-    less_equal,
-    logical_and,
-    logical_not,
-    logical_or,
     maximum,
     minimum,
     multiply,
     negative,
-    not_equal,
-    sigmoid,
     sign,
     sin,
     sinh,
@@ -82,27 +85,22 @@ from .core.ops.elementwise import (
 )
 from .core.ops.elementwise import round_ as round
 from .core.ops.indexing import boolean_mask, gather, one_hot, repeat, where
+from .core.ops.joining import concat, stack, tile
 from .core.ops.linalg import matmul, norm, tensordot
 from .core.ops.movement import (
     broadcast_to,
-    concat,
     expand_dims,
     identity,
     reshape,
     reverse,
     split,
     squeeze,
-    stack,
-    tile,
     transpose,
     unstack,
 )
 from .core.ops.movement import slice_ as slice
 from .core.ops.padding import pad
 from .core.ops.reduction import (
-    argmax,
-    argmin,
-    cumsum,
     reduce_all,
     reduce_any,
     reduce_logsumexp,
@@ -184,4 +182,4 @@ def __getattr__(name: str) -> _typing.Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_LAZY, *_FUNCTIONS})
+    return sorted({*__all__, "__version__"})

@@ -19,6 +19,12 @@ class ConcreteFunction:
     """A `function` for arguments of certain shapes and dtypes.
 
     Python values among the arguments may be left out when it is called.
+
+    Example:
+      >>> power = tf.function(lambda x, n: x**n)
+      >>> cube = power.get_concrete_function(tf.TensorSpec(()), 3)
+      >>> cube(tf.constant(2.0)).numpy()
+      np.float32(8.0)
     """
 
     def __init__(

@@ -19,16 +19,38 @@ __all__ = [
     "set_soft_device_placement", "simulated", "threads",
 ]  # fmt: skip
 
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
 _soft = True
 
 
 def run_functions_eagerly(run_eagerly: bool) -> None:
-    """Whether every `function` runs as plain Python from now on."""
+    """Whether every `function` runs as plain Python from now on: for debugging.
+
+    Args:
+      run_eagerly: A bool.
+
+    Example:
+      >>> tf.config.run_functions_eagerly(True)
+      >>> tf.config.functions_run_eagerly()
+      True
+      >>> tf.config.run_functions_eagerly(False)
+    """
     settings.eager = bool(run_eagerly)
 
 
 def functions_run_eagerly() -> bool:
-    """Whether `run_functions_eagerly` was asked for."""
+    """Whether `run_functions_eagerly` was asked for.
+
+    Returns:
+      A bool.
+
+    Example:
+      >>> tf.config.functions_run_eagerly()
+      False
+    """
     return settings.eager
 
 
@@ -48,6 +70,16 @@ def list_physical_devices(device_type: str | None = None) -> list[PhysicalDevice
     """The devices of this machine that can be used, of one type or of all.
 
     A GPU is counted only if everything is installed that it takes to use it.
+
+    Args:
+      device_type: ``"CPU"``, ``"GPU"`` or None.
+
+    Returns:
+      A list of `PhysicalDevice`.
+
+    Example:
+      >>> tf.config.list_physical_devices("CPU")
+      [PhysicalDevice(name='/physical_device:CPU:0', device_type='CPU')]
     """
     found = [PhysicalDevice("/physical_device:CPU:0", "CPU")]
     if device_type in (None, "GPU"):
@@ -59,13 +91,31 @@ def list_physical_devices(device_type: str | None = None) -> list[PhysicalDevice
 
 
 def set_soft_device_placement(enabled: bool) -> None:
-    """Whether `numtape.device` may take the CPU where there is no GPU: as in TensorFlow, it may."""
+    """Whether `numtape.device` may take the CPU where there is no GPU: as in TensorFlow, it may.
+
+    Args:
+      enabled: A bool.
+
+    Example:
+      >>> tf.config.set_soft_device_placement(False)
+      >>> tf.config.get_soft_device_placement()
+      False
+      >>> tf.config.set_soft_device_placement(True)
+    """
     global _soft
     _soft = bool(enabled)
 
 
 def get_soft_device_placement() -> bool:
-    """Whether `numtape.device` may take the CPU where there is no GPU."""
+    """Whether `numtape.device` may take the CPU where there is no GPU.
+
+    Returns:
+      A bool.
+
+    Example:
+      >>> tf.config.get_soft_device_placement()
+      True
+    """
     return _soft
 
 
@@ -119,31 +169,72 @@ class experimental:
 
     @staticmethod
     def enable_tensor_float_32_execution(enabled: bool) -> None:
-        """Allow TF32 in float32 products: 10 bits of mantissa. Unlike TensorFlow's, it is off."""
+        """Allow TF32 in float32 products: 10 bits of mantissa. Unlike TensorFlow's, it is off.
+
+        Args:
+          enabled: A bool.
+
+        Example:
+          >>> tf.config.experimental.enable_tensor_float_32_execution(True)
+          >>> tf.config.experimental.tensor_float_32_execution_enabled()
+          True
+          >>> tf.config.experimental.enable_tensor_float_32_execution(False)
+        """
         settings.tensor_float_32 = bool(enabled)
 
     @staticmethod
     def tensor_float_32_execution_enabled() -> bool:
-        """Whether it is allowed."""
+        """Whether TF32 is allowed in float32 products.
+
+        Returns:
+          A bool.
+
+        Example:
+          >>> tf.config.experimental.tensor_float_32_execution_enabled()
+          False
+        """
         return settings.tensor_float_32
 
     @staticmethod
     def enable_nondeterministic_scatter(enabled: bool) -> None:
         """Allow the GPU to use atomics where slices are added up by their indices.
 
-        The derivative of `gather` is then computed with less work, but floats are added in
-        another order in every run, which changes their last bits.
+        The derivative of `gather` is then computed with less work, but floats are added in another
+        order in every run, which changes their last bits.
+
+        Args:
+          enabled: A bool.
+
+        Example:
+          >>> tf.config.experimental.enable_nondeterministic_scatter(True)
+          >>> tf.config.experimental.nondeterministic_scatter_enabled()
+          True
+          >>> tf.config.experimental.enable_nondeterministic_scatter(False)
         """
         settings.nondeterministic_scatter = bool(enabled)
 
     @staticmethod
     def nondeterministic_scatter_enabled() -> bool:
-        """Whether it is allowed."""
+        """Whether the GPU may add slices up in any order.
+
+        Returns:
+          A bool.
+
+        Example:
+          >>> tf.config.experimental.nondeterministic_scatter_enabled()
+          False
+        """
         return settings.nondeterministic_scatter
 
     @staticmethod
     def enable_op_determinism() -> None:
-        """Forbid what gives other bits in another run. It is forbidden from the start."""
+        """Forbid what gives other bits in another run. It is forbidden from the start.
+
+        Example:
+          >>> tf.config.experimental.enable_op_determinism()
+          >>> tf.config.experimental.nondeterministic_scatter_enabled()
+          False
+        """
         experimental.enable_nondeterministic_scatter(False)
 
     @staticmethod
@@ -152,6 +243,9 @@ class experimental:
 
         Args:
           device: ``GPU:0``.
+
+        Returns:
+          A dict of two ints.
 
         Raises:
           ValueError: If it is another device, whose memory nobody counts.

@@ -13,7 +13,7 @@ from . import nest
 from .core.log.record import as_tensor
 from .core.log.variable import Variable
 from .core.ops.creation import zeros
-from .core.ops.movement import stack
+from .core.ops.joining import stack
 from .core.values.dtypes import as_dtype
 from .core.values.tensor import Tensor
 from .errors import InvalidArgumentError
@@ -22,11 +22,25 @@ from .errors import InvalidArgumentError
 def cond(
     pred: Any, true_fn: Callable[[], Any], false_fn: Callable[[], Any], name: str | None = None
 ) -> Any:
-    """``true_fn()`` if ``pred``, a boolean scalar, is true, else ``false_fn()``.
+    """``true_fn()`` if a boolean scalar is true, else ``false_fn()``. Only one of them is called.
+
+    Args:
+      pred: A scalar; its value is read at the call.
+      true_fn: A function of no arguments.
+      false_fn: Another.
+      name: Not used.
+
+    Returns:
+      What the function returns.
 
     Raises:
       TypeError: If one of the functions cannot be called.
       ValueError: If ``pred`` is no scalar.
+
+    Example:
+      >>> x = tf.constant(-2.0)
+      >>> tf.cond(x > 0, lambda: x, lambda: -x).numpy()
+      np.float32(2.0)
     """
     for branch, what in ((true_fn, "true_fn"), (false_fn, "false_fn")):
         if not callable(branch):
@@ -71,6 +85,11 @@ def while_loop(
     Raises:
       TypeError: If ``cond`` or ``body`` cannot be called.
       ValueError: If there are no loop variables, or ``body`` gives another structure.
+
+    Example:
+      >>> i, total = tf.while_loop(lambda i, s: i < 5, lambda i, s: (i + 1, s + i), (0, 0))
+      >>> total.numpy()
+      np.int32(10)
     """
     for function, what in ((cond, "cond"), (body, "body")):
         if not callable(function):
@@ -132,9 +151,16 @@ def map_fn(
       name: Not used.
       fn_output_signature: The dtypes that ``fn`` gives, in its structure; default: as ``elems``.
 
+    Returns:
+      A tensor whose first axis is that of ``elems``, or a nest of them.
+
     Raises:
       ValueError: If ``elems`` has scalars, or first axes of different sizes.
       InvalidArgumentError: If ``fn`` gives another dtype than it should.
+
+    Example:
+      >>> tf.map_fn(lambda row: tf.reduce_sum(row), tf.constant([[1, 2], [3, 4]])).numpy()
+      array([3, 7], dtype=int32)
     """
     tensors, count = _axis(elems)
     signature = dtype if fn_output_signature is None else fn_output_signature
@@ -182,10 +208,18 @@ def scan(
       reverse: Whether to go from the last slice to the first.
       name: Not used.
 
+    Returns:
+      A tensor whose first axis is that of ``elems``, or a nest of them, in the structure of the
+      results.
+
     Raises:
       TypeError: If ``fn`` cannot be called.
-      ValueError: If ``elems`` has scalars, first axes of different sizes, or no first element
-        where there is no ``initializer``; or if ``fn`` gives another structure.
+      ValueError: If ``elems`` has scalars, first axes of different sizes, or no first element where
+        there is no ``initializer``; or if ``fn`` gives another structure.
+
+    Example:
+      >>> tf.scan(lambda a, x: a * x, tf.constant([1, 2, 3, 4])).numpy()
+      array([ 1,  2,  6, 24], dtype=int32)
     """
     if not callable(fn):
         raise TypeError(f"{fn!r} is not a callable object.")

@@ -26,3 +26,7 @@ __all__ = [
     "DType", "as_dtype", "bool", "cast", "double", "float16", "float32", "float64", "half", "int8",
     "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
 ]  # fmt: skip
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

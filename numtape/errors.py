@@ -2,6 +2,15 @@
 
 from __future__ import annotations
 
+__all__ = [
+    "AxisError", "DeviceError", "DtypeError", "InvalidArgumentError", "OpError", "ReplayError",
+    "ResourceExhaustedError", "UnimplementedError",
+]  # fmt: skip
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
 
 class OpError(Exception):
     """An op could not be computed. Base of the errors below.

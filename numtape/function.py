@@ -76,13 +76,17 @@ def function(
         what it was when it was recorded, and nothing is compared. What this was is logged once.
 
     Returns:
-      A `Function`.
+      A `Function`; without ``func`` a decorator, which makes one.
+
+    Raises:
+      TypeError: If ``func`` cannot be called, or ``input_signature`` is no sequence of
+        `TensorSpec`; at a call, if the arguments do not fit. A call raises what the function does.
 
     Example:
-      >>> @nt.function
+      >>> @tf.function
       ... def power(x, n):
       ...     return x if n == 1 else x * power(x, n - 1)
-      >>> power(nt.constant(2.0), 3)
+      >>> power(tf.constant(2.0), 3)
       <tf.Tensor: shape=(), dtype=float32, numpy=8.0>
     """
     compiled = bool(experimental_compile if jit_compile is None else jit_compile)
@@ -100,6 +104,11 @@ class Function:
       python_function: The function itself.
       input_signature: A tuple of specs, or None.
       name: Its name.
+
+    Example:
+      >>> double = tf.function(lambda x: 2.0 * x)
+      >>> double(tf.constant(3.0)).numpy(), double.python_function(3.0)
+      (np.float32(6.0), 6.0)
     """
 
     def __init__(
@@ -262,15 +271,54 @@ class Function:
                     self._budget.reason = self._budget.reason or log.reason
 
     def experimental_get_tracing_count(self) -> int:
-        """How often the function was recorded."""
+        """How often the function was recorded.
+
+        Returns:
+          An int.
+
+        Example:
+          >>> square = tf.function(lambda x: x * x)
+          >>> for x in (1.0, 2.0, 3.0):
+          ...     _ = square(tf.constant(x))
+          >>> square.experimental_get_tracing_count()
+          1
+        """
         return self._budget.made
 
     def get_concrete_function(self, /, *args: Any, **kwargs: Any) -> ConcreteFunction:
-        """The function for arguments like these, tensors or a `TensorSpec` in the place of one."""
+        """The function for arguments like these, tensors or a `TensorSpec` in the place of one.
+
+        Args:
+          *args: The arguments.
+          **kwargs: Those that are given by name.
+
+        Returns:
+          A `ConcreteFunction`, which takes such arguments only.
+
+        Raises:
+          TypeError: If they do not fit the function's parameters.
+
+        Example:
+          >>> add = tf.function(lambda x, y: x + y)
+          >>> concrete = add.get_concrete_function(tf.TensorSpec((2,)), 1.0)
+          >>> concrete(tf.constant([1.0, 2.0])).numpy()
+          array([2., 3.], dtype=float32)
+        """
         return ConcreteFunction(self, args, kwargs)
 
     def paths(self) -> Any:
-        """What was recorded: guards with their lines, how often it was replayed, rows, time."""
+        """What was recorded: guards with their lines, how often it was replayed, rows, time.
+
+        Returns:
+          A list of recorded paths, which prints as a table.
+
+        Example:
+          >>> relu = tf.function(lambda x: x if x > 0 else 0.0 * x)
+          >>> for x in (1.0, -1.0, 2.0):
+          ...     _ = relu(tf.constant(x))
+          >>> [path.hits for path in relu.paths()]
+          [1, 0]
+        """
         from .core.replay.report import Paths
 
         return Paths(self._known.values())

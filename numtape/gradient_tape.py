@@ -19,7 +19,8 @@ from .core.log.log import LEAF_CODE, Log, local
 from .core.log.record import as_tensor
 from .core.log.variable import Variable, by_creation, original
 from .core.ops.creation import zeros
-from .core.ops.movement import broadcast_to, identity, reshape, stack
+from .core.ops.joining import stack
+from .core.ops.movement import broadcast_to, identity, reshape
 from .core.values.convert import NUMPY
 from .core.values.dtypes import mismatch
 from .core.values.spec import intern
@@ -31,7 +32,21 @@ log_messages = logging.getLogger("numtape")
 
 
 class UnconnectedGradients(enum.Enum):
-    """What `GradientTape.gradient` gives for a source that the targets do not depend on."""
+    """What `GradientTape.gradient` gives for a source that the targets do not depend on.
+
+    Attributes:
+      NONE: None; also written ``"none"``.
+      ZERO: Zeros; also written ``"zero"``.
+
+    Example:
+      >>> x = tf.Variable([1.0, 2.0])
+      >>> with tf.GradientTape(persistent=True) as tape:
+      ...     y = tf.constant(1.0)
+      >>> tape.gradient(y, x) is None
+      True
+      >>> tape.gradient(y, x, unconnected_gradients=tf.UnconnectedGradients.ZERO).numpy()
+      array([0., 0.], dtype=float32)
+    """
 
     NONE = "none"
     ZERO = "zero"
@@ -59,20 +74,29 @@ def _warn_here(message: str, times: int) -> None:
 class GradientTape:
     """Record operations for automatic differentiation.
 
-    Inside its ``with`` block, what is computed from watched tensors and from trainable
-    variables is followed; `gradient` then differentiates it.
+    Inside its ``with`` block, what is computed from watched tensors and from trainable variables is
+    followed; `gradient` then differentiates it. A tape belongs to the thread that recorded. Tapes
+    may be nested: the outer one differentiates what the inner one's `gradient` computed.
 
     Args:
       persistent: Whether `gradient` may be called more than once.
       watch_accessed_variables: Whether reading a trainable variable watches it.
 
+    Raises:
+      ValueError: If a tape is entered that is recording.
+
     Example:
-      >>> x = nt.constant(3.0)
-      >>> with nt.GradientTape() as tape:
-      ...     tape.watch(x)
-      ...     y = x * x
-      >>> tape.gradient(y, x)
-      <tf.Tensor: shape=(), dtype=float32, numpy=6.0>
+      >>> x = tf.constant(3.0)
+      >>> with tf.GradientTape() as outer:
+      ...     outer.watch(x)
+      ...     with tf.GradientTape() as tape:
+      ...         tape.watch(x)
+      ...         y = x * x * x
+      ...     slope = tape.gradient(y, x)
+      >>> slope
+      <tf.Tensor: shape=(), dtype=float32, numpy=27.0>
+      >>> outer.gradient(slope, x)
+      <tf.Tensor: shape=(), dtype=float32, numpy=18.0>
     """
 
     def __init__(self, persistent: bool = False, watch_accessed_variables: bool = True) -> None:
@@ -110,9 +134,21 @@ class GradientTape:
 
         What is recorded already, for the sake of another operand, has derivatives by them, too.
 
+        Args:
+          tensor: A tensor or variable, or a nest of them. Those that are no floats have no
+            derivatives: the log warns.
+
         Raises:
-          ValueError: If something is no tensor or variable; or if the tape never recorded, or
-            was asked already and is not persistent.
+          ValueError: If something is no tensor or variable; or if the tape never recorded, or was
+            asked already and is not persistent.
+
+        Example:
+          >>> x, y = tf.constant(2.0), tf.constant(5.0)
+          >>> with tf.GradientTape() as tape:
+          ...     tape.watch([x, y])
+          ...     z = x * y
+          >>> [g.numpy() for g in tape.gradient(z, [x, y])]
+          [np.float32(5.0), np.float32(2.0)]
         """
         leaves = _leaves(tensor)
         for leaf in leaves:
@@ -145,6 +181,15 @@ class GradientTape:
         Raises:
           RuntimeError: If the tape was never entered.
           ValueError: If it is not recording; or, at the end of the block, if it is.
+
+        Example:
+          >>> v = tf.Variable(3.0)
+          >>> with tf.GradientTape() as tape:
+          ...     y = v * v
+          ...     with tape.stop_recording():
+          ...         z = v * y
+          >>> tape.gradient([y, z], v).numpy()
+          np.float32(6.0)
         """
         tape = self._tape
         if tape is None or (tape.spent and not tape.recording):
@@ -162,6 +207,15 @@ class GradientTape:
 
         Raises:
           ValueError: If the tape is not recording.
+
+        Example:
+          >>> v = tf.Variable(3.0)
+          >>> with tf.GradientTape() as tape:
+          ...     y = v * v
+          ...     tape.reset()
+          ...     z = 2.0 * v
+          >>> tape.gradient([y, z], v).numpy()
+          np.float32(2.0)
         """
         tape = self._tape
         if tape is None or not tape.recording:
@@ -171,7 +225,18 @@ class GradientTape:
         self._start()
 
     def watched_variables(self) -> tuple[Variable, ...]:
-        """The variables that were read or watched while recording, in order of construction."""
+        """The variables that were read or watched while recording, in order of construction.
+
+        Returns:
+          A tuple of variables.
+
+        Example:
+          >>> v, w = tf.Variable(3.0, name="v"), tf.Variable(1.0, trainable=False)
+          >>> with tf.GradientTape() as tape:
+          ...     y = v * w
+          >>> [variable.name for variable in tape.watched_variables()]
+          ['v:0']
+        """
         if self._tape is not None:
             self._tape.inside("asks for the variables of a tape")
         self._note_variables()
@@ -213,13 +278,21 @@ class GradientTape:
           unconnected_gradients: What a source gets that no target depends on: "none" or "zero".
 
         Returns:
-          A tensor (or None) for each source, in the structure of ``sources``.
+          A tensor (or None) for each source, of its shape and dtype, in the structure of
+          ``sources``.
 
         Raises:
           RuntimeError: If the tape is not persistent and was asked before, or never recorded.
           TypeError: If ``target`` or ``sources`` is None.
           LookupError: If a path leads through an op that has no gradient registered.
           ValueError: If ``unconnected_gradients`` is unknown.
+
+        Example:
+          >>> x = tf.Variable([1.0, 2.0])
+          >>> with tf.GradientTape() as tape:
+          ...     y = x * x
+          >>> tape.gradient(y, {"x": x}, output_gradients=tf.constant([1.0, 10.0]))
+          {'x': <tf.Tensor: shape=(2,), dtype=float32, numpy=array([ 2., 40.], dtype=float32)>}
         """
         tape = self._ready()
         if target is None:
@@ -319,6 +392,15 @@ class GradientTape:
 
         Raises:
           RuntimeError: As for `gradient`.
+
+        Example:
+          >>> x = tf.constant([1.0, 2.0, 3.0])
+          >>> with tf.GradientTape() as tape:
+          ...     tape.watch(x)
+          ...     y = x[:2] * x[2]
+          >>> tape.jacobian(y, x).numpy()
+          array([[3., 0., 1.],
+                 [0., 3., 2.]], dtype=float32)
         """
         tape = self._ready()
         if not experimental_use_pfor and not tape.persistent:
@@ -383,6 +465,14 @@ class GradientTape:
         Raises:
           RuntimeError: As for `gradient`.
           ValueError: If ranks or first axes do not fit.
+
+        Example:
+          >>> x = tf.constant([[1.0, 2.0], [3.0, 4.0]])
+          >>> with tf.GradientTape() as tape:
+          ...     tape.watch(x)
+          ...     y = x * x
+          >>> tape.batch_jacobian(y, x).numpy().tolist()
+          [[[2.0, 0.0], [0.0, 4.0]], [[6.0, 0.0], [0.0, 8.0]]]
         """
         tape = self._ready()
         target, source = _checked([target, source])

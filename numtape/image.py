@@ -5,3 +5,7 @@ from __future__ import annotations
 from .core.ops.image import adjust_contrast
 
 __all__ = ["adjust_contrast"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -6,3 +6,7 @@ from .core.ops.creation import eye
 from .core.ops.linalg import matmul, matvec, norm, tensordot
 
 __all__ = ["eye", "matmul", "matvec", "norm", "tensordot"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -2,10 +2,27 @@
 
 from __future__ import annotations
 
+from .core.ops.activations import log_sigmoid, sigmoid, softplus, softsign
+from .core.ops.along_axis import argmax, argmin, cumsum
 from .core.ops.arithmetic import divide, divide_no_nan, floordiv, floormod
 from .core.ops.arithmetic import divide as truediv
 from .core.ops.arithmetic import floormod as mod
 from .core.ops.arithmetic import pow_ as pow
+from .core.ops.comparison import (
+    equal,
+    greater,
+    greater_equal,
+    is_finite,
+    is_inf,
+    is_nan,
+    less,
+    less_equal,
+    logical_and,
+    logical_not,
+    logical_or,
+    logical_xor,
+    not_equal,
+)
 from .core.ops.elementwise import abs_ as abs
 from .core.ops.elementwise import (
     acos,
@@ -19,40 +36,23 @@ from .core.ops.elementwise import (
     ceil,
     cos,
     cosh,
-    equal,
     erf,
     erfc,
     exp,
     expm1,
     floor,
-    greater,
-    greater_equal,
-    is_finite,
-    is_inf,
-    is_nan,
-    less,
-    less_equal,
     log,
     log1p,
-    log_sigmoid,
-    logical_and,
-    logical_not,
-    logical_or,
-    logical_xor,
     maximum,
     minimum,
     multiply,
     multiply_no_nan,
     negative,
-    not_equal,
     reciprocal,
     rsqrt,
-    sigmoid,
     sign,
     sin,
     sinh,
-    softplus,
-    softsign,
     sqrt,
     square,
     squared_difference,
@@ -64,9 +64,6 @@ from .core.ops.elementwise import ceil as ceiling
 from .core.ops.elementwise import round_ as round
 from .core.ops.nn import log_softmax, softmax
 from .core.ops.reduction import (
-    argmax,
-    argmin,
-    cumsum,
     reduce_all,
     reduce_any,
     reduce_logsumexp,
@@ -91,3 +88,7 @@ __all__ = [
     "sinh", "softmax", "softplus", "softsign", "sqrt", "square", "squared_difference", "subtract",
     "tan", "tanh", "truediv",
 ]  # fmt: skip
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

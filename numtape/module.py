@@ -18,14 +18,25 @@ def snake_case(name: str) -> str:
 class Module:
     """Base class of things that have variables.
 
-    Variables, and modules with variables, are found in attributes, also inside lists, tuples
-    and dicts; attributes come in the order of their names.
+    Variables, and modules with variables, are found in attributes, also inside lists, tuples and
+    dicts; attributes come in the order of their names.
 
     Args:
       name: A Python identifier; default: the class's name in snake case.
 
     Raises:
       ValueError: If ``name`` is no identifier.
+
+    Example:
+      >>> class Line(tf.Module):
+      ...     def __init__(self):
+      ...         super().__init__()
+      ...         self.slope, self.offset = tf.Variable(2.0), tf.Variable(1.0)
+      ...     def __call__(self, x):
+      ...         return self.slope * x + self.offset
+      >>> line = Line()
+      >>> line(3.0).numpy(), len(line.trainable_variables), line.name
+      (np.float32(7.0), 2, 'line')
     """
 
     _name: str
@@ -45,12 +56,26 @@ class Module:
 
     @property
     def variables(self) -> tuple[Variable, ...]:
-        """All variables, each once, the module's own before those of submodules."""
+        """All variables, each once, the module's own before those of submodules.
+
+        Example:
+          >>> module = tf.Module()
+          >>> module.parts = {"b": tf.Variable(1.0, name="b"), "a": [tf.Variable(2.0, name="a")]}
+          >>> [v.name for v in module.variables]
+          ['a:0', 'b:0']
+        """
         return tuple(_unique(self._variables(set())))
 
     @property
     def trainable_variables(self) -> tuple[Variable, ...]:
-        """The trainable ones among `variables`."""
+        """The trainable ones among `variables`.
+
+        Example:
+          >>> module = tf.Module()
+          >>> module.v, module.w = tf.Variable(1.0, name="v"), tf.Variable(1.0, trainable=False)
+          >>> [v.name for v in module.trainable_variables]
+          ['v:0']
+        """
         return tuple(v for v in self.variables if v.trainable)
 
     @property
@@ -60,7 +85,14 @@ class Module:
 
     @property
     def submodules(self) -> tuple[Module, ...]:
-        """All modules inside this one."""
+        """All modules inside this one.
+
+        Example:
+          >>> module = tf.Module(name="outer")
+          >>> module.part = tf.Module(name="inner")
+          >>> [part.name for part in module.submodules]
+          ['inner']
+        """
         found = list(_unique(self._modules({id(self)})))
         return tuple(found)
 
@@ -90,7 +122,14 @@ class Module:
 
     @classmethod
     def with_name_scope(cls, method: Callable[..., Any]) -> Callable[..., Any]:
-        """TensorFlow's decorator; names are not scoped here, so it changes nothing."""
+        """TensorFlow's decorator; names are not scoped here, so it changes nothing.
+
+        Args:
+          method: A method.
+
+        Returns:
+          The method.
+        """
         return method
 
 

@@ -9,29 +9,86 @@ import optree
 
 from .core.values.nests import flatten_with as flatten_with
 
+__all__ = ["flatten", "is_nested", "map_structure", "pack_sequence_as"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
 
 def flatten(structure: Any, expand_composites: bool = False) -> list[Any]:
-    """The leaves, in order; dicts by sorted key. ``None`` is a leaf."""
+    """The leaves of a structure, in order; dicts by sorted key. ``None`` is a leaf.
+
+    Args:
+      structure: Lists, tuples, namedtuples and dicts, nested; anything else is a leaf.
+      expand_composites: Accepted for TensorFlow's sake.
+
+    Returns:
+      A list.
+
+    Example:
+      >>> tf.nest.flatten({"b": [1, 2], "a": (3, None)})
+      [3, None, 1, 2]
+    """
     return optree.tree_leaves(structure, none_is_leaf=True)
 
 
 def map_structure(func: Callable[..., Any], *structures: Any, **_: Any) -> Any:
-    """``func`` of the corresponding leaves, in the same structure."""
+    """``func`` of the corresponding leaves of structures, in the same structure.
+
+    Args:
+      func: Takes one leaf of each.
+      *structures: One or more, of the same form.
+      **_: Accepted for TensorFlow's sake.
+
+    Returns:
+      A structure of that form.
+
+    Raises:
+      ValueError: If the forms differ.
+
+    Example:
+      >>> tf.nest.map_structure(lambda x, y: x + y, {"a": 1, "b": [2]}, {"a": 10, "b": [20]})
+      {'a': 11, 'b': [22]}
+    """
     return optree.tree_map(func, *structures, none_is_leaf=True)
 
 
 def is_nested(structure: Any) -> bool:
-    """Whether it is a list, tuple or dict."""
+    """Whether a value is a list, tuple or dict.
+
+    Args:
+      structure: Anything.
+
+    Returns:
+      A bool.
+
+    Example:
+      >>> tf.nest.is_nested([1]), tf.nest.is_nested(1)
+      (True, False)
+    """
     return not optree.tree_is_leaf(structure, none_is_leaf=True)
 
 
 def pack_sequence_as(
     structure: Any, flat_sequence: list[Any], expand_composites: bool = False
 ) -> Any:
-    """The leaves in the places of the structure's own.
+    """Leaves in the places of a structure's own.
+
+    Args:
+      structure: Lists, tuples, namedtuples and dicts, nested.
+      flat_sequence: As many leaves as it has, in the order of `flatten`.
+      expand_composites: Accepted for TensorFlow's sake.
+
+    Returns:
+      A structure of the same form.
 
     Raises:
       ValueError: If there are more or fewer than it has.
+
+    Example:
+      >>> tf.nest.pack_sequence_as({"b": [0, 0], "a": 0}, ["x", "y", "z"])
+      {'b': ['y', 'z'], 'a': 'x'}
     """
     return optree.tree_unflatten(
         optree.tree_structure(structure, none_is_leaf=True), list(flat_sequence)

@@ -2,15 +2,8 @@
 
 from __future__ import annotations
 
+from .core.ops.activations import elu, leaky_relu, relu, relu6, selu, sigmoid, softplus, softsign
 from .core.ops.elementwise import (
-    elu,
-    leaky_relu,
-    relu,
-    relu6,
-    selu,
-    sigmoid,
-    softplus,
-    softsign,
     tanh,
 )
 from .core.ops.nn import (
@@ -27,3 +20,7 @@ __all__ = [
     "sigmoid_cross_entropy_with_logits", "softmax", "softmax_cross_entropy_with_logits",
     "softplus", "softsign", "sparse_softmax_cross_entropy_with_logits", "tanh",
 ]  # fmt: skip
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -27,6 +27,12 @@ class device:
     Raises:
       ValueError: If it is no name of a device.
       DeviceError: If there is no GPU that can be used, and the CPU may not take its place.
+
+    Example:
+      >>> with tf.device("/CPU:0"):
+      ...     x = tf.ones(2) + 1.0
+      >>> x.device
+      '/job:localhost/replica:0/task:0/device:CPU:0'
     """
 
     def __init__(self, device_name: str | None) -> None:

@@ -5,3 +5,7 @@ from __future__ import annotations
 from .core.ops.random import normal, set_seed, shuffle, truncated_normal, uniform
 
 __all__ = ["normal", "set_seed", "shuffle", "truncated_normal", "uniform"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -16,6 +16,13 @@ class TensorSpec:
       shape: A shape, where None stands for any size; None for any shape.
       dtype: The dtype.
       name: A name.
+
+    Raises:
+      TypeError: If there is no such dtype.
+
+    Example:
+      >>> tf.TensorSpec((None, 3)).is_compatible_with(tf.zeros((5, 3)))
+      True
     """
 
     __slots__ = ("dtype", "name", "shape")
@@ -27,11 +34,35 @@ class TensorSpec:
 
     @classmethod
     def from_tensor(cls, tensor: Any, name: str | None = None) -> TensorSpec:
-        """The spec of a tensor."""
+        """The spec of a tensor.
+
+        Args:
+          tensor: A tensor, a variable or an array.
+          name: A name.
+
+        Returns:
+          A `TensorSpec`.
+
+        Example:
+          >>> tf.TensorSpec.from_tensor(tf.zeros((2, 3)))
+          TensorSpec(shape=(2, 3), dtype=tf.float32, name=None)
+        """
         return cls(tensor.shape, tensor.dtype, name)
 
     def is_compatible_with(self, spec_or_value: Any) -> bool:
-        """Whether a tensor, or all tensors of another spec, fit this one."""
+        """Whether a tensor, or all tensors of another spec, fit this one.
+
+        Args:
+          spec_or_value: Something that has a shape and a dtype; what has none fits no spec.
+
+        Returns:
+          A bool.
+
+        Example:
+          >>> spec = tf.TensorSpec((None, 3))
+          >>> spec.is_compatible_with(tf.zeros((5, 3))), spec.is_compatible_with(tf.zeros((5, 4)))
+          (True, False)
+        """
         if not hasattr(spec_or_value, "shape") or not hasattr(spec_or_value, "dtype"):
             return False
         shape, dtype = spec_or_value.shape, spec_or_value.dtype

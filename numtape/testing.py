@@ -13,6 +13,12 @@ from .core.log.record import as_tensor
 from .core.values.tensor import Tensor
 from .gradient_tape import GradientTape
 
+__all__ = ["check_grads"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
 Array = np.ndarray[Any, Any]
 
 
@@ -22,10 +28,9 @@ def check_grads(
 ) -> None:  # fmt: skip
     """Check the derivatives of a function of tensors against central differences.
 
-    The results of ``f`` are projected on random weights. The gradient of that number along a
-    random direction in each argument must be what a small step there and back gives. For the
-    next order, the gradient, a function of the arguments and the weights, is checked the same
-    way.
+    The results of ``f`` are projected on random weights. The gradient of that number along a random
+    direction in each argument must be what a small step there and back gives. For the next order,
+    the gradient, a function of the arguments and the weights, is checked the same way.
 
     Args:
       f: Takes tensors, returns a tensor or a nest of them. It must be smooth near ``args``.
@@ -41,7 +46,7 @@ def check_grads(
       ValueError: If there is nothing to check: no argument or no result is a float.
 
     Example:
-      >>> check_grads(lambda x, y: nt.sin(x) * y, [[0.1, 0.2], 3.0])
+      >>> tf.testing.check_grads(lambda x, y: tf.sin(x) * y, [[0.1, 0.2], 3.0])
     """
     points = [_float64(x) for x in args]
     if not any(x.dtype.kind == "f" for x in points):

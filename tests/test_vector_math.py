@@ -82,10 +82,11 @@ EXACT = {
 def lane(name, dtype):
     """The compiled lane kernel as a function of arrays; it may be given a part of each."""
     from numtape.core.compile import lane_kernels
-    from numtape.core.ops import elementwise
+    from numtape.core.ops import activations, elementwise
     from numtape.core.values import dtypes
 
-    kind, op = dtypes.as_dtype(dtype), getattr(elementwise, name).op
+    recorder = getattr(elementwise, name, None) or getattr(activations, name)
+    kind, op = dtypes.as_dtype(dtype), recorder.op
     address = lane_kernels.compiled(op, (kind,) * op.arity, kind)
     kernel = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * 5)(address)
 

@@ -61,12 +61,20 @@ def kernels_folder() -> Path:
 def device() -> str:
     """The device that sweeps of this thread run on: ``cpu``, ``reference`` or ``cuda``.
 
-    It is read from ``NUMTAPE_DEVICE`` once, at first use; `numtape.device` takes another one for
-    a while.
+    It is read from ``NUMTAPE_DEVICE`` once, at first use; `numtape.device` takes another one for a
+    while.
+
+    Returns:
+      Its name.
 
     Raises:
       ValueError: If the variable names no device.
       DeviceError: If it is ``cuda``, and there is no GPU that can be used; says why.
+
+    Example:
+      >>> with tf.device("/CPU:0"):
+      ...     tf.config.device()
+      'cpu'
     """
     global chosen
     if moved:
@@ -86,7 +94,11 @@ def _checked(name: str) -> str:
 
 
 def simulated() -> bool:
-    """Whether Numba's simulator of a GPU is switched on, by its own ``NUMBA_ENABLE_CUDASIM``."""
+    """Whether Numba's simulator of a GPU is switched on, by its own ``NUMBA_ENABLE_CUDASIM``.
+
+    Returns:
+      A bool.
+    """
     return os.environ.get("NUMBA_ENABLE_CUDASIM", "0") not in ("", "0")
 
 
@@ -107,7 +119,20 @@ def move(device: str | None) -> None:
 
 @contextmanager
 def override(device: str) -> Iterator[None]:
-    """Sweep on another device inside a ``with`` block, in every thread (for tests)."""
+    """Sweep on another device inside a ``with`` block, in every thread (for tests).
+
+    Args:
+      device: ``"cpu"``, ``"reference"``, ``"cuda"`` or ``"auto"``.
+
+    Raises:
+      ValueError: If it is none of these.
+      DeviceError: If it is ``"cuda"``, and there is no GPU that can be used; says why.
+
+    Example:
+      >>> with tf.config.override("reference"):
+      ...     tf.config.device()
+      'reference'
+    """
     global chosen, moved
     before, chosen = chosen, _checked(device)
     moved = moved or "cuda" in (before, chosen)
@@ -120,8 +145,15 @@ def override(device: str) -> Iterator[None]:
 def threads() -> int:
     """How many threads share a large sweep: ``NUMTAPE_NUM_THREADS``, read once, at first use.
 
+    Returns:
+      An int; by default the number of cores that the process may use.
+
     Raises:
       ValueError: If the variable is not a positive integer.
+
+    Example:
+      >>> tf.config.threads() >= 1
+      True
     """
     global _threads
     if _threads is None:

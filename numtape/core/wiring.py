@@ -15,11 +15,11 @@ from . import interop, settings
 from .log import look
 from .log.record import Recorder, reflected, spec_of
 from .log.variable import Variable, _ops
-from .ops import arithmetic, linalg
+from .ops import arithmetic, comparison, linalg
 from .ops import elementwise as ew
 from .ops.creation import constant
 from .ops.indexing import getitem, with_slice
-from .ops.movement import pack
+from .ops.joining import pack
 from .values import convert
 from .values.tensor import Tensor
 
@@ -38,19 +38,19 @@ def _logic(boolean: Recorder, bits: Recorder) -> Any:
 
 
 def _invert(x: Any) -> Tensor:
-    return ew.logical_not(x) if x.dtype.is_bool else ew.invert(x)
+    return comparison.logical_not(x) if x.dtype.is_bool else comparison.invert(x)
 
 
 def _equal(x: Any, y: Any) -> Any:
     if y is None:
         return False
-    return _compared(ew.equal_, x, y, False)
+    return _compared(comparison.equal_, x, y, False)
 
 
 def _not_equal(x: Any, y: Any) -> Any:
     if y is None:
         return True
-    return _compared(ew.not_equal_, x, y, True)
+    return _compared(comparison.not_equal_, x, y, True)
 
 
 def _compared(op: Any, x: Any, y: Any, otherwise: bool) -> Any:
@@ -64,8 +64,9 @@ def _compared(op: Any, x: Any, y: Any, otherwise: bool) -> Any:
 
 
 _matmul = linalg.matmul
-_and, _or = _logic(ew.logical_and, ew.bitwise_and), _logic(ew.logical_or, ew.bitwise_or)
-_xor = _logic(ew.logical_xor, ew.bitwise_xor)
+_and = _logic(comparison.logical_and, comparison.bitwise_and)
+_or = _logic(comparison.logical_or, comparison.bitwise_or)
+_xor = _logic(comparison.logical_xor, comparison.bitwise_xor)
 
 OPERATORS: dict[str, Any] = {
     "__add__": ew.add, "__radd__": reflected(ew.add),
@@ -77,7 +78,8 @@ OPERATORS: dict[str, Any] = {
     "__pow__": arithmetic.pow_, "__rpow__": _swapped(arithmetic.pow_),
     "__matmul__": lambda x, y: _matmul(x, y), "__rmatmul__": lambda x, y: _matmul(y, x),
     "__neg__": lambda x: ew.negative(x), "__abs__": lambda x: ew.abs_(x),
-    "__lt__": ew.less, "__le__": ew.less_equal, "__gt__": ew.greater, "__ge__": ew.greater_equal,
+    "__lt__": comparison.less, "__le__": comparison.less_equal,
+    "__gt__": comparison.greater, "__ge__": comparison.greater_equal,
     "__eq__": _equal, "__ne__": _not_equal,
     "__and__": _and, "__rand__": _swapped(_and), "__or__": _or, "__ror__": _swapped(_or),
     "__xor__": _xor, "__rxor__": _swapped(_xor), "__invert__": _invert,

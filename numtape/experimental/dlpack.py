@@ -11,6 +11,10 @@ from ..core.values.tensor import Tensor
 __all__ = ["from_dlpack", "to_dlpack"]
 
 
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 def from_dlpack(dlcapsule: Any) -> Tensor:
     """A tensor that shares the memory of another library's array.
 
@@ -21,11 +25,18 @@ def from_dlpack(dlcapsule: Any) -> Tensor:
       dlcapsule: A DLPack capsule, as in TensorFlow; or any array that has one: of PyTorch, CuPy,
         JAX, NumPy (``__dlpack__``). On a GPU also one that has ``__cuda_array_interface__``.
 
+    Returns:
+      A tensor of the array's shape and dtype.
+
     Raises:
       InvalidArgumentError: If the elements do not lie in order and without gaps, or there is no
         capsule, or it was used already.
       ValueError: If numtape has no such dtype.
       DeviceError: If the array is on a GPU, and numtape computes on the CPU, or on another GPU.
+
+    Example:
+      >>> tf.experimental.dlpack.from_dlpack(np.arange(3.0)).numpy()
+      array([0., 1., 2.])
     """
     return _core.from_dlpack(dlcapsule)
 
@@ -35,6 +46,17 @@ def to_dlpack(tf_tensor: Any) -> Any:
 
     Nobody may write to the memory, which is shared. A capsule can be taken once. Libraries that
     know ``__dlpack__`` need none: ``torch.from_dlpack(tensor)``, ``cupy.from_dlpack(tensor)``.
+
+    Args:
+      tf_tensor: A tensor or variable.
+
+    Returns:
+      A capsule.
+
+    Example:
+      >>> capsule = tf.experimental.dlpack.to_dlpack(tf.constant([1.0, 2.0]))
+      >>> tf.experimental.dlpack.from_dlpack(capsule).numpy()
+      array([1., 2.], dtype=float32)
     """
     capsule = as_tensor(tf_tensor).__dlpack__()
     if _core.device_of_tensors()[0] == _core.CUDA:

@@ -6,3 +6,7 @@ from . import activations, initializers, layers, optimizers
 from .layers import Layer
 
 __all__ = ["Layer", "activations", "initializers", "layers", "optimizers"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

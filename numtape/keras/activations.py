@@ -6,25 +6,45 @@ from collections.abc import Callable
 from typing import Any
 
 from ..core.log.record import as_tensor
+from ..core.ops import activations as _activations
 from ..core.ops import elementwise
+from ..core.ops.activations import leaky_relu, relu6, selu, sigmoid, softplus, softsign
 from ..core.ops.elementwise import (
     exp,
-    leaky_relu,
-    relu6,
     select,
-    selu,
-    sigmoid,
-    softplus,
-    softsign,
     tanh,
 )
 from ..core.ops.nn import log_softmax, softmax
 from ..core.values.tensor import Tensor
 
+__all__ = [
+    "elu", "get", "leaky_relu", "linear", "log_softmax", "relu", "relu6", "selu", "sigmoid",
+    "softmax", "softplus", "softsign", "tanh",
+]  # fmt: skip
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
 
 def elu(x: Any, alpha: float = 1.0) -> Tensor:
-    """``x`` where positive, ``alpha * (exp(x) - 1)`` elsewhere."""
-    found: Tensor = elementwise.elu(x)
+    """``x`` where positive, ``alpha * (exp(x) - 1)`` elsewhere.
+
+    Args:
+      x: A tensor of floats.
+      alpha: The factor; by default this is `nn.elu`.
+
+    Returns:
+      A tensor of the shape and dtype of ``x``.
+
+    Raises:
+      InvalidArgumentError: If the elements are no floats.
+
+    Example:
+      >>> tf.keras.activations.elu([-1.0, 2.0], alpha=2.0).numpy()
+      array([-1.2642411,  2.       ], dtype=float32)
+    """
+    found: Tensor = _activations.elu(x)
     return found if alpha == 1.0 else select(found > 0.0, found, alpha * found)
 
 
@@ -33,13 +53,27 @@ def relu(
 ) -> Tensor:
     """``x`` from ``threshold`` on, at most ``max_value``; elsewhere a line of ``negative_slope``.
 
+    Args:
+      x: A tensor of numbers.
+      negative_slope: The slope below the threshold, where it is ``negative_slope * (x -
+        threshold)``.
+      max_value: The largest result; None for no bound.
+      threshold: Where it begins.
+
+    Returns:
+      A tensor of the shape and dtype of ``x``.
+
     Raises:
       ValueError: If a number is negative.
+
+    Example:
+      >>> tf.keras.activations.relu([-2.0, 0.5, 9.0], negative_slope=0.5, max_value=6.0).numpy()
+      array([-1. ,  0.5,  6. ], dtype=float32)
     """
     if min(negative_slope, max_value or 0.0, threshold) < 0:
         raise ValueError("relu: negative_slope, max_value and threshold cannot be negative.")
     if not negative_slope and not threshold:
-        found: Tensor = elementwise.relu(x)
+        found: Tensor = _activations.relu(x)
     else:
         x = as_tensor(x)
         found = select(x >= threshold, x, negative_slope * (x - threshold))
@@ -47,7 +81,18 @@ def relu(
 
 
 def linear(x: Any) -> Tensor:
-    """``x`` itself."""
+    """``x`` itself: the activation of a layer that has none.
+
+    Args:
+      x: A tensor, or what becomes one.
+
+    Returns:
+      A tensor.
+
+    Example:
+      >>> tf.keras.activations.linear([1.0, -1.0]).numpy()
+      array([ 1., -1.], dtype=float32)
+    """
     return as_tensor(x)
 
 
@@ -61,8 +106,18 @@ _BY_NAME: dict[str, Callable[..., Tensor]] = {
 def get(identifier: Any) -> Callable[..., Any]:
     """The function that a name or a function stands for; None is `linear`.
 
+    Args:
+      identifier: A name such as ``"relu"``, a function, or None.
+
+    Returns:
+      A function of a tensor.
+
     Raises:
       ValueError: If the name is unknown.
+
+    Example:
+      >>> tf.keras.activations.get("tanh") is tf.tanh
+      True
     """
     if identifier is None:
         return linear

@@ -10,6 +10,12 @@ from ..core.ops.creation import ones, zeros
 from ..core.ops.random import normal, truncated_normal, uniform
 from ..core.values.tensor import Tensor
 
+__all__ = ["get"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
 
 def _scaled(fan: Callable[[int, int], float], draw: str) -> Callable[..., Tensor]:
     """Draws of variance 1 / fan (Glorot and Bengio 2010; He et al. 2015)."""
@@ -47,8 +53,25 @@ _BY_NAME: dict[str, Callable[..., Tensor]] = {
 def get(identifier: Any) -> Callable[..., Any]:
     """The function (shape, dtype) -> tensor that a name or a function stands for.
 
+    Names are zeros, ones, random_normal, random_uniform, and glorot, he or lecun with _uniform or
+    _normal, whose variance is 2 / (inputs + outputs), 2 / inputs and 1 / inputs (Glorot and Bengio,
+    "Understanding the difficulty of training deep feedforward neural networks", 2010; He, Zhang,
+    Ren and Sun, "Delving Deep into Rectifiers", 2015; LeCun, Bottou, Orr and Müller, "Efficient
+    BackProp", 1998).
+
+    Args:
+      identifier: A name or a function.
+
+    Returns:
+      A function of a shape and a dtype.
+
     Raises:
       ValueError: If the name is unknown.
+
+    Example:
+      >>> kernel = tf.keras.initializers.get("glorot_uniform")((300, 100), tf.float64)
+      >>> bool(abs(tf.math.reduce_variance(kernel) * 200.0 - 1.0) < 0.1)
+      True
     """
     if callable(identifier):
         function: Callable[..., Any] = identifier

@@ -17,6 +17,12 @@ from ..core.values.tensor import Tensor
 from ..module import Module, snake_case
 from . import activations, initializers
 
+__all__ = ["Dense", "Layer", "LayerNormalization"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
 _count: Counter[str] = Counter()
 
 
@@ -45,10 +51,25 @@ class LayerVariable(Alias):
 class Layer(Module):
     """Base class of layers: override ``build(input_shape)`` and ``call(inputs)``.
 
+    The first call makes the variables, when the shape of the inputs is known.
+
     Args:
       trainable: Whether the variables it makes are.
       name: Its name; default: the class's in snake case, numbered.
       dtype: The dtype of its variables.
+
+    Raises:
+      TypeError: If there is no such dtype.
+
+    Example:
+      >>> class Scale(tf.keras.Layer):
+      ...     def build(self, input_shape):
+      ...         self.scale = self.add_weight(input_shape[-1:], "ones", name="scale")
+      ...     def call(self, inputs):
+      ...         return inputs * self.scale
+      >>> layer = Scale()
+      >>> layer([[1.0, 2.0]]).numpy(), layer.trainable_variables[0].name
+      (array([[1., 2.]], dtype=float32), 'scale')
     """
 
     def __init__(
@@ -73,7 +94,27 @@ class Layer(Module):
         self, shape: Any = (), initializer: Any = "glorot_uniform", dtype: Any = None,
         trainable: bool = True, name: str = "variable",
     ) -> LayerVariable:  # fmt: skip
-        """A new variable of this layer."""
+        """A new variable of this layer.
+
+        Args:
+          shape: Its shape.
+          initializer: A function (shape, dtype) -> tensor, or the name of one.
+          dtype: Its dtype; None is the layer's.
+          trainable: Whether it is trainable, in a layer that is.
+          name: Its name inside the layer.
+
+        Returns:
+          The variable.
+
+        Raises:
+          ValueError: If no initializer has this name.
+
+        Example:
+          >>> layer = tf.keras.Layer(name="mine")
+          >>> layer.offset = layer.add_weight((2,), "zeros", name="offset")
+          >>> [v.path for v in layer.variables]
+          ['mine/offset']
+        """
         wanted = self._dtype if dtype is None else as_dtype(dtype)
         value = initializers.get(initializer)(tuple(shape), wanted)
         return LayerVariable(
@@ -81,10 +122,21 @@ class Layer(Module):
         )
 
     def build(self, input_shape: TensorShape) -> None:
-        """Make the variables; runs before the first call."""
+        """Make the variables; runs before the first call.
+
+        Args:
+          input_shape: The shape of the inputs.
+        """
 
     def call(self, inputs: Any) -> Any:
-        """What the layer computes."""
+        """What the layer computes.
+
+        Args:
+          inputs: A tensor of the layer's dtype.
+
+        Returns:
+          What the call gives.
+        """
         return inputs
 
     def __call__(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
@@ -99,7 +151,14 @@ class Layer(Module):
 
     @property
     def weights(self) -> list[Variable]:
-        """All variables."""
+        """All variables, as a list.
+
+        Example:
+          >>> dense = tf.keras.layers.Dense(2)
+          >>> _ = dense(tf.ones((1, 3)))
+          >>> [v.shape.as_list() for v in dense.weights]
+          [[3, 2], [2]]
+        """
         return list(super().variables)
 
     @property
@@ -119,7 +178,10 @@ class Layer(Module):
 
 
 class Dense(Layer):
-    """``activation(inputs @ kernel + bias)``.
+    """``activation(inputs @ kernel + bias)``, for inputs of shape (..., n).
+
+    The kernel, of shape (n, units), begins with Glorot and Bengio's uniform draws (2010): within
+    ``sqrt(6 / (n + units))``.
 
     Args:
       units: The size of the output's last axis.
@@ -129,6 +191,18 @@ class Dense(Layer):
       bias_initializer: Likewise.
       name: Its name.
       dtype: The dtype of its variables; inputs are cast to it.
+      trainable: Whether its variables are.
+
+    Raises:
+      ValueError: If ``units`` is no positive int, or a name is unknown; at a call, if the inputs
+        have less than two axes or another last one than at the first call.
+
+    Example:
+      >>> dense = tf.keras.layers.Dense(2, activation="relu", kernel_initializer="ones")
+      >>> dense(tf.constant([[1.0, 2.0, 3.0]])).numpy()
+      array([[6., 6.]], dtype=float32)
+      >>> [(v.name, v.shape.as_list()) for v in dense.variables]
+      [('kernel', [3, 2]), ('bias', [2])]
     """
 
     def __init__(
@@ -149,7 +223,11 @@ class Dense(Layer):
         self._initializers = kernel_initializer, bias_initializer
 
     def build(self, input_shape: TensorShape) -> None:
-        """Make ``kernel``, of shape (inputs, units), and ``bias``, of shape (units,)."""
+        """Make ``kernel``, of shape (inputs, units), and ``bias``, of shape (units,).
+
+        Args:
+          input_shape: The shape of the inputs.
+        """
         kernel, bias = self._initializers
         self.kernel = self.add_weight((input_shape[-1], self.units), kernel, name="kernel")
         if self.use_bias:
@@ -180,7 +258,14 @@ class Dense(Layer):
         return result
 
     def call(self, inputs: Tensor) -> Tensor:
-        """``activation(inputs @ kernel + bias)``."""
+        """``activation(inputs @ kernel + bias)``.
+
+        Args:
+          inputs: A tensor of shape (..., n).
+
+        Returns:
+          A tensor of shape (..., units).
+        """
         kernel = original(self.kernel)  # variables themselves are recorded faster than aliases
         product = matmul(inputs, kernel) if inputs.ndim == 2 else tensordot(inputs, kernel, 1)
         if self.bias is not None:
@@ -192,6 +277,8 @@ class Dense(Layer):
 class LayerNormalization(Layer):
     """``gamma * (x - mean) / sqrt(variance + epsilon) + beta`` over the last axis.
 
+    From Ba, Kiros and Hinton, "Layer Normalization" (2016).
+
     Args:
       axis: The axis; only the last one.
       epsilon: What keeps the quotient finite.
@@ -201,6 +288,16 @@ class LayerNormalization(Layer):
       gamma_initializer: Likewise.
       name: Its name.
       dtype: The dtype of its variables; inputs are cast to it.
+      trainable: Whether its variables are.
+
+    Raises:
+      ValueError: If a name is unknown; at the first call, if ``axis`` is not the last.
+
+    Example:
+      >>> layer = tf.keras.layers.LayerNormalization(epsilon=0.0)
+      >>> layer(tf.constant([[1.0, 3.0], [10.0, 30.0]])).numpy()
+      array([[-1.,  1.],
+             [-1.,  1.]], dtype=float32)
     """
 
     def __init__(
@@ -219,7 +316,14 @@ class LayerNormalization(Layer):
         self._initializers = beta_initializer, gamma_initializer
 
     def build(self, input_shape: TensorShape) -> None:
-        """Make ``gamma`` and ``beta``, of the shape of the last axis."""
+        """Make ``gamma`` and ``beta``, of the shape of the last axis.
+
+        Args:
+          input_shape: The shape of the inputs.
+
+        Raises:
+          ValueError: If the layer's axis is not the last.
+        """
         if self.axis not in (-1, len(input_shape) - 1):
             raise ValueError(
                 f"LayerNormalization is over the last axis; axis={self.axis} of an input of shape "
@@ -237,7 +341,14 @@ class LayerNormalization(Layer):
         yield from (v for v in (self.gamma, self.beta) if v is not None)
 
     def call(self, inputs: Tensor) -> Tensor:
-        """The layer's output, of the shape of the inputs."""
+        """The layer's output, of the shape of the inputs.
+
+        Args:
+          inputs: A tensor.
+
+        Returns:
+          A tensor.
+        """
         result = normalize(inputs, self.epsilon)
         if self.gamma is not None:
             result = result * original(self.gamma)

@@ -14,16 +14,33 @@ from ..core.values.dtypes import float32, int64, shown
 from ..core.values.tensor import Tensor
 from ..errors import InvalidArgumentError
 
+__all__ = ["SGD", "Adam", "Optimizer"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
 Operand = Variable | Tensor
 
 
 class Optimizer:
     """Base class: slot variables, the step counter, `apply_gradients`.
 
+    Args:
+      learning_rate: The step size: a float.
+      name: A name.
+
     Attributes:
       learning_rate: A variable.
       iterations: The number of steps so far, an int64 variable.
       variables: The optimizer's own variables.
+
+    Raises:
+      TypeError: If ``learning_rate`` is a function.
+
+    Example:
+      >>> issubclass(tf.keras.optimizers.SGD, tf.keras.optimizers.Optimizer)
+      True
     """
 
     def __init__(self, learning_rate: Any, name: str) -> None:
@@ -42,7 +59,14 @@ class Optimizer:
 
     @property
     def learning_rate(self) -> Variable:
-        """The step size, a variable."""
+        """The step size, a variable: assign it to change it, in a recorded function as well.
+
+        Example:
+          >>> optimizer = tf.keras.optimizers.SGD(0.5)
+          >>> optimizer.learning_rate = 0.25
+          >>> optimizer.learning_rate.numpy()
+          np.float32(0.25)
+        """
         return self._learning_rate
 
     @learning_rate.setter
@@ -51,11 +75,22 @@ class Optimizer:
 
     @property
     def variables(self) -> list[Variable]:
-        """The optimizer's own variables: step counter, learning rate, slots."""
+        """The optimizer's own variables: step counter, learning rate, slots.
+
+        Example:
+          >>> optimizer = tf.keras.optimizers.Adam()
+          >>> optimizer.build([tf.Variable([1.0, 2.0], name="v")])
+          >>> [v.name for v in optimizer.variables]
+          ['iteration:0', 'learning_rate:0', 'v_momentum:0', 'v_velocity:0']
+        """
         return [self.iterations, self._learning_rate, *(v for slots in self._slots for v in slots)]
 
     def build(self, variables: Iterable[Variable]) -> None:
-        """Make the slot variables for the variables to train."""
+        """Make the slot variables for the variables to train. The first step does so by itself.
+
+        Args:
+          variables: The variables to train.
+        """
         trained = list(map(original, variables))
         self._slots = [self._slots_for(variable) for variable in trained]
         self._trained = trained
@@ -79,17 +114,24 @@ class Optimizer:
         )
 
     def apply_gradients(self, grads_and_vars: Iterable[tuple[Any, Variable]]) -> Variable:
-        """One step.
+        """One step: all variables are assigned at once, or, if anything goes wrong, none.
 
         Args:
-          grads_and_vars: Pairs of a gradient and its variable. A None is left out, with a
-            warning.
+          grads_and_vars: Pairs of a gradient and its variable. A None is left out, with a warning.
 
         Returns:
           The step counter.
 
         Raises:
           ValueError: If there is no gradient at all, or a variable is unknown.
+          TypeError: If these are no pairs.
+          InvalidArgumentError: If a gradient has another shape than its variable.
+
+        Example:
+          >>> v = tf.Variable([1.0, 2.0])
+          >>> optimizer = tf.keras.optimizers.SGD(learning_rate=0.5)
+          >>> optimizer.apply_gradients([(tf.constant([2.0, 2.0]), v)]).numpy(), v.numpy()
+          (np.int64(1), array([0., 1.], dtype=float32))
         """
         try:
             pairs = [(gradient, variable) for gradient, variable in grads_and_vars]
@@ -103,7 +145,23 @@ class Optimizer:
     def apply(
         self, grads: Sequence[Any], trainable_variables: Sequence[Variable] | None = None
     ) -> None:
-        """One step, gradients and variables in two lists."""
+        """One step, gradients and variables in two lists.
+
+        Args:
+          grads: A gradient for each variable, or None.
+          trainable_variables: The variables; None for those of the first step.
+
+        Raises:
+          ValueError: As for `apply_gradients`, or if there are not as many gradients as variables.
+          TypeError: If something is no variable.
+          InvalidArgumentError: If a gradient has another shape than its variable.
+
+        Example:
+          >>> v = tf.Variable([1.0, 2.0])
+          >>> tf.keras.optimizers.SGD(learning_rate=0.5).apply([tf.constant([2.0, 2.0])], [v])
+          >>> v.numpy()
+          array([0., 1.], dtype=float32)
+        """
         if trainable_variables is None:
             trainable_variables = self._trained or []
         trainable_variables = list(map(original, trainable_variables))
@@ -175,10 +233,28 @@ class Optimizer:
 
 
 class SGD(Optimizer):
-    """Gradient descent, with momentum if asked for (Sutskever et al. 2013 for ``nesterov``).
+    """Gradient descent: ``v -= learning_rate * gradient``.
+
+    With momentum ``m = momentum * m - learning_rate * gradient`` is added instead; with
+    ``nesterov``, ``momentum * m - learning_rate * gradient`` of the new m (Sutskever, Martens, Dahl
+    and Hinton, "On the importance of initialization and momentum in deep learning", 2013).
+
+    Args:
+      learning_rate: The step size: a float.
+      momentum: From 0 to 1.
+      nesterov: Whether to look ahead.
+      name: A name.
 
     Raises:
       ValueError: If ``momentum`` is not in [0, 1].
+      TypeError: If ``learning_rate`` is a function.
+
+    Example:
+      >>> v, optimizer = tf.Variable(1.0), tf.keras.optimizers.SGD(0.1, momentum=0.5)
+      >>> for _ in range(2):
+      ...     _ = optimizer.apply_gradients([(tf.constant(1.0), v)])
+      >>> v.numpy()
+      np.float32(0.75)
     """
 
     def __init__(
@@ -207,7 +283,29 @@ class SGD(Optimizer):
 
 
 class Adam(Optimizer):
-    """Adam (Kingma and Ba 2015), with epsilon outside the bias correction as in Keras."""
+    """Gradient descent by running means of gradients, m, and of their squares, s.
+
+    In step t it is ``v -= a * m / (sqrt(s) + epsilon)``, where a is ``learning_rate * sqrt(1 -
+    beta_2**t) / (1 - beta_1**t)``: Kingma and Ba, "Adam: A Method for Stochastic Optimization"
+    (2015), in the form at the end of section 2, where epsilon lies outside of the bias correction,
+    as in Keras.
+
+    Args:
+      learning_rate: The step size: a float.
+      beta_1: How much of m stays in a step.
+      beta_2: How much of s stays.
+      epsilon: What keeps the quotient finite.
+      name: A name.
+
+    Raises:
+      TypeError: If ``learning_rate`` is a function.
+
+    Example:
+      >>> v, optimizer = tf.Variable(1.0), tf.keras.optimizers.Adam(0.1)
+      >>> _ = optimizer.apply_gradients([(tf.constant(1000.0), v)])
+      >>> round(float(v), 4)
+      0.9
+    """
 
     def __init__(
         self, learning_rate: Any = 0.001, beta_1: float = 0.9, beta_2: float = 0.999,

@@ -142,22 +142,6 @@ def reflected(record: Recorder) -> Any:
     return swapped
 
 
-def public(function: Any, module: str, arguments: str = "x", name: str = "") -> Recorder:
-    """The function, documented, its first parameters under TensorFlow's names for them.
-
-    It is renamed in the code object: a wrapper would cost a frame an op.
-    """
-    code = function.__code__
-    names = arguments.split()
-    function.__code__ = code.replace(co_varnames=(*names, *code.co_varnames[len(names) :]))
-    function.__module__ = module
-    if name:
-        function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"{function.op.name}, elementwise: ``{function.op.body}``."
-    found: Recorder = function
-    return found
-
-
 def spec_of(value: Any) -> Spec | None:
     """The spec of a tensor or variable; None for any other value."""
     if type(value) is Tensor or isinstance(value, Variable):

@@ -47,6 +47,9 @@ def _in_place(operator: str, instead: str) -> Callable[[Any, Any], NoReturn]:
 class Variable(Operators):
     """A value that changes by `assign`, and that tapes watch by themselves if trainable.
 
+    Everything that takes a tensor takes a variable, and reads it. ``v[1:].assign(x)`` changes a
+    part.
+
     Args:
       initial_value: A tensor, NumPy array, Python number or nested list, or a function of no
         arguments that returns one.
@@ -58,6 +61,15 @@ class Variable(Operators):
 
     Raises:
       ValueError: If there is no initial value, or it has another shape.
+
+    Example:
+      >>> v = tf.Variable([1.0, 2.0], name="v")
+      >>> v[0].assign(5.0)
+      <tf.Variable 'UnreadVariable' shape=(2,) dtype=float32, numpy=array([5., 2.], dtype=float32)>
+      >>> with tf.GradientTape() as tape:
+      ...     y = tf.reduce_sum(v * v)
+      >>> tape.gradient(y, v).numpy()
+      array([10.,  4.], dtype=float32)
     """
 
     # _value is a tensor whose value is the variable's; _read, if not None, (log, row) of a read
@@ -117,11 +129,30 @@ class Variable(Operators):
         return row
 
     def read_value(self) -> Tensor:
-        """The current value, as a tensor of its own through which gradients reach the variable."""
+        """The current value, as a tensor of its own through which gradients reach the variable.
+
+        Returns:
+          A tensor, which keeps this value when the variable is assigned.
+
+        Example:
+          >>> v = tf.Variable(1.0)
+          >>> before = v.read_value()
+          >>> _ = v.assign(2.0)
+          >>> before.numpy(), v.numpy()
+          (np.float32(1.0), np.float32(2.0))
+        """
         return _as_tensor(self._spec, lambda log: log.read(self, self._value))
 
     def value(self) -> Tensor:
-        """The current value, as a tensor of its own through which gradients reach the variable."""
+        """The current value, as a tensor of its own through which gradients reach the variable.
+
+        Returns:
+          A tensor: what `read_value` gives.
+
+        Example:
+          >>> tf.Variable(1.0).value()
+          <tf.Tensor: shape=(), dtype=float32, numpy=1.0>
+        """
         return self.read_value()
 
     def _seen(self) -> Tensor:
@@ -132,7 +163,15 @@ class Variable(Operators):
         return self._seen()._array()
 
     def numpy(self) -> Any:
-        """The value: a NumPy array of its own, or a NumPy scalar for shape ``()``."""
+        """The value: a NumPy array of its own, or a NumPy scalar for shape ``()``.
+
+        Returns:
+          An array, which may be written to.
+
+        Example:
+          >>> tf.Variable([1.0, 2.0]).numpy()
+          array([1., 2.], dtype=float32)
+        """
         return self._seen().numpy()
 
     # Assigning.
@@ -143,12 +182,26 @@ class Variable(Operators):
     ) -> Variable:  # fmt: skip
         """Change the value. Computed with the next look, or the next assign of this variable.
 
+        What read the variable before keeps the value that it read.
+
+        Args:
+          value: A tensor of the same shape and dtype, or what becomes one.
+          use_locking: Accepted for TensorFlow's sake.
+          name: Not used.
+          read_value: Whether to return something.
+
         Returns:
           Another name of this variable; None if ``read_value`` is False.
 
         Raises:
           ValueError: If ``value`` has another shape, or is a tensor of another dtype.
           TypeError: If ``value`` is a Python float and the variable an integer.
+
+        Example:
+          >>> v = tf.Variable(1.0)
+          >>> y = v + 1.0
+          >>> v.assign(10.0).numpy(), y.numpy()
+          (np.float32(10.0), np.float32(2.0))
         """
         found = self._operand(value)
         if found._spec is not self._spec:
@@ -164,8 +217,23 @@ class Variable(Operators):
     ) -> Variable:  # fmt: skip
         """Add ``delta`` to the value. Like `assign`.
 
+        Args:
+          delta: A tensor of the same shape and dtype, or what becomes one.
+          use_locking: Accepted for TensorFlow's sake.
+          name: Not used.
+          read_value: Whether to return something.
+
+        Returns:
+          Another name of this variable; None if ``read_value`` is False.
+
         Raises:
           InvalidArgumentError: If ``delta`` has another shape.
+          ValueError: If ``delta`` is a tensor of another dtype.
+
+        Example:
+          >>> v = tf.Variable([1, 2])
+          >>> v.assign_add([10, 10]).numpy()
+          array([11, 12], dtype=int32)
         """
         delta = self._delta(delta)
         with _updating:
@@ -177,8 +245,23 @@ class Variable(Operators):
     ) -> Variable:  # fmt: skip
         """Subtract ``delta`` from the value. Like `assign`.
 
+        Args:
+          delta: A tensor of the same shape and dtype, or what becomes one.
+          use_locking: Accepted for TensorFlow's sake.
+          name: Not used.
+          read_value: Whether to return something.
+
+        Returns:
+          Another name of this variable; None if ``read_value`` is False.
+
         Raises:
           InvalidArgumentError: If ``delta`` has another shape.
+          ValueError: If ``delta`` is a tensor of another dtype.
+
+        Example:
+          >>> v = tf.Variable([1.0, 2.0])
+          >>> v.assign_sub([0.5, 0.5]).numpy()
+          array([0.5, 1.5], dtype=float32)
         """
         delta = self._delta(delta)
         with _updating:
@@ -222,12 +305,22 @@ class Variable(Operators):
 
     @property
     def name(self) -> str:
-        """The name, with TensorFlow's ``:0``."""
+        """The name, with TensorFlow's ``:0``.
+
+        Example:
+          >>> tf.Variable(1.0, name="offset").name
+          'offset:0'
+        """
         return f"{self._name}:0"
 
     @property
     def trainable(self) -> bool:
-        """Whether tapes watch it by themselves."""
+        """Whether tapes watch it by themselves.
+
+        Example:
+          >>> tf.Variable(1.0, trainable=False).trainable
+          False
+        """
         return self._trainable
 
     @property
@@ -255,7 +348,17 @@ class Variable(Operators):
         return self._spec.shape
 
     def ref(self) -> Reference:
-        """A hashable reference to this variable, for use as a key."""
+        """A hashable reference to this variable, for use as a key.
+
+        Returns:
+          A reference, equal to other references to this very object; ``deref()`` gives the
+          variable.
+
+        Example:
+          >>> v = tf.Variable(1.0)
+          >>> {v.ref(): "v"}[v.ref()]
+          'v'
+        """
         return Reference(self)
 
     def __hash__(self) -> int:

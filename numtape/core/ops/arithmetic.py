@@ -9,14 +9,13 @@ from ..log.record import as_tensor, spec_of
 from ..values import dtypes
 from ..values.tensor import Tensor
 from .checks import every
+from .comparison import greater_equal, not_equal_
 from .elementwise import (
     cast,
     floor_divide_float,
     floor_divide_int,
     floor_mod_float,
     floor_mod_int,
-    greater_equal,
-    not_equal_,
     pow_float,
     pow_int,
     real_divide,
@@ -32,14 +31,52 @@ def _operands(x: Any, y: Any, op: str) -> tuple[Tensor, Tensor]:
 
 
 def divide(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """``x / y``. Small integers become float32, int32 and wider float64, as in TensorFlow."""
+    """``x / y``, elementwise: a quotient of floats.
+
+    Integers become floats first, as in TensorFlow: those of 8 and 16 bits float32, wider ones
+    float64.
+
+    Args:
+      x: A tensor of numbers.
+      y: Another of the same dtype, whose shape broadcasts with the first one's. What is no tensor
+        takes the dtype of the other.
+      name: Not used.
+
+    Returns:
+      A float tensor of the shape to which both broadcast.
+
+    Raises:
+      InvalidArgumentError: If the dtypes differ, or the shapes do not broadcast.
+      TypeError: If they are bools.
+
+    Example:
+      >>> tf.divide([1, 2], [4, 0])
+      <tf.Tensor: shape=(2,), dtype=float64, numpy=array([0.25,  inf])>
+    """
     if type(x) is Tensor and x._spec.is_float:
         return real_divide(x, y)
     return real_divide(*_floats(x, y, "RealDiv"))
 
 
 def divide_no_nan(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """``x / y``, and 0 where ``y`` is 0. Integers become floats as for `divide`."""
+    """``x / y``, and 0 where ``y`` is 0, whatever ``x`` is. The derivatives are 0 there, too.
+
+    Args:
+      x: A tensor of numbers. Integers become floats as for `divide`.
+      y: Another of the same dtype, whose shape broadcasts with the first one's.
+      name: Not used.
+
+    Returns:
+      A float tensor of the shape to which both broadcast.
+
+    Raises:
+      InvalidArgumentError: If the dtypes differ, or the shapes do not broadcast.
+      TypeError: If they are bools.
+
+    Example:
+      >>> tf.math.divide_no_nan([1.0, 2.0], [4.0, 0.0]).numpy()
+      array([0.25, 0.  ], dtype=float32)
+    """
     return real_divide_no_nan(*_floats(x, y, "DivNoNan"))
 
 
@@ -64,7 +101,26 @@ def _nonzero(y: Tensor, op: str) -> None:
 
 
 def floordiv(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """``x / y`` rounded towards minus infinity. No gradient flows through."""
+    """``x / y`` rounded towards minus infinity, elementwise; ``x // y`` does the same.
+
+    No gradient flows through.
+
+    Args:
+      x: A tensor of numbers.
+      y: Another of the same dtype, whose shape broadcasts with the first one's.
+      name: Not used.
+
+    Returns:
+      A tensor of the shape to which both broadcast, and of the same dtype.
+
+    Raises:
+      InvalidArgumentError: If an integer is divided by 0, the dtypes differ, or the shapes do not
+        broadcast.
+
+    Example:
+      >>> tf.math.floordiv([7, -7], 2).numpy()
+      array([ 3, -4], dtype=int32)
+    """
     x, y = _operands(x, y, "FloorDiv")
     if x._spec.is_float:
         return floor_divide_float(x, y)
@@ -73,7 +129,26 @@ def floordiv(x: Any, y: Any, name: str | None = None) -> Tensor:
 
 
 def floormod(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """The remainder of ``floordiv``: it has the sign of ``y``."""
+    """The remainder of `floordiv`, with the sign of ``y``, elementwise; ``x % y`` does the same.
+
+    That of floats is exact. Its derivative by ``x`` is 1, by ``y`` it is ``-floor(x / y)``.
+
+    Args:
+      x: A tensor of numbers.
+      y: Another of the same dtype, whose shape broadcasts with the first one's.
+      name: Not used.
+
+    Returns:
+      A tensor of the shape to which both broadcast, and of the same dtype.
+
+    Raises:
+      InvalidArgumentError: If an integer is divided by 0, the dtypes differ, or the shapes do not
+        broadcast.
+
+    Example:
+      >>> tf.math.floormod([7, -7], 3).numpy()
+      array([1, 2], dtype=int32)
+    """
     x, y = _operands(x, y, "FloorMod")
     if x._spec.is_float:
         return floor_mod_float(x, y)
@@ -82,7 +157,28 @@ def floormod(x: Any, y: Any, name: str | None = None) -> Tensor:
 
 
 def pow_(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """``x`` to the power ``y``."""
+    """``x`` to the power ``y``, elementwise; ``x ** y`` does the same.
+
+    The derivative by ``y`` counts ``log(x)`` as 0 where ``x`` is not positive.
+
+    Args:
+      x: A tensor of numbers.
+      y: Another of the same dtype, whose shape broadcasts with the first one's.
+      name: Not used.
+
+    Returns:
+      A tensor of the shape to which both broadcast, and of the same dtype.
+
+    Raises:
+      InvalidArgumentError: If an integer has a negative exponent, the dtypes differ, or the shapes
+        do not broadcast.
+
+    Example:
+      >>> tf.pow([2, 3], [10, 4]).numpy()
+      array([1024,   81], dtype=int32)
+      >>> tf.pow([4.0, 8.0], 0.5).numpy()
+      array([2.      , 2.828427], dtype=float32)
+    """
     x, y = _operands(x, y, "Pow")
     if x._spec.is_float:
         return pow_float(x, y)

@@ -17,7 +17,7 @@ from ..values.dtypes import DType, as_dtype
 from ..values.memory import converted
 from ..values.spec import broadcast, intern
 from ..values.tensor import Tensor, of_array
-from . import arithmetic, elementwise, movement
+from . import arithmetic, elementwise, joining, movement
 
 FEW = 1 << 14  # elements up to which a filled tensor is made on the host
 
@@ -34,8 +34,9 @@ def _dtype(dtype: Any) -> DType | None:
 def constant(value: Any, dtype: Any = None, shape: Any = None, name: str = "Const") -> Tensor:
     """A tensor of a Python number, a nested list or an array, which is copied.
 
-    Python floats are float32 and ints int32; arrays keep their dtype. One of CuPy's, or of
-    PyTorch's on a GPU, is copied there: `experimental.dlpack.from_dlpack` shares it instead.
+    Python floats are float32 and ints int32 (int64 if one is too large); arrays keep their dtype.
+    One of CuPy's, or of PyTorch's on a GPU, is copied there: `experimental.dlpack.from_dlpack`
+    shares it instead.
 
     Args:
       value: The value.
@@ -43,10 +44,20 @@ def constant(value: Any, dtype: Any = None, shape: Any = None, name: str = "Cons
       shape: The shape; a single element is repeated, more are reshaped.
       name: Not used.
 
+    Returns:
+      A tensor. Of a tensor that is one of the wanted dtype and shape: itself.
+
     Raises:
       TypeError: If ``dtype`` or ``shape`` cannot hold the value.
       ValueError: If the value is not numeric, or ragged.
       DeviceError: If it is on a GPU, and numtape computes on the CPU.
+
+    Example:
+      >>> tf.constant([1, 2, 3])
+      <tf.Tensor: shape=(3,), dtype=int32, numpy=array([1, 2, 3], dtype=int32)>
+      >>> tf.constant(0.5, dtype=tf.float64, shape=(2, 2)).numpy()
+      array([[0.5, 0.5],
+             [0.5, 0.5]])
     """
     wanted = _dtype(dtype)
     if isinstance(value, Tensor | Variable):
@@ -80,8 +91,28 @@ def convert_to_tensor(
 ) -> Tensor:
     """A tensor of any value; tensors are returned as they are.
 
+    A variable is read: gradients reach it.
+
+    Args:
+      value: A tensor or variable, an array, a number, or a nest of lists of them.
+      dtype: The dtype, if another one is wanted for what is no tensor.
+      dtype_hint: A dtype that is taken if it can hold the value.
+      name: Not used.
+
+    Returns:
+      A tensor.
+
     Raises:
-      ValueError: If ``value`` is a tensor of another dtype than ``dtype``.
+      ValueError: If ``value`` is a tensor of another dtype than ``dtype``, is not numeric, or
+        ragged.
+      TypeError: If ``dtype`` cannot hold the value.
+
+    Example:
+      >>> x = tf.constant(1.0)
+      >>> tf.convert_to_tensor(x) is x
+      True
+      >>> tf.convert_to_tensor([x, 2.0]).numpy()
+      array([1., 2.], dtype=float32)
     """
     wanted = _dtype(dtype)
     if wanted is None and dtype_hint is not None and not isinstance(value, Tensor | Variable):
@@ -93,7 +124,25 @@ def convert_to_tensor(
 
 
 def fill(dims: Any, value: Any, name: str | None = None, *, layout: Any = None) -> Tensor:
-    """A tensor of shape ``dims`` with ``value``, a scalar, everywhere."""
+    """A tensor with one value everywhere, which may be a tensor with a gradient.
+
+    Args:
+      dims: The shape: ints or a tensor of ints.
+      value: A scalar.
+      name: Not used.
+      layout: Accepted for TensorFlow's sake.
+
+    Returns:
+      A tensor of shape ``dims`` and the dtype of ``value``.
+
+    Raises:
+      InvalidArgumentError: If ``value`` is no scalar, or a size is negative.
+
+    Example:
+      >>> tf.fill([2, 3], 7).numpy()
+      array([[7, 7, 7],
+             [7, 7, 7]], dtype=int32)
+    """
     scalar = as_tensor(value)
     if scalar.ndim:
         raise InvalidArgumentError(f"value must be a scalar, got shape {scalar.shape} [Op:Fill]")
@@ -111,28 +160,100 @@ def _filled(shape: tuple[int, ...], dtype: DType, value: int) -> Tensor:
 def zeros(
     shape: Any, dtype: Any = dtypes.float32, name: str | None = None, layout: Any = None
 ) -> Tensor:
-    """Zeros."""
+    """A tensor of zeros.
+
+    Args:
+      shape: Ints, or a tensor of ints; one int for a vector.
+      dtype: The dtype.
+      name: Not used.
+      layout: Accepted for TensorFlow's sake.
+
+    Returns:
+      A tensor; for bools it is False everywhere.
+
+    Raises:
+      InvalidArgumentError: If a size is negative.
+
+    Example:
+      >>> tf.zeros((2, 3), tf.int32).numpy()
+      array([[0, 0, 0],
+             [0, 0, 0]], dtype=int32)
+    """
     return _filled(movement.static_shape(shape), as_dtype(dtype), 0)
 
 
 def ones(
     shape: Any, dtype: Any = dtypes.float32, name: str | None = None, layout: Any = None
 ) -> Tensor:
-    """Ones."""
+    """A tensor of ones.
+
+    Args:
+      shape: Ints, or a tensor of ints; one int for a vector.
+      dtype: The dtype.
+      name: Not used.
+      layout: Accepted for TensorFlow's sake.
+
+    Returns:
+      A tensor; for bools it is True everywhere.
+
+    Raises:
+      InvalidArgumentError: If a size is negative.
+
+    Example:
+      >>> tf.ones((2, 3)).numpy()
+      array([[1., 1., 1.],
+             [1., 1., 1.]], dtype=float32)
+    """
     return _filled(movement.static_shape(shape), as_dtype(dtype), 1)
 
 
 def zeros_like(
     input: Any, dtype: Any = None, name: str | None = None, layout: Any = None
 ) -> Tensor:
-    """Zeros of the shape and dtype of ``input``."""
+    """Zeros of the shape of another tensor. No gradient flows through.
+
+    Args:
+      input: A tensor, or what becomes one.
+      dtype: The dtype; None is that of ``input``.
+      name: Not used.
+      layout: Accepted for TensorFlow's sake.
+
+    Returns:
+      A tensor of the shape of ``input``.
+
+    Raises:
+      TypeError: If there is no such dtype.
+
+    Example:
+      >>> tf.zeros_like([[1, 2], [3, 4]]).numpy()
+      array([[0, 0],
+             [0, 0]], dtype=int32)
+    """
     return _like(elementwise.zeros_as, input, dtype, 0)
 
 
 def ones_like(
     input: Any, dtype: Any = None, name: str | None = None, layout: Any = None
 ) -> Tensor:
-    """Ones of the shape and dtype of ``input``."""
+    """Ones of the shape of another tensor. No gradient flows through.
+
+    Args:
+      input: A tensor, or what becomes one.
+      dtype: The dtype; None is that of ``input``.
+      name: Not used.
+      layout: Accepted for TensorFlow's sake.
+
+    Returns:
+      A tensor of the shape of ``input``.
+
+    Raises:
+      TypeError: If there is no such dtype.
+
+    Example:
+      >>> tf.ones_like([[1, 2], [3, 4]], dtype=tf.float32).numpy()
+      array([[1., 1.],
+             [1., 1.]], dtype=float32)
+    """
     return _like(elementwise.ones_as, input, dtype, 1)
 
 
@@ -149,7 +270,26 @@ def eye(
     num_rows: Any, num_columns: Any = None, batch_shape: Any = None, dtype: Any = dtypes.float32,
     name: str | None = None,
 ) -> Tensor:  # fmt: skip
-    """Identity matrices."""
+    """Identity matrices: 1 on the diagonal, 0 elsewhere.
+
+    Args:
+      num_rows: The number of rows.
+      num_columns: The number of columns; None is that of rows.
+      batch_shape: Ints: so many matrices in axes before the last two.
+      dtype: The dtype.
+      name: Not used.
+
+    Returns:
+      A tensor of shape (*batch_shape, num_rows, num_columns).
+
+    Raises:
+      InvalidArgumentError: If a size is no int, or negative.
+
+    Example:
+      >>> tf.eye(2, num_columns=3).numpy()
+      array([[1., 0., 0.],
+             [0., 1., 0.]], dtype=float32)
+    """
     rows = movement.static(num_rows)
     columns = rows if num_columns is None else movement.static(num_columns)
     wanted = as_dtype(dtype)
@@ -166,11 +306,32 @@ def eye(
 def range_(
     start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name: str = "range"
 ) -> Tensor:
-    """The numbers from ``start`` (default 0) up to, not including, ``limit`` by ``delta``.
+    """The numbers from ``start`` up to, not including, ``limit`` by ``delta``.
+
+    With one argument it is the limit, and the start is 0. The values are read at the call.
+
+    Args:
+      start: A scalar; of one argument alone, the limit.
+      limit: A scalar.
+      delta: The step, which may be negative.
+      dtype: The dtype; None is float64 or float32 if one of the scalars is, else int32 or int64.
+      name: Not used.
+
+    Returns:
+      A tensor of one axis.
 
     Raises:
-      InvalidArgumentError: If ``delta`` is 0 or leads away from ``limit``, or is not finite.
+      InvalidArgumentError: If ``delta`` is 0 or leads away from ``limit``, or one is no finite
+        scalar.
       TypeError: If a Python float is given for an integer dtype.
+
+    Example:
+      >>> tf.range(5).numpy()
+      array([0, 1, 2, 3, 4], dtype=int32)
+      >>> tf.range(3, 0, -1).numpy()
+      array([3, 2, 1], dtype=int32)
+      >>> tf.range(0.0, 1.0, 0.25).numpy()
+      array([0.  , 0.25, 0.5 , 0.75], dtype=float32)
     """
     if limit is None:
         start, limit = 0, start
@@ -229,11 +390,25 @@ def linspace(
 ) -> Tensor:
     """``num`` evenly spaced numbers from ``start`` to ``stop``, both included.
 
-    Integers become float64. Tensors broadcast, and the numbers lie along a new axis.
+    Gradients reach both ends.
+
+    Args:
+      start: A tensor of numbers. Integers become floats as for `divide`.
+      stop: Another of the same dtype; the shapes broadcast.
+      num: How many.
+      name: Not used.
+      axis: Where the numbers lie: a new axis.
+
+    Returns:
+      A tensor of floats with one axis more.
 
     Raises:
-      InvalidArgumentError: If ``num`` is negative.
+      InvalidArgumentError: If ``num`` is negative, or the shapes do not broadcast.
       ValueError: If ``stop`` is a tensor of another dtype than ``start``.
+
+    Example:
+      >>> tf.linspace(0.0, 1.0, 5).numpy()
+      array([0.  , 0.25, 0.5 , 0.75, 1.  ], dtype=float32)
     """
     first = as_tensor(start)
     last = _tensor(stop, first.dtype)
@@ -251,28 +426,77 @@ def linspace(
         [-1 if k == at else 1 for k in range(first.ndim)]
     )
     inner = first + step * between.astype(step.dtype.numpy_dtype)
-    found = movement.concat([first, inner, last], at)
+    found = joining.concat([first, inner, last], at)
     cut = tuple((0, min(count, dim) if k == at else dim, 1) for k, dim in enumerate(found.shape))
     return movement.strided_slice(found, cut)
 
 
 def is_tensor(x: Any) -> bool:
-    """Whether ``x`` is a tensor or a variable."""
+    """Whether a value is a tensor or a variable.
+
+    Args:
+      x: Anything.
+
+    Returns:
+      A bool.
+
+    Example:
+      >>> tf.is_tensor(tf.constant(1.0)), tf.is_tensor(tf.Variable(1.0)), tf.is_tensor(np.ones(2))
+      (True, True, False)
+    """
     return spec_of(x) is not None
 
 
 def size(input: Any, out_type: Any = dtypes.int32, name: str | None = None) -> Tensor:
-    """The number of elements, as a tensor."""
+    """The number of elements, as a tensor. ``tf.size(x)`` of shape (2, 3) is 6.
+
+    Args:
+      input: A tensor, or what becomes one.
+      out_type: The dtype of the result.
+      name: Not used.
+
+    Returns:
+      A scalar.
+
+    Example:
+      >>> tf.size([[1, 2, 3], [4, 5, 6]])
+      <tf.Tensor: shape=(), dtype=int32, numpy=6>
+    """
     return constant(as_tensor(input)._spec.size, out_type)
 
 
 def shape(input: Any, out_type: Any = dtypes.int32, name: str | None = None) -> Tensor:
-    """The shape, as a tensor."""
+    """The shape, as a tensor. ``x.shape`` is a `TensorShape`, which costs no row.
+
+    Args:
+      input: A tensor, or what becomes one.
+      out_type: The dtype of the result.
+      name: Not used.
+
+    Returns:
+      A tensor of one axis.
+
+    Example:
+      >>> tf.shape([[1, 2, 3], [4, 5, 6]])
+      <tf.Tensor: shape=(2,), dtype=int32, numpy=array([2, 3], dtype=int32)>
+    """
     return constant(np.array(as_tensor(input).shape, as_dtype(out_type).numpy_dtype))
 
 
 def rank(input: Any, name: str | None = None) -> Tensor:
-    """The number of axes, as a tensor."""
+    """The number of axes, as a tensor. ``x.ndim`` is an int.
+
+    Args:
+      input: A tensor, or what becomes one.
+      name: Not used.
+
+    Returns:
+      An int32 scalar.
+
+    Example:
+      >>> tf.rank([[1, 2, 3], [4, 5, 6]])
+      <tf.Tensor: shape=(), dtype=int32, numpy=2>
+    """
     return constant(as_tensor(input).ndim)
 
 

@@ -6,203 +6,331 @@ import math
 from typing import Any
 
 from ..log.op import CUT, ELEMENTWISE, STOP, Op, defop
-from ..log.record import Recorder, as_tensor, binary, public, record, spec_of, unary
+from ..log.record import Recorder, as_tensor, record, spec_of
 from ..values import dtypes
 from ..values.dtypes import DType, as_dtype, bool_
 from ..values.spec import Spec, broadcast, intern
 from ..values.tensor import Tensor
 from . import rules
+from .define import binary_op, named, unary_op
 from .movement import broadcast_to
-
-
-def _unary(
-    name: str, body: str, vjp: Any = None, spec: Any = rules.floating, argument: str = "x",
-    **more: Any,
-) -> Recorder:  # fmt: skip
-    op = defop(name, ELEMENTWISE, 1, spec, body=body, vjp=vjp, **more)
-    return public(unary(op), __name__, argument)
-
-
-def _binary(
-    name: str, body: str, vjp: Any = None, spec: Any = rules.number, arguments: str = "x y",
-    **more: Any,
-) -> Recorder:  # fmt: skip
-    op = defop(name, ELEMENTWISE, 2, spec, body=body, vjp=vjp, **more)
-    return public(binary(op), __name__, arguments)
-
 
 # Arithmetic.
 
-add = _binary("AddV2", "x + y", lambda g, z, x, y: (g, g))
-subtract = _binary("Sub", "x - y", lambda g, z, x, y: (g, negative(g)))
-multiply = _binary("Mul", "x * y", lambda g, z, x, y: (g * y, g * x))
+add = binary_op("AddV2", "x + y", lambda g, z, x, y: (g, g), doc="""
+    Sum of two tensors, elementwise; ``x + y`` records the same op.
+
+    >>> tf.add([1, 2, 3], [[10], [20]]).numpy()
+    array([[11, 12, 13],
+           [21, 22, 23]], dtype=int32)
+""")
+subtract = binary_op("Sub", "x - y", lambda g, z, x, y: (g, negative(g)), doc="""
+    Difference of two tensors, elementwise; ``x - y`` records the same op.
+
+    >>> tf.subtract([1.5, 2.0], 0.5).numpy()
+    array([1. , 1.5], dtype=float32)
+""")
+multiply = binary_op("Mul", "x * y", lambda g, z, x, y: (g * y, g * x), doc="""
+    Product of two tensors, elementwise; ``x * y`` records the same op.
+
+    For products of matrices see `matmul`. Integers that overflow wrap around.
+
+    >>> tf.multiply([1, 2, 3], [[1], [10]]).numpy()
+    array([[ 1,  2,  3],
+           [10, 20, 30]], dtype=int32)
+""")
 # A float quotient; `divide` below says what happens to integers.
-real_divide = _binary(
+real_divide = binary_op(
     "RealDiv", "x / y", lambda g, z, x, y: (g / y, negative(g * z / y)), rules.floating
 )
-floor_divide_float = _binary("FloorDiv", "floor(x / y)", spec=rules.floating, gradient=STOP)
-floor_divide_int = _binary("FloorDiv", "floor_divide(x, y)", spec=rules.integer, gradient=STOP)
+floor_divide_float = binary_op("FloorDiv", "floor(x / y)", spec=rules.floating, gradient=STOP)
+floor_divide_int = binary_op("FloorDiv", "floor_divide(x, y)", spec=rules.integer, gradient=STOP)
 # Exact, unlike x - y * floor(x / y), and right for an infinite y.
-floor_mod_float = _binary(
+floor_mod_float = binary_op(
     "FloorMod",
     "select((fmod(x, y) != 0) & ((fmod(x, y) < 0) != (y < 0)), fmod(x, y) + y, fmod(x, y))",
     lambda g, z, x, y: (g, negative(g * floor_divide_float(x, y))), rules.floating,
 )  # fmt: skip
-floor_mod_int = _binary("FloorMod", "x % y", spec=rules.integer, gradient=STOP)
-pow_float: Recorder = _binary(
+floor_mod_int = binary_op("FloorMod", "x % y", spec=rules.integer, gradient=STOP)
+pow_float: Recorder = binary_op(
     "Pow", "power(x, y)",
     lambda g, z, x, y: (g * y * pow_float(x, y - 1.0), g * z * log_or_zero(x)), rules.floating,
 )  # fmt: skip
-pow_int = _binary("Pow", "int_power(x, y)", spec=rules.integer, gradient=STOP)
-squared_difference = _binary(
+pow_int = binary_op("Pow", "int_power(x, y)", spec=rules.integer, gradient=STOP)
+squared_difference = binary_op(
     "SquaredDifference", "(x - y) * (x - y)",
-    lambda g, z, x, y: (g * (2.0 * (x - y)), g * (2.0 * (y - x))),
-)  # fmt: skip
+    lambda g, z, x, y: (g * (2.0 * (x - y)), g * (2.0 * (y - x))), doc="""
+    ``(x - y) * (x - y)``, elementwise.
+
+    >>> tf.math.squared_difference([1.0, 5.0], [4.0, 4.0]).numpy()
+    array([9., 1.], dtype=float32)
+""")  # fmt: skip
 # 0 where the numerator is 0, whatever the denominator; 0 where the denominator is 0.
-ratio_or_zero: Recorder = _binary(
+ratio_or_zero: Recorder = binary_op(
     "RatioOrZero", "select(x == 0, 0.0, x / y)",
     lambda g, z, x, y: (g / y, negative(ratio_or_zero(g * z, y))), rules.floating,
 )  # fmt: skip
-real_divide_no_nan: Recorder = _binary(
+real_divide_no_nan: Recorder = binary_op(
     "DivNoNan", "select(y == 0, 0.0, x / y)",
     lambda g, z, x, y: (real_divide_no_nan(g, y), negative(real_divide_no_nan(g * z, y))),
     rules.floating,
 )  # fmt: skip
-multiply_no_nan: Recorder = _binary(
+multiply_no_nan: Recorder = binary_op(
     "MulNoNan", "select(y == 0, 0.0, x * y)",
-    lambda g, z, x, y: (multiply_no_nan(g, y), multiply_no_nan(x, g)), rules.floating,
-)  # fmt: skip
+    lambda g, z, x, y: (multiply_no_nan(g, y), multiply_no_nan(x, g)), rules.floating, doc="""
+    ``x * y``, but 0 where ``y`` is 0, even if ``x`` is NaN or infinite there.
+
+    The derivatives follow the same rule.
+
+    >>> tf.math.multiply_no_nan([np.inf, 2.0], [0.0, 3.0]).numpy()
+    array([0., 6.], dtype=float32)
+""")  # fmt: skip
 # At a tie the first operand gets it all.
-maximum = _binary(
+maximum = binary_op(
     "Maximum", "select(x >= y, x, select(y > x, y, x + y))",
-    lambda g, z, x, y: (select(x >= y, g, 0.0), select(x >= y, 0.0, g)),
-)  # fmt: skip
-minimum = _binary(
+    lambda g, z, x, y: (select(x >= y, g, 0.0), select(x >= y, 0.0, g)), doc="""
+    The larger of two elements; NaN if one is NaN.
+
+    At a tie the derivative goes to ``x`` alone. For the largest along an axis see `reduce_max`.
+
+    >>> tf.maximum([-1.0, 0.5, 3.0], 0.0).numpy()
+    array([0. , 0.5, 3. ], dtype=float32)
+""")  # fmt: skip
+minimum = binary_op(
     "Minimum", "select(x <= y, x, select(y < x, y, x + y))",
-    lambda g, z, x, y: (select(x <= y, g, 0.0), select(x <= y, 0.0, g)),
-)  # fmt: skip
-negative: Recorder = _unary("Neg", "-x", lambda g, y, x: (negative(g),), rules.number)
-abs_ = _unary("Abs", "absolute(x)", lambda g, y, x: (g * sign(x),), rules.number)
-sign: Recorder = _unary(
+    lambda g, z, x, y: (select(x <= y, g, 0.0), select(x <= y, 0.0, g)), doc="""
+    The smaller of two elements; NaN if one is NaN.
+
+    At a tie the derivative goes to ``x`` alone. For the smallest along an axis see `reduce_min`.
+
+    >>> tf.minimum([-1.0, 0.5, 3.0], 1.0).numpy()
+    array([-1. ,  0.5,  1. ], dtype=float32)
+""")  # fmt: skip
+negative: Recorder = unary_op("Neg", "-x", lambda g, y, x: (negative(g),), rules.number, doc="""
+    ``-x``, elementwise. Unsigned integers wrap around.
+
+    >>> tf.negative([1.0, -2.0]).numpy()
+    array([-1.,  2.], dtype=float32)
+""")
+abs_ = unary_op("Abs", "absolute(x)", lambda g, y, x: (g * sign(x),), rules.number, doc="""
+    Absolute value, elementwise. Its derivative at 0 is 0.
+
+    >>> tf.abs([-1.5, 0.0, 2.0]).numpy()
+    array([1.5, 0. , 2. ], dtype=float32)
+""")
+sign: Recorder = unary_op(
     "Sign", "select(x > 0, 1, select(x < 0, -1, select(x == 0, 0, x)))",
-    lambda g, y, x: (zeros_of(x),), rules.number,
-)  # fmt: skip
-square = _unary("Square", "x * x", lambda g, y, x: (g * (2.0 * x),), rules.number)
-reciprocal = _unary("Reciprocal", "1.0 / x", lambda g, y, x: (negative(g * y * y),))
-stop_gradient = _unary("StopGradient", "x", None, rules.same, "input", gradient=CUT)
-shuffled = _unary("RandomShuffle", "x", None, rules.same, gradient=STOP)
-zeros_as = _unary("ZerosLike", "0", None, rules.same, "input", gradient=STOP)
-ones_as = _unary("OnesLike", "1", None, rules.same, "input", gradient=STOP)
+    lambda g, y, x: (zeros_of(x),), rules.number, doc="""
+    -1, 0 or 1 by the sign of each element; NaN where ``x`` is NaN. Its derivative is 0.
+
+    >>> tf.sign([-3.0, 0.0, 7.0]).numpy()
+    array([-1.,  0.,  1.], dtype=float32)
+""")  # fmt: skip
+square = unary_op("Square", "x * x", lambda g, y, x: (g * (2.0 * x),), rules.number, doc="""
+    ``x * x``, elementwise.
+
+    >>> tf.square([1, -2, 3]).numpy()
+    array([1, 4, 9], dtype=int32)
+""")
+reciprocal = unary_op("Reciprocal", "1.0 / x", lambda g, y, x: (negative(g * y * y),), doc="""
+    ``1 / x``, elementwise; infinite where ``x`` is 0.
+
+    >>> tf.math.reciprocal([2.0, -4.0]).numpy()
+    array([ 0.5 , -0.25], dtype=float32)
+""")
+stop_gradient = unary_op("StopGradient", "x", None, rules.same, "input", gradient=CUT, doc="""
+    The value of ``input``, through which no gradient flows: a constant for every tape.
+
+    >>> x = tf.constant(3.0)
+    >>> with tf.GradientTape() as tape:
+    ...     tape.watch(x)
+    ...     y = x * tf.stop_gradient(x)
+    >>> tape.gradient(y, x).numpy()
+    np.float32(3.0)
+""")
+shuffled = unary_op("RandomShuffle", "x", None, rules.same, gradient=STOP)
+zeros_as = unary_op("ZerosLike", "0", None, rules.same, "input", gradient=STOP)
+ones_as = unary_op("OnesLike", "1", None, rules.same, "input", gradient=STOP)
 
 # Powers, exponentials, logarithms.
 
-sqrt = _unary("Sqrt", "sqrt(x)", lambda g, y, x: (ratio_or_zero(0.5 * g, y),))
-rsqrt = _unary("Rsqrt", "1.0 / sqrt(x)", lambda g, y, x: (-0.5 * g * (y * y * y),))
-exp = _unary("Exp", "exp(x)", lambda g, y, x: (g * y,))
-expm1 = _unary("Expm1", "expm1(x)", lambda g, y, x: (g * exp(x),))
-log = _unary("Log", "log(x)", lambda g, y, x: (g / x,))
-log1p = _unary("Log1p", "log1p(x)", lambda g, y, x: (g / (1.0 + x),))
+sqrt = unary_op("Sqrt", "sqrt(x)", lambda g, y, x: (ratio_or_zero(0.5 * g, y),), doc="""
+    Square root, elementwise; NaN where ``x`` is negative.
+
+    The derivative at 0 is infinite; times an incoming gradient of 0 it counts as 0, and not as NaN.
+
+    >>> tf.sqrt([4.0, 2.25]).numpy()
+    array([2. , 1.5], dtype=float32)
+""")
+rsqrt = unary_op("Rsqrt", "1.0 / sqrt(x)", lambda g, y, x: (-0.5 * g * (y * y * y),), doc="""
+    ``1 / sqrt(x)``, elementwise; infinite where ``x`` is 0, NaN where it is negative.
+
+    >>> tf.math.rsqrt([4.0, 0.25]).numpy()
+    array([0.5, 2. ], dtype=float32)
+""")
+exp = unary_op("Exp", "exp(x)", lambda g, y, x: (g * y,), doc="""
+    The exponential, elementwise.
+
+    In float32 it is infinite from about 88.7 on, in float64 from about 709.8 on. The argument is
+    reduced by multiples of ln 2 (Cody and Waite, "Software Manual for the Elementary Functions",
+    1980).
+
+    >>> tf.exp([0.0, 1.0]).numpy()
+    array([1.       , 2.7182817], dtype=float32)
+""")
+expm1 = unary_op("Expm1", "expm1(x)", lambda g, y, x: (g * exp(x),), doc="""
+    ``exp(x) - 1``, elementwise, exact to the last digits where ``x`` is small.
+
+    >>> tf.math.expm1([0.0, 1e-10]).numpy()
+    array([0.e+00, 1.e-10], dtype=float32)
+""")
+log = unary_op("Log", "log(x)", lambda g, y, x: (g / x,), doc="""
+    The natural logarithm, elementwise; minus infinity where ``x`` is 0, NaN where it is negative.
+
+    >>> tf.math.log([1.0, np.e]).numpy()
+    array([0., 1.], dtype=float32)
+""")
+log1p = unary_op("Log1p", "log1p(x)", lambda g, y, x: (g / (1.0 + x),), doc="""
+    ``log(1 + x)``, elementwise, exact to the last digits where ``x`` is small.
+
+    >>> tf.math.log1p([0.0, 1e-10]).numpy()
+    array([0.e+00, 1.e-10], dtype=float32)
+""")
 # The logarithm in the derivative of a power by its exponent: 0 where the base is not positive.
-log_or_zero: Recorder = _unary(
+log_or_zero: Recorder = unary_op(
     "LogOrZero", "select(x > 0, log(select(x > 0, x, 1.0)), 0.0)",
     lambda g, y, x: (select(x > 0.0, g / select(x > 0.0, x, 1.0), 0.0),),
 )  # fmt: skip
 
 # Trigonometric and hyperbolic.
 
-sin = _unary("Sin", "sin(x)", lambda g, y, x: (g * cos(x),))
-cos: Recorder = _unary("Cos", "cos(x)", lambda g, y, x: (negative(g * sin(x)),))
-tan = _unary("Tan", "tan(x)", lambda g, y, x: (g * (1.0 + y * y),))
-asin = _unary("Asin", "asin(x)", lambda g, y, x: (g / sqrt(1.0 - x * x),))
-acos = _unary("Acos", "acos(x)", lambda g, y, x: (negative(g / sqrt(1.0 - x * x)),))
+sin = unary_op("Sin", "sin(x)", lambda g, y, x: (g * cos(x),), doc="""
+    Sine of an angle in radians, elementwise; NaN where ``x`` is infinite.
+
+    >>> tf.sin([0.0, np.pi / 2]).numpy()
+    array([0., 1.], dtype=float32)
+""")
+cos: Recorder = unary_op("Cos", "cos(x)", lambda g, y, x: (negative(g * sin(x)),), doc="""
+    Cosine of an angle in radians, elementwise; NaN where ``x`` is infinite.
+
+    >>> tf.cos([0.0, np.pi]).numpy()
+    array([ 1., -1.], dtype=float32)
+""")
+tan = unary_op("Tan", "tan(x)", lambda g, y, x: (g * (1.0 + y * y),), doc="""
+    Tangent of an angle in radians, elementwise; NaN where ``x`` is infinite.
+
+    >>> tf.tan([0.0, 0.5]).numpy()
+    array([0.       , 0.5463025], dtype=float32)
+""")
+asin = unary_op("Asin", "asin(x)", lambda g, y, x: (g / sqrt(1.0 - x * x),), doc="""
+    Arc sine in radians, from -pi/2 to pi/2, elementwise; NaN outside of [-1, 1].
+
+    >>> tf.asin([0.0, 1.0]).numpy()
+    array([0.       , 1.5707963], dtype=float32)
+""")
+acos = unary_op("Acos", "acos(x)", lambda g, y, x: (negative(g / sqrt(1.0 - x * x)),), doc="""
+    Arc cosine in radians, from 0 to pi, elementwise; NaN outside of [-1, 1].
+
+    >>> tf.acos([1.0, 0.0]).numpy()
+    array([0.       , 1.5707964], dtype=float32)
+""")
 # sqrt(x * x + y * y), where the squares may be too large or too small: what derivatives divide by.
 _LARGER = "select(absolute(x) > absolute(y), absolute(x), absolute(y))"
 _RATIO = f"select(absolute(x) > absolute(y), y, x) / {_LARGER}"
-hypot: Recorder = _binary(
+hypot: Recorder = binary_op(
     "Hypot", f"select({_LARGER} == 0, 0.0, {_LARGER} * sqrt(1.0 + ({_RATIO}) * ({_RATIO})))",
     lambda g, z, x, y: (g * (x / z), g * (y / z)), rules.floating,
 )  # fmt: skip
-atan = _unary("Atan", "atan(x)", lambda g, y, x: (g / hypot(x, 1.0) / hypot(x, 1.0),))
-atan2 = _binary(
+atan = unary_op("Atan", "atan(x)", lambda g, y, x: (g / hypot(x, 1.0) / hypot(x, 1.0),), doc="""
+    Arc tangent in radians, from -pi/2 to pi/2, elementwise.
+
+    >>> tf.atan([0.0, 1.0, np.inf]).numpy()
+    array([0.       , 0.7853982, 1.5707964], dtype=float32)
+""")
+atan2 = binary_op(
     "Atan2", "atan2(x, y)",
     lambda g, z, x, y: (
         g * (y / hypot(x, y)) / hypot(x, y), negative(g * (x / hypot(x, y)) / hypot(x, y)),
-    ), rules.floating, "y x",
-)  # fmt: skip
-sinh = _unary("Sinh", "sinh(x)", lambda g, y, x: (g * cosh(x),))
-cosh: Recorder = _unary("Cosh", "cosh(x)", lambda g, y, x: (g * sinh(x),))
-tanh = _unary("Tanh", "tanh(x)", lambda g, y, x: (g * (1.0 - y * y),))
-asinh = _unary("Asinh", "asinh(x)", lambda g, y, x: (g / hypot(x, 1.0),))
-acosh = _unary("Acosh", "acosh(x)", lambda g, y, x: (g / (sqrt(x - 1.0) * sqrt(x + 1.0)),))
-atanh = _unary("Atanh", "atanh(x)", lambda g, y, x: (g / (1.0 - x * x),))
+    ), rules.floating, "y x", doc="""
+    The angle in radians, from -pi to pi, of the point whose coordinates are (x, y), elementwise.
+
+    ``y`` comes first, as in C. The derivatives do not overflow where ``x * x + y * y`` would.
+
+    >>> tf.atan2([1.0, 1.0], [1.0, -1.0]).numpy()
+    array([0.7853982, 2.3561945], dtype=float32)
+""")  # fmt: skip
+sinh = unary_op("Sinh", "sinh(x)", lambda g, y, x: (g * cosh(x),), doc="""
+    Hyperbolic sine, elementwise.
+
+    >>> tf.sinh([0.0, 1.0]).numpy()
+    array([0.       , 1.1752012], dtype=float32)
+""")
+cosh: Recorder = unary_op("Cosh", "cosh(x)", lambda g, y, x: (g * sinh(x),), doc="""
+    Hyperbolic cosine, elementwise.
+
+    >>> tf.cosh([0.0, 1.0]).numpy()
+    array([1.       , 1.5430806], dtype=float32)
+""")
+tanh = unary_op("Tanh", "tanh(x)", lambda g, y, x: (g * (1.0 - y * y),), doc="""
+    Hyperbolic tangent, elementwise: from -1 to 1.
+
+    >>> tf.tanh([0.0, 0.5, 100.0]).numpy()
+    array([0.        , 0.46211717, 1.        ], dtype=float32)
+""")
+asinh = unary_op("Asinh", "asinh(x)", lambda g, y, x: (g / hypot(x, 1.0),), doc="""
+    Inverse hyperbolic sine, elementwise.
+
+    >>> tf.asinh([0.0, 1.0]).numpy()
+    array([0.       , 0.8813736], dtype=float32)
+""")
+acosh = unary_op("Acosh", "acosh(x)", lambda g, y, x: (g / (sqrt(x - 1.0) * sqrt(x + 1.0)),),
+    doc="""
+    Inverse hyperbolic cosine, elementwise; NaN where ``x`` is less than 1.
+
+    >>> tf.acosh([1.0, 2.0]).numpy()
+    array([0.      , 1.316958], dtype=float32)
+""")
+atanh = unary_op("Atanh", "atanh(x)", lambda g, y, x: (g / (1.0 - x * x),), doc="""
+    Inverse hyperbolic tangent, elementwise; infinite at -1 and 1, NaN beyond.
+
+    >>> tf.atanh([0.0, 0.5]).numpy()
+    array([0.        , 0.54930615], dtype=float32)
+""")
 # Far out it is 0, and the products with it are, in this order.
-bell: Recorder = _unary("Bell", "exp(-(x * x))", lambda g, y, x: (g * (x * y) * -2.0,))
-erf = _unary("Erf", "erf(x)", lambda g, y, x: (g * (2 / math.sqrt(math.pi) * bell(x)),))
-erfc = _unary("Erfc", "erfc(x)", lambda g, y, x: (g * (-2 / math.sqrt(math.pi) * bell(x)),))
+bell: Recorder = unary_op("Bell", "exp(-(x * x))", lambda g, y, x: (g * (x * y) * -2.0,))
+erf = unary_op("Erf", "erf(x)", lambda g, y, x: (g * (2 / math.sqrt(math.pi) * bell(x)),), doc="""
+    The error function ``2 / sqrt(pi) * integral of exp(-t * t) from 0 to x``, elementwise.
 
-# Activations. What a rule chooses by `where` must be finite on both sides: its own derivative
-# multiplies the side that is not taken by 0.
+    >>> tf.math.erf([0.0, 0.5, 10.0]).numpy()
+    array([0.       , 0.5204999, 1.       ], dtype=float32)
+""")
+erfc = unary_op("Erfc", "erfc(x)", lambda g, y, x: (g * (-2 / math.sqrt(math.pi) * bell(x)),),
+    doc="""
+    ``1 - erf(x)``, elementwise, with all its digits where that is small.
 
-sigmoid = _unary("Sigmoid", "sigmoid(x)", lambda g, y, x: (g * (y * (1.0 - y)),))
-softplus = _unary(
-    "Softplus", "select(x > 0, x, 0.0) + log1p(exp(-absolute(x)))",
-    lambda g, y, x: (g * sigmoid(x),), argument="features",
-)  # fmt: skip
-relu = _unary(
-    "Relu", "select(x <= 0, 0, x)", lambda g, y, x: (relu_gate(g, y),), rules.number, "features"
-)
-# g where the output of relu was positive.
-relu_gate: Recorder = _binary(
-    "ReluGrad", "select(y > 0, x, 0)", lambda g, z, x, y: (relu_gate(g, y), zeros_of(y)),
-)  # fmt: skip
-relu6 = _unary(
-    "Relu6", "select(x <= 0, 0, select(x >= 6, 6, x))",
-    lambda g, y, x: (relu6_gate(g, y),), rules.number, "features",
-)  # fmt: skip
-relu6_gate: Recorder = _binary(
-    "Relu6Grad", "select((y > 0) & (y < 6), x, 0)",
-    lambda g, z, x, y: (relu6_gate(g, y), zeros_of(y)),
-)  # fmt: skip
-elu = _unary(
-    "Elu", "select(x < 0, expm1(x), x)", lambda g, y, x: (g * exp(select(x < 0.0, x, 0.0)),),
-    argument="features",
-)  # fmt: skip
-selu = _unary(
-    "Selu", "select(x < 0, 1.7580993408473766 * expm1(x), 1.0507009873554805 * x)",
-    lambda g, y, x: (g * select(
-        x < 0.0, 1.7580993408473766 * exp(select(x < 0.0, x, 0.0)), 1.0507009873554805
-    ),), argument="features",
-)  # fmt: skip
-softsign = _unary(
-    "Softsign", "x / (absolute(x) + 1.0)",
-    lambda g, y, x: (g / (abs_(x) + 1.0) / (abs_(x) + 1.0),), argument="features",
-)  # fmt: skip
+    For large ``x`` the fit is that of Shepherd and Laframboise, Mathematics of Computation 36
+    (1981).
+
+    >>> tf.math.erfc([0.0, 5.0]).numpy()
+    array([1.0000000e+00, 1.5374598e-12], dtype=float32)
+""")
+
 
 # Rounding: no gradient flows through.
 
-floor = _unary("Floor", "floor(x)", gradient=STOP)
-ceil = _unary("Ceil", "ceil(x)", gradient=STOP)
-round_float = _unary("Round", "rint(x)", gradient=STOP)
+floor = unary_op("Floor", "floor(x)", gradient=STOP, doc="""
+    The largest integer that is not larger, as a float, elementwise. No gradient flows through.
 
-# Comparisons and logic.
+    >>> tf.floor([1.7, -1.2]).numpy()
+    array([ 1., -2.], dtype=float32)
+""")
+ceil = unary_op("Ceil", "ceil(x)", gradient=STOP, doc="""
+    The smallest integer that is not smaller, as a float, elementwise. No gradient flows through.
 
-equal_ = _binary("Equal", "x == y", spec=rules.compared, gradient=STOP)
-not_equal_ = _binary("NotEqual", "x != y", spec=rules.compared, gradient=STOP)
-less = _binary("Less", "x < y", spec=rules.ordered, gradient=STOP)
-less_equal = _binary("LessEqual", "x <= y", spec=rules.ordered, gradient=STOP)
-greater = _binary("Greater", "x > y", spec=rules.ordered, gradient=STOP)
-greater_equal = _binary("GreaterEqual", "x >= y", spec=rules.ordered, gradient=STOP)
-logical_and: Recorder = _binary("LogicalAnd", "x & y", spec=rules.boolean, gradient=STOP)
-logical_or = _binary("LogicalOr", "x | y", spec=rules.boolean, gradient=STOP)
-logical_xor = _binary("LogicalXor", "x != y", spec=rules.boolean, gradient=STOP)
-logical_not = _unary("LogicalNot", "x == False", spec=rules.boolean, gradient=STOP)
-bitwise_and = _binary("BitwiseAnd", "x & y", spec=rules.integer, gradient=STOP)
-bitwise_or = _binary("BitwiseOr", "x | y", spec=rules.integer, gradient=STOP)
-bitwise_xor = _binary("BitwiseXor", "x ^ y", spec=rules.integer, gradient=STOP)
-invert = _unary("Invert", "~x", spec=rules.integer, gradient=STOP)
-is_nan = _unary("IsNan", "isnan(x)", spec=rules.tested)
-is_inf = _unary("IsInf", "isinf(x)", spec=rules.tested)
-is_finite = _unary("IsFinite", "isfinite(x)", spec=rules.tested)
+    >>> tf.math.ceil([1.2, -1.7]).numpy()
+    array([ 2., -1.], dtype=float32)
+""")
+round_float = unary_op("Round", "rint(x)", gradient=STOP)
 
 
 # Ops of three operands, and ops with attributes.
@@ -219,20 +347,6 @@ def _select_spec(op: Op, condition: Spec, x: Spec, y: Spec) -> Spec:
 SELECT = defop(
     "SelectV2", ELEMENTWISE, 3, _select_spec, body="select(x, y, z)",
     vjp=lambda g, o, c, x, y: (None, select(c, g, 0.0), select(c, 0.0, g)),
-)  # fmt: skip
-
-# The slope y where z is not positive.
-LEAKY_RELU = defop(
-    "LeakyRelu", ELEMENTWISE, 2, rules.floating, body="select(x > 0, x, x * y)",
-    vjp=lambda g, o, x, slope: (
-        record(LEAKY_GATE, (g, slope, x)), select(x > 0.0, 0.0, g * x),
-    ),
-)  # fmt: skip
-LEAKY_GATE: Op = defop(
-    "LeakyReluGrad", ELEMENTWISE, 3, rules.floating, body="select(z > 0, x, x * y)",
-    vjp=lambda h, o, g, slope, x: (
-        record(LEAKY_GATE, (h, slope, x)), select(x > 0.0, 0.0, h * g), zeros_of(x),
-    ),
 )  # fmt: skip
 
 
@@ -253,11 +367,25 @@ def clip_by_value(
 ) -> Tensor:
     """``t`` limited to the range from ``clip_value_min`` to ``clip_value_max``.
 
-    The gradient passes where ``t`` lies inside or on a bound. Of bounds that are the wrong way
-    round, ``clip_value_min`` is the result.
+    The gradient passes to ``t`` where it lies inside or on a bound, elsewhere to the bound. Of
+    bounds that are the wrong way round, ``clip_value_min`` is the result.
+
+    Args:
+      t: A tensor of numbers.
+      clip_value_min: The lower bound: a tensor of the same dtype that broadcasts to ``t``.
+      clip_value_max: The upper bound, likewise.
+      name: Not used.
+
+    Returns:
+      A tensor of the shape and dtype of ``t``.
 
     Raises:
       ValueError: If a bound has more elements than ``t`` along an axis.
+      InvalidArgumentError: If the shapes do not broadcast, or the dtypes differ.
+
+    Example:
+      >>> tf.clip_by_value([-1.0, 0.5, 2.0], 0.0, 1.0).numpy()
+      array([0. , 0.5, 1. ], dtype=float32)
     """
     x = as_tensor(t)
     found = maximum(minimum(x, clip_value_max), clip_value_min)
@@ -282,7 +410,28 @@ CAST_TO_BOOL = defop("Cast", ELEMENTWISE, 1, _cast_spec, body="x != 0", gradient
 
 
 def cast(x: Any, dtype: Any, name: str | None = None) -> Tensor:
-    """``x`` converted to ``dtype`` (floats are truncated to integers)."""
+    """The elements converted to another dtype.
+
+    Floats become integers by leaving out what is behind the point; of bools, True is 1; of numbers,
+    all but 0 are True. The gradient passes between float dtypes, and is converted back.
+
+    Args:
+      x: A tensor, or what becomes one.
+      dtype: A `DType`, or what `as_dtype` takes.
+      name: Not used.
+
+    Returns:
+      A tensor of the shape of ``x`` and dtype ``dtype``; ``x`` itself if it is such a tensor.
+
+    Raises:
+      TypeError: If there is no such dtype.
+
+    Example:
+      >>> tf.cast([1.9, -1.9, 0.0], tf.int32).numpy()
+      array([ 1, -1,  0], dtype=int32)
+      >>> tf.cast([1.9, -1.9, 0.0], tf.bool).numpy()
+      array([ True,  True, False])
+    """
     wanted: DType = as_dtype(dtype)
     spec = spec_of(x)
     if spec is not None and spec.dtype is wanted:
@@ -291,14 +440,6 @@ def cast(x: Any, dtype: Any, name: str | None = None) -> Tensor:
     if tensor.dtype is wanted:
         return tensor
     return record(CAST_TO_BOOL if wanted.is_bool else CAST, (tensor,), dtype=wanted.name)
-
-
-def leaky_relu(features: Any, alpha: float = 0.2, name: str | None = None) -> Tensor:
-    """``x`` where positive, ``alpha * x`` elsewhere. Its slope at 0 is ``alpha``."""
-    x = as_tensor(features)
-    if not x.dtype.is_floating:
-        x = cast(x, dtypes.float32)
-    return record(LEAKY_RELU, (x, alpha))
 
 
 def zeros_of(x: Tensor) -> Tensor:
@@ -311,26 +452,23 @@ def zeros_of(x: Tensor) -> Tensor:
 
 
 def round_(x: Any, name: str | None = None) -> Tensor:
-    """The nearest integer, halves to even; integers stay as they are."""
+    """The nearest integer, elementwise; halves go to the even one. Integers stay as they are.
+
+    No gradient flows through.
+
+    Args:
+      x: A tensor of numbers.
+      name: Not used.
+
+    Returns:
+      A tensor of the shape and dtype of ``x``.
+
+    Example:
+      >>> tf.round([0.5, 1.5, 2.6]).numpy()
+      array([0., 2., 3.], dtype=float32)
+    """
     x = as_tensor(x)
     return round_float(x) if x._spec.is_float else x
 
 
-def equal(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """Whether elements are equal."""
-    return equal_(x, y)
-
-
-def not_equal(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """Whether elements differ."""
-    return not_equal_(x, y)
-
-
-def log_sigmoid(x: Any, name: str | None = None) -> Tensor:
-    """``log(sigmoid(x))``, without overflow."""
-    return negative(softplus(negative(x)))
-
-
-for _name, _function in list(globals().items()):
-    if hasattr(_function, "op"):
-        _function.__name__, _function.__qualname__ = _name.rstrip("_"), _name
+named(globals(), __name__)

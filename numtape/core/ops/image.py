@@ -32,6 +32,24 @@ ADJUST_CONTRAST = defop("AdjustContrastv2", ARRAY, 2, _spec, compute=_compute)
 
 
 def adjust_contrast(images: Any, contrast_factor: Any) -> Tensor:
-    """Each channel's distance from its mean, times ``contrast_factor``; shape (..., H, W, C)."""
+    """Each pixel's distance from the mean of its channel in its image, times a factor.
+
+    As in TensorFlow, no gradient is registered: asking for one through it is a LookupError.
+
+    Args:
+      images: A tensor of floats, of shape (..., height, width, channels).
+      contrast_factor: A float scalar.
+
+    Returns:
+      A tensor of the shape and dtype of ``images``.
+
+    Raises:
+      InvalidArgumentError: If there are less than 3 axes, the factor is no scalar, or there are no
+        floats.
+
+    Example:
+      >>> tf.image.adjust_contrast([[[1.0], [3.0]]], 2.0).numpy().ravel()
+      array([0., 4.], dtype=float32)
+    """
     x = as_tensor(images)
     return record(ADJUST_CONTRAST, (x, as_tensor(contrast_factor, x._spec, ADJUST_CONTRAST.name)))

@@ -16,7 +16,7 @@ from ..values import dtypes
 from ..values.dtypes import bool_
 from ..values.spec import Spec, TensorShape, intern, one_axis
 from ..values.tensor import Tensor
-from . import elementwise, movement
+from . import comparison, elementwise, movement
 from .checks import every
 from .creation import convert_to_tensor
 
@@ -99,17 +99,37 @@ def _checked_indices(indices: Any, size: int, op: str, what: str = "an index") -
 
 
 def _within(rows: Tensor, size: int) -> Tensor:
-    return elementwise.logical_and(rows >= 0, rows < size)
+    return comparison.logical_and(rows >= 0, rows < size)
 
 
 def gather(
     params: Any, indices: Any, validate_indices: Any = None, axis: Any = None, batch_dims: int = 0,
     name: str | None = None,
 ) -> Tensor:  # fmt: skip
-    """The slices of ``params`` along ``axis`` (default 0) that ``indices`` name.
+    """The slices along an axis that indices name.
+
+    The derivative adds up what came from the same slice, in a fixed order.
+
+    Args:
+      params: A tensor of any dtype, of at least one axis.
+      indices: A tensor of integers from 0 on, of any shape.
+      validate_indices: Accepted for TensorFlow's sake: they are always checked.
+      axis: The axis; None is ``batch_dims``, which by default is the first.
+      batch_dims: How many leading axes ``params`` and ``indices`` have in common.
+      name: Not used.
+
+    Returns:
+      A tensor of the dtype of ``params``; the axes of ``indices`` (but for those in common) stand
+      where the axis was.
 
     Raises:
-      InvalidArgumentError: If an index is out of range.
+      InvalidArgumentError: If an index is out of range, or no integer, or the axes do not fit.
+
+    Example:
+      >>> tf.gather([10, 20, 30], [2, 0, 2]).numpy()
+      array([30, 10, 30], dtype=int32)
+      >>> tf.gather([[1, 2], [3, 4]], [1, 0], batch_dims=1).numpy()
+      array([2, 3], dtype=int32)
     """
     x = as_tensor(params)
     require(x.ndim > 0, GATHER, "params must be at least 1 dimensional")
@@ -209,7 +229,26 @@ def pick(x: Tensor, indices: Any, op: str, what: str) -> Tensor:
 
 
 def boolean_mask(tensor: Any, mask: Any, axis: Any = None, name: str = "boolean_mask") -> Tensor:
-    """The slices of ``tensor`` where ``mask`` is true."""
+    """The slices of a tensor where a mask is true.
+
+    Args:
+      tensor: A tensor of any dtype.
+      mask: Bools, of the shape of the axes of ``tensor`` from ``axis`` on; its value is read at the
+        call.
+      axis: The first of the axes that it masks; None is 0.
+      name: Not used.
+
+    Returns:
+      A tensor of the same dtype; one axis stands where the masked ones were.
+
+    Raises:
+      ValueError: If the mask is a scalar, or the shapes do not fit.
+
+    Example:
+      >>> tf.boolean_mask([[1, 2], [3, 4], [5, 6]], [True, False, True]).numpy()
+      array([[1, 2],
+             [5, 6]], dtype=int32)
+    """
     x = as_tensor(tensor)
     at = 0 if axis is None else one_axis("BooleanMask", axis, x.ndim)
     found = as_tensor(mask)
@@ -223,19 +262,23 @@ def boolean_mask(tensor: Any, mask: Any, axis: Any = None, name: str = "boolean_
 
 
 def repeat(input: Any, repeats: Any, axis: Any = None, name: str | None = None) -> Tensor:
-    """Each element repeated along an axis.
+    """Each element repeated along an axis. To repeat the whole tensor see `tile`.
 
     Args:
       input: A tensor.
       repeats: How often: an int, or one for each element of the axis.
       axis: The axis; None for the flat tensor.
+      name: Not used.
+
+    Returns:
+      A tensor of the same dtype.
 
     Raises:
       InvalidArgumentError: If ``repeats`` is negative.
       ValueError: If there are not as many ``repeats`` as elements along the axis.
 
     Example:
-      >>> nt.repeat([1, 2, 3], [2, 0, 1]).numpy()
+      >>> tf.repeat([1, 2, 3], [2, 0, 1]).numpy()
       array([1, 1, 3], dtype=int32)
     """
     x = as_tensor(input)
@@ -257,9 +300,31 @@ def repeat(input: Any, repeats: Any, axis: Any = None, name: str | None = None) 
 
 
 def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Tensor:
-    """``x`` where ``condition`` holds, else ``y``; all three broadcast.
+    """``x`` where a condition holds, else ``y``; of a condition alone, the indices where it holds.
 
-    With the condition alone: the indices where it holds, int64 of shape (count, rank).
+    Gradients reach ``x`` and ``y`` where they were taken. One that is not taken should be finite
+    all the same: its own derivative is multiplied by 0, and infinity times 0 is NaN.
+
+    Args:
+      condition: A tensor of bools.
+      x: A tensor; all three broadcast.
+      y: Another of the same dtype.
+      name: Not used.
+
+    Returns:
+      A tensor of the shape to which they broadcast; or, of the condition alone, an int64 tensor of
+      shape (count, rank).
+
+    Raises:
+      ValueError: If one of ``x`` and ``y`` is given without the other.
+      InvalidArgumentError: If the shapes do not broadcast, or the dtypes do not fit.
+
+    Example:
+      >>> x = tf.constant([-1.0, 2.0, -3.0])
+      >>> tf.where(x > 0, x, 0.0).numpy()
+      array([0., 2., 0.], dtype=float32)
+      >>> tf.where(x > 0).numpy()
+      array([[1]])
     """
     if x is None and y is None:
         found = np.argwhere(as_tensor(condition)._array())
@@ -273,7 +338,32 @@ def one_hot(
     indices: Any, depth: Any, on_value: Any = None, off_value: Any = None, axis: int | None = None,
     dtype: Any = None, name: str | None = None,
 ) -> Tensor:  # fmt: skip
-    """``on_value`` at each index along a new axis of size ``depth``, ``off_value`` elsewhere."""
+    """One value at each index along a new axis, another one elsewhere.
+
+    An index that is out of range gives no such element. No gradient flows through.
+
+    Args:
+      indices: A tensor of integers.
+      depth: The size of the new axis.
+      on_value: The value at the index; None is 1.
+      off_value: The value elsewhere; None is 0.
+      axis: Where the new axis is in the result; None and -1 are the end.
+      dtype: The dtype; None is that of the values, or float32.
+      name: Not used.
+
+    Returns:
+      A tensor with one axis more.
+
+    Raises:
+      DtypeError: If the indices are floats.
+      TypeError: If the values and the dtype do not agree.
+      InvalidArgumentError: If ``depth`` or ``axis`` is out of range.
+
+    Example:
+      >>> tf.one_hot([2, 0], depth=3).numpy()
+      array([[0., 0., 1.],
+             [1., 0., 0.]], dtype=float32)
+    """
     found = as_tensor(indices)
     if found.dtype.is_floating:
         raise DtypeError(f"indices must be integers, got {found.dtype.name} [Op:OneHot]")

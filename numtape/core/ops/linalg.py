@@ -109,11 +109,39 @@ def matmul(
     a: Any, b: Any, transpose_a: bool = False, transpose_b: bool = False, adjoint_a: bool = False,
     adjoint_b: bool = False, name: str | None = None,
 ) -> Tensor:  # fmt: skip
-    """The matrix product over the last two axes; leading axes are batches and broadcast.
+    """The product of matrices, over the last two axes; the axes before them are batches.
+
+    ``a @ b`` does the same. Batches broadcast. The derivatives are products, too: ``g @ b.T`` and
+    ``a.T @ g`` (Giles, "Collected Matrix Derivative Results for Forward and Reverse Mode
+    Algorithmic Differentiation", 2008).
+
+    Args:
+      a: A tensor of numbers, of shape (..., m, k).
+      b: A tensor of the same dtype, of shape (..., k, n).
+      transpose_a: Whether the last two axes of ``a`` are swapped first. BLAS does so while it
+        reads.
+      transpose_b: Likewise for ``b``.
+      adjoint_a: The same as ``transpose_a``: no dtype is complex.
+      adjoint_b: The same as ``transpose_b``.
+      name: Not used.
+
+    Returns:
+      A tensor of shape (..., m, n) and of the same dtype.
 
     Raises:
-      InvalidArgumentError: If the shapes do not fit.
+      InvalidArgumentError: If a rank is below 2, the shapes do not fit or the dtypes differ, or the
+        elements are bools.
       ValueError: If an operand is to be both transposed and adjoint.
+
+    Example:
+      >>> a = tf.constant([[1.0, 2.0], [3.0, 4.0]])
+      >>> tf.matmul(a, [[1.0], [10.0]])
+      <tf.Tensor: shape=(2, 1), dtype=float32, numpy=
+      array([[21.],
+             [43.]], dtype=float32)>
+      >>> tf.matmul(a, a, transpose_b=True).numpy()
+      array([[ 5., 11.],
+             [11., 25.]], dtype=float32)
     """
     for name, both in (("a", transpose_a and adjoint_a), ("b", transpose_b and adjoint_b)):
         if both:
@@ -124,19 +152,54 @@ def matmul(
 def matvec(
     a: Any, b: Any, transpose_a: bool = False, adjoint_a: bool = False, name: str | None = None
 ) -> Tensor:
-    """The product of matrices (last two axes) and vectors (last axis)."""
+    """The product of matrices, over the last two axes, and vectors, over the last axis.
+
+    Args:
+      a: A tensor of numbers, of shape (..., m, n).
+      b: A tensor of the same dtype, of shape (..., n).
+      transpose_a: Whether the last two axes of ``a`` are swapped first.
+      adjoint_a: The same as ``transpose_a``: no dtype is complex.
+      name: Not used.
+
+    Returns:
+      A tensor of shape (..., m) and of the same dtype.
+
+    Raises:
+      InvalidArgumentError: If the shapes do not fit, or the dtypes differ.
+      ValueError: If ``a`` is to be both transposed and adjoint.
+
+    Example:
+      >>> tf.linalg.matvec([[1.0, 2.0], [3.0, 4.0]], [1.0, 10.0]).numpy()
+      array([21., 43.], dtype=float32)
+    """
     b = movement.expand_dims(b, -1)
     return movement.squeeze(matmul(a, b, transpose_a, adjoint_a=adjoint_a), -1)
 
 
 def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
-    """Products summed over pairs of axes.
+    """Products of two tensors, summed over pairs of axes: one product of matrices.
 
     Args:
-      a: A tensor.
+      a: A tensor of numbers.
       b: A tensor of the same dtype.
-      axes: A number n (the last n axes of ``a`` with the first n of ``b``), or two lists.
+      axes: A number n, for the last n axes of ``a`` and the first n of ``b``; or two lists of axes,
+        those of ``a`` and those of ``b``.
       name: Not used.
+
+    Returns:
+      A tensor of the axes of ``a``, then those of ``b``, without the axes summed over.
+
+    Raises:
+      InvalidArgumentError: If the sizes of a pair differ, an axis is out of range, or the dtypes
+        differ.
+      ValueError: If ``axes`` is too large, or its lists are not two of the same length.
+
+    Example:
+      >>> a = tf.ones((2, 3, 4))
+      >>> tf.tensordot(a, tf.ones((4, 5)), 1).shape
+      TensorShape([2, 3, 5])
+      >>> tf.tensordot(a, tf.ones((3, 2)), [[1, 0], [0, 1]]).numpy()
+      array([6., 6., 6., 6.], dtype=float32)
     """
     like = spec_of(a) or spec_of(b)
     a = as_tensor(a, like, "Tensordot")
@@ -176,13 +239,31 @@ def norm(
     tensor: Any, ord: Any = "euclidean", axis: Any = None, keepdims: bool | None = None,
     name: str | None = None,
 ) -> Tensor:  # fmt: skip
-    """The norm of vectors (over all axes, or over ``axis``).
+    """The norm of a vector: of all elements, or along an axis. With two axes, that of a matrix.
 
-    ``ord`` is "euclidean", a positive number, or infinity; with two axes "euclidean" (or "fro")
-    is the Frobenius norm, 1 and infinity the largest column and row sums.
+    Its derivative at 0 is NaN.
+
+    Args:
+      tensor: A tensor of floats.
+      ord: For vectors "euclidean", 1, ``np.inf`` or another positive number p: ``sum(|x|**p) ** (1
+        / p)``. For matrices "euclidean" or "fro" (Frobenius), 1 (the largest sum of a column) or
+        ``np.inf`` (of a row).
+      axis: None for all elements as one vector, an int for vectors, two ints for matrices.
+      keepdims: Whether reduced axes stay, with size 1.
+      name: Not used.
+
+    Returns:
+      A tensor of the same dtype.
 
     Raises:
       ValueError: If ``ord`` is something else, or ``axis`` a list that does not name two axes.
+      InvalidArgumentError: If an axis is out of range, or the elements are no floats.
+
+    Example:
+      >>> tf.norm([[3.0, 4.0], [6.0, 8.0]], axis=1).numpy()
+      array([ 5., 10.], dtype=float32)
+      >>> tf.norm([3.0, -4.0], ord=1).numpy()
+      np.float32(7.0)
     """
     x = as_tensor(tensor)
     keepdims = bool(keepdims)

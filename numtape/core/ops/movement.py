@@ -1,21 +1,20 @@
-"""Ops that move elements: reshape, transpose, broadcast, join, cut, pad, tile."""
+"""Ops that move elements: reshape, transpose, broadcast, and those that cut."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from ...errors import AxisError, InvalidArgumentError
-from ..log.op import ARRAY, ELEMENTWISE, VARIADIC, VIEW, Op, defop
-from ..log.record import as_tensor, public, record, require, spec_of, unary
-from ..values.convert import NUMPY, leaves, numeric
-from ..values.dtypes import DType, as_dtype, float32, int64, mismatch, shown
+from ..log.op import ARRAY, ELEMENTWISE, VIEW, Op, defop
+from ..log.record import as_tensor, record, require
+from ..values.dtypes import int64, shown
 from ..values.spec import MAX_DIM, Spec, TensorShape, axes_of, check_axis, intern
 from ..values.tensor import Tensor
 from . import rules
+from .define import named, unary_op
 
 Array = np.ndarray[Any, Any]
 
@@ -46,10 +45,14 @@ def static_shape(value: Any) -> tuple[int, ...]:
     return tuple(found)
 
 
-identity = public(
-    unary(defop("Identity", ELEMENTWISE, 1, rules.same, body="x", vjp=lambda g, y, x: (g,))),
-    __name__, "input", "identity",
-)  # fmt: skip
+identity = unary_op("Identity", "x", lambda g, y, x: (g,), rules.same, "input", doc="""
+    A tensor with the value of ``input`` that is another tensor: a row of its own.
+
+    >>> x = tf.constant([1.0, 2.0])
+    >>> y = tf.identity(x)
+    >>> y is x, y.numpy()
+    (False, array([1., 2.], dtype=float32))
+""")
 
 
 # One buffer under another shape.
@@ -65,10 +68,26 @@ RESHAPE = defop(
 
 
 def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
-    """The same elements in another shape; one size may be -1, which is inferred.
+    """The same elements in another shape, in the same order: the last axis runs fastest.
+
+    Nothing is copied.
+
+    Args:
+      tensor: A tensor of any dtype.
+      shape: Ints, or a tensor of ints. One of them may be -1: what is left.
+      name: Not used.
+
+    Returns:
+      A tensor of shape ``shape`` and the same dtype.
 
     Raises:
-      InvalidArgumentError: If the sizes do not fit.
+      InvalidArgumentError: If the sizes do not fit, or more than one is -1.
+
+    Example:
+      >>> tf.reshape([[1, 2, 3], [4, 5, 6]], (3, -1)).numpy()
+      array([[1, 2],
+             [3, 4],
+             [5, 6]], dtype=int32)
     """
     x = as_tensor(tensor)
     return record(RESHAPE, (x,), shape=_reshaped(x, static_shape(shape)))
@@ -114,14 +133,49 @@ def axis_of(axis: Any, rank: int, op: str) -> int:
 
 
 def expand_dims(input: Any, axis: Any, name: str | None = None) -> Tensor:
-    """With a new axis of size 1 at ``axis``."""
+    """The same elements with a new axis of size 1.
+
+    Args:
+      input: A tensor of any dtype.
+      axis: Where the new axis is in the result; negative ones count from its end.
+      name: Not used.
+
+    Returns:
+      A tensor with one axis more.
+
+    Raises:
+      InvalidArgumentError: If ``axis`` is out of range (as AxisError, which is a ValueError, too).
+
+    Example:
+      >>> x = tf.zeros((2, 3))
+      >>> tf.expand_dims(x, 0).shape, tf.expand_dims(x, -1).shape
+      (TensorShape([1, 2, 3]), TensorShape([2, 3, 1]))
+    """
     x = as_tensor(input)
     at = axis_of(axis, x.ndim + 1, "ExpandDims")
     return reshape(x, (*x.shape[:at], 1, *x.shape[at:]))
 
 
 def squeeze(input: Any, axis: Any = None, name: str | None = None) -> Tensor:
-    """Without the axes of size 1, or those of them that ``axis`` names (an empty list: all)."""
+    """The same elements without axes of size 1.
+
+    Args:
+      input: A tensor of any dtype.
+      axis: The axes that go, an int or a list; None or an empty list: all of size 1.
+      name: Not used.
+
+    Returns:
+      A tensor of the same dtype.
+
+    Raises:
+      InvalidArgumentError: If an axis is out of range, or its size is not 1.
+
+    Example:
+      >>> tf.squeeze(tf.zeros((1, 2, 1))).shape
+      TensorShape([2])
+      >>> tf.squeeze(tf.zeros((1, 2, 1)), axis=0).shape
+      TensorShape([2, 1])
+    """
     x = as_tensor(input)
     named = () if axis is None else static_shape(axis)
     if not named:
@@ -153,7 +207,28 @@ TRANSPOSE = defop(
 
 
 def transpose(a: Any, perm: Any = None, conjugate: bool = False, name: str = "transpose") -> Tensor:
-    """The axes in the order ``perm`` (default: reversed)."""
+    """The same elements with the axes in another order.
+
+    Args:
+      a: A tensor of any dtype.
+      perm: The axes in their new order; None is the reversed order.
+      conjugate: Not used: no dtype is complex.
+      name: Not used.
+
+    Returns:
+      A tensor of the same dtype, whose axis k is axis ``perm[k]`` of ``a``.
+
+    Raises:
+      InvalidArgumentError: If ``perm`` does not name each axis once.
+
+    Example:
+      >>> tf.transpose([[1, 2, 3], [4, 5, 6]]).numpy()
+      array([[1, 4],
+             [2, 5],
+             [3, 6]], dtype=int32)
+      >>> tf.transpose(tf.zeros((2, 3, 4)), (1, 0, 2)).shape
+      TensorShape([3, 2, 4])
+    """
     x = as_tensor(a)
     order = tuple(range(x.ndim))[::-1] if perm is None else static_shape(perm)
     order = tuple(axis % x.ndim if -x.ndim <= axis < x.ndim else axis for axis in order)
@@ -189,125 +264,53 @@ BROADCAST = defop(
 
 
 def broadcast_to(input: Any, shape: Any, name: str | None = None) -> Tensor:
-    """``input`` repeated along axes of size 1, and new leading ones, to ``shape``."""
+    """The elements repeated along axes of size 1, and along new leading ones.
+
+    The gradient is the sum over what was repeated.
+
+    Args:
+      input: A tensor of any dtype.
+      shape: The wanted shape: ints, or a tensor of ints.
+      name: Not used.
+
+    Returns:
+      A tensor of shape ``shape`` and the same dtype.
+
+    Raises:
+      InvalidArgumentError: If ``input`` does not broadcast to it.
+
+    Example:
+      >>> tf.broadcast_to([[1], [2]], (2, 3)).numpy()
+      array([[1, 1, 1],
+             [2, 2, 2]], dtype=int32)
+    """
     x = as_tensor(input)
     wanted = static_shape(shape)
     return identity(x) if wanted == x.shape else record(BROADCAST, (x,), shape=wanted)
 
 
-def _concat_spec(op: Op, *specs: Spec, axis: int) -> Spec:
-    first = specs[0]
-    for j, spec in enumerate(specs):
-        if spec.dtype is not first.dtype:
-            raise mismatch(op.name, j, first.dtype, spec.dtype)
-        rest = [dim for at, dim in enumerate(spec.shape) if at != axis]
-        require(
-            spec.rank == first.rank
-            and rest == [dim for at, dim in enumerate(first.shape) if at != axis],
-            op,
-            f"Dimension mismatch: shape[0] = {first.shape} vs. shape[{j}] = {spec.shape} on axis "
-            f"{axis}",
-        )
-    shape = list(first.shape)
-    shape[axis] = sum(spec.shape[axis] for spec in specs)
-    return intern(tuple(shape), first.dtype)
-
-
-def _concat_vjp(g: Tensor, y: Tensor, *xs: Tensor, axis: int) -> list[Tensor]:
-    parts, start = [], 0
-    for x in xs:
-        end = start + x.shape[axis]
-        cut = [(0, dim, 1) for dim in y.shape]
-        cut[axis] = (start, end, 1)
-        parts.append(strided_slice(g, tuple(cut)))
-        start = end
-    return parts
-
-
-CONCAT = defop(
-    "ConcatV2", ARRAY, VARIADIC, _concat_spec, vjp=_concat_vjp,
-    compute=lambda out, *xs, axis: np.concatenate(xs, axis, out=out),
-)  # fmt: skip
-
-
-def concat(values: Any, axis: Any, name: str = "concat") -> Tensor:
-    """Tensors joined along an axis they have."""
-    if not isinstance(values, list | tuple):
-        values = [values]
-    tensors = alike(values, "ConcatV2")
-    require(bool(tensors), CONCAT, "Expected at least one tensor")
-    require(tensors[0].ndim > 0, CONCAT, "Scalars cannot be concatenated: use `stack`")
-    at = axis_of(axis, tensors[0].ndim, "ConcatV2")
-    if len(tensors) == 1:
-        return identity(tensors[0])
-    return record(CONCAT, tuple(tensors), axis=at)
-
-
-def alike(values: Sequence[Any], op: str, dtype: DType | None = None) -> list[Tensor]:
-    """Tensors of a list's items, all of the first tensor's dtype (or the first item's)."""
-    like = next((spec for x in values if (spec := spec_of(x)) is not None), None)
-    if like is None and dtype is not None:
-        like = intern((), dtype)
-    found = []
-    for x in values:
-        found.append(as_tensor(x, like, op))
-        like = like or found[0]._spec
-    return found
-
-
-def stack(values: Any, axis: Any = 0, name: str = "stack") -> Tensor:
-    """Tensors of one shape joined along a new axis. A scalar stays as it is."""
-    # Python numbers are one list to convert: of [1, 2.5] both become floats.
-    if isinstance(values, int | float | np.generic) or values is None:
-        return as_tensor(values)
-    if (spec := spec_of(values)) is not None and not spec.rank:
-        return as_tensor(values)
-    values = list(values)
-    plain = values and not any(spec_of(x) or isinstance(x, np.ndarray) for x in values)
-    tensors = unstack(as_tensor(values)) if plain else alike(values, "Pack", _of_arrays(values))
-    require(bool(tensors), "Pack", "Expected at least one tensor to stack")
-    shape = tensors[0].shape
-    for j, x in enumerate(tensors):
-        require(
-            x.shape == shape, "Pack",
-            f"Shapes of all inputs to stack must match: values[0].shape = {shape.as_list()} != "
-            f"values[{j}].shape = {x.shape.as_list()}",
-        )  # fmt: skip
-    at = axis_of(axis, len(shape) + 1, "Pack")
-    return concat([expand_dims(x, at) for x in tensors], at)
-
-
-def _of_arrays(values: Sequence[Any]) -> DType | None:
-    """The dtype that integers of NumPy need beside other arrays and lists, None where any will do.
-
-    Values are not asked: a recorded call may be replayed with other ones.
-    """
-    if not all(isinstance(x, (*NUMPY, list, tuple, int, float)) for x in values):
-        return None
-    if any(spec_of(leaf) is not None for x in values for leaf in leaves(x)):
-        return None
-    found = [x.dtype if isinstance(x, NUMPY) else numeric(x).dtype for x in values]
-    if not found or found[0].kind not in "iu" or any(dtype.kind not in "iuf" for dtype in found):
-        return None
-    if any(dtype.kind == "f" for dtype in found):
-        return float32
-    common = np.result_type(*found)
-    if common.kind == "f":  # of uint64 and a signed one
-        other = next(k for k, dtype in enumerate(found) if dtype != found[0])
-        raise mismatch("Pack", other, as_dtype(found[0]), as_dtype(found[other]))
-    return as_dtype(common)
-
-
-def pack(value: Any, dtype: DType | None) -> Tensor:
-    """A nest of lists with tensors inside, stacked level by level."""
-    items = [pack(x, dtype) if isinstance(x, list | tuple) else x for x in value]
-    return stack(alike(items, "Pack", dtype))
-
-
 def unstack(
     value: Any, num: int | None = None, axis: Any = 0, name: str = "unstack"
 ) -> list[Tensor]:
-    """The slices along an axis, as a list."""
+    """The slices along an axis, without it, as a list.
+
+    Args:
+      value: A tensor of any dtype, of at least one axis.
+      num: The number of slices, if it is to be checked.
+      axis: The axis.
+      name: Not used.
+
+    Returns:
+      A list of tensors with one axis less.
+
+    Raises:
+      InvalidArgumentError: If the axis is out of range, or ``num`` another number.
+
+    Example:
+      >>> a, b = tf.unstack([[1, 2], [3, 4]], axis=1)
+      >>> a.numpy(), b.numpy()
+      (array([1, 3], dtype=int32), array([2, 4], dtype=int32))
+    """
     x = as_tensor(value)
     at = axis_of(axis, x.ndim, "Unpack")
     require(
@@ -326,9 +329,24 @@ def unstack(
 def split(
     value: Any, num_or_size_splits: Any, axis: Any = 0, num: int | None = None, name: str = "split"
 ) -> list[Tensor]:
-    """Cut into equal parts (an int) or parts of given sizes (one of which may be -1).
+    """The parts into which a tensor is cut along an axis, as a list.
 
-    ``num``, if given, is the number of sizes.
+    Args:
+      value: A tensor of any dtype, of at least one axis.
+      num_or_size_splits: An int, for so many equal parts; or their sizes, one of which may be -1.
+      axis: The axis.
+      num: The number of sizes, if it is to be checked.
+      name: Not used.
+
+    Returns:
+      A list of tensors of the same dtype.
+
+    Raises:
+      InvalidArgumentError: If the sizes do not add up to that of the axis, or it is out of range.
+
+    Example:
+      >>> [part.numpy() for part in tf.split([1, 2, 3, 4, 5], [2, -1])]
+      [array([1, 2], dtype=int32), array([3, 4, 5], dtype=int32)]
     """
     x = as_tensor(value)
     require(x.ndim > 0, "Split", "Cannot split a scalar")
@@ -460,7 +478,26 @@ def slice_into_zeros(g: Tensor, shape: Ints, cut: Cut) -> Tensor:
 
 
 def slice_(input_: Any, begin: Any, size: Any, name: str | None = None) -> Tensor:
-    """``size`` elements from ``begin`` on along each axis (-1: all that are left)."""
+    """``size`` elements from ``begin`` on along each axis. ``x[1:3, ::2]`` can do more.
+
+    Args:
+      input_: A tensor of any dtype.
+      begin: Where to begin, an int for each axis.
+      size: How many, an int for each axis; -1: all that are left.
+      name: Not used.
+
+    Returns:
+      A tensor of the same dtype.
+
+    Raises:
+      InvalidArgumentError: If there is not one number for each axis, or the slice does not lie
+        inside.
+
+    Example:
+      >>> tf.slice([[1, 2, 3], [4, 5, 6]], begin=[0, 1], size=[-1, 2]).numpy()
+      array([[2, 3],
+             [5, 6]], dtype=int32)
+    """
     x = as_tensor(input_)
     starts, counts, cut = static_shape(begin), static_shape(size), []
     require(
@@ -479,31 +516,28 @@ def slice_(input_: Any, begin: Any, size: Any, name: str | None = None) -> Tenso
 
 
 def reverse(tensor: Any, axis: Any, name: str | None = None) -> Tensor:
-    """The order of elements reversed along the axes."""
+    """The elements in reversed order along axes.
+
+    Args:
+      tensor: A tensor of any dtype.
+      axis: The axes, a list of ints.
+      name: Not used.
+
+    Returns:
+      A tensor of the same shape and dtype.
+
+    Raises:
+      InvalidArgumentError: If an axis is out of range, or named twice.
+
+    Example:
+      >>> tf.reverse([[1, 2, 3], [4, 5, 6]], axis=[1]).numpy()
+      array([[3, 2, 1],
+             [6, 5, 4]], dtype=int32)
+    """
     x = as_tensor(tensor)
     axes = set(axes_of("ReverseV2", static_shape(axis), x.ndim))
     cut = ((dim - 1, -1, -1) if at in axes else (0, dim, 1) for at, dim in enumerate(x.shape))
     return _new(strided_slice(x, tuple(cut)), x)
 
 
-def tile(input: Any, multiples: Any, name: str | None = None) -> Tensor:
-    """``input`` repeated ``multiples`` times along each axis."""
-    x = as_tensor(input)
-    times = static_shape(multiples)
-    require(
-        len(times) == x.ndim and min(times, default=0) >= 0, "Tile",
-        f"Expected {x.ndim} non-negative multiples for shape {x.shape}, got {len(times)}: {times}",
-    )  # fmt: skip
-    # Repeating is broadcasting along a new axis before each, merged into it.
-    apart = tuple(part for dim in x.shape for part in (1, dim))
-    wide = tuple(p for dim, n in zip(x.shape, times, strict=True) for p in (n, dim))
-    whole = tuple(dim * n for dim, n in zip(x.shape, times, strict=True))
-    if 2 * x.ndim <= 8:
-        return reshape(broadcast_to(reshape(x, apart), wide), whole)
-    for axis, n in enumerate(times):
-        x = concat([x] * n, axis) if n else strided_slice(x, _emptied(x, axis))
-    return x
-
-
-def _emptied(x: Tensor, axis: int) -> Cut:
-    return tuple((0, 0 if at == axis else dim, 1) for at, dim in enumerate(x.shape))
+named(globals(), __name__)

@@ -10,7 +10,7 @@ from ..log.op import ARRAY, Native, Op, defop
 from ..log.record import Recorder, as_tensor, binary, record, require
 from ..values.spec import Spec, one_axis
 from ..values.tensor import Tensor
-from . import elementwise, movement, rules
+from . import activations, elementwise, movement, rules
 from .elementwise import negative
 from .indexing import pick
 from .reduction import reduce_mean, reduce_sum
@@ -142,7 +142,28 @@ def normalize(x: Any, epsilon: float) -> Tensor:
 def moments(
     x: Any, axes: Any, shift: Any = None, keepdims: bool = False, name: str | None = None
 ) -> tuple[Tensor, Tensor]:
-    """The mean and the variance over axes."""
+    """The mean and the variance over axes: the mean squared distance from the mean.
+
+    The second derivative is right, unlike TensorFlow's.
+
+    Args:
+      x: A tensor of floats.
+      axes: The axes to reduce: an int or a list of them.
+      shift: Accepted for TensorFlow's sake.
+      keepdims: Whether reduced axes stay, with size 1.
+      name: Not used.
+
+    Returns:
+      Two tensors of the same dtype: the mean and the variance.
+
+    Raises:
+      InvalidArgumentError: If an axis is out of range or named twice.
+
+    Example:
+      >>> mean, variance = tf.nn.moments(tf.constant([[1.0, 3.0], [2.0, 8.0]]), axes=1)
+      >>> mean.numpy(), variance.numpy()
+      (array([2., 5.], dtype=float32), array([1., 9.], dtype=float32))
+    """
     x = as_tensor(x)
     mean = reduce_mean(x, axes, True)
     variance = reduce_mean(elementwise.square(x - mean), axes, keepdims)
@@ -162,25 +183,77 @@ def _along(op: Op, logits: Any, axis: Any) -> Tensor:
 
 
 def softmax(logits: Any, axis: Any = None, name: str | None = None) -> Tensor:
-    """``exp(x) / sum(exp(x))`` along an axis (default: the last)."""
+    """``exp(x) / sum(exp(x))`` along an axis.
+
+    The largest element is taken off before, so that nothing overflows: see Blanchard, Higham and
+    Higham, "Accurately computing the log-sum-exp and softmax functions" (2021).
+
+    Args:
+      logits: A tensor of floats, of at least one axis.
+      axis: The axis whose elements add up to 1; None is the last.
+      name: Not used.
+
+    Returns:
+      A tensor of the shape and dtype of ``logits``.
+
+    Raises:
+      InvalidArgumentError: If the axis is out of range, or the elements are no floats.
+
+    Example:
+      >>> tf.nn.softmax([[0.0, 0.0], [1000.0, 0.0]]).numpy()
+      array([[0.5, 0.5],
+             [1. , 0. ]], dtype=float32)
+    """
     return _along(SOFTMAX, logits, axis)
 
 
 def log_softmax(logits: Any, axis: Any = None, name: str | None = None) -> Tensor:
-    """``x - log(sum(exp(x)))`` along an axis (default: the last)."""
+    """``x - log(sum(exp(x)))`` along an axis: the logarithm of `softmax`, without overflow.
+
+    Args:
+      logits: A tensor of floats, of at least one axis.
+      axis: The axis; None is the last.
+      name: Not used.
+
+    Returns:
+      A tensor of the shape and dtype of ``logits``.
+
+    Raises:
+      InvalidArgumentError: If the axis is out of range, or the elements are no floats.
+
+    Example:
+      >>> tf.nn.log_softmax([1000.0, 0.0]).numpy()
+      array([    0., -1000.], dtype=float32)
+    """
     return _along(LOG_SOFTMAX, logits, axis)
 
 
 def softmax_cross_entropy_with_logits(
     labels: Any, logits: Any, axis: Any = -1, name: str | None = None
 ) -> Tensor:
-    """``-sum(labels * log_softmax(logits))`` along an axis.
+    """``-sum(labels * log_softmax(logits))`` along an axis: what logits lose against probabilities.
 
-    The loss has the shape of ``logits`` without that axis. There, or along all other axes taken
-    together, either operand may be broadcast; then what is broadcast is normalized.
+    Either operand may be broadcast along that axis, or along all other axes taken together; then
+    what is broadcast is normalized.
+
+    Args:
+      labels: Probabilities that add up to 1 along the axis; they are cast to the dtype of
+        ``logits``.
+      logits: A tensor of floats, of at least one axis.
+      axis: The axis of the classes.
+      name: Not used.
+
+    Returns:
+      A tensor of the shape of ``logits`` without that axis.
 
     Raises:
-      InvalidArgumentError: If the shapes do not fit.
+      InvalidArgumentError: If the shapes do not fit, or the axis is out of range.
+
+    Example:
+      >>> labels = [[1.0, 0.0], [0.5, 0.5]]
+      >>> logits = [[0.0, 0.0], [3.0, 3.0]]
+      >>> tf.nn.softmax_cross_entropy_with_logits(labels, logits).numpy()
+      array([0.6931472, 0.6931472], dtype=float32)
     """
     name = "SoftmaxCrossEntropyWithLogits"
     x = as_tensor(logits)
@@ -206,11 +279,24 @@ def softmax_cross_entropy_with_logits(
 def sparse_softmax_cross_entropy_with_logits(
     labels: Any, logits: Any, name: str | None = None
 ) -> Tensor:
-    """``-log_softmax(logits)[label]`` for integer labels, over the last axis of ``logits``.
+    """``-log_softmax(logits)[label]``: the cross-entropy where each label is the number of a class.
+
+    Args:
+      labels: A tensor of integers, of the shape of ``logits`` without its last axis.
+      logits: A tensor of floats, whose last axis is that of the classes.
+      name: Not used.
+
+    Returns:
+      A tensor of the shape of ``labels`` and the dtype of ``logits``.
 
     Raises:
       ValueError: If ``labels`` does not have the shape of ``logits`` without its last axis.
-      InvalidArgumentError: If a label is out of range.
+      InvalidArgumentError: If a label is out of range, or no integer.
+
+    Example:
+      >>> logits = [[0.0, 0.0], [100.0, 0.0]]
+      >>> tf.nn.sparse_softmax_cross_entropy_with_logits([1, 1], logits).numpy()
+      array([  0.6931472, 100.       ], dtype=float32)
     """
     name = "SparseSoftmaxCrossEntropyWithLogits"
     x = as_tensor(logits)
@@ -228,7 +314,27 @@ def sparse_softmax_cross_entropy_with_logits(
 def sigmoid_cross_entropy_with_logits(
     labels: Any = None, logits: Any = None, name: str | None = None
 ) -> Tensor:
-    """``max(x, 0) - x * z + log(1 + exp(-|x|))`` for logits x and labels z."""
+    """``-z * log(sigmoid(x)) - (1 - z) * log(1 - sigmoid(x))`` for logits x and labels z.
+
+    Computed as ``max(x, 0) - x * z + log1p(exp(-|x|))``, which does not overflow.
+
+    Args:
+      labels: A tensor of the shape and dtype of ``logits``: probabilities.
+      logits: A tensor of floats.
+      name: Not used.
+
+    Returns:
+      A tensor of the same shape and dtype, one loss for each element.
+
+    Raises:
+      ValueError: If the shapes differ.
+      InvalidArgumentError: If the dtypes differ.
+
+    Example:
+      >>> labels, logits = [1.0, 0.0], [0.0, 100.0]
+      >>> tf.nn.sigmoid_cross_entropy_with_logits(labels, logits).numpy()
+      array([  0.6931472, 100.       ], dtype=float32)
+    """
     x = as_tensor(logits)
     z = as_tensor(labels, x._spec, "SigmoidCrossEntropyWithLogits")
     if z.shape != x.shape:
@@ -237,5 +343,5 @@ def sigmoid_cross_entropy_with_logits(
         )
     # What is taken from and added to x * z is small where that is large.
     positive = x >= 0.0
-    rest = elementwise.softplus(elementwise.select(positive, negative(x), x))
+    rest = activations.softplus(elementwise.select(positive, negative(x), x))
     return elementwise.select(positive, x, 0.0) - x * z + rest

@@ -66,7 +66,31 @@ def pad(
     tensor: Any, paddings: Any, mode: str = "CONSTANT", constant_values: Any = 0,
     name: str | None = None,
 ) -> Tensor:  # fmt: skip
-    """Elements added before and after each axis: ``mode`` CONSTANT, REFLECT or SYMMETRIC."""
+    """A tensor with elements added before and after each axis.
+
+    Args:
+      tensor: A tensor of numbers or bools.
+      paddings: For each axis two ints: how many before, how many after.
+      mode: "CONSTANT"; "REFLECT", which mirrors at the outermost elements; or "SYMMETRIC", which
+        mirrors at their outer edges, so that they come twice. In any case of letters.
+      constant_values: The scalar that "CONSTANT" adds, of the dtype of ``tensor``. No gradient
+        reaches it.
+      name: Not used.
+
+    Returns:
+      A tensor of the same dtype.
+
+    Raises:
+      InvalidArgumentError: If ``paddings`` are no pairs of non-negative ints, one for each axis, or
+        too wide for their mode; or ``constant_values`` is no scalar.
+      ValueError: If the mode is unknown.
+
+    Example:
+      >>> tf.pad([1, 2, 3], [[1, 2]]).numpy()
+      array([0, 1, 2, 3, 0, 0], dtype=int32)
+      >>> tf.pad([1, 2, 3], [[2, 2]], mode="REFLECT").numpy()
+      array([3, 2, 1, 2, 3, 2, 1], dtype=int32)
+    """
     x = as_tensor(tensor)
     found = np.asarray(static(paddings))
     good = not found.size or (found.dtype.kind in "iu" and found.min() >= 0)

@@ -9,13 +9,12 @@ import numpy as np
 
 from ...errors import DtypeError, InvalidArgumentError
 from ..log.op import ARRAY, REDUCTION, STOP, Native, Op, defop
-from ..log.record import Recorder, as_tensor, record, spec_of, unary
+from ..log.record import Recorder, as_tensor, spec_of, unary
 from ..log.variable import _tensor
-from ..values import dtypes
 from ..values.dtypes import bool_, mismatch
-from ..values.spec import Spec, axes_of, intern, one_axis
+from ..values.spec import Spec, axes_of, intern
 from ..values.tensor import Tensor
-from . import elementwise, movement, rules
+from . import comparison, elementwise, joining, movement
 
 Array = np.ndarray[Any, Any]
 Axes = tuple[int, ...]
@@ -145,14 +144,62 @@ def _reduce(op: Op, x: Any, axis: Any, keepdims: bool) -> Tensor:
 def reduce_sum(
     input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
-    """The sum over the axes (default: all)."""
+    """The sum of elements over axes.
+
+    Floats are added in a fixed order, so the bits are the same in each run and for each number of
+    threads. Integers wrap around.
+
+    Args:
+      input_tensor: A tensor of numbers.
+      axis: The axes to reduce: an int, a list of them, or None for all; negative ones count from
+        the end.
+      keepdims: Whether reduced axes stay, with size 1.
+      name: Not used.
+
+    Returns:
+      A tensor of the same dtype.
+
+    Raises:
+      InvalidArgumentError: If an axis is out of range (as AxisError, which is a ValueError, too) or
+        named twice, or the elements are bools.
+
+    Example:
+      >>> x = tf.constant([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+      >>> tf.reduce_sum(x).numpy()
+      np.float32(21.0)
+      >>> tf.reduce_sum(x, axis=1, keepdims=True).numpy()
+      array([[ 6.],
+             [15.]], dtype=float32)
+    """
     return _reduce(SUM, input_tensor, axis, keepdims)
 
 
 def reduce_mean(
     input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
-    """The mean over the axes (default: all). Of integers it is an integer."""
+    """The mean of elements over axes.
+
+    That of integers is an integer, rounded towards 0, as in TensorFlow: `cast` them first for
+    another. The mean of nothing is NaN.
+
+    Args:
+      input_tensor: A tensor of numbers.
+      axis: The axes to reduce: an int, a list of them, or None for all.
+      keepdims: Whether reduced axes stay, with size 1.
+      name: Not used.
+
+    Returns:
+      A tensor of the same dtype.
+
+    Raises:
+      InvalidArgumentError: If an axis is out of range or named twice, or the elements are bools.
+
+    Example:
+      >>> tf.reduce_mean([[1.0, 2.0], [3.0, 6.0]], axis=0).numpy()
+      array([2., 4.], dtype=float32)
+      >>> tf.reduce_mean([1, 2]).numpy()
+      np.int32(1)
+    """
     x = as_tensor(input_tensor)
     if not x._spec.is_float:
         return _reduce(MEAN, x, axis, keepdims)
@@ -164,28 +211,102 @@ def reduce_mean(
 def reduce_max(
     input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
-    """The largest element over the axes. At a tie the gradient is shared evenly."""
+    """The largest element over axes; NaN if one is NaN.
+
+    At a tie the gradient is shared evenly. The maximum of nothing is minus infinity, or the
+    smallest integer.
+
+    Args:
+      input_tensor: A tensor of numbers.
+      axis: The axes to reduce: an int, a list of them, or None for all.
+      keepdims: Whether reduced axes stay, with size 1.
+      name: Not used.
+
+    Returns:
+      A tensor of the same dtype.
+
+    Raises:
+      InvalidArgumentError: If an axis is out of range or named twice, or the elements are bools.
+
+    Example:
+      >>> tf.reduce_max([[1, 5, 3], [4, 2, 6]], axis=1).numpy()
+      array([5, 6], dtype=int32)
+    """
     return _reduce(MAX, input_tensor, axis, keepdims)
 
 
 def reduce_min(
     input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
-    """The smallest element over the axes. At a tie the gradient is shared evenly."""
+    """The smallest element over axes; NaN if one is NaN.
+
+    At a tie the gradient is shared evenly. The minimum of nothing is infinity, or the largest
+    integer.
+
+    Args:
+      input_tensor: A tensor of numbers.
+      axis: The axes to reduce: an int, a list of them, or None for all.
+      keepdims: Whether reduced axes stay, with size 1.
+      name: Not used.
+
+    Returns:
+      A tensor of the same dtype.
+
+    Raises:
+      InvalidArgumentError: If an axis is out of range or named twice, or the elements are bools.
+
+    Example:
+      >>> tf.reduce_min([[1, 5, 3], [4, 2, 6]], axis=1).numpy()
+      array([1, 2], dtype=int32)
+    """
     return _reduce(MIN, input_tensor, axis, keepdims)
 
 
 def reduce_all(
     input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
-    """Whether all elements over the axes are true."""
+    """Whether all elements over axes are true; true of nothing. No gradient flows through.
+
+    Args:
+      input_tensor: A tensor of bools.
+      axis: The axes to reduce: an int, a list of them, or None for all.
+      keepdims: Whether reduced axes stay, with size 1.
+      name: Not used.
+
+    Returns:
+      A tensor of bools.
+
+    Raises:
+      InvalidArgumentError: If an axis is out of range or named twice, or the elements are no bools.
+
+    Example:
+      >>> tf.reduce_all([[True, False], [True, True]], axis=1).numpy()
+      array([False,  True])
+    """
     return _reduce(ALL, _truths(input_tensor), axis, keepdims)
 
 
 def reduce_any(
     input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
-    """Whether any element over the axes is true."""
+    """Whether any element over axes is true; false of nothing. No gradient flows through.
+
+    Args:
+      input_tensor: A tensor of bools.
+      axis: The axes to reduce: an int, a list of them, or None for all.
+      keepdims: Whether reduced axes stay, with size 1.
+      name: Not used.
+
+    Returns:
+      A tensor of bools.
+
+    Raises:
+      InvalidArgumentError: If an axis is out of range or named twice, or the elements are no bools.
+
+    Example:
+      >>> tf.reduce_any([[True, False], [False, False]], axis=1).numpy()
+      array([ True, False])
+    """
     return _reduce(ANY, _truths(input_tensor), axis, keepdims)
 
 
@@ -197,10 +318,30 @@ def _truths(value: Any) -> Any:
 def reduce_prod(
     input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
-    """The product over the axes (default: all).
+    """The product of elements over axes; 1 of nothing.
 
     Multiplied pairwise in log2(n) rounds, so that derivatives of every order are right where
     elements are 0 as well.
+
+    Args:
+      input_tensor: A tensor of numbers.
+      axis: The axes to reduce: an int, a list of them, or None for all.
+      keepdims: Whether reduced axes stay, with size 1.
+      name: Not used.
+
+    Returns:
+      A tensor of the same dtype.
+
+    Raises:
+      InvalidArgumentError: If an axis is out of range or named twice, or the elements are bools.
+
+    Example:
+      >>> x = tf.constant([2.0, 0.0, 5.0])
+      >>> with tf.GradientTape() as tape:
+      ...     tape.watch(x)
+      ...     y = tf.reduce_prod(x)
+      >>> tape.gradient(y, x).numpy()
+      array([ 0., 10.,  0.], dtype=float32)
     """
     x = as_tensor(input_tensor)
     axes = tuple(sorted(axes_of("Prod", axis, x.ndim)))
@@ -218,7 +359,7 @@ def reduce_prod(
         product = first * second
         if n % 2:
             rest = movement.strided_slice(x, (*whole, (n - 1, n, 1)))
-            product = movement.concat([product, rest], -1)
+            product = joining.concat([product, rest], -1)
         x = product
     return movement.shaped(x, kept if keepdims else shape)
 
@@ -226,7 +367,27 @@ def reduce_prod(
 def reduce_variance(
     input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
-    """The mean squared distance from the mean over the axes."""
+    """The mean squared distance from the mean over axes: divided by n, not by n - 1.
+
+    The mean is taken off first, in a pass of its own: nothing cancels where the mean is large.
+
+    Args:
+      input_tensor: A tensor of floats.
+      axis: The axes to reduce: an int, a list of them, or None for all.
+      keepdims: Whether reduced axes stay, with size 1.
+      name: Not used.
+
+    Returns:
+      A tensor of the same dtype.
+
+    Raises:
+      DtypeError: If the elements are no floats.
+      InvalidArgumentError: If an axis is out of range or named twice.
+
+    Example:
+      >>> tf.math.reduce_variance([1.0, 2.0, 3.0, 4.0]).numpy()
+      np.float32(1.25)
+    """
     x = as_tensor(input_tensor)
     if not x._spec.is_float:
         raise DtypeError(f"Input must be of floats, got {x.dtype.name}. Use `cast`.")
@@ -237,112 +398,55 @@ def reduce_variance(
 def reduce_std(
     input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
-    """The standard deviation over the axes."""
+    """The standard deviation over axes: the square root of `reduce_variance`.
+
+    Args:
+      input_tensor: A tensor of floats.
+      axis: The axes to reduce: an int, a list of them, or None for all.
+      keepdims: Whether reduced axes stay, with size 1.
+      name: Not used.
+
+    Returns:
+      A tensor of the same dtype.
+
+    Raises:
+      DtypeError: If the elements are no floats.
+      InvalidArgumentError: If an axis is out of range or named twice.
+
+    Example:
+      >>> tf.math.reduce_std([[1.0, 5.0], [2.0, 2.0]], axis=1).numpy()
+      array([2., 0.], dtype=float32)
+    """
     return elementwise.sqrt(reduce_variance(input_tensor, axis, keepdims))
 
 
 def reduce_logsumexp(
     input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
-    """``log(sum(exp(x)))`` over the axes, without overflow."""
+    """``log(sum(exp(x)))`` over axes, without overflow: the largest element is taken off before.
+
+    See Blanchard, Higham and Higham, "Accurately computing the log-sum-exp and softmax functions"
+    (2021). Its derivative is `softmax`.
+
+    Args:
+      input_tensor: A tensor of floats.
+      axis: The axes to reduce: an int, a list of them, or None for all.
+      keepdims: Whether reduced axes stay, with size 1.
+      name: Not used.
+
+    Returns:
+      A tensor of the same dtype.
+
+    Raises:
+      InvalidArgumentError: If an axis is out of range or named twice, or the elements are no
+        floats.
+
+    Example:
+      >>> tf.reduce_logsumexp([1000.0, 1000.0]).numpy()
+      np.float32(1000.6932)
+    """
     x = as_tensor(input_tensor)
     largest = elementwise.stop_gradient(reduce_max(x, axis, True))
-    largest = elementwise.select(elementwise.is_finite(largest), largest, 0.0)
+    largest = elementwise.select(comparison.is_finite(largest), largest, 0.0)
     total = elementwise.log(reduce_sum(elementwise.exp(x - largest), axis, keepdims))
     return total + movement.shaped(largest, tuple(total.shape))
-
-
-def _arg_spec(op: Op, x: Spec, axis: int, output: str) -> Spec:
-    shape = tuple(dim for at, dim in enumerate(x.shape) if at != axis)
-    return intern(shape, dtypes.as_dtype(output))
-
-
-def _first(find: Any, worst: float) -> Any:
-    """The index of an extreme element. As in TensorFlow, NaN is none."""
-
-    def compute(out: Array, x: Array, axis: int, output: str) -> None:
-        if x.dtype.kind == "f":
-            x = np.where(np.isnan(x), worst, x)
-        np.copyto(out, find(x, axis), casting="unsafe")
-
-    return compute
-
-
-ARGMAX = defop(
-    "ArgMax", ARRAY, 1, _arg_spec, gradient=STOP, compute=_first(np.argmax, -math.inf)
-)
-ARGMIN = defop(
-    "ArgMin", ARRAY, 1, _arg_spec, gradient=STOP, compute=_first(np.argmin, math.inf)
-)
-
-
-_OUTPUTS = {
-    "ArgMax": (dtypes.int16, dtypes.uint16, dtypes.int32, dtypes.int64),
-    "ArgMin": (dtypes.int32, dtypes.int64),
-}
-
-
-def _arg(op: Op, x: Any, axis: Any, output_type: Any) -> Tensor:
-    x = as_tensor(x)
-    at = one_axis(op.name, 0 if axis is None else axis, x.ndim)
-    if not x.shape[at]:
-        raise InvalidArgumentError(
-            f"Reduction axis {at} is empty in shape {x.shape.as_list()} [Op:{op.name}]"
-        )
-    output = dtypes.as_dtype(output_type)
-    if output not in (allowed := _OUTPUTS[op.name]):
-        raise InvalidArgumentError(
-            f"Value for attr 'output_type' of {output.name} is not in the list of allowed values: "
-            f"{', '.join(dtype.name for dtype in allowed)} [Op:{op.name}]"
-        )
-    return record(op, (x,), axis=at, output=output.name)
-
-
-def argmax(
-    input: Any, axis: Any = None, output_type: Any = dtypes.int64, name: str | None = None
-) -> Tensor:
-    """The index of the largest element along an axis (default 0), the first at a tie."""
-    return _arg(ARGMAX, input, axis, output_type)
-
-
-def argmin(
-    input: Any, axis: Any = None, output_type: Any = dtypes.int64, name: str | None = None
-) -> Tensor:
-    """The index of the smallest element along an axis (default 0), the first at a tie."""
-    return _arg(ARGMIN, input, axis, output_type)
-
-
-# Running sums and products.
-
-
-def _scan(ufunc: Any) -> Any:
-    def compute(out: Array, x: Array, axis: int, exclusive: bool, reverse: bool) -> None:
-        flip = slice(None, None, -1) if reverse else slice(None)
-        at = (slice(None),) * axis
-        source, target = x[(*at, flip)], out[(*at, flip)]
-        if not exclusive:
-            ufunc.accumulate(source, axis, out=target)
-        elif x.size:
-            target[(*at, slice(0, 1))] = ufunc.identity
-            ufunc.accumulate(
-                source[(*at, slice(0, -1))], axis, out=target[(*at, slice(1, None))]
-            )
-
-    return compute
-
-
-CUMSUM: Op = defop(
-    "Cumsum", ARRAY, 1, rules.number, compute=_scan(np.add),
-    vjp=lambda g, y, x, axis, exclusive, reverse: (
-        record(CUMSUM, (g,), axis=axis, exclusive=exclusive, reverse=not reverse),
-    ),
-)  # fmt: skip
-
-
-def cumsum(
-    x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
-) -> Tensor:
-    """Running sums along an axis; ``exclusive`` leaves out the element itself."""
-    x = as_tensor(x)
-    at = one_axis("Cumsum", axis, x.ndim)
-    return record(CUMSUM, (x,), axis=at, exclusive=exclusive, reverse=reverse)

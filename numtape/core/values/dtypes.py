@@ -13,11 +13,20 @@ from ...errors import DtypeError, UnimplementedError
 class DType:
     """The type of a tensor's elements. Compares equal to NumPy dtypes and names.
 
+    There is one object for each: `float32`, `float64`, `bool`, `int8` to `int64`, `uint8` to
+    `uint64`; and `float16`, of which values are held and shown, but not computed with.
+
     Attributes:
       name: The name, such as ``"float32"``.
       as_numpy_dtype: The NumPy scalar type.
       size: Bytes an element.
       is_floating, is_integer, is_bool: What kind it is (a bool is not an integer).
+
+    Example:
+      >>> tf.float32 == np.float32, tf.float32 == "float32"
+      (True, True)
+      >>> tf.int8.min, tf.int8.max, tf.int8.size
+      (-128, 127, 1)
     """
 
     __slots__ = (
@@ -57,14 +66,24 @@ class DType:
 
     @property
     def min(self) -> Any:
-        """The smallest finite value."""
+        """The smallest finite value.
+
+        Example:
+          >>> tf.int16.min
+          -32768
+        """
         if self.is_bool:
             return False
         return np.finfo(self.name).min if self.is_floating else np.iinfo(self.name).min
 
     @property
     def max(self) -> Any:
-        """The largest finite value."""
+        """The largest finite value.
+
+        Example:
+          >>> tf.int16.max
+          32767
+        """
         if self.is_bool:
             return True
         return np.finfo(self.name).max if self.is_floating else np.iinfo(self.name).max
@@ -121,8 +140,18 @@ float64 = _BY_NAME["float64"]
 def as_dtype(value: Any) -> DType:
     """The `DType` that a DType, a name, a NumPy dtype or a Python type stands for.
 
+    Args:
+      value: One of these. Python's ``float`` is float32, as in TensorFlow.
+
+    Returns:
+      The `DType`.
+
     Raises:
-      TypeError: If there is none.
+      TypeError: If there is none; Python's ``int`` is none, as it may be int32 or int64.
+
+    Example:
+      >>> tf.as_dtype("double"), tf.as_dtype(np.uint8), tf.as_dtype(float)
+      (tf.float64, tf.uint8, tf.float32)
     """
     if type(value) is DType:
         return value

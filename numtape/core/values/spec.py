@@ -17,7 +17,16 @@ MAX_DIM = 2**63 - 1
 
 
 class TensorShape(tuple[int, ...]):
-    """A shape: a tuple of ints with TensorFlow's extras."""
+    """A shape: a tuple of ints with TensorFlow's extras. It equals tuples and lists.
+
+    Args:
+      iterable: The sizes.
+
+    Example:
+      >>> shape = tf.zeros((2, 3)).shape
+      >>> shape, shape == (2, 3), shape.rank, shape.num_elements()
+      (TensorShape([2, 3]), True, 2, 6)
+    """
 
     __slots__ = ()
 
@@ -37,11 +46,21 @@ class TensorShape(tuple[int, ...]):
         return list(self)
 
     def as_list(self) -> list[int]:
-        """The sizes of the axes."""
+        """The sizes of the axes, as a list.
+
+        Example:
+          >>> tf.zeros((2, 3)).shape.as_list()
+          [2, 3]
+        """
         return list(self)
 
     def num_elements(self) -> int:
-        """The number of elements of a tensor of this shape."""
+        """The number of elements of a tensor of this shape.
+
+        Example:
+          >>> tf.TensorShape((2, 3)).num_elements()
+          6
+        """
         size = 1
         for dim in self:
             size *= dim

@@ -25,6 +25,18 @@ class Tensor(Operators):
 
     Its operators append rows to the log; looking at the value (``numpy()``, ``float()``,
     ``bool()``, printing) computes it. Made by `constant`, `convert_to_tensor` and every op.
+
+    Tensors have the operators of NumPy's arrays, are indexed like them (ints, slices, ``...``,
+    ``tf.newaxis``, a mask of bools; for lists of indices see `gather`), and are taken by NumPy's
+    functions. They are no keys: `ref` gives one.
+
+    Example:
+      >>> x = tf.constant([[1.0, 2.0], [3.0, 4.0]])
+      >>> y = x @ x + 1.0
+      >>> y.shape, y.dtype, y.numpy().tolist()
+      (TensorShape([2, 2]), tf.float32, [[8.0, 11.0], [16.0, 23.0]])
+      >>> x[-1, ::-1]
+      <tf.Tensor: shape=(2,), dtype=float32, numpy=array([4., 3.], dtype=float32)>
     """
 
     # _home is the log that holds row _row, or, once the log let go, the value itself. No
@@ -45,22 +57,44 @@ class Tensor(Operators):
 
     @property
     def shape(self) -> TensorShape:
-        """The shape."""
+        """The shape: a `TensorShape`, which is a tuple.
+
+        Example:
+          >>> tf.zeros((2, 3)).shape
+          TensorShape([2, 3])
+        """
         return self._spec.shape
 
     @property
     def dtype(self) -> DType:
-        """The dtype."""
+        """The dtype: a `DType`.
+
+        Example:
+          >>> tf.constant([1, 2]).dtype
+          tf.int32
+        """
         return self._spec.dtype
 
     @property
     def ndim(self) -> int:
-        """The number of axes."""
+        """The number of axes.
+
+        Example:
+          >>> tf.zeros((2, 3)).ndim
+          2
+        """
         return self._spec.rank
 
     @property
     def device(self) -> str:
-        """Where the value lives, or is used next, in TensorFlow's spelling."""
+        """Where the value lives, or is used next, in TensorFlow's spelling.
+
+        Example:
+          >>> with tf.device("/CPU:0"):
+          ...     x = tf.constant([1.0, 2.0])
+          >>> x.device
+          '/job:localhost/replica:0/task:0/device:CPU:0'
+        """
         on_gpu = settings.device() == "cuda"
         if settings.moved and self._spec.size != 1:  # single elements are everywhere
             found: Any = self._home
@@ -89,7 +123,20 @@ class Tensor(Operators):
         return home if type(home) is np.ndarray else home.computed(self)
 
     def numpy(self) -> Any:
-        """The value: a NumPy array of its own, or a NumPy scalar for shape ``()``."""
+        """The value: a NumPy array of its own, or a NumPy scalar for shape ``()``.
+
+        It is computed now if need be, and all that it needs with it.
+
+        Returns:
+          An array, which may be written to.
+
+        Raises:
+          ResourceExhaustedError: If it needs more memory than there is.
+
+        Example:
+          >>> tf.constant([1, 2]).numpy()
+          array([1, 2], dtype=int32)
+        """
         array = self._array()
         return array.copy() if array.ndim else array[()]
 
@@ -175,7 +222,17 @@ class Tensor(Operators):
 
     @property
     def assign(self) -> Callable[..., Variable]:
-        """``v[key].assign(value)`` changes a part of the variable ``v``."""
+        """``v[key].assign(value)`` changes a part of the variable ``v``.
+
+        Raises:
+          AttributeError: If the tensor is no slice of a variable: a tensor does not change.
+
+        Example:
+          >>> v = tf.Variable([[1, 2], [3, 4]])
+          >>> v[:, 0].assign([10, 20]).numpy()
+          array([[10,  2],
+                 [20,  4]], dtype=int32)
+        """
         try:
             variable, key = self._sliced
         except AttributeError:
@@ -186,7 +243,17 @@ class Tensor(Operators):
         return functools.partial(variable._assign_slice, key)
 
     def ref(self) -> Reference:
-        """A hashable reference to this tensor, for use as a key."""
+        """A hashable reference to this tensor, for use as a key.
+
+        Returns:
+          A reference, equal to other references to this very object; ``deref()`` gives the tensor.
+
+        Example:
+          >>> x = tf.constant(1.0)
+          >>> names = {x.ref(): "x"}
+          >>> names[x.ref()], x.ref().deref() is x
+          ('x', True)
+        """
         return Reference(self)
 
     def __hash__(self) -> int:

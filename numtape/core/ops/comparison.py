@@ -1,0 +1,133 @@
+"""Comparisons, logic and bits. No gradient flows through."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..log.op import STOP
+from ..log.record import Recorder
+from ..values.tensor import Tensor
+from . import rules
+from .define import binary_op, named, unary_op
+
+equal_ = binary_op("Equal", "x == y", spec=rules.compared, gradient=STOP)
+not_equal_ = binary_op("NotEqual", "x != y", spec=rules.compared, gradient=STOP)
+less = binary_op("Less", "x < y", spec=rules.ordered, gradient=STOP, doc="""
+    Whether ``x < y``, elementwise; False where one is NaN. No gradient flows through.
+
+    >>> tf.less([1, 2, 3], 2).numpy()
+    array([ True, False, False])
+""")
+less_equal = binary_op("LessEqual", "x <= y", spec=rules.ordered, gradient=STOP, doc="""
+    Whether ``x <= y``, elementwise; False where one is NaN. No gradient flows through.
+
+    >>> tf.less_equal([1, 2, 3], 2).numpy()
+    array([ True,  True, False])
+""")
+greater = binary_op("Greater", "x > y", spec=rules.ordered, gradient=STOP, doc="""
+    Whether ``x > y``, elementwise; False where one is NaN. No gradient flows through.
+
+    >>> tf.greater([1, 2, 3], 2).numpy()
+    array([False, False,  True])
+""")
+greater_equal = binary_op("GreaterEqual", "x >= y", spec=rules.ordered, gradient=STOP, doc="""
+    Whether ``x >= y``, elementwise; False where one is NaN. No gradient flows through.
+
+    >>> tf.greater_equal([1, 2, 3], 2).numpy()
+    array([False,  True,  True])
+""")
+logical_and: Recorder = binary_op("LogicalAnd", "x & y", spec=rules.boolean, gradient=STOP, doc="""
+    Whether both are true, elementwise; ``x & y`` of bools records the same op.
+
+    >>> tf.logical_and([True, True, False], [True, False, False]).numpy()
+    array([ True, False, False])
+""")
+logical_or = binary_op("LogicalOr", "x | y", spec=rules.boolean, gradient=STOP, doc="""
+    Whether at least one is true, elementwise; ``x | y`` of bools records the same op.
+
+    >>> tf.logical_or([True, True, False], [True, False, False]).numpy()
+    array([ True,  True, False])
+""")
+logical_xor = binary_op("LogicalXor", "x != y", spec=rules.boolean, gradient=STOP, doc="""
+    Whether exactly one is true, elementwise; ``x ^ y`` of bools records the same op.
+
+    >>> tf.math.logical_xor([True, True, False], [True, False, False]).numpy()
+    array([False,  True, False])
+""")
+logical_not = unary_op("LogicalNot", "x == False", spec=rules.boolean, gradient=STOP, doc="""
+    Whether it is false, elementwise; ``~x`` of bools records the same op.
+
+    >>> tf.logical_not([True, False]).numpy()
+    array([False,  True])
+""")
+bitwise_and = binary_op("BitwiseAnd", "x & y", spec=rules.integer, gradient=STOP)
+bitwise_or = binary_op("BitwiseOr", "x | y", spec=rules.integer, gradient=STOP)
+bitwise_xor = binary_op("BitwiseXor", "x ^ y", spec=rules.integer, gradient=STOP)
+invert = unary_op("Invert", "~x", spec=rules.integer, gradient=STOP)
+is_nan = unary_op("IsNan", "isnan(x)", spec=rules.tested, doc="""
+    Whether an element is NaN. It has no gradient: asking for one through it is a LookupError.
+
+    >>> tf.math.is_nan([1.0, np.nan, np.inf]).numpy()
+    array([False,  True, False])
+""")
+is_inf = unary_op("IsInf", "isinf(x)", spec=rules.tested, doc="""
+    Whether an element is infinite. It has no gradient: asking for one through it is a LookupError.
+
+    >>> tf.math.is_inf([1.0, np.nan, -np.inf]).numpy()
+    array([False, False,  True])
+""")
+is_finite = unary_op("IsFinite", "isfinite(x)", spec=rules.tested, doc="""
+    Whether an element is neither infinite nor NaN.
+
+    It has no gradient: asking for one through it is a LookupError.
+
+    >>> tf.math.is_finite([1.0, np.nan, np.inf]).numpy()
+    array([ True, False, False])
+""")
+
+
+def equal(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """Whether elements are equal; NaN equals nothing. No gradient flows through.
+
+    ``x == y`` of tensors does the same, but gives False where shapes do not broadcast.
+
+    Args:
+      x: A tensor of any dtype.
+      y: Another of the same dtype, whose shape broadcasts with the first one's.
+      name: Not used.
+
+    Returns:
+      A tensor of bools, of the shape to which both broadcast.
+
+    Raises:
+      InvalidArgumentError: If the dtypes differ, or the shapes do not broadcast.
+
+    Example:
+      >>> tf.equal([1, 2, 3], [3, 2, 1]).numpy()
+      array([False,  True, False])
+    """
+    return equal_(x, y)
+
+
+def not_equal(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """Whether elements differ; NaN differs from everything. No gradient flows through.
+
+    Args:
+      x: A tensor of any dtype.
+      y: Another of the same dtype, whose shape broadcasts with the first one's.
+      name: Not used.
+
+    Returns:
+      A tensor of bools, of the shape to which both broadcast.
+
+    Raises:
+      InvalidArgumentError: If the dtypes differ, or the shapes do not broadcast.
+
+    Example:
+      >>> tf.not_equal([1, 2, 3], [3, 2, 1]).numpy()
+      array([ True, False,  True])
+    """
+    return not_equal_(x, y)
+
+
+named(globals(), __name__)

@@ -1,0 +1,216 @@
+"""Docstrings of all public names: they are there, they say what they must, their examples run."""
+
+import builtins
+import doctest
+import importlib
+import inspect
+import pydoc
+import re
+import types
+
+import numpy as np
+import pytest
+from processes import PACKAGE
+
+import numtape
+from numtape.concrete import ConcreteFunction
+from numtape.core.ops.random import STATE
+from numtape.function import Function
+
+pytestmark = [
+    pytest.mark.numtape_only("about numtape's own text"),
+    pytest.mark.cpu_only("examples show what the CPU computes"),
+]
+
+# What has no example of its own.
+NO_EXAMPLE = {
+    "PhysicalDevice": "list_physical_devices makes them",
+    "experimental": "a namespace",
+    "simulated": "depends on the environment",
+}
+# What takes anything, or raises only what making a tensor of an operand does.
+NO_ERROR = {
+    "flatten", "functions_run_eagerly", "get_soft_device_placement", "identity", "is_nested",
+    "is_tensor", "linear", "list_physical_devices", "load_digits", "rank", "round",
+    "run_functions_eagerly", "set_soft_device_placement", "shape", "simulated", "size",
+    "stop_gradient", "to_dlpack",
+}  # fmt: skip
+# Classes that users do not make: there are as many dtypes as there are, and ops make tensors.
+MADE = {"DType", "PhysicalDevice", "Tensor", "UnconnectedGradients", "Function", "ConcreteFunction"}
+
+
+def modules():
+    """The public modules, by name: those that say what is public in them."""
+    for path in sorted(PACKAGE.rglob("*.py")):
+        parts = path.relative_to(PACKAGE).with_suffix("").parts
+        if parts[0] not in ("core", "kernels", "__main__"):
+            names = ("numtape", *(part for part in parts if part != "__init__"))
+            module = importlib.import_module(".".join(names))
+            if hasattr(module, "__all__"):
+                yield module.__name__, module
+
+
+def public():
+    """Every public object that is no module, once, under the first of its names."""
+    seen = set()
+    for name, module in MODULES.items():
+        for attribute in module.__all__:
+            value = getattr(module, attribute)
+            if not isinstance(value, types.ModuleType) and id(value) not in seen:
+                seen.add(id(value))
+                yield f"{name}.{attribute}".replace("numtape", "tf", 1), value
+
+
+def methods():
+    """Functions and properties of public classes, each where it is written."""
+    seen = set()
+    for owner, kind in CLASSES.items():
+        for name, value in inspect.getmembers_static(kind):
+            where = next((base for base in kind.__mro__ if name in vars(base)), object)
+            called = isinstance(value, property | staticmethod | classmethod)
+            if (
+                not name.startswith("_") and where.__module__.startswith("numtape")
+                and (called or inspect.isroutine(value)) and id(value) not in seen
+            ):  # fmt: skip
+                seen.add(id(value))
+                yield f"{owner}.{name}", getattr(value, "__func__", value)
+
+
+MODULES = dict(sorted(modules()))
+OBJECTS = dict(public())
+FUNCTIONS = {name: value for name, value in OBJECTS.items() if inspect.isroutine(value)}
+CLASSES = {name: value for name, value in OBJECTS.items() if inspect.isclass(value)}
+CLASSES |= {"Function": Function, "ConcreteFunction": ConcreteFunction}  # what functions return
+METHODS = dict(methods())
+TEXTS = {
+    name: inspect.getdoc(value) or "" for name, value in {**FUNCTIONS, **CLASSES, **METHODS}.items()
+}
+
+
+def last(name):
+    return name.rpartition(".")[2]
+
+
+def is_error(value):
+    return inspect.isclass(value) and issubclass(value, Exception)
+
+
+def sections(text):
+    """The text of each section, by its title."""
+    parts = re.split(r"^([A-Z]\w+):$", text, flags=re.MULTILINE)
+    return dict(zip(parts[1::2], parts[2::2], strict=True))
+
+
+def arguments(text):
+    """The names that the section on arguments describes, in order."""
+    found = re.findall(r"^  ([\w*]+(?:, [\w*]+)*):", sections(text).get("Args", ""), re.MULTILINE)
+    return [name.lstrip("*") for group in found for name in group.split(", ")]
+
+
+def test_all_that_is_public_is_found():
+    assert {"numtape", "numtape.math", "numtape.keras.layers", "numtape.config"} <= set(MODULES)
+    assert len(FUNCTIONS) > 150
+    rest = OBJECTS.keys() - FUNCTIONS.keys() - CLASSES.keys()
+    assert {type(OBJECTS[name]) for name in rest} == {numtape.DType, type(None)}
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_dir_shows_public_names_only(name):
+    shown = [entry for entry in dir(MODULES[name]) if not re.fullmatch(r"__\w+__", entry)]
+    assert sorted(shown) == sorted(MODULES[name].__all__)
+    assert not [entry for entry in shown if entry.startswith("_")]
+
+
+def test_each_text_begins_with_a_sentence():
+    wrong = [
+        name for name, text in TEXTS.items()
+        if not re.fullmatch(r"[^\n]{3,}[.:]", text.partition("\n\n")[0])
+    ]  # fmt: skip
+    assert wrong == []
+
+
+def test_functions_have_signatures_of_their_operands():
+    for name, function in FUNCTIONS.items():
+        parameters = inspect.signature(function).parameters.values()
+        loose = [p.name for p in parameters if p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+        assert loose == (["structures", "_"] if name == "tf.nest.map_structure" else []), name
+
+
+def test_functions_say_what_they_take_give_and_raise():
+    for name, function in FUNCTIONS.items():
+        signature, found = inspect.signature(function), sections(TEXTS[name])
+        assert arguments(TEXTS[name]) == list(signature.parameters), name
+        nothing = signature.return_annotation in ("None", "Iterator[None]")
+        assert ("Returns" in found) == (not nothing), name
+        assert ("Raises" in found) == (last(name) not in NO_ERROR), name
+
+
+def test_errors_that_are_named_are_there():
+    for name, text in TEXTS.items():
+        for error in re.findall(r"^  (\w+):", sections(text).get("Raises", ""), re.MULTILINE):
+            known = getattr(numtape.errors, error, None) or getattr(builtins, error, None)
+            assert is_error(known), (name, error)
+
+
+def test_classes_say_how_they_are_made():
+    for name, kind in CLASSES.items():
+        if not is_error(kind) and last(name) not in MADE:
+            assert arguments(TEXTS[name]) == list(inspect.signature(kind).parameters), name
+
+
+def test_methods_name_their_own_arguments():
+    for name, value in METHODS.items():
+        if "Args" in sections(TEXTS[name]):
+            taken = [p for p in inspect.signature(value).parameters if p not in ("self", "cls")]
+            assert arguments(TEXTS[name]) == taken, name
+
+
+def test_each_has_an_example():
+    without = {
+        last(name) for name in (*FUNCTIONS, *CLASSES)
+        if ">>> " not in TEXTS[name] and not is_error(OBJECTS.get(name))
+    }  # fmt: skip
+    assert without == set(NO_EXAMPLE)
+
+
+NUMBER = re.compile(r"(?<![\w.])[-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?")
+
+
+class Checker(doctest.OutputChecker):
+    """Numbers may differ by what another machine changes in their last digits."""
+
+    def check_output(self, want, got, flags):
+        if super().check_output(want, got, flags):
+            return True
+        texts = ["".join(NUMBER.sub("#", text).split()) for text in (want, got)]
+        expected, found = ([float(x) for x in NUMBER.findall(text)] for text in (want, got))
+        return texts[0] == texts[1] and np.allclose(found, expected, rtol=1e-5, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", [name for name, text in TEXTS.items() if ">>> " in text])
+def test_example(name, monkeypatch):
+    monkeypatch.setattr(STATE, "seed", STATE.seed)
+    monkeypatch.setattr(STATE, "draws", STATE.draws)
+    names = {"tf": numtape, "np": np}
+    example = doctest.DocTestParser().get_doctest(TEXTS[name], names, name, None, 0)
+    assert any(part.want for part in example.examples) or name == "tf.testing.check_grads"
+    said = []
+    runner = doctest.DocTestRunner(Checker(), False, doctest.NORMALIZE_WHITESPACE)
+    runner.run(example, out=said.append)
+    assert not runner.failures, "".join(said)
+
+
+def test_wrong_examples_are_seen():
+    check = Checker().check_output
+    assert check("array([0.1, 2.0000001])\n", "array([0.1,  2.])\n", 0)
+    assert not check("array([0.1, 2.1])\n", "array([0.1, 2.])\n", 0)
+    assert not check("array([1.], dtype=float32)\n", "array([1.])\n", 0)
+
+
+def test_help_shows_signature_and_text():
+    text = pydoc.plain(pydoc.render_doc(numtape.matmul))
+    assert re.search(r"^matmul\(\s*a: '?Any'?,\s*b: '?Any'?,\s*transpose_a", text, re.M)
+    assert ">>> tf.matmul(a, [[1.0], [10.0]])" in text
+    text = pydoc.plain(pydoc.render_doc(numtape.nn.relu))
+    assert re.search(r"^relu\(\s*features: '?Any'?, ", text, re.M)
+    assert "features: A tensor (float32, float64 or integers), or a number" in text
