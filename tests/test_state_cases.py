@@ -11,6 +11,7 @@ import collections.abc
 import decimal
 import enum
 import functools
+import logging
 import math
 import operator
 import threading
@@ -1653,6 +1654,115 @@ reads("polyfit", lambda a, m, i, z: np.polyfit([1, 2, 3, 4], a, 1))
 reads("cross", lambda a, m, i, z: np.cross(m[0], m[1]))
 reads("kron", lambda a, m, i, z: np.kron(m, m))
 reads("tensordot", lambda a, m, i, z: np.tensordot(m, m, ([0], [0])))
+
+
+# What the program's own code does while something is printed or logged depends on state as ever.
+
+
+class Keep:
+    k = 2.0
+
+
+def prints(name, make_printer):
+    def make(decorate):
+        v, b = tf.Variable(0.0), Keep()
+        show = make_printer(v, b)
+
+        def f(x):
+            show()
+            return x * v
+
+        return steps(
+            decorate(f), lambda: setattr(b, "k", 5.0), lambda: setattr(b, "k", 1.0), also=lambda: v
+        )
+
+    make.__name__ = name
+    return case(make)
+
+
+def unseen_branch(v, b):
+    if b.k > 3.0:
+        v.assign_add(9.0)
+    return ""
+
+
+def in_str(v, b):
+    class Shown:
+        def __str__(self):
+            return unseen_branch(v, b)
+
+    shown = Shown()
+    return lambda: print(shown, end="")
+
+
+def in_a_list(v, b):
+    class Shown:
+        def __repr__(self):
+            return unseen_branch(v, b)
+
+    shown = [Shown()]
+    return lambda: print(shown, end="")
+
+
+def in_a_handler(v, b):
+    class Handler(logging.Handler):
+        def emit(self, record):
+            self.format(record)
+            unseen_branch(v, b)
+
+    logger = logging.Logger("steps")
+    logger.addHandler(Handler())
+    return lambda: logger.info("a step %s", 1)
+
+
+def in_a_file(v, b):
+    class Out:
+        def write(self, text):
+            unseen_branch(v, b)
+
+    out = Out()
+    return lambda: print("a step", file=out)
+
+
+def in_a_print_in_a_print(v, b):
+    class Shown:
+        def __init__(self, inner):
+            self.inner = inner
+
+        def __str__(self):
+            if self.inner is not None:
+                print(self.inner, end="")
+            return unseen_branch(v, b)
+
+    shown = Shown(Shown(None))
+    return lambda: print(shown, end="")
+
+
+def by_another_method(v, b):
+    class Shown:
+        def __str__(self):
+            return ""
+
+    class Other:
+        def __str__(self):
+            return unseen_branch(v, Keep if b.k < 3.0 else b)
+
+    shown = Shown()
+
+    def show():
+        print(shown, end="")
+
+    class Change(Keep):
+        def __setattr__(self, name, value):
+            super().__setattr__(name, value)
+            Shown.__str__ = Other.__str__
+
+    b.__class__ = Change
+    return show
+
+
+for way in (in_str, in_a_list, in_a_handler, in_a_file, in_a_print_in_a_print, by_another_method):
+    prints("prints_" + way.__name__, way)
 
 
 @pytest.mark.filterwarnings("ignore:.*runs as plain Python", "ignore:Setting the shape")

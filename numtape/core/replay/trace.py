@@ -184,7 +184,7 @@ class Trace(Log):
 
     def _not_in_effects(self) -> None:
         """What is printed or logged is not observed, and not done by replays."""
-        if self.observer is not None and self.observer.effecting is not None:
+        if self.observer is not None and self.observer.printing is not None:
             self.refuse("it assigns or draws while it prints or logs")
 
     def draw(self, draw: Draw) -> Tensor:

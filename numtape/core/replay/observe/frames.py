@@ -124,10 +124,11 @@ class Follower:
       keywords: The names of the keyword arguments of the next call.
       other: The trace function that somebody else has for the frame.
       opcodes: Whether it wants to be told of instructions.
+      beneath: The frame that prints or logs, and runs this one of the program's for it.
     """
 
     __slots__ = (
-        "array", "asked", "calls", "code", "entered", "keywords", "making", "observer",
+        "array", "asked", "beneath", "calls", "code", "entered", "keywords", "making", "observer",
         "opcodes", "other", "pending", "stack", "step", "steps",
     )  # fmt: skip
 
@@ -145,6 +146,7 @@ class Follower:
         self.keywords: tuple[str, ...] = ()
         self.other: Any = None
         self.opcodes = False
+        self.beneath: Follower | None = None
 
     def place(self, array: int) -> None:
         """Note where the frame's array is, which a generator may move while it waits."""
@@ -185,6 +187,8 @@ class Follower:
                 observer.muted = None
             if observer.effecting is self:
                 observer.effecting = None
+            if observer.printing is self:
+                observer.printing = None
         pending = self.pending
         if event == "opcode":
             step = self.steps.get(frame.f_lasti)
@@ -202,8 +206,11 @@ class Follower:
             if handler is not None:
                 self.entered, self.making, self.calls, self.step = False, None, None, step
                 handler(self, frame, step)
-        elif event == "return" and self.asked:
-            observer.gives(arg, frame)
+        elif event == "return":
+            if self.asked:
+                observer.gives(arg, frame)
+            if self.beneath is not None:
+                observer.effecting, self.beneath = self.beneath, None
         elif event == "exception" and pending is not None:
             self.pending = None
             pending(self, frame, None)

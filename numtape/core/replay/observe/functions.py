@@ -127,8 +127,8 @@ def _of_python(
     if dropped and function.__name__ in _LOGGING and function.__globals__ in (
         vars(logging), vars(warnings)
     ):
-        follower.observer.effecting = follower
-        follower.observer._effect(f"calls {function.__qualname__}", frame)
+        everything = (*args, *named.values())
+        follower.observer.prints(follower, everything, f"calls {function.__qualname__}", frame)
     elif code.co_flags & 0x20:
 
         def done(follower: Follower, frame: Any, after: Step | None) -> None:
@@ -297,7 +297,7 @@ def _of_c(
     observer = follower.observer
     special = SPECIAL.get(function) if _of_module(function) else None
     if special is not None:
-        special(follower, frame, args)
+        special(follower, frame, (*args, *named.values()) if function is print else args)
         return
     if id(function) in PURE:
         arrays = look_at_all(follower, frame, (*args, *named.values()), name_of(function))
@@ -552,8 +552,7 @@ def _is_instance(follower: Follower, frame: Any, args: tuple[Any, ...]) -> None:
 
 
 def _printed(follower: Follower, frame: Any, args: tuple[Any, ...]) -> None:
-    follower.observer.effecting = follower
-    follower.observer._effect("prints", frame)
+    follower.observer.prints(follower, args, "prints", frame)
 
 
 def _len(follower: Follower, frame: Any, args: tuple[Any, ...]) -> None:

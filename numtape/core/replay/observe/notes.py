@@ -8,7 +8,7 @@ import sys
 import types
 import weakref
 from collections import OrderedDict, deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -62,8 +62,9 @@ class Notes:
       sets: What it gave values, that others can see: who has it, where, what it is called.
       mutated: Objects of others that it changed: how, and the object, by id.
       effects: What it does besides computing tensors, with places: done when it is recorded.
-      effecting: The frame that prints or logs: what is read for that does not matter, what is
-        set does.
+      printing: The frame that prints or logs.
+      effecting: Likewise, but None while functions of the program's run for it, which may do
+        anything: what libraries read for it does not matter, what they set does.
       hidden: What was set for that, by who has it and where.
       views: Views of dicts, and the dict of each, by id.
       sources: Iterators, and what each goes through, by id.
@@ -83,6 +84,7 @@ class Notes:
         self.sets: list[Set] = []
         self.mutated: dict[int, tuple[str, Any]] = {}
         self.effects: list[str] = []
+        self.printing: Follower | None = None
         self.effecting: Follower | None = None
         self.hidden: dict[tuple[Any, ...], Any] = {}
         self.views: dict[int, tuple[Any, Any]] = {}
@@ -101,7 +103,7 @@ class Notes:
         )  # fmt: skip
         for one in held:
             one.clear()
-        self.effecting = None
+        self.printing = self.effecting = None
         self.hidden.clear()
 
     def refuse(self, reason: str, frame: types.FrameType | None = None) -> None:
@@ -116,6 +118,14 @@ class Notes:
                 return
             self.reason = reason
         self.stop()
+
+    def prints(self, follower: Follower, args: Iterable[Any], what: str, frame: Any) -> None:
+        """A frame is about to print or log something, by what objects and their classes say."""
+        for x in args:
+            self.class_of(x, frame)
+        self._effect(what, frame)
+        self.effecting = follower
+        self.printing = self.printing or follower
 
     # What the call made itself: nobody else can change it.
 

@@ -64,6 +64,31 @@ def of_library(file: str) -> bool:
     return file.startswith(_STANDARD) and not any(site in file for site in _SITES)
 
 
+def of_others(frame: types.FrameType) -> bool:
+    """Whether code of a library runs that knows nothing of numtape."""
+    file, name = frame.f_code.co_filename, str(frame.f_globals.get("__name__", ""))
+    if of_library(file):
+        return True
+    top = name.partition(".")[0]
+    return any(site in file for site in _SITES) and not any(
+        _knows_numtape(module) for key, module in list(sys.modules.items())
+        if key == top or key.startswith(top + ".")
+    )  # fmt: skip
+
+
+def _knows_numtape(module: Any) -> bool:
+    """Whether a module has imported numtape, or something of it."""
+    for value in list(dict_of(module).values()):
+        name: Any = ""
+        if is_a(value, types.ModuleType):
+            name = dict_of(value).get("__name__")
+        elif is_a(value, type | types.FunctionType):
+            name = getattr(value, "__module__", "")
+        if str(name).partition(".")[0] == "numtape":
+            return True
+    return False
+
+
 def ours(kind: type) -> bool:
     """Whether a class is numtape's own, and what its objects hold changes by its ops alone."""
     module = getattr(kind, "__module__", "")
