@@ -1765,6 +1765,28 @@ for way in (in_str, in_a_list, in_a_handler, in_a_file, in_a_print_in_a_print, b
     prints("prints_" + way.__name__, way)
 
 
+# The body of a class sets a name that Python has a cell for as well.
+
+
+class Base:
+    def name(self):
+        return "base"
+
+
+@case
+def class_body_sets_its_class(decorate):
+    def f(x):
+        class Proxy(Base):
+            def name(self):
+                return super().name()
+
+            __class__ = int
+
+        return x * 2.0 if isinstance(Proxy(), int) else x * 3.0
+
+    return steps(decorate(f))
+
+
 @pytest.mark.filterwarnings("ignore:.*runs as plain Python", "ignore:Setting the shape")
 @pytest.mark.parametrize("make", CASES, ids=lambda make: make.__name__)
 def test_as_plain_python(make):

@@ -22,9 +22,10 @@ if TYPE_CHECKING:
 WORD = ctypes.sizeof(ctypes.c_void_p)
 
 # Where a frame object has the address of its header, and where a header has the function that
-# runs and its array, in bytes. From CPython's Include/internal/pycore_frame.h.
+# runs, its names and its array, in bytes. From CPython's Include/internal/pycore_frame.h.
 _HEADER = 24
 _FUNCTION = {(3, 11): 0, (3, 12): 16, (3, 13): 16}.get(sys.version_info[:2], 0)
+_NAMES = _FUNCTION + 24
 _ARRAY = 72
 VERSIONS = ((3, 11), (3, 12), (3, 13))
 
@@ -60,6 +61,15 @@ def array_of(frame: types.FrameType) -> int:
 def function_of(frame: types.FrameType) -> Any:
     """The function that runs in a frame; for code that is run by `exec`, one made for it."""
     return object_at(word_at(id(frame) + _HEADER) + _FUNCTION)
+
+
+def scope_of(frame: types.FrameType) -> Any:
+    """The dict with the names in the body of a class, as it is.
+
+    Asked for `f_locals`, Python 3.11 and 3.12 put cells there first: a ``__class__`` that the body
+    sets is lost.
+    """
+    return object_at(word_at(id(frame) + _HEADER) + _NAMES)
 
 
 def size_of(code: types.CodeType) -> int:
@@ -101,7 +111,10 @@ def _as_known() -> bool:
             and type(cell) is types.CellType
         )  # fmt: skip
 
-    return probe(second, first) and probe(first, second)
+    class Body:
+        names_found = scope_of(sys._getframe()) is locals()
+
+    return probe(second, first) and probe(first, second) and Body.names_found
 
 
 Pending = Callable[["Follower", Any, Step | None], None]
