@@ -39,6 +39,7 @@ PLAIN = {
     "array of objects": "an array of objects", "frompyfunc": "looks into a ufunc",
     "print to an object": "changes o_0.n", "memoryview": "writes to memory",
     "identity of tuples": "by `is`", "whether C raises": "calls posix.stat",
+    "temporary and its weak reference": "a weak reference to a Thing",
 }  # fmt: skip
 
 

@@ -20,7 +20,7 @@ from .frames import (
     Follower,
     unsupported,
 )
-from .known import made_by_python
+from .known import has_finalizer, made_by_python
 from .reads import MISSING, Read, answer, bits_of, form_of, is_a
 from .steps import known_steps, names_in
 from .touched import ANY, Set, conflict, marked
@@ -127,11 +127,21 @@ class Notes:
         self.effecting = follower
         self.printing = self.printing or follower
 
+    def releases(self, reason: str, frame: types.FrameType | None) -> None:
+        """It can be seen when something goes, which would live longer for what is noted of it."""
+        self.effecting = None
+        self.refuse(reason, frame)
+        self.stop()
+        self.forget()
+
     # What the call made itself: nobody else can change it.
 
     def make(self, value: Any) -> Any:
         """Note that an object is the call's own."""
         if not is_constant(value):
+            if has_finalizer(type(value)):
+                self.releases(f"it makes a {type(value).__name__}, which has a __del__", None)
+                return value
             try:  # what it drops goes as it would otherwise
                 self.made[id(value)] = weakref.ref(value)
             except TypeError:
