@@ -154,10 +154,13 @@ class Function:
 
     def _of(self, instance: Callable[[], Any]) -> Function:
         """The function as a method of an object, which it does not keep alive."""
+        from .core.replay.calls import Budget
+
         made = Function(
             self.python_function, self.input_signature, self._jit_compile, instance, self._freeze
         )
         made._attribute = self._name_in(type(instance()))
+        made._budget = Budget(self._budget.touched)
         return made
 
     def _name_in(self, owner: type) -> str:

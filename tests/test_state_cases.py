@@ -1875,6 +1875,34 @@ def weak_reference_to_an_argument_of_the_program(decorate):
     return found
 
 
+# What a method sets for one object it reads for another one.
+
+
+@case
+def method_of_several_objects(decorate):
+    class Worker:
+        log = []
+
+        def __init__(self, writes):
+            self.writes = writes
+
+        @decorate
+        def step(self, x):
+            if self.writes:
+                Worker.log.append(1)
+                return x * 1.0
+            return x * len(Worker.log)
+
+    writer, reader = Worker(True), Worker(False)
+    found = []
+    for k in range(4):
+        writer.step(tf.constant(1.0))
+        found.append(float(reader.step(tf.constant(1.0))))
+        if k == 2:
+            writer = Worker(True)
+    return found
+
+
 @pytest.mark.filterwarnings("ignore:.*runs as plain Python", "ignore:Setting the shape")
 @pytest.mark.parametrize("make", CASES, ids=lambda make: make.__name__)
 def test_as_plain_python(make):

@@ -61,20 +61,23 @@ _logger = logging.getLogger("numtape")
 class Budget:
     """What the calls of a function with different signatures share.
 
+    Args:
+      touched: What the calls of a method of other objects read and set.
+
     Attributes:
       made: How many recordings it has made.
       warned: Whether it was said that it runs as Python.
       told: Whether it was said what was frozen.
       reason: Why it runs as Python for all arguments.
-      touched: What its calls read and set.
+      touched: What its calls read and set, those of a method for all objects.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, touched: Touched | None = None) -> None:
         self.made = 0
         self.warned = False
         self.told = False
-        self.reason = ""
-        self.touched = Touched()
+        self.touched = touched or Touched()
+        self.reason = self.touched.join(self)
 
     @property
     def left(self) -> bool:
@@ -386,12 +389,8 @@ class Calls:
             had = [pair for key, pair in trace.values.items() if key in mine - {*trace.created}]
             if trace.stale():
                 values, draws, had = self._anew(call, leaves, taped)
-            both = ""
             if path is not None and not self.frozen:
-                arrays = [array for _, array in trace.inputs]
-                both = self.budget.touched.add(found, sets, arrays)
-            if both and not self.budget.reason:
-                self.budget.reason = f"a call of it sets {both}, which another one reads"
+                self.budget.touched.add(found, sets, [array for _, array in trace.inputs])
             kept = leaked(trace)
             if kept:
                 rehome(kept, trace, log, to)
