@@ -6,6 +6,7 @@ it gives the same with `numtape.function` as with nothing.
 
 # ruff: noqa: B006, B905, F841, RUF005, RUF012, RUF015
 
+import builtins
 import collections
 import collections.abc
 import copy
@@ -15,6 +16,7 @@ import functools
 import logging
 import math
 import operator
+import sys
 import threading
 import types
 import weakref
@@ -1901,6 +1903,109 @@ def method_of_several_objects(decorate):
         if k == 2:
             writer = Worker(True)
     return found
+
+
+# Whether an array can be written to.
+
+
+@case
+def read_only_since(decorate):
+    a = np.ones(2, "f4")
+
+    def f(x):
+        try:
+            a[0] = 1.0
+        except ValueError:
+            return x * 3.0
+        return x * 2.0
+
+    return steps(decorate(f), lambda: a.setflags(write=False))
+
+
+@case
+def of_another_shape_since(decorate):
+    a = np.ones(4, "f4")
+
+    def f(x):
+        try:
+            a[3] = 1.0
+        except IndexError:
+            return x * 3.0
+        return x * 2.0
+
+    return steps(decorate(f), lambda: setattr(a, "shape", (2, 2)))
+
+
+@case
+def read_only_operand(decorate):
+    a = np.ones(2, "f4")
+    same = [a]
+
+    def f(x):
+        b = same[0]
+        try:
+            b *= 1.0
+        except ValueError:
+            return x * 3.0
+        return x * 2.0
+
+    return steps(decorate(f), lambda: a.setflags(write=False))
+
+
+# Methods of tensors and variables, and what imports, can be replaced.
+
+
+def patched(name, use, patch):
+    def make(decorate):
+        v = tf.Variable(2.0)
+        undo = []
+
+        def f(x):
+            return use(x, v)
+
+        def change():
+            owner, attribute, value = patch
+            undo.append((owner, attribute, getattr(owner, attribute)))
+            setattr(owner, attribute, value)
+
+        try:
+            return steps(decorate(f), change)
+        finally:
+            for one in undo:
+                setattr(*one)
+
+    make.__name__ = name
+    return case(make)
+
+
+patched("operator_of_tensors", lambda x, v: x + 1.0, (tf.Tensor, "__add__", lambda a, b: a * 5.0))
+patched("method_of_tensors", lambda x, v: x * x.numpy(), (tf.Tensor, "numpy", lambda a: 5.0))
+patched("method_of_variables", lambda x, v: x * v.read_value(),
+        (tf.Variable, "read_value", lambda v: 5.0))  # fmt: skip
+patched("property_of_tensors", lambda x, v: x * float(x.dtype.size),
+        (tf.Tensor, "dtype", property(lambda t: tf.float64)))  # fmt: skip
+
+
+@case
+def import_hook(decorate):
+    one, two = types.ModuleType("hooked"), types.ModuleType("hooked")
+    one.k, two.k = 2.0, 5.0
+    sys.modules["hooked"] = one
+    old = builtins.__import__
+
+    def hook(name, *args, **kwargs):
+        return two if name == "hooked" else old(name, *args, **kwargs)
+
+    def f(x):
+        import hooked
+
+        return x * hooked.k
+
+    try:
+        return steps(decorate(f), lambda: setattr(builtins, "__import__", hook))
+    finally:
+        builtins.__import__ = old
+        del sys.modules["hooked"]
 
 
 @pytest.mark.filterwarnings("ignore:.*runs as plain Python", "ignore:Setting the shape")

@@ -72,6 +72,9 @@ def _import(follower: Follower, frame: types.FrameType, step: Step) -> None:
     if level:
         package = frame.f_globals.get("__package__") or ""
         name = resolve_name("." * level + name, package)
+    names = frame.f_builtins
+    hook = names.get("__import__", MISSING)
+    follower.observer.read(reads.ENTRY, names, "__import__", hook, "__import__", frame)
     if name not in sys.modules:
         follower.observer.muted = follower  # its code runs once, now
 

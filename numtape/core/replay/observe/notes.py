@@ -21,7 +21,7 @@ from .frames import (
     unsupported,
 )
 from .known import has_finalizer, made_by_python
-from .reads import MISSING, Read, answer, bits_of, form_of, is_a
+from .reads import MISSING, Read, answer, bits_of, form_of, is_a, written_to
 from .steps import known_steps, names_in
 from .touched import ANY, Set, conflict, marked
 from .whose import (
@@ -463,7 +463,9 @@ class Notes:
         if id(value) not in self.mutated:
             self.mutated[id(value)] = what, value
             self.sets.append((value, ANY, f"what {self.name_of(value)} holds"))
-        if is_a(value, np.ndarray):
+        if is_a(value, np.ndarray):  # whether it can be changed so
+            label = f"whether {self.name_of(value)} is read-only"
+            self.asks(written_to, (value,), label, None, frame)
             base = value.base
             while is_a(base, np.ndarray):
                 self.mutated.setdefault(id(base), (what, base))

@@ -79,6 +79,10 @@ class Observer(Notes):
     def starts(self, function: Any) -> None:
         """The function is called: what is no function of Python's has state of its own."""
         frame = sys._getframe(1)  # not this one, which would refer to itself
+        if not self.frozen:
+            for own in reads.OWN:
+                name = f"the class {own.__name__}"
+                self.read(reads.CLASS, own, None, reads.class_of(own), name, frame)
         while is_a(function, functools.partial | types.MethodType):
             if is_a(function, types.MethodType):
                 function = function.__func__
