@@ -2008,6 +2008,18 @@ def import_hook(decorate):
         del sys.modules["hooked"]
 
 
+# A function that calls itself takes not much more of Python's stack than the plain one.
+
+
+@case
+def deep_recursion(decorate):
+    def power(x, n):
+        return x if n == 1 else x * again(x, n - 1)
+
+    again = decorate(power)
+    return steps(lambda x: again(x, 250), args=lambda: (tf.constant(1.0),))
+
+
 @pytest.mark.filterwarnings("ignore:.*runs as plain Python", "ignore:Setting the shape")
 @pytest.mark.parametrize("make", CASES, ids=lambda make: make.__name__)
 def test_as_plain_python(make):

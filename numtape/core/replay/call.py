@@ -276,8 +276,12 @@ def rehome(
 def plainly(run: Run, leaves: Sequence[Tensor]) -> Any:
     """Call a function as Python: if it raises, variables and random state are as before."""
     with undone_if_raised():
-        result = run(leaves, leaves)
-        if type(result) is Tensor:
-            return result
-        found, rebuild = flatten_with(result)
-        return rebuild([returned(leaf) for leaf in found])
+        return as_returned(run(leaves, leaves))
+
+
+def as_returned(result: Any) -> Any:
+    """What a function returns, with tensors in the places of variables, numbers and arrays."""
+    if type(result) is Tensor:
+        return result
+    found, rebuild = flatten_with(result)
+    return rebuild([returned(leaf) for leaf in found])
