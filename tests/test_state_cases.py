@@ -2020,6 +2020,53 @@ def deep_recursion(decorate):
     return steps(lambda x: again(x, 250), args=lambda: (tf.constant(1.0),))
 
 
+# Values in values, many deep, are compared without recursion.
+
+
+@case
+def deep_tuples(decorate):
+    def nest(x):
+        for _ in range(3000):
+            x = (x,)
+        return x
+
+    def wide(x):
+        for _ in range(60):
+            x = (x, x)
+        return x
+
+    box = Model()
+    box.one, box.two = nest(1.0), wide(1.0)
+
+    def f(x):
+        return x * 2.0 if box.one and box.two else x
+
+    def change():
+        box.one, box.two = nest(1.0), wide(1.0)
+
+    return steps(decorate(f), change, lambda: setattr(box, "one", nest(2.0)))
+
+
+@case
+def deep_arguments(decorate):
+    def nest(x):
+        for _ in range(3000):
+            x = (x,)
+        return x
+
+    wide = 1.0
+    for _ in range(60):
+        wide = (wide, wide)
+
+    def f(x, deep, wide):
+        while type(deep) is tuple:
+            (deep,) = deep
+        return x * deep
+
+    g = decorate(f)
+    return [float(g(tf.constant(1.0), nest(k), wide)) for k in (1.0, 1.0, 2.0)]
+
+
 @pytest.mark.filterwarnings("ignore:.*runs as plain Python", "ignore:Setting the shape")
 @pytest.mark.parametrize("make", CASES, ids=lambda make: make.__name__)
 def test_as_plain_python(make):

@@ -181,10 +181,27 @@ def same(found: Any, value: Any) -> bool:
     if kind is slice:
         return same((found.start, found.stop, found.step), (value.start, value.stop, value.step))
     if kind is tuple:
-        return len(found) == len(value) and all(map(same, found, value))
+        return _same_tuples(found, value)
     if is_a(found, np.dtype):
         return bool(found == value) and found.metadata == value.metadata
     return False
+
+
+def _same_tuples(found: tuple[Any, ...], value: tuple[Any, ...]) -> bool:
+    """Whether two tuples hold the same, however deep they are."""
+    left, seen = [(found, value)], set()
+    while left:
+        one, other = left.pop()
+        if len(one) != len(other):
+            return False
+        for x, y in zip(one, other, strict=True):
+            if not type(x) is type(y) is tuple:
+                if not same(x, y):
+                    return False
+            elif x is not y and (id(x), id(y)) not in seen:
+                seen.add((id(x), id(y)))
+                left.append((x, y))
+    return True
 
 
 def float_errors() -> tuple[Any, ...]:

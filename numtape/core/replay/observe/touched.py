@@ -32,7 +32,16 @@ def marked(key: Any) -> Any:
     if kind is float or issubclass(kind, np.generic):
         return kind, repr(key)
     if kind is tuple:
-        return tuple(map(marked, key))
+        found: list[Any] = []
+        left: list[Any] = [key]
+        while left:  # without recursion: they may be deep
+            x = left.pop()
+            if type(x) is tuple:
+                found.append((tuple, len(x)))
+                left += x
+            else:
+                found.append(marked(x))
+        return tuple(found)
     return id(key)
 
 
