@@ -29,9 +29,11 @@ from ..values.nests import flatten_with
 from ..values.spec import SPECS, Spec
 from ..values.tensor import Tensor
 from .call import (
+    RETRIES,
     Journal,
     Run,
     Traced,
+    assign_handled,
     grafted,
     leaked,
     plainly,
@@ -50,7 +52,6 @@ MAKING = 3  # calls in a row that may make variables, or change what names mean
 
 _NO_DRAWS = Draws()  # nothing is taken from it
 _NONE = object()  # what a call returns that has not come about
-RETRIES = 100  # of a commit where a signal handler assigns what the call assigns
 LIMIT = 64  # recordings of one signature
 LIMIT_IN_ALL = 1024  # of a function: each Variable or shape among the arguments is a signature
 
@@ -407,6 +408,8 @@ class Calls:
                 if commit(assigned, values[count:], draws, trace.position, to_log, had):
                     return result
                 values, draws, had = self._anew(call, leaves, taped)
+        if call.handled:
+            assign_handled(trace, call.handled, leaves)
         return _NONE
 
     def _anew(
