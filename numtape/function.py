@@ -7,7 +7,8 @@ import functools
 import inspect
 import operator
 import types
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -53,8 +54,9 @@ def function(
     A function runs as plain Python, and says so once, with the line that is the reason, if it
     calls something written in C whose result may change (the time, files, Python's and NumPy's
     random numbers), reads what it changes, deletes things, goes on with an iterator from outside,
-    starts threads, keeps tensors or tapes that it does not return, or after 64 recordings for one
-    signature, or 1024 in all.
+    starts threads, makes objects whose end can be seen (a ``__del__``, a weak reference to them),
+    keeps tensors or tapes that it does not return, or after 64 recordings for one signature, or
+    1024 in all.
 
     A call assigns all variables, or, if it raises or is interrupted, none.
 
@@ -162,10 +164,13 @@ class Function:
 
     def _of(self, instance: Callable[[], Any]) -> Function:
         """The function as a method of an object, which it does not keep alive."""
+        from .core.replay.calls import Budget
+
         made = Function(
             self.python_function, self.input_signature, self._jit_compile, instance, self._freeze
         )
         made._attribute = self._name_in(type(instance()))
+        made._budget = Budget(self._budget.touched)
         return made
 
     def _name_in(self, owner: type) -> str:
@@ -182,7 +187,9 @@ class Function:
         """Replay the function, or run and record it."""
         log = local.log
         if log.tracing or log.symbolic or settings.eager:
-            return self._inside(args, kwargs)
+            # Called in this frame: functions that call themselves may be deep.
+            with self._inside(args, kwargs) as (args, kwargs, as_returned):
+                return as_returned(self._call(*args, **kwargs))
         plain: tuple[Any, ...] = ()
         if not kwargs:  # the most common case: tensors alone
             plain = tuple([x._spec for x in args if type(x) is Tensor])
@@ -218,8 +225,11 @@ class Function:
         self._known = {key: calls for key, calls in known if calls.trees}
         self._plain = {key: entry for key, entry in plain if entry[0].trees}
 
-    def _inside(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    @contextmanager
+    def _inside(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Iterator[Any]:
         """A call that is part of another one's recording, or wanted to run as Python."""
+        from .core.replay.call import as_returned, undone_if_raised
+
         given, names = len(args), set(kwargs)
         args, kwargs = self._parameters.complete(args, kwargs)
         log: Any = local.log
@@ -228,9 +238,12 @@ class Function:
                 if isinstance(x, np.ndarray):  # of which it gets a copy
                     log.observer.inherits(x)
         leaves = Arguments(args, kwargs, self._parameters.kept)
-        from .core.replay.call import plainly
-
-        return plainly(functools.partial(self._run, leaves.values, leaves.named), leaves)
+        with undone_if_raised():
+            put, named, copies = self._put(leaves.values, leaves.named, leaves, leaves)
+            try:
+                yield put, named, as_returned
+            finally:
+                self._give_back(copies, leaves, leaves)
 
     def _calls(self, values: list[Any], named: dict[str, Any]) -> Any:
         from .core.replay.calls import Calls
@@ -245,30 +258,44 @@ class Function:
         leaves: Sequence[Tensor],
     ) -> Any:  # fmt: skip
         """Call the function with tensors in the places of a call's ``leaves``."""
+        args, kwargs, copies = self._put(values, named, tensors, leaves)
+        try:
+            return self._call(*args, **kwargs)
+        finally:
+            self._give_back(copies, tensors, leaves)
+
+    def _put(
+        self, values: list[Any], named: dict[str, Any], tensors: Sequence[Tensor],
+        leaves: Sequence[Tensor],
+    ) -> tuple[Sequence[Any], dict[str, Any], Copies | None]:  # fmt: skip
+        """The arguments with tensors in their places, and the copies of containers, if any."""
         log: Any = local.log
         if type(leaves) is not Arguments:  # tensors alone, which no container holds
-            copies = Copies(tensors)
-            return self._call(*map(copies.put, values), **named)
+            return [*map(Copies(tensors).put, values)], named, None
         if tensors is leaves and not leaves.copied:  # as Python, with the caller's own objects
             args = [leaves[x.number] if type(x) is Place else leaves.args[k]
                     for k, x in enumerate(values)]  # fmt: skip
             kwargs = {name: leaves[x.number] if type(x) is Place else leaves.kwargs[name]
                       for name, x in named.items()}  # fmt: skip
-            return self._call(*args, **kwargs)
+            return args, kwargs, None
         copies = Copies(tensors)
         args = [copies.put(x) for x in values]
         kwargs = {name: copies.put(x) for name, x in named.items()}
         if log.tracing:
             for container in copies.own():
                 log.observer.make(container)
-        try:
-            return self._call(*args, **kwargs)
-        finally:
-            if copies.give_back(leaves):
-                leaves.copied = True  # if the call is repeated, it begins with what was there
-                if tensors is not leaves and not self._freeze:
-                    log.reason = log.reason or "it changes a container among its arguments"
-                    self._budget.reason = self._budget.reason or log.reason
+        return args, kwargs, copies
+
+    def _give_back(
+        self, copies: Copies | None, tensors: Sequence[Tensor], leaves: Any
+    ) -> None:
+        """Do to the caller's containers what was done to their copies."""
+        if copies is not None and copies.give_back(leaves):
+            log: Any = local.log
+            leaves.copied = True  # if the call is repeated, it begins with what was there
+            if tensors is not leaves and not self._freeze:
+                log.reason = log.reason or "it changes a container among its arguments"
+                self._budget.reason = self._budget.reason or log.reason
 
     def experimental_get_tracing_count(self) -> int:
         """How often the function was recorded.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from .core.log.variable import Variable
@@ -140,8 +140,15 @@ def _inside(value: Any) -> Iterator[Any]:
         for item in value:
             yield from _inside(item)
     elif isinstance(value, dict):
-        for key in sorted(value, key=str):
+        for key in _sorted(value):
             yield from _inside(value[key])
+
+
+def _sorted(keys: Iterable[Any]) -> list[Any]:
+    try:
+        return sorted(keys)
+    except TypeError:  # of different classes
+        return sorted(keys, key=str)
 
 
 def _unique(items: Iterator[Any]) -> Iterator[Any]:

@@ -7,6 +7,7 @@ from typing import Any
 
 import optree
 
+from .core.values.nests import by_key, has_ordered
 from .core.values.nests import flatten_with as flatten_with
 
 __all__ = ["flatten", "is_nested", "map_structure", "pack_sequence_as"]
@@ -30,7 +31,7 @@ def flatten(structure: Any, expand_composites: bool = False) -> list[Any]:
       >>> tf.nest.flatten({"b": [1, 2], "a": (3, None)})
       [3, None, 1, 2]
     """
-    return optree.tree_leaves(structure, none_is_leaf=True)
+    return flatten_with(structure)[0]
 
 
 def map_structure(func: Callable[..., Any], *structures: Any, **_: Any) -> Any:
@@ -51,7 +52,14 @@ def map_structure(func: Callable[..., Any], *structures: Any, **_: Any) -> Any:
       >>> tf.nest.map_structure(lambda x, y: x + y, {"a": 1, "b": [2]}, {"a": 10, "b": [20]})
       {'a': 11, 'b': [22]}
     """
-    return optree.tree_map(func, *structures, none_is_leaf=True)
+    if not any(map(has_ordered, structures)):
+        return optree.tree_map(func, *structures, none_is_leaf=True)
+    # They are the same if their keys are, whatever the order of these.
+    plain = [by_key(structure) for structure in structures]
+    leaves, treedef = optree.tree_flatten(plain[0], none_is_leaf=True)
+    rest = [treedef.flatten_up_to(other) for other in plain[1:]]
+    rebuild = flatten_with(structures[0])[1]
+    return rebuild([func(*x) for x in zip(leaves, *rest, strict=True)])
 
 
 def is_nested(structure: Any) -> bool:
@@ -90,11 +98,9 @@ def pack_sequence_as(
       >>> tf.nest.pack_sequence_as({"b": [0, 0], "a": 0}, ["x", "y", "z"])
       {'b': ['y', 'z'], 'a': 'x'}
     """
-    return optree.tree_unflatten(
-        optree.tree_structure(structure, none_is_leaf=True), list(flat_sequence)
-    )
+    return flatten_with(structure)[1](list(flat_sequence))
 
 
 def structure(structure: Any) -> Any:
     """A key of the form of a structure: equal for structures that differ in leaves alone."""
-    return optree.tree_structure(structure, none_is_leaf=True)
+    return optree.tree_structure(by_key(structure), none_is_leaf=True)

@@ -1,5 +1,6 @@
 """Creating, casting, reducing, multiplying and rearranging: arguments, values and dtypes."""
 
+import collections
 import math
 
 import numpy as np
@@ -545,3 +546,41 @@ def test_empty_lists_have_every_dtype(tf):
 
 def test_quotient_of_integers_without_nan(tf):
     same(tf.math.divide_no_nan([1, 2], [2, 0]), [0.5, 0], "float64")
+
+
+# --- Nests ---------------------------------------------------------------------------------------
+
+
+def test_ordered_dicts_are_gone_through_by_key(tf):
+    one = collections.OrderedDict([("b", 1), ("a", [2, collections.OrderedDict(d=3, c=4)])])
+    assert tf.nest.flatten(one) == [2, 4, 3, 1]
+    packed = tf.nest.pack_sequence_as(one, [10, 20, 30, 40])
+    assert packed == {"b": 40, "a": [10, {"d": 30, "c": 20}]}
+    assert list(packed) == ["b", "a"]
+    assert type(packed["a"][1]) is collections.OrderedDict
+    seen = []
+    mapped = tf.nest.map_structure(lambda x: seen.append(x) or x + 1, one)
+    assert seen == [2, 4, 3, 1]
+    assert mapped == {"b": 2, "a": [3, {"d": 4, "c": 5}]}
+
+
+def test_ordered_dicts_in_different_orders(tf):
+    one = collections.OrderedDict([("b", 1), ("a", 2)])
+    other = collections.OrderedDict([("a", 20), ("b", 10)])
+    assert tf.nest.map_structure(lambda x, y: x + y, one, other) == {"b": 11, "a": 22}
+
+
+def test_gradients_and_results_in_ordered_dicts(tf):
+    sources = collections.OrderedDict(b=tf.Variable(1.0), a=tf.Variable(2.0))
+    with tf.GradientTape() as tape:
+        y = sources["b"] * 2.0 + sources["a"] * 3.0
+    found = tape.gradient(y, sources)
+    assert {key: float(x) for key, x in found.items()} == {"b": 2.0, "a": 3.0}
+
+    @tf.function
+    def recorded(x):
+        return collections.OrderedDict(b=x, a=x * 2.0)
+
+    for _ in range(3):
+        found = recorded(tf.constant(1.0))
+        assert {key: float(x) for key, x in found.items()} == {"b": 1.0, "a": 2.0}

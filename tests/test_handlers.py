@@ -1,8 +1,11 @@
 """Signal handlers and finalizers that compute: anywhere, or an error says that they cannot."""
 
+import contextlib
 import json
 import os
+import signal
 import sys
+import time
 import types
 
 import numpy as np
@@ -10,6 +13,7 @@ import pytest
 from counting import fresh_log
 from processes import PACKAGE, run
 
+import numtape as tf
 from numtape.core.compile import cache
 from numtape.core.cpu import blas
 from numtape.core.log import look
@@ -277,3 +281,91 @@ def test_a_look_inside_of_a_conversion_does_not_move_rows(tf):
             y = tf.add(x * x, Converted())
             assert y.numpy().tolist() == [10.0, 22.0]
             x = tf.identity(tf.constant([1.0, 2.0]) * 2.0)
+
+
+# What a handler assigns lasts, whatever becomes of the call that it interrupts.
+
+
+def _raises(x):
+    raise ValueError
+
+
+KEPT = []
+
+
+def _keeps_a_tape(x):
+    with tf.GradientTape() as tape:
+        KEPT[:] = [tape]
+    return x
+
+
+def _raises_inside(x):
+    with contextlib.suppress(ValueError):
+        tf.function(_interrupted(_raises))(x)
+    return x
+
+
+def _interrupted(end):
+    def body(x):
+        for _ in range(3):
+            x = x + 1.0
+            signal.raise_signal(signal.SIGUSR1)
+        return end(x)
+
+    return body
+
+
+@pytest.fixture
+def counted():
+    """A variable that a signal handler counts in."""
+    counter = tf.Variable(0.0)
+
+    def handler(*_):
+        counter.assign_add(1.0)
+
+    before = signal.signal(signal.SIGUSR1, handler)
+    yield counter, handler
+    signal.signal(signal.SIGUSR1, before)
+
+
+@pytest.mark.filterwarnings("ignore:.*runs as plain Python")
+@pytest.mark.parametrize(
+    ("end", "signals"), [(_raises, 3), (_keeps_a_tape, 6), (_raises_inside, 6)]
+)
+def test_what_a_handler_assigns_lasts(counted, end, signals):
+    counter, _ = counted
+    with contextlib.suppress(ValueError):
+        tf.function(_interrupted(end))(tf.constant(1.0))
+    assert float(counter) == signals  # those of the call, which may be made twice
+
+
+@pytest.mark.filterwarnings("ignore:.*runs as plain Python")
+def test_what_a_handler_assigns_lasts_in_plain_calls_that_raise(counted):
+    counter, _ = counted
+    other, fails = tf.Variable(0.0), []
+
+    @tf.function
+    def step(x):
+        time.time()
+        other.assign_add(1.0)
+        return _interrupted(_raises if fails else tf.identity)(x)
+
+    step(tf.constant(1.0))
+    assert step.paths().reasons
+    fails.append(True)
+    with pytest.raises(ValueError, match=r"^$"):
+        step(tf.constant(1.0))
+    assert (float(other), float(counter)) == (1.0, 6.0)
+
+
+def test_a_handler_that_is_merely_called_is_part_of_the_call(counted):
+    counter, handler = counted
+
+    @tf.function
+    def step(x):
+        handler(0, None)
+        raise ValueError
+
+    with pytest.raises(ValueError, match=r"^$"):
+        step(tf.constant(1.0))
+    assert float(counter) == 0.0

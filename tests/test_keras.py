@@ -57,6 +57,16 @@ def test_module_variables_by_attribute_name_own_before_inner(model):
     assert model.variables[0] is model.bias
 
 
+@pytest.mark.parametrize(
+    ("keys", "order"), [((2, 10), (2, 10)), ((10, 9), (9, 10)), (("b", "a"), ("a", "b")),
+                        (((2, 1), (1, 3)), ((1, 3), (2, 1)))]
+)  # fmt: skip
+def test_variables_in_a_dict_are_ordered_by_key(tf, keys, order):
+    module = tf.Module()
+    module.d = {key: tf.Variable(float(k)) for k, key in enumerate(keys)}
+    assert [float(v) for v in module.variables] == [float(keys.index(key)) for key in order]
+
+
 def test_submodules(model):
     assert isinstance(model.submodules, tuple)
     found = [model.first[0], model.first[1]["key"][0], model.last]

@@ -37,8 +37,9 @@ PLAIN = {
     "written and read": "changes o_0.k", "set along one way": "changes o_0.k",
     "array that is written": "sets a slice of a_0", "format": "formats objects",
     "array of objects": "an array of objects", "frompyfunc": "looks into a ufunc",
-    "print to an object": "printing or logging changes o_0.n", "memoryview": "writes to memory",
+    "print to an object": "changes o_0.n", "memoryview": "writes to memory",
     "identity of tuples": "by `is`", "whether C raises": "calls posix.stat",
+    "temporary and its weak reference": "a weak reference to a Thing",
 }  # fmt: skip
 
 

@@ -6,15 +6,20 @@ it gives the same with `numtape.function` as with nothing.
 
 # ruff: noqa: B006, B905, F841, RUF005, RUF012, RUF015
 
+import builtins
 import collections
 import collections.abc
+import copy
 import decimal
 import enum
 import functools
+import logging
 import math
 import operator
+import sys
 import threading
 import types
+import weakref
 
 import numpy as np
 import pytest
@@ -1653,6 +1658,413 @@ reads("polyfit", lambda a, m, i, z: np.polyfit([1, 2, 3, 4], a, 1))
 reads("cross", lambda a, m, i, z: np.cross(m[0], m[1]))
 reads("kron", lambda a, m, i, z: np.kron(m, m))
 reads("tensordot", lambda a, m, i, z: np.tensordot(m, m, ([0], [0])))
+
+
+# What the program's own code does while something is printed or logged depends on state as ever.
+
+
+class Keep:
+    k = 2.0
+
+
+def prints(name, make_printer):
+    def make(decorate):
+        v, b = tf.Variable(0.0), Keep()
+        show = make_printer(v, b)
+
+        def f(x):
+            show()
+            return x * v
+
+        return steps(
+            decorate(f), lambda: setattr(b, "k", 5.0), lambda: setattr(b, "k", 1.0), also=lambda: v
+        )
+
+    make.__name__ = name
+    return case(make)
+
+
+def unseen_branch(v, b):
+    if b.k > 3.0:
+        v.assign_add(9.0)
+    return ""
+
+
+def in_str(v, b):
+    class Shown:
+        def __str__(self):
+            return unseen_branch(v, b)
+
+    shown = Shown()
+    return lambda: print(shown, end="")
+
+
+def in_a_list(v, b):
+    class Shown:
+        def __repr__(self):
+            return unseen_branch(v, b)
+
+    shown = [Shown()]
+    return lambda: print(shown, end="")
+
+
+def in_a_handler(v, b):
+    class Handler(logging.Handler):
+        def emit(self, record):
+            self.format(record)
+            unseen_branch(v, b)
+
+    logger = logging.Logger("steps")
+    logger.addHandler(Handler())
+    return lambda: logger.info("a step %s", 1)
+
+
+def in_a_file(v, b):
+    class Out:
+        def write(self, text):
+            unseen_branch(v, b)
+
+    out = Out()
+    return lambda: print("a step", file=out)
+
+
+def in_a_print_in_a_print(v, b):
+    class Shown:
+        def __init__(self, inner):
+            self.inner = inner
+
+        def __str__(self):
+            if self.inner is not None:
+                print(self.inner, end="")
+            return unseen_branch(v, b)
+
+    shown = Shown(Shown(None))
+    return lambda: print(shown, end="")
+
+
+def by_another_method(v, b):
+    class Shown:
+        def __str__(self):
+            return ""
+
+    class Other:
+        def __str__(self):
+            return unseen_branch(v, Keep if b.k < 3.0 else b)
+
+    shown = Shown()
+
+    def show():
+        print(shown, end="")
+
+    class Change(Keep):
+        def __setattr__(self, name, value):
+            super().__setattr__(name, value)
+            Shown.__str__ = Other.__str__
+
+    b.__class__ = Change
+    return show
+
+
+for way in (in_str, in_a_list, in_a_handler, in_a_file, in_a_print_in_a_print, by_another_method):
+    prints("prints_" + way.__name__, way)
+
+
+# The body of a class sets a name that Python has a cell for as well.
+
+
+class Base:
+    def name(self):
+        return "base"
+
+
+@case
+def class_body_sets_its_class(decorate):
+    def f(x):
+        class Proxy(Base):
+            def name(self):
+                return super().name()
+
+            __class__ = int
+
+        return x * 2.0 if isinstance(Proxy(), int) else x * 3.0
+
+    return steps(decorate(f))
+
+
+# It can be seen when something goes: a recorded call lets it go when plain Python does.
+
+
+class Model:
+    k = 2.0
+
+
+@case
+def weak_dictionary(decorate):
+    cache = weakref.WeakValueDictionary()
+
+    def f(x):
+        model = Model()
+        cache["k"] = model
+        k = cache["k"].k
+        del model
+        return x * k if "k" not in cache else x * 3.0
+
+    return steps(decorate(f))
+
+
+@case
+def weak_set(decorate):
+    alive = weakref.WeakSet()
+
+    def f(x):
+        models = [Model(), Model()]
+        for model in models:
+            alive.add(model)
+        del models, model
+        return x * len(alive)
+
+    return steps(decorate(f))
+
+
+@case
+def weak_reference(decorate):
+    def f(x):
+        pair = (Model(),)
+        seen = weakref.ref(pair[0])
+        kept = [pair]
+        del pair
+        kept = kept[:0]
+        return x * 2.0 if seen() is None else x * 3.0
+
+    return steps(decorate(f))
+
+
+@case
+def finalizers(decorate):
+    gone = [0]
+
+    class Row:
+        def __init__(self, v):
+            self.v = v
+
+        def __del__(self):
+            gone[0] += 1
+
+    class Made(Row):
+        def __new__(cls, v):
+            return super().__new__(cls)
+
+    def f(x):
+        rows = [Row(1.0), Made(2.0), copy.copy(Row(3.0))]
+        total = sum(row.v for row in rows)
+        rows.clear()
+        return x * total + gone[0]
+
+    return steps(decorate(f))
+
+
+@case
+def weak_reference_to_an_argument_of_the_program(decorate):
+    model = Model()
+    model.k = 2.0
+
+    def f(x):
+        return x * weakref.ref(model)().k
+
+    g = decorate(f)
+    found = steps(g, lambda: setattr(model, "k", 5.0))
+    assert not hasattr(g, "paths") or not g.paths().reasons
+    return found
+
+
+# What a method sets for one object it reads for another one.
+
+
+@case
+def method_of_several_objects(decorate):
+    class Worker:
+        log = []
+
+        def __init__(self, writes):
+            self.writes = writes
+
+        @decorate
+        def step(self, x):
+            if self.writes:
+                Worker.log.append(1)
+                return x * 1.0
+            return x * len(Worker.log)
+
+    writer, reader = Worker(True), Worker(False)
+    found = []
+    for k in range(4):
+        writer.step(tf.constant(1.0))
+        found.append(float(reader.step(tf.constant(1.0))))
+        if k == 2:
+            writer = Worker(True)
+    return found
+
+
+# Whether an array can be written to.
+
+
+@case
+def read_only_since(decorate):
+    a = np.ones(2, "f4")
+
+    def f(x):
+        try:
+            a[0] = 1.0
+        except ValueError:
+            return x * 3.0
+        return x * 2.0
+
+    return steps(decorate(f), lambda: a.setflags(write=False))
+
+
+@case
+def of_another_shape_since(decorate):
+    a = np.ones(4, "f4")
+
+    def f(x):
+        try:
+            a[3] = 1.0
+        except IndexError:
+            return x * 3.0
+        return x * 2.0
+
+    return steps(decorate(f), lambda: setattr(a, "shape", (2, 2)))
+
+
+@case
+def read_only_operand(decorate):
+    a = np.ones(2, "f4")
+    same = [a]
+
+    def f(x):
+        b = same[0]
+        try:
+            b *= 1.0
+        except ValueError:
+            return x * 3.0
+        return x * 2.0
+
+    return steps(decorate(f), lambda: a.setflags(write=False))
+
+
+# Methods of tensors and variables, and what imports, can be replaced.
+
+
+def patched(name, use, patch):
+    def make(decorate):
+        v = tf.Variable(2.0)
+        undo = []
+
+        def f(x):
+            return use(x, v)
+
+        def change():
+            owner, attribute, value = patch
+            undo.append((owner, attribute, getattr(owner, attribute)))
+            setattr(owner, attribute, value)
+
+        try:
+            return steps(decorate(f), change)
+        finally:
+            for one in undo:
+                setattr(*one)
+
+    make.__name__ = name
+    return case(make)
+
+
+patched("operator_of_tensors", lambda x, v: x + 1.0, (tf.Tensor, "__add__", lambda a, b: a * 5.0))
+patched("method_of_tensors", lambda x, v: x * x.numpy(), (tf.Tensor, "numpy", lambda a: 5.0))
+patched("method_of_variables", lambda x, v: x * v.read_value(),
+        (tf.Variable, "read_value", lambda v: 5.0))  # fmt: skip
+patched("property_of_tensors", lambda x, v: x * float(x.dtype.size),
+        (tf.Tensor, "dtype", property(lambda t: tf.float64)))  # fmt: skip
+
+
+@case
+def import_hook(decorate):
+    one, two = types.ModuleType("hooked"), types.ModuleType("hooked")
+    one.k, two.k = 2.0, 5.0
+    sys.modules["hooked"] = one
+    old = builtins.__import__
+
+    def hook(name, *args, **kwargs):
+        return two if name == "hooked" else old(name, *args, **kwargs)
+
+    def f(x):
+        import hooked
+
+        return x * hooked.k
+
+    try:
+        return steps(decorate(f), lambda: setattr(builtins, "__import__", hook))
+    finally:
+        builtins.__import__ = old
+        del sys.modules["hooked"]
+
+
+# A function that calls itself takes not much more of Python's stack than the plain one.
+
+
+@case
+def deep_recursion(decorate):
+    def power(x, n):
+        return x if n == 1 else x * again(x, n - 1)
+
+    again = decorate(power)
+    return steps(lambda x: again(x, 250), args=lambda: (tf.constant(1.0),))
+
+
+# Values in values, many deep, are compared without recursion.
+
+
+@case
+def deep_tuples(decorate):
+    def nest(x):
+        for _ in range(3000):
+            x = (x,)
+        return x
+
+    def wide(x):
+        for _ in range(60):
+            x = (x, x)
+        return x
+
+    box = Model()
+    box.one, box.two = nest(1.0), wide(1.0)
+
+    def f(x):
+        return x * 2.0 if box.one and box.two else x
+
+    def change():
+        box.one, box.two = nest(1.0), wide(1.0)
+
+    return steps(decorate(f), change, lambda: setattr(box, "one", nest(2.0)))
+
+
+@case
+def deep_arguments(decorate):
+    def nest(x):
+        for _ in range(3000):
+            x = (x,)
+        return x
+
+    wide = 1.0
+    for _ in range(60):
+        wide = (wide, wide)
+
+    def f(x, deep, wide):
+        while type(deep) is tuple:
+            (deep,) = deep
+        return x * deep
+
+    g = decorate(f)
+    return [float(g(tf.constant(1.0), nest(k), wide)) for k in (1.0, 1.0, 2.0)]
 
 
 @pytest.mark.filterwarnings("ignore:.*runs as plain Python", "ignore:Setting the shape")

@@ -41,6 +41,7 @@ BY_VALUE: dict[type, Callable[[Any], Any]] = {
     frozenset: lambda x: tuple(map(told_apart, x)),  # in the order in which it is gone through
 }  # fmt: skip
 _NESTS = (list, tuple, dict, set, OrderedDict, defaultdict)
+_LONGEST = 1 << 16  # parts of a tuple: longer ones are compared by identity
 _DEEPEST = 64  # containers in containers: those further in are compared by identity, as objects are
 
 
@@ -51,7 +52,18 @@ def told_apart(x: Any) -> Any:
     if by_value is not None:
         return kind, by_value(x)
     if kind is tuple:
-        return kind, tuple(map(told_apart, x))
+        found: list[Any] = []
+        left: list[Any] = [x]
+        while left:  # without recursion: they may be deep
+            y = left.pop()
+            if type(y) is tuple:
+                found.append((tuple, len(y)))
+                left += y
+            else:
+                found.append(told_apart(y))
+            if len(found) > _LONGEST:
+                return kind, id(x)
+        return kind, tuple(found)
     if isinstance(x, np.generic) and not x.dtype.hasobject and x.dtype.names is None:
         return kind, x.dtype.str, x.tobytes()
     if isinstance(x, np.dtype) and not (x.metadata or x.fields or x.subdtype):
@@ -61,7 +73,15 @@ def told_apart(x: Any) -> Any:
 
 def is_plain(x: Any) -> bool:
     """Whether nothing in a value can change, and none of it is a tensor or an array."""
-    return type(x) in BY_VALUE or (type(x) is tuple and all(map(is_plain, x)))
+    left, seen = [x], set()
+    while left:
+        y = left.pop()
+        if type(y) is tuple and id(y) not in seen:
+            seen.add(id(y))
+            left += y
+        elif type(y) is not tuple and type(y) not in BY_VALUE:
+            return False
+    return True
 
 
 class Place(NamedTuple):

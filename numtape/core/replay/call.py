@@ -6,9 +6,11 @@ of its own log. What is committed gets values, or, where a tape follows, rows of
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import operator
 import sys
+import types
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -16,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from ..derive.tape import Tape
+from ..log import variable as variables
 from ..log.log import READ_CODE, Log, alive, local
 from ..log.look import executor
 from ..log.variable import Variable, _tensor, set_values
@@ -29,12 +32,14 @@ from .observe.instructions import INSTRUCTIONS
 from .observe.observer import Observer
 from .observe.reads import Read
 from .observe.touched import Set
-from .recording import Output, Recording
+from .observe.whose import handlers, in_handler
+from .recording import Failed, Output, Recording
 from .trace import Draws, NotReplayable, Trace
 
 Journal = dict[int, tuple[Variable, Tensor]]
 # Runs a function with some tensors in the places of the tensors among its arguments, its leaves.
 Run = Callable[[Sequence[Tensor], Sequence[Tensor]], Any]
+RETRIES = 100  # of an assign where a signal handler assigns the same
 
 
 class Traced:
@@ -49,6 +54,7 @@ class Traced:
         self.outputs: list[Output] = []
         self.rebuild: Callable[[list[Any]], Any] = list
         self.assigned: list[tuple[Variable, int]] = []
+        self.handled: list[tuple[Variable, int]] = []
         self.recording: Recording | None = None  # once it is made
 
     @property
@@ -99,6 +105,7 @@ def traced(
             (variable, trace.own(value)._row)
             for variable, value in (new | trace.assigned).values()
         ]
+        found.handled = [pair for pair in found.assigned if id(pair[0]) in trace.handled]
         trace.assigned = {}  # what it held is not kept by the program
         trace.forget_slices()
         del result, stand_ins, new
@@ -106,6 +113,13 @@ def traced(
         STATE.seed, STATE.draws = seed
         observer.stop()
         observer.forget()
+        local.log = caller
+        if trace.handled:
+            with contextlib.suppress(Exception):  # what goes on is raised
+                assign_handled(trace, [
+                    (variable, trace.own(value)._row)
+                    for key, (variable, value) in trace.assigned.items() if key in trace.handled
+                ], leaves)  # fmt: skip
         trace.end()
         raise
     finally:
@@ -118,8 +132,32 @@ def traced(
         for tape in tapes:  # as before the call
             tape.clear()
         STATE.seed, STATE.draws = seed
+        if found.handled:
+            assign_handled(trace, found.handled, leaves)
         trace.refuse("it keeps a GradientTape")
     return found
+
+
+def assign_handled(
+    trace: Trace, handled: list[tuple[Variable, int]], leaves: Sequence[Tensor]
+) -> None:
+    """Assign what signal handlers assigned during a call that comes to nothing."""
+    changed, rows = [variable for variable, _ in handled], [row for _, row in handled]
+    executor().compute(trace, rows, [], True)
+    values = [of_array(trace.stored(row, v._spec), v._spec) for v, row in handled]
+    had = [trace.values[id(v)] for v in changed if id(v) in trace.values]
+    recording = None
+    for _ in range(RETRIES):
+        with variables._updating:
+            if set_values(changed, values, had=had):
+                return
+        # Handlers go on, and others assign: from what there is now.
+        recording = recording or Recording(trace, [], handled, False)
+        had = [(variable, variable._value) for variable in changed]
+        found = recording.run(leaves, Draws())
+        if isinstance(found, Failed):
+            return
+        values = found
 
 
 def _found_again(find: Callable[[], list[Any]]) -> list[Any]:
@@ -139,6 +177,18 @@ def _tapes(trace: Trace) -> list[Tape]:
     return [tape for ref in trace.tapes if (tape := ref()) is not None]
 
 
+class _Journal(Journal):
+    """What a call assigns, without what signal handlers do meanwhile, which lasts."""
+
+    def __init__(self, codes: set[types.CodeType]) -> None:
+        self.codes = codes
+
+    def setdefault(self, key: int, change: Any = None) -> Any:
+        if key in self or not in_handler(self.codes):
+            return super().setdefault(key, change)
+        return None
+
+
 @contextmanager
 def undone_if_raised() -> Iterator[Journal]:
     """If the block raises, give variables and random numbers their old state."""
@@ -146,7 +196,7 @@ def undone_if_raised() -> Iterator[Journal]:
     before, state = local.journal, (STATE.draws, STATE.seed)
     if log.tracing:
         assigned, position = log.assigned, log.position
-    journal: Journal = {}
+    journal: Journal = _Journal(log.handlers if log.tracing else handlers())
     try:
         local.journal = journal
         yield journal
@@ -155,7 +205,8 @@ def undone_if_raised() -> Iterator[Journal]:
         STATE.draws, STATE.seed = state
         if log.tracing:
             log.forget(variable for variable, _ in log.assigned.values())
-            log.assigned, log.position = assigned, position
+            handled = {key: log.assigned[key] for key in log.handled & log.assigned.keys()}
+            log.assigned, log.position = assigned | handled, position
         raise
     else:
         for key, change in journal.items():
@@ -276,8 +327,12 @@ def rehome(
 def plainly(run: Run, leaves: Sequence[Tensor]) -> Any:
     """Call a function as Python: if it raises, variables and random state are as before."""
     with undone_if_raised():
-        result = run(leaves, leaves)
-        if type(result) is Tensor:
-            return result
-        found, rebuild = flatten_with(result)
-        return rebuild([returned(leaf) for leaf in found])
+        return as_returned(run(leaves, leaves))
+
+
+def as_returned(result: Any) -> Any:
+    """What a function returns, with tensors in the places of variables, numbers and arrays."""
+    if type(result) is Tensor:
+        return result
+    found, rebuild = flatten_with(result)
+    return rebuild([returned(leaf) for leaf in found])

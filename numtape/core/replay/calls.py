@@ -29,9 +29,11 @@ from ..values.nests import flatten_with
 from ..values.spec import SPECS, Spec
 from ..values.tensor import Tensor
 from .call import (
+    RETRIES,
     Journal,
     Run,
     Traced,
+    assign_handled,
     grafted,
     leaked,
     plainly,
@@ -50,7 +52,6 @@ MAKING = 3  # calls in a row that may make variables, or change what names mean
 
 _NO_DRAWS = Draws()  # nothing is taken from it
 _NONE = object()  # what a call returns that has not come about
-RETRIES = 100  # of a commit where a signal handler assigns what the call assigns
 LIMIT = 64  # recordings of one signature
 LIMIT_IN_ALL = 1024  # of a function: each Variable or shape among the arguments is a signature
 
@@ -61,20 +62,23 @@ _logger = logging.getLogger("numtape")
 class Budget:
     """What the calls of a function with different signatures share.
 
+    Args:
+      touched: What the calls of a method of other objects read and set.
+
     Attributes:
       made: How many recordings it has made.
       warned: Whether it was said that it runs as Python.
       told: Whether it was said what was frozen.
       reason: Why it runs as Python for all arguments.
-      touched: What its calls read and set.
+      touched: What its calls read and set, those of a method for all objects.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, touched: Touched | None = None) -> None:
         self.made = 0
         self.warned = False
         self.told = False
-        self.reason = ""
-        self.touched = Touched()
+        self.touched = touched or Touched()
+        self.reason = self.touched.join(self)
 
     @property
     def left(self) -> bool:
@@ -386,12 +390,8 @@ class Calls:
             had = [pair for key, pair in trace.values.items() if key in mine - {*trace.created}]
             if trace.stale():
                 values, draws, had = self._anew(call, leaves, taped)
-            both = ""
             if path is not None and not self.frozen:
-                arrays = [array for _, array in trace.inputs]
-                both = self.budget.touched.add(found, sets, arrays)
-            if both and not self.budget.reason:
-                self.budget.reason = f"a call of it sets {both}, which another one reads"
+                self.budget.touched.add(found, sets, [array for _, array in trace.inputs])
             kept = leaked(trace)
             if kept:
                 rehome(kept, trace, log, to)
@@ -408,6 +408,8 @@ class Calls:
                 if commit(assigned, values[count:], draws, trace.position, to_log, had):
                     return result
                 values, draws, had = self._anew(call, leaves, taped)
+        if call.handled:
+            assign_handled(trace, call.handled, leaves)
         return _NONE
 
     def _anew(

@@ -21,6 +21,7 @@ from ..values import convert, dtypes
 from ..values.memory import Array
 from ..values.spec import SPECS, Spec, intern
 from ..values.tensor import Tensor
+from .observe.whose import handlers, in_handler
 
 if TYPE_CHECKING:
     from ..log.variable import Variable
@@ -115,11 +116,14 @@ class Trace(Log):
       values: Variables that it read, and what they had, by id.
       assigned: Variables that it assigned, and their values, by id.
       closed: Whether the call has ended: looks leave no guards any more.
+      handlers: The code of signal handlers.
+      handled: Variables that they alone have assigned, by id: this lasts, whatever becomes of the
+        call.
     """
 
     __slots__ = (
-        "arguments", "assigned", "closed", "created", "drawn", "draws", "guards", "inputs",
-        "observer", "position", "reason", "refused", "values",
+        "arguments", "assigned", "closed", "created", "drawn", "draws", "guards",
+        "handled", "handlers", "inputs", "observer", "position", "reason", "refused", "values",
     )  # fmt: skip
 
     tracing = True
@@ -136,6 +140,8 @@ class Trace(Log):
         self.values: dict[int, tuple[Variable, Tensor]] = {}
         self.assigned: dict[int, tuple[Variable, Tensor]] = {}
         self.closed = False
+        self.handlers = handlers()
+        self.handled: set[int] = set()
         self.refused = ""
         self.inputs: list[tuple[int, Any]] = []
         self.observer: Any = None  # `Observer` of the call
@@ -209,7 +215,7 @@ class Trace(Log):
 
     def _not_in_effects(self) -> None:
         """What is printed or logged is not observed, and not done by replays."""
-        if self.observer is not None and self.observer.effecting is not None:
+        if self.observer is not None and self.observer.printing is not None:
             self.refuse("it assigns or draws while it prints or logs")
 
     def draw(self, draw: Draw) -> Tensor:
@@ -231,6 +237,10 @@ class Trace(Log):
             id(variable): (variable, self.own(value))
             for variable, value in zip(variables, values, strict=True)
         }
+        if in_handler(self.handlers):
+            self.handled |= changes.keys() - self.assigned.keys()
+        else:
+            self.handled -= changes.keys()
         self.assigned = self.assigned | changes
         self.forget(variables)
 

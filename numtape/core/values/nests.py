@@ -2,18 +2,54 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
 import optree
 
 
-def flatten(structure: Any) -> tuple[list[Any], Any]:
-    """The leaves, in order (dicts by sorted key; ``None`` is a leaf), and a key of the form."""
-    return optree.tree_flatten(structure, none_is_leaf=True)
-
-
 def flatten_with(structure: Any) -> tuple[list[Any], Callable[[list[Any]], Any]]:
-    """The leaves, and a function that puts others in their places."""
-    leaves, treedef = flatten(structure)
-    return leaves, lambda values: optree.tree_unflatten(treedef, values)
+    """The leaves, in order, and a function that puts others in their places.
+
+    Dicts are gone through by sorted key, an OrderedDict too. ``None`` is a leaf.
+    """
+    leaves, treedef = optree.tree_flatten(structure, none_is_leaf=True)
+    if not _has_ordered(treedef):
+        return leaves, lambda values: optree.tree_unflatten(treedef, values)
+    numbers = optree.tree_unflatten(treedef, range(len(leaves)))
+    order: list[int] = optree.tree_leaves(by_key(numbers))
+
+    def rebuild(values: list[Any]) -> Any:
+        places: list[Any] = [None] * len(order)
+        for k, value in zip(order, values, strict=True):
+            places[k] = value
+        return optree.tree_unflatten(treedef, places)
+
+    return [leaves[k] for k in order], rebuild
+
+
+def has_ordered(structure: Any) -> bool:
+    """Whether there is an OrderedDict in a structure, of which Optree keeps the order."""
+    return _has_ordered(optree.tree_structure(structure, none_is_leaf=True))
+
+
+def _has_ordered(treedef: Any) -> bool:
+    if treedef.type is OrderedDict:
+        return True
+    if treedef.num_nodes <= treedef.num_leaves + 1:  # nothing but leaves in it
+        return False
+    return any(map(_has_ordered, treedef.children()))
+
+
+def by_key(structure: Any) -> Any:
+    """A structure with a dict in the place of every OrderedDict."""
+
+    def plain(x: Any) -> Any:
+        return {key: by_key(value) for key, value in x.items()} if _is_ordered(x) else x
+
+    return optree.tree_map(plain, structure, is_leaf=_is_ordered, none_is_leaf=True)
+
+
+def _is_ordered(x: Any) -> bool:
+    return type(x) is OrderedDict

@@ -22,9 +22,10 @@ if TYPE_CHECKING:
 WORD = ctypes.sizeof(ctypes.c_void_p)
 
 # Where a frame object has the address of its header, and where a header has the function that
-# runs and its array, in bytes. From CPython's Include/internal/pycore_frame.h.
+# runs, its names and its array, in bytes. From CPython's Include/internal/pycore_frame.h.
 _HEADER = 24
 _FUNCTION = {(3, 11): 0, (3, 12): 16, (3, 13): 16}.get(sys.version_info[:2], 0)
+_NAMES = _FUNCTION + 24
 _ARRAY = 72
 VERSIONS = ((3, 11), (3, 12), (3, 13))
 
@@ -60,6 +61,15 @@ def array_of(frame: types.FrameType) -> int:
 def function_of(frame: types.FrameType) -> Any:
     """The function that runs in a frame; for code that is run by `exec`, one made for it."""
     return object_at(word_at(id(frame) + _HEADER) + _FUNCTION)
+
+
+def scope_of(frame: types.FrameType) -> Any:
+    """The dict with the names in the body of a class, as it is.
+
+    Asked for `f_locals`, Python 3.11 and 3.12 put cells there first: a ``__class__`` that the body
+    sets is lost.
+    """
+    return object_at(word_at(id(frame) + _HEADER) + _NAMES)
 
 
 def size_of(code: types.CodeType) -> int:
@@ -101,7 +111,10 @@ def _as_known() -> bool:
             and type(cell) is types.CellType
         )  # fmt: skip
 
-    return probe(second, first) and probe(first, second)
+    class Body:
+        names_found = scope_of(sys._getframe()) is locals()
+
+    return probe(second, first) and probe(first, second) and Body.names_found
 
 
 Pending = Callable[["Follower", Any, Step | None], None]
@@ -124,10 +137,11 @@ class Follower:
       keywords: The names of the keyword arguments of the next call.
       other: The trace function that somebody else has for the frame.
       opcodes: Whether it wants to be told of instructions.
+      beneath: The frame that prints or logs, and runs this one of the program's for it.
     """
 
     __slots__ = (
-        "array", "asked", "calls", "code", "entered", "keywords", "making", "observer",
+        "array", "asked", "beneath", "calls", "code", "entered", "keywords", "making", "observer",
         "opcodes", "other", "pending", "stack", "step", "steps",
     )  # fmt: skip
 
@@ -145,6 +159,7 @@ class Follower:
         self.keywords: tuple[str, ...] = ()
         self.other: Any = None
         self.opcodes = False
+        self.beneath: Follower | None = None
 
     def place(self, array: int) -> None:
         """Note where the frame's array is, which a generator may move while it waits."""
@@ -185,6 +200,8 @@ class Follower:
                 observer.muted = None
             if observer.effecting is self:
                 observer.effecting = None
+            if observer.printing is self:
+                observer.printing = None
         pending = self.pending
         if event == "opcode":
             step = self.steps.get(frame.f_lasti)
@@ -202,8 +219,11 @@ class Follower:
             if handler is not None:
                 self.entered, self.making, self.calls, self.step = False, None, None, step
                 handler(self, frame, step)
-        elif event == "return" and self.asked:
-            observer.gives(arg, frame)
+        elif event == "return":
+            if self.asked:
+                observer.gives(arg, frame)
+            if self.beneath is not None:
+                observer.effecting, self.beneath = self.beneath, None
         elif event == "exception" and pending is not None:
             self.pending = None
             pending(self, frame, None)

@@ -47,6 +47,7 @@ from .known import (
     VALUES,
     WRITING,
     base_of,
+    has_finalizer,
     made_by_python,
 )
 from .looks import (
@@ -68,6 +69,7 @@ from .looks import (
     name_of,
     observed,
     truth,
+    weak_to_own,
 )
 from .reads import MISSING, is_a
 from .steps import Step
@@ -127,8 +129,8 @@ def _of_python(
     if dropped and function.__name__ in _LOGGING and function.__globals__ in (
         vars(logging), vars(warnings)
     ):
-        follower.observer.effecting = follower
-        follower.observer._effect(f"calls {function.__qualname__}", frame)
+        everything = (*args, *named.values())
+        follower.observer.prints(follower, everything, f"calls {function.__qualname__}", frame)
     elif code.co_flags & 0x20:
 
         def done(follower: Follower, frame: Any, after: Step | None) -> None:
@@ -167,7 +169,11 @@ def _class(
 ) -> None:  # fmt: skip
     observer = follower.observer
     everything = (*args, *named.values())
-    if kind is type and len(args) == 1:
+    if has_finalizer(kind):
+        observer.releases(f"it makes a {kind.__name__}, which has a __del__", frame)
+    elif issubclass(kind, weakref.ReferenceType) and weak_to_own(follower, frame, args):
+        pass
+    elif kind is type and len(args) == 1:
         kind_of(follower, frame, args[0])
     elif kind is super:
         given(follower, {})
@@ -297,7 +303,7 @@ def _of_c(
     observer = follower.observer
     special = SPECIAL.get(function) if _of_module(function) else None
     if special is not None:
-        special(follower, frame, args)
+        special(follower, frame, (*args, *named.values()) if function is print else args)
         return
     if id(function) in PURE:
         arrays = look_at_all(follower, frame, (*args, *named.values()), name_of(function))
@@ -337,6 +343,8 @@ def _of_class_of_c(
         return
     if function.__name__ in NEW:
         kind = function.__self__
+        if issubclass(kind, weakref.ReferenceType) and weak_to_own(follower, frame, args[1:]):
+            return
         arrays: dict[int, Any] = {}
         if kind is not object and not issubclass(kind, BaseException | type):
             arrays = look_at_all(follower, frame, args[1:], name_of(function), False)
@@ -552,8 +560,7 @@ def _is_instance(follower: Follower, frame: Any, args: tuple[Any, ...]) -> None:
 
 
 def _printed(follower: Follower, frame: Any, args: tuple[Any, ...]) -> None:
-    follower.observer.effecting = follower
-    follower.observer._effect("prints", frame)
+    follower.observer.prints(follower, args, "prints", frame)
 
 
 def _len(follower: Follower, frame: Any, args: tuple[Any, ...]) -> None:

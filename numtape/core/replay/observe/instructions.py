@@ -17,7 +17,7 @@ import numpy as np
 
 from ...values.tensor import Tensor
 from . import functions, looks, reads
-from .frames import NOTHING, Follower
+from .frames import NOTHING, Follower, scope_of
 from .items import read_item, short
 from .known import made_by_python
 from .reads import MISSING, contents, is_a
@@ -48,7 +48,7 @@ def _global(follower: Follower, frame: types.FrameType, step: Step) -> None:
 
 def _name(follower: Follower, frame: types.FrameType, step: Step) -> None:
     """A name in the body of a class, or in code that `exec` runs."""
-    scope, name = frame.f_locals, step.value
+    scope, name = scope_of(frame), step.value
     if type(scope) is not dict:
         follower.observer.refuse("it runs with names that are not in a dict", frame)
         return
@@ -72,6 +72,9 @@ def _import(follower: Follower, frame: types.FrameType, step: Step) -> None:
     if level:
         package = frame.f_globals.get("__package__") or ""
         name = resolve_name("." * level + name, package)
+    names = frame.f_builtins
+    hook = names.get("__import__", MISSING)
+    follower.observer.read(reads.ENTRY, names, "__import__", hook, "__import__", frame)
     if name not in sys.modules:
         follower.observer.muted = follower  # its code runs once, now
 
@@ -409,7 +412,7 @@ def _stored_global(follower: Follower, frame: types.FrameType, step: Step) -> No
 
 
 def _stored_name(follower: Follower, frame: types.FrameType, step: Step) -> None:
-    if frame.f_locals is frame.f_globals:
+    if scope_of(frame) is frame.f_globals:
         _stored_global(follower, frame, step)
 
 
@@ -425,7 +428,7 @@ def _deleted(follower: Follower, frame: types.FrameType, step: Step) -> None:
     elif step.name == "DELETE_DEREF":
         holder = follower.slot(step.arg or 0)
     else:
-        holder = frame.f_globals if step.name == "DELETE_GLOBAL" else frame.f_locals
+        holder = frame.f_globals if step.name == "DELETE_GLOBAL" else scope_of(frame)
     if follower.observer.is_own(holder):
         return
 

@@ -175,6 +175,11 @@ def made_by_python(kind: type) -> bool:
     return True
 
 
+def has_finalizer(kind: type) -> bool:
+    """Whether the program is told when an object goes."""
+    return any("__del__" in vars(one) for one in kind.__mro__ if made_by_python(one))
+
+
 def base_of(kind: type) -> type:
     """The class of C that a class is made of."""
     return next(base for base in kind.__mro__ if not made_by_python(base))

@@ -260,6 +260,17 @@ def give(
     follower.pending = done
 
 
+def weak_to_own(follower: Follower, frame: Any, args: tuple[Any, ...]) -> bool:
+    """Whether what the call has made itself gets a weak reference, so that it is seen to go."""
+    for x in args[:1]:
+        new = is_a(in_class(type(x), "__new__"), staticmethod)  # whose objects nobody notes
+        if follower.observer.is_own(x) or (new and made_by_python(type(x))):
+            reason = f"it makes a weak reference to a {type(x).__name__} of its own"
+            follower.observer.releases(reason, frame)
+            return True
+    return False
+
+
 def iterate(follower: Follower, frame: Any, value: Any) -> None:
     """Somebody goes through the items of an object."""
     observer = follower.observer

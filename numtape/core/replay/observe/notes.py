@@ -8,7 +8,7 @@ import sys
 import types
 import weakref
 from collections import OrderedDict, deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -20,8 +20,8 @@ from .frames import (
     Follower,
     unsupported,
 )
-from .known import made_by_python
-from .reads import MISSING, Read, answer, bits_of, form_of, is_a
+from .known import has_finalizer, made_by_python
+from .reads import MISSING, Read, answer, bits_of, form_of, is_a, written_to
 from .steps import known_steps, names_in
 from .touched import ANY, Set, conflict, marked
 from .whose import (
@@ -62,8 +62,9 @@ class Notes:
       sets: What it gave values, that others can see: who has it, where, what it is called.
       mutated: Objects of others that it changed: how, and the object, by id.
       effects: What it does besides computing tensors, with places: done when it is recorded.
-      effecting: The frame that prints or logs: what is read for that does not matter, what is
-        set does.
+      printing: The frame that prints or logs.
+      effecting: Likewise, but None while functions of the program's run for it, which may do
+        anything: what libraries read for it does not matter, what they set does.
       hidden: What was set for that, by who has it and where.
       views: Views of dicts, and the dict of each, by id.
       sources: Iterators, and what each goes through, by id.
@@ -83,6 +84,7 @@ class Notes:
         self.sets: list[Set] = []
         self.mutated: dict[int, tuple[str, Any]] = {}
         self.effects: list[str] = []
+        self.printing: Follower | None = None
         self.effecting: Follower | None = None
         self.hidden: dict[tuple[Any, ...], Any] = {}
         self.views: dict[int, tuple[Any, Any]] = {}
@@ -101,7 +103,7 @@ class Notes:
         )  # fmt: skip
         for one in held:
             one.clear()
-        self.effecting = None
+        self.printing = self.effecting = None
         self.hidden.clear()
 
     def refuse(self, reason: str, frame: types.FrameType | None = None) -> None:
@@ -117,11 +119,29 @@ class Notes:
             self.reason = reason
         self.stop()
 
+    def prints(self, follower: Follower, args: Iterable[Any], what: str, frame: Any) -> None:
+        """A frame is about to print or log something, by what objects and their classes say."""
+        for x in args:
+            self.class_of(x, frame)
+        self._effect(what, frame)
+        self.effecting = follower
+        self.printing = self.printing or follower
+
+    def releases(self, reason: str, frame: types.FrameType | None) -> None:
+        """It can be seen when something goes, which would live longer for what is noted of it."""
+        self.effecting = None
+        self.refuse(reason, frame)
+        self.stop()
+        self.forget()
+
     # What the call made itself: nobody else can change it.
 
     def make(self, value: Any) -> Any:
         """Note that an object is the call's own."""
         if not is_constant(value):
+            if has_finalizer(type(value)):
+                self.releases(f"it makes a {type(value).__name__}, which has a __del__", None)
+                return value
             try:  # what it drops goes as it would otherwise
                 self.made[id(value)] = weakref.ref(value)
             except TypeError:
@@ -443,7 +463,9 @@ class Notes:
         if id(value) not in self.mutated:
             self.mutated[id(value)] = what, value
             self.sets.append((value, ANY, f"what {self.name_of(value)} holds"))
-        if is_a(value, np.ndarray):
+        if is_a(value, np.ndarray):  # whether it can be changed so
+            label = f"whether {self.name_of(value)} is read-only"
+            self.asks(written_to, (value,), label, None, frame)
             base = value.base
             while is_a(base, np.ndarray):
                 self.mutated.setdefault(id(base), (what, base))

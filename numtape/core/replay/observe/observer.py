@@ -30,6 +30,7 @@ from .whose import (
     handlers,
     in_class,
     of_library,
+    of_others,
     trusted,
 )
 
@@ -78,6 +79,10 @@ class Observer(Notes):
     def starts(self, function: Any) -> None:
         """The function is called: what is no function of Python's has state of its own."""
         frame = sys._getframe(1)  # not this one, which would refer to itself
+        if not self.frozen:
+            for own in reads.OWN:
+                name = f"the class {own.__name__}"
+                self.read(reads.CLASS, own, None, reads.class_of(own), name, frame)
         while is_a(function, functools.partial | types.MethodType):
             if is_a(function, types.MethodType):
                 function = function.__func__
@@ -168,6 +173,7 @@ class Observer(Notes):
                 return None
             if known[1] is not None:
                 known[1].place(array_of(frame))
+                self._beneath(known[1], frame)
                 return known[1]
         if code in self._handlers:
             self.changes = "is interrupted by a signal handler"
@@ -177,6 +183,7 @@ class Observer(Notes):
             return None
         self.ran.add(code)
         found = Follower(self, code, steps, array_of(frame))
+        self._beneath(found, frame)
         if code.co_flags & _GENERATOR:
             self.generators[id(frame)] = frame, found  # no other one gets its address so
         found.asked = _asked(code, above)
@@ -191,6 +198,11 @@ class Observer(Notes):
             if type(first) is caller.making:
                 self.make(first)
         return found
+
+    def _beneath(self, follower: Follower, frame: types.FrameType) -> None:
+        """What the program does while something is printed or logged is observed as ever."""
+        if self.effecting is not None and not of_others(frame):
+            follower.beneath, self.effecting = self.effecting, None
 
     def _imports(self, frame: types.FrameType, event: str, arg: Any) -> Any:
         """Follows an import of numtape's own until it is done."""

@@ -12,6 +12,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...derive.tape import Tape
+from ...log.variable import Variable
+from ...values.tensor import Tensor
+
 # How a read is made again. `holder` is who has what is read, `key` where.
 (
     ENTRY,  # dict.get(holder, key): a global name, an attribute of a module
@@ -105,14 +109,20 @@ def _entries(holder: Any, key: Any) -> tuple[Any, ...]:
 
 
 def class_of(kind: type) -> tuple[Any, ...]:
-    """The classes that a class is made of; special methods and properties of each."""
+    """The classes that a class is made of; special methods and properties of each.
+
+    Of numtape's own all methods: nobody notes which of them are looked up.
+    """
     kinds = type.__dict__["__mro__"].__get__(kind)
     return kinds, *(
         (name, value) for one in kinds if one.__flags__ & 1 << 9
         for name, value in list(type.__dict__["__dict__"].__get__(one).items())
-        if (name.startswith("__") or hasattr(type(value), "__set__"))
+        if (name.startswith("__") or hasattr(type(value), "__set__") or kind in OWN)
         and name not in _UNINTERESTING
     )  # fmt: skip
+
+
+OWN = (Tensor, Variable, Tape)  # numtape's classes that a program may patch
 
 
 _UNINTERESTING = {"__doc__", "__annotations__", "__static_attributes__", "__firstlineno__",
@@ -171,10 +181,27 @@ def same(found: Any, value: Any) -> bool:
     if kind is slice:
         return same((found.start, found.stop, found.step), (value.start, value.stop, value.step))
     if kind is tuple:
-        return len(found) == len(value) and all(map(same, found, value))
+        return _same_tuples(found, value)
     if is_a(found, np.dtype):
         return bool(found == value) and found.metadata == value.metadata
     return False
+
+
+def _same_tuples(found: tuple[Any, ...], value: tuple[Any, ...]) -> bool:
+    """Whether two tuples hold the same, however deep they are."""
+    left, seen = [(found, value)], set()
+    while left:
+        one, other = left.pop()
+        if len(one) != len(other):
+            return False
+        for x, y in zip(one, other, strict=True):
+            if not type(x) is type(y) is tuple:
+                if not same(x, y):
+                    return False
+            elif x is not y and (id(x), id(y)) not in seen:
+                seen.add((id(x), id(y)))
+                left.append((x, y))
+    return True
 
 
 def float_errors() -> tuple[Any, ...]:
@@ -185,6 +212,11 @@ def float_errors() -> tuple[Any, ...]:
 def form_of(array: np.ndarray[Any, Any]) -> tuple[Any, ...]:
     """How an array lies in its memory."""
     return array.shape, array.dtype, array.strides
+
+
+def written_to(array: np.ndarray[Any, Any]) -> tuple[Any, ...]:
+    """What decides whether an element can be set."""
+    return *form_of(array), array.flags.writeable
 
 
 def bits_of(array: np.ndarray[Any, Any]) -> tuple[Any, ...]:

@@ -6,6 +6,7 @@ another path, reads that, a replay that does not set it would not be what Python
 
 from __future__ import annotations
 
+import functools
 import weakref
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -31,7 +32,16 @@ def marked(key: Any) -> Any:
     if kind is float or issubclass(kind, np.generic):
         return kind, repr(key)
     if kind is tuple:
-        return tuple(map(marked, key))
+        found: list[Any] = []
+        left: list[Any] = [key]
+        while left:  # without recursion: they may be deep
+            x = left.pop()
+            if type(x) is tuple:
+                found.append((tuple, len(x)))
+                left += x
+            else:
+                found.append(marked(x))
+        return tuple(found)
     return id(key)
 
 
@@ -67,9 +77,17 @@ class Touched:
 
     def __init__(self) -> None:
         self._objects: dict[int, tuple[Callable[[], Any], _Sides]] = {}
+        self._told: dict[int, weakref.ref[Any]] = {}
+        self._reason = ""
 
-    def add(self, found: Iterable[Read], sets: Iterable[Set], arrays: Iterable[Any]) -> str:
-        """Note what a call reads and sets. Returns what is now both read and set, or "".
+    def join(self, budget: Any) -> str:
+        """Tell a budget of what is both read and set, as its ``reason``; returns what is now."""
+        key = id(budget)
+        self._told[key] = weakref.ref(budget, functools.partial(self._told.pop, key))
+        return self._reason
+
+    def add(self, found: Iterable[Read], sets: Iterable[Set], arrays: Iterable[Any]) -> None:
+        """Note what a call reads and sets. What is now both read and set is a reason.
 
         Args:
           found: What it reads.
@@ -96,7 +114,12 @@ class Touched:
             names = dict_of(holder)  # where its attributes are found as well
             if self._note(holder, key, True) or (names and self._note(names, key, True)):
                 both = both or name
-        return both
+        if both and not self._reason:
+            self._reason = f"a call of it sets {both}, which another one reads"
+            for reference in list(self._told.values()):
+                budget = reference()
+                if budget is not None:
+                    budget.reason = budget.reason or self._reason
 
     def _note(self, holder: Any, key: Any, sets: bool) -> bool:
         known = self._objects.get(id(holder))

@@ -64,6 +64,31 @@ def of_library(file: str) -> bool:
     return file.startswith(_STANDARD) and not any(site in file for site in _SITES)
 
 
+def of_others(frame: types.FrameType) -> bool:
+    """Whether code of a library runs that knows nothing of numtape."""
+    file, name = frame.f_code.co_filename, str(frame.f_globals.get("__name__", ""))
+    if of_library(file):
+        return True
+    top = name.partition(".")[0]
+    return any(site in file for site in _SITES) and not any(
+        _knows_numtape(module) for key, module in list(sys.modules.items())
+        if key == top or key.startswith(top + ".")
+    )  # fmt: skip
+
+
+def _knows_numtape(module: Any) -> bool:
+    """Whether a module has imported numtape, or something of it."""
+    for value in list(dict_of(module).values()):
+        name: Any = ""
+        if is_a(value, types.ModuleType):
+            name = dict_of(value).get("__name__")
+        elif is_a(value, type | types.FunctionType):
+            name = getattr(value, "__module__", "")
+        if str(name).partition(".")[0] == "numtape":
+            return True
+    return False
+
+
 def ours(kind: type) -> bool:
     """Whether a class is numtape's own, and what its objects hold changes by its ops alone."""
     module = getattr(kind, "__module__", "")
@@ -153,13 +178,34 @@ def handlers() -> set[types.CodeType]:
     if threading.current_thread() is not threading.main_thread():
         return set()
     found = set()
-    for number in signal.valid_signals():
-        handler: Any = signal.getsignal(number)
+    for number in _SIGNALS:
+        handler: Any = _getsignal(number)
+        if handler is None or type(handler) in (int, types.BuiltinFunctionType):
+            continue
         while hasattr(handler, "__func__") or isinstance(handler, functools.partial):
             handler = getattr(handler, "__func__", None) or handler.func
+        if not isinstance(handler, types.FunctionType):
+            handler = in_class(type(handler), "__call__")
         if isinstance(handler, types.FunctionType):
             found.add(handler.__code__)
     return found
+
+
+_SIGNALS = sorted(signal.valid_signals())
+_getsignal = sys.modules["_signal"].getsignal  # that of `signal` takes ten times as long
+
+
+def in_handler(codes: set[types.CodeType]) -> bool:
+    """Whether a signal handler with one of these codes is at work in this thread."""
+    frame: Any = sys._getframe(1) if codes else None
+    while frame is not None:
+        if frame.f_code in codes:
+            above = frame.f_back  # which it is given, if it is not just called
+            for x in frame.f_locals.values():
+                if x is above or (type(x) is tuple and any(y is above for y in x)):
+                    return above is not None
+        frame = frame.f_back
+    return False
 
 
 def memory_of(array: Any) -> Any:
