@@ -58,6 +58,8 @@ from .looks import (
     give,
     given,
     has,
+    identical,
+    identity,
     inside,
     is_plain,
     iterate,
@@ -124,6 +126,8 @@ def _of_python(
 ) -> None:  # fmt: skip
     code = function.__code__
     if trusted(code):
+        if function is Tensor.ref:
+            identity(follower, frame, args)
         give(follower, frame, function.__qualname__, args, named)
         return
     if dropped and function.__name__ in _LOGGING and function.__globals__ in (
@@ -587,7 +591,8 @@ SPECIAL: dict[Any, Callable[[Follower, Any, tuple[Any, ...]], None]] = {
     builtins.setattr: _set_attribute, builtins.delattr: _delete_attribute,
     builtins.vars: _vars, builtins.globals: _nothing, builtins.locals: _own_names,
     builtins.len: _len, builtins.iter: _iter, builtins.next: _next, builtins.print: _printed,
-    builtins.isinstance: _is_instance, builtins.issubclass: _is_subclass, builtins.id: _nothing,
+    builtins.isinstance: _is_instance, builtins.issubclass: _is_subclass, builtins.id: identity,
+    operator.is_: identical, operator.is_not: identical,
     builtins.compile: _own_names, builtins.exec: _nothing, builtins.eval: _nothing,
     builtins.__build_class__: _own_names, operator.getitem: _get_item, sys.intern: _nothing,
     **{f: _asked(f) for f in (os.getpid, os.getcwd, _thread.get_ident, sys.getrecursionlimit)},
