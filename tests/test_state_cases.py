@@ -2103,6 +2103,32 @@ identity("is_in_a_list", [tf.constant(1.0)], lambda x, y: x[0] is y[0])
 identity("is_none", tf.constant(1.0), lambda x, y: x is None)
 
 
+# Arrays that are resized in place, which nothing else may refer to.
+
+
+@case
+def own_array_resized(decorate):
+    def f(x):
+        z = np.zeros(3, "f4")
+        y = tf.constant(z) + 1.0
+        z[0] = 2.0
+        z.resize(5)
+        return x * tf.reduce_sum(y) * float(z.sum() + len(z))
+
+    return steps(decorate(f))
+
+
+@case
+def array_of_the_program_resized(decorate):
+    held = [np.arange(4.0)]
+
+    def f(x):
+        held[0].resize(held[0].size + 1)
+        return x * float(held[0].sum() + len(held[0]))
+
+    return steps(decorate(f))
+
+
 @pytest.mark.filterwarnings("ignore:.*runs as plain Python", "ignore:Setting the shape")
 @pytest.mark.parametrize("make", CASES, ids=lambda make: make.__name__)
 def test_as_plain_python(make):

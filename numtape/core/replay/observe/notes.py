@@ -155,6 +155,7 @@ class Notes:
         self.refuse(reason, frame)
         self.stop()
         self.forget()
+        self.inputs.clear()
 
     # What the call made itself: nobody else can change it.
 
