@@ -284,6 +284,8 @@ class Function:
         if log.tracing:
             for container in copies.own():
                 log.observer.make(container)
+            for number, container in copies.made.items():
+                log.observer.replaced[id(container)] = leaves.nests[number]
         return args, kwargs, copies
 
     def _give_back(

@@ -44,6 +44,8 @@ class Module:
     def __init__(self, name: str | None = None) -> None:
         if name is None:
             name = snake_case(type(self).__name__)
+        elif not isinstance(name, str):
+            raise TypeError(f"A module's name is a string, not {name!r}.")
         elif not name.isidentifier():
             raise ValueError(f"{name!r} is not a valid module name. Module names must be valid "
                              f"Python identifiers (e.g. a valid class name).")  # fmt: skip

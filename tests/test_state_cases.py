@@ -2067,6 +2067,68 @@ def deep_arguments(decorate):
     return [float(g(tf.constant(1.0), nest(k), wide)) for k in (1.0, 1.0, 2.0)]
 
 
+# What a call gets is the caller's own object, also when it is recorded.
+
+
+def identity(name, argument, use):
+    def make(decorate):
+        def f(x, given):
+            return x * 2.0 if use(given, argument) else x * 3.0
+
+        other = tf.constant(1.0) if type(argument) is tf.Tensor else copy.copy(argument)
+        g = decorate(f)
+        return [*steps(lambda x: g(x, argument)), *steps(lambda x: g(x, other))]
+
+    make.__name__ = name
+    return case(make)
+
+
+def raises_if_not(given, argument):
+    if given is not argument:
+        raise ValueError
+    return True
+
+
+identity("is_a_tensor", tf.constant(1.0), lambda x, y: x is y)
+identity("is_not_a_tensor", tf.constant(1.0), lambda x, y: x is not y)
+identity("is_a_tensor_by_a_function", tf.constant(1.0), operator.is_)
+identity("id_of_a_tensor", tf.constant(1.0), lambda x, y: id(x) == id(y))
+identity("ref_of_a_tensor", tf.constant(1.0), lambda x, y: x.ref() in {y.ref()})
+identity("a_tensor_in_a_list", tf.constant(math.nan), lambda x, y: x in [y])
+identity("raises_if_it_is_another_one", tf.constant(1.0), raises_if_not)
+identity("is_a_list", [1.0], lambda x, y: x is y)
+identity("is_a_dict", {"a": tf.constant(1.0)}, lambda x, y: y is x)
+identity("id_of_a_list", [1.0], lambda x, y: id(x) == id(y))
+identity("is_in_a_list", [tf.constant(1.0)], lambda x, y: x[0] is y[0])
+identity("is_none", tf.constant(1.0), lambda x, y: x is None)
+
+
+# Arrays that are resized in place, which nothing else may refer to.
+
+
+@case
+def own_array_resized(decorate):
+    def f(x):
+        z = np.zeros(3, "f4")
+        y = tf.constant(z) + 1.0
+        z[0] = 2.0
+        z.resize(5)
+        return x * tf.reduce_sum(y) * float(z.sum() + len(z))
+
+    return steps(decorate(f))
+
+
+@case
+def array_of_the_program_resized(decorate):
+    held = [np.arange(4.0)]
+
+    def f(x):
+        held[0].resize(held[0].size + 1)
+        return x * float(held[0].sum() + len(held[0]))
+
+    return steps(decorate(f))
+
+
 @pytest.mark.filterwarnings("ignore:.*runs as plain Python", "ignore:Setting the shape")
 @pytest.mark.parametrize("make", CASES, ids=lambda make: make.__name__)
 def test_as_plain_python(make):

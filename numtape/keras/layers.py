@@ -242,6 +242,11 @@ class Dense(Layer):
         """The layer's output, of shape (..., units), for inputs of shape (..., n)."""
         if isinstance(inputs, list | tuple):
             raise ValueError(f"Layer {self.name!r} expects a tensor or array, got a list.")
+        if isinstance(inputs, str | int | float) or inputs is None:
+            raise ValueError(
+                f"Inputs to a layer should be tensors. Got {inputs!r} (of type {type(inputs)}) as "
+                f"input for layer {self.name!r}."
+            )
         rank = inputs.ndim if hasattr(inputs, "ndim") else as_tensor(inputs).ndim
         if rank < 2:
             raise ValueError(
@@ -322,8 +327,13 @@ class LayerNormalization(Layer):
           input_shape: The shape of the inputs.
 
         Raises:
-          ValueError: If the layer's axis is not the last.
+          ValueError: If the layer's axis is not the last, or the input is a scalar.
         """
+        if not input_shape:
+            raise ValueError(
+                f"Input 0 of layer {self.name!r} is incompatible with the layer: expected "
+                f"min_ndim=1, found ndim=0. Full shape received: ()"
+            )
         if self.axis not in (-1, len(input_shape) - 1):
             raise ValueError(
                 f"LayerNormalization is over the last axis; axis={self.axis} of an input of shape "

@@ -96,8 +96,12 @@ class Variable(Operators):
             initial_value = initial_value()
         wanted = dtypes.as_dtype(dtype) if dtype is not None else None
         value = _tensor(initial_value, wanted)
-        if shape is not None and tuple(shape) != tuple(value.shape):
-            raise ValueError(f"The initial value's shape {value.shape} is not shape={shape}.")
+        if shape is not None:
+            given = (shape,) if isinstance(shape, int) else shape
+            if not hasattr(given, "__iter__") or isinstance(given, str):
+                raise TypeError(f"Failed to convert {shape!r} to a shape.")
+            if tuple(given) != tuple(value.shape):
+                raise ValueError(f"The initial value's shape {value.shape} is not shape={shape}.")
         self._value = value
         self._spec = value._spec
         self._read: tuple[Log, int] | None = None

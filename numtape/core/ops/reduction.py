@@ -127,6 +127,8 @@ _recorders: dict[Any, Recorder] = {}
 def _reduce(op: Op, x: Any, axis: Any, keepdims: bool) -> Tensor:
     if type(x) is not Tensor:
         x = as_tensor(x)
+    if type(keepdims) is not bool:
+        keepdims = bool(keepdims)
     fixed = axis is None or type(axis) is int
     key = (op.index, axis, keepdims, x._spec.rank) if fixed else None
     recorder = _recorders.get(key)
@@ -135,7 +137,7 @@ def _reduce(op: Op, x: Any, axis: Any, keepdims: bool) -> Tensor:
         if not axes:
             op.spec(op, x._spec, axes=axes, keepdims=keepdims)  # refuses dtypes
             return movement.identity(x)
-        recorder = unary(op, axes=axes, keepdims=bool(keepdims))
+        recorder = unary(op, axes=axes, keepdims=keepdims)
         if fixed:
             _recorders[key] = recorder
     return recorder(x)

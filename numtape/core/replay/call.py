@@ -77,10 +77,17 @@ def traced(
         local.log = trace
         trace.observer, observer.inputs = observer, trace.inputs
         observer.starts(function)
+        for one, other in zip(stand_ins, getattr(leaves, "objects", leaves), strict=True):
+            if type(other) is Tensor:  # of what is none, Python gets a tensor as well
+                observer.replaced[id(one)] = other
         with observer:
-            result = run(stand_ins, leaves)
-        if trace.refused:
-            raise NotReplayable(trace.refused)
+            try:
+                result = run(stand_ins, leaves)
+            except Exception:
+                if not observer.repeated:
+                    raise
+        if trace.refused or observer.repeated:
+            raise NotReplayable(trace.refused or observer.repeated)
         if not frozen:
             observer.returns(result, sys._getframe())
             observer.conclude()

@@ -92,21 +92,17 @@ def _inferred(value: Any, array: np.ndarray[Any, Any], kinds: set[type]) -> DTyp
     if kind == "f":  # ints before the first float must fit, as in TensorFlow
         for x in itertools.takewhile(lambda x: isinstance(x, int | np.integer), leaves(value)):
             dtypes.of_int(int(x), int(x))
-    if any(issubclass(kind, NUMPY) for kind in kinds):
-        if kind != "f":
-            return dtypes.of_array(array)
         # As in TensorFlow, numbers beside floats are such as the first one, or float32.
-        leads = isinstance(first, NUMPY) and first.dtype.kind == "f"
+        leads = array.size and isinstance(first, NUMPY) and first.dtype.kind == "f"
         return dtypes.of_array(np.asarray(first)) if leads else dtypes.float32
     if kind == "b":
         return dtypes.bool_
-    if type(first) is bool:
+    if isinstance(first, bool | np.bool_) or np.bool_ in kinds:
         raise ValueError(
             f"Can't convert Python sequence with mixed types to Tensor: {shown(value)} begins with "
             f"a bool. Give a dtype, or write numbers only."
         )
-    if kind == "f":
-        return dtypes.float32
+    # Ints of NumPy's in a list are as Python's.
     return dtypes.of_int(int(array.min()), int(array.max())) if array.size else dtypes.int32
 
 

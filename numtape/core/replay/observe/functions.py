@@ -58,6 +58,8 @@ from .looks import (
     give,
     given,
     has,
+    identical,
+    identity,
     inside,
     is_plain,
     iterate,
@@ -124,13 +126,15 @@ def _of_python(
 ) -> None:  # fmt: skip
     code = function.__code__
     if trusted(code):
+        if function is Tensor.ref:
+            identity(follower, frame, args)
         give(follower, frame, function.__qualname__, args, named)
         return
     if dropped and function.__name__ in _LOGGING and function.__globals__ in (
         vars(logging), vars(warnings)
     ):
-        everything = (*args, *named.values())
-        follower.observer.prints(follower, everything, f"calls {function.__qualname__}", frame)
+        args = (*args, *named.values())
+        follower.observer.prints(follower, args, f"calls {function.__qualname__}", frame)
     elif code.co_flags & 0x20:
 
         def done(follower: Follower, frame: Any, after: Step | None) -> None:
@@ -423,7 +427,9 @@ def _container(
     """A method of a container or array."""
     observer = follower.observer
     label = observer.name_of(receiver)
-    if kind is dict and name == "get" and args:
+    if kind is np.ndarray and name == "resize":  # which NumPy does where nobody else refers to it
+        observer.releases(f"it resizes {label}", frame)
+    elif kind is dict and name == "get" and args:
         _get_entry(follower, frame, receiver, args[0], look(follower, frame, args[0], "get"))
     elif kind is dict and name in ("items", "keys", "values"):
 
@@ -563,10 +569,6 @@ def _printed(follower: Follower, frame: Any, args: tuple[Any, ...]) -> None:
     follower.observer.prints(follower, args, "prints", frame)
 
 
-def _len(follower: Follower, frame: Any, args: tuple[Any, ...]) -> None:
-    length(follower, frame, args[0])
-
-
 def _nothing(follower: Follower, frame: Any, args: tuple[Any, ...]) -> None:
     """What it gives is an object that others can reach, or has no state."""
 
@@ -586,8 +588,10 @@ SPECIAL: dict[Any, Callable[[Follower, Any, tuple[Any, ...]], None]] = {
     builtins.getattr: _get_attribute, builtins.hasattr: _get_attribute,
     builtins.setattr: _set_attribute, builtins.delattr: _delete_attribute,
     builtins.vars: _vars, builtins.globals: _nothing, builtins.locals: _own_names,
-    builtins.len: _len, builtins.iter: _iter, builtins.next: _next, builtins.print: _printed,
-    builtins.isinstance: _is_instance, builtins.issubclass: _is_subclass, builtins.id: _nothing,
+    builtins.len: lambda follower, frame, args: length(follower, frame, args[0]),
+    builtins.iter: _iter, builtins.next: _next, builtins.print: _printed,
+    builtins.isinstance: _is_instance, builtins.issubclass: _is_subclass, builtins.id: identity,
+    operator.is_: identical, operator.is_not: identical,
     builtins.compile: _own_names, builtins.exec: _nothing, builtins.eval: _nothing,
     builtins.__build_class__: _own_names, operator.getitem: _get_item, sys.intern: _nothing,
     **{f: _asked(f) for f in (os.getpid, os.getcwd, _thread.get_ident, sys.getrecursionlimit)},

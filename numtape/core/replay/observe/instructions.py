@@ -254,9 +254,7 @@ def _compared(follower: Follower, frame: types.FrameType, step: Step) -> None:
 def _identical(follower: Follower, frame: types.FrameType, step: Step) -> None:
     one, other = follower.peek(step, 1), follower.peek(step, 0)
     kind = type(one)
-    if kind is Tensor is type(other) and one is not other:  # an argument is another object here
-        if getattr(one._home, "tracing", False) != getattr(other._home, "tracing", False):
-            follower.observer.refuse("it compares tensors by `is`", frame)
+    looks.identical(follower, frame, (one, other))
     if kind is type(other) and not follower.observer.is_own(one) and (
         kind in (int, float, str, complex, bytes, slice, range, types.MethodType)
         or is_a(one, tuple | np.generic)

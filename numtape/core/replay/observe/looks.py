@@ -290,9 +290,23 @@ def iterate(follower: Follower, frame: Any, value: Any) -> None:
         observer.refuse(f"it goes through a {kind.__name__}", frame)
 
 
+def identity(follower: Follower, frame: Any, args: tuple[Any, ...]) -> None:
+    """``id(value)``, and the like."""
+    if args and id(args[0]) in follower.observer.replaced:
+        follower.observer.repeats("it asks for the identity of an argument", frame)
+
+
+def identical(follower: Follower, frame: Any, args: tuple[Any, ...]) -> None:
+    """``one is other``."""
+    if len(args) == 2:
+        follower.observer.identifies(*args, "it compares arguments by `is`", frame)
+
+
 def contains(follower: Follower, frame: Any, value: Any, holder: Any) -> None:
     """``value in holder``."""
     observer = follower.observer
+    if type(value) is Tensor and id(value) in observer.replaced and is_a(holder, CONTAINERS):
+        observer.repeats("it looks for an argument in a container", frame)
     if made_by_python(type(holder)):
         observer.class_of(holder, frame)
     if is_constant(holder) or is_a(holder, str | bytes | range):

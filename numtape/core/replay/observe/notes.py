@@ -55,6 +55,8 @@ class Notes:
       reason: Why the call cannot be replayed; "" if it can.
       frozen: Whether nothing is to be compared, and nothing is a reason.
       changes: Why this call is not kept, but perhaps the next one: what it does.
+      repeated: Why this call has to be made again as Python: something was not as it is there.
+      replaced: Objects of the caller's, by the ids of what the call got in their places.
       ran: The code that it ran.
       inputs: Rows that were made of arrays from outside, and these arrays.
       made: References to what the call made itself, by id: it changes nobody else's state.
@@ -77,6 +79,8 @@ class Notes:
         self.reason = "" if frozen else unsupported()
         self.frozen = frozen
         self.changes = ""
+        self.repeated = ""
+        self.replaced: dict[int, Any] = {}
         self.ran: set[types.CodeType] = set()
         self.inputs: list[Any] = []
         self.made: dict[int, Callable[[], Any]] = {}
@@ -99,7 +103,7 @@ class Notes:
         """Let go of what the call made."""
         held: tuple[dict[Any, Any], ...] = (
             self.found, self.made, self.written, self.mutated, self.views, self.sources,
-            self.generators, self.names,
+            self.generators, self.names, self.replaced,
         )  # fmt: skip
         for one in held:
             one.clear()
@@ -127,12 +131,31 @@ class Notes:
         self.effecting = follower
         self.printing = self.printing or follower
 
+    def identifies(self, one: Any, other: Any, what: str, frame: types.FrameType) -> None:
+        """Whether two are the same object is asked, of which one may stand for the caller's."""
+        if id(other) in self.replaced:
+            one, other = other, one
+        if one is other or id(one) not in self.replaced or id(other) in self.replaced:
+            return
+        original = self.replaced[id(one)]
+        computed = type(other) is Tensor and getattr(other._home, "tracing", False)
+        if type(original) is type(other) and not computed and not self.is_own(other):
+            self.repeats(what, frame)
+
+    def repeats(self, what: str, frame: types.FrameType) -> None:
+        """What the program has just asked is answered by Python alone."""
+        self.printing = self.effecting = None
+        self.refuse(what, frame)
+        if not self.frozen:
+            self.repeated = self.repeated or self.reason
+
     def releases(self, reason: str, frame: types.FrameType | None) -> None:
         """It can be seen when something goes, which would live longer for what is noted of it."""
         self.effecting = None
         self.refuse(reason, frame)
         self.stop()
         self.forget()
+        self.inputs.clear()
 
     # What the call made itself: nobody else can change it.
 
