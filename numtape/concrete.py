@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .core.log.variable import _tensor
+from .core.log.tensors import to_tensor
 from .core.values.tensor import Tensor
 from .errors import InvalidArgumentError
 from .tensor_spec import TensorSpec
@@ -91,7 +91,7 @@ class ConcreteFunction:
         from .nest import is_nested, map_structure
 
         if isinstance(expected, Tensor | TensorSpec):
-            tensor = value if type(value) is Tensor else _tensor(value, expected.dtype)
+            tensor = value if type(value) is Tensor else to_tensor(value, expected.dtype)
             if tensor.dtype is not expected.dtype:
                 raise InvalidArgumentError(
                     f"cannot compute {self.name} as input #{k}(zero-based) was expected to be a "

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from . import nest
-from .core.log.record import as_tensor
+from .core.log.tensors import as_tensor
 from .core.log.variable import Variable
 from .core.ops.creation import zeros
 from .core.ops.joining import stack

@@ -16,7 +16,8 @@ import numpy as np
 from .concrete import ConcreteFunction
 from .core import settings
 from .core.log.log import local
-from .core.log.variable import Variable, _tensor
+from .core.log.tensors import to_tensor
+from .core.log.variable import Variable
 from .core.replay.arguments import BY_VALUE, Arguments, Copies, Kept, Place, is_plain
 from .core.replay.belongings import Belongings
 from .core.values.tensor import Tensor
@@ -186,7 +187,7 @@ class Function:
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """Replay the function, or run and record it."""
         log = local.log
-        if log.tracing or log.symbolic or settings.eager:
+        if log.nested or settings.eager:
             # Called in this frame: functions that call themselves may be deep.
             with self._inside(args, kwargs) as (args, kwargs, as_returned):
                 return as_returned(self._call(*args, **kwargs))
@@ -232,11 +233,9 @@ class Function:
 
         given, names = len(args), set(kwargs)
         args, kwargs = self._parameters.complete(args, kwargs)
-        log: Any = local.log
-        if log.tracing:
-            for x in (*args[given:], *(x for name, x in kwargs.items() if name not in names)):
-                if isinstance(x, np.ndarray):  # of which it gets a copy
-                    log.observer.inherits(x)
+        for x in (*args[given:], *(x for name, x in kwargs.items() if name not in names)):
+            if isinstance(x, np.ndarray):  # of which it gets a copy
+                local.log.inherits(x)
         leaves = Arguments(args, kwargs, self._parameters.kept)
         with undone_if_raised():
             put, named, copies = self._put(leaves.values, leaves.named, leaves, leaves)
@@ -269,7 +268,6 @@ class Function:
         leaves: Sequence[Tensor],
     ) -> tuple[Sequence[Any], dict[str, Any], Copies | None]:  # fmt: skip
         """The arguments with tensors in their places, and the copies of containers, if any."""
-        log: Any = local.log
         if type(leaves) is not Arguments:  # tensors alone, which no container holds
             return [*map(Copies(tensors).put, values)], named, None
         if tensors is leaves and not leaves.copied:  # as Python, with the caller's own objects
@@ -281,11 +279,11 @@ class Function:
         copies = Copies(tensors)
         args = [copies.put(x) for x in values]
         kwargs = {name: copies.put(x) for name, x in named.items()}
-        if log.tracing:
-            for container in copies.own():
-                log.observer.make(container)
-            for number, container in copies.made.items():
-                log.observer.replaced[id(container)] = leaves.nests[number]
+        log = local.log
+        for container in copies.own():
+            log.makes(container)
+        for number, container in copies.made.items():
+            log.copies(container, leaves.nests[number])
         return args, kwargs, copies
 
     def _give_back(
@@ -554,7 +552,7 @@ class _Parameters:
             return x if all(map(operator.is_, flatten(found), flatten(x))) else found
         if isinstance(x, Variable):
             x = x.read_value()
-        tensor = x if type(x) is Tensor else _tensor(x, spec.dtype)
+        tensor = x if type(x) is Tensor else to_tensor(x, spec.dtype)
         if not spec.is_compatible_with(tensor):
             raise self._misfit(
                 f"Can not cast {TensorSpec.from_tensor(tensor)!r} to {spec!r}", args, {}

@@ -16,7 +16,7 @@ import numpy as np
 from .core.derive.tape import Tape
 from .core.derive.transpose import transposed
 from .core.log.log import LEAF_CODE, Log, local
-from .core.log.record import as_tensor
+from .core.log.tensors import as_tensor
 from .core.log.variable import Variable, by_creation, original
 from .core.ops.creation import zeros
 from .core.ops.joining import stack

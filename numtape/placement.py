@@ -8,7 +8,6 @@ from typing import Any
 from . import config
 from .core import settings
 from .core.log.log import local
-from .core.log.look import settle
 
 
 class device:
@@ -65,4 +64,4 @@ def _leave_for(device: str | None) -> None:
     """Compute what there is to compute where it belongs, before it goes on elsewhere."""
     here = settings.device()
     if (device or settings.chosen) != here:
-        settle(local.log)
+        local.log.complete()

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from . import nest
-from .core.log.record import as_tensor
+from .core.log.tensors import as_tensor
 from .core.values.tensor import Tensor
 from .gradient_tape import GradientTape
 

@@ -205,3 +205,9 @@ def cache_dir() -> Path | None:
     except RuntimeError:  # no HOME, and a user that the system does not know
         return None
     return Path(base) / "numtape"
+
+
+def after_fork_in_child(renew: Callable[[], None]) -> None:
+    """Have ``renew`` replace locks in a forked child: their holders are not there any more."""
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=renew)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..core.log.record import as_tensor
+from ..core.log.tensors import as_tensor
 from ..core.ops import activations as _activations
 from ..core.ops import elementwise
 from ..core.ops.activations import leaky_relu, relu6, selu, sigmoid, softplus, softsign

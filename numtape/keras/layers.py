@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-from ..core.log.record import as_tensor
+from ..core.log.tensors import as_tensor
 from ..core.log.variable import Alias, Variable, original
 from ..core.ops.elementwise import cast
 from ..core.ops.linalg import matmul, tensordot

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from ..core.log.record import as_tensor
+from ..core.log.tensors import as_tensor
 from ..core.log.variable import Variable, assign_all, original
 from ..core.ops.creation import zeros
 from ..core.ops.elementwise import cast, sqrt

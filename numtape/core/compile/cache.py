@@ -14,7 +14,6 @@ import hashlib
 import importlib.util
 import json
 import mmap
-import os
 import struct
 import threading
 from collections.abc import Callable
@@ -48,8 +47,7 @@ def _renew_lock() -> None:
     _loading.clear()
 
 
-if hasattr(os, "register_at_fork"):  # its holder is not there any more in a forked child
-    os.register_at_fork(after_in_child=_renew_lock)
+settings.after_fork_in_child(_renew_lock)
 
 
 @cache

@@ -218,7 +218,10 @@ class Block:
 
 
 class Numbers:
-    """A short array argument of several passes that is filled anew for every call."""
+    """A short array argument of several passes that is filled anew for every call.
+
+    A longer one takes nothing over: it is no `values.memory.resized` array.
+    """
 
     def __init__(self, dtype: str, name: str, *blocks: Block) -> None:
         self._name = name

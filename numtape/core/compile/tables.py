@@ -8,7 +8,7 @@ import numpy as np
 
 from ..log.op import CODES
 from ..values.dtypes import DTYPES
-from ..values.interning import reserved
+from ..values.memory import reserved
 from ..values.spec import SPECS
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ..settings import after_fork_in_child
 from ..values.memory import Array, aligned
 from ..values.spec import Spec
 
@@ -118,8 +119,7 @@ def _renew_lock() -> None:
     POOL.lock = threading.RLock()
 
 
-if hasattr(os, "register_at_fork"):  # its holder is not there any more in a forked child
-    os.register_at_fork(after_in_child=_renew_lock)
+after_fork_in_child(_renew_lock)
 
 
 class _Loan:

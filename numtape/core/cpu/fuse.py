@@ -3,6 +3,15 @@
 Where they are scalars, it is a loop that runs once. It stands in the program before the
 instructions it replaces: should an argument be beyond the reach of one of its functions, these
 compute the block instead.
+
+What comes out is a `Loop` of `kernels.cpu.fused`, which is another one than the GPU's (in
+`core.cuda.text`), though both number loads, steps and stores alike. This one is made of a finished
+plan, from a stretch of its instructions: its operands are slots, which are used again and may have
+to be renamed, and its loads say which elements are for all. It has names of dtypes, as the kernels
+import nothing of numtape and its text is the key of the compiled loop. The GPU's is made before
+there are instructions, from all rows of a group and of groups joined to it: it has shapes, from
+which it writes how each load is spread, and reductions, which are instructions of their own here.
+One class for both would have fields that only one of them may read.
 """
 
 from __future__ import annotations

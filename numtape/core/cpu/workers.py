@@ -6,11 +6,12 @@ are not used: they abort or hang where several Python threads, forks and BLAS me
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Callable, Sequence
 from queue import SimpleQueue
 from typing import Any
+
+from ..settings import after_fork_in_child
 
 WORKER, OWNER = "worker", "owner"
 
@@ -72,8 +73,7 @@ def _forget() -> None:
     _queue, _threads, _starting = SimpleQueue(), [], threading.RLock()
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget)
+after_fork_in_child(_forget)
 
 
 def _work(queue: SimpleQueue[_Task]) -> None:

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import threading
 import weakref
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any
 
 import numpy as np
 
 from ..log.log import READ_CODE, READ_ROW_CODE, SWEEP_BYTES, SWEEP_ROWS, Log, local
 from ..log.variable import Variable
 from ..values.tensor import Tensor
-
-if TYPE_CHECKING:
-    from ..replay.trace import Trace
 
 
 class Tape:
@@ -95,8 +92,8 @@ class Tape:
     def inside(self, what: str) -> None:
         """A call that is traced may only use tapes that it made."""
         log = local.log
-        if log.tracing and self.log is not None and self.log is not log:
-            cast("Trace", log).refuse(f"it {what} that it did not make")
+        if self.log is not None and self.log is not log:
+            log.refuse(f"it {what} that it did not make")
 
     def stop(self) -> None:
         """Record no more."""

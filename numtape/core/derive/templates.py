@@ -14,8 +14,7 @@ import numpy as np
 
 from ...errors import ResourceExhaustedError
 from ..values import interning
-from ..values.interning import reserved
-from ..values.memory import Array, view
+from ..values.memory import Array, reserved, view
 from ..values.spec import Spec
 from . import lookup
 

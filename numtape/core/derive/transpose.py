@@ -14,15 +14,15 @@ import numpy as np
 
 from ..compile.passes import Block, Numbers
 from ..compile.tables import code_tables, spec_tables
-from ..log.log import LEAF_CODE, SLACK, Log, Rule, local
+from ..log.log import LEAF_CODE, SLACK, Log, Scratch, local
 from ..log.op import CODES, VARIADIC, Op
-from ..log.record import as_tensor
+from ..log.tensors import as_tensor
+from ..log.threads import Rule
 from ..log.variable import Variable
 from ..ops.elementwise import add
 from ..ops.movement import reshape
 from ..ops.reduction import reduce_sum
-from ..values.interning import reserved
-from ..values.memory import Array, longer, view
+from ..values.memory import Array, reserved, resized, view
 from ..values.spec import SPECS, Spec
 from ..values.tensor import Tensor
 from .adjoints import Memory, give_back, memory
@@ -67,7 +67,7 @@ def _run_rule(
     have been recorded there.
     """
     assert op.vjp is not None
-    scratch = Log(256 + len(specs), symbolic=True)
+    scratch = Scratch(256 + len(specs))
     outer, before = local.log, local.rule
     names = getattr(op.vjp, "__globals__", {})
     try:
@@ -194,9 +194,9 @@ class Workspace:
             self.follow.bind(extra=log.extra, **{name: bound[name] for name in COLUMNS})
             self.transpose.bind(extra=log.extra, **bound)
             if self.flags.size < columns.capacity:
-                self.flags = longer(self.flags, columns.capacity)
+                self.flags = resized(self.flags, columns.capacity, self.flags.size)
             if self.adjoint.size < columns.capacity:
-                self.adjoint = longer(self.adjoint, columns.capacity)
+                self.adjoint = resized(self.adjoint, columns.capacity, self.adjoint.size)
             self.follow.bind(flags=self.flags)
             self.transpose.bind(flags=self.flags, adjoint=self.adjoint)
             self.extra = log.extra

@@ -24,25 +24,25 @@ at all. There the thread's current log is another one, `aside`.
 from __future__ import annotations
 
 import math
-import os
 import struct
-import sys
 import threading
 import weakref
 from collections.abc import Callable
-from itertools import compress
-from types import CodeType
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from ..settings import after_fork_in_child
 from ..values import dtypes
 from ..values.convert import to_array
 from ..values.interning import LOGS
-from ..values.memory import Array, address_of, longer, view
+from ..values.memory import Array, address_of, resized
 from ..values.spec import Spec, intern
-from ..values.tensor import Tensor, of_array
+from ..values.tensor import Tensor
+from .columns import PACK, Columns, bits_of
+from .hooks import Hooks
 from .op import LEAF, READ, STOP, defop
+from .threads import Local
 
 if TYPE_CHECKING:
     from ..derive.tape import Tape
@@ -70,67 +70,19 @@ LEAF_CODE, READ_CODE, READ_ROW_CODE = LEAF_OP.code(), READ_OP.code(), READ_ROW_O
 _UNREAD_OPS = [defop("ReadVariableOp", READ, arity, _no_spec, gradient=STOP) for arity in (0, 1)]
 UNREAD_CODES = _UNREAD_OPS[1].code(), _UNREAD_OPS[0].code()
 
-_FORMATS = {"bool": "?", "int8": "b", "uint8": "B", "int16": "h", "uint16": "H", "int32": "i",
-            "uint32": "I", "int64": "q", "uint64": "Q", "float32": "f", "float64": "d"}  # fmt: skip
-_PACK = {dtype: struct.Struct("=" + _FORMATS[dtype.name]).pack for dtype in dtypes.DTYPES}
-
-
-_ZEROS = [bytes(8 - k) for k in range(9)]  # a cell's upper bytes are 0
-
-
-def _bits(raw: bytes) -> int:
-    """What a cell with these bytes holds."""
-    return int.from_bytes(raw + _ZEROS[len(raw)], sys.byteorder, signed=True)
-
-
-class Columns:
-    """The arrays of a log at one capacity, and the memoryviews that Python writes through."""
-
-    NAMES = ("code", "a", "b", "c", "spec", "cell", "state")
-    __slots__ = (*NAMES, *(f"{name}_view" for name in NAMES), "address", "capacity")
-
-    code: Array
-    a: Array
-    b: Array
-    c: Array
-    spec: Array
-    cell: Array
-    state: Array
-    code_view: memoryview[int]
-    a_view: memoryview[int]
-    b_view: memoryview[int]
-    c_view: memoryview[int]
-    spec_view: memoryview[int]
-    cell_view: memoryview[int]
-    state_view: memoryview[int]
-
-    def __init__(self, capacity: int, old: Columns | None = None, n: int = 0) -> None:
-        self.capacity = capacity
-        for name in self.NAMES:
-            dtype = {"cell": np.int64, "state": np.uint8}.get(name, np.int32)
-            array = np.zeros(capacity, dtype)
-            if old is not None:
-                array[:n] = getattr(old, name)[:n]
-            setattr(self, name, array)
-            setattr(self, f"{name}_view", view(array))
-        self.address = address_of(self.cell)
-
-
-class Log:
+class Log(Hooks):
     """One thread's log. See the module's docstring; `numtape.core.log.look` computes its values."""
 
     __slots__ = (
         "__weakref__", "_const_rows", "_leaf_rows", "_spare", "a", "b", "buffers", "busy", "bytes",
         "bytes_limit", "c", "code", "columns", "computations", "eager", "extra", "extra_n", "kept",
         "lazy", "limit", "lock", "n", "owner", "patience", "pending", "reads", "scanned", "settle",
-        "spec", "symbolic", "tapes", "variable_index", "variables", "workspace",
+        "spec", "tapes", "variable_index", "variables", "workspace",
     )  # fmt: skip
 
-    def __init__(self, capacity: int = 2 * SWEEP_ROWS, symbolic: bool = False) -> None:
+    def __init__(self, capacity: int = 2 * SWEEP_ROWS) -> None:
         self.lock = threading.RLock()
         self.owner = threading.get_ident()
-        # A symbolic log records a rule or a trace: its values do not exist.
-        self.symbolic = symbolic
         self.busy = False  # rows must stay where they are: a gradient is being recorded, say
         self.n = 0
         self.columns = columns = Columns(capacity)
@@ -208,7 +160,7 @@ class Log:
         while self.extra_n + count > self.extra.size:
             with self.lock:
                 old, n = self.extra, self.extra_n
-                extra = longer(old, max(2 * old.size, n + count))
+                extra = resized(old, max(2 * old.size, n + count), n)
                 # whole
                 if self.extra is old and self.extra_n == n:
                     self.extra = extra
@@ -221,7 +173,7 @@ class Log:
         # Operands alone, which are larger than what is allowed: the op that reads them is still to
         # be recorded, and would bring them again.
         fresh = not self.kept
-        if fresh or self.symbolic or self.busy or not self.collect() or (
+        if fresh or self.busy or not self.collect() or (
             self.n >= self.limit and local.log is self
         ):
             self.bytes_limit = max(2 * self.bytes, self.bytes_limit)
@@ -234,7 +186,7 @@ class Log:
     def leaf(self, array: Array, spec: Spec) -> int:
         """Append a leaf whose value is ``array``, which nobody writes to. Returns its row."""
         single = spec.size == 1
-        cell = _bits(array.tobytes()) if single else address_of(array)
+        cell = bits_of(array.tobytes()) if single else address_of(array)
         size = 0 if single else array.nbytes
         # whole
         n = self.n
@@ -255,7 +207,7 @@ class Log:
     def put(self, row: int, array: Any, spec: Spec) -> None:
         """Store the value of a row (its state is the caller's to set)."""
         if spec.size == 1:
-            self.columns.cell_view[row] = _bits(array.tobytes())
+            self.columns.cell_view[row] = bits_of(array.tobytes())
         else:
             self.buffers[row] = array
             self.columns.cell_view[row] = address_of(array)
@@ -274,10 +226,10 @@ class Log:
         if found is not None:
             return found
         try:
-            raw = _PACK[spec.dtype](value)
+            raw = PACK[spec.dtype](value)
         except (OverflowError, struct.error):
-            raw = _PACK[spec.dtype](dtypes.too_large(value, spec.dtype))
-        cell = _bits(raw)
+            raw = PACK[spec.dtype](dtypes.too_large(value, spec.dtype))
+        cell = bits_of(raw)
         # whole
         n = self.n
         self.code[n] = LEAF_CODE
@@ -377,7 +329,7 @@ class Log:
                 continue
             array = home if type(home) is np.ndarray else value._stored()
             single = spec.size == 1
-            cell = _bits(array.tobytes()) if single else address_of(array)
+            cell = bits_of(array.tobytes()) if single else address_of(array)
             size = 0 if single else array.nbytes
             # whole
             n = self.n
@@ -396,6 +348,10 @@ class Log:
                 if self.bytes > self.bytes_limit:
                     self.limit = 0  # the next op sweeps, if no tape holds the rows
                 return n
+
+    def read_unwatched(self, variable: Variable) -> int:
+        """Append a read that makes no tape watch the variable."""
+        return self.read(variable, variable._value, UNREAD_CODES)
 
     def forget_reads(self) -> None:
         """Read variables anew from here on: a tape was entered, or began to watch."""
@@ -425,10 +381,9 @@ class Log:
 
     look: ClassVar[Callable[[Log, Tensor], Array]]
     computed: ClassVar[Callable[[Log, Tensor], Any]]
+    seen: ClassVar[Callable[[Log, Tensor], Any]]
     collect: ClassVar[Callable[[Log], bool]]
-
-    # Whether looks leave guards: see `numtape.core.replay.trace`.
-    tracing: ClassVar[bool] = False
+    complete: ClassVar[Callable[[Log], None]]
 
     def stored(self, row: int, spec: Spec) -> Any:
         """The value of a row whose state is VALUE, where it is: on a GPU, it may be there."""
@@ -495,63 +450,27 @@ class Log:
         self.n = 0
 
 
-class Rule(NamedTuple):
-    """A derivative rule that a thread runs, in a log of its own.
+class Scratch(Log):
+    """The log of a derivative rule, which may only record: its values do not exist."""
 
-    Attributes:
-      log: That log.
-      outer: The log for all others.
-      runner: The code of the function that calls the rule.
-      names: The globals of the rule, which need not be numtape's.
-    """
+    __slots__ = ()
 
-    log: Log
-    outer: Log
-    runner: CodeType
-    names: dict[str, Any]
+    symbolic = nested = True
 
+    def seen(self, tensor: Tensor) -> Any:
+        """Refuse: there is nothing to see."""
+        raise RuntimeError("A derivative rule looked at a value; it may only record ops.")
 
-class _ByCaller:
-    """The current log of a thread that has none, because it runs a derivative rule.
+    def collect(self) -> bool:
+        """Rows stay where they are."""
+        return False
 
-    It is the rule's log for the rule, which is numtape's code down to who runs it; a signal
-    handler or a finalizer, which is not, gets the one that the thread had before.
-    """
-
-    def __get__(self, thread: Any, kind: Any = None) -> Log:
-        rule: Rule | None = thread.rule
-        if rule is None:  # a finalizer, while the thread gets its log
-            return Log()
-        frame: Any = sys._getframe(1)
-        while frame is not None and frame.f_code is not rule.runner:
-            names = frame.f_globals
-            if names is not rule.names and not names.get("__name__", "").startswith("numtape."):
-                return rule.outer
-            frame = frame.f_back
-        return rule.log
+    def complete(self) -> None:
+        """There is nothing to compute."""
 
 
-class _Local(threading.local):
-    """What belongs to a thread."""
-
-    log: Any = _ByCaller()  # the current log; this is in its place while there is a rule
-
-    # While a call may have to be undone: the variables it assigned, and their old values.
-    journal: dict[int, tuple[Variable, Tensor]] | None = None
-    looking: tuple[Log, ...] = ()  # what is being swept or rewound, further up
-    rule: Rule | None = None
-
-    def __init__(self) -> None:
-        self.log = Log()
-
-
-local = _Local()
-
-
-def after_fork_in_child(renew: Callable[[], None]) -> None:
-    """Have ``renew`` replace locks in a forked child: their holders are not there any more."""
-    if hasattr(os, "register_at_fork"):
-        os.register_at_fork(after_in_child=renew)
+Local.new = Log
+local = Local()
 
 
 def _renew_locks() -> None:
@@ -561,23 +480,3 @@ def _renew_locks() -> None:
 
 
 after_fork_in_child(_renew_locks)
-
-
-def _baseline() -> int:
-    probe = [of_array(np.zeros(()), intern((), dtypes.float32))]
-    counts: list[int] = []
-    list(compress(probe, map(counts.append, map(sys.getrefcount, probe))))
-    return counts[0]
-
-
-# References to a tensor that only `Log.kept` holds, as `alive` counts them.
-_UNUSED = _baseline()
-
-
-def alive(tensors: list[Tensor], extra: int = 0) -> list[Tensor]:
-    """Those tensors that somebody besides this list (and ``extra`` others) can still reach.
-
-    No memory is taken for the others: those are let go of where there is none left.
-    """
-    more = (_UNUSED + extra).__lt__
-    return list(compress(tensors, map(more, map(sys.getrefcount, tensors))))

@@ -14,17 +14,17 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, cast
+from itertools import compress
+from typing import Any
 
 import numpy as np
 
 from .. import settings
 from ..executor import Executor
-from ..values.tensor import Tensor
-from .log import VALUE, Log, alive, local
-
-if TYPE_CHECKING:
-    from ..replay.trace import Trace
+from ..values import dtypes
+from ..values.spec import intern
+from ..values.tensor import Tensor, of_array
+from .log import VALUE, Log, local
 
 FEW = 16  # lazy arrays that every look may consider again
 
@@ -46,6 +46,26 @@ def executor() -> Executor:
             )
         found = _executors.setdefault(name, module.Executor())
     return found
+
+
+def _baseline() -> int:
+    probe = [of_array(np.zeros(()), intern((), dtypes.float32))]
+    counts: list[int] = []
+    list(compress(probe, map(counts.append, map(sys.getrefcount, probe))))
+    return counts[0]
+
+
+# References to a tensor that only `Log.kept` holds, as `alive` counts them.
+_UNUSED = _baseline()
+
+
+def alive(tensors: list[Tensor], extra: int = 0) -> list[Tensor]:
+    """Those tensors that somebody besides this list (and ``extra`` others) can still reach.
+
+    No memory is taken for the others: those are let go of where there is none left.
+    """
+    more = (_UNUSED + extra).__lt__
+    return list(compress(tensors, map(more, map(sys.getrefcount, tensors))))
 
 
 def look(log: Log, tensor: Tensor) -> np.ndarray[Any, Any]:
@@ -100,33 +120,34 @@ def _look(log: Log, tensor: Tensor) -> Any:
         home = tensor._home
         if home is not log:  # its owner rewound the log meanwhile
             return home
-        if log.symbolic:
-            raise RuntimeError("A derivative rule looked at a value; it may only record ops.")
-        row = tensor._row
-        if log.tracing:
-            return cast("Trace", log).seen(row, tensor._spec)
-        if log.columns.state_view[row] == VALUE:
-            return log.stored(row, tensor._spec)
-        held = log.held()
-        end = len(log.kept)
-        live = alive(log.kept[log.scanned : end], 1) if log.scanned else alive(log.kept)
-        wanted, lazy = _wanted(log, live)
-        if not _tried(log, [*wanted, row], [t._row for t in lazy], held):
-            _put_off(log, live, end)
-            executor().compute(log, [row], [], held)
-            return log.stored(row, tensor._spec)
-        if log.scanned:
-            live.clear()  # not all there are
-        log.lazy += lazy
-        log.scanned = end
-        log.eager.clear()
-        log.pending.clear()
-        value = log.stored(row, tensor._spec)
-        del lazy
-        held = held or log.busy or log.owner != threading.get_ident()
-        if not _some_lazy(log, live) and not held:
-            _let_go(log, live)
-        return value
+        return log.seen(tensor)
+
+
+def _seen(log: Log, tensor: Tensor) -> Any:
+    """The value of a row, computed if need be; its log is locked."""
+    row = tensor._row
+    if log.columns.state_view[row] == VALUE:
+        return log.stored(row, tensor._spec)
+    held = log.held()
+    end = len(log.kept)
+    live = alive(log.kept[log.scanned : end], 1) if log.scanned else alive(log.kept)
+    wanted, lazy = _wanted(log, live)
+    if not _tried(log, [*wanted, row], [t._row for t in lazy], held):
+        _put_off(log, live, end)
+        executor().compute(log, [row], [], held)
+        return log.stored(row, tensor._spec)
+    if log.scanned:
+        live.clear()  # not all there are
+    log.lazy += lazy
+    log.scanned = end
+    log.eager.clear()
+    log.pending.clear()
+    value = log.stored(row, tensor._spec)
+    del lazy
+    held = held or log.busy or log.owner != threading.get_ident()
+    if not _some_lazy(log, live) and not held:
+        _let_go(log, live)
+    return value
 
 
 def _put_off(log: Log, live: list[Tensor], end: int) -> None:
@@ -256,13 +277,13 @@ def _collected(log: Log, _: None) -> tuple[bool, list[Tensor] | None]:
         return held, live
 
 
-def settle(log: Log) -> None:
+def complete(log: Log) -> None:
     """Compute what can still be looked at."""
-    if not (log.tracing or log.symbolic or (log in local.looking and _nested(log))):
-        _apart(log, _settled)
+    if not (log in local.looking and _nested(log)):
+        _apart(log, _completed)
 
 
-def _settled(log: Log, _: None) -> None:
+def _completed(log: Log, _: None) -> None:
     with log.lock:
         state = log.columns.state_view
         live = [tensor for tensor in alive(log.kept) if tensor._home is log]
@@ -272,7 +293,7 @@ def _settled(log: Log, _: None) -> None:
             executor().compute(log, wanted, [], log.held())
 
 
-_WORK = _look.__code__, _collected.__code__, _settled.__code__
+_WORK = _look.__code__, _collected.__code__, _completed.__code__
 
 
 def _leave(log: Log, live: list[Tensor]) -> None:
@@ -289,4 +310,6 @@ def _leave(log: Log, live: list[Tensor]) -> None:
 
 Log.look = look
 Log.computed = computed
+Log.seen = _seen
 Log.collect = collect
+Log.complete = complete

@@ -14,7 +14,8 @@ import numpy as np
 
 from ...errors import OpError
 from ..values.dtypes import DTYPES, not_computed
-from ..values.interning import CAPACITY, Table, reserved
+from ..values.interning import CAPACITY, Table
+from ..values.memory import reserved
 from ..values.spec import Spec
 
 # Kinds, arities and derivatives: the same numbers as in kernels/passes/rows.py (a test compares).

@@ -9,6 +9,10 @@ at row 0, in the middle of all this. A row is therefore appended in a stretch th
 they were: a log that starts again has a new list of tensors, `Log.kept`. If it is another one, or
 the log is full, everything is done again. Up to there nothing was changed but by appending rows
 that nobody refers to.
+
+`unary`, `binary` and `_appended` write such a stretch each, and `Variable.assign_add` and
+`assign_sub` their few lines: a call more would cost a tenth of what an op does, and a stretch
+that is called is divided.
 """
 
 from __future__ import annotations
@@ -236,34 +240,6 @@ def _appended(
         # done
         return tensor
     return None
-
-
-def as_tensor(value: Any, like: Spec | None = None, op: str = "Const") -> Tensor:
-    """A tensor for any operand: a variable is read, other values become constants.
-
-    Values that are no tensors take the dtype of ``like``, if there is one. A Python number has a
-    row of its own: a tape may watch it, and not all equal numbers.
-    """
-    if type(value) is Tensor:
-        return value
-    while True:
-        log = local.log
-        if log.n >= log.limit:
-            log.make_room()
-            continue
-        kept = log.kept
-        row, spec = log.enter(value, like, op)
-        if type(value) is float or type(value) is int:
-            row = log.leaf(log.value(row, spec), spec)
-        tensor = Tensor()
-        # whole
-        if log.kept is kept:
-            tensor._home = log
-            tensor._row = row
-            tensor._spec = spec
-            kept.append(tensor)
-            # done
-            return tensor
 
 
 def require(condition: bool, op: Op | str, message: str) -> None:

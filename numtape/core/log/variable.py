@@ -7,21 +7,19 @@ import itertools
 import operator
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn, cast
+from typing import Any, NoReturn
 
 import numpy as np
 
 from ...errors import InvalidArgumentError
+from ..settings import after_fork_in_child
 from ..values import dtypes
-from ..values.convert import new_array
 from ..values.dtypes import DType
 from ..values.operator_types import Operators
-from ..values.spec import Spec, TensorShape, intern
-from ..values.tensor import Reference, Tensor, of_array
-from .log import UNREAD_CODES, Log, after_fork_in_child, local
-
-if TYPE_CHECKING:
-    from ..replay.trace import Trace
+from ..values.spec import TensorShape
+from ..values.tensor import Reference, Tensor
+from .log import Log, local
+from .tensors import appended, to_tensor
 
 _order = itertools.count()
 
@@ -95,7 +93,7 @@ class Variable(Operators):
         if callable(initial_value):
             initial_value = initial_value()
         wanted = dtypes.as_dtype(dtype) if dtype is not None else None
-        value = _tensor(initial_value, wanted)
+        value = to_tensor(initial_value, wanted)
         if shape is not None:
             given = (shape,) if isinstance(shape, int) else shape
             if not hasattr(given, "__iter__") or isinstance(given, str):
@@ -108,9 +106,7 @@ class Variable(Operators):
         self._trainable = True if trainable is None else bool(trainable)
         self._name = "Variable" if name is None else name
         self._order = next(_order)
-        log = local.log
-        if log.tracing:
-            cast("Trace", log).made(self)
+        local.log.made(self)
 
     # Reading.
 
@@ -145,7 +141,7 @@ class Variable(Operators):
           >>> before.numpy(), v.numpy()
           (np.float32(1.0), np.float32(2.0))
         """
-        return _as_tensor(self._spec, lambda log: log.read(self, self._value))
+        return appended(lambda log: (log.read(self, self._value), self._spec))
 
     def value(self) -> Tensor:
         """The current value, as a tensor of its own through which gradients reach the variable.
@@ -161,7 +157,8 @@ class Variable(Operators):
 
     def _seen(self) -> Tensor:
         """The tensor to look at: while a call is traced a read, whose look leaves a guard."""
-        return self.read_value() if local.log.tracing else self._value
+        found: Tensor = local.log.current(self)
+        return found
 
     def _array(self) -> np.ndarray[Any, Any]:
         return self._seen()._array()
@@ -240,7 +237,7 @@ class Variable(Operators):
           array([11, 12], dtype=int32)
         """
         delta = self._delta(delta)
-        with _updating:
+        with _updating:  # as in `assign_sub`: optimizers call them once a variable and step
             return self._assigned(_ops["add"](self, delta), read_value)
 
     def assign_sub(
@@ -294,7 +291,7 @@ class Variable(Operators):
         """A value of this dtype."""
         if type(value) is Tensor and value._spec.dtype is self._spec.dtype:
             return value
-        return _tensor(value, self._spec.dtype)
+        return to_tensor(value, self._spec.dtype)
 
     def _delta(self, value: Any) -> Tensor:
         found = self._operand(value)
@@ -474,54 +471,16 @@ class UnreadVariable(Alias):
 
     def _read_in(self, log: Log) -> int:
         """The row of a read of its own, which makes no tape watch the variable."""
-        of = self._of
-        if log.tracing:
-            return of._read_in(log)
-        return log.read(of, of._value, UNREAD_CODES)
+        return log.read_unwatched(self._of)
 
     def read_value(self) -> Tensor:
         """The current value, as a tensor of its own."""
-        return _as_tensor(self._spec, self._read_in)
-
-
-def _as_tensor(spec: Spec, read: Callable[[Log], int]) -> Tensor:
-    """A tensor for the row of a read."""
-    while True:
-        log = local.log
-        if log.n >= log.limit:
-            log.make_room()
-            continue
-        kept = log.kept
-        row = read(log)
-        tensor = Tensor()
-        # whole
-        if log.kept is kept:
-            tensor._home = log
-            tensor._row = row
-            tensor._spec = spec
-            kept.append(tensor)
-            # done
-            return tensor
+        return appended(lambda log: (self._read_in(log), self._spec))
 
 
 def original(variable: Variable) -> Variable:
     """The variable that holds the state."""
     return variable._of if isinstance(variable, Alias) else variable
-
-
-def _tensor(value: Any, dtype: DType | None) -> Tensor:
-    if isinstance(value, Variable):
-        value = value.read_value()
-    if type(value) is not Tensor:
-        value = new_array(value, dtype)
-    if type(value) is Tensor:
-        if dtype is not None and value.dtype is not dtype:
-            raise ValueError(
-                f"Tensor conversion requested dtype {dtype.name} for Tensor with dtype "
-                f"{value.dtype.name}: {value._describe()}. Use `cast`."
-            )
-        return value
-    return of_array(value, intern(value.shape, dtypes.of_array(value)))
 
 
 _set_value: Any = vars(Variable)["_value"].__set__
@@ -535,22 +494,22 @@ def assign_all(variables: Sequence[Variable], values: Sequence[Tensor]) -> None:
     The variables are no aliases, and values have their specs. Values that an earlier assign left
     to be computed are computed first, in one sweep.
     """
-    log = local.log
-    if not log.tracing:
-        for variable in variables:
-            value = variable._value
-            home = value._home
-            if type(home) is Log and id(variable) in home.pending:
-                value._array()
     for variable, value in zip(variables, values, strict=True):
         if value._spec is not variable._spec:
             raise InvalidArgumentError(
                 f"Cannot assign {value._describe()} to variable '{variable.name}' of shape "
                 f"{variable.shape} and dtype {variable.dtype.name}."
             )
-    if log.tracing:  # others see nothing of it before the call has ended
-        cast("Trace", log).assign(variables, values)
-        return
+    local.log.assign(variables, values)
+
+
+def _assign(log: Log, variables: Sequence[Variable], values: Sequence[Tensor]) -> None:
+    """Assign at once. In a call that is recorded it is for the end of the call: see `Trace`."""
+    for variable in variables:
+        value = variable._value
+        home = value._home
+        if isinstance(home, Log) and id(variable) in home.pending:
+            value._array()
     journal = local.journal
     if journal is not None:
         for variable in variables:
@@ -558,6 +517,9 @@ def assign_all(variables: Sequence[Variable], values: Sequence[Tensor]) -> None:
     # Entering a variable in `pending` before its value changes is harmless.
     log.pending.update((id(variable), variable) for variable in variables)
     set_values(variables, values)
+
+
+Log.assign = _assign
 
 
 def set_values(

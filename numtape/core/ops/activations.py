@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 from ..log.op import ELEMENTWISE, Op, defop
-from ..log.record import Recorder, as_tensor, record
+from ..log.record import Recorder, record
+from ..log.tensors import as_tensor
 from ..values import dtypes
 from ..values.tensor import Tensor
 from . import rules

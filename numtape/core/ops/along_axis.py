@@ -9,7 +9,8 @@ import numpy as np
 
 from ...errors import InvalidArgumentError
 from ..log.op import ARRAY, STOP, Op, defop
-from ..log.record import as_tensor, record
+from ..log.record import record
+from ..log.tensors import as_tensor
 from ..values import dtypes
 from ..values.memory import Array
 from ..values.spec import Spec, intern, one_axis

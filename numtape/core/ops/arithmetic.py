@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ...errors import InvalidArgumentError
-from ..log.record import as_tensor, spec_of
+from ..log.record import spec_of
+from ..log.tensors import as_tensor
 from ..values import dtypes
 from ..values.tensor import Tensor
 from .checks import every

@@ -7,7 +7,6 @@ from typing import Any
 
 from ..log.log import local
 from ..values.tensor import Tensor
-from .reduction import reduce_all
 
 
 def every(
@@ -19,11 +18,5 @@ def every(
     it, and the guard is on what they find, not on the elements. ``said`` is the error's message
     where a GPU tells later that it does not hold in a replay.
     """
-    log: Any = local.log
-    if log.tracing:
-        found = reduce_all(on_tensor(x))
-        holds = bool(found)
-        if holds:
-            log.checked(found, x, on_array, said)
-        return holds
-    return bool(on_array(x._array()).all())
+    found: bool = local.log.every(x, on_array, on_tensor, said)
+    return found

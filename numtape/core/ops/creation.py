@@ -9,8 +9,9 @@ import numpy as np
 
 from ...errors import InvalidArgumentError
 from ..log.look import executor
-from ..log.record import Recorder, as_tensor, require, spec_of
-from ..log.variable import Variable, _tensor
+from ..log.record import Recorder, require, spec_of
+from ..log.tensors import as_tensor, owned, to_tensor
+from ..log.variable import Variable
 from ..values import dtypes
 from ..values.convert import new_array
 from ..values.dtypes import DType, as_dtype
@@ -20,11 +21,6 @@ from ..values.tensor import Tensor, of_array
 from . import arithmetic, elementwise, joining, movement
 
 FEW = 1 << 14  # elements up to which a filled tensor is made on the host
-
-
-def _owned(array: np.ndarray[Any, Any]) -> Tensor:
-    """A tensor of an array that nobody else has."""
-    return of_array(array, intern(array.shape, dtypes.of_array(array)))
 
 
 def _dtype(dtype: Any) -> DType | None:
@@ -70,7 +66,7 @@ def constant(value: Any, dtype: Any = None, shape: Any = None, name: str = "Cons
             )
     else:
         found = new_array(value, wanted)
-        tensor = found if isinstance(found, Tensor) else _owned(found)
+        tensor = found if isinstance(found, Tensor) else owned(found)
     if shape is None:
         return tensor
     target = movement.static_shape(shape)
@@ -117,10 +113,10 @@ def convert_to_tensor(
     wanted = _dtype(dtype)
     if wanted is None and dtype_hint is not None and not isinstance(value, Tensor | Variable):
         try:
-            return _tensor(value, as_dtype(dtype_hint))
+            return to_tensor(value, as_dtype(dtype_hint))
         except (TypeError, ValueError):
             pass
-    return _tensor(value, wanted)
+    return to_tensor(value, wanted)
 
 
 def fill(dims: Any, value: Any, name: str | None = None, *, layout: Any = None) -> Tensor:
@@ -300,7 +296,7 @@ def eye(
     if batch_shape is not None:
         lead = movement.static_shape(batch_shape)
         matrix = np.broadcast_to(matrix, (*lead, *matrix.shape)).copy()
-    return _owned(matrix)
+    return owned(matrix)
 
 
 def range_(
@@ -366,10 +362,10 @@ def range_(
             f"[Op:Range]"
         )
     if wanted.is_integer:
-        return _owned(_integers(int(first), int(last), int(step), wanted))
+        return owned(_integers(int(first), int(last), int(step), wanted))
     bounds: Any = first, last, step
     try:
-        return _owned(np.arange(*bounds, dtype=wanted.numpy_dtype))
+        return owned(np.arange(*bounds, dtype=wanted.numpy_dtype))
     except ValueError as error:
         raise InvalidArgumentError(f"{first}, {last}, {step}: {error} [Op:Range]") from None
 
@@ -411,7 +407,7 @@ def linspace(
       array([0.  , 0.25, 0.5 , 0.75, 1.  ], dtype=float32)
     """
     first = as_tensor(start)
-    last = _tensor(stop, first.dtype)
+    last = to_tensor(stop, first.dtype)
     count = movement.static(num)
     good = isinstance(count, int) and count >= 0
     require(good, "LinSpace", f"Requires num >= 0: {dtypes.shown(num)}")

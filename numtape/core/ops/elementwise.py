@@ -6,7 +6,8 @@ import math
 from typing import Any
 
 from ..log.op import CUT, ELEMENTWISE, STOP, Op, defop
-from ..log.record import Recorder, as_tensor, record, spec_of
+from ..log.record import Recorder, record, spec_of
+from ..log.tensors import as_tensor
 from ..values import dtypes
 from ..values.dtypes import DType, as_dtype, bool_
 from ..values.spec import Spec, broadcast, intern

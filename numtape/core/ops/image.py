@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from ..log.op import ARRAY, Op, defop
-from ..log.record import as_tensor, record, require
+from ..log.record import record, require
+from ..log.tensors import as_tensor
 from ..values.spec import Spec
 from ..values.tensor import Tensor
 from .rules import floating

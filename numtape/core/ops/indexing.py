@@ -10,7 +10,8 @@ import numpy as np
 
 from ...errors import DtypeError, InvalidArgumentError
 from ..log.op import ARRAY, Native, Op, defop
-from ..log.record import as_tensor, record, require
+from ..log.record import record, require
+from ..log.tensors import as_tensor
 from ..log.variable import Variable
 from ..values import dtypes
 from ..values.dtypes import bool_

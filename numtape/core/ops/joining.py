@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from ..log.op import ARRAY, VARIADIC, Op, defop
-from ..log.record import as_tensor, record, require, spec_of
+from ..log.record import record, require, spec_of
+from ..log.tensors import as_tensor
 from ..values.convert import NUMPY, leaves, numeric
 from ..values.dtypes import DType, as_dtype, float32, mismatch
 from ..values.spec import Spec, intern

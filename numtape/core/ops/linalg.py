@@ -11,7 +11,8 @@ import numpy as np
 from ...errors import DtypeError
 from ..cpu import blas
 from ..log.op import ARRAY, Native, Op, defop
-from ..log.record import as_tensor, binary, require, spec_of
+from ..log.record import binary, require, spec_of
+from ..log.tensors import as_tensor
 from ..values.dtypes import float32, mismatch, shown
 from ..values.spec import Spec, axes_of, intern, one_axis
 from ..values.tensor import Tensor

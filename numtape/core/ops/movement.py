@@ -9,7 +9,8 @@ import numpy as np
 
 from ...errors import AxisError, InvalidArgumentError
 from ..log.op import ARRAY, ELEMENTWISE, VIEW, Op, defop
-from ..log.record import as_tensor, record, require
+from ..log.record import record, require
+from ..log.tensors import as_tensor
 from ..values.dtypes import int64, shown
 from ..values.spec import MAX_DIM, Spec, TensorShape, axes_of, check_axis, intern
 from ..values.tensor import Tensor

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from ..log.op import ARRAY, Native, Op, defop
-from ..log.record import Recorder, as_tensor, binary, record, require
+from ..log.record import Recorder, binary, record, require
+from ..log.tensors import as_tensor
 from ..values.spec import Spec, one_axis
 from ..values.tensor import Tensor
 from . import activations, elementwise, movement, rules

@@ -11,23 +11,21 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..log.log import after_fork_in_child, local
+from ..log.log import local
 from ..log.look import executor
-from ..log.record import as_tensor
+from ..log.tensors import as_tensor, owned
+from ..settings import after_fork_in_child
 from ..values import dtypes
 from ..values.dtypes import as_dtype
 from ..values.spec import Spec, intern
-from ..values.tensor import Tensor, of_array
+from ..values.tensor import Tensor
 from .elementwise import shuffled
 from .indexing import gather
 from .movement import identity, static_shape
-
-if TYPE_CHECKING:
-    from ..replay.trace import Trace
 
 Array = np.ndarray[Any, Any]
 Generator = np.random.Generator
@@ -77,8 +75,7 @@ def set_seed(seed: int) -> None:
     with STATE.lock:
         STATE.seed = _integer(seed)
         STATE.draws = 0
-    if log.tracing:
-        cast("Trace", log).seeded()
+    log.seeded()
 
 
 def _integer(seed: Any) -> int:
@@ -112,9 +109,9 @@ class Draw(NamedTuple):
 
 def _drawn(make: Callable[..., Any], seed: int | None, *parameters: Any) -> Tensor:
     draw = Draw(make, None if seed is None else _integer(seed), parameters)
-    log = local.log
-    if log.tracing:
-        return cast("Trace", log).draw(draw)
+    found: Tensor | None = local.log.draw(draw)
+    if found is not None:
+        return found
     with STATE.lock:
         counted = draw.counted
         # whole
@@ -128,7 +125,7 @@ def _drawn(make: Callable[..., Any], seed: int | None, *parameters: Any) -> Tens
             if STATE.draws == number + counted:  # nobody has drawn since
                 STATE.draws = number
         raise
-    return of_array(array, intern(array.shape, dtypes.of_array(array)))
+    return owned(array)
 
 
 def _vector(shape: Any) -> tuple[int, ...]:

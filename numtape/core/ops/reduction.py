@@ -9,8 +9,8 @@ import numpy as np
 
 from ...errors import DtypeError, InvalidArgumentError
 from ..log.op import ARRAY, REDUCTION, STOP, Native, Op, defop
-from ..log.record import Recorder, as_tensor, spec_of, unary
-from ..log.variable import _tensor
+from ..log.record import Recorder, spec_of, unary
+from ..log.tensors import as_tensor, to_tensor
 from ..values.dtypes import bool_, mismatch
 from ..values.spec import Spec, axes_of, intern
 from ..values.tensor import Tensor
@@ -314,7 +314,7 @@ def reduce_any(
 
 def _truths(value: Any) -> Any:
     """An operand of bools; NumPy's numbers become such."""
-    return value if spec_of(value) is not None else _tensor(value, bool_)
+    return value if spec_of(value) is not None else to_tensor(value, bool_)
 
 
 def reduce_prod(

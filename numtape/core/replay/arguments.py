@@ -17,7 +17,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..log.variable import Alias, _tensor, original
+from ..log.tensors import to_tensor
+from ..log.variable import Alias, original
 from ..values.dtypes import DType
 from ..values.spec import TensorShape
 from ..values.tensor import Tensor
@@ -177,7 +178,7 @@ class Arguments(list[Tensor]):
             return met
         if kind is Tensor or isinstance(x, np.ndarray | np.generic):
             place = self._met[id(x)] = Place(len(self))
-            tensor = x if kind is Tensor else _tensor(x, None)
+            tensor = x if kind is Tensor else to_tensor(x, None)
             self.append(tensor)
             self.objects.append(x)
             self.key.append(tensor._spec)

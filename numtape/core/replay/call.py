@@ -19,9 +19,10 @@ import numpy as np
 
 from ..derive.tape import Tape
 from ..log import variable as variables
-from ..log.log import READ_CODE, Log, alive, local
-from ..log.look import executor
-from ..log.variable import Variable, _tensor, set_values
+from ..log.log import READ_CODE, Log, local
+from ..log.look import alive, executor
+from ..log.tensors import to_tensor
+from ..log.variable import Variable, set_values
 from ..ops.random import STATE
 from ..values import dtypes
 from ..values.nests import flatten_with
@@ -200,20 +201,18 @@ class _Journal(Journal):
 def undone_if_raised() -> Iterator[Journal]:
     """If the block raises, give variables and random numbers their old state."""
     log: Any = local.log
+    trace = log if isinstance(log, Trace) else None
     before, state = local.journal, (STATE.draws, STATE.seed)
-    if log.tracing:
-        assigned, position = log.assigned, log.position
-    journal: Journal = _Journal(log.handlers if log.tracing else handlers())
+    mark = None if trace is None else trace.mark()
+    journal: Journal = _Journal(handlers() if trace is None else trace.handlers)
     try:
         local.journal = journal
         yield journal
     except BaseException:
         undo(journal)
         STATE.draws, STATE.seed = state
-        if log.tracing:
-            log.forget(variable for variable, _ in log.assigned.values())
-            handled = {key: log.assigned[key] for key in log.handled & log.assigned.keys()}
-            log.assigned, log.position = assigned | handled, position
+        if trace is not None and mark is not None:
+            trace.back_to(mark)
         raise
     else:
         for key, change in journal.items():
@@ -263,9 +262,9 @@ def returned(leaf: Any) -> Any:
     if isinstance(leaf, Variable):
         return leaf.read_value()
     if isinstance(leaf, TensorShape):
-        return _tensor(leaf.as_list(), dtypes.int32)
+        return to_tensor(leaf.as_list(), dtypes.int32)
     if isinstance(leaf, bool | int | float | np.ndarray | np.generic):
-        return _tensor(leaf, None)
+        return to_tensor(leaf, None)
     raise TypeError(
         f"A function returns tensors, None, or nests of them, but found a value of type "
         f"{type(leaf).__name__}."

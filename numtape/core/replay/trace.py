@@ -17,6 +17,7 @@ import numpy as np
 from ..log.log import VALUE, Log, local
 from ..log.look import executor
 from ..ops.random import STATE, Draw
+from ..ops.reduction import reduce_all
 from ..values import convert, dtypes
 from ..values.memory import Array
 from ..values.spec import SPECS, Spec, intern
@@ -126,7 +127,7 @@ class Trace(Log):
         "handled", "handlers", "inputs", "observer", "position", "reason", "refused", "values",
     )  # fmt: skip
 
-    tracing = True
+    tracing = nested = True
 
     def __init__(self, draws: Draws) -> None:
         super().__init__(1024)
@@ -165,10 +166,10 @@ class Trace(Log):
         observer = self.observer
         return not (self.closed or observer.frozen) and bool(observer.outside(array))
 
-    def input(self, value: Any, array: Array) -> Tensor | None:
-        """A tensor that has the value of an array from outside, of which ``array`` is a copy."""
+    def input(self, value: Any, array: Array) -> Any:
+        """A tensor that has the value of an array, if it is from outside."""
         if not self._is_input(value):
-            return None
+            return array
         spec = intern(array.shape, dtypes.of_array(array))
         self.reserve(1)
         row = self.leaf(array, spec)
@@ -196,22 +197,35 @@ class Trace(Log):
             if key not in self.created
         )  # fmt: skip
 
-    def seen(self, row: int, spec: Spec) -> Array:
+    def current(self, variable: Variable) -> Tensor:
+        """A read, whose look leaves a guard."""
+        return variable.read_value()
+
+    def read_unwatched(self, variable: Variable) -> int:
+        """Append a read as any other: which tapes follow it is for the replay to say."""
+        return variable._read_in(self)
+
+    def seen(self, tensor: Tensor) -> Array:
         """The value of a row, computed if need be; the look leaves a guard."""
+        row, spec = tensor._row, tensor._spec
         if self.columns.state_view[row] != VALUE:
             executor().compute(self, [row], [], True)
         if not self.closed and row not in self.guards:
             self.guards[row] = Guard(row, bits_at(self, row), caller())
         return self.value(row, spec)
 
-    def checked(
-        self, found: Tensor, x: Tensor, holds: Callable[[Any], Any], said: str
-    ) -> None:
-        """Note what a look at ``found`` was for; see `ops.checks.every`."""
+    def every(
+        self, x: Tensor, on_array: Callable[[Any], Any], on_tensor: Callable[[Any], Tensor],
+        said: str,
+    ) -> bool:  # fmt: skip
+        """Whether a condition holds for all elements. The guard says what the look was for."""
+        found = reduce_all(on_tensor(x))
+        holds = bool(found)
         guard = self.guards.get(found._row)
-        if guard is not None:
-            check = Check(self.enter(x, None, "Check")[0], holds, said)
+        if holds and guard is not None:
+            check = Check(self.enter(x, None, "Check")[0], on_array, said)
             self.guards[found._row] = guard._replace(check=check)
+        return holds
 
     def _not_in_effects(self) -> None:
         """What is printed or logged is not observed, and not done by replays."""
@@ -288,15 +302,38 @@ class Trace(Log):
         self.refused = reason
         raise NotReplayable(reason)
 
+    def inherits(self, array: Array) -> None:
+        """Arrays of defaults are observed."""
+        self.observer.inherits(array)
+
+    def makes(self, container: Any) -> None:
+        """The call's own containers are not from outside."""
+        self.observer.make(container)
+
+    def copies(self, container: Any, given: Any) -> None:
+        """The call has a container in the place of one that it was given."""
+        self.observer.replaced[id(container)] = given
+
+    def mark(self) -> tuple[dict[int, tuple[Variable, Tensor]], int]:
+        """What the call has assigned and drawn so far."""
+        return self.assigned, self.position
+
+    def back_to(self, mark: tuple[dict[int, tuple[Variable, Tensor]], int]) -> None:
+        """Assign and draw again from a mark on; what signal handlers did since then lasts."""
+        self.forget(variable for variable, _ in self.assigned.values())
+        handled = {key: self.assigned[key] for key in self.handled & self.assigned.keys()}
+        self.assigned, self.position = mark[0] | handled, mark[1]
+
     def collect(self) -> bool:
         """Rows stay where they are."""
         return False
 
+    def complete(self) -> None:
+        """What a call computes belongs to where it is replayed."""
+
 
 def _input(value: Any, array: Array) -> Any:
-    log: Any = local.log
-    found = log.input(value, array) if log.tracing else None
-    return array if found is None else found
+    return local.log.input(value, array)
 
 
 convert.entering = _input

@@ -28,33 +28,17 @@ changes when numbers are freed.
 from __future__ import annotations
 
 import itertools
-import math
-import mmap
-import os
 import weakref
 from collections.abc import Callable, Hashable, Iterator
-from contextlib import suppress
 from typing import Any, Generic, TypeVar
 
 import numpy as np
 
 from ...errors import ResourceExhaustedError
-from .memory import Array
+from ..settings import after_fork_in_child
 
 CAPACITY = 1 << 18
 LIMIT = 4096  # things met since numbers were freed, after which they are freed again
-
-
-def reserved(shape: tuple[int, ...], dtype: Any) -> Array:
-    """Zeros that take memory only where they are written to."""
-    size = math.prod(shape) * np.dtype(dtype).itemsize
-    if not hasattr(mmap, "MAP_PRIVATE"):
-        return np.frombuffer(mmap.mmap(-1, size), dtype).reshape(shape)
-    memory = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-    if hasattr(mmap, "MADV_NOHUGEPAGE"):  # a huge page would be two megabytes at the first write
-        with suppress(OSError):
-            memory.madvise(mmap.MADV_NOHUGEPAGE)
-    return np.frombuffer(memory, dtype).reshape(shape)
 
 
 Thing = TypeVar("Thing")
@@ -258,5 +242,4 @@ def _renew() -> None:
     _busy[:] = [0]
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_renew)
+after_fork_in_child(_renew)

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import ctypes
+import math
+import mmap
+from contextlib import suppress
 from typing import Any, cast
 
 import numpy as np
@@ -45,11 +48,28 @@ def aligned(size: int) -> tuple[Array, int]:
     return buffer[start:], address + start
 
 
-def longer(array: Array, size: int) -> Array:
-    """A longer array that begins with the elements of ``array``."""
-    grown = np.empty(size, array.dtype)
-    grown[: array.size] = array
-    return grown
+# There are two ways to have room for more. What several threads read, or a handler may come
+# between, is `reserved`: it never moves (see `numtape.core.values.interning`), and has a limit.
+# What belongs to one log is `resized`: it moves, and whoever has bound its address binds it again.
+
+
+def reserved(shape: tuple[int, ...], dtype: Any) -> Array:
+    """Zeros that take memory only where they are written to."""
+    size = math.prod(shape) * np.dtype(dtype).itemsize
+    if not hasattr(mmap, "MAP_PRIVATE"):
+        return np.frombuffer(mmap.mmap(-1, size), dtype).reshape(shape)
+    memory = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    if hasattr(mmap, "MADV_NOHUGEPAGE"):  # a huge page would be two megabytes at the first write
+        with suppress(OSError):
+            memory.madvise(mmap.MADV_NOHUGEPAGE)
+    return np.frombuffer(memory, dtype).reshape(shape)
+
+
+def resized(array: Array, size: int, kept: int) -> Array:
+    """An array of another size that begins with the first ``kept`` elements of ``array``."""
+    moved = np.zeros(size, array.dtype)
+    moved[:kept] = array[:kept]
+    return moved
 
 
 def converted(value: Any, dtype: np.dtype[Any]) -> Array:

@@ -10,7 +10,8 @@ import numpy as np
 
 from ...errors import AxisError, InvalidArgumentError
 from .dtypes import ALL, DType, float32, float64, shown
-from .interning import CAPACITY, Table, cache, reserved
+from .interning import CAPACITY, Table, cache
+from .memory import reserved
 
 MAX_RANK = 8
 MAX_DIM = 2**63 - 1

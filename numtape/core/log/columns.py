@@ -1,0 +1,57 @@
+"""What rows are in memory: columns at one capacity, and cells that hold single elements."""
+
+from __future__ import annotations
+
+import struct
+import sys
+
+import numpy as np
+
+from ..values import dtypes
+from ..values.memory import Array, address_of, resized, view
+
+_FORMATS = {"bool": "?", "int8": "b", "uint8": "B", "int16": "h", "uint16": "H", "int32": "i",
+            "uint32": "I", "int64": "q", "uint64": "Q", "float32": "f", "float64": "d"}  # fmt: skip
+PACK = {dtype: struct.Struct("=" + _FORMATS[dtype.name]).pack for dtype in dtypes.DTYPES}
+
+
+_ZEROS = [bytes(8 - k) for k in range(9)]  # a cell's upper bytes are 0
+
+
+def bits_of(raw: bytes) -> int:
+    """What a cell with these bytes holds."""
+    return int.from_bytes(raw + _ZEROS[len(raw)], sys.byteorder, signed=True)
+
+
+class Columns:
+    """The arrays of a log at one capacity, and the memoryviews that Python writes through."""
+
+    NAMES = ("code", "a", "b", "c", "spec", "cell", "state")
+    __slots__ = (*NAMES, *(f"{name}_view" for name in NAMES), "address", "capacity")
+
+    code: Array
+    a: Array
+    b: Array
+    c: Array
+    spec: Array
+    cell: Array
+    state: Array
+    code_view: memoryview[int]
+    a_view: memoryview[int]
+    b_view: memoryview[int]
+    c_view: memoryview[int]
+    spec_view: memoryview[int]
+    cell_view: memoryview[int]
+    state_view: memoryview[int]
+
+    def __init__(self, capacity: int, old: Columns | None = None, n: int = 0) -> None:
+        self.capacity = capacity
+        for name in self.NAMES:
+            if old is None:
+                dtype = {"cell": np.int64, "state": np.uint8}.get(name, np.int32)
+                array = np.zeros(capacity, dtype)
+            else:
+                array = resized(getattr(old, name), capacity, n)
+            setattr(self, name, array)
+            setattr(self, f"{name}_view", view(array))
+        self.address = address_of(self.cell)

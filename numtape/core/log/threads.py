@@ -1,0 +1,64 @@
+"""What belongs to a thread: its current log above all."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from types import CodeType
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+if TYPE_CHECKING:
+    from ..values.tensor import Tensor
+    from .log import Log
+    from .variable import Variable
+
+
+class Rule(NamedTuple):
+    """A derivative rule that a thread runs, in a log of its own.
+
+    Attributes:
+      log: That log.
+      outer: The log for all others.
+      runner: The code of the function that calls the rule.
+      names: The globals of the rule, which need not be numtape's.
+    """
+
+    log: Log
+    outer: Log
+    runner: CodeType
+    names: dict[str, Any]
+
+
+class ByCaller:
+    """The current log of a thread that has none, because it runs a derivative rule.
+
+    It is the rule's log for the rule, which is numtape's code down to who runs it; a signal
+    handler or a finalizer, which is not, gets the one that the thread had before.
+    """
+
+    def __get__(self, thread: Any, kind: Any = None) -> Any:
+        rule: Rule | None = thread.rule
+        if rule is None:  # a finalizer, while the thread gets its log
+            return thread.new()
+        frame: Any = sys._getframe(1)
+        while frame is not None and frame.f_code is not rule.runner:
+            names = frame.f_globals
+            if names is not rule.names and not names.get("__name__", "").startswith("numtape."):
+                return rule.outer
+            frame = frame.f_back
+        return rule.log
+
+
+class Local(threading.local):
+    """What belongs to a thread."""
+
+    log: Any = ByCaller()  # the current log; this is in its place while there is a rule
+
+    # While a call may have to be undone: the variables it assigned, and their old values.
+    journal: dict[int, tuple[Variable, Tensor]] | None = None
+    looking: tuple[Log, ...] = ()  # what is being swept or rewound, further up
+    rule: Rule | None = None
+    new: ClassVar[Any]  # set in `numtape.core.log.log`
+
+    def __init__(self) -> None:
+        self.log = self.new()
