@@ -300,6 +300,38 @@ def test_indices_are_checked_without_waiting():
     assert found.splitlines() == [f"{said} the last look at a value", "[0. 0.]", "[1. 3.] 22"]
 
 
+BETWEEN = CHECKS.partition("# What the host knows")[0] + """
+from numtape.core.cuda import lending
+from numtape.core.cuda.verdicts import VERDICTS
+
+for _ in range(2):
+    computed(tf.constant([0.0, 1.0])).numpy()
+run, looks = lending.Graphs.run, [VERDICTS.look]
+lending.Graphs.run = lambda *args: (looks[0](), run(*args))
+computed(tf.constant([5.0, 1.0]))
+looks[0] = lambda: None
+
+
+def interrupted(*args):
+    gpu.download = download
+    raise KeyboardInterrupt
+
+
+gpu.download = interrupted
+try:
+    VERDICTS.look()
+except KeyboardInterrupt:
+    print(expect(VERDICTS.look))
+VERDICTS.look()
+"""
+
+
+def test_what_a_check_finds_is_said_whatever_comes_in_between():
+    """A look of another thread's before the check is launched, and one that is interrupted."""
+    found = run(BETWEEN, NUMTAPE_DEVICE="cuda", NUMBA_ENABLE_CUDASIM="1", timeout=300)
+    assert found.startswith("an index is not in [0, 3) [Op:GatherV2], in a call")
+
+
 # What a small network's step launches; `launched` gives how many products and kernels.
 SMALL = ON_STUB + """
 from numtape.core.cuda import executor, launches
