@@ -407,3 +407,23 @@ print(*launched(turned, tf.ones((64, 64))))
 def test_small_launches_that_follow_each_other_are_one():
     """So are all updates of variables of more than one element: six for all but the products."""
     assert on_stub(SMALL + NETWORK).splitlines() == ["8 6 14"] * 2
+
+
+def test_kernels_with_atomics_are_kept_as_long_as_graphs_that_have_them():
+    script = """
+import numtape as tf
+from numtape.core.cuda import launches
+from numtape.core.cuda.ops.scatter import scatter_add
+from numtape.core.log.op import CODES
+from numtape.core.values.dtypes import as_dtype
+from numtape.core.values.spec import intern
+
+table, at = intern((8, 4), as_dtype("float32")), intern((2,), as_dtype("int32"))
+(op,) = [op for op in CODES.ops if op.name == "ScatterAdd"]
+row = launches.Row(op, {"axis": 0}, table, [table, at], [0, 1, 2], lambda size: 3)
+(scatter,) = scatter_add(row)
+kernels = [one.kernel for one in scatter.atomic()]
+launches._kernels.clear()
+print(all(one.kernel is made for one, made in zip(scatter.atomic(), kernels, strict=True)))
+"""
+    assert on_stub(ON_STUB + script) == "True"
