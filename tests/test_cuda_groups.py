@@ -285,3 +285,47 @@ def test_values_in_the_simulator():
 @pytest.mark.gpu
 def test_values_on_a_gpu():
     run("import warnings; warnings.simplefilter('ignore')" + VALUES, **ON_GPU)
+
+
+# Rows that a kernel of rows cannot compute, for their operand is a column, before some that it can.
+JOINED = """
+import numpy as np
+
+import numtape as tf
+from numtape.core.cuda import fused
+
+found, joined = fused.Joiner.found, []
+
+
+def noted(self):
+    made = found(self)
+    joined.extend((first, one.numbers[0]) for first, one in made.items())
+    return made
+
+
+fused.Joiner.found = noted
+draw = np.random.default_rng(1)
+x, y = (tf.constant(draw.uniform(-1, 1, (3, 8))) for _ in range(2))
+column = tf.constant(draw.uniform(-1, 1, (3, 1)))
+
+
+def step(x, y):
+    a = tf.exp(x) + column
+    b = tf.nn.softmax(y) * tf.nn.log_softmax(x)
+    return a, b, tf.reduce_sum(a * b)
+
+
+def values():
+    return [z.numpy() for call in (step, tf.function(step)) for _ in range(2) for z in call(x, y)]
+
+
+found_there = values()
+with tf.config.override("cpu"):
+    for a, b in zip(found_there, values(), strict=True):
+        np.testing.assert_allclose(a, b)
+assert joined and all(first == number for first, number in joined), joined
+"""
+
+
+def test_groups_that_are_joined_leave_none_out():
+    run(JOINED, **SIMULATED)

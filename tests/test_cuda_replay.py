@@ -300,6 +300,38 @@ def test_indices_are_checked_without_waiting():
     assert found.splitlines() == [f"{said} the last look at a value", "[0. 0.]", "[1. 3.] 22"]
 
 
+BETWEEN = CHECKS.partition("# What the host knows")[0] + """
+from numtape.core.cuda import lending
+from numtape.core.cuda.verdicts import VERDICTS
+
+for _ in range(2):
+    computed(tf.constant([0.0, 1.0])).numpy()
+run, looks = lending.Graphs.run, [VERDICTS.look]
+lending.Graphs.run = lambda *args: (looks[0](), run(*args))
+computed(tf.constant([5.0, 1.0]))
+looks[0] = lambda: None
+
+
+def interrupted(*args):
+    gpu.download = download
+    raise KeyboardInterrupt
+
+
+gpu.download = interrupted
+try:
+    VERDICTS.look()
+except KeyboardInterrupt:
+    print(expect(VERDICTS.look))
+VERDICTS.look()
+"""
+
+
+def test_what_a_check_finds_is_said_whatever_comes_in_between():
+    """A look of another thread's before the check is launched, and one that is interrupted."""
+    found = run(BETWEEN, NUMTAPE_DEVICE="cuda", NUMBA_ENABLE_CUDASIM="1", timeout=300)
+    assert found.startswith("an index is not in [0, 3) [Op:GatherV2], in a call")
+
+
 # What a small network's step launches; `launched` gives how many products and kernels.
 SMALL = ON_STUB + """
 from numtape.core.cuda import executor, launches
@@ -375,3 +407,23 @@ print(*launched(turned, tf.ones((64, 64))))
 def test_small_launches_that_follow_each_other_are_one():
     """So are all updates of variables of more than one element: six for all but the products."""
     assert on_stub(SMALL + NETWORK).splitlines() == ["8 6 14"] * 2
+
+
+def test_kernels_with_atomics_are_kept_as_long_as_graphs_that_have_them():
+    script = """
+import numtape as tf
+from numtape.core.cuda import launches
+from numtape.core.cuda.ops.scatter import scatter_add
+from numtape.core.log.op import CODES
+from numtape.core.values.dtypes import as_dtype
+from numtape.core.values.spec import intern
+
+table, at = intern((8, 4), as_dtype("float32")), intern((2,), as_dtype("int32"))
+(op,) = [op for op in CODES.ops if op.name == "ScatterAdd"]
+row = launches.Row(op, {"axis": 0}, table, [table, at], [0, 1, 2], lambda size: 3)
+(scatter,) = scatter_add(row)
+kernels = [one.kernel for one in scatter.atomic()]
+launches._kernels.clear()
+print(all(one.kernel is made for one, made in zip(scatter.atomic(), kernels, strict=True)))
+"""
+    assert on_stub(ON_STUB + script) == "True"

@@ -254,9 +254,10 @@ class Program:
                 cells = block.address
             for number, offset in self._single_places:
                 at[number] = cells + offset
-        if self.unsure:
-            VERDICTS.expected = True
-        self._graphs.run(gpu, plan, at)
+        try:
+            self._graphs.run(gpu, plan, at)
+        finally:  # not before: a look in between, of a handler or a thread, would see nothing yet
+            VERDICTS.expected |= self.unsure
         for source, address, size in leaving:
             gpu.copy(source, address, size)
         if self.looked:

@@ -257,14 +257,14 @@ class Joiner:
             if first not in taken:
                 joined = self._from(first, taken)
                 if joined is not None:
-                    found[first] = joined
+                    found[joined.numbers[0]] = joined
                     taken.update(joined.numbers)
         return found
 
     def _from(self, first: int, taken: set[int]) -> Joined | None:
         """What begins with a group: others behind it read nothing that is made in between."""
         spec = self._spec(first)
-        if spec is None:
+        if spec is None or not self._fits(first, spec, first, {first}):
             return None
         size = spec.dtype.size
         how = way(spec.shape[-1], size)

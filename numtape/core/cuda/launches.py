@@ -116,12 +116,9 @@ class OnHost(NamedTuple):
 
     def run(self, gpu: Any, at: Sequence[int]) -> None:
         """Compute it."""
-        out, *operands = self.specs
-        arrays = [
-            DeviceArray(None, at[k], spec.shape, spec.dtype.numpy_dtype).host()
-            for k, spec in zip(self.places[1:], operands, strict=True)
-        ]
-        found = np.empty(out.shape, out.dtype.numpy_dtype)
+        found, *arrays = (np.empty(spec.shape, spec.dtype.numpy_dtype) for spec in self.specs)
+        for k, array in zip(self.places[1:], arrays, strict=True):
+            gpu.download(at[k], array)
         assert self.op.compute is not None
         with np.errstate(all="ignore"):
             self.op.compute(found, *arrays, **self.attributes)

@@ -56,7 +56,11 @@ class Verdicts:
         if self.expected:
             self.expected = False
             found = np.empty(1, np.int64)
-            device().download(self.address, found)
+            try:
+                device().download(self.address, found)
+            except BaseException:  # an interrupt as well: the next look is told
+                self.expected = True
+                raise
             if found[0]:
                 device().upload(np.zeros(1, np.int64), self.address)
                 said = list(self._numbers)[found[0] - 1]

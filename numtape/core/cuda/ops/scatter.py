@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import partial
+from functools import cache, partial
 from typing import Any, NamedTuple
 
 from ... import settings
@@ -36,7 +36,7 @@ class Scatter(NamedTuple):
     """Slices that are added up, in one of two ways; which one is decided when it runs."""
 
     sorted: list[Launch]
-    atomic: Any  # makes the launches
+    atomic: Any  # makes the launches, once: graphs that have them do not keep their kernels
 
     def run(self, gpu: Any, at: Sequence[int]) -> None:
         """Launch it."""
@@ -49,7 +49,7 @@ def scatter_add(row: Row) -> list[Any]:
     if not row.operands[1].size:
         return [zeros(row.out.size * row.out.dtype.size, row.places[0])]
     launches = _sorted(row)
-    return [Scatter(launches, partial(_atomic, row))] if row.out.is_float else launches
+    return [Scatter(launches, cache(partial(_atomic, row)))] if row.out.is_float else launches
 
 
 class _Shape(NamedTuple):
