@@ -432,7 +432,7 @@ MOVEMENTS = [
         (2, 3), multiples=[(2, 1), (1, 3), (2, 2), (0, 1)]) + over(
             (1, 2, 1, 1, 3), multiples=[(2, 1, 2, 1, 2)])),
     move("repeat", np.repeat, variants=[
-        *over((2, 3), repeats=[0, 1, 3, [2]], axis=[None, 0, -1]),
+        *over((2, 3), repeats=[3, 0, 1, [2]], axis=[None, 0, -1]),
         *over((2, 3), repeats=[[3, 0, 1]], axis=[1, -1]), *over((2, 3), repeats=[[0, 2]], axis=[0]),
         *over((2, 3), repeats=[[1, 0, 2, 0, 0, 3]], axis=[None])]),
     move("gather", taken, variants=[
