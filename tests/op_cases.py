@@ -385,6 +385,8 @@ PRODUCTS = [
     Case("nn.sigmoid_cross_entropy_with_logits",
          lambda z, x: np.maximum(x, 0) - x * z + np.log1p(np.exp(-np.abs(x))), TWO, ulp=16,
          variants=over(((3, 4), (3, 4)), ((), ()), ((0,), (0,)))),
+    Case("nn.leaky_relu", lambda x, alpha: np.where(x > 0, x, alpha * x), TWO, ulp=2,
+         variants=over(((3, 4), ()), ((5,), ()))),  # `UNARY` has slopes that are no tensors
     Case("image.adjust_contrast", contrast, ulp=16, order=MISSING,
          variants=over((4, 5, 3), (2, 3, 3, 1), contrast_factor=[2.0])),
 ]  # fmt: skip

@@ -335,6 +335,20 @@ def test_derivatives(tf, device, case):
     assert checked > 0
 
 
+@pytest.mark.numtape_only(reason="checks numtape's rules")
+@cases([case for case in CASES if case.order == 2])
+def test_third_derivatives(tf, case):
+    """Ops that only rules record have rules of their own; a square makes all of them count."""
+    filled = [(shapes, options) for shapes, options in smooth(case) if largest(shapes)]
+    shapes, options = min(filled, key=lambda variant: largest(variant[0]))
+    operands = draw(case, shapes, "float64", seed=5)
+
+    def squares(*xs):
+        return [tf.square(y) for y in tf.nest.flatten(case.function(tf)(*xs, **options))]
+
+    tf.testing.check_grads(squares, operands, order=3)
+
+
 def slopes(tf, case, operands, options):
     """The gradient of the results' sum, by each operand."""
     tensors = [tf.constant(x) for x in operands]
