@@ -67,14 +67,15 @@ def changes(top: ast.AST, calls: bool) -> Iterator[tuple[ast.AST, ast.AST]]:
 
 
 def walk(top: ast.AST) -> Iterator[ast.AST]:
-    """The nodes that are computed: no annotations, decorators or docstrings."""
+    """The nodes that are computed: no annotations, decorators, docstrings or checks of ours."""
     yield top
     for name, value in ast.iter_fields(top):
         if name in ("annotation", "returns", "decorator_list"):
             continue
         for child in value if isinstance(value, list) else [value]:
             text = isinstance(child, ast.Expr) and isinstance(child.value, ast.Constant)
-            if isinstance(child, ast.AST) and not text:
+            checked = isinstance(child, ast.keyword) and child.arg == "strict"  # of `zip`
+            if isinstance(child, ast.AST) and not text and not checked:
                 yield from walk(child)
 
 
