@@ -385,6 +385,8 @@ PRODUCTS = [
     Case("nn.sigmoid_cross_entropy_with_logits",
          lambda z, x: np.maximum(x, 0) - x * z + np.log1p(np.exp(-np.abs(x))), TWO, ulp=16,
          variants=over(((3, 4), (3, 4)), ((), ()), ((0,), (0,)))),
+    Case("nn.leaky_relu", lambda x, alpha: np.where(x > 0, x, alpha * x), TWO, ulp=2,
+         variants=over(((3, 4), ()), ((5,), ()))),  # `UNARY` has slopes that are no tensors
     Case("image.adjust_contrast", contrast, ulp=16, order=MISSING,
          variants=over((4, 5, 3), (2, 3, 3, 1), contrast_factor=[2.0])),
 ]  # fmt: skip
@@ -432,7 +434,7 @@ MOVEMENTS = [
         (2, 3), multiples=[(2, 1), (1, 3), (2, 2), (0, 1)]) + over(
             (1, 2, 1, 1, 3), multiples=[(2, 1, 2, 1, 2)])),
     move("repeat", np.repeat, variants=[
-        *over((2, 3), repeats=[0, 1, 3, [2]], axis=[None, 0, -1]),
+        *over((2, 3), repeats=[3, 0, 1, [2]], axis=[None, 0, -1]),
         *over((2, 3), repeats=[[3, 0, 1]], axis=[1, -1]), *over((2, 3), repeats=[[0, 2]], axis=[0]),
         *over((2, 3), repeats=[[1, 0, 2, 0, 0, 3]], axis=[None])]),
     move("gather", taken, variants=[

@@ -187,6 +187,15 @@ def test_slope_at_a_special_point(tf, function, x, expected):
     same(slope(tf, lambda v: function(tf, v), x), expected, "float32")
 
 
+@pytest.mark.parametrize("name", ["reduce_max", "reduce_min"])
+def test_ties_share_the_slope_of_an_extreme(tf, name):
+    x = np.array([[1.0, 3.0, 3.0], [2.0, 2.0, 2.0], [5.0, 1.0, 7.0]])
+    ties = x == getattr(np, name.removeprefix("reduce_"))(x, 1, keepdims=True)
+    weights = np.array([[4.0], [5.0], [6.0]])
+    found = slope(tf, lambda v: getattr(tf, name)(v, 1, keepdims=True) * weights, x)
+    same(found, weights * ties / ties.sum(1, keepdims=True), "float64")
+
+
 # --- Activations ---------------------------------------------------------------------------------
 
 Z = np.array([[1.0, -2.0, 0.5], [100.0, 0.0, -100.0]])
