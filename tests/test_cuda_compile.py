@@ -248,9 +248,8 @@ def test_sums_and_products_are_rounded_each():
 def test_kernels_and_executor_agree_on_sizes():
     from numtape.core.cuda.runtime.driver import Driver
 
-    reduce = importlib.import_module("numtape.kernels.cuda.reduce")
     target = importlib.import_module("numtape.kernels.cuda.target")
-    assert (target.WIDTH, reduce.THREADS) == (WIDTH, Driver.threads)
+    assert (target.WIDTH, target.THREADS) == (WIDTH, Driver.threads)
 
 
 @pytest.mark.parametrize("count", [2, 32])

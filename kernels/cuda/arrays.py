@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from .reduce import COMBINE, THREADS, identity, together
+from .reduce import COMBINE, identity, together
 from .scalar import FUNCTIONS
-from .target import KINDS, cuda, device
+from .target import KINDS, THREADS, cuda, device
 
 
 def _sums(dtype: str) -> tuple[Any, Any, Any]:

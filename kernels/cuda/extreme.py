@@ -11,8 +11,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from .reduce import THREADS
-from .target import KINDS, cuda, device
+from .target import KINDS, THREADS, cuda, device
 
 
 def _beats(name: str, dtype: str) -> Any:

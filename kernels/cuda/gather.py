@@ -10,8 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .pieces import UNROLL, arithmetic, copying
-from .reduce import THREADS
-from .target import KINDS, cuda, device
+from .target import KINDS, THREADS, cuda, device
 
 INTEGER = KINDS["int64"]
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from .reduce import THREADS, across, together
-from .target import KINDS, WIDTH, cuda, device, load, store
+from .reduce import across, together
+from .target import KINDS, THREADS, WIDTH, cuda, device, load, store
 
 
 class Way(NamedTuple):

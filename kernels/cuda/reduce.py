@@ -11,11 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from .target import KINDS, SIMULATED, WARP, cuda, device
+from .target import ALL, KINDS, THREADS, WARP, cuda, device
 
-# Threads of a block. The simulator starts an operating system's thread for each.
-THREADS = 8 if SIMULATED else 256
-ALL = 0xFFFFFFFF  # threads of a warp, a bit each
 # What a value is while it goes from thread to thread: one of the dtypes for which that is done.
 SENT: dict[str, Any] = {
     name: KINDS[name if name.startswith("float") else "int64" if "64" in name else "int32"]
@@ -57,9 +54,9 @@ def identity(name: str, dtype: str) -> Any:
 def across(name: str, dtype: str, lanes: int) -> Any:
     """A function that combines a value of each of ``lanes`` neighbouring threads of a warp.
 
-    All of them get the result. In the simulator all threads of the block have to call it.
+    All of them get the result.
     """
-    combine, kind = COMBINE[f"{name}_{dtype}"], KINDS[dtype]
+    combine, kind, sent = COMBINE[f"{name}_{dtype}"], KINDS[dtype], SENT[dtype]
 
     def among(value: Any) -> Any:
         step = lanes >> 1
@@ -68,20 +65,7 @@ def across(name: str, dtype: str, lanes: int) -> Any:
             step >>= 1
         return value
 
-    def simulated(value: Any) -> Any:
-        shared = cuda.shared.array(THREADS, kind)
-        thread = cuda.threadIdx.x
-        step = lanes >> 1
-        while step > 0:
-            shared[thread] = value
-            cuda.syncthreads()
-            value = combine(value, shared[thread ^ step])
-            cuda.syncthreads()
-            step >>= 1
-        return value
-
-    sent = SENT[dtype]
-    return device(simulated if SIMULATED else among)
+    return device(among)
 
 
 def together(name: str, dtype: str) -> Any:

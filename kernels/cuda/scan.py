@@ -11,8 +11,8 @@ from collections.abc import Callable
 from typing import Any
 
 from .held import parsed
-from .reduce import ALL, COMBINE, SENT, THREADS, identity
-from .target import KINDS, SIMULATED, WARP, WIDTH, cuda, device, load, store
+from .reduce import COMBINE, SENT, identity
+from .target import ALL, KINDS, WARP, WIDTH, cuda, device, load, store
 
 DEEP = 8  # elements of a column that are loaded at a time
 
@@ -72,20 +72,7 @@ def _before(name: str, dtype: str, lanes: int) -> Any:
         everything = kind(cuda.shfl_sync(ALL, sent(value), last))
         return found if lane > 0 else kind(nothing), everything
 
-    def simulated(value: Any) -> Any:
-        shared = cuda.shared.array(THREADS, kind)
-        thread = cuda.threadIdx.x
-        shared[thread] = value
-        cuda.syncthreads()
-        found, everything = nothing, nothing
-        for k in range(thread - thread % lanes, thread - thread % lanes + lanes):
-            if k < thread:
-                found = combine(found, shared[k])
-            everything = combine(everything, shared[k])
-        cuda.syncthreads()
-        return found, everything
-
-    return device(simulated if SIMULATED else before)
+    return device(before)
 
 
 def rows(name: str, dtype: str, how: str) -> Any:
@@ -148,8 +135,9 @@ def rows(name: str, dtype: str, how: str) -> Any:
                     found = combine(found, held[width * p + j])
                 ahead[p], ends[p] = before(found)
             if warps > 1:
-                for p in range(pieces):
-                    shared[p * warps + warp] = ends[p]
+                if lane % lanes == 0:
+                    for p in range(pieces):
+                        shared[p * warps + warp] = ends[p]
                 cuda.syncthreads()
             for p in range(pieces):
                 base = carry

@@ -19,11 +19,21 @@ from collections.abc import Callable
 from typing import Any
 
 from .pieces import arithmetic
-from .reduce import THREADS
-from .target import KINDS, SIMULATED, add_at, add_four_at, cuda, device, load, store
+from .target import (
+    ALL,
+    KINDS,
+    SIMULATED,
+    THREADS,
+    WARP,
+    add_at,
+    add_four_at,
+    cuda,
+    device,
+    load,
+    store,
+)
 
 BITS = THREADS.bit_length() - 1  # of a digit: a block has a thread for each value
-WARP = 4 if SIMULATED else 32  # threads that look at each other's digits
 WARPS = THREADS // WARP
 ROUNDS = 2 if SIMULATED else 8  # places that a thread sorts at once
 TILE = THREADS * ROUNDS
@@ -31,7 +41,6 @@ PIECE_BITS = 2 if SIMULATED else 5
 PIECE = 1 << PIECE_BITS
 
 INTEGER, _UINT32 = KINDS["int64"], KINDS["uint32"]
-_EVERY = 0xFFFFFFFF
 
 
 @device
@@ -47,41 +56,17 @@ def digit(y: Any, i: Any, size: Any, shift: Any) -> Any:
     return (key(y, i, size) >> shift) & (THREADS - 1)
 
 
-if SIMULATED:
-
-    def same(mine: Any, thread: Any) -> tuple[Any, Any]:
-        """How many threads of a warp have the same digit: those before this one, those behind."""
-        digits = cuda.shared.array(THREADS, INTEGER)
-        digits[thread] = mine
-        cuda.syncthreads()
-        first = thread // WARP * WARP
-        before = sum(digits[other] == mine for other in range(first, thread))
-        behind = sum(digits[other] == mine for other in range(thread + 1, first + WARP))
-        cuda.syncthreads()
-        return before, behind
-
-    def wait() -> None:
-        """Wait for the threads of a warp."""
-        cuda.syncthreads()
-
-else:
-
-    @device
-    def same(mine: Any, thread: Any) -> tuple[Any, Any]:
-        """How many threads of a warp have the same digit: those before this one, those behind."""
-        lane = thread % WARP
-        found = _EVERY
-        for bit in range(BITS + 1):  # of more than a digit: beyond the end there is another one
-            mine_here = (mine >> bit) & 1
-            votes = cuda.ballot_sync(_EVERY, mine_here != 0)
-            found &= votes ^ (mine_here - 1)
-        before = cuda.popc(_UINT32(found & ((1 << lane) - 1)))
-        return before, cuda.popc(_UINT32(found >> lane >> 1))
-
-    @device
-    def wait() -> None:
-        """Wait for the threads of a warp."""
-        cuda.syncwarp()
+@device
+def same(mine: Any, thread: Any) -> tuple[Any, Any]:
+    """How many threads of a warp have the same digit: those before this one, those behind."""
+    lane = thread % WARP
+    found = ALL
+    for bit in range(BITS + 1):  # of more than a digit: beyond the end there is another one
+        mine_here = (mine >> bit) & 1
+        votes = cuda.ballot_sync(ALL, mine_here != 0)
+        found &= votes ^ (mine_here - 1)
+    before = cuda.popc(_UINT32(found & ((1 << lane) - 1)))
+    return before, cuda.popc(_UINT32(found >> lane >> 1))
 
 
 def counts() -> Any:
@@ -144,10 +129,10 @@ def order(kind: str) -> Any:
                     if k + j < end:
                         rank = INTEGER(places[warp, d]) + before
                         ranks[j] = rank
-                    wait()
+                    cuda.syncwarp()
                     if k + j < end and behind == 0:
                         places[warp, d] = rank + 1
-                    wait()
+                    cuda.syncwarp()
                 cuda.syncthreads()
                 for w in range(WARPS):
                     here = places[w, thread]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numba import config, types
 from numba import cuda as _cuda
+
+from . import simulated
 
 SIMULATED = bool(config.ENABLE_CUDASIM)
 
@@ -22,41 +23,13 @@ KINDS: dict[str, Any] = {
 KINDS["bool"] = np.bool_ if SIMULATED else types.boolean
 
 WIDTH = 4  # elements that a thread loads at once: 16 bytes of float32, or twice that of float64
-WARP = 4 if SIMULATED else 32  # threads that can give each other what is in their registers
+# Threads of a block, and those that can give each other what is in their registers; a bit for each
+# of these. In the simulator they are few; a test has more.
+THREADS, WARP = (simulated.THREADS, simulated.WARP) if SIMULATED else (256, 32)
+ALL = (1 << WARP) - 1
 
 
-class _Running:
-    """In the simulator: `numba.cuda` for the kernel that is running.
-
-    The simulator would put that in the place of the module `numba.cuda` in the globals of each
-    function while it is called, and take it away again while other threads of a block are there.
-    """
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._context(), name)
-
-    @staticmethod
-    def _context() -> Any:
-        from numba.cuda.simulator import kernel
-
-        return kernel._get_kernel_context()
-
-    @property
-    def shared(self) -> Any:
-        """What `array` is asked of."""
-        return self
-
-    def array(self, shape: int, dtype: Any) -> Any:
-        """Memory of a block: one array for each line of a kernel that asks for it.
-
-        The simulator's own may give two threads of a block two arrays.
-        """
-        frame = sys._getframe(1)
-        arrays = vars(self._context()).setdefault("arrays", {})
-        return arrays.setdefault((frame.f_code, frame.f_lineno, dtype), np.empty(shape, dtype))
-
-
-cuda: Any = _Running() if SIMULATED else _cuda
+cuda: Any = simulated.cuda if SIMULATED else _cuda
 
 
 def device(function: Callable[..., Any]) -> Any:

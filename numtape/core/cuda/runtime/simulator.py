@@ -155,28 +155,22 @@ class Simulator:
         self, make: Callable[[], Any], dtypes: Sequence[str], symbol: str, source: str
     ) -> Any:
         """What `launch` takes: the kernel ``make`` gives."""
-        importlib.import_module("numtape.kernels.cuda")  # which imports `numba.cuda` as it must be
-        from numba import cuda
-
-        with self._lock:  # a kernel that runs has put itself in the place of `numba.cuda`
-            return cuda.jit(make()), tuple(dtypes)
+        return make(), tuple(dtypes)
 
     def launch(self, kernel: Any, blocks: int, threads: int, args: Sequence[int]) -> None:
         """Run a kernel."""
-        from numba.cuda.simulator.cudadrv.devicearray import FakeCUDAArray
-
         function, dtypes = kernel
-        # Arrays of NumPy's would be copied there and back, and some of ours lie in one memory.
         values = [
-            FakeCUDAArray(self._view(arg, dtype[1:])) if dtype[0] == "*"
+            self._view(arg, dtype[1:]) if dtype[0] == "*"
             else float(np.int64(arg).view(np.float64)) if dtype == "float64" else arg
             for arg, dtype in zip(args, dtypes, strict=True)
         ]
-        # One at a time: it puts itself in the place of a module. `np.errstate` would not do: it is
+        run = importlib.import_module("numtape.kernels.cuda.simulated").launch
+        # One at a time: there is one `cuda` for all kernels. `np.errstate` would not do: it is
         # another one in each of the threads.
         with self._lock, warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)
-            function[blocks, threads](*values)
+            run(function, blocks, threads, values)
         self.launches += 1
 
     def gemm(self, dtype: str, scalars: Sequence[int], out: int, x: int, y: int) -> None:

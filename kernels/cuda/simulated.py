@@ -1,0 +1,427 @@
+"""What kernels see as `cuda` in the simulator: the threads of a block, which wait for each other.
+
+One thread of a block runs at a time, until it waits or leaves; then it says who is next. So errors
+of kernels that would be luck on a GPU are found each time:
+
+- threads that wait where others of their block, or warp, never come;
+- shuffles and votes in code that not all threads of a warp are in, or with a wrong mask;
+- two threads that use an element of shared memory, one of them to write, with no barrier between
+  them; in all other memory as well, and among blocks, if that is `watched`;
+- elements of shared or local memory that are used before they are set: floats are NaN there.
+
+Threads run in the order of their numbers, or, if it is `shuffled`, in any other that is allowed.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from .simulated_memory import KernelError, Pointer, Shared, Watched, unset
+
+THREADS, WARP = 8, 4  # of a block, and of these those of a warp
+SHUFFLED = "int32", "int64", "float32", "float64"  # what Numba's shuffles take
+
+
+class _Stopped(BaseException):
+    """Another thread of the block failed."""
+
+
+class Dim:
+    """An index or a size; there is but one axis."""
+
+    __slots__ = ("x",)
+
+    def __init__(self, x: int) -> None:
+        self.x = x
+
+
+class Thread:
+    """A thread of a block.
+
+    Attributes:
+      rounds: How often it waited for its warp.
+      waits: What for, if it does: the name of what it called, the mask, what it gave, and where.
+      found: What it is given when it goes on.
+    """
+
+    __slots__ = ("found", "index", "lane", "left", "lock", "number", "rounds", "waits", "warp")
+
+    def __init__(self, number: int) -> None:
+        self.number, self.index = number, Dim(number)
+        self.warp, self.lane = divmod(number, WARP)
+        self.rounds, self.left = 0, False
+        self.waits: tuple[Any, ...] | None = None
+        self.found: Any = None
+        self.lock: Any = None  # that holds it, once it has begun
+
+    def __str__(self) -> str:
+        if self.left:
+            return f"thread {self.number} left"
+        if self.waits is None:
+            return f"thread {self.number} runs"
+        name, _, _, places = self.waits
+        code, _, line = places[0]
+        return f"thread {self.number} waits in {name} at {code.co_filename}:{line}"
+
+
+@cache
+def _runners(process: int) -> ThreadPoolExecutor:
+    """Threads of the operating system, for those of a block that begin while others wait."""
+    return ThreadPoolExecutor(1024, "numtape-block")
+
+
+class Block:
+    """A block that runs.
+
+    Attributes:
+      number: Its own.
+      rounds: How often its threads waited for each other.
+      current: The thread that runs.
+    """
+
+    def __init__(self, number: int, function: Callable[..., Any], threads: int) -> None:
+        self.number, self.function, self.args = number, function, list[Any]()
+        self.threads = [Thread(number) for number in range(threads)]
+        self.rounds, self.arrays = 0, dict[Any, Any]()
+        self._runnable = self.threads[::-1]
+        self._waiting: list[Thread] = []
+        self._done = threading.Lock()
+        self._error: BaseException | None = None
+        self.current = self.threads[0]
+
+    def run(self, args: Sequence[Any]) -> None:
+        """Run all threads to their ends."""
+        self.args = list(args)
+        with self._done:
+            self._run(self._next())
+            self._done.acquire()
+        if self._error is not None:
+            raise self._error
+
+    def _run(self, thread: Thread | None) -> None:
+        """Run a thread, and others that have not begun, as long as there is one that is next."""
+        while thread is not None:
+            self._enter(thread)
+            try:
+                self.function(*self.args)
+            except _Stopped:
+                pass
+            except BaseException as error:
+                self._fail(error)
+            thread.left = True
+            thread = self._next()
+            if thread is not None and thread.lock is not None:
+                thread.lock.release()
+                return
+        self._done.release()
+
+    def _enter(self, thread: Thread) -> None:
+        self.current = thread
+        cuda.threadIdx = thread.index
+
+    def _next(self) -> Thread | None:
+        """The thread that is to run now, if any is left."""
+        if not self._runnable and self._waiting:
+            try:
+                self._release()
+            except KernelError as error:
+                self._fail(error)
+        if not self._runnable:
+            return None
+        draw = _orders[-1]
+        return self._runnable.pop(-1 if draw is None else draw.randrange(len(self._runnable)))
+
+    def _fail(self, error: BaseException) -> None:
+        """Let all threads that wait end; the others do not begin."""
+        self._error = self._error or error
+        self._runnable = [thread for thread in self._runnable if thread.lock is not None]
+        self._runnable += self._waiting
+        self._waiting = []
+
+    def wait(self, name: str, mask: int, given: Any = None) -> Any:
+        """Let others run until all that the thread waits for wait for it as well."""
+        here = self.current
+        if self._error is not None:
+            raise _Stopped
+        here.waits = name, mask, given, self._places()
+        if mask and not mask >> here.lane & 1:
+            raise KernelError(f"{here}, but is not in the mask {mask:#x}")
+        self._waiting.append(here)
+        if here.lock is None:
+            here.lock = threading.Lock()
+            here.lock.acquire()
+        following = self._next()
+        if following is not here:
+            assert following is not None
+            if following.lock is None:
+                _runners(os.getpid()).submit(self._run, following)
+            else:
+                following.lock.release()
+            here.lock.acquire()
+        self._enter(here)
+        if self._error is not None:
+            raise _Stopped
+        here.waits = None
+        return here.found
+
+    def _places(self) -> tuple[Any, ...]:
+        """Where the thread is: the instructions of the functions that call each other."""
+        frame, found = sys._getframe(2), []
+        while frame.f_code.co_filename == __file__:
+            frame = frame.f_back  # type: ignore[assignment]
+        while frame is not None and frame.f_code is not Block._run.__code__:
+            found.append((frame.f_code, frame.f_lasti, frame.f_lineno))
+            frame = frame.f_back  # type: ignore[assignment]
+        return tuple(found)
+
+    def _release(self) -> None:
+        """Let those go on that wait for nobody else."""
+        rest, count = self._waiting, len(self._waiting)
+        first = rest[0].waits
+        if first is not None and first[0] == "syncthreads" and count == len(self.threads) and all(
+            thread.waits == first for thread in rest
+        ):
+            self.rounds += 1
+            self._waiting, self._runnable = [], sorted(rest, key=lambda thread: -thread.number)
+            return
+        kept: list[Thread] = []
+        for begin in range(0, len(self.threads), WARP):
+            warp = self.threads[begin : begin + WARP]
+            waiting = [thread for thread in warp if thread.waits and not thread.left]
+            if not self._complete(waiting, len(warp)):
+                kept += waiting
+        if len(kept) == count:
+            threads = ", ".join(map(str, self.threads))
+            raise KernelError(f"threads wait for others in vain: {threads}")
+        self._waiting = kept
+        self._runnable = [thread for thread in rest if thread not in kept]
+        self._runnable.sort(key=lambda thread: -thread.number)
+
+    def _complete(self, warp: list[Thread], size: int) -> bool:
+        """Whether threads of a warp go on, which get what they asked for."""
+        if not warp or warp[0].waits is None or warp[0].waits[0] == "syncthreads":
+            return False
+        name, mask, _, places = warp[0].waits
+        for thread in warp:
+            assert thread.waits is not None
+            other, other_mask, _, other_places = thread.waits
+            if (other, other_mask, other_places) != (name, mask, places):
+                return False
+        if [thread.lane for thread in warp] != [k for k in range(size) if mask >> k & 1]:
+            return False
+        _COLLECTIVE[name](warp)
+        return True
+
+
+# What threads of a warp do together.
+
+
+def _given(thread: Thread) -> Any:
+    assert thread.waits is not None
+    return thread.waits[2]
+
+
+def _syncwarp(warp: list[Thread]) -> None:
+    for thread in warp:
+        thread.rounds += 1
+
+
+def _vote(warp: list[Thread]) -> None:
+    votes = sum(1 << thread.lane for thread in warp if _given(thread))
+    for thread in warp:
+        thread.found = votes - (votes >> 31 << 32)  # as an int32
+
+
+def _shuffle(source: Callable[[int, int], int]) -> Callable[[list[Thread]], None]:
+    """From ``source`` of a lane and what it was asked for; from itself where there is none."""
+
+    def collective(warp: list[Thread]) -> None:
+        values = {thread.lane: _given(thread)[0] for thread in warp}
+        for thread in warp:
+            lane = source(thread.lane, int(_given(thread)[1]))
+            if not 0 <= lane <= WARP - 1:
+                lane = thread.lane
+            if lane not in values:
+                raise KernelError(f"{thread} for lane {lane}, which does not")
+            thread.found = values[lane]
+
+    return collective
+
+
+_COLLECTIVE: dict[str, Callable[[list[Thread]], None]] = {
+    "syncwarp": _syncwarp, "ballot_sync": _vote,
+    "shfl_sync": _shuffle(lambda lane, other: other % WARP),
+    "shfl_up_sync": _shuffle(lambda lane, step: lane - step),
+    "shfl_down_sync": _shuffle(lambda lane, step: lane + step),
+    "shfl_xor_sync": _shuffle(lambda lane, step: lane ^ step),
+}  # fmt: skip
+
+
+# What kernels call.
+
+
+class _Local:
+    """`cuda.local`."""
+
+    @staticmethod
+    def array(shape: Any, dtype: Any) -> Any:
+        """Memory of a thread."""
+        return unset(shape, dtype)
+
+
+class _Shared:
+    """`cuda.shared`."""
+
+    @staticmethod
+    def array(shape: Any, dtype: Any) -> Any:
+        """Memory of a block: one array for each line of a kernel that asks for it."""
+        frame, block = sys._getframe(1), cuda.block
+        key = frame.f_code, frame.f_lineno, dtype
+        if key not in block.arrays:
+            block.arrays[key] = Shared(block, unset(shape, dtype))
+        return block.arrays[key]
+
+
+class _Atomic:
+    """`cuda.atomic`."""
+
+    @staticmethod
+    def add(array: Any, i: Any, value: Any) -> Any:
+        """Add to an element, in one step for all threads; gives what it was."""
+        return array.add(i, value)
+
+
+class Running:
+    """`numba.cuda` for the kernel that is running."""
+
+    local, shared, atomic = _Local(), _Shared(), _Atomic()
+
+    def __init__(self) -> None:
+        self.threadIdx = self.blockIdx = self.blockDim = self.gridDim = Dim(0)
+        self.block: Any = None
+
+    @property
+    def laneid(self) -> int:
+        """The number of the thread in its warp."""
+        found: int = self.block.current.lane
+        return found
+
+    def grid(self, axes: int) -> int:
+        """The number of the thread in the grid."""
+        return self.blockIdx.x * self.blockDim.x + self.threadIdx.x
+
+    def gridsize(self, axes: int) -> int:
+        """How many threads the grid has."""
+        return self.gridDim.x * self.blockDim.x
+
+    def syncthreads(self) -> None:
+        """Wait for the threads of the block."""
+        self.block.wait("syncthreads", 0)
+
+    def syncwarp(self, mask: int = 0xFFFFFFFF) -> None:
+        """Wait for the threads of the warp."""
+        self._together("syncwarp", mask, None)
+
+    def _together(self, name: str, mask: int, given: Any) -> Any:
+        return self.block.wait(name, mask & ((1 << WARP) - 1), given)
+
+    def _shuffled(self, name: str, mask: int, value: Any, other: Any) -> Any:
+        if getattr(value, "dtype", np.dtype("V1")).name not in SHUFFLED:
+            raise TypeError(f"{name} takes no {type(value).__name__}")
+        return self._together(name, mask, (value, other))
+
+    def ballot_sync(self, mask: int, vote: Any) -> Any:
+        """Bits of the lanes that vote for it."""
+        return self._together("ballot_sync", mask, bool(vote))
+
+    def any_sync(self, mask: int, vote: Any) -> bool:
+        """Whether a lane votes for it."""
+        return self._together("ballot_sync", mask, bool(vote)) != 0
+
+    def all_sync(self, mask: int, vote: Any) -> bool:
+        """Whether all lanes vote for it."""
+        return self._together("ballot_sync", mask, not vote) == 0
+
+    def shfl_sync(self, mask: int, value: Any, lane: Any) -> Any:
+        """The value of a lane."""
+        return self._shuffled("shfl_sync", mask, value, lane)
+
+    def shfl_up_sync(self, mask: int, value: Any, step: Any) -> Any:
+        """The value of the lane that is so many before."""
+        return self._shuffled("shfl_up_sync", mask, value, step)
+
+    def shfl_down_sync(self, mask: int, value: Any, step: Any) -> Any:
+        """The value of the lane that is so many behind."""
+        return self._shuffled("shfl_down_sync", mask, value, step)
+
+    def shfl_xor_sync(self, mask: int, value: Any, step: Any) -> Any:
+        """The value of the lane whose number differs in these bits."""
+        return self._shuffled("shfl_xor_sync", mask, value, step)
+
+    @staticmethod
+    def popc(value: Any) -> int:
+        """How many bits are set."""
+        return int(value).bit_count()
+
+
+cuda: Any = Running()
+
+
+# Running kernels.
+
+_orders: list[random.Random | None] = [None]
+_watching: list[bool] = [False]
+
+
+@contextmanager
+def shuffled(seed: int) -> Iterator[None]:
+    """Let threads and blocks run in another order, which depends on the seed."""
+    _orders.append(random.Random(seed))
+    try:
+        yield
+    finally:
+        _orders.pop()
+
+
+@contextmanager
+def watched() -> Iterator[None]:
+    """Note all that threads do with memory: this takes long."""
+    _watching.append(True)
+    try:
+        yield
+    finally:
+        _watching.pop()
+
+
+def launch(function: Callable[..., Any], blocks: int, threads: int, args: Sequence[Any]) -> None:
+    """Run a kernel; its arguments are numbers and arrays.
+
+    That is not done in the thread that asks for it, where somebody may follow what Python does.
+    """
+    _runners(os.getpid()).submit(_launch, function, blocks, threads, args).result()
+
+
+def _launch(function: Callable[..., Any], blocks: int, threads: int, args: Sequence[Any]) -> None:
+    uses: dict[Any, Any] = {}  # by all blocks
+    order = list(range(blocks))
+    if _orders[-1] is not None:
+        _orders[-1].shuffle(order)
+    cuda.blockDim, cuda.gridDim = Dim(threads), Dim(blocks)
+    for number in order:
+        block = Block(number, function, threads)
+        cuda.blockIdx, cuda.block = Dim(number), block
+        block.run([
+            arg if not isinstance(arg, np.ndarray)
+            else Watched(block, arg, uses) if _watching[-1] else Pointer(arg)
+            for arg in args
+        ])  # fmt: skip

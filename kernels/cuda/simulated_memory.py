@@ -1,0 +1,166 @@
+"""Memory in the simulator: who of the threads uses it, in which order, and inside of its bounds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+
+class KernelError(RuntimeError):
+    """What a GPU would do with a kernel is not defined."""
+
+
+class _Use:
+    """Which threads used an element, since its block's threads waited for each other last.
+
+    Attributes:
+      block: The first block that did.
+      read, written: Whether any thread read it, or wrote there, and if so, other than in one step.
+    """
+
+    __slots__ = ("block", "read", "readers", "rounds", "writer", "written")
+
+    def __init__(self, block: Any) -> None:
+        self.block, self.rounds = block, block.rounds
+        self.read, self.written = False, 0
+        self.writer: tuple[Any, int, bool] | None = None
+        self.readers: dict[Any, int] = {}
+
+    def races(self, block: Any, write: bool, atomic: bool) -> bool:
+        """Note a use, and say whether another thread's use is neither before nor after it."""
+        thread = block.current
+        if self.block is not block:  # blocks run in any order
+            if not write:
+                self.read = True
+                return self.written > 0
+            return self.read or not (atomic and self.written == 1)
+        if self.rounds != block.rounds:
+            self.rounds, self.writer = block.rounds, None
+            self.readers.clear()
+        found = False
+        if self.writer is not None:
+            other, rounds, one_step = self.writer
+            found = not (_ordered(thread, other, rounds) or (atomic and one_step))
+        if write:
+            found |= not all(_ordered(thread, *reader) for reader in self.readers.items())
+            self.writer = thread, thread.rounds, atomic
+            self.written = max(self.written, 1 if atomic else 2)
+        else:
+            self.read = True
+            self.readers[thread] = thread.rounds
+        return found
+
+
+def _ordered(thread: Any, other: Any, rounds: int) -> bool:
+    """Whether what a thread did, when it had waited so often, is before what this one does."""
+    return other is thread or (other.warp == thread.warp and rounds != other.rounds)
+
+
+class Shared:
+    """Memory that the threads of a block share."""
+
+    __slots__ = ("_array", "_block", "_uses")
+
+    def __init__(self, block: Any, array: Any) -> None:
+        self._block, self._array = block, array
+        self._uses: dict[Any, _Use] = {}
+
+    def _note(self, i: Any, write: bool, atomic: bool = False) -> Any:
+        i = tuple(map(int, i)) if isinstance(i, tuple) else int(i)
+        if (min(i) if isinstance(i, tuple) else i) < 0:
+            raise IndexError(f"{i} is before the beginning of an array")
+        block = self._block
+        use = self._uses.get(i)
+        if use is None:
+            use = self._uses[i] = _Use(block)
+        if use.races(block, write, atomic):
+            raise KernelError(
+                f"thread {block.current.number} {'writes' if write else 'reads'} element {i} "
+                "of shared memory that another one uses, with no barrier between them"
+            )
+        return i
+
+    def __getitem__(self, i: Any) -> Any:
+        return self._array[self._note(i, False)]
+
+    def __setitem__(self, i: Any, value: Any) -> None:
+        self._array[self._note(i, True)] = value
+
+    def add(self, i: Any, value: Any) -> Any:
+        """Add to an element, in one step for all threads."""
+        i = self._note(i, True, True)
+        before = self._array[i]
+        self._array[i] += value
+        return before
+
+
+class Pointer:
+    """Memory of the GPU from an address on."""
+
+    __slots__ = ("_array",)
+
+    def __init__(self, array: Any) -> None:
+        self._array = array
+
+    def __getitem__(self, i: Any) -> Any:
+        if i < 0:
+            raise IndexError(f"{i} is before the beginning of an array")
+        return self._array[i]
+
+    def __setitem__(self, i: Any, value: Any) -> None:
+        if i < 0:
+            raise IndexError(f"{i} is before the beginning of an array")
+        self._array[i] = value
+
+    def add(self, i: Any, value: Any) -> Any:
+        """Add to an element, in one step for all threads."""
+        before = self[i]
+        self[i] = before + value
+        return before
+
+
+class Watched(Pointer):
+    """The same; what threads do with it is noted by the byte."""
+
+    __slots__ = ("_block", "_uses")
+
+    def __init__(self, block: Any, array: Any, uses: dict[Any, Any]) -> None:
+        super().__init__(array)
+        self._block, self._uses = block, uses
+
+    def _note(self, i: Any, write: bool, atomic: bool = False) -> None:
+        size = self._array.itemsize
+        begin, block = self._array.ctypes.data + int(i) * size, self._block
+        for byte in range(begin, begin + size):
+            use = self._uses.get(byte)
+            if use is None:
+                use = self._uses[byte] = _Use(block)
+            if use.races(block, write, atomic):
+                raise KernelError(
+                    f"thread {block.current.number} of block {block.number} "
+                    f"{'writes' if write else 'reads'} element {i} of an array that another one "
+                    "uses, with no barrier between them"
+                )
+
+    def __getitem__(self, i: Any) -> Any:
+        self._note(i, False)
+        return super().__getitem__(i)
+
+    def __setitem__(self, i: Any, value: Any) -> None:
+        self._note(i, True)
+        super().__setitem__(i, value)
+
+    def add(self, i: Any, value: Any) -> Any:
+        """Add to an element, in one step for all threads."""
+        self._note(i, True, True)
+        before = self._array[i]
+        self._array[i] = before + value
+        return before
+
+
+def unset(shape: Any, dtype: Any) -> Any:
+    """An array whose floats are NaN, and whose integers are no likely results."""
+    found = np.empty(shape, dtype)
+    found.view(np.uint8).fill(255)
+    return found

@@ -1,0 +1,31 @@
+"""The simulator of a GPU: what it finds in kernels, and that it finds nothing in ours."""
+
+from pathlib import Path
+
+import pytest
+from processes import run
+
+SIMULATED = {"NUMTAPE_DEVICE": "cuda", "NUMBA_ENABLE_CUDASIM": "1"}
+FOLDER = Path(__file__).parent
+ORDERS = (FOLDER / "cuda_orders.py").read_text("utf-8")
+pytestmark = [
+    pytest.mark.numtape_only(reason="TensorFlow has none"),
+    pytest.mark.cpu_only("in the simulator, whatever the device"),
+]
+
+
+def test_threads_of_a_block():
+    """What they give each other; and what is wrong with kernels is an error, in any order."""
+    run((FOLDER / "cuda_simulator.py").read_text("utf-8"), **SIMULATED)
+
+
+@pytest.mark.parametrize("threads, warp, seeds", [
+    (8, 4, ()), (8, 4, (1, 2, 3)), (64, 32, (4,)),
+    pytest.param(64, 32, (), marks=pytest.mark.slow),
+    pytest.param(256, 32, (5,), marks=pytest.mark.slow),
+])  # fmt: skip
+def test_threads_in_any_order(threads, warp, seeds):
+    """The same bits in any order, or, with no seed, no two threads that use what one writes."""
+    script = FOLDER / "cuda_short.py"
+    found = run(ORDERS, script, threads, warp, *seeds, timeout=540, **SIMULATED)
+    assert "replays ok" in found
