@@ -29,3 +29,12 @@ def test_threads_in_any_order(threads, warp, seeds):
     script = FOLDER / "cuda_short.py"
     found = run(ORDERS, script, threads, warp, *seeds, timeout=540, **SIMULATED)
     assert "replays ok" in found
+
+
+@pytest.mark.parametrize("threads, warp, count", [
+    (8, 4, 4), pytest.param(64, 32, 2, marks=pytest.mark.slow),
+    pytest.param(256, 32, 1, marks=pytest.mark.slow),
+])  # fmt: skip
+def test_sizes_around_those_of_warps(threads, warp, count):
+    script = (FOLDER / "cuda_sizes.py").read_text("utf-8")
+    assert run(script, threads, warp, 0, count, timeout=540, **SIMULATED) == "ok"
