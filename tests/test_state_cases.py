@@ -2067,6 +2067,43 @@ def deep_arguments(decorate):
     return [float(g(tf.constant(1.0), nest(k), wide)) for k in (1.0, 1.0, 2.0)]
 
 
+WRITING = {
+    "clip": lambda a, b: a.clip(0, 1, out=b),
+    "clip by place": lambda a, b: np.clip(a, 0, 1, b),
+    "clip itself": lambda a, b: b.clip(0, 1, b),
+    "cumsum": lambda a, b: a.cumsum(0, None, b),
+    "np.cumsum": lambda a, b: np.cumsum(a, out=b),
+    "round": lambda a, b: np.round(a, 0, b),
+    "dot": lambda a, b: np.eye(3).dot(a, b),
+    "take": lambda a, b: np.take(a, [0, 0, 0], 0, b, "clip"),
+    "std": lambda a, b: np.stack([a, a]).std(0, None, b),
+    "reduce": lambda a, b: np.add.reduce(np.stack([a, a]), axis=0, out=b),
+    "accumulate": lambda a, b: np.add.accumulate(a, 0, None, b),
+    "outer": lambda a, b: np.multiply.outer(a, 2.0, out=b),
+    "modf": lambda a, b: np.modf(a, b, np.zeros(3)),
+    "median": lambda a, b: np.median(b, overwrite_input=True),
+    "nan_to_num": lambda a, b: np.nan_to_num(b, copy=False, nan=7.0),
+}
+
+
+@pytest.mark.filterwarnings("ignore:.*runs as plain Python")
+@pytest.mark.parametrize("name", WRITING)
+def test_arrays_that_numpy_writes_to(name):
+    def program(decorate):
+        a, b = np.array([-1.0, 0.5, 3.0]), np.zeros(3)
+
+        def f(x):
+            WRITING[name](a, b)
+            return tf.reduce_sum(x * tf.constant(b, tf.float32))
+
+        def change():
+            b[:] = 5.0, math.nan, 2.0
+
+        return repr(steps(decorate(f), change, also=lambda: b))
+
+    assert program(tf.function) == program(lambda f: f)
+
+
 @pytest.mark.filterwarnings("ignore:.*runs as plain Python", "ignore:Setting the shape")
 @pytest.mark.parametrize("make", CASES, ids=lambda make: make.__name__)
 def test_as_plain_python(make):
