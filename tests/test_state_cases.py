@@ -2067,6 +2067,66 @@ def deep_arguments(decorate):
     return [float(g(tf.constant(1.0), nest(k), wide)) for k in (1.0, 1.0, 2.0)]
 
 
+@case
+def counter_of_the_function(decorate):
+    def f(x):
+        step.calls = getattr(step, "calls", 0) + 1
+        return x * step.calls
+
+    step = decorate(f)
+    return steps(step, also=lambda: step.calls)
+
+
+@case
+def cache_of_the_function(decorate):
+    def f(x):
+        if not hasattr(step, "seen"):
+            step.seen = {}
+        step.seen["n"] = step.seen.get("n", 0) + 1
+        return x * step.seen["n"]
+
+    step = decorate(f)
+    return steps(step, also=lambda: step.seen["n"])
+
+
+@case
+def attributes_of_numtapes_objects(decorate):
+    other = tf.function(lambda x: x)
+
+    def f(x):
+        return x * getattr(other, "scale", 1.0) * (3.0 if hasattr(other, "q") else 1.0)
+
+    return steps(
+        decorate(f), lambda: setattr(other, "scale", 5.0), lambda: setattr(other, "q", 1),
+        lambda: delattr(other, "q"),
+    )  # fmt: skip
+
+
+@case
+def attribute_of_a_tape(decorate):
+    tape = tf.GradientTape()
+
+    def f(x):
+        return x * getattr(tape, "scale", 1.0)
+
+    return steps(decorate(f), lambda: setattr(tape, "scale", 5.0))
+
+
+@case
+def attribute_of_a_scalar(decorate):
+    class Scale(np.float64):
+        bias = 1.0
+
+    scale = Scale(2.0)
+
+    def f(x):
+        return x * getattr(scale, "factor", 1.0) + scale.bias
+
+    return steps(
+        decorate(f), lambda: setattr(scale, "factor", 5.0), lambda: setattr(Scale, "bias", 3.0)
+    )
+
+
 WRITING = {
     "clip": lambda a, b: a.clip(0, 1, out=b),
     "clip by place": lambda a, b: np.clip(a, 0, 1, b),

@@ -35,6 +35,7 @@ from .whose import (
     is_data,
     names_of,
     ours,
+    put_there,
     shared,
     unknown_descriptor,
 )
@@ -218,7 +219,7 @@ class Notes:
         """An attribute was read; ``entered``: functions of Python ran to find it."""
         label = f"{self.name_of(owner)}.{name}"
         if is_constant(owner):
-            if name in dict_of(owner):  # which the program has put there
+            if put_there(owner, name):
                 self.read(reads.ATTRIBUTE, owner, name, value, label, frame)
             return
         kind = type(owner)
@@ -445,7 +446,7 @@ class Notes:
     ) -> None:
         """A name, attribute or item gets a value, the same whenever this is done again."""
         self.class_of(holder, frame)
-        if self.is_own(holder) or ours(type(holder)):
+        if self.is_own(holder) or (ours(type(holder)) and not put_there(holder, key)):
             return
         if type(holder) is types.CellType:
             key = None
