@@ -13,6 +13,7 @@ import copy
 import decimal
 import enum
 import functools
+import itertools
 import logging
 import math
 import operator
@@ -2065,6 +2066,86 @@ def deep_arguments(decorate):
 
     g = decorate(f)
     return [float(g(tf.constant(1.0), nest(k), wide)) for k in (1.0, 1.0, 2.0)]
+
+
+@case
+def text_of_an_own_exception(decorate):
+    rows, names = [[1]], {"k": 1}
+
+    def f(x):
+        try:
+            raise ValueError(rows, names)
+        except ValueError as error:
+            return x * len(str(error))
+
+    return steps(decorate(f), lambda: rows[0].append(10000), lambda: names.update(k=1000))
+
+
+@case
+def arrays_that_are_accumulated(decorate):
+    rows = [np.array([1.0, 2.0], "f"), np.array([3.0, 4.0], "f")]
+
+    def f(x):
+        for total in itertools.accumulate(rows):
+            x = x + total
+        return x
+
+    return steps(decorate(f), lambda: rows[0].__setitem__(0, 100.0))
+
+
+def set_along_one_way(decorate, put):
+    """One way sets what another one reads, each of them recorded, then both by turns."""
+    class Model:
+        k = 0.0
+
+    model, mode = Model(), {"k": 1.0, "use": False}
+
+    def helper(x):
+        return x * model.k
+
+    def f(x):
+        if mode["use"]:
+            return helper(x)
+        put(model, mode["k"])
+        return x
+
+    g = decorate(f)
+    g(tf.constant(1.0))
+    mode["use"] = True
+    out = [float(g(tf.constant(1.0)))]
+    for k in (2.0, 1.0, 2.0, 1.0):
+        mode.update(use=False, k=k)
+        g(tf.constant(1.0))
+        mode["use"] = True
+        out.append(float(g(tf.constant(1.0))))
+    return out
+
+
+@case
+def set_in_the_dict_of_an_object(decorate):
+    return set_along_one_way(decorate, lambda model, k: vars(model).__setitem__("k", k))
+
+
+@case
+def dict_of_an_object_updated(decorate):
+    return set_along_one_way(decorate, lambda model, k: model.__dict__.update(k=k))
+
+
+@case
+def set_by_a_weak_proxy(decorate):
+    class Keeper:
+        proxy = None
+
+    def put(model, k):
+        Keeper.proxy.k = k
+
+    def make(f):
+        model = f.__closure__[[*f.__code__.co_freevars].index("helper")].cell_contents
+        model = model.__closure__[0].cell_contents
+        Keeper.proxy = weakref.proxy(model)
+        return decorate(f)
+
+    return set_along_one_way(make, put)
 
 
 @case

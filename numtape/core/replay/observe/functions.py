@@ -205,6 +205,8 @@ def _class(
             x is None or (callable(x) and not is_a(x, types.FunctionType | types.MethodType))
             for x in everything[:1] + everything[1:] * (kind is not map)
         )
+        if kind is itertools.accumulate and not any(map(callable, everything[1:])):
+            of_c = True  # it adds
         arrays = {}
         for x in everything:
             if is_a(x, CONTAINERS) or is_a(x, ITERATORS) or not callable(x):

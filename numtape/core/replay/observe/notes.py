@@ -446,6 +446,7 @@ class Notes:
     ) -> None:
         """A name, attribute or item gets a value, the same whenever this is done again."""
         self.class_of(holder, frame)
+        self._not_by_proxy(holder, what, frame)
         if self.is_own(holder) or (ours(type(holder)) and not put_there(holder, key)):
             return
         if type(holder) is types.CellType:
@@ -457,10 +458,16 @@ class Notes:
         self.sets.append((holder, key, what))
         self._effect(f"sets {what}", frame)
 
+    def _not_by_proxy(self, holder: Any, what: str, frame: types.FrameType) -> None:
+        """Nobody knows what stands behind a weak proxy, and is read without it."""
+        if type(holder) in weakref.ProxyTypes:
+            self.refuse(f"it changes what a weak proxy stands for ({what})", frame)
+
     def mutates(self, value: Any, what: str, frame: types.FrameType) -> None:
         """An object of somebody else's is changed."""
         if is_constant(value) or self.is_own(value):
             return
+        self._not_by_proxy(value, what, frame)
         if id(value) not in self.mutated:
             self.mutated[id(value)] = what, value
             self.sets.append((value, ANY, f"what {self.name_of(value)} holds"))
