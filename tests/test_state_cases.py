@@ -13,6 +13,7 @@ import copy
 import decimal
 import enum
 import functools
+import itertools
 import logging
 import math
 import operator
@@ -2127,6 +2128,183 @@ def array_of_the_program_resized(decorate):
         return x * float(held[0].sum() + len(held[0]))
 
     return steps(decorate(f))
+
+
+@case
+def text_of_an_own_exception(decorate):
+    rows, names = [[1]], {"k": 1}
+
+    def f(x):
+        try:
+            raise ValueError(rows, names)
+        except ValueError as error:
+            return x * len(str(error))
+
+    return steps(decorate(f), lambda: rows[0].append(10000), lambda: names.update(k=1000))
+
+
+@case
+def arrays_that_are_accumulated(decorate):
+    rows = [np.array([1.0, 2.0], "f"), np.array([3.0, 4.0], "f")]
+
+    def f(x):
+        for total in itertools.accumulate(rows):
+            x = x + total
+        return x
+
+    return steps(decorate(f), lambda: rows[0].__setitem__(0, 100.0))
+
+
+def set_along_one_way(decorate, put):
+    """One way sets what another one reads, each of them recorded, then both by turns."""
+    class Model:
+        k = 0.0
+
+    model, mode = Model(), {"k": 1.0, "use": False}
+
+    def helper(x):
+        return x * model.k
+
+    def f(x):
+        if mode["use"]:
+            return helper(x)
+        put(model, mode["k"])
+        return x
+
+    g = decorate(f)
+    g(tf.constant(1.0))
+    mode["use"] = True
+    out = [float(g(tf.constant(1.0)))]
+    for k in (2.0, 1.0, 2.0, 1.0):
+        mode.update(use=False, k=k)
+        g(tf.constant(1.0))
+        mode["use"] = True
+        out.append(float(g(tf.constant(1.0))))
+    return out
+
+
+@case
+def set_in_the_dict_of_an_object(decorate):
+    return set_along_one_way(decorate, lambda model, k: vars(model).__setitem__("k", k))
+
+
+@case
+def dict_of_an_object_updated(decorate):
+    return set_along_one_way(decorate, lambda model, k: model.__dict__.update(k=k))
+
+
+@case
+def set_by_a_weak_proxy(decorate):
+    class Keeper:
+        proxy = None
+
+    def put(model, k):
+        Keeper.proxy.k = k
+
+    def make(f):
+        model = f.__closure__[[*f.__code__.co_freevars].index("helper")].cell_contents
+        model = model.__closure__[0].cell_contents
+        Keeper.proxy = weakref.proxy(model)
+        return decorate(f)
+
+    return set_along_one_way(make, put)
+
+
+@case
+def counter_of_the_function(decorate):
+    def f(x):
+        step.calls = getattr(step, "calls", 0) + 1
+        return x * step.calls
+
+    step = decorate(f)
+    return steps(step, also=lambda: step.calls)
+
+
+@case
+def cache_of_the_function(decorate):
+    def f(x):
+        if not hasattr(step, "seen"):
+            step.seen = {}
+        step.seen["n"] = step.seen.get("n", 0) + 1
+        return x * step.seen["n"]
+
+    step = decorate(f)
+    return steps(step, also=lambda: step.seen["n"])
+
+
+@case
+def attributes_of_numtapes_objects(decorate):
+    other = tf.function(lambda x: x)
+
+    def f(x):
+        return x * getattr(other, "scale", 1.0) * (3.0 if hasattr(other, "q") else 1.0)
+
+    return steps(
+        decorate(f), lambda: setattr(other, "scale", 5.0), lambda: setattr(other, "q", 1),
+        lambda: delattr(other, "q"),
+    )  # fmt: skip
+
+
+@case
+def attribute_of_a_tape(decorate):
+    tape = tf.GradientTape()
+
+    def f(x):
+        return x * getattr(tape, "scale", 1.0)
+
+    return steps(decorate(f), lambda: setattr(tape, "scale", 5.0))
+
+
+@case
+def attribute_of_a_scalar(decorate):
+    class Scale(np.float64):
+        bias = 1.0
+
+    scale = Scale(2.0)
+
+    def f(x):
+        return x * getattr(scale, "factor", 1.0) + scale.bias
+
+    return steps(
+        decorate(f), lambda: setattr(scale, "factor", 5.0), lambda: setattr(Scale, "bias", 3.0)
+    )
+
+
+WRITING = {
+    "clip": lambda a, b: a.clip(0, 1, out=b),
+    "clip by place": lambda a, b: np.clip(a, 0, 1, b),
+    "clip itself": lambda a, b: b.clip(0, 1, b),
+    "cumsum": lambda a, b: a.cumsum(0, None, b),
+    "np.cumsum": lambda a, b: np.cumsum(a, out=b),
+    "round": lambda a, b: np.round(a, 0, b),
+    "dot": lambda a, b: np.eye(3).dot(a, b),
+    "take": lambda a, b: np.take(a, [0, 0, 0], 0, b, "clip"),
+    "std": lambda a, b: np.stack([a, a]).std(0, None, b),
+    "reduce": lambda a, b: np.add.reduce(np.stack([a, a]), axis=0, out=b),
+    "accumulate": lambda a, b: np.add.accumulate(a, 0, None, b),
+    "outer": lambda a, b: np.multiply.outer(a, 2.0, out=b),
+    "modf": lambda a, b: np.modf(a, b, np.zeros(3)),
+    "median": lambda a, b: np.median(b, overwrite_input=True),
+    "nan_to_num": lambda a, b: np.nan_to_num(b, copy=False, nan=7.0),
+}
+
+
+@pytest.mark.filterwarnings("ignore:.*runs as plain Python")
+@pytest.mark.parametrize("name", WRITING)
+def test_arrays_that_numpy_writes_to(name):
+    def program(decorate):
+        a, b = np.array([-1.0, 0.5, 3.0]), np.zeros(3)
+
+        def f(x):
+            WRITING[name](a, b)
+            return tf.reduce_sum(x * tf.constant(b, tf.float32))
+
+        def change():
+            b[:] = 5.0, math.nan, 2.0
+
+        return repr(steps(decorate(f), change, also=lambda: b))
+
+    assert program(tf.function) == program(lambda f: f)
 
 
 @pytest.mark.filterwarnings("ignore:.*runs as plain Python", "ignore:Setting the shape")

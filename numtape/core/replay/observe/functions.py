@@ -29,9 +29,11 @@ import numpy as np
 from ...log.variable import Variable
 from ...values.tensor import Tensor
 from . import reads
+from .arrays import dtypes, of_numpy, written
 from .frames import Follower
 from .items import read_item
 from .known import (
+    AS_THEY_ARE,
     DEEP,
     EFFECTS,
     GIVE_NONE,
@@ -87,7 +89,7 @@ def call(
     """A function is about to be called. ``dropped``: nobody looks at what it gives."""
     observer, kind = follower.observer, type(function)
     if id(function) in PURE_NUMPY:
-        _numpy(follower, frame, function, args, named)
+        of_numpy(follower, frame, function, args, named)
     elif kind is types.MethodType:
         call(follower, frame, function.__func__, (function.__self__, *args), named, dropped)
     elif kind is types.FunctionType:
@@ -100,7 +102,7 @@ def call(
     elif ours(kind):
         give(follower, frame, kind.__name__, args, named)
     elif is_a(function, np.ufunc):
-        _numpy(follower, frame, function, args, named)
+        of_numpy(follower, frame, function, args, named)
     elif kind is functools.partial:
         if not observer.is_own(function):
             for name in ("func", "args"):
@@ -208,6 +210,8 @@ def _class(
             x is None or (callable(x) and not is_a(x, types.FunctionType | types.MethodType))
             for x in everything[:1] + everything[1:] * (kind is not map)
         )
+        if kind is itertools.accumulate and not any(map(callable, everything[1:])):
+            of_c = True  # it adds
         arrays = {}
         for x in everything:
             if is_a(x, CONTAINERS) or is_a(x, ITERATORS) or not callable(x):
@@ -231,47 +235,10 @@ def _class(
         follower.pending = done
     elif kind in DEEP or issubclass(kind, np.generic | type):
         if kind is np.dtype:
-            _dtypes(follower, frame, everything)
+            dtypes(follower, frame, everything)
         given(follower, look_at_all(follower, frame, everything, kind.__name__))
     else:
         _unknown(follower, frame, kind, args, named, dropped)
-
-
-def _dtypes(follower: Follower, frame: Any, args: tuple[Any, ...]) -> None:
-    """A dtype may be given as an object that has one."""
-    for x in args:
-        if made_by_python(type(x) if not is_a(x, type) else x) and not is_a(x, np.ndarray):
-            if has(x, "dtype"):
-                name = follower.observer.name_of(x)
-                follower.observer.refuse(f"it reads the dtype of {name} by C", frame)
-
-
-def _numpy(
-    follower: Follower, frame: Any, function: Any, args: tuple[Any, ...], named: dict[str, Any]
-) -> None:
-    observer = follower.observer
-    everything = (*args, *named.values())
-    if any(type(x) is Tensor or is_a(x, Variable) for x in everything):
-        give(follower, frame, name_of(function), args, named)
-        return
-    if named.get("out") is not None or (
-        is_a(function, np.ufunc) and len(args) > function.nin
-    ):
-        outputs = named.get("out", args[-1])
-        for x in outputs if is_a(outputs, tuple) else (outputs,):
-            observer.mutates(x, f"writes to {observer.name_of(x)}", frame)
-    observer.asks(reads.float_errors, (), "how NumPy treats errors", None, frame)
-    _dtypes(follower, frame, everything)
-    arrays = look_at_all(follower, frame, (function, *everything), name_of(function))
-    foreign = any(
-        made_by_python(type(x)) or callable(x)
-        for x in (*everything, *inside(everything)) if x is not None
-    )  # fmt: skip
-    if any(x.dtype.hasobject for x in (*arrays.values(), *everything) if is_a(x, np.ndarray)):
-        observer.refuse("it computes with an array of objects", frame)
-    if not foreign:
-        observer.muted = follower  # Python of NumPy's
-    given(follower, arrays, not foreign)
 
 
 def _getter(follower: Follower, frame: Any, function: Any, args: tuple[Any, ...]) -> None:
@@ -369,7 +336,8 @@ def _method(
         give(follower, frame, what, args, named)
         return
     if is_a(receiver, np.ufunc) and name in ("reduce", "accumulate", "outer", "reduceat"):
-        _numpy(follower, frame, np.add, (), {str(k): x for k, x in enumerate(everything)})
+        given_to = {str(k): x for k, x in enumerate(everything)}
+        of_numpy(follower, frame, np.add, (), given_to | named)
         return
     value_like = (str, bytes, int, float, complex, tuple, frozenset, range, slice, np.generic,
                   np.dtype, *VALUES)  # fmt: skip
@@ -452,6 +420,8 @@ def _container(
         ):
             observer.muted = follower  # Python of NumPy's
         given(follower, arrays)
+        if kind is np.ndarray and name not in AS_THEY_ARE:
+            written(follower, (receiver, *args))
     elif observer.is_own(receiver):
         if name in ("extend", "extendleft", "__init__", "fill") or name.endswith("update"):
             for x in look_at_all(follower, frame, args, name).values():

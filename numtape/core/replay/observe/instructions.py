@@ -22,7 +22,7 @@ from .items import read_item, short
 from .known import made_by_python
 from .reads import MISSING, contents, is_a
 from .steps import Step
-from .whose import ITERATORS, PACKAGE, VIEWS, dict_of, in_class, is_constant
+from .whose import ITERATORS, PACKAGE, VIEWS, in_class, is_constant, put_there
 
 _NULL_BELOW = sys.version_info < (3, 13)  # where a call has nothing for ``self``, this is below
 
@@ -104,7 +104,7 @@ def _import_from(follower: Follower, frame: types.FrameType, step: Step) -> None
 
 def _attribute(follower: Follower, frame: types.FrameType, step: Step) -> None:
     owner, name = follower.peek(step, 0), step.value
-    if type(owner) is Tensor or (is_constant(owner) and name not in dict_of(owner)):
+    if type(owner) is Tensor or (is_constant(owner) and not put_there(owner, name)):
         return
     of_call = step.name == "LOAD_METHOD" or (
         sys.version_info >= (3, 12) and step.arg is not None and step.arg & 1

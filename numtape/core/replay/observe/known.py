@@ -83,6 +83,22 @@ PURE_NUMPY = {
     if not isinstance(f, type)
 }  # fmt: skip
 
+# Of these, by identity, those that may give an array that they got and have not written to it.
+AS_IT_IS = {
+    id(f) for f in _functions(np, """
+        array asarray ascontiguousarray asfortranarray astype atleast_1d atleast_2d atleast_3d
+        block broadcast_arrays broadcast_to copy diagonal einsum expand_dims flip fliplr flipud
+        hsplit imag moveaxis ravel real reshape rollaxis rot90 squeeze split array_split swapaxes
+        transpose vsplit dsplit require
+    """)
+}  # fmt: skip
+
+# Those that may write to what they got first, by identity: with how many arguments not yet.
+OVERWRITING = {
+    id(f): 1 if f is np.nan_to_num else 3 if f is np.median else 4
+    for f in _functions(np, "median percentile quantile nanmedian nan_to_num")
+}
+
 # Classes whose objects hold references to what they get, but look into it one item deep at most.
 SHALLOW = (
     list, tuple, set, frozenset, dict, zip, enumerate, reversed, map, filter, slice,
@@ -126,6 +142,9 @@ METHODS: dict[type, set[str]] = {
                     "view __len__ __array__ __float__ __int__ __index__ __bool__ __eq__ "
                     "__contains__ __iter__ __add__ __mul__ __sub__ __truediv__".split()),
 }  # fmt: skip
+
+# Of an array's, those that may give the array itself and have not written to it.
+AS_THEY_ARE = set("astype __array__ reshape ravel squeeze swapaxes transpose view".split())
 
 # Methods of containers that give None: they only change the container.
 GIVE_NONE = set(

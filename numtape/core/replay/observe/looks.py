@@ -109,6 +109,9 @@ def look(
         elif is_a(x, BaseException):
             if not observer.is_own(x):
                 observer.refuse(f"{what} looks into a {kind.__name__}", frame)
+            left += [(part, deep) for part in x.args]
+            if made_by_python(kind):
+                observer.class_of(x, frame)
         elif made_by_python(kind) and is_plain(base_of(kind)) and _followed(kind):
             observer.class_of(x, frame)
         else:

@@ -35,6 +35,7 @@ from .whose import (
     is_data,
     names_of,
     ours,
+    put_there,
     shared,
     unknown_descriptor,
 )
@@ -241,7 +242,7 @@ class Notes:
         """An attribute was read; ``entered``: functions of Python ran to find it."""
         label = f"{self.name_of(owner)}.{name}"
         if is_constant(owner):
-            if name in dict_of(owner):  # which the program has put there
+            if put_there(owner, name):
                 self.read(reads.ATTRIBUTE, owner, name, value, label, frame)
             return
         kind = type(owner)
@@ -468,7 +469,8 @@ class Notes:
     ) -> None:
         """A name, attribute or item gets a value, the same whenever this is done again."""
         self.class_of(holder, frame)
-        if self.is_own(holder) or ours(type(holder)):
+        self._not_by_proxy(holder, what, frame)
+        if self.is_own(holder) or (ours(type(holder)) and not put_there(holder, key)):
             return
         if type(holder) is types.CellType:
             key = None
@@ -479,10 +481,16 @@ class Notes:
         self.sets.append((holder, key, what))
         self._effect(f"sets {what}", frame)
 
+    def _not_by_proxy(self, holder: Any, what: str, frame: types.FrameType) -> None:
+        """Nobody knows what stands behind a weak proxy, and is read without it."""
+        if type(holder) in weakref.ProxyTypes:
+            self.refuse(f"it changes what a weak proxy stands for ({what})", frame)
+
     def mutates(self, value: Any, what: str, frame: types.FrameType) -> None:
         """An object of somebody else's is changed."""
         if is_constant(value) or self.is_own(value):
             return
+        self._not_by_proxy(value, what, frame)
         if id(value) not in self.mutated:
             self.mutated[id(value)] = what, value
             self.sets.append((value, ANY, f"what {self.name_of(value)} holds"))

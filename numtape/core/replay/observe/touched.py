@@ -104,7 +104,7 @@ class Touched:
         for read in found:
             holder = read.key if read.kind == reads.ANSWER else read.holder
             key = read.key if read.kind in _KEYED else ANY
-            if self._note(holder, key, False):
+            if self._note(holder, key, False) or self._as_dict(holder, key):
                 both = both or read.name
             unchanged.add((id(holder), marked(key)))
         for holder, key, name in sets:
@@ -114,12 +114,22 @@ class Touched:
             names = dict_of(holder)  # where its attributes are found as well
             if self._note(holder, key, True) or (names and self._note(names, key, True)):
                 both = both or name
+            if type(holder) is dict:
+                of = [known[0]() for known in list(self._objects.values())]
+                if any(self._note(x, key, True) for x in of if dict_of(x) is holder):
+                    both = both or name
         if both and not self._reason:
             self._reason = f"a call of it sets {both}, which another one reads"
             for reference in list(self._told.values()):
                 budget = reference()
                 if budget is not None:
                     budget.reason = budget.reason or self._reason
+
+    def _as_dict(self, holder: Any, key: Any) -> bool:
+        """Note a read of an attribute where its dict was set itself."""
+        names = dict_of(holder)
+        known = self._objects.get(id(names))
+        return known is not None and known[0]() is names and self._note(names, key, False)
 
     def _note(self, holder: Any, key: Any, sets: bool) -> bool:
         known = self._objects.get(id(holder))

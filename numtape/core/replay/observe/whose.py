@@ -104,7 +104,8 @@ def is_constant(value: Any) -> bool:
     kind = type(value)
     return (
         kind in PLAIN or kind is float or kind is complex or kind is Tensor
-        or (is_a(value, np.generic | np.dtype | types.CodeType) and not is_a(value, np.void))
+        or is_a(value, np.dtype | types.CodeType)
+        or (is_a(value, np.generic) and not is_a(value, np.void) and not kind.__flags__ & HEAP)
         or kind is slice or ours(kind)
     )  # fmt: skip
 
@@ -115,6 +116,13 @@ def dict_of(value: Any) -> Any:
         return object.__getattribute__(value, "__dict__")
     except AttributeError:
         return {}
+
+
+def put_there(value: Any, name: Any) -> bool:
+    """Whether an attribute of an object of numtape's is the program's, or would be."""
+    if not type(value).__dictoffset__:
+        return False
+    return name in dict_of(value) or in_class(type(value), name) is MISSING
 
 
 def names_of(kind: type) -> dict[str, Any]:
