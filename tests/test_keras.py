@@ -128,6 +128,9 @@ def test_a_subclass_has_built_when_its_own_build_is_done(tf):
                 raise OSError
             self.scale = self.add_weight((), "ones", name="scale")
 
+        def call(self, inputs):
+            return inputs * self.scale + self.shift
+
     fails, layer = True, Scaled()
     for _ in range(2):
         with pytest.raises(OSError):
@@ -303,6 +306,13 @@ def test_steps(tf, name, options, positions, dtype):
         same(x, expected, dtype, rtol=2e-6)
         assert int(optimizer.iterations.numpy()) == step
     same(scalar, 1.0)
+
+
+def test_adam_steps_in_the_precision_of_the_variable(tf):
+    optimizer, x = tf.keras.optimizers.Adam(0.5), tf.Variable(START, dtype="float64")
+    for g, expected in zip(STEPS, adam(0.5), strict=True):
+        optimizer.apply_gradients([(tf.constant(g), x)])
+        np.testing.assert_allclose(x.numpy(), expected, rtol=1e-13)
 
 
 def test_optimizer_attributes(tf):
