@@ -193,6 +193,8 @@ DTYPES = [
     ("scalar plus float", lambda tf: tf.constant(1) + 1.5, INVALID, "int32.*float", "add"),
     ("tf.add", lambda tf: tf.add(1.5, tf.constant(1)), INVALID, "float.*int32"),
     ("tf.multiply", lambda tf: tf.multiply(1.5, tf.constant(1)), "TypeError", r"1\.5", "int32"),
+    ("list beside bools", lambda tf: tf.equal([True, False], [2, 0]), "TypeError or ValueError",
+     r"\[2, 0\]", "bool"),
     ("concat", lambda tf: tf.concat([tf.ones(1), tf.range(1)], 0), INVALID, "float.*int32"),
     ("stack", lambda tf: tf.stack([tf.ones(1), tf.ones(1, tf.int32)]), INVALID, "float.*int32"),
     ("where", lambda tf: tf.where(True, tf.ones(1), tf.ones(1, tf.int32)), INVALID, "int32"),

@@ -106,6 +106,41 @@ def test_dense_builds_its_weights_on_the_first_call(tf):
     same(y, np.ones((4, 3)) @ layer.kernel.numpy() + layer.bias.numpy(), "float32")
 
 
+def test_a_layer_that_was_built_is_not_built_again(tf):
+    layer = tf.keras.layers.Dense(2)
+    layer.build((None, 3))
+    kernel = layer.kernel
+    assert layer.built
+    assert len(layer.weights) == 2
+    layer(tf.ones((4, 3)))
+    assert layer.kernel is kernel
+
+
+def test_a_subclass_has_built_when_its_own_build_is_done(tf):
+    class Shift(tf.keras.Layer):
+        def build(self, input_shape):
+            self.shift = self.add_weight((), "ones", name="shift")
+
+    class Scaled(Shift):
+        def build(self, input_shape):
+            super().build(input_shape)
+            if fails:
+                raise OSError
+            self.scale = self.add_weight((), "ones", name="scale")
+
+        def call(self, inputs):
+            return inputs * self.scale + self.shift
+
+    fails, layer = True, Scaled()
+    for _ in range(2):
+        with pytest.raises(OSError):
+            layer(tf.ones((4, 3)))
+        assert not layer.built
+    fails = False
+    layer(tf.ones((4, 3)))
+    assert layer.built
+
+
 def test_dense_kernel_is_drawn_by_glorot(tf):
     tf.random.set_seed(3)
     layer = tf.keras.layers.Dense(400)
@@ -216,6 +251,8 @@ def test_dense_errors(tf):
     layer = tf.keras.layers.Dense(2)
     with pytest.raises(ValueError, match=r"\(3,\)"):
         layer(tf.ones((3,)))
+    with pytest.raises(ValueError, match=r"Only input tensors|ndim=0"):
+        layer(3.0)
     layer = tf.keras.layers.Dense(2)
     layer(tf.ones((1, 3)))
     with pytest.raises(ValueError, match=r"3.*\(2, 4\)"):
@@ -269,6 +306,13 @@ def test_steps(tf, name, options, positions, dtype):
         same(x, expected, dtype, rtol=2e-6)
         assert int(optimizer.iterations.numpy()) == step
     same(scalar, 1.0)
+
+
+def test_adam_steps_in_the_precision_of_the_variable(tf):
+    optimizer, x = tf.keras.optimizers.Adam(0.5), tf.Variable(START, dtype="float64")
+    for g, expected in zip(STEPS, adam(0.5), strict=True):
+        optimizer.apply_gradients([(tf.constant(g), x)])
+        np.testing.assert_allclose(x.numpy(), expected, rtol=1e-13)
 
 
 def test_optimizer_attributes(tf):

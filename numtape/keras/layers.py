@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 from ..core.log.tensors import as_tensor
@@ -48,6 +49,18 @@ class LayerVariable(Alias):
         )
 
 
+def _noted(build: Callable[..., Any]) -> Callable[..., Any]:
+    """``build`` that notes when it is done: the first call does not make the variables again."""
+
+    @wraps(build)
+    def noted(self: Layer, *args: Any, **kwargs: Any) -> None:
+        build(self, *args, **kwargs)
+        if type(self).build is noted:  # else a subclass is not done yet
+            self.built = True
+
+    return noted
+
+
 class Layer(Module):
     """Base class of layers: override ``build(input_shape)`` and ``call(inputs)``.
 
@@ -84,6 +97,11 @@ class Layer(Module):
         self.trainable = trainable
         self.built = False
         self._dtype: DType = as_dtype(dtype)
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if "build" in vars(cls):
+            cls.build = _noted(cls.build)  # type: ignore[method-assign]
 
     @property
     def dtype(self) -> str:
@@ -122,7 +140,7 @@ class Layer(Module):
         )
 
     def build(self, input_shape: TensorShape) -> None:
-        """Make the variables; runs before the first call.
+        """Make the variables. The first call does so, unless it was done before.
 
         Args:
           input_shape: The shape of the inputs.
@@ -247,7 +265,9 @@ class Dense(Layer):
                 f"Inputs to a layer should be tensors. Got {inputs!r} (of type {type(inputs)}) as "
                 f"input for layer {self.name!r}."
             )
-        rank = inputs.ndim if hasattr(inputs, "ndim") else as_tensor(inputs).ndim
+        if not hasattr(inputs, "ndim"):
+            inputs = as_tensor(inputs)
+        rank = inputs.ndim
         if rank < 2:
             raise ValueError(
                 f"Input 0 of layer {self.name!r} is incompatible with the layer: expected "

@@ -10,7 +10,7 @@ from ..core.log.tensors import as_tensor
 from ..core.log.variable import Variable, assign_all, original
 from ..core.ops.creation import zeros
 from ..core.ops.elementwise import cast, sqrt
-from ..core.values.dtypes import float32, int64, shown
+from ..core.values.dtypes import DType, float32, int64, shown
 from ..core.values.tensor import Tensor
 from ..errors import InvalidArgumentError
 
@@ -194,7 +194,7 @@ class Optimizer:
             )
         variables: list[Variable] = [self.iterations]
         values: list[Tensor] = [self.iterations + 1]
-        rate = self._rate()
+        rates: dict[DType, Tensor] = {}
         places: dict[int, int] = {}  # of a variable that comes again: it goes on from its new value
         for gradient, variable in pairs:
             gradient = as_tensor(gradient)
@@ -204,7 +204,9 @@ class Optimizer:
                     f"A gradient of shape {gradient.shape} for variable {variable.name!r} of shape "
                     f"{variable.shape}: shapes must be equal."
                 )
-            own = rate if spec.dtype is float32 else cast(rate, spec.dtype)
+            own = rates.get(spec.dtype)
+            if own is None:
+                own = rates[spec.dtype] = self._rate(spec.dtype)
             slots = self._slots[index[id(variable)]]
             place = places.setdefault(id(variable), len(values))
             if place < len(values):
@@ -221,9 +223,10 @@ class Optimizer:
                 values += new_slots
         assign_all(variables, values)
 
-    def _rate(self) -> Tensor:
-        """The step size of this step, a float32 scalar."""
-        return as_tensor(self._learning_rate)
+    def _rate(self, dtype: DType) -> Tensor:
+        """The step size of this step for variables of ``dtype``, a scalar of it."""
+        rate = as_tensor(self._learning_rate)
+        return rate if dtype is float32 else cast(rate, dtype)
 
     def _update(
         self, variable: Operand, gradient: Tensor, rate: Tensor, slots: Sequence[Operand]
@@ -319,10 +322,12 @@ class Adam(Optimizer):
     def _slots_for(self, variable: Variable) -> list[Variable]:
         return [self._slot(variable, "momentum"), self._slot(variable, "velocity")]
 
-    def _rate(self) -> Tensor:
-        step = cast(self.iterations + 1, float32)
-        one = as_tensor(1.0)
-        return super()._rate() * sqrt(one - self.beta_2**step) / (one - self.beta_1**step)
+    def _rate(self, dtype: DType) -> Tensor:
+        # In the variable's own precision: 1 - beta**t cancels most of its digits.
+        rate = super()._rate(dtype)
+        step = cast(self.iterations + 1, dtype)
+        one = as_tensor(1.0, step._spec)
+        return rate * sqrt(one - self.beta_2**step) / (one - self.beta_1**step)
 
     def _update(
         self, variable: Operand, gradient: Tensor, rate: Tensor, slots: Sequence[Operand]

@@ -50,7 +50,7 @@ def to_array(value: Any, like: Spec | None, op: str) -> Any:
         array = numeric(value)
         if array.size and array.dtype.kind == "f" and not like.is_float:
             raise dtypes.float_beside(op, value, like.dtype)
-        if array.dtype.kind == "O" or (like.dtype.is_integer and isinstance(value, list | tuple)):
+        if array.dtype.kind == "O" or (not like.is_float and isinstance(value, list | tuple)):
             array = _exact(value, array, like.dtype)
         value = array
     return converted(value, like.dtype.numpy_dtype)

@@ -59,7 +59,6 @@ from .looks import (
     contains,
     give,
     given,
-    has,
     identical,
     identity,
     inside,
