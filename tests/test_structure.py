@@ -194,6 +194,19 @@ def test_exceptions_for_long_files_are_needed():
         assert len(sources[name].read_text("utf-8").splitlines()) > LONGEST, name
 
 
+def test_nobody_asks_which_kind_of_log_it_is():
+    """What another kind does otherwise is a method of it: see `core/log/hooks.py`."""
+    for path in SOURCES:
+        asked = re.findall(r"\blog\.(?:tracing|symbolic)\b", path.read_text("utf-8"))
+        assert asked == [], place(path)
+
+
+def test_what_a_fork_renews_is_entered_in_one_way():
+    """Through `settings`, but where something is to be done before the fork as well."""
+    asking = [place(p) for p in SOURCES if "os.register_at_fork(" in p.read_text("utf-8")]
+    assert asking == ["numtape/core/cpu/fuse.py", "numtape/core/settings.py"]
+
+
 def test_print_is_for_the_commands_alone():
     for path in {*SOURCES, *KERNELS.rglob("*.py")} - {PACKAGE / "demo.py", PACKAGE / "__main__.py"}:
         calls = [n.func for n in ast.walk(ast.parse(path.read_text("utf-8"))) if hasattr(n, "func")]
