@@ -43,7 +43,6 @@ from .core.ops.creation import (
     eye,
     fill,
     is_tensor,
-    linspace,
     ones,
     ones_like,
     rank,
@@ -52,7 +51,6 @@ from .core.ops.creation import (
     zeros,
     zeros_like,
 )
-from .core.ops.creation import range_ as range
 from .core.ops.elementwise import abs_ as abs
 from .core.ops.elementwise import (
     acos,
@@ -92,14 +90,12 @@ from .core.ops.movement import (
     expand_dims,
     identity,
     reshape,
-    reverse,
-    split,
     squeeze,
     transpose,
-    unstack,
 )
-from .core.ops.movement import slice_ as slice
 from .core.ops.padding import pad
+from .core.ops.ranges import linspace
+from .core.ops.ranges import range_ as range
 from .core.ops.reduction import (
     reduce_all,
     reduce_any,
@@ -110,6 +106,8 @@ from .core.ops.reduction import (
     reduce_prod,
     reduce_sum,
 )
+from .core.ops.slicing import reverse, split, unstack
+from .core.ops.slicing import slice_ as slice
 from .core.settings import kernels_folder as kernels_folder
 from .core.values.dtypes import (
     DType,

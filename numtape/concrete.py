@@ -12,7 +12,8 @@ from .errors import InvalidArgumentError
 from .tensor_spec import TensorSpec
 
 if TYPE_CHECKING:
-    from .function import Function, _Method
+    from .function import Function
+    from .signature import Method
 
 
 class ConcreteFunction:
@@ -28,7 +29,7 @@ class ConcreteFunction:
     """
 
     def __init__(
-        self, of: Function | _Method, args: tuple[Any, ...], kwargs: dict[str, Any]
+        self, of: Function | Method, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> None:  # fmt: skip
         self._function = of
         if of.input_signature is not None and not args and not kwargs:

@@ -13,7 +13,23 @@ pytestmark = pytest.mark.numtape_only("reads the source")
 
 KERNELS = numtape.kernels_folder()
 SOURCES = sorted(PACKAGE.rglob("*.py"))
-LONGEST = 600  # lines
+LONGEST = 400  # lines: what is read in one sitting
+# Files that are one thing, with how long each may be: nobody would know in which half to look.
+LONGER = {
+    "kernels/passes/plan.py": 500,  # one pass, which is compiled as one function
+    "numtape/core/cuda/fused.py": 450,  # which groups become one kernel: one decision
+    "numtape/core/derive/transpose.py": 420,  # one gradient, step by step
+    "numtape/core/interop.py": 430,  # one protocol in both directions, with the same structures
+    "numtape/core/log/log.py": 490,  # the log: everything that appends rows or drops them
+    "numtape/core/log/variable.py": 550,  # one class, half of it documentation
+    "numtape/core/ops/elementwise.py": 480,  # a table of records, read like one of derivatives
+    "numtape/core/ops/reduction.py": 460,  # ten ops of one kind, half of it documentation
+    "numtape/core/replay/calls.py": 420,  # one call, from its signature to what it assigns
+    "numtape/core/replay/observe/looks.py": 420,  # a list: what each kind of object lets one see
+    "numtape/core/replay/observe/notes.py": 500,  # one class: all that a call's reads are noted in
+    "numtape/demo.py": 450,  # one program to read from top to bottom
+    "numtape/gradient_tape.py": 600,  # one class, most of it documentation
+}
 
 
 def place(path):
@@ -168,7 +184,27 @@ def test_environment_variables_are_read_in_settings_alone():
 
 @pytest.mark.parametrize("path", sorted({*SOURCES, *KERNELS.rglob("*.py")}), ids=place)
 def test_no_long_file(path):
-    assert len(path.read_text("utf-8").splitlines()) <= LONGEST
+    lines = len(path.read_text("utf-8").splitlines())
+    assert lines <= LONGER.get(place(path), LONGEST)
+
+
+def test_exceptions_for_long_files_are_needed():
+    sources = {place(path): path for path in {*SOURCES, *KERNELS.rglob("*.py")}}
+    for name in LONGER:
+        assert len(sources[name].read_text("utf-8").splitlines()) > LONGEST, name
+
+
+def test_nobody_asks_which_kind_of_log_it_is():
+    """What another kind does otherwise is a method of it: see `core/log/hooks.py`."""
+    for path in SOURCES:
+        asked = re.findall(r"\blog\.(?:tracing|symbolic)\b", path.read_text("utf-8"))
+        assert asked == [], place(path)
+
+
+def test_what_a_fork_renews_is_entered_in_one_way():
+    """Through `settings`, but where something is to be done before the fork as well."""
+    asking = [place(p) for p in SOURCES if "os.register_at_fork(" in p.read_text("utf-8")]
+    assert asking == ["numtape/core/cpu/fuse.py", "numtape/core/settings.py"]
 
 
 def test_print_is_for_the_commands_alone():

@@ -18,7 +18,7 @@ from .log.variable import Variable, _ops
 from .ops import arithmetic, comparison, linalg
 from .ops import elementwise as ew
 from .ops.creation import constant
-from .ops.indexing import getitem, with_slice
+from .ops.getitem import getitem, with_slice
 from .ops.joining import pack
 from .values import convert
 from .values.tensor import Tensor

@@ -14,17 +14,8 @@ from ..values.convert import NUMPY, leaves, numeric
 from ..values.dtypes import DType, as_dtype, float32, mismatch
 from ..values.spec import Spec, intern
 from ..values.tensor import Tensor
-from .movement import (
-    Cut,
-    axis_of,
-    broadcast_to,
-    expand_dims,
-    identity,
-    reshape,
-    static_shape,
-    strided_slice,
-    unstack,
-)
+from .movement import axis_of, broadcast_to, expand_dims, identity, reshape, static_shape
+from .slicing import Cut, strided_slice, unstack
 
 
 def _concat_spec(op: Op, *specs: Spec, axis: int) -> Spec:

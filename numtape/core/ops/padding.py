@@ -14,7 +14,8 @@ from ..values.memory import Array
 from ..values.spec import Spec, intern
 from ..values.tensor import Tensor
 from .indexing import gather_add
-from .movement import identity, static, strided_slice
+from .movement import identity, static
+from .slicing import strided_slice
 
 Paddings = tuple[tuple[int, int], ...]
 

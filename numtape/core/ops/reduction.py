@@ -15,6 +15,7 @@ from ..values.dtypes import bool_, mismatch
 from ..values.spec import Spec, axes_of, intern
 from ..values.tensor import Tensor
 from . import comparison, elementwise, joining, movement
+from .slicing import strided_slice
 
 Array = np.ndarray[Any, Any]
 Axes = tuple[int, ...]
@@ -356,11 +357,11 @@ def reduce_prod(
         return movement.shaped(ones, kept if keepdims else shape)
     while (n := x.shape[-1]) > 1:
         whole = tuple((0, dim, 1) for dim in shape)
-        first = movement.strided_slice(x, (*whole, (0, n - n % 2, 2)))
-        second = movement.strided_slice(x, (*whole, (1, n - n % 2, 2)))
+        first = strided_slice(x, (*whole, (0, n - n % 2, 2)))
+        second = strided_slice(x, (*whole, (1, n - n % 2, 2)))
         product = first * second
         if n % 2:
-            rest = movement.strided_slice(x, (*whole, (n - 1, n, 1)))
+            rest = strided_slice(x, (*whole, (n - 1, n, 1)))
             product = joining.concat([product, rest], -1)
         x = product
     return movement.shaped(x, kept if keepdims else shape)

@@ -34,7 +34,8 @@ from .observe.observer import Observer
 from .observe.reads import Read
 from .observe.touched import Set
 from .observe.whose import handlers, in_handler
-from .recording import Failed, Output, Recording
+from .ready import Failed
+from .recording import Output, Recording
 from .trace import Draws, NotReplayable, Trace
 
 Journal = dict[int, tuple[Variable, Tensor]]

@@ -10,9 +10,7 @@ from __future__ import annotations
 
 import logging
 import sys
-import types
-import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from time import perf_counter_ns
 from typing import Any
 
@@ -42,172 +40,19 @@ from .call import (
     undone_if_raised,
     values_of,
 )
-from .observe.guards import Guards
-from .observe.reads import CODE, KIND, METHOD, MISSING, Read, lasting
-from .observe.touched import Touched
-from .recording import Failed, Recording, cell_of, commit
-from .trace import Draws, NotReplayable, bits_at, caller
+from .observe.reads import Read, lasting
+from .paths import LIMIT_IN_ALL, Path, Tree
+from .paths import Budget as Budget
+from .ready import Failed, cell_of
+from .recording import Recording, commit
+from .trace import Draws, NotReplayable, bits_at
 
 MAKING = 3  # calls in a row that may make variables, or change what names mean
 
 _NO_DRAWS = Draws()  # nothing is taken from it
 _NONE = object()  # what a call returns that has not come about
 LIMIT = 64  # recordings of one signature
-LIMIT_IN_ALL = 1024  # of a function: each Variable or shape among the arguments is a signature
-
-
 _logger = logging.getLogger("numtape")
-
-
-class Budget:
-    """What the calls of a function with different signatures share.
-
-    Args:
-      touched: What the calls of a method of other objects read and set.
-
-    Attributes:
-      made: How many recordings it has made.
-      warned: Whether it was said that it runs as Python.
-      told: Whether it was said what was frozen.
-      reason: Why it runs as Python for all arguments.
-      touched: What its calls read and set, those of a method for all objects.
-    """
-
-    def __init__(self, touched: Touched | None = None) -> None:
-        self.made = 0
-        self.warned = False
-        self.told = False
-        self.touched = touched or Touched()
-        self.reason = self.touched.join(self)
-
-    @property
-    def left(self) -> bool:
-        """Whether it may make another one."""
-        return self.made < LIMIT_IN_ALL
-
-    def froze(self, function: Any, found: list[Read], effects: list[str]) -> None:
-        """Say, once, what a recording does not look at again."""
-        if not self.told:
-            self.told = True
-            names = list(dict.fromkeys(read.name for read in found if _interesting(read)))
-            _logger.warning(
-                "numtape.function %r keeps what it read when it was recorded: %s",
-                getattr(function, "__qualname__", repr(function)),
-                "; ".join([*names, *effects]) or "nothing that could change",
-            )
-
-    def warn(self, function: Any, reason: str) -> None:
-        """Say, once, why it runs as Python."""
-        if not self.warned:
-            self.warned = True
-            name = getattr(function, "__qualname__", repr(function))
-            place = caller()
-            warnings.warn_explicit(
-                f"numtape.function {name!r} runs as plain Python for arguments like these from now "
-                f"on: {reason}.",
-                RuntimeWarning, place.file, place.line,
-            )  # fmt: skip
-
-
-def _interesting(read: Read) -> bool:
-    """Whether a read is of something that people change."""
-    if read.kind in (CODE, KIND, METHOD) or read.value is MISSING:
-        return False
-    return not isinstance(
-        read.value, type | types.ModuleType | types.FunctionType | types.BuiltinFunctionType
-    )
-
-
-class Path:
-    """A recording in its tree.
-
-    Attributes:
-      recording: The rows.
-      nodes: Where it passes, guard by guard.
-      rebuild: Puts outputs in their places.
-      hits: How often it was right.
-      nanoseconds: How long these calls took.
-      effects: What the call did besides, which a replay does not do.
-      as_it_is: Whether what the recording gives are the outputs, all of them, in their order.
-    """
-
-    def __init__(
-        self, recording: Recording, rebuild: Callable[[list[Any]], Any], effects: list[str]
-    ) -> None:
-        self.recording, self.rebuild, self.effects = recording, rebuild, effects
-        self.nodes: list[Node] = []
-        self.hits = 0
-        self.nanoseconds = 0
-        outputs = recording.outputs
-        self._count = len(outputs)
-        self._only_rows = all(out.row >= 0 for out in outputs)
-        self.as_it_is = self._only_rows and not recording.assigned
-
-    def result(self, values: list[Tensor]) -> Any:
-        """What the call returns."""
-        if self.as_it_is:
-            return self.rebuild(values)
-        if self._only_rows:
-            return self.rebuild(values[: self._count])
-        rows = iter(values)
-        outputs = self.recording.outputs
-        return self.rebuild([out.constant if out.row < 0 else next(rows) for out in outputs])
-
-
-class Node:
-    """Where recordings may part: the next guard, and what can be seen at it."""
-
-    __slots__ = ("children", "latest")
-
-    def __init__(self) -> None:
-        self.children: dict[tuple[int, int | bytes], Node] = {}
-        self.latest: Path | None = None  # the one that was right the last time
-
-
-class Tree:
-    """Recordings that hold while Python's state is the same where they read it.
-
-    Attributes:
-      guards: What was read of Python's state.
-      root: Where the first guard is.
-      paths: All recordings.
-      effects: Whether one of them draws random numbers, or assigns.
-    """
-
-    def __init__(self) -> None:
-        self.effects = False
-        self.guards = Guards()
-        self.holds = self.guards.holds
-        self.root = Node()
-        self.paths: list[Path] = []
-
-    def add(self, path: Path, found: list[Read]) -> None:
-        """Enter a recording, and what its call read."""
-        self.guards.add(found)
-        self.effects |= path.recording.effects
-        node = self.root
-        path.nodes = [node]
-        for guard in path.recording.guards:
-            node = node.children.setdefault((guard.row, guard.bits), Node())
-            path.nodes.append(node)
-        there = node.latest
-        if there is not None and there.nodes[-1] is node:  # of another thread, at the same time
-            path = there
-        else:
-            self.paths.append(path)
-        self.prefer(path)
-
-    def prefer(self, path: Path) -> None:
-        """A path was right: try it first the next time."""
-        if self.root.latest is not path:
-            for node in reversed(path.nodes):  # the root last: an interrupt may come
-                node.latest = path
-
-    def other(self, path: Path, failed: Failed) -> Path | None:
-        """The path to try after one of whose guards failed."""
-        row = path.recording.guards[failed.guard].row
-        node = path.nodes[failed.guard].children.get((row, failed.bits))
-        return None if node is None else node.latest
 
 
 class Calls:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import operator
-import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,59 +11,14 @@ from .. import settings
 from ..executor import Program
 from ..log.log import READ_CODE, VALUE, Log, local
 from ..log.look import executor
-from ..log.op import CODES, LEAF
 from ..log.variable import Variable, set_values
 from ..ops.random import STATE
-from ..values.memory import Array, address_of, converted
+from ..values.memory import Array, converted
 from ..values.spec import SPECS, Spec
 from ..values.tensor import Tensor, of_array
 from .graft import graft, retract
+from .ready import Failed, Ready, cell_of, leaves_of
 from .trace import Draws, Guard, Trace, bits_at
-
-_ZEROS = [bytes(8 - k) for k in range(9)]
-
-
-class Cells:
-    """What tensors of one element that a replay computed have for a home: their cells do."""
-
-    __slots__ = ()
-
-    def look(self, tensor: Tensor) -> Array:
-        """The value as an array, which is the tensor's home from now on."""
-        spec = tensor._spec
-        raw = tensor._cell.to_bytes(8, sys.byteorder, signed=True)
-        array: Array = np.ndarray(spec.shape, spec.dtype.numpy_dtype, raw)
-        tensor._home = array
-        return array
-
-    computed = look
-
-
-CELLS: Any = Cells()
-
-
-def cell_of(tensor: Tensor, used: list[Array]) -> int:
-    """What a cell on the host holds of a tensor: the bits of one element, or an address.
-
-    What is at the address is appended to ``used``: the tensor may get another home meanwhile.
-    """
-    array = tensor._array()
-    used.append(array)
-    if tensor._spec.size == 1:
-        raw = array.tobytes()
-        cell = int.from_bytes(raw + _ZEROS[len(raw)], sys.byteorder, signed=True)
-    else:
-        cell = address_of(array)
-    if tensor._home is array:  # a log may put a value elsewhere
-        tensor._cell = cell
-    return cell
-
-
-class Failed(NamedTuple):
-    """A guard that does not hold: its number, and what was seen instead."""
-
-    guard: int
-    bits: int | bytes
 
 
 class Output(NamedTuple):
@@ -114,7 +67,7 @@ class Recording:
         self.outputs, self.assigned, self.compiled = outputs, assigned, compiled
         fed = {*trace.arguments, *reads, *(row for row, *_ in trace.drawn)}
         fed.update(row for row, _ in self.inputs)
-        self.log = _leaves_of(trace, fed)
+        self.log = leaves_of(trace, fed)
         self._ready: Ready | None = None
         self._on: dict[str, Ready] = {}  # by device
         self._prepare()
@@ -296,107 +249,6 @@ class Recording:
         return None
 
 
-class Ready:
-    """What it takes to run a recording on one device: a program for each thread that does.
-
-    Attributes:
-      device: The device.
-      programs: Those that no thread uses now.
-      guard_cells: Gives the cells of guards on single elements.
-      expected: What must be in them.
-      arrays: Whether there are other guards.
-    """
-
-    def __init__(self, recording: Recording) -> None:
-        self._recording = recording
-        self.device = ""
-        self.programs: list[Program] = []
-        self._first = program = self._planned()
-        self._leaves = dict(program.log.buffers)  # constants, where the device finds them
-        place = program.place
-        places = [place[row] for row in recording.leaving]
-        self._specs = recording._specs
-        fed = {row: k for k, row in enumerate(recording._fed)}
-        elsewhere = set() if program.feed is None else set(fed)  # a fed cell may be unknown here
-        # Where results are: -1 for a cell.
-        self._at = [
-            -1 if spec.size == 1 and at not in elsewhere and not program.late(at) else at
-            for at, spec in zip(places, self._specs, strict=True)
-        ]
-        self._passed = [(fed[at], at) for at in self._at if at in fed]
-        self._holding = any(at >= 0 for at in self._at) or bool(recording.draws)
-        self._cells = _getter(places)
-        guards = [] if program.deferred else recording.guards
-        small = [guard for guard in guards if type(guard.bits) is int]
-        self.guard_cells = _getter([place[guard.row] for guard in small])
-        self.expected = tuple(guard.bits for guard in small)
-        self.arrays = len(small) < len(guards)
-        # Guards that are checks: their numbers, and which of what is fed they are on; -1 for
-        # what is computed. Constants were checked when they were recorded.
-        self._checks = [
-            (number, fed.get(guard.check.row, -1), guard.check.holds)
-            for number, guard in enumerate(recording.guards)
-            if program.deferred and guard.check is not None
-            and (guard.check.row in fed or not recording.is_leaf(guard.check.row))
-        ]  # fmt: skip
-        self._right: dict[int, Array] = {}  # the arrays that were right the last time
-        self.programs.append(program)
-
-    def _planned(self) -> Program:
-        recording = self._recording
-        wanted = dict.fromkeys([*(guard.row for guard in recording.guards), *recording.leaving])
-        guards = recording.guards
-        checks = [(guard.row, guard.check.said) for guard in guards if guard.check is not None]
-        looked = len(checks) < len(guards)
-        log = _copy(recording.log)
-        return executor().program(log, list(wanted), recording.compiled, looked, checks)
-
-    def refused(self, program: Program, fed: Sequence[Tensor]) -> Failed | None:
-        """The first check that fails of those on values that the host knows.
-
-        If there are others, the program is unsure.
-        """
-        program.unsure = False
-        for number, k, holds in self._checks:
-            home: Any = fed[k]._home if k >= 0 else None
-            array = home if type(home) is np.ndarray else getattr(home, "_host", None)
-            if array is None:
-                program.unsure = True
-            elif self._right.get(number) is not array:
-                if not holds(array).all():
-                    return Failed(number, 0)
-                self._right[number] = array
-        return None
-
-    def program(self) -> Program:
-        """A program for one more thread."""
-        return self._first.another(_copy(self._recording.log))
-
-    def taken(
-        self, program: Program, leaves: Sequence[Tensor], values: Sequence[Tensor]
-    ) -> list[Tensor]:
-        """Tensors of what a program has computed. ``values`` are what variables had."""
-        log = program.log
-        for k, row in self._passed:  # arguments, then variables, that are returned as they are
-            source = leaves[k] if k < len(leaves) else values[k - len(leaves)]
-            log.buffers[row] = source._stored()
-        found = []
-        for at, spec, bits in zip(self._at, self._specs, self._cells(program.cell), strict=True):
-            tensor = Tensor()
-            tensor._spec = spec
-            if at < 0:
-                tensor._cell = bits
-                tensor._home = CELLS
-            else:
-                tensor._home = home = _shaped(log.buffers[at], spec)
-                if type(home) is np.ndarray:
-                    tensor._cell = bits
-            found.append(tensor)
-        if self._holding:
-            log.buffers = dict(self._leaves)
-        return found
-
-
 def commit(
     variables: list[Variable], values: list[Tensor], draws: Draws, count: int, log: Log | None,
     had: Sequence[tuple[Variable, Tensor]] = (),
@@ -421,50 +273,3 @@ def commit(
 def _input(array: Array, spec: Spec) -> Tensor:
     """What an array from outside holds now."""
     return of_array(converted(array, spec.dtype.numpy_dtype), spec)
-
-
-def _shaped(array: Array, spec: Spec) -> Array:
-    same = array.shape is spec.shape or array.shape == spec.shape
-    return array if same else array.reshape(spec.shape)
-
-
-def _getter(rows: list[int]) -> Callable[[Any], tuple[int, ...]]:
-    """What takes some cells, as a tuple."""
-    if not rows:
-        return lambda cells: ()
-    if len(rows) == 1:
-        (row,) = rows
-        return lambda cells: (cells[row],)
-    return operator.itemgetter(*rows)
-
-
-def _leaves_of(trace: Trace, fed: set[int]) -> Log:
-    """A log with the rows of a trace. Leaves have values, but for those that are fed."""
-    n = trace.n
-    log = Log(max(n, 1))
-    for name in log.columns.NAMES:
-        getattr(log.columns, name)[:n] = getattr(trace.columns, name)[:n]
-    kind = CODES.kind[log.columns.code[:n]]
-    leaf = (kind == LEAF) | (log.columns.code[:n] == READ_CODE)
-    log.columns.state[:n] = np.where(leaf, VALUE, 0)
-    log.columns.cell[:n][~leaf] = 0
-    log.n = n
-    log.extra = trace.extra[: max(trace.extra_n, 1)].copy()
-    log.extra_n = trace.extra_n
-    log.variables = list(trace.variables)
-    log.variable_index = dict(trace.variable_index)
-    log.buffers = {
-        row: array for row, array in trace.buffers.items() if leaf[row] and row not in fed
-    }
-    return log
-
-
-def _copy(log: Log) -> Log:
-    """A log with the same rows and leaves."""
-    n = log.n
-    found = Log(max(n, 1))
-    for name in log.columns.NAMES:
-        getattr(found.columns, name)[:n] = getattr(log.columns, name)[:n]
-    found.n, found.extra, found.extra_n = n, log.extra, log.extra_n
-    found.buffers = dict(log.buffers)
-    return found

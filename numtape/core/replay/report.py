@@ -13,7 +13,8 @@ import numpy as np
 from ..values.spec import SPECS
 from ..values.tensor import Tensor
 from .observe.reads import ATTRIBUTE, CELL, ENTRY, ITEM, METHOD
-from .recording import CELLS, Recording
+from .ready import CELLS
+from .recording import Recording
 from .trace import Guard
 
 

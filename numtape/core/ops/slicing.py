@@ -1,0 +1,269 @@
+"""Ops that cut: slices, and what consists of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..log.op import ARRAY, Op, defop
+from ..log.record import record, require
+from ..log.tensors import as_tensor
+from ..values.dtypes import int64
+from ..values.spec import Spec, axes_of, intern
+from ..values.tensor import Tensor
+from .movement import axis_of, identity, shaped, static, static_shape
+
+Array = np.ndarray[Any, Any]
+
+
+def unstack(
+    value: Any, num: int | None = None, axis: Any = 0, name: str = "unstack"
+) -> list[Tensor]:
+    """The slices along an axis, without it, as a list.
+
+    Args:
+      value: A tensor of any dtype, of at least one axis.
+      num: The number of slices, if it is to be checked.
+      axis: The axis.
+      name: Not used.
+
+    Returns:
+      A list of tensors with one axis less.
+
+    Raises:
+      InvalidArgumentError: If the axis is out of range, or ``num`` another number.
+
+    Example:
+      >>> a, b = tf.unstack([[1, 2], [3, 4]], axis=1)
+      >>> a.numpy(), b.numpy()
+      (array([1, 3], dtype=int32), array([2, 4], dtype=int32))
+    """
+    x = as_tensor(value)
+    at = axis_of(axis, x.ndim, "Unpack")
+    require(
+        num in (None, x.shape[at]), "Unpack",
+        f"Expected num={num} slices along axis {at}, but the shape is {x.shape.as_list()}",
+    )  # fmt: skip
+    rest = (*x.shape[:at], *x.shape[at + 1 :])
+    found = []
+    for k in range(x.shape[at]):
+        cut = [(0, dim, 1) for dim in x.shape]
+        cut[at] = (k, k + 1, 1)
+        found.append(shaped(strided_slice(x, tuple(cut)), rest))
+    return found
+
+
+def split(
+    value: Any, num_or_size_splits: Any, axis: Any = 0, num: int | None = None, name: str = "split"
+) -> list[Tensor]:
+    """The parts into which a tensor is cut along an axis, as a list.
+
+    Args:
+      value: A tensor of any dtype, of at least one axis.
+      num_or_size_splits: An int, for so many equal parts; or their sizes, one of which may be -1.
+      axis: The axis.
+      num: The number of sizes, if it is to be checked.
+      name: Not used.
+
+    Returns:
+      A list of tensors of the same dtype.
+
+    Raises:
+      InvalidArgumentError: If the sizes do not add up to that of the axis, or it is out of range.
+
+    Example:
+      >>> [part.numpy() for part in tf.split([1, 2, 3, 4, 5], [2, -1])]
+      [array([1, 2], dtype=int32), array([3, 4, 5], dtype=int32)]
+    """
+    x = as_tensor(value)
+    require(x.ndim > 0, "Split", "Cannot split a scalar")
+    at = axis_of(axis, x.ndim, "Split")
+    size = x.shape[at]
+    sizes = static(num_or_size_splits)
+    if not isinstance(sizes, int):
+        sizes = static_shape(sizes)
+    if isinstance(sizes, int):
+        require(
+            sizes > 0 and size % sizes == 0, "Split",
+            f"Number of ways to split should evenly divide the split dimension, but got split_dim "
+            f"{at} (size = {size}) and num_split {sizes}",
+        )  # fmt: skip
+        sizes = (size // sizes,) * sizes
+    else:
+        require(
+            num in (None, len(sizes)), "SplitV", f"Expected num={num} sizes, but got {sizes}"
+        )
+    if -1 in sizes:
+        rest = size - sum(s for s in sizes if s != -1)
+        sizes = tuple(rest if s == -1 else s for s in sizes)
+    require(
+        sum(sizes) == size and min(sizes, default=0) >= 0, "SplitV",
+        f"Sizes {tuple(sizes)} add up to {sum(sizes)}, but axis {at} has {size}",
+    )  # fmt: skip
+    found, start = [], 0
+    for part in sizes:
+        cut = [(0, dim, 1) for dim in x.shape]
+        cut[at] = (start, start + part, 1)
+        found.append(_new(strided_slice(x, tuple(cut)), x))
+        start += part
+    return found
+
+
+# Slices: (start, count-defining end, step) for each axis, as range() takes them. Where a slice
+# begins is an operand, counted in elements: programs use many of them. Counts and steps, which
+# mostly come again, are attributes.
+
+Cut = tuple[tuple[int, int, int], ...]
+Ints = tuple[int, ...]
+_NUMBER = intern((), int64)
+
+
+def slices(cut: Cut) -> tuple[slice, ...]:
+    """What NumPy takes for a cut."""
+    # An end before 0 means "through the first element", which a slice spells None.
+    return tuple(
+        slice(part[0], part[1] if part[1] >= 0 else None, part[2]) if len(range(*part))
+        else slice(0, 0) for part in cut
+    )  # fmt: skip
+
+
+def _begin(cut: Cut, shape: Ints) -> Tensor:
+    """The place of a slice's first element among those of the whole."""
+    place = 0
+    for (start, _, _), dim in zip(cut, shape, strict=True):
+        place = place * dim + start
+    empty = any(not len(range(*part)) for part in cut)
+    return as_tensor(0 if empty else place, _NUMBER)
+
+
+def _steps(cut: Cut) -> Ints:
+    return tuple(part[2] if len(range(*part)) > 1 else 1 for part in cut)
+
+
+def _part(whole: Array, begin: Array, counts: Ints, steps: Ints) -> Array:
+    """The elements of a slice, in place."""
+    if 0 in counts:
+        return np.empty(counts, whole.dtype)
+    strides, stride = [], whole.itemsize
+    for dim, step in zip(reversed(whole.shape), reversed(steps), strict=True):
+        strides.append(step * stride)
+        stride *= dim
+    offset = int(begin) * whole.itemsize
+    return np.ndarray(counts, whole.dtype, whole, offset, strides[::-1])
+
+
+def _slice_spec(op: Op, x: Spec, begin: Spec, counts: Ints, steps: Ints) -> Spec:
+    return intern(counts, x.dtype)
+
+
+def _slice(out: Array, x: Array, begin: Array, counts: Ints, steps: Ints) -> None:
+    out[...] = _part(np.ascontiguousarray(x).reshape(x.shape), begin, counts, steps)
+
+
+def _slice_vjp(
+    g: Tensor, y: Tensor, x: Tensor, begin: Tensor, counts: Ints, steps: Ints
+) -> tuple[Tensor, None]:
+    return record(SLICE_INTO_ZEROS, (g, begin), shape=tuple(x.shape), steps=steps), None
+
+
+SLICE = defop("StridedSlice", ARRAY, 2, _slice_spec, compute=_slice, vjp=_slice_vjp)
+
+
+def _into_zeros(out: Array, g: Array, begin: Array, shape: Ints, steps: Ints) -> None:
+    out[...] = 0
+    _part(out, begin, g.shape, steps)[...] = g
+
+
+def _into_zeros_vjp(
+    g: Tensor, y: Tensor, x: Tensor, begin: Tensor, shape: Ints, steps: Ints
+) -> tuple[Tensor, None]:
+    return record(SLICE, (g, begin), counts=tuple(x.shape), steps=steps), None
+
+
+# The derivative of a slice: the slice's elements among zeros.
+SLICE_INTO_ZEROS = defop(
+    "StridedSliceGrad", ARRAY, 2, lambda op, g, begin, shape, steps: intern(shape, g.dtype),
+    compute=_into_zeros, vjp=_into_zeros_vjp,
+)  # fmt: skip
+
+
+def strided_slice(x: Tensor, cut: Cut) -> Tensor:
+    """The elements range(start, end, step) of each axis."""
+    if all(part == (0, dim, 1) for part, dim in zip(cut, x.shape, strict=True)):
+        return x
+    counts = tuple(len(range(*part)) for part in cut)
+    return record(SLICE, (x, _begin(cut, tuple(x.shape))), counts=counts, steps=_steps(cut))
+
+
+def _new(found: Tensor, x: Tensor) -> Tensor:
+    """What a function found, as a tensor of its own if that is its operand."""
+    return identity(found) if found is x else found
+
+
+def slice_into_zeros(g: Tensor, shape: Ints, cut: Cut) -> Tensor:
+    """A tensor of ``shape`` that is 0 but for ``g`` where a slice would take its elements."""
+    return record(SLICE_INTO_ZEROS, (g, _begin(cut, shape)), shape=shape, steps=_steps(cut))
+
+
+def slice_(input_: Any, begin: Any, size: Any, name: str | None = None) -> Tensor:
+    """``size`` elements from ``begin`` on along each axis. ``x[1:3, ::2]`` can do more.
+
+    Args:
+      input_: A tensor of any dtype.
+      begin: Where to begin, an int for each axis.
+      size: How many, an int for each axis; -1: all that are left.
+      name: Not used.
+
+    Returns:
+      A tensor of the same dtype.
+
+    Raises:
+      InvalidArgumentError: If there is not one number for each axis, or the slice does not lie
+        inside.
+
+    Example:
+      >>> tf.slice([[1, 2, 3], [4, 5, 6]], begin=[0, 1], size=[-1, 2]).numpy()
+      array([[2, 3],
+             [5, 6]], dtype=int32)
+    """
+    x = as_tensor(input_)
+    starts, counts, cut = static_shape(begin), static_shape(size), []
+    require(
+        len(starts) == len(counts) == x.ndim, "Slice",
+        f"Expected begin and size to have {x.ndim} numbers, one for each axis, but got "
+        f"{len(starts)} and {len(counts)}",
+    )  # fmt: skip
+    for start, count, dim in zip(starts, counts, x.shape, strict=True):
+        end = dim if count == -1 else start + count
+        require(
+            0 <= start <= end <= dim, "Slice",
+            f"Expected begin[{start}] and size[{count}] inside [0, {dim}]",
+        )  # fmt: skip
+        cut.append((start, end, 1))
+    return _new(strided_slice(x, tuple(cut)), x)
+
+
+def reverse(tensor: Any, axis: Any, name: str | None = None) -> Tensor:
+    """The elements in reversed order along axes.
+
+    Args:
+      tensor: A tensor of any dtype.
+      axis: The axes, a list of ints.
+      name: Not used.
+
+    Returns:
+      A tensor of the same shape and dtype.
+
+    Raises:
+      InvalidArgumentError: If an axis is out of range, or named twice.
+
+    Example:
+      >>> tf.reverse([[1, 2, 3], [4, 5, 6]], axis=[1]).numpy()
+      array([[3, 2, 1],
+             [6, 5, 4]], dtype=int32)
+    """
+    x = as_tensor(tensor)
+    axes = set(axes_of("ReverseV2", static_shape(axis), x.ndim))
+    cut = ((dim - 1, -1, -1) if at in axes else (0, dim, 1) for at, dim in enumerate(x.shape))
+    return _new(strided_slice(x, tuple(cut)), x)

@@ -1,0 +1,138 @@
+"""Functions of C that read or change Python's state, or need a look of their own."""
+
+from __future__ import annotations
+
+import _thread
+import builtins
+import operator
+import os
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from .frames import Follower
+from .items import read_item
+from .known import made_by_python
+from .looks import given, identical, identity, iterate, kind_of, length, name_of, observed
+from .reads import MISSING, is_a
+from .steps import Step
+from .whose import dict_of
+
+
+def get_attribute(follower: Follower, frame: Any, args: tuple[Any, ...]) -> None:
+    """``getattr(owner, name)``, ``hasattr`` and their like."""
+    owner, name = args[0], args[1]
+
+    def done(follower: Follower, frame: Any, after: Step | None) -> None:
+        value = MISSING if follower.entered else getattr(owner, name, MISSING)
+        follower.observer.attribute(owner, name, value, follower.entered, frame)
+
+    follower.pending = done
+
+
+def _set_attribute(follower: Follower, frame: Any, args: tuple[Any, ...]) -> None:
+    label = f"{follower.observer.name_of(args[0])}.{args[1]}"
+    follower.observer.wrote(args[0], args[1], args[2], label, frame)
+
+
+def _delete_attribute(follower: Follower, frame: Any, args: tuple[Any, ...]) -> None:
+    if not follower.observer.is_own(args[0]):
+        follower.observer.refuse(f"it deletes what {follower.observer.name_of(args[0])} has", frame)
+
+
+def get_item(follower: Follower, frame: Any, args: tuple[Any, ...]) -> None:
+    """``holder[key]``."""
+    read_item(follower, frame, args[0], args[1])
+
+
+def _vars(follower: Follower, frame: Any, args: tuple[Any, ...]) -> None:
+    if not args:
+        given(follower, {})
+        return
+    owner, observer = args[0], follower.observer
+    if is_a(owner, type) and not observer.is_own(owner):
+        observer.refuse(f"it reads all names of the class {owner.__name__}", frame)
+
+    def done(follower: Follower, frame: Any, after: Step | None) -> None:
+        if after is None:
+            return
+        found = follower.peek(after, 0)
+        if observer.is_own(owner):
+            observer.make(found)
+        else:
+            observer.class_of(owner, frame)
+            if type(found) is dict:
+                observer.asks(dict_of, (owner,), f"vars({observer.name_of(owner)})", owner, frame)
+            observer.names.setdefault(id(found), f"vars({observer.name_of(owner)})")
+
+    follower.pending = done
+
+
+def _iter(follower: Follower, frame: Any, args: tuple[Any, ...]) -> None:
+    value = args[0]
+    if len(args) == 1:
+        iterate(follower, frame, value)
+    else:
+        observed(follower, frame, value, "iter")
+
+    def done(follower: Follower, frame: Any, after: Step | None) -> None:
+        if after is not None and follower.peek(after, 0) is not value:
+            follower.observer.make(follower.peek(after, 0))
+
+    follower.pending = done
+
+
+def _next(follower: Follower, frame: Any, args: tuple[Any, ...]) -> None:
+    value = args[0]
+    follower.observer.class_of(value, frame)
+    if not follower.observer.is_own(value) and not made_by_python(type(value)):
+        follower.observer.refuse(f"it goes on with a {type(value).__name__} from outside", frame)
+
+
+def _is_subclass(follower: Follower, frame: Any, args: tuple[Any, ...]) -> None:
+    for kind in args[1] if is_a(args[1], tuple) else args[1:]:
+        follower.observer.class_of(kind, frame)
+    follower.observer.class_of(args[0], frame)
+
+
+def _is_instance(follower: Follower, frame: Any, args: tuple[Any, ...]) -> None:
+    kind_of(follower, frame, args[0])
+    for kind in args[1] if is_a(args[1], tuple) else args[1:]:
+        if is_a(kind, type):
+            follower.observer.class_of(kind, frame)
+
+
+def _printed(follower: Follower, frame: Any, args: tuple[Any, ...]) -> None:
+    follower.observer.prints(follower, args, "prints", frame)
+
+
+def _len(follower: Follower, frame: Any, args: tuple[Any, ...]) -> None:
+    length(follower, frame, args[0])
+
+
+def _nothing(follower: Follower, frame: Any, args: tuple[Any, ...]) -> None:
+    """What it gives is an object that others can reach, or has no state."""
+
+
+def _own_names(follower: Follower, frame: Any, args: tuple[Any, ...]) -> None:
+    given(follower, {})
+
+
+def _asked(function: Callable[..., Any]) -> Callable[..., None]:
+    def ask(follower: Follower, frame: Any, args: tuple[Any, ...]) -> None:
+        follower.observer.asks(function, args, name_of(function), None, frame)
+
+    return ask
+
+
+SPECIAL: dict[Any, Callable[[Follower, Any, tuple[Any, ...]], None]] = {
+    builtins.getattr: get_attribute, builtins.hasattr: get_attribute,
+    builtins.setattr: _set_attribute, builtins.delattr: _delete_attribute,
+    builtins.vars: _vars, builtins.globals: _nothing, builtins.locals: _own_names,
+    builtins.len: _len, builtins.iter: _iter, builtins.next: _next, builtins.print: _printed,
+    builtins.isinstance: _is_instance, builtins.issubclass: _is_subclass, builtins.id: identity,
+    operator.is_: identical, operator.is_not: identical,
+    builtins.compile: _own_names, builtins.exec: _nothing, builtins.eval: _nothing,
+    builtins.__build_class__: _own_names, operator.getitem: get_item, sys.intern: _nothing,
+    **{f: _asked(f) for f in (os.getpid, os.getcwd, _thread.get_ident, sys.getrecursionlimit)},
+}  # fmt: skip
