@@ -87,11 +87,10 @@ def transpose(
 ) -> int:
     """Walk the rows ``cursor[0]`` down to ``first`` and append adjoint rows at ``cursor[1]``.
 
-    ``adjoint`` (int32, n) holds each row's adjoint row or -1, the seeds on entry;
-    contributions are added in the order of the walk. ``variable_adjoint`` collects the reads
-    of each variable that is a source. ``pool_row`` (int32) starts at 0 and remembers the rows,
-    plus 1, of constants of the pool that have one already; ``local`` is scratch for the longest
-    template.
+    ``flow.adjoint`` holds the seeds on entry; contributions are added in the order of the walk.
+    ``flow.variable_adjoint`` collects the reads of each variable that is a source. ``pool_row``
+    starts at 0 and remembers the rows, plus 1, of constants of the pool that have one already;
+    ``local`` is scratch for the longest template.
     """
     row = cursor[0]
     m = cursor[1]
