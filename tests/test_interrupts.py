@@ -16,7 +16,7 @@ from test_interning import stretches
 from numtape.core.compile.passes import Block, Numbers
 from numtape.core.cpu import executor as cpu
 from numtape.core.derive import adjoints, transpose
-from numtape.core.derive.templates import COLUMNS, Templates
+from numtape.core.derive.templates import Templates
 from numtape.core.log.log import Log, local
 from numtape.core.replay.observe.guards import Guards
 from numtape.core.replay.observe.reads import ATTRIBUTE, Read
@@ -251,12 +251,12 @@ def _interrupted(at, act):
 
 def assert_bound(block, **arrays):
     for name, array in arrays.items():
-        if name in block.slots:
-            assert block.set[block.slots[name]] == address_of(array), name
+        assert block.set[block.slots[name]] == address_of(array), name
 
 
 def columns_of(log):
-    return {name: getattr(log.columns, name) for name in COLUMNS} | {"extra": log.extra}
+    names = log.columns.NAMES
+    return {f"log.{name}": getattr(log.columns, name) for name in names} | {"log.extra": log.extra}
 
 
 def test_interrupted_transposing_binds_the_memory_of_its_log():
@@ -271,7 +271,8 @@ def test_interrupted_transposing_binds_the_memory_of_its_log():
         for log in (small, large, small):
             work.refresh(log)
             for block in (work.follow, work.transpose):
-                assert_bound(block, **columns_of(log), flags=work.flags, adjoint=work.adjoint)
+                flow = {"flow.flags": work.flags, "flow.adjoint": work.adjoint}
+                assert_bound(block, **columns_of(log), **flow)
             assert min(work.flags.size, work.adjoint.size) >= log.columns.capacity
 
     interrupted_at_each_line(prepare, lambda work: work.refresh(large), check)
@@ -304,10 +305,13 @@ def test_interrupted_templates_are_bound():
         work.pool_row[:3] = 1
         return work
 
+    arrays_of_templates = [name for name, x in vars(first).items() if isinstance(x, np.ndarray)]
+
     def check(work):
         for templates in (first, second):
             work.use(templates)
-            assert_bound(work.transpose, **templates.arrays(), keys=templates.index.array)
+            arrays = {f"templates.{name}": getattr(templates, name) for name in arrays_of_templates}
+            assert_bound(work.transpose, **arrays, **{"index.array": templates.index.array})
         assert not work.pool_row[:3].any()
 
     interrupted_at_each_line(prepare, lambda work: work.use(second), check)
@@ -317,11 +321,11 @@ def test_interrupted_numbers_are_bound():
     def check(numbers):
         for values in ([1, 2], range(60), [3]):
             assert numbers.fill(values) == len(values)
-            assert_bound(*numbers._blocks, ranges=numbers.array)
+            assert_bound(*numbers._blocks, **{"tape.ranges": numbers.array})
             assert numbers.array[: len(values)].tolist() == [*values]
 
     interrupted_at_each_line(
-        lambda: Numbers("int32", "ranges", Block("follow")),
+        lambda: Numbers("int32", "tape.ranges", Block("follow")),
         lambda numbers: numbers.fill(range(40)), check,
     )  # fmt: skip
 
@@ -348,7 +352,7 @@ def test_interrupted_sweeps_have_the_memory_that_they_bind():
                 "places": (worker.places, address_of(worker.places)),
             }  # fmt: skip
             for name, (memory, at) in pairs.items():
-                assert put[slots[name]] == at
+                assert put[slots[f"room.{name}"]] == at
                 assert 0 <= at - address_of(memory) < 64
                 assert memory.size >= size
 

@@ -2,6 +2,7 @@
 
 import ctypes
 import importlib
+import inspect
 import sys
 import threading
 import types
@@ -91,8 +92,9 @@ def plain():
     sys.modules["plain.jit"] = stub
     modules = {
         name: importlib.import_module(f"plain.{name}")
-        for name in ("passes.rows", "passes.layout", "passes.follow", "passes.transpose",
-                     "passes.plan", "passes.recall", "passes.graft", "cpu.sweep")
+        for name in ("passes.records", "passes.rows", "passes.layout", "passes.follow",
+                     "passes.transpose", "passes.plan", "passes.recall", "passes.graft",
+                     "cpu.sweep")
     }  # fmt: skip
     for name in [name for name in sys.modules if name.startswith("plain")]:
         module = sys.modules.pop(name)
@@ -144,10 +146,19 @@ def test_hash_is_the_kernels(plain, seed):
             assert lookup.hash_key(*key) == int(plain["passes.transpose"].hash_key(*key))
 
 
-def test_every_pass_argument_has_a_kind():
-    """A scalar in the table of arrays, or an array missing there, would be a wild address."""
-    for symbol, slots in passes._layout().items():
-        block = passes.Block(symbol)
+def test_every_pass_argument_has_a_kind(plain):
+    """One that was read wrongly from the text would be a wild address."""
+    records = plain["passes.records"]
+    kinds = {name: {*fields.values()} for name, fields in passes._records().items()}
+    assert all(found <= {*passes._KINDS} for found in kinds.values())
+    for name, fields in passes._records().items():
+        assert getattr(records, name)._fields == tuple(fields)
+    assert {*kinds} == {name for name, x in vars(records).items() if hasattr(x, "_fields")}
+    for symbol, module in passes._PASSES.items():
+        parameters = passes._parameters(symbol)
+        assert [*parameters] == [*inspect.signature(getattr(plain[module], symbol)).parameters]
+        assert {*parameters.values()} <= {*passes._KINDS, *kinds}
+        slots, block = passes._slots(symbol), passes.Block(symbol)
         assert list(slots.values()) == list(range(len(slots)))
         assert len(block.set) >= len(slots)
 
@@ -212,16 +223,27 @@ def test_undecorated_passes_give_the_same_bits(tf, plain, monkeypatch):
     monkeypatch.setattr(settings, "_threads", 2)
     monkeypatch.setattr(cpu, "LARGE", 50)  # threads share even small groups
     jitted = results(tf)
+    records = plain["passes.records"]
     functions = {s: getattr(plain[module], s) for s, module in passes._PASSES.items()}
     called = []
 
     def call(block):
-        (symbol,) = (s for s, slots in passes._layout().items() if slots is block.slots)
+        (symbol,) = (s for s in passes._PASSES if passes._slots(s) is block.slots)
         called.append(symbol)
-        arguments = {
-            name: Strict(block._arrays[name]) if name in passes._ARRAYS else int(block.set[at])
-            for name, at in block.slots.items()
-        }
+
+        def value(name, kind):
+            if kind == "int":
+                return int(block.set[block.slots[name]])
+            array = block._arrays[name]
+            assert array.dtype == passes._KINDS[kind], name
+            return Strict(array)
+
+        arguments = {}
+        for name, kind in passes._parameters(symbol).items():
+            fields = passes._records().get(kind)
+            arguments[name] = value(name, kind) if fields is None else getattr(records, kind)(
+                *(value(f"{name}.{field}", of) for field, of in fields.items())
+            )
         with np.errstate(over="ignore"):
             return int(functions[symbol](**arguments))
 

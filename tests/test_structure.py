@@ -207,6 +207,15 @@ def test_what_a_fork_renews_is_entered_in_one_way():
     assert asking == ["numtape/core/cpu/fuse.py", "numtape/core/settings.py"]
 
 
+@pytest.mark.parametrize("path", [*KERNELS.glob("passes/*.py"), KERNELS / "cpu" / "sweep.py"],
+                         ids=place)  # fmt: skip
+def test_passes_take_records_and_no_more_than_a_dozen_parameters(path):
+    functions = [n for n in ast.walk(ast.parse(path.read_text("utf-8")))
+                 if isinstance(n, ast.FunctionDef)]  # fmt: skip
+    counts = {f.name: len(f.args.args) for f in functions}
+    assert {name: count for name, count in counts.items() if count > 12} == {}
+
+
 def test_print_is_for_the_commands_alone():
     for path in {*SOURCES, *KERNELS.rglob("*.py")} - {PACKAGE / "demo.py", PACKAGE / "__main__.py"}:
         calls = [n.func for n in ast.walk(ast.parse(path.read_text("utf-8"))) if hasattr(n, "func")]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ..jit import POINTERS, call_array, call_kernel, call_loop, fetch_add, inline, jit
 from ..passes.layout import (
     FUSED,
@@ -30,6 +28,7 @@ from ..passes.layout import (
     TEMPORARY,
     WHOLE,
 )
+from ..passes.records import I64, Log, Plan, Room, Specs
 from ..passes.rows import SEEN, VALUE
 
 i8, i16, i32, i64 = (POINTERS[name] for name in ("uint8", "uint16", "uint32", "uint64"))
@@ -83,15 +82,15 @@ def copy(target: int, source: int, itemsize: int, n: int) -> None:
 @jit
 def spread(
     target: int, source: int, itemsize: int, start: int, n: int,
-    spec_dims: Any, rank: int, dims: int, source_rank: int, source_dims: int,
+    dims_of: I64, rank: int, dims: int, source_rank: int, source_dims: int,
 ) -> None:
     """Load elements ``start : start + n`` of an array broadcast to another shape.
 
     Runs of the last axis of the source (contiguous or one element) are copied whole.
-    ``dims`` and ``source_dims`` say where the two shapes start in ``spec_dims``.
+    ``dims`` and ``source_dims`` say where the two shapes start in ``dims_of``.
     """
-    inner = spec_dims[dims + rank - 1]
-    inner_one = source_rank == 0 or spec_dims[source_dims + source_rank - 1] == 1
+    inner = dims_of[dims + rank - 1]
+    inner_one = source_rank == 0 or dims_of[source_dims + source_rank - 1] == 1
     done = 0
     while done < n:
         element = start + done
@@ -100,12 +99,12 @@ def spread(
         offset = 0
         stride = 1
         if not inner_one:
-            stride = spec_dims[source_dims + source_rank - 1]
+            stride = dims_of[source_dims + source_rank - 1]
         for back in range(2, source_rank + 1):
             axis = rank - back
-            index = rest % spec_dims[dims + axis]
-            rest //= spec_dims[dims + axis]
-            dim = spec_dims[source_dims + source_rank - back]
+            index = rest % dims_of[dims + axis]
+            rest //= dims_of[dims + axis]
+            dim = dims_of[source_dims + source_rank - back]
             if dim != 1:
                 offset += index * stride
                 stride *= dim
@@ -118,41 +117,39 @@ def spread(
 
 
 @inline
-def address(cell: Any, cells: int, size: int, row: int) -> int:
+def address(log: Log, cells: int, size: int, row: int) -> int:
     """Where the value of ``row`` is: its cell for one element, the buffer else."""
-    return cells + 8 * row if size == 1 else cell[row]
+    return cells + 8 * row if size == 1 else log.cell[row]
 
 
 @inline
 def _place(
-    ref: int, row: int, cell: Any, cells: int, spec: Any, spec_size: Any, spec_item: Any,
-    scratch: int, stride: int, partials: int, width: int, at: int,
+    ref: int, row: int, log: Log, cells: int, specs: Specs, room: Room,
+    stride: int, width: int, at: int,
 ) -> None:
     """Put where an operand or output of ``row`` begins, and its step a block, at address ``at``."""
     place = numbers(at)
     if ref >= PARTIALS:
-        place[0] = partials + ref - PARTIALS
-        place[1] = width // RUN * spec_item[spec[row]]
+        place[0] = room.partials + ref - PARTIALS
+        place[1] = width // RUN * specs.item[log.spec[row]]
     elif ref >= 0:
-        place[0] = scratch + ref * stride
+        place[0] = room.scratch + ref * stride
         place[1] = 0
     else:
-        place[0] = address(cell, cells, spec_size[spec[~ref]], ~ref)
-        place[1] = width * spec_item[spec[~ref]]
+        place[0] = address(log, cells, specs.size[log.spec[~ref]], ~ref)
+        place[1] = width * specs.item[log.spec[~ref]]
 
 
 @jit
 def lanes(
-    spec: Any, cell: Any, cells: int, spec_size: Any, spec_item: Any, spec_rank: Any,
-    spec_dims: Any, order: Any, groups: Any, g: int, program: Any, scratch: int, partials: int,
-    places: int, counter: int, chunk: int,
+    log: Log, cells: int, specs: Specs, plan: Plan, g: int, room: Room, chunk: int
 ) -> int:
-    """Run blocks of a lane group, ``chunk`` at a time, until ``counter`` says that none is left.
+    """Run blocks of a lane group, ``chunk`` at a time, until the counter says that none is left.
 
-    Several threads may do so at once, each with slots of its own at ``scratch`` and
-    at ``places`` room for 8 int64 an instruction. ``counter`` is the address of the number of the
-    next block.
+    Several threads may do so at once, each with slots and places of its own. The counter is the
+    number of the next block.
     """
+    groups, program = plan.groups, plan.program
     begin = groups[GROUP * g + G_CODE]
     body = groups[GROUP * g + G_BODY]
     end = groups[GROUP * g + G_CODE_END]
@@ -164,31 +161,30 @@ def lanes(
     for k in range(begin, body):
         source = program[STEP * k + 2]
         splat(
-            scratch + program[STEP * k + 1] * stride,
-            address(cell, cells, spec_size[spec[source]], source),
-            spec_item[spec[source]], width,
+            room.scratch + program[STEP * k + 1] * stride,
+            address(log, cells, specs.size[log.spec[source]], source),
+            specs.item[log.spec[source]], width,
         )
     at_row = groups[GROUP * g + G_ROWS]
     for k in range(body, end):
-        row = order[at_row]
+        row = plan.order[at_row]
         for j in range(4):
-            at = places + 64 * (k - body) + 16 * j
+            at = room.places + 64 * (k - body) + 16 * j
             if program[STEP * k] == FUSED or (program[STEP * k] == SPREAD and j > 0):
                 continue
             _place(
-                program[STEP * k + 1 + j], row, cell, cells, spec, spec_size, spec_item,
-                scratch, stride, partials, width, at,
+                program[STEP * k + 1 + j], row, log, cells, specs, room, stride, width, at
             )
         at_row += program[STEP * k] > PLACES
     blocks = (size + width - 1) // width
-    first = fetch_add(counter, chunk)
+    first = fetch_add(room.counter, chunk)
     while first < blocks:
         for block in range(first, min(first + chunk, blocks)):
             start = block * width
             n = min(width, size - start)
             k = body
             while k < end:
-                at = places + 64 * (k - body)
+                at = room.places + 64 * (k - body)
                 place = numbers(at)
                 kernel = program[STEP * k]
                 if kernel == FUSED:
@@ -199,10 +195,10 @@ def lanes(
                     source = program[STEP * k + 2]
                     target = program[STEP * k + 3]
                     spread(
-                        place[0], address(cell, cells, spec_size[spec[source]], source),
-                        spec_item[spec[source]], start, n,
-                        spec_dims, spec_rank[spec[target]], MAX_RANK * spec[target],
-                        spec_rank[spec[source]], MAX_RANK * spec[source],
+                        place[0], address(log, cells, specs.size[log.spec[source]], source),
+                        specs.item[log.spec[source]], start, n,
+                        specs.dims, specs.rank[log.spec[target]], MAX_RANK * log.spec[target],
+                        specs.rank[log.spec[source]], MAX_RANK * log.spec[source],
                     )
                 else:
                     call_kernel(
@@ -210,13 +206,14 @@ def lanes(
                         place[4] + block * place[5], place[6] + block * place[7], n,
                     )
                 k += 1
-        first = fetch_add(counter, chunk)
+        first = fetch_add(room.counter, chunk)
     return 0
 
 
 @inline
-def _combine(cells: int, order: Any, groups: Any, g: int, program: Any, partials: int) -> None:
+def _combine(cells: int, plan: Plan, g: int, partials: int) -> None:
     """Combine the partial results of a lane group's reductions, run by run, until one is left."""
+    groups, program = plan.groups, plan.program
     runs = (groups[GROUP * g + G_SIZE] + RUN - 1) // RUN
     row = groups[GROUP * g + G_ROWS]
     for k in range(groups[GROUP * g + G_BODY], groups[GROUP * g + G_CODE_END]):
@@ -230,24 +227,22 @@ def _combine(cells: int, order: Any, groups: Any, g: int, program: Any, partials
                 call_kernel(kernel, found, found, 0, 0, left)
                 left = (left + RUN - 1) // RUN
             # What there is none of is still a sum: the kernel knows which.
-            call_kernel(kernel, cells + 8 * order[row], found, 0, 0, left)
+            call_kernel(kernel, cells + 8 * plan.order[row], found, 0, 0, left)
         row += 1
 
 
 @jit
 def sweep(
-    spec: Any, cell: Any, state: Any, cells: int,
-    spec_size: Any, spec_item: Any, spec_rank: Any, spec_dims: Any,
-    order: Any, kept: Any, offset: Any, groups: Any, begin_group: int, computed: int, found: int,
-    program: Any, scratch: int, partials: int, arena: int, places: int, counter: int, large: int,
+    log: Log, cells: int, specs: Specs, plan: Plan, begin_group: int, computed: int, found: int,
+    room: Room, large: int,
 ) -> int:
     """Run groups from ``begin_group`` on; the first one has only to be finished if ``computed``.
 
-    ``cells`` is the address of ``cell``, ``scratch`` of the slots, ``arena`` of the temporaries,
-    ``partials`` of what reductions find, ``counter`` of an int64. Returns at a group that
-    needs the caller, because there is no kernel for it or because it is ``large`` (in elements
-    times instructions) and threads may share it; or ``found``.
+    ``cells`` is the address of the log's cells. Returns at a group that needs the caller, because
+    there is no kernel for it or because it is ``large`` (in elements times instructions) and
+    threads may share it; or ``found``.
     """
+    order, groups, program = plan.order, plan.groups, plan.program
     for g in range(begin_group, found):
         kind = groups[GROUP * g + G_KIND]
         begin = groups[GROUP * g + G_ROWS]
@@ -256,8 +251,8 @@ def sweep(
         if g > begin_group or computed == 0:
             if kind == LANES or kind == WHOLE:
                 for k in range(begin, end):
-                    if kept[k] == TEMPORARY and spec_size[spec[order[k]]] != 1:
-                        cell[order[k]] = arena + offset[k]
+                    if plan.kept[k] == TEMPORARY and specs.size[log.spec[order[k]]] != 1:
+                        log.cell[order[k]] = room.arena + plan.offset[k]
             if kind == SCALARS:
                 k = code
                 while k < groups[GROUP * g + G_CODE_END]:
@@ -278,13 +273,10 @@ def sweep(
                 steps = groups[GROUP * g + G_CODE_END] - body
                 if steps * groups[GROUP * g + G_SIZE] >= large:
                     return g
-                i64(counter)[0] = 0
-                lanes(
-                    spec, cell, cells, spec_size, spec_item, spec_rank, spec_dims, order, groups,
-                    g, program, scratch, partials, places, counter, 1 << 40,
-                )
+                i64(room.counter)[0] = 0
+                lanes(log, cells, specs, plan, g, room, 1 << 40)
             elif kind == SHARED:
-                cell[order[begin]] = cell[program[STEP * code + 1]]
+                log.cell[order[begin]] = log.cell[program[STEP * code + 1]]
             else:
                 inputs = groups[GROUP * g + G_CODE_END] - code
                 if inputs == 0 or program[STEP * code] == 0:
@@ -296,18 +288,18 @@ def sweep(
                 y = program[STEP * (code + 1) + 1] if inputs > 1 else x
                 z = program[STEP * (code + 2) + 1] if inputs > 2 else x
                 call_array(
-                    program[STEP * code], address(cell, cells, spec_size[spec[row]], row),
-                    address(cell, cells, spec_size[spec[x]], x),
-                    address(cell, cells, spec_size[spec[y]], y),
-                    address(cell, cells, spec_size[spec[z]], z),
+                    program[STEP * code], address(log, cells, specs.size[log.spec[row]], row),
+                    address(log, cells, specs.size[log.spec[x]], x),
+                    address(log, cells, specs.size[log.spec[y]], y),
+                    address(log, cells, specs.size[log.spec[z]], z),
                     groups[GROUP * g + G_PARAMETERS], 0, groups[GROUP * g + G_WIDTH],
                 )
         if kind == LANES:
-            _combine(cells, order, groups, g, program, partials)
-        elif kind == SHARED and spec_size[spec[order[begin]]] != 1:
+            _combine(cells, plan, g, room.partials)
+        elif kind == SHARED and specs.size[log.spec[order[begin]]] != 1:
             continue  # whoever keeps the buffer alive says when there is a value
         for k in range(begin, end):
-            state[order[k]] = VALUE if kept[k] == KEPT else SEEN
+            log.state[order[k]] = VALUE if plan.kept[k] == KEPT else SEEN
     return found
 
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ..jit import jit
+from .records import I32, U8, Codes, Flow, Log, Specs, Tape
 from .rows import (
     AT_FIRST_READ,
     CUT,
@@ -22,20 +21,13 @@ from .rows import (
 
 @jit
 def follow(
-    code: Any, a: Any, b: Any, c: Any, spec: Any, extra: Any, n: int,
-    ranges: Any, stretches: int, watch_position: Any, watch_row: Any, events: int,
-    sources: Any, source_count: int,
-    variable_watched: Any, variable_source: Any,
-    code_kind: Any, code_arity: Any, code_gradient: Any, spec_float: Any,
-    flags: Any,
+    log: Log, n: int, tape: Tape, sources: I32, source_count: int, variable_watched: U8,
+    flow: Flow, codes: Codes, specs: Specs,
 ) -> int:
-    """Set ``flags[row]`` (uint8, n) to RECORDED | FOLLOWED | NEEDED for the rows of one tape.
+    """Set ``flow.flags`` to RECORDED | FOLLOWED | NEEDED for the ``n`` rows of one tape.
 
-    ``ranges`` holds start and end of each of the ``stretches`` that were recorded. At position
-    ``watch_position[i]`` the tape began to watch row ``watch_row[i]``, or, where that is
-    negative, the variable ``~watch_row[i]``. ``variable_watched`` (uint8) starts with the
-    variables that are watched, or will be when they are read, and is updated;
-    ``variable_source`` (int32) is >= 0 for variables that are sources; ``sources`` are rows.
+    ``variable_watched`` starts with the variables that are watched, or will be when they are
+    read, and is updated; ``sources`` are rows.
 
     A row is recorded if it was appended in a range and an operand was followed by then, whether
     its op has a derivative or none. What is watched later is followed from there on; but where a
@@ -43,75 +35,75 @@ def follow(
     Returns the first row of the first range.
     """
     for row in range(n):
-        flags[row] = 0
+        flow.flags[row] = 0
     event = 0
-    first = ranges[0] if stretches else n
+    first = tape.ranges[0] if tape.stretches else n
     stretch = 0
     for row in range(n):
-        while event < events and watch_position[event] <= row:
-            watched = watch_row[event]
+        while event < tape.events and tape.positions[event] <= row:
+            watched = tape.watched[event]
             if watched < 0:
                 variable_watched[~watched] |= 1
             else:
-                flags[watched] |= FOLLOWED
+                flow.flags[watched] |= FOLLOWED
             event += 1
-        while stretch < stretches and ranges[2 * stretch + 1] <= row:
+        while stretch < tape.stretches and tape.ranges[2 * stretch + 1] <= row:
             stretch += 1
-        if stretch >= stretches:
+        if stretch >= tape.stretches:
             break
-        if row < ranges[2 * stretch]:
+        if row < tape.ranges[2 * stretch]:
             continue
-        this = code[row]
-        kind = code_kind[this]
-        if kind == LEAF or code_gradient[this] == CUT:
+        this = log.code[row]
+        kind = codes.kind[this]
+        if kind == LEAF or codes.gradient[this] == CUT:
             continue
         flag = 0
         if kind == READ:
-            variable = b[row]
+            variable = log.b[row]
             known = variable_watched[variable]
             # A read through what `assign` returned watches nothing by itself: its code says STOP.
-            if known != 0 and (known != AT_FIRST_READ or code_gradient[this] != STOP):
+            if known != 0 and (known != AT_FIRST_READ or codes.gradient[this] != STOP):
                 variable_watched[variable] = SEEN_WATCHED
                 flag = FOLLOWED
         else:
-            arity = code_arity[this]
+            arity = codes.arity[this]
             if arity == VARIADIC:
-                for k in range(a[row], a[row] + b[row]):
-                    flag |= flags[extra[k]]
+                for k in range(log.a[row], log.a[row] + log.b[row]):
+                    flag |= flow.flags[log.extra[k]]
             else:
-                flag |= flags[a[row]]
+                flag |= flow.flags[log.a[row]]
                 if arity > 1:
-                    flag |= flags[b[row]]
+                    flag |= flow.flags[log.b[row]]
                 if arity > 2:
-                    flag |= flags[c[row]]
+                    flag |= flow.flags[log.c[row]]
         if flag & FOLLOWED:
-            flags[row] |= RECORDED | FOLLOWED if spec_float[spec[row]] else RECORDED
-    while event < events:  # watched after the last recorded row
-        if watch_row[event] >= 0:
-            flags[watch_row[event]] |= FOLLOWED
+            flow.flags[row] |= RECORDED | FOLLOWED if specs.is_float[log.spec[row]] else RECORDED
+    while event < tape.events:  # watched after the last recorded row
+        if tape.watched[event] >= 0:
+            flow.flags[tape.watched[event]] |= FOLLOWED
         event += 1
     for k in range(source_count):
-        flags[sources[k]] |= SOURCE
-        if flags[sources[k]] & FOLLOWED:
-            flags[sources[k]] |= NEEDED
+        flow.flags[sources[k]] |= SOURCE
+        if flow.flags[sources[k]] & FOLLOWED:
+            flow.flags[sources[k]] |= NEEDED
     for row in range(first, n):
-        if (flags[row] & (RECORDED | FOLLOWED | NEEDED)) != RECORDED | FOLLOWED:
+        if (flow.flags[row] & (RECORDED | FOLLOWED | NEEDED)) != RECORDED | FOLLOWED:
             continue
-        this = code[row]
+        this = log.code[row]
         flag = 0
-        if code_kind[this] == READ:
-            if variable_source[b[row]] >= 0:
+        if codes.kind[this] == READ:
+            if flow.variable_source[log.b[row]] >= 0:
                 flag = NEEDED
-        elif code_gradient[this] != STOP:
-            arity = code_arity[this]
+        elif codes.gradient[this] != STOP:
+            arity = codes.arity[this]
             if arity == VARIADIC:
-                for k in range(a[row], a[row] + b[row]):
-                    flag |= flags[extra[k]]
+                for k in range(log.a[row], log.a[row] + log.b[row]):
+                    flag |= flow.flags[log.extra[k]]
             else:
-                flag |= flags[a[row]]
+                flag |= flow.flags[log.a[row]]
                 if arity > 1:
-                    flag |= flags[b[row]]
+                    flag |= flow.flags[log.b[row]]
                 if arity > 2:
-                    flag |= flags[c[row]]
-        flags[row] |= flag & NEEDED
+                    flag |= flow.flags[log.c[row]]
+        flow.flags[row] |= flag & NEEDED
     return first

@@ -2,54 +2,49 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ..jit import jit
+from .records import I32, Codes, Log
 from .rows import READ, VALUE, VARIADIC
 
 
 @jit
 def graft(
-    count: int, from_code: Any, from_a: Any, from_b: Any, from_c: Any, from_spec: Any,
-    from_extra: Any, from_cell: Any, from_state: Any, numbers: Any,
-    code_kind: Any, code_arity: Any,
-    code: Any, a: Any, b: Any, c: Any, spec: Any, extra: Any, cell: Any, state: Any,
-    n: int, extra_n: int, to: Any,
+    source: Log, count: int, numbers: I32, codes: Codes, log: Log, n: int, extra_n: int, to: I32
 ) -> int:
-    """Append ``count`` rows behind the first ``n``, and their operands behind ``extra_n``.
+    """Append ``count`` rows of ``source`` behind the first ``n`` of ``log``.
 
-    ``to`` (int32): on entry, for a row that is not appended, the row that stands for it, else
-    -1; on return the number of every row. Rows that have values bring their cells. ``numbers``
-    (int32) are the variables' numbers here by their numbers there. There is room for all.
-    Returns the number of rows.
+    Their operands come behind ``extra_n``. ``to``: on entry, for a row that is not appended, the
+    row that stands for it, else -1; on return the number of every row. Rows that have values
+    bring their cells. ``numbers`` are the variables' numbers here by their numbers there. There
+    is room for all. Returns the number of rows.
     """
     for row in range(count):
         if to[row] >= 0:
             continue
-        this = from_code[row]
-        arity = code_arity[this]
-        code[n] = this
-        spec[n] = from_spec[row]
+        this = source.code[row]
+        arity = codes.arity[this]
+        log.code[n] = this
+        log.spec[n] = source.spec[row]
         if arity == VARIADIC:
-            start = from_a[row]
-            inputs = from_b[row]
+            start = source.a[row]
+            inputs = source.b[row]
             for k in range(inputs):
-                extra[extra_n + k] = to[from_extra[start + k]]
-            a[n] = extra_n
-            b[n] = inputs
+                log.extra[extra_n + k] = to[source.extra[start + k]]
+            log.a[n] = extra_n
+            log.b[n] = inputs
             extra_n += inputs
         else:
             if arity > 0:
-                a[n] = to[from_a[row]]
+                log.a[n] = to[source.a[row]]
             if arity > 1:
-                b[n] = to[from_b[row]]
-            elif code_kind[this] == READ:
-                b[n] = numbers[from_b[row]]
+                log.b[n] = to[source.b[row]]
+            elif codes.kind[this] == READ:
+                log.b[n] = numbers[source.b[row]]
             if arity > 2:
-                c[n] = to[from_c[row]]
-        if from_state[row] == VALUE:
-            cell[n] = from_cell[row]
-            state[n] = VALUE
+                log.c[n] = to[source.c[row]]
+        if source.state[row] == VALUE:
+            log.cell[n] = source.cell[row]
+            log.state[n] = VALUE
         to[row] = n
         n += 1
     return n

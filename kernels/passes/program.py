@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ..jit import inline, jit
 from .layout import (
     C_BODY,
@@ -39,6 +37,7 @@ from .layout import (
     STEP,
     WHOLE,
 )
+from .records import I64, Codes, Lanes, Log, Plan, Specs, Work
 from .rows import REDUCTION, VARIADIC
 
 
@@ -49,30 +48,30 @@ def row_of(x: int) -> int:
 
 
 @inline
-def lane_spec(row: int, code: Any, spec: Any, code_kind: Any, operands: Any) -> int:
+def lane_spec(row: int, log: Log, codes: Codes, work: Work) -> int:
     """The spec whose shape a row of a lane group works on."""
-    if code_kind[code[row]] == REDUCTION:
-        return spec[row_of(operands[3 * row])]
-    return spec[row]
+    if codes.kind[log.code[row]] == REDUCTION:
+        return log.spec[row_of(work.operands[3 * row])]
+    return log.spec[row]
 
 
 @jit
 def write_lanes(
-    g: int, at: int, code: Any, spec: Any, code_kind: Any, spec_size: Any, spec_bytes: Any,
-    spec_shape: Any, operands: Any, kernel: Any, order: Any, group: Any, groups: Any, escape: Any,
-    slot: Any, last: Any, stamp: Any, loaded: Any, free: Any, program: Any,
+    g: int, at: int, log: Log, codes: Codes, specs: Specs, work: Work, out: Plan
 ) -> tuple[int, int, int, int]:
     """Write the instructions of one lane group from ``at`` on.
 
-    Operands are slots, or ``~row`` for a value in a buffer. ``stamp`` (int32 by row) and
-    ``loaded`` say which slot holds an operand from outside the group. Returns where the
-    instructions end, the number of slots, the bytes of an element in them, and the bytes of
-    partial results.
+    Operands are slots, or ``~row`` for a value in a buffer. ``work.stamp`` and ``loaded`` say
+    which slot holds an operand from outside the group. Returns where the instructions end, the
+    number of slots, the bytes of an element in them, and the bytes of partial results.
     """
+    operands, slot, last, stamp = work.operands, work.slot, work.last, work.stamp
+    order, groups, program = out.order, out.groups, out.program
+    loaded, free = work.phase, work.tables  # nobody needs what was in these
     begin = groups[GROUP * g + G_ROWS]
     end = groups[GROUP * g + G_ROWS_END]
-    like = lane_spec(order[begin], code, spec, code_kind, operands)
-    shape = spec_shape[like]
+    like = lane_spec(order[begin], log, codes, work)
+    shape = specs.shape[like]
     partials = 0
     slots = 0
     item = 1
@@ -81,15 +80,15 @@ def write_lanes(
     for k in range(begin, end):
         row = order[k]
         last[row] = k
-        item = max(item, spec_bytes[spec[row]] // max(spec_size[spec[row]], 1))
+        item = max(item, specs.bytes[log.spec[row]] // max(specs.size[log.spec[row]], 1))
         for j in range(3):
             x = operands[3 * row + j]
-            if x >= 0 and group[x] == g:
+            if x >= 0 and work.group[x] == g:
                 last[x] = k
             elif x != NO_OPERAND:
                 v = row_of(x)
-                item = max(item, spec_bytes[spec[v]] // max(spec_size[spec[v]], 1))
-                if spec_size[spec[v]] == 1 and stamp[v] != g:
+                item = max(item, specs.bytes[log.spec[v]] // max(specs.size[log.spec[v]], 1))
+                if specs.size[log.spec[v]] == 1 and stamp[v] != g:
                     stamp[v] = g
                     loaded[v] = slots
                     program[STEP * at] = SPLAT
@@ -104,9 +103,9 @@ def write_lanes(
         # Loads of broadcast operands come before the instruction.
         for j in range(3):
             x = operands[3 * row + j]
-            if x != NO_OPERAND and (x < 0 or group[x] != g):
+            if x != NO_OPERAND and (x < 0 or work.group[x] != g):
                 v = row_of(x)
-                if stamp[v] != g and spec_shape[spec[v]] != shape:
+                if stamp[v] != g and specs.shape[log.spec[v]] != shape:
                     stamp[v] = g
                     loaded[v] = slots
                     program[STEP * at] = SPREAD
@@ -117,18 +116,18 @@ def write_lanes(
                     at += 1
         for j in range(3):
             x = operands[3 * row + j]
-            if x >= 0 and group[x] == g and escape[x] == IN_SLOT:
+            if x >= 0 and work.group[x] == g and work.escape[x] == IN_SLOT:
                 program[STEP * at + 2 + j] = slot[x]
             elif x != NO_OPERAND:
                 v = row_of(x)
                 program[STEP * at + 2 + j] = loaded[v] if stamp[v] == g else ~v
             else:
                 program[STEP * at + 2 + j] = 0
-        program[STEP * at] = kernel[row]
-        if code_kind[code[row]] == REDUCTION:
+        program[STEP * at] = work.kernel[row]
+        if codes.kind[log.code[row]] == REDUCTION:
             program[STEP * at + 1] = PARTIALS + partials
-            partials += 8 * ((spec_size[like] + RUN - 1) // RUN + 1)
-        elif escape[row] != IN_SLOT:
+            partials += 8 * ((specs.size[like] + RUN - 1) // RUN + 1)
+        elif work.escape[row] != IN_SLOT:
             program[STEP * at + 1] = ~row
         elif unused > 0:
             unused -= 1
@@ -143,11 +142,11 @@ def write_lanes(
         # that no kernel writes what it reads.
         for j in range(3):
             x = operands[3 * row + j]
-            if x >= 0 and group[x] == g and escape[x] == IN_SLOT and last[x] == k:
+            if x >= 0 and work.group[x] == g and work.escape[x] == IN_SLOT and last[x] == k:
                 free[unused] = slot[x]
                 unused += 1
                 last[x] = -1
-        if escape[row] == IN_SLOT and last[row] == k:
+        if work.escape[row] == IN_SLOT and last[row] == k:
             free[unused] = slot[row]
             unused += 1
     return at, slots, item, partials
@@ -155,22 +154,19 @@ def write_lanes(
 
 @jit
 def write_program(
-    code: Any, a: Any, b: Any, spec: Any, code_kind: Any, code_arity: Any, code_lane: Any,
-    spec_size: Any, spec_bytes: Any, spec_shape: Any, spec_dtype: Any, kernels: Any, dtypes: int,
-    operands: Any, many: Any,
-    order: Any, group: Any, groups: Any, found: int, escape: Any,
-    slot: Any, last: Any, stamp: Any, loaded: Any, kernel: Any, free: Any, widest: int,
-    program: Any, cursor: Any,
+    log: Log, codes: Codes, specs: Specs, lanes: Lanes, work: Work, out: Plan, found: int,
+    widest: int, cursor: I64,
 ) -> int:
     """Write the instructions of every group: kernel, output, three operands.
 
     In a scalar group operands are rows; a whole-array row has one instruction for each of its
-    operands. ``kernel`` (int64 by row) is scratch. Returns OK or NO_KERNEL.
+    operands. Returns OK or NO_KERNEL.
     """
+    groups, program, kernel = out.groups, out.program, work.kernel
     # Read back, because Numba would compile what takes a literal 0 once more.
     cursor[C_INSTRUCTIONS] = 0
     at = cursor[C_INSTRUCTIONS]
-    work = 0
+    elements = 0
     scratch = 0
     partials = 0
     longest = 0
@@ -184,26 +180,27 @@ def write_program(
         groups[this_group + G_SIZE] = 0
         groups[this_group + G_PARAMETERS] = 0
         if kind == WHOLE or kind == SHARED:
-            row = order[begin]
-            if code_arity[code[row]] == VARIADIC:
-                for j in range(a[row], a[row] + b[row]):
+            row = out.order[begin]
+            if codes.arity[log.code[row]] == VARIADIC:
+                for j in range(log.a[row], log.a[row] + log.b[row]):
                     program[STEP * at] = 0
-                    program[STEP * at + 1] = row_of(many[j])
+                    program[STEP * at + 1] = row_of(work.many[j])
                     at += 1
             else:
-                for j in range(code_arity[code[row]]):
+                for j in range(codes.arity[log.code[row]]):
                     program[STEP * at] = 0
-                    program[STEP * at + 1] = row_of(operands[3 * row + j])
+                    program[STEP * at + 1] = row_of(work.operands[3 * row + j])
                     at += 1
             groups[this_group + G_CODE_END] = at
             continue
         for k in range(begin, end):
-            row = order[k]
-            this = code[row]
+            row = out.order[k]
+            this = log.code[row]
             # The operands' dtype is that of the last one: a select's first is the condition.
-            of = row_of(operands[3 * row + code_arity[this] - 1])
-            kernel[row] = kernels[
-                (code_lane[this] * dtypes + spec_dtype[spec[of]]) * dtypes + spec_dtype[spec[row]]
+            of = row_of(work.operands[3 * row + codes.arity[this] - 1])
+            kernel[row] = lanes.kernels[
+                (codes.lane[this] * lanes.dtypes + specs.dtype[log.spec[of]]) * lanes.dtypes
+                + specs.dtype[log.spec[row]]
             ]
             if kernel[row] == 0:
                 cursor[C_ROW] = row
@@ -212,15 +209,14 @@ def write_program(
                 program[STEP * at] = kernel[row]
                 program[STEP * at + 1] = row
                 for j in range(3):
-                    program[STEP * at + 2 + j] = row_of(operands[3 * row + j])
+                    program[STEP * at + 2 + j] = row_of(work.operands[3 * row + j])
                 at += 1
-        size = spec_size[lane_spec(order[begin], code, spec, code_kind, operands)]
-        work += (end - begin) * (size + CALL)
+        size = specs.size[lane_spec(out.order[begin], log, codes, work)]
+        elements += (end - begin) * (size + CALL)
         groups[this_group + G_SIZE] = size
         if kind == LANES:
             at, slots, item, bytes_ = write_lanes(
-                g, at, code, spec, code_kind, spec_size, spec_bytes, spec_shape, operands, kernel,
-                order, group, groups, escape, slot, last, stamp, loaded, free, program,
+                g, at, log, codes, specs, work, out
             )
             width = SCRATCH_BYTES // (item * max(slots, 1)) // RUN * RUN
             width = max(RUN, min(widest, width))
@@ -235,5 +231,5 @@ def write_program(
     cursor[C_SCRATCH] = scratch
     cursor[C_PARTIALS] = partials
     cursor[C_BODY] = longest
-    cursor[C_WORK] = work
+    cursor[C_WORK] = elements
     return OK

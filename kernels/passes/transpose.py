@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..jit import inline, jit
+from .records import I32, I64, Codes, Flow, Index, Log, Templates
 from .rows import LEAF, NEEDED, READ, RECORDED, STOP, VALUE, VARIADIC
 
 # How `transpose` returns. After anything but DONE the caller acts and calls again.
@@ -43,174 +44,164 @@ def hash_key(k0: int, k1: int, k2: int, k3: int, k4: int, k5: int) -> Any:
 
 
 @jit
-def find_template(
-    keys: Any, key_mask: int, k0: int, k1: int, k2: int, k3: int, k4: int, k5: int
-) -> int:
-    """Slot of a key in the open-addressing table ``keys`` of entries (see ENTRY).
+def find_template(index: Index, k0: int, k1: int, k2: int, k3: int, k4: int, k5: int) -> int:
+    """Slot of a key in the open-addressing table of entries (see ENTRY).
 
     Returns the slot that holds the key, or ``~slot`` of the free one where it belongs.
     """
-    slot = np.int64(hash_key(k0, k1, k2, k3, k4, k5) & np.uint64(key_mask))
+    keys = index.array
+    slot = np.int64(hash_key(k0, k1, k2, k3, k4, k5) & np.uint64(index.mask))
     while keys[ENTRY * slot] != 0:
         at = ENTRY * slot
         if (keys[at + 1] == k0 and keys[at + 2] == k1 and keys[at + 3] == k2
                 and keys[at + 4] == k3 and keys[at + 5] == k4 and keys[at + 6] == k5):
             return slot
-        slot = (slot + 1) & key_mask
+        slot = (slot + 1) & index.mask
     return ~slot
 
 
 @inline
-def _operand(a: Any, b: Any, c: Any, extra: Any, row: int, arity: int, j: int) -> int:
+def _operand(log: Log, row: int, arity: int, j: int) -> int:
     if arity == VARIADIC:
-        return extra[a[row] + j]
+        return log.extra[log.a[row] + j]
     if j == 0:
-        return a[row]
-    return b[row] if j == 1 else c[row]
+        return log.a[row]
+    return log.b[row] if j == 1 else log.c[row]
 
 
 @inline
-def _resolve(
-    ref: int, a: Any, b: Any, c: Any, extra: Any, row: int, arity: int, g: int, local: Any
-) -> int:
+def _resolve(ref: int, log: Log, row: int, arity: int, g: int, local: I32) -> int:
     if ref >= 0:
         return local[ref]
     if ref == G:
         return g
     if ref == Y:
         return row
-    return _operand(a, b, c, extra, row, arity, INPUT - ref)
+    return _operand(log, row, arity, INPUT - ref)
 
 
 @jit
 def transpose(
-    code: Any, a: Any, b: Any, c: Any, spec: Any, extra: Any, cell: Any, state: Any,
-    n: int, first: int, capacity: int, flags: Any, adjoint: Any,
-    variable_source: Any, variable_adjoint: Any,
-    code_kind: Any, code_arity: Any, code_gradient: Any,
-    keys: Any, key_mask: int, template_start: Any, template_end: Any, result_start: Any,
-    t_code: Any, t_a: Any, t_b: Any, t_c: Any, t_spec: Any, t_result: Any,
-    pool_bits: Any, pool_spec: Any, pool_row: Any, local: Any,
-    add_code: int, leaf_code: int, cursor: Any,
+    log: Log, first: int, capacity: int, flow: Flow, codes: Codes, index: Index,
+    templates: Templates, pool_row: I32, local: I32, add_code: int, leaf_code: int, cursor: I64,
 ) -> int:
     """Walk the rows ``cursor[0]`` down to ``first`` and append adjoint rows at ``cursor[1]``.
 
-    ``adjoint`` (int32, n) holds each row's adjoint row or -1, the seeds on entry;
-    contributions are added in the order of the walk. ``variable_adjoint`` collects the reads
-    of each variable that is a source. ``pool_row`` (int32) starts at 0 and remembers the rows,
-    plus 1, of constants of the pool that have one already; ``local`` is scratch for the longest
-    template.
+    ``flow.adjoint`` holds the seeds on entry; contributions are added in the order of the walk.
+    ``flow.variable_adjoint`` collects the reads of each variable that is a source. ``pool_row``
+    starts at 0 and remembers the rows, plus 1, of constants of the pool that have one already;
+    ``local`` is scratch for the longest template.
     """
     row = cursor[0]
     m = cursor[1]
     while row >= first:
-        g = adjoint[row]
-        if g < 0 or (flags[row] & (NEEDED | RECORDED)) != NEEDED | RECORDED:
+        g = flow.adjoint[row]
+        if g < 0 or (flow.flags[row] & (NEEDED | RECORDED)) != NEEDED | RECORDED:
             row -= 1
             continue
-        this = code[row]
-        kind = code_kind[this]
+        this = log.code[row]
+        kind = codes.kind[this]
         if kind == LEAF:
             row -= 1
             continue
         if kind == READ:
-            variable = b[row]
-            if variable_source[variable] >= 0:
-                if variable_adjoint[variable] < 0:
-                    variable_adjoint[variable] = g
+            variable = log.b[row]
+            if flow.variable_source[variable] >= 0:
+                if flow.variable_adjoint[variable] < 0:
+                    flow.variable_adjoint[variable] = g
                 else:
                     if m + 1 > capacity:
                         cursor[0] = row
                         cursor[1] = m
                         return FULL
-                    code[m] = add_code
-                    a[m] = variable_adjoint[variable]
-                    b[m] = g
-                    spec[m] = spec[row]
-                    variable_adjoint[variable] = m
+                    log.code[m] = add_code
+                    log.a[m] = flow.variable_adjoint[variable]
+                    log.b[m] = g
+                    log.spec[m] = log.spec[row]
+                    flow.variable_adjoint[variable] = m
                     m += 1
             row -= 1
             continue
-        if code_gradient[this] == STOP:  # it is a source itself
+        if codes.gradient[this] == STOP:  # it is a source itself
             row -= 1
             continue
-        arity = code_arity[this]
+        arity = codes.arity[this]
         needed = 0
         s0 = -1
         s1 = -1
         s2 = -1
         if arity == VARIADIC:
-            inputs = b[row]
-            for k in range(a[row], a[row] + inputs):
-                if flags[extra[k]] & NEEDED:
+            inputs = log.b[row]
+            for k in range(log.a[row], log.a[row] + inputs):
+                if flow.flags[log.extra[k]] & NEEDED:
                     needed = -1
         else:
             inputs = arity
-            s0 = spec[a[row]]
-            if flags[a[row]] & NEEDED:
+            s0 = log.spec[log.a[row]]
+            if flow.flags[log.a[row]] & NEEDED:
                 needed = 1
             if arity > 1:
-                s1 = spec[b[row]]
-                if flags[b[row]] & NEEDED:
+                s1 = log.spec[log.b[row]]
+                if flow.flags[log.b[row]] & NEEDED:
                     needed |= 2
             if arity > 2:
-                s2 = spec[c[row]]
-                if flags[c[row]] & NEEDED:
+                s2 = log.spec[log.c[row]]
+                if flow.flags[log.c[row]] & NEEDED:
                     needed |= 4
         if needed == 0:
             row -= 1
             continue
-        slot = find_template(keys, key_mask, this, s0, s1, s2, spec[row], needed)
+        slot = find_template(index, this, s0, s1, s2, log.spec[row], needed)
         if slot < 0:
             cursor[0] = row
             cursor[1] = m
             return NO_TEMPLATE
-        template = keys[ENTRY * slot] - 1
-        start = template_start[template]
-        end = template_end[template]
+        template = index.array[ENTRY * slot] - 1
+        start = templates.start[template]
+        end = templates.end[template]
         if m + (end - start) + inputs > capacity:
             cursor[0] = row
             cursor[1] = m
             return FULL
         for t in range(start, end):
-            u = t_code[t]
-            if u == leaf_code:  # constant t_a[t] of the pool: one row in each log
-                pooled = t_a[t]
+            u = templates.code[t]
+            if u == leaf_code:  # constant templates.a[t] of the pool: one row in each log
+                pooled = templates.a[t]
                 if pool_row[pooled] == 0:
                     pool_row[pooled] = m + 1
-                    code[m] = leaf_code
-                    spec[m] = pool_spec[pooled]
-                    cell[m] = pool_bits[pooled]
-                    state[m] = VALUE
+                    log.code[m] = leaf_code
+                    log.spec[m] = templates.pool_spec[pooled]
+                    log.cell[m] = templates.pool_bits[pooled]
+                    log.state[m] = VALUE
                     m += 1
                 local[t - start] = pool_row[pooled] - 1
                 continue
-            code[m] = u
-            spec[m] = t_spec[t]
-            uses = code_arity[u]
+            log.code[m] = u
+            log.spec[m] = templates.spec[t]
+            uses = codes.arity[u]
             if uses > 0:
-                a[m] = _resolve(t_a[t], a, b, c, extra, row, arity, g, local)
+                log.a[m] = _resolve(templates.a[t], log, row, arity, g, local)
             if uses > 1:
-                b[m] = _resolve(t_b[t], a, b, c, extra, row, arity, g, local)
+                log.b[m] = _resolve(templates.b[t], log, row, arity, g, local)
             if uses > 2:
-                c[m] = _resolve(t_c[t], a, b, c, extra, row, arity, g, local)
+                log.c[m] = _resolve(templates.c[t], log, row, arity, g, local)
             local[t - start] = m
             m += 1
-        results = result_start[template]
+        results = templates.result_start[template]
         for j in range(inputs):
-            x = _operand(a, b, c, extra, row, arity, j)
-            ref = t_result[results + j]
-            if ref == NOTHING or (flags[x] & NEEDED) == 0:
+            x = _operand(log, row, arity, j)
+            ref = templates.result[results + j]
+            if ref == NOTHING or (flow.flags[x] & NEEDED) == 0:
                 continue
-            v = _resolve(ref, a, b, c, extra, row, arity, g, local)
-            if adjoint[x] < 0:
-                adjoint[x] = v
+            v = _resolve(ref, log, row, arity, g, local)
+            if flow.adjoint[x] < 0:
+                flow.adjoint[x] = v
             else:
-                code[m] = add_code
-                a[m] = adjoint[x]
-                b[m] = v
-                spec[m] = spec[x]
-                adjoint[x] = m
+                log.code[m] = add_code
+                log.a[m] = flow.adjoint[x]
+                log.b[m] = v
+                log.spec[m] = log.spec[x]
+                flow.adjoint[x] = m
                 m += 1
         row -= 1
     cursor[0] = row

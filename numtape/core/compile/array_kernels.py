@@ -19,7 +19,10 @@ from .passes import kernel_source
 from .tables import LANES
 
 # What the kernels are compiled from, besides vector math.
-_SOURCES = ("passes.rows", "passes.layout", "cpu.sweep", "cpu.reduce", "cpu.arrays", "cpu.random")
+_SOURCES = (
+    "passes.records", "passes.rows", "passes.layout", "cpu.sweep", "cpu.reduce", "cpu.arrays",
+    "cpu.random",
+)  # fmt: skip
 
 # What was found for a code and specs.
 _calls: dict[tuple[Any, ...], Call | None] = interning.cache()

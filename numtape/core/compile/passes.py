@@ -25,30 +25,8 @@ from .. import settings
 from ..values.memory import Array, address_of, view
 from . import cache as disk
 
-# The dtypes of the passes' arrays by name; what is not here is a scalar.
-_ARRAYS = {
-    "code": "int32", "a": "int32", "b": "int32", "c": "int32", "spec": "int32",
-    "extra": "int32", "cell": "int64", "state": "uint8",
-    "ranges": "int32", "watch_position": "int32", "watch_row": "int32", "sources": "int32",
-    "variable_watched": "uint8", "variable_source": "int32", "variable_adjoint": "int32",
-    "code_kind": "int32", "code_arity": "int32", "code_gradient": "int32", "code_lane": "int32",
-    "spec_float": "uint8", "spec_size": "int64", "spec_bytes": "int64", "spec_shape": "int32",
-    "spec_dtype": "int32", "spec_item": "int32", "spec_rank": "int32", "spec_dims": "int64",
-    "flags": "uint8", "adjoint": "int32", "keys": "int64", "template_start": "int32",
-    "template_end": "int32", "result_start": "int32",
-    "t_code": "int32", "t_a": "int32", "t_b": "int32", "t_c": "int32",
-    "t_spec": "int32", "t_result": "int32", "pool_bits": "int64", "pool_spec": "int32",
-    "pool_row": "int32", "local": "int32", "cursor": "int64",
-    "want": "uint8", "kernels": "int64", "mark": "uint8", "kept": "uint8", "offset": "int64",
-    "columns": "int32", "added": "int32", "added_cells": "int64", "added_states": "uint8",
-    "rows": "int32", "tables": "int32", "order": "int32", "escape": "int32",
-    "canon": "int32", "phase": "int32", "group": "int32", "last": "int32", "root": "int32",
-    "slot": "int32", "stamp": "int32", "operands": "int32", "many": "int32",
-    "kernel": "int64", "groups": "int64", "alloc": "int32", "aliases": "int32", "program": "int64",
-    "from_code": "int32", "from_a": "int32", "from_b": "int32", "from_c": "int32",
-    "from_spec": "int32", "from_extra": "int32", "from_cell": "int64", "from_state": "uint8",
-    "numbers": "int32", "to": "int32",
-}  # fmt: skip
+# Kinds of the passes' parameters and of the fields of their records: pointers, by dtype, and ints.
+_KINDS = {"U8": "uint8", "I32": "int32", "I64": "int64", "int": ""}
 
 # The passes by unit: symbol (and function), module under numtape.kernels. With an empty cache
 # the units are compiled side by side, see `_start_ahead`.
@@ -90,26 +68,54 @@ def imported(*modules: str) -> tuple[str, ...]:
     return tuple(sorted(known))
 
 
-def _parameters(symbol: str) -> list[str]:
-    """A pass's parameter names, read from its source: the cache may hold it, so no import."""
-    found = re.search(rf"^def {symbol}\(([^)]*)\)", kernel_source(_PASSES[symbol]), re.MULTILINE)
-    assert found is not None, symbol
-    return re.findall(r"(\w+):", found[1])
+def _fields(text: str) -> dict[str, str]:
+    return dict(re.findall(r"(\w+): (\w+)", re.sub(r"#.*", "", text)))
 
 
 @cache
-def _layout() -> dict[str, dict[str, int]]:
-    """The slot of each parameter in a pass's control block, by symbol."""
+def _records() -> dict[str, dict[str, str]]:
+    """The kinds of the fields of each record, by text: the cache may hold passes, so no import."""
+    text = re.sub(r'"""[^"]*"""', "", kernel_source("passes.records"))
     return {
-        symbol: {name: slot for slot, name in enumerate(_parameters(symbol))} for symbol in _PASSES
+        name: _fields(body)
+        for name, body in re.findall(r"^class (\w+)\(NamedTuple\):((?:\n(?: .*)?)*)", text, re.M)
     }
+
+
+@cache
+def _parameters(symbol: str) -> dict[str, str]:
+    """The kinds of a pass's parameters, some of them records; by text as well."""
+    found = re.search(rf"^def {symbol}\(([^)]*)\)", kernel_source(_PASSES[symbol]), re.MULTILINE)
+    assert found is not None, symbol
+    return _fields(found[1])
+
+
+@cache
+def _slots(symbol: str) -> dict[str, int]:
+    """The slots of a pass's control block: ``parameter``, or ``parameter.field`` of a record."""
+    names: list[str] = []
+    for name, kind in _parameters(symbol).items():
+        fields = _records().get(kind)
+        names += [name] if fields is None else [f"{name}.{field}" for field in fields]
+    return {name: slot for slot, name in enumerate(names)}
+
+
+@cache
+def _fields_of(symbol: str) -> dict[str, list[tuple[str, int]]]:
+    """The fields of a pass's records and their slots, by parameter."""
+    found: dict[str, list[tuple[str, int]]] = {}
+    for name, slot in _slots(symbol).items():
+        record, _, field = name.partition(".")
+        if field:
+            found.setdefault(record, []).append((field, slot))
+    return found
 
 
 @cache
 def addresses(unit: str) -> dict[str, int]:
     """The addresses of a unit's passes, by symbol."""
-    modules = ("jit", "passes.rows", "passes.layout", "passes.program", *_PASSES.values())
-    source = kernel_source(*dict.fromkeys(modules)) + str(_ARRAYS)
+    shared = ("jit", "passes.records", "passes.rows", "passes.layout", "passes.program")
+    source = kernel_source(*dict.fromkeys((*shared, *_PASSES.values())))
 
     def compile_passes() -> disk.Built:
         built = _wait_for(unit) and disk.read(f"passes-{unit}", source)
@@ -123,12 +129,20 @@ def addresses(unit: str) -> dict[str, int]:
 
 
 def _compile_unit(unit: str) -> disk.Built:
-    from .unit import Function, compile_unit
+    from .unit import Function, Record, compile_unit
+
+    records = importlib.import_module("numtape.kernels.passes.records")
+
+    def typed(kind: str) -> str | Record:
+        fields = _records().get(kind)
+        if fields is None:
+            return _KINDS[kind]
+        return Record(getattr(records, kind), [_KINDS[field] for field in fields.values()])
 
     functions = []
     for symbol, module in _UNITS[unit].items():
         jitted = getattr(importlib.import_module(f"numtape.kernels.{module}"), symbol)
-        parameters = [_ARRAYS.get(parameter, "") for parameter in _parameters(symbol)]
+        parameters = [typed(kind) for kind in _parameters(symbol).values()]
         functions.append(Function(f"numtape_{symbol}", jitted, parameters, block=True))
     built: disk.Built = compile_unit(unit, functions)
     return built
@@ -186,8 +200,9 @@ def _calling(block: Block, function: Any) -> Callable[[], int]:
 class Block:
     """A pass's control block.
 
-    ``block.bind(name=array)`` sets arrays (and keeps them alive), ``block.set[slot] = int``
-    scalars (``block.slots[name]``), ``block.call()`` runs the pass and returns its int.
+    ``block.bind(name=array)`` sets arrays (and keeps them alive), ``block.take(name, thing)`` a
+    record's, ``block.set[slot] = int`` scalars (``block.slots[name]``); in a record, a name is
+    ``record.field``. ``block.call()`` runs the pass and returns its int.
     `call_without_gil` lets other Python threads run meanwhile; it costs half a µs more.
 
     An interrupt may leave some arguments bound and others as they were: who binds only what has
@@ -195,7 +210,8 @@ class Block:
     """
 
     def __init__(self, symbol: str) -> None:
-        self.slots = _layout()[symbol]
+        self.slots = _slots(symbol)
+        self._fields = _fields_of(symbol)
         self._memory = np.zeros(len(self.slots), np.int64)
         self.set = view(self._memory)
         self._arrays: dict[str, Array] = {}
@@ -210,6 +226,15 @@ class Block:
         for name, array in arrays.items():
             self._arrays[name] = array
             self.set[self.slots[name]] = address_of(array)
+
+    def take(self, record: str, thing: Any, **others: Array) -> None:
+        """Set a record: each field is the attribute of a thing that has its name, or given."""
+        for field, slot in self._fields[record]:
+            value = others[field] if field in others else getattr(thing, field)
+            if type(value) is int:
+                self.set[slot] = value
+            else:
+                self.point(f"{record}.{field}", value, address_of(value))
 
     def point(self, name: str, array: Array, address: int) -> None:
         """Set an array argument whose address is known."""

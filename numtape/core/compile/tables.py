@@ -1,29 +1,11 @@
-"""The tables that the passes read, under the names of their arguments."""
+"""The table of lane kernels, which passes read."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from ..log.op import CODES
 from ..values.dtypes import DTYPES
 from ..values.memory import reserved
-from ..values.spec import SPECS
-
-
-def code_tables(*names: str) -> dict[str, np.ndarray[Any, Any]]:
-    """Columns of the table of codes, such as ``code_kind``."""
-    return {name: getattr(CODES, name.removeprefix("code_")) for name in names}
-
-
-def spec_tables(*names: str) -> dict[str, np.ndarray[Any, Any]]:
-    """Columns of the table of specs, such as ``spec_size``."""
-    found = {}
-    for name in names:
-        column = "is_float" if name == "spec_float" else name.removeprefix("spec_")
-        found[name] = getattr(SPECS, column)
-    return found
 
 
 class Lanes:

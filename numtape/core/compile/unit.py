@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,21 +18,46 @@ INT64 = ir.IntType(64)
 
 
 @dataclass
+class Record:
+    """A parameter that is a named tuple: its type, and the kinds of its fields."""
+
+    type: Any
+    fields: list[str]
+
+
+@dataclass
 class Function:
     """A function of a unit.
 
     Attributes:
       symbol: Its name in the object code.
       jitted: What to compile.
-      parameters: The dtype that each parameter points to, or "" for an int64.
+      parameters: The dtype that each parameter points to, or "" for an int64; or a record.
       block: Whether the C function takes the address of a block that holds the arguments, each
-        in eight bytes, instead of the arguments.
+        in eight bytes, instead of the arguments. Those of a record follow each other.
     """
 
     symbol: str
     jitted: Any
-    parameters: list[str]
+    parameters: Sequence[str | Record]
     block: bool = False
+
+
+def _type(parameter: str | Record) -> Any:
+    """The type that Numba knows a parameter by."""
+    if isinstance(parameter, Record):
+        fields = [_type(kind) for kind in parameter.fields]
+        return types.BaseTuple.from_types(fields, parameter.type)
+    return types.CPointer(getattr(types, parameter)) if parameter else types.intp
+
+
+def _argument(context: Any, builder: Any, kind: Any, values: Iterator[Any]) -> Any:
+    """An argument of a type, of the next values."""
+    if isinstance(kind, types.BaseTuple):
+        fields = [_argument(context, builder, field, values) for field in kind.types]
+        return context.make_tuple(builder, kind, fields)
+    value = next(values)
+    return value if kind is types.intp else builder.inttoptr(value, context.get_data_type(kind))
 
 
 @global_compiler_lock  # type: ignore[untyped-decorator]
@@ -46,23 +72,20 @@ def compile_unit(name: str, functions: list[Function]) -> Built:
     module = library.create_ir_module(f"numtape.{name}")
     for function in functions:
         jitted, parameters = function.jitted, function.parameters
-        signature = tuple(
-            types.CPointer(getattr(types, kind)) if kind else types.intp for kind in parameters
-        )
+        signature = tuple(map(_type, parameters))
         jitted.compile(signature)
         result = jitted.overloads[signature]
         library.add_linking_library(result.library)
-        count = 1 if function.block else len(parameters)
+        sizes = [len(p.fields) if isinstance(p, Record) else 1 for p in parameters]
+        count = 1 if function.block else sum(sizes)
         entry = ir.Function(module, ir.FunctionType(INT64, [INT64] * count), function.symbol)
         builder = ir.IRBuilder(entry.append_basic_block("entry"))
         values = list(entry.args)
         if function.block:
             block = builder.inttoptr(values[0], INT64.as_pointer())
-            values = [builder.load(builder.gep(block, [INT64(k)])) for k in range(len(parameters))]
-        arguments = [
-            value if kind is types.intp else builder.inttoptr(value, context.get_data_type(kind))
-            for value, kind in zip(values, signature, strict=True)
-        ]
+            values = [builder.load(builder.gep(block, [INT64(k)])) for k in range(sum(sizes))]
+        left = iter(values)
+        arguments = [_argument(context, builder, kind, left) for kind in signature]
         out = context.call_internal_no_propagate(
             builder, result.fndesc, result.signature, arguments
         )

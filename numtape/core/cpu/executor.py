@@ -9,7 +9,6 @@ import numpy as np
 
 from .. import settings
 from ..compile.passes import Block
-from ..compile.tables import spec_tables
 from ..log.log import Log
 from ..log.op import CODES
 from ..plan.plan import (
@@ -52,7 +51,7 @@ class Worker:
     def __init__(self, log: Log, counter: Array) -> None:
         self.scratch = aligned(0)  # the memory and its address, which change in one step
         self.places = np.empty(0, np.int64)
-        self.columns, self.counter = log.columns, counter
+        self.columns, self.extra, self.counter = log.columns, log.extra, counter
         self.blocks: tuple[Block, Block] | None = None
         self.set_for: Any = None  # the plan
 
@@ -60,11 +59,11 @@ class Worker:
         """The control blocks of `lanes` and `units`, made when a group is first shared."""
         if self.blocks is None:
             lanes, units = Block("lanes"), Block("units")
-            lanes.bind(spec=self.columns.spec, cell=self.columns.cell)
-            lanes.bind(**spec_tables("spec_size", "spec_item", "spec_rank", "spec_dims"))
+            lanes.take("log", self.columns, extra=self.extra)
+            lanes.take("specs", SPECS)
             lanes.set[lanes.slots["cells"]] = self.columns.address
-            for block in (lanes, units):
-                block.set[block.slots["counter"]] = address_of(self.counter)
+            lanes.set[lanes.slots["room.counter"]] = address_of(self.counter)
+            units.set[units.slots["counter"]] = address_of(self.counter)
             self.blocks = lanes, units
         return self.blocks
 
@@ -74,8 +73,8 @@ class Worker:
             self.scratch = aligned(plan.scratch)
         if 8 * plan.body > self.places.size:
             self.places = np.empty(16 * plan.body, np.int64)
-        block.set[block.slots["places"]] = address_of(self.places)
-        block.set[block.slots["scratch"]] = self.scratch[1]
+        block.set[block.slots["room.places"]] = address_of(self.places)
+        block.set[block.slots["room.scratch"]] = self.scratch[1]
 
 
 class Sweeper:
@@ -87,10 +86,10 @@ class Sweeper:
         self.partials, self.arena = aligned(0), aligned(0)  # as a worker's scratch
         self.workers = [Worker(log, self.counter)]  # the first one is the caller
         columns = log.columns
-        self.sweep.bind(spec=columns.spec, cell=columns.cell, state=columns.state)
+        self.sweep.take("log", columns, extra=log.extra)
+        self.sweep.take("specs", SPECS)
         self.sweep.set[self.sweep.slots["cells"]] = columns.address
-        self.sweep.set[self.sweep.slots["counter"]] = address_of(self.counter)
-        self.sweep.bind(**spec_tables("spec_size", "spec_item", "spec_rank", "spec_dims"))
+        self.sweep.set[self.sweep.slots["room.counter"]] = address_of(self.counter)
         self.running: list[Any] = []  # calls of other threads
         self.plan_set: Plan | None = None  # the one that the sweep is set up for
 
@@ -122,8 +121,8 @@ class Sweeper:
         if plan.partials > self.partials[0].size:
             self.partials = aligned(plan.partials)
         self.workers[0].fit(plan, sweep)
-        put[slots["arena"]] = self.arena[1]
-        put[slots["partials"]] = self.partials[1]
+        put[slots["room.arena"]] = self.arena[1]
+        put[slots["room.partials"]] = self.partials[1]
         put[slots["found"]] = plan.found
         put[slots["large"]] = LARGE if settings.threads() > 1 else 1 << 62
         for name, array, address in plan.addresses:
@@ -171,11 +170,10 @@ class Sweeper:
         if worker.set_for is not plan:
             worker.set_for = None  # until all is set
             for name, array, address in plan.addresses:
-                if name in slots:
-                    block.point(name, array, address)
+                block.point(name, array, address)
             worker.set_for = plan
         put[slots["g"]], put[slots["chunk"]] = g, chunk
-        put[slots["partials"]] = self.partials[1]
+        put[slots["room.partials"]] = self.partials[1]
         return block.call_without_gil
 
     def _units(

@@ -85,8 +85,7 @@ class Memory:
         """Bind what moved since the last call."""
         if log.columns is not self.columns or log.extra is not self.extra:
             self.columns = None  # until all is bound: an interrupt may come
-            bound = {name: getattr(log.columns, name) for name in log.columns.NAMES}
-            block.bind(extra=log.extra, **bound)
+            block.take("log", log.columns, extra=log.extra)
             self.extra = log.extra
             self.columns = log.columns
 

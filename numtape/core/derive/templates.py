@@ -14,7 +14,7 @@ import numpy as np
 
 from ...errors import ResourceExhaustedError
 from ..values import interning
-from ..values.memory import Array, reserved, view
+from ..values.memory import reserved, view
 from ..values.spec import Spec
 from . import lookup
 
@@ -82,15 +82,6 @@ class Templates:
         self.result = reserved((RESULTS,), np.int32)
         self.pool_bits = reserved((CONSTANTS,), np.int64)
         self.pool_spec = reserved((CONSTANTS,), np.int32)
-
-    def arrays(self) -> dict[str, Array]:
-        """The arrays that stay, under the names of the pass's arguments."""
-        found = {f"t_{name}": getattr(self, name) for name in COLUMNS}
-        return found | {
-            "t_result": self.result, "template_start": self.start, "template_end": self.end,
-            "result_start": self.result_start, "pool_bits": self.pool_bits,
-            "pool_spec": self.pool_spec,
-        }  # fmt: skip
 
     def many(self) -> bool:
         """Whether it is time to begin anew."""

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from ..compile.passes import Block, Numbers
-from ..compile.tables import code_tables, spec_tables
 from ..log.log import LEAF_CODE, SLACK, Log, Scratch, local
 from ..log.op import CODES, VARIADIC, Op
 from ..log.tensors import as_tensor
@@ -28,7 +27,7 @@ from ..values.tensor import Tensor
 from .adjoints import Memory, give_back, memory
 from .reach import lost, operands, refuse_missing
 from .tape import Tape
-from .templates import COLUMNS, CONSTANTS, LONGEST, Key, Templates, current
+from .templates import CONSTANTS, LONGEST, Key, Templates, current
 
 # As in kernels/passes/transpose.py (a test compares).
 DONE, NO_TEMPLATE, FULL = range(3)
@@ -164,41 +163,39 @@ class Workspace:
         self.transpose = transpose = Block("transpose")
         self.cursor = np.zeros(4, np.int64)
         transpose.bind(cursor=self.cursor)
-        self.ranges = Numbers("int32", "ranges", follow)
-        self.positions = Numbers("int32", "watch_position", follow)
-        self.events = Numbers("int32", "watch_row", follow)
+        self.ranges = Numbers("int32", "tape.ranges", follow)
+        self.positions = Numbers("int32", "tape.positions", follow)
+        self.events = Numbers("int32", "tape.watched", follow)
         self.sources = Numbers("int32", "sources", follow)
         self.watched = Numbers("uint8", "variable_watched", follow)
-        self.variable_source = Numbers("int32", "variable_source", follow, transpose)
-        self.variable_adjoint = Numbers("int32", "variable_adjoint", transpose)
+        self.variable_source = Numbers("int32", "flow.variable_source", follow, transpose)
+        self.variable_adjoint = Numbers("int32", "flow.variable_adjoint", follow, transpose)
         self.columns: Any = None
         self.extra: Any = None
-        follow.bind(
-            **code_tables("code_kind", "code_arity", "code_gradient"), **spec_tables("spec_float")
-        )
-        transpose.bind(**code_tables("code_kind", "code_arity", "code_gradient"))
+        follow.take("codes", CODES)
+        follow.take("specs", SPECS)
+        transpose.take("codes", CODES)
         self.templates: Templates | None = None
         self.index: Any = None
         # By constants of the pool, where they are in this log.
         self.pool_row = reserved((CONSTANTS,), np.int32)
         transpose.bind(local=reserved((LONGEST,), np.int32), pool_row=self.pool_row)
-        self.flags = np.empty(0, np.uint8)
-        self.adjoint = np.empty(0, np.int32)
+        self.flags: Array = np.empty(0, np.uint8)
+        self.adjoint: Array = np.empty(0, np.int32)
 
     def refresh(self, log: Log) -> None:
         """Bind what moved since the last call."""
         columns = log.columns
         if columns is not self.columns or log.extra is not self.extra:
             self.columns = None  # until all is bound: an interrupt may come
-            bound = {name: getattr(columns, name) for name in columns.NAMES}
-            self.follow.bind(extra=log.extra, **{name: bound[name] for name in COLUMNS})
-            self.transpose.bind(extra=log.extra, **bound)
             if self.flags.size < columns.capacity:
                 self.flags = resized(self.flags, columns.capacity, self.flags.size)
             if self.adjoint.size < columns.capacity:
                 self.adjoint = resized(self.adjoint, columns.capacity, self.adjoint.size)
-            self.follow.bind(flags=self.flags)
-            self.transpose.bind(flags=self.flags, adjoint=self.adjoint)
+            flow = {"flow.flags": self.flags, "flow.adjoint": self.adjoint}
+            for block in (self.follow, self.transpose):
+                block.take("log", columns, extra=log.extra)
+                block.bind(**flow)
             self.extra = log.extra
             self.columns = columns
 
@@ -209,12 +206,11 @@ class Workspace:
             if self.templates is not None:
                 self.pool_row[: self.templates.constants] = 0
             self.templates = None  # until all is bound
-            transpose.bind(**templates.arrays())
+            transpose.take("templates", templates)
             self.templates = templates
         if index is not self.index:
             self.index = None
-            transpose.bind(keys=index.array)
-            transpose.set[transpose.slots["key_mask"]] = index.mask
+            transpose.take("index", index)
             self.index = index
 
 
@@ -350,8 +346,8 @@ def _follow(
             work.variable_source.view[number] = 0
     follow, slots = work.follow, work.follow.slots
     work.positions.fill(asked["positions"])
-    follow.set[slots["events"]] = work.events.fill(asked["events"])
-    follow.set[slots["stretches"]] = work.ranges.fill(asked["ranges"]) // 2
+    follow.set[slots["tape.events"]] = work.events.fill(asked["events"])
+    follow.set[slots["tape.stretches"]] = work.ranges.fill(asked["ranges"]) // 2
     follow.set[slots["source_count"]] = work.sources.fill([row for row, _ in places if row >= 0])
     follow.set[slots["n"]] = n
     return follow.call()
@@ -375,7 +371,6 @@ def _transpose(log: Log, work: Workspace, n: int, first: int, templates: Templat
     cursor = view(work.cursor)
     cursor[0], cursor[1] = n - 1, log.n
     transpose, slots = work.transpose, work.transpose.slots
-    transpose.set[slots["n"]] = n
     transpose.set[slots["first"]] = first
     transpose.set[slots["add_code"]] = ADD_CODE
     transpose.set[slots["leaf_code"]] = LEAF_CODE

@@ -9,7 +9,7 @@ import numpy as np
 from ..compile.array_kernels import call_of, reduction_kernel
 from ..compile.lane_kernels import lane_kernel
 from ..compile.passes import Block
-from ..compile.tables import LANES, code_tables, spec_tables
+from ..compile.tables import LANES
 from ..log.log import VALUE, Log
 from ..log.op import CODES, REDUCTION
 from ..values.interning import generation
@@ -37,7 +37,7 @@ class Plan:
     """What a look computes, ready to be swept; see kernels/passes/plan.py.
 
     Attributes:
-      arrays: order, kept, offset, groups and program by name, as `sweep` takes them.
+      arrays: order, kept, offset, groups and program, which passes take as a record.
       addresses: Where these are.
       count, key: The rows from ``low`` on and what they looked like, as `recall` takes them.
       found: The number of groups.
@@ -112,7 +112,9 @@ class Plan:
                 self.work += size
 
     def _locate(self) -> None:
-        self.addresses = [(name, x, address_of(x)) for name, x in self.arrays.items()]
+        self.addresses = [
+            (f"plan.{name}", x, address_of(x)) for name, x in self.arrays.items()
+        ]
 
     def own(self) -> None:
         """Copy what is the planner's: the plan will be swept again."""
@@ -170,20 +172,16 @@ class Planner:
         self.program = np.empty((4 * n + log.extra.size, STEP), np.int64)
         self.cursor = np.zeros(16, np.int64)
         self.want_view = view(self.want)
-        columns = log.columns
-        self.structure = {
-            name: getattr(columns, name) for name in columns.NAMES if name != "cell"
-        } | {"extra": log.extra, "want": self.want}
+        self.columns = log.columns
         self.recall: Block | None = None  # made when a plan is remembered
         self.plan = Block("plan")
-        self.plan.bind(
-            **self.structure, **scratch, canon=self.canon, order=self.order, kept=self.kept,
-            offset=self.offset, alloc=self.alloc, aliases=self.aliases, groups=self.groups,
-            program=self.program, cursor=self.cursor, kernels=self.lanes.kernels,
-            **code_tables("code_kind", "code_arity", "code_lane"),
-            **spec_tables("spec_size", "spec_bytes", "spec_shape", "spec_dtype"),
-        )
-        self.plan.set[self.plan.slots["dtypes"]] = self.lanes.dtypes
+        self.plan.bind(want=self.want, cursor=self.cursor)
+        self.plan.take("log", self.columns, extra=self.extra)
+        self.plan.take("codes", CODES)
+        self.plan.take("specs", SPECS)
+        self.plan.take("lanes", self.lanes)
+        self.plan.take("work", self, **scratch)
+        self.plan.take("out", self)
         self.plans: Remembered[Plan] = Remembered()  # by the ends of the rows wanted
 
     def forget(self, rows: int) -> None:
@@ -216,7 +214,8 @@ class Planner:
         recall = self.recall
         if recall is None:
             recall = Block("recall")
-            recall.bind(**self.structure)
+            recall.bind(want=self.want)
+            recall.take("log", self.columns, extra=self.extra)
             self.recall = recall
         slots, put = recall.slots, recall.set
         for plan in found:

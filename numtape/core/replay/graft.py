@@ -7,8 +7,8 @@ import threading
 import numpy as np
 
 from ..compile.passes import Block
-from ..compile.tables import code_tables
 from ..log.log import Log, local
+from ..log.op import CODES
 from ..values.memory import Array
 from ..values.spec import SPECS
 
@@ -27,7 +27,7 @@ def graft(source: Log, target: Log, to: Array) -> None:
     outer, block = local.log, _local.__dict__.pop("block", None)
     try:
         local.log = target.aside()  # there will be rows behind the log's
-        block = block or Block("graft")
+        block = block or _made()
         _graft(source, target, to, block)
     finally:
         local.log = outer
@@ -35,17 +35,20 @@ def graft(source: Log, target: Log, to: Array) -> None:
             _local.block = block
 
 
+def _made() -> Block:
+    block = Block("graft")
+    block.take("codes", CODES)
+    return block
+
+
 def _graft(source: Log, target: Log, to: Array, block: Block) -> None:
     target.reserve(source.n)
     target.reserve_operands(source.extra_n)
     fixed = {row for row in source.buffers if to[row] >= 0}
     numbers = np.array([target.number(v) for v in source.variables] or [0], np.int32)
-    block.bind(
-        **{name: getattr(target.columns, name) for name in target.columns.NAMES},
-        **{f"from_{name}": getattr(source.columns, name) for name in source.columns.NAMES},
-        **code_tables("code_kind", "code_arity"),
-        extra=target.extra, from_extra=source.extra, numbers=numbers, to=to,
-    )  # fmt: skip
+    block.take("source", source.columns, extra=source.extra)
+    block.take("log", target.columns, extra=target.extra)
+    block.bind(numbers=numbers, to=to)
     put, slots = block.set, block.slots
     put[slots["count"]] = source.n
     put[slots["n"]], put[slots["extra_n"]] = target.n, target.extra_n

@@ -1,0 +1,139 @@
+"""The records of columns that passes take: a parameter for what belongs together.
+
+Passes and what they call take pointers, by the dozen; as named tuples of pointers they have names
+and cost nothing, for Numba passes a tuple's members one by one. `core.compile.passes` reads the
+fields, and the parameters of passes, from the text: a control block has a slot for each of them,
+in this order. A kind is ``int``, one of the pointers, or (of a parameter) a record.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+# Kinds: pointers to the first element of an array of this dtype.
+U8 = I32 = I64 = Any
+
+
+class Log(NamedTuple):
+    """The columns of a log, and the operands of its variadic rows; see passes/rows.py."""
+
+    code: I32
+    a: I32
+    b: I32
+    c: I32
+    spec: I32
+    cell: I64
+    state: U8
+    extra: I32
+
+
+class Codes(NamedTuple):
+    """The table of codes."""
+
+    kind: I32
+    arity: I32
+    gradient: I32
+    lane: I32
+
+
+class Flow(NamedTuple):
+    """What flows back to the rows and the variables of a log."""
+
+    flags: U8  # by row, from `follow`
+    adjoint: I32  # by row: the row of what flows back, or -1
+    variable_source: I32  # by variable: negative if it is no source
+    variable_adjoint: I32  # by variable: as ``adjoint``
+
+
+class Index(NamedTuple):
+    """The hash table of templates: entries (see ENTRY), whose number is a power of two."""
+
+    array: I64
+    mask: int  # that number less 1
+
+
+class Templates(NamedTuple):
+    """All templates: their rows, what they give to operands, the constants in them."""
+
+    start: I32  # by template, of its rows
+    end: I32
+    result_start: I32
+    code: I32
+    a: I32
+    b: I32
+    c: I32
+    spec: I32
+    result: I32
+    pool_bits: I64
+    pool_spec: I32
+
+
+class Specs(NamedTuple):
+    """The table of specs."""
+
+    size: I64
+    bytes: I64
+    shape: I32  # the same number for the same shape
+    dtype: I32
+    item: I32
+    rank: I32
+    is_float: U8
+    dims: I64  # MAX_RANK a spec
+
+
+class Tape(NamedTuple):
+    """What one tape recorded and watched."""
+
+    ranges: I32  # start and end of each stretch of rows that was recorded
+    stretches: int
+    positions: I32  # for each event: from which row on the tape watched something,
+    watched: I32  # and which row that is, or ``~number`` of a variable
+    events: int
+
+
+class Lanes(NamedTuple):
+    """Addresses of lane kernels, by op, operand dtype and result dtype; 0 where there is none."""
+
+    kernels: I64
+    dtypes: int
+
+
+class Plan(NamedTuple):
+    """What sweeps read; see passes/layout.py."""
+
+    order: I32  # the rows, group after group
+    kept: U8  # IN_SLOT, TEMPORARY or KEPT, in this order
+    offset: I64  # of temporaries in the arena, in this order
+    groups: I64  # GROUP a group
+    program: I64  # STEP an instruction
+
+
+class Work(NamedTuple):
+    """What the plan needs while it is made; by row unless it says something else."""
+
+    canon: I32  # the first of the rows that compute the same
+    operands: I32  # three a row
+    many: I32  # as a log's ``extra``
+    phase: I32
+    group: I32
+    last: I32  # who reads it last
+    root: I32  # the row whose buffer it shares
+    slot: I32
+    stamp: I32  # the last lane group that loaded it
+    escape: I32
+    kernel: I64
+    mark: U8
+    rows: I32  # a list
+    tables: I32  # hash tables and the like: eight times as long as a list of rows
+    alloc: I32  # a list: the rows that need a buffer of their own
+    aliases: I32  # a list: the rows that are equal to another
+
+
+class Room(NamedTuple):
+    """Addresses of what a sweep, or a thread's part of it, needs besides the values' buffers."""
+
+    scratch: int  # slots
+    partials: int  # what reductions find
+    arena: int  # temporaries
+    places: int  # 8 int64 an instruction of a lane group
+    counter: int  # an int64
