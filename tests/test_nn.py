@@ -174,6 +174,12 @@ SPECIAL_POINTS = [
     ("atan2 of 0 on the left", lambda tf, x: tf.atan2(x, -2.0), 0.0, -0.5),
     ("atan2 straight down", lambda tf, x: tf.atan2(-2.0, x), 0.0, 0.5),
     (
+        "multiply_no_nan of infinity, times 0",
+        lambda tf, x: tf.math.multiply_no_nan(np.inf, x) * 0.0,
+        2.0,
+        0.0,
+    ),
+    (
         "multiply_no_nan by 0, times infinity",
         lambda tf, x: tf.math.multiply_no_nan(x, 0.0) * np.inf,
         2.0,
