@@ -9,6 +9,9 @@ EQUIVALENT: dict[str, str] = {
     "activations Elu: x < 0 -> x <= 0": "exp(0) - 1 is 0, with the same sign",
     "activations LeakyRelu: x > 0.0 -> x >= 0.0": "the slope's gradient at 0 is 0 * g either way",
     "activations Relu6: x >= 6 -> x > 6": "at 6 both sides are 6",
+    "activations Elu: x < 0.0 -> x <= 0.0": "at 0 it is the exponential of 0 either way",
+    "activations Selu: x < 0.0 -> x <= 0.0 #2": _OTHER,
+    "activations Selu: 0.0 -> 1.0 #2": _OTHER,
     "activations Selu: x < 0 -> x <= 0": "exp(0) - 1 is 0, with the same sign",
     "activations Selu: 0.0 -> 1.0 #3": _OTHER,
     "activations Softplus: x > 0 -> x >= 0": _TIE,
@@ -39,6 +42,7 @@ EQUIVALENT: dict[str, str] = {
     "joining _concat_vjp: tuple(cut) -> cut": "the slice becomes a tuple where it is recorded",
     "movement Reshape: tuple(x.shape) -> x.shape": _SHAPE,
     "movement _into_zeros_vjp: tuple(x.shape) -> x.shape": _SHAPE,
+    "movement _slice_vjp: tuple(x.shape) -> x.shape": _SHAPE,
     "nn _normalize_grad_vjp: x - _mean(x) -> _mean(x) - x": "it is squared",
     "reduction _spread: tuple(x.shape) -> x.shape": _SHAPE,
 }

@@ -186,6 +186,7 @@ SPECIAL_POINTS = [
         0.0,
     ),
     ("relu at 0", lambda tf, x: tf.nn.relu(x), 0.0, 0.0),
+    ("selu at 0", lambda tf, x: tf.nn.selu(x), 0.0, 1.0507009873554805),
     ("softplus far left", lambda tf, x: tf.nn.softplus(x), -200.0, 0.0),
     ("softplus far right", lambda tf, x: tf.nn.softplus(x), 200.0, 1.0),
     ("sigmoid far left", lambda tf, x: tf.nn.sigmoid(x), -200.0, 0.0),
