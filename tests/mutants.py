@@ -97,6 +97,8 @@ class Trial:
         found = []
         for item in self.files["test_ops"]:
             row = parameter(item, "case")
+            if any(item.name.startswith(f"test_{op.lower()}_") for op in mutant.ops):
+                found.append((ROWS, 0, item))  # about this op, without a row
             if row and rows.get(row.name, ROWS) < ROWS and item.originalname in tests:
                 found.append((rows[row.name], tests.index(item.originalname), item))
         found.sort(key=lambda entry: entry[:2])

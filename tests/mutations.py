@@ -95,7 +95,7 @@ def alternatives(node: Any, calls: bool) -> Iterator[ast.AST]:
         yield other(node, op=SWAPPED[type(node.op)]()) if type(node.op) in SWAPPED else node
         if isinstance(node, ast.BinOp):
             yield node.left
-            if isinstance(node.op, (ast.Add, ast.Mult, ast.BitAnd, ast.BitOr)):
+            if isinstance(node.op, (ast.Add, ast.Mult, ast.BitAnd, ast.BitOr, ast.BitXor)):
                 yield node.right
             else:
                 yield other(node, left=node.right, right=node.left)

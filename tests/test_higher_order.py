@@ -28,6 +28,17 @@ def test_third_derivatives_of_a_mirrored_pad(tf, mode):
     tf.testing.check_grads(lambda x: tf.pad(x, [[1, 0], [1, 2]], mode) ** 3, [x], order=3)
 
 
+@pytest.mark.numtape_only("in TensorFlow, a slope is a Python number")
+def test_slope_of_leaky_relu_at_zero_depends_on_its_argument(tf):
+    x, slope = tf.Variable([0.0, -1.0, 1.0]), tf.Variable(0.25)
+    with tf.GradientTape() as outer:
+        with tf.GradientTape() as inner:
+            y = tf.nn.leaky_relu(x, slope)
+        first = inner.gradient(y, x)
+    assert first.numpy().tolist() == [0.25, 0.25, 1.0]
+    assert outer.jacobian(first, slope).numpy().tolist() == [1.0, 1.0, 0.0]
+
+
 def test_inner_gradient_inside_the_inner_context(tf):
     x = tf.constant(3.0)
     with tf.GradientTape() as outer, tf.GradientTape() as inner:

@@ -170,7 +170,23 @@ SPECIAL_POINTS = [
     ("clip at its low end", lambda tf, x: tf.clip_by_value(x, 0.0, 1.0), 0.0, 1.0),
     ("clip at its high end", lambda tf, x: tf.clip_by_value(x, 0.0, 1.0), 1.0, 1.0),
     ("clip outside", lambda tf, x: tf.clip_by_value(x, 0.0, 1.0), 1.5, 0.0),
+    ("atan2 at the origin", lambda tf, x: tf.atan2(x, 0.0), 0.0, np.nan),
+    ("atan2 of 0 on the left", lambda tf, x: tf.atan2(x, -2.0), 0.0, -0.5),
+    ("atan2 straight down", lambda tf, x: tf.atan2(-2.0, x), 0.0, 0.5),
+    (
+        "multiply_no_nan of infinity, times 0",
+        lambda tf, x: tf.math.multiply_no_nan(np.inf, x) * 0.0,
+        2.0,
+        0.0,
+    ),
+    (
+        "multiply_no_nan by 0, times infinity",
+        lambda tf, x: tf.math.multiply_no_nan(x, 0.0) * np.inf,
+        2.0,
+        0.0,
+    ),
     ("relu at 0", lambda tf, x: tf.nn.relu(x), 0.0, 0.0),
+    ("selu at 0", lambda tf, x: tf.nn.selu(x), 0.0, 1.0507009873554805),
     ("softplus far left", lambda tf, x: tf.nn.softplus(x), -200.0, 0.0),
     ("softplus far right", lambda tf, x: tf.nn.softplus(x), 200.0, 1.0),
     ("sigmoid far left", lambda tf, x: tf.nn.sigmoid(x), -200.0, 0.0),
@@ -185,6 +201,15 @@ SPECIAL_POINTS = [
 )
 def test_slope_at_a_special_point(tf, function, x, expected):
     same(slope(tf, lambda v: function(tf, v), x), expected, "float32")
+
+
+@pytest.mark.numtape_only("an op that only derivatives record")
+def test_length_that_derivatives_divide_by(tf, device):
+    from numtape.core.ops.elementwise import hypot
+
+    numbers = np.array([0.0, -0.0, 1.0, -3.0, 4.0, 1e200, -1e200, 1e-200, -1e-200])
+    x, y = np.meshgrid(numbers, numbers)
+    np.testing.assert_array_max_ulp(hypot(x, y).numpy(), np.hypot(x, y), 2)
 
 
 @pytest.mark.parametrize("name", ["reduce_max", "reduce_min"])
