@@ -204,11 +204,11 @@ def test_whole_array_kernels(name, dtypes):
 
 
 def test_every_whole_array_kernel_is_compiled_here():
-    from numtape.core.cuda.ops import array
+    from numtape.core.cuda import fused
 
     arrays = importlib.import_module("numtape.kernels.cuda.arrays")
     assert set(arrays.KERNELS) == {name for name, _ in ARRAYS}
-    assert tuple(arrays.BY_ROW) == array.BY_ROW
+    assert tuple(arrays.BY_ROW) == fused.ROWS
     assert tuple(arrays.BY_ELEMENT) == ("product", "contrast")
 
 

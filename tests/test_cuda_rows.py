@@ -237,4 +237,3 @@ def test_warps_and_threads_are_those_of_kernels(threads):
         importlib.import_module(f"numtape.kernels.cuda.{name}") for name in ("target", "reduce")
     )
     assert (held.warp(), held.threads()) == (target.WARP, reduce.THREADS)
-    assert held.WIDTH == target.WIDTH

@@ -19,6 +19,8 @@ from .ops.axes import along, cut_of
 from .ops.held import PART, Way, way
 from .text import LONGEST, Loop, Step, written
 
+# The kernels of ops on rows, as in kernels/cuda/rows.py, and, for rows that are too long, in
+# kernels/cuda/arrays.py (tests compare).
 ROWS = ("softmax", "log_softmax", "softmax_grad", "log_softmax_grad", "normalize",
         "normalize_grad")  # fmt: skip
 MOST = 640  # bytes of a thread's part of all that a kernel loads and computes
@@ -320,7 +322,7 @@ class Joiner:
     def _op(self, row: int) -> str:
         """The name of an op on rows, or nothing."""
         op, attributes = self._rows.op(row)
-        if op.native is None or op.name in ("MatMul",):
+        if op.native is None or op.name == "MatMul":
             return ""
         specs = self._rows.spec(row), *(self._rows.spec(x) for x in self._rows.operands(row))
         native = op.native(*specs, **attributes)

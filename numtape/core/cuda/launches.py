@@ -155,7 +155,8 @@ def sources() -> tuple[str, ...]:
 @cache
 def _source() -> str:
     """What every kernel's key holds: the text of these modules, and of what puts them together."""
-    return kernel_source(*sources()) + Path(function.__code__.co_filename).read_text("utf-8")
+    texts = (Path(__file__).with_name(name).read_text("utf-8") for name in ("text.py", "fused.py"))
+    return "\n".join((kernel_source(*sources()), *texts))
 
 
 @cache

@@ -83,25 +83,13 @@ class GpuPlan(Plan):
             self.arrays[name].tolist() for name in ("order", "kept", "offset", "groups")
         )
         rows = _Rows(log, dict(self.aliases), set(order))
-        self.leaves = sorted(x for x in rows.leaves if rows.spec(x).size != 1)
-        single = [row for row in order if rows.spec(row).size == 1]
-        feeding = sorted(x for x in rows.leaves if rows.spec(x).size == 1)
-        cells = feeding + single
-        self.cells, self.fed = np.array(cells, np.int64), len(feeding)
-        bits = [(1 << 8 * rows.spec(row).dtype.size) - 1 for row in single]
-        self.masks = np.array(bits, np.uint64)
-        self.computed = [row for row, how in zip(order, kept, strict=True) if how == KEPT]
-        place: dict[int, Place] = {row: Place("cell", 8 * k) for k, row in enumerate(cells)}
-        place |= {row: Place("row", row) for row in self.leaves}
-        stored = set()
-        for row, how, offset in zip(order, kept, offsets, strict=True):
-            if rows.spec(row).size != 1 and how:
-                place[row] = Place("row", row) if how == KEPT else Place("arena", offset)
-            if how:
-                stored.add(row)
-        maker = _Maker(self, rows, place, stored)
-        last = self._last(rows, groups, order, place) if self._replayed else set()
+        how = dict(zip(order, kept, strict=True))
         parts = [Group(group[G_KIND], order[group[G_ROWS] : group[G_ROWS_END]]) for group in groups]
+        self.computed = [row for row in order if how[row] == KEPT]
+        place = self._places(rows, how, dict(zip(order, offsets, strict=True)))
+        stored = {row for row in order if how[row]}
+        maker = _Maker(self, rows, place, stored)
+        last = self._last(rows, parts, place) if self._replayed else set()
         joined = Joiner(rows, parts, {row for row in stored if place[row].kind != "arena"}).found()
         done = {number for one in joined.values() for number in one.numbers}
         for number, (kind, members) in enumerate(parts):
@@ -109,18 +97,14 @@ class GpuPlan(Plan):
                 maker.joined(joined[number])
             elif number in done:
                 pass
-            elif kind == SHARED:
+            elif kind == SHARED and rows.spec(members[0]).size != 1:
                 (row,) = members
                 original = rows.operands(row)[0]
-                if rows.spec(row).size == 1:
-                    maker.elementwise([row], ())
-                else:
-                    place[row] = place[original]
-                    how = kept[order.index(row)] == KEPT
-                    self.views.append((row, original, rows.spec(row), how))
+                place[row] = place[original]
+                self.views.append((row, original, rows.spec(row), how[row] == KEPT))
             elif number in last:
                 maker.later(members)
-            elif kind == SCALARS:
+            elif kind in (SCALARS, SHARED):
                 maker.elementwise(members, ())
             elif kind == LANES_GROUP:
                 first = members[0]
@@ -135,36 +119,47 @@ class GpuPlan(Plan):
         ]
         self.on_host = any(isinstance(launch, OnHost) for launch in self.launches)
 
-    def _last(
-        self, rows: _Rows, groups: list[list[int]], order: list[int], place: dict[int, Place]
-    ) -> set[int]:
+    def _places(
+        self, rows: _Rows, how: dict[int, int], offsets: dict[int, int]
+    ) -> dict[int, Place]:
+        """Where values are, by row; sorts rows into cells and leaves."""
+        self.leaves = sorted(x for x in rows.leaves if rows.spec(x).size != 1)
+        single = [row for row in how if rows.spec(row).size == 1]
+        feeding = sorted(x for x in rows.leaves if rows.spec(x).size == 1)
+        cells = feeding + single
+        self.cells, self.fed = np.array(cells, np.int64), len(feeding)
+        bits = [(1 << 8 * rows.spec(row).dtype.size) - 1 for row in single]
+        self.masks = np.array(bits, np.uint64)
+        place = {row: Place("cell", 8 * k) for k, row in enumerate(cells)}
+        place |= {row: Place("row", row) for row in self.leaves}
+        for row in how:
+            if how[row] and row not in place:
+                own = how[row] == KEPT
+                place[row] = Place("row", row) if own else Place("arena", offsets[row])
+        return place
+
+    def _last(self, rows: _Rows, parts: list[Group], place: dict[int, Place]) -> set[int]:
         """The numbers of small groups that may be computed last, as no other one reads of them.
 
         These are updates of variables, mostly. What they read is kept until then.
         """
-        members = [order[group[G_ROWS] : group[G_ROWS_END]] for group in groups]
-        of = {row: k for k, group in enumerate(members) for row in group}
+        of = {row: k for k, (_, members) in enumerate(parts) for row in members}
         read = {
-            of[x] for k, group in enumerate(members) for row in group for x in rows.operands(row)
-            if of.get(x, k) != k
+            of[x] for k, (_, members) in enumerate(parts) for row in members
+            for x in rows.operands(row) if of.get(x, k) != k
         }  # fmt: skip
-        shared = {
-            group[0]: rows.operands(group[0])[0]
-            for group, (kind, *_) in zip(members, groups, strict=True) if kind == SHARED
+        found = {
+            k for k, (kind, members) in enumerate(parts)
+            if kind == LANES_GROUP and k not in read and len(members) <= SHORT
+            and all(rows.kind(row) != REDUCTION for row in members)
+            and rows.spec(members[0]).size <= SMALL
         }  # fmt: skip
-        found = set()
-        for k, (group, (kind, *_)) in enumerate(zip(members, groups, strict=True)):
-            if kind != LANES_GROUP or k in read or len(group) > SHORT:
-                continue
-            if any(rows.kind(row) == REDUCTION for row in group):
-                continue
-            if rows.spec(group[0]).size <= SMALL:
-                found.add(k)
         if len(found) < 2:
             return set()
-        for x in {x for k in found for row in members[k] for x in rows.operands(row)}:
+        shared = {members[0] for kind, members in parts if kind == SHARED}
+        for x in {x for k in found for row in parts[k].members for x in rows.operands(row)}:
             while x in shared:
-                x = shared[x]
+                x = rows.operands(x)[0]
             spec = rows.spec(x)
             if x in of and spec.size > 1 and place.get(x, _NOWHERE).kind == "arena":
                 place[x] = self.temporary(spec.size * spec.dtype.size)

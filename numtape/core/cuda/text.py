@@ -20,7 +20,7 @@ from ..compile.lane_kernels import typed
 from ..values.dtypes import DType
 from ..values.spec import Spec
 
-WIDTH = 4  # as in kernels/cuda/target.py (a test compares)
+WIDTH = 4  # elements of a vector; as in kernels/cuda/target.py (a test compares)
 _CALL = re.compile(r"\b(?!(?:select|cast)\b)\w+\(")  # in bodies
 SHORT = 4  # steps of a kernel that does little but load and store
 AHEAD, MOST = 64, 4  # bytes that a thread of such a kernel loads at once, and in how many vectors

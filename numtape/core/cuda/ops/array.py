@@ -23,11 +23,6 @@ from ..launches import (
 from ..text import filled, stored
 from . import axes, gather, moves, scatter
 
-# The whole-array kernels in which a block takes a row; as in kernels/cuda/arrays.py (a test
-# compares).
-BY_ROW = ("softmax", "log_softmax", "softmax_grad", "log_softmax_grad", "normalize",
-          "normalize_grad")  # fmt: skip
-
 
 def whole(
     op: Op, attributes: dict[str, Any], out: Spec, operands: list[Spec], places: list[int],
@@ -40,7 +35,7 @@ def whole(
     if op.name in MAKERS:
         return MAKERS[op.name](row)
     native = op.native(out, *operands, **attributes) if op.native is not None else None
-    if native is not None and native.kernel in BY_ROW:
+    if native is not None and native.kernel in fused.ROWS:
         epsilon = attributes.get("epsilon", 0.0)
         held = fused.single(native.kernel, out, len(operands), epsilon, places)
         if held is not None:

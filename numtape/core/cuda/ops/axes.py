@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 from ...values.dtypes import as_dtype
 from ..launches import Launch, Room, Row, blocks, loaded, most_blocks, threads, written_out
-from ..text import filled, stored
-from .held import WIDTH, looped
+from ..text import WIDTH, filled, stored
+from .held import looped
 
 SHORTEST = 64  # elements of a column up to which it is one thread's
 FEWEST = 32  # those of a stretch of a longer one

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ..launches import threads
+from ..text import WIDTH
 
-WIDTH = 4  # elements of a vector; as in kernels/cuda/target.py (a test compares)
 # Bytes of a row that a thread holds: rather so many, at most so many, and at most so many where
 # each element is loaded by itself, which takes an address more.
 PART, MOST, SINGLE = 64, 128, 64
