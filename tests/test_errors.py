@@ -342,6 +342,7 @@ MISTAKES = [
     ("index", lambda tf, v: v[2], INVALID),
     ("gather", lambda tf, v: tf.gather(v, [5]), INVALID),
     ("truth", lambda tf, v: bool(v), "ValueError"),
+    ("pow with a modulus", lambda tf, v: pow(v, 3, 5), "TypeError"),
 ]
 
 

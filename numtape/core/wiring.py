@@ -63,6 +63,12 @@ def _compared(op: Any, x: Any, y: Any, otherwise: bool) -> Any:
         raise
 
 
+def _pow(x: Any, y: Any, modulo: Any = None) -> Tensor:
+    if modulo is not None:
+        raise TypeError("pow() of tensors takes no modulus: write `x ** y % z`.")
+    return arithmetic.pow_(x, y)
+
+
 _matmul = linalg.matmul
 _and = _logic(comparison.logical_and, comparison.bitwise_and)
 _or = _logic(comparison.logical_or, comparison.bitwise_or)
@@ -75,7 +81,7 @@ OPERATORS: dict[str, Any] = {
     "__truediv__": arithmetic.divide, "__rtruediv__": _swapped(arithmetic.divide),
     "__floordiv__": arithmetic.floordiv, "__rfloordiv__": _swapped(arithmetic.floordiv),
     "__mod__": arithmetic.floormod, "__rmod__": _swapped(arithmetic.floormod),
-    "__pow__": arithmetic.pow_, "__rpow__": _swapped(arithmetic.pow_),
+    "__pow__": _pow, "__rpow__": _swapped(arithmetic.pow_),
     "__matmul__": lambda x, y: _matmul(x, y), "__rmatmul__": lambda x, y: _matmul(y, x),
     "__neg__": lambda x: ew.negative(x), "__abs__": lambda x: ew.abs_(x),
     "__lt__": comparison.less, "__le__": comparison.less_equal,
