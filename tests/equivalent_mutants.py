@@ -7,6 +7,7 @@ _SIZE = "the length of a vector does not depend on its signs"
 
 EQUIVALENT: dict[str, str] = {
     "activations Elu: x < 0 -> x <= 0": "exp(0) - 1 is 0, with the same sign",
+    "activations LeakyRelu: x > 0 -> x >= 0": "0 times the slope is 0",
     "activations LeakyRelu: x > 0.0 -> x >= 0.0": "the slope's gradient at 0 is 0 * g either way",
     "activations Relu6: x >= 6 -> x > 6": "at 6 both sides are 6",
     "activations Elu: x < 0.0 -> x <= 0.0": "at 0 it is the exponential of 0 either way",
@@ -37,6 +38,8 @@ EQUIVALENT: dict[str, str] = {
     "elementwise LogOrZero: x > 0 -> x >= 0": "at 0 it becomes the logarithm of 1",
     "elementwise LogOrZero: x > 0 -> x >= 0 #2": _OTHER,
     "elementwise LogOrZero: x > 0.0 -> x >= 0.0": "at 0 it is multiplied by a power of 0: 0 or NaN",
+    "elementwise Maximum: x + y -> x - y": "one of them is NaN",
+    "elementwise Minimum: x + y -> x - y": "one of them is NaN",
     "elementwise Maximum: y > x -> y >= x": "equal ones are dealt with before",
     "elementwise Minimum: y < x -> y <= x": "equal ones are dealt with before",
     "joining _concat_vjp: tuple(cut) -> cut": "the slice becomes a tuple where it is recorded",

@@ -6,7 +6,8 @@ What is changed: rules of derivatives and scalar bodies (in the records of ops),
 that bodies call, and the passes. Each change is made in a copy of the package, and a process of
 its own runs the tests that concern it. A mutant that no test notices is printed as `survived`:
 either a test is missing, or it computes the same, which `EQUIVALENT` then says, with the reason.
-The exit status is the number of survivors, at most 100.
+`too long` says that the tests did not end in `--seconds`, which a busy machine may be the reason
+of. The exit status is the number of survivors, at most 100.
 """
 
 from __future__ import annotations
@@ -81,7 +82,7 @@ class Trial:
                 sys.exit(f"{failed} where nothing is changed")
         for mutant in self.mutants:
             noticed = self.noticed(mutant)
-            said = "killed" if noticed else "survived"
+            said = {"": "survived", "time": "too long"}.get(noticed, "killed")
             self.tally[f"{mutant.kind} {said}"] += 1
             print(f"{said:8} {mutant.path}:{mutant.line} {mutant.name} [{noticed}]", flush=True)
         return True

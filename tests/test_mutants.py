@@ -49,7 +49,7 @@ def test_one_mutant_is_killed_and_an_equivalent_one_survives():
     assert SAME in EQUIVALENT
     found = subprocess.run(
         [sys.executable, str(ROOT / "tests" / "mutants.py"), "--only", KILLED, "--only", SAME],
-        env=environment(), capture_output=True, text=True, timeout=300,
+        env=environment(), capture_output=True, text=True, timeout=600,
     )  # fmt: skip
     assert found.returncode == 1, found.stderr
     survived, killed, total = sorted(found.stdout.splitlines(), reverse=True)
