@@ -116,6 +116,8 @@ def by_index():
 def moves():
     x = normal(ROWS, COLUMNS)
     close(tf.transpose(tf.constant(x)), x.T)
+    tall = normal(COLUMNS + 30, COLUMNS)  # whole tiles, and parts of some
+    close(tf.transpose(tf.constant(tall)), tall.T)
     cube = normal(3, 5, 7)
     close(tf.transpose(tf.constant(cube), (2, 0, 1)), cube.transpose(2, 0, 1))
     close(tf.concat([tf.constant(x), x * 2], 1), np.concatenate([x, x * 2], 1))

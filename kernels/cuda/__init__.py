@@ -1,6 +1,6 @@
 """What the CUDA executor runs: `numba.cuda` source, compiled by ``numtape.core.cuda``.
 
-A kernel is a plain function. Its array parameters are typed pointers, or, in Numba's simulator,
+A kernel is a plain function. Its array parameters are typed pointers, or, in the simulator,
 which runs the same source thread by thread in Python, slices of arrays.
 
 `numba.cuda` is imported here, before any of these modules asks for it, and nowhere else first.

@@ -1,4 +1,4 @@
-"""What differs between a GPU and Numba's simulator, and nothing else."""
+"""What differs between a GPU and the simulator, and nothing else."""
 
 from __future__ import annotations
 

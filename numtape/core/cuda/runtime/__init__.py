@@ -1,1 +1,1 @@
-"""The GPU itself: driver, memory, transfers, compiler, libraries, and Numba's simulator of it."""
+"""The GPU itself: driver, memory, transfers, compiler, libraries, and a simulator of it."""

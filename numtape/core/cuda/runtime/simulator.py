@@ -1,6 +1,8 @@
-"""A GPU in Python: Numba's simulator, for checking kernels where there is no GPU.
+"""A GPU in Python, for checking kernels where there is no GPU.
 
-It counts as CUDA where ``NUMBA_ENABLE_CUDASIM=1`` is set, and nowhere else.
+It counts as CUDA where ``NUMBA_ENABLE_CUDASIM=1`` is set, the switch of Numba's own simulator,
+and nowhere else. What runs blocks and their threads is `kernels.cuda.simulated`: other than
+Numba's, it has warps.
 """
 
 from __future__ import annotations
