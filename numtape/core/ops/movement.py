@@ -11,7 +11,7 @@ from ...errors import AxisError, InvalidArgumentError
 from ..log.op import ARRAY, ELEMENTWISE, VIEW, Op, defop
 from ..log.record import as_tensor, record, require
 from ..values.dtypes import int64, shown
-from ..values.spec import MAX_DIM, Spec, TensorShape, axes_of, check_axis, intern
+from ..values.spec import MAX_DIM, Spec, axes_of, check_axis, intern
 from ..values.tensor import Tensor
 from . import rules
 from .define import named, unary_op
@@ -114,7 +114,7 @@ def _reshaped(x: Tensor, wanted: tuple[int, ...]) -> tuple[int, ...]:
             f"multiple of {rest}",
         )  # fmt: skip
         wanted = tuple(most // rest if dim == -1 else dim for dim in wanted)
-    total = TensorShape(wanted).num_elements()
+    total = math.prod(wanted)
     require(
         total == size and min(wanted, default=0) >= 0, RESHAPE,
         f"Input to reshape is a tensor with {size} values, but the requested shape has {total}: "
@@ -253,7 +253,7 @@ def _broadcast_spec(op: Op, x: Spec, shape: tuple[int, ...]) -> Spec:
     except ValueError:
         fits = False
     require(
-        fits, op, f"Incompatible shapes: {x.shape} cannot be broadcast to {TensorShape(shape)}"
+        fits, op, f"Incompatible shapes: {x.shape} cannot be broadcast to {tuple(shape)}"
     )
     return intern(tuple(shape), x.dtype)
 
