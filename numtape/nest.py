@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from itertools import chain
 from typing import Any
 
@@ -63,22 +63,28 @@ def map_structure(
         raise TypeError(f"func must be a function, got {shown(func)}.")
     if not structures:
         raise ValueError("Expected at least one structure.")
-    plain: Iterable[Any] = structures
-    if not check_types:
-        plain = map(_loose, structures)
-    elif any(map(has_ordered, structures)):
-        # They are the same if their keys are, whatever the order of these.
-        plain = map(by_key, structures)
-    first, *others = plain
-    leaves, treedef = optree.tree_flatten(first, none_is_leaf=True)
-    rest = [treedef.flatten_up_to(other) for other in others]
-    for leaf in chain.from_iterable(rest):
-        if is_nested(leaf):
+    plain = structures if check_types else tuple(map(_loose, structures))
+    corresponding = _up_to(*plain)
+    for x in chain.from_iterable(others for _, *others in corresponding):
+        if is_nested(x):
             raise ValueError(
-                f"The structures differ: one has {shown(leaf)} where the first one has a leaf."
+                f"The structures differ: one has {shown(x)} where the first one has a leaf."
             )
-    rebuild = flatten_with(structures[0])[1]
-    return rebuild([func(*x) for x in zip(leaves, *rest, strict=True)])
+    return flatten_with(structures[0])[1]([func(*x) for x in corresponding])
+
+
+def map_up_to(func: Callable[..., Any], first: Any, other: Any) -> Any:
+    """``func`` of each leaf of ``first`` and what another structure, maybe deeper, has there."""
+    return flatten_with(first)[1]([func(*x) for x in _up_to(first, other)])
+
+
+def _up_to(*structures: Any) -> list[tuple[Any, ...]]:
+    """Each leaf of the first structure with what the others have in its place."""
+    if any(map(has_ordered, structures)):
+        # They are the same if their keys are, whatever the order of these.
+        structures = tuple(map(by_key, structures))
+    leaves, treedef = optree.tree_flatten(structures[0], none_is_leaf=True)
+    return list(zip(leaves, *map(treedef.flatten_up_to, structures[1:]), strict=True))
 
 
 def _loose(structure: Any) -> Any:
