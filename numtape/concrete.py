@@ -89,7 +89,7 @@ class ConcreteFunction:
         return self._function(*filled, **{**self._kwargs, **kwargs})
 
     def _checked(self, value: Any, expected: Any, k: int | str) -> Any:
-        from .nest import is_nested, map_structure
+        from .nest import is_nested, map_structure, map_up_to
 
         if isinstance(expected, Tensor | TensorSpec):
             tensor = value if type(value) is Tensor else to_tensor(value, expected.dtype)
@@ -101,7 +101,7 @@ class ConcreteFunction:
             return tensor
         if is_nested(expected):
             try:
-                return map_structure(lambda want, x: self._checked(x, want, k), expected, value)
+                return map_up_to(lambda want, x: self._checked(x, want, k), expected, value)
             except ValueError:
                 raise TypeError(
                     f"Binding inputs to tf.function failed due to `{value!r}` has another "

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import chain
 from typing import Any
 
 import optree
 
+from .core.values.dtypes import shown
 from .core.values.nests import by_key, has_ordered
 from .core.values.nests import flatten_with as flatten_with
 
@@ -34,32 +36,64 @@ def flatten(structure: Any, expand_composites: bool = False) -> list[Any]:
     return flatten_with(structure)[0]
 
 
-def map_structure(func: Callable[..., Any], *structures: Any, **_: Any) -> Any:
+def map_structure(
+    func: Callable[..., Any], *structures: Any, check_types: bool = True,
+    expand_composites: bool = False,
+) -> Any:  # fmt: skip
     """``func`` of the corresponding leaves of structures, in the same structure.
 
     Args:
       func: Takes one leaf of each.
       *structures: One or more, of the same form.
-      **_: Accepted for TensorFlow's sake.
+      check_types: Whether a list and a tuple are different forms. The result is of the first one's.
+      expand_composites: Accepted for TensorFlow's sake.
 
     Returns:
-      A structure of that form.
+      A structure of the form of the first one.
 
     Raises:
-      ValueError: If the forms differ.
+      TypeError: If ``func`` is no function.
+      ValueError: If the forms differ, or there is no structure.
 
     Example:
       >>> tf.nest.map_structure(lambda x, y: x + y, {"a": 1, "b": [2]}, {"a": 10, "b": [20]})
       {'a': 11, 'b': [22]}
     """
-    if not any(map(has_ordered, structures)):
-        return optree.tree_map(func, *structures, none_is_leaf=True)
-    # They are the same if their keys are, whatever the order of these.
-    plain = [by_key(structure) for structure in structures]
-    leaves, treedef = optree.tree_flatten(plain[0], none_is_leaf=True)
-    rest = [treedef.flatten_up_to(other) for other in plain[1:]]
-    rebuild = flatten_with(structures[0])[1]
-    return rebuild([func(*x) for x in zip(leaves, *rest, strict=True)])
+    if not callable(func):
+        raise TypeError(f"func must be a function, got {shown(func)}.")
+    if not structures:
+        raise ValueError("Expected at least one structure.")
+    plain = structures if check_types else tuple(map(_loose, structures))
+    corresponding = _up_to(*plain)
+    for x in chain.from_iterable(others for _, *others in corresponding):
+        if is_nested(x):
+            raise ValueError(
+                f"The structures differ: one has {shown(x)} where the first one has a leaf."
+            )
+    return flatten_with(structures[0])[1]([func(*x) for x in corresponding])
+
+
+def map_up_to(func: Callable[..., Any], first: Any, other: Any) -> Any:
+    """``func`` of each leaf of ``first`` and what another structure, maybe deeper, has there."""
+    return flatten_with(first)[1]([func(*x) for x in _up_to(first, other)])
+
+
+def _up_to(*structures: Any) -> list[tuple[Any, ...]]:
+    """Each leaf of the first structure with what the others have in its place."""
+    if any(map(has_ordered, structures)):
+        # They are the same if their keys are, whatever the order of these.
+        structures = tuple(map(by_key, structures))
+    leaves, treedef = optree.tree_flatten(structures[0], none_is_leaf=True)
+    return list(zip(leaves, *map(treedef.flatten_up_to, structures[1:]), strict=True))
+
+
+def _loose(structure: Any) -> Any:
+    """A structure with a list in the place of every tuple."""
+    if isinstance(structure, list | tuple):
+        return list(map(_loose, structure))
+    if isinstance(structure, dict):
+        return {key: _loose(value) for key, value in structure.items()}
+    return structure
 
 
 def is_nested(structure: Any) -> bool:

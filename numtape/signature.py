@@ -192,10 +192,10 @@ class Parameters:
 
     def _fit(self, x: Any, spec: Any, args: Any) -> Any:
         if not isinstance(spec, TensorSpec):
-            from .nest import flatten, map_structure
+            from .nest import flatten, map_up_to
 
             try:
-                found = map_structure(lambda inner, part: self._fit(part, inner, args), spec, x)
+                found = map_up_to(lambda inner, part: self._fit(part, inner, args), spec, x)
             except ValueError:
                 raise self._misfit(f"{x!r} has another structure than {spec!r}", args, {}) from None
             return x if all(map(operator.is_, flatten(found), flatten(x))) else found

@@ -602,6 +602,31 @@ def test_ordered_dicts_in_different_orders(tf):
     assert tf.nest.map_structure(lambda x, y: x + y, one, other) == {"b": 11, "a": 22}
 
 
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [([1, 2], [1, [2]]), (1, [1]), ([1], 1), ([1], []), ([1, 2], [1, []]), ({"a": 1}, {"a": (2,)}),
+     ([1], (1,)), ({"a": 1}, {"b": 1}), (collections.OrderedDict(a=1), {"a": [1]})],
+)  # fmt: skip
+def test_structures_that_differ(tf, one, other):
+    with pytest.raises((TypeError, ValueError)):
+        tf.nest.map_structure(lambda *_: pytest.fail("called"), one, other)
+
+
+def test_structures_that_differ_in_types_alone(tf):
+    one, other = {"a": [1, (2, 3)]}, collections.OrderedDict(a=(10, [20, 30]))
+    mapped = tf.nest.map_structure(lambda x, y: x + y, one, other, check_types=False)
+    assert mapped == {"a": [11, (22, 33)]}
+    with pytest.raises(ValueError):
+        tf.nest.map_structure(lambda *_: 0, [1, [2]], (1, 2), check_types=False)
+
+
+def test_mapping_nothing(tf):
+    with pytest.raises(ValueError, match="at least one structure"):
+        tf.nest.map_structure(len)
+    with pytest.raises(TypeError, match="func"):
+        tf.nest.map_structure(3, [1])
+
+
 def test_gradients_and_results_in_ordered_dicts(tf):
     sources = collections.OrderedDict(b=tf.Variable(1.0), a=tf.Variable(2.0))
     with tf.GradientTape() as tape:

@@ -241,6 +241,11 @@ def test_dtypes_that_do_not_mix(tf, function, kind, facts):
 # --- Values --------------------------------------------------------------------------------------
 
 VALUES = [
+    ("float beyond float32", lambda tf: tf.constant(1e39), "ValueError", "range"),
+    ("in a list", lambda tf: tf.constant([[1.0], [-1e39]]), "ValueError", "range"),
+    ("with NumPy's", lambda tf: tf.constant([1.0, np.float64(1e39)]), "ValueError", "range"),
+    ("cast to float64", lambda tf: tf.cast(1e300, tf.float64), "ValueError", "range"),
+    ("variable", lambda tf: tf.Variable(1e39), "ValueError", "range"),
     ("None", lambda tf: tf.constant(None), "ValueError", "None"),
     ("ragged", lambda tf: tf.constant([[1.0, 2.0], [3.0]]), "ValueError", "non-rectangular"),
     ("bool first", lambda tf: tf.constant([True, 1]), "ValueError", "mixed types"),

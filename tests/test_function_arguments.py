@@ -348,3 +348,10 @@ def test_gradients_of_one_tensor_given_twice(tf):
             tape.watch(x)
             y = f(x, x)
         same(tape.gradient(y, x), 12.0)
+
+
+def test_lists_of_numbers_in_a_nested_signature(tf):
+    spec = [tf.TensorSpec((2,), tf.float32)]
+    function = tf.function(lambda parts: parts[0] * 2.0, input_signature=[spec])
+    for parts in ([[1.0, 2.0]], [tf.constant([1.0, 2.0])], [np.array([1.0, 2.0], np.float32)]):
+        np.testing.assert_array_equal(function(parts).numpy(), [2.0, 4.0])

@@ -34,6 +34,21 @@ def test_shape_text(tf):
     assert repr(tf.constant(1.0).shape) == "TensorShape([])"
 
 
+@pytest.mark.parametrize(
+    ("dims", "error"),
+    [([2, -1], ValueError), (["a"], TypeError), ("ab", TypeError), ([1.5], TypeError)],
+)
+def test_what_is_no_shape(tf, dims, error):
+    with pytest.raises(error):
+        tf.TensorShape(dims)
+
+
+def test_shapes_from_other_sizes(tf):
+    assert tf.TensorShape(3) == [3]
+    assert tf.TensorShape(np.array([2, 3])) == tf.TensorShape((2, 3)) == (2, 3)
+    assert tf.TensorShape([2, None]).as_list() == [2, None]
+
+
 def test_shapes_are_joined_with_tuples(tf):
     shape = tf.zeros((2, 3)).shape
     assert shape + (4,) == (2, 3, 4)  # noqa: RUF005

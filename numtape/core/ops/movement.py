@@ -12,7 +12,7 @@ from ..log.op import ARRAY, ELEMENTWISE, VIEW, Op, defop
 from ..log.record import record, require
 from ..log.tensors import as_tensor
 from ..values.dtypes import shown
-from ..values.spec import MAX_DIM, Spec, TensorShape, check_axis, intern
+from ..values.spec import MAX_DIM, Spec, check_axis, intern
 from ..values.tensor import Tensor
 from . import rules
 from .define import named, unary_op
@@ -115,7 +115,7 @@ def _reshaped(x: Tensor, wanted: tuple[int, ...]) -> tuple[int, ...]:
             f"multiple of {rest}",
         )  # fmt: skip
         wanted = tuple(most // rest if dim == -1 else dim for dim in wanted)
-    total = TensorShape(wanted).num_elements()
+    total = math.prod(wanted)
     require(
         total == size and min(wanted, default=0) >= 0, RESHAPE,
         f"Input to reshape is a tensor with {size} values, but the requested shape has {total}: "
@@ -254,7 +254,7 @@ def _broadcast_spec(op: Op, x: Spec, shape: tuple[int, ...]) -> Spec:
     except ValueError:
         fits = False
     require(
-        fits, op, f"Incompatible shapes: {x.shape} cannot be broadcast to {TensorShape(shape)}"
+        fits, op, f"Incompatible shapes: {x.shape} cannot be broadcast to {tuple(shape)}"
     )
     return intern(tuple(shape), x.dtype)
 

@@ -75,6 +75,8 @@ def new_array(value: Any, dtype: DType | None = None) -> Any:
     array = numeric(value)
     if dtype is None:
         dtype = _inferred(value, array, kinds)
+        if dtype is dtypes.float32 and array.dtype == np.float64:
+            _check_float32(array)
     else:
         _check(value, array, dtype)
         array = _exact(value, array, dtype)
@@ -104,6 +106,14 @@ def _inferred(value: Any, array: np.ndarray[Any, Any], kinds: set[type]) -> DTyp
         )
     # Ints of NumPy's in a list are as Python's.
     return dtypes.of_int(int(array.min()), int(array.max())) if array.size else dtypes.int32
+
+
+def _check_float32(array: np.ndarray[Any, Any]) -> None:
+    """Whether floats, which nobody gave a dtype, stay finite as float32."""
+    with np.errstate(over="ignore"):
+        beyond = np.isinf(array.astype(np.float32)) & ~np.isinf(array)
+    if beyond.any():
+        raise dtypes.beyond_float32(array[beyond][0])
 
 
 def _check(value: Any, array: np.ndarray[Any, Any], dtype: DType) -> None:

@@ -237,15 +237,31 @@ def not_computed(op: str, dtype: DType) -> UnimplementedError:
     )
 
 
+# The least float64 that becomes infinite as float32.
+_BEYOND = float(2**128 - 2**103)
+
+
+def beyond_float32(value: float) -> ValueError:
+    """The error for a Python float that float32, its dtype where none is given, does not have."""
+    return ValueError(
+        f"Can't convert Python sequence with out-of-range float to Tensor: {float(value)!r} does "
+        f"not fit float32. Give dtype=float64, or write inf."
+    )
+
+
 def of_number(value: int | float, like: Any, op: str) -> DType:
     """The dtype of a Python int or float as an operand beside one of spec ``like`` (or None).
 
     Raises:
       DtypeError: If a float meets an integer.
-      ValueError: If an int does not fit.
+      ValueError: If a number does not fit. (A float beside floats may: it becomes infinite.)
     """
     if like is None:
-        return float32 if type(value) is float else of_int(int(value), int(value))
+        if type(value) is float:
+            if _BEYOND <= abs(value) < math.inf:
+                raise beyond_float32(value)
+            return float32
+        return of_int(int(value), int(value))
     found: DType = like.dtype
     if found is float32 or found is float64:
         return found

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -17,11 +18,26 @@ MAX_RANK = 8
 MAX_DIM = 2**63 - 1
 
 
+def _size(dim: Any) -> Any:
+    if type(dim) is not int and dim is not None:
+        try:
+            dim = operator.index(dim)
+        except TypeError:
+            raise TypeError(f"A size is an int or None, not {shown(dim)}.") from None
+    if dim is not None and dim < 0:
+        raise ValueError(f"Sizes must be >= 0, got {shown(dim)}.")
+    return dim
+
+
 class TensorShape(tuple[int, ...]):
     """A shape: a tuple of ints with TensorFlow's extras. It equals tuples and lists.
 
     Args:
-      iterable: The sizes.
+      dims: The sizes, None for one that is not known (in a `TensorSpec`); one int for a vector.
+
+    Raises:
+      TypeError: If a size is no int.
+      ValueError: If one is negative.
 
     Example:
       >>> shape = tf.zeros((2, 3)).shape
@@ -30,6 +46,12 @@ class TensorShape(tuple[int, ...]):
     """
 
     __slots__ = ()
+
+    def __new__(cls, dims: Any = ()) -> Self:
+        """Sizes, which are checked."""
+        if dims is None:
+            raise TypeError("A shape of unknown rank: numtape's tensors have a known one.")
+        return tuple.__new__(cls, map(_size, dims if isinstance(dims, Iterable) else [dims]))
 
     @property
     def rank(self) -> int:
@@ -73,7 +95,7 @@ class TensorShape(tuple[int, ...]):
 
     def __getitem__(self, key: Any) -> Any:
         found = tuple.__getitem__(self, key)
-        return TensorShape(found) if isinstance(key, slice) else found
+        return tuple.__new__(TensorShape, found) if isinstance(key, slice) else found
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, tuple):
@@ -150,7 +172,7 @@ class SpecTable(Table[Spec]):
 
     @staticmethod
     def _made(number: int, key: tuple[tuple[int, ...], int]) -> Spec:
-        return Spec(number, TensorShape(key[0]), ALL[key[1]])
+        return Spec(number, tuple.__new__(TensorShape, key[0]), ALL[key[1]])
 
     def _written(self, n: int, key: tuple[tuple[int, ...], int], spec: Spec) -> Spec | None:
         """Write the fields. The fact: a spec of the same shape, whose number is the shape's."""
