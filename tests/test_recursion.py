@@ -64,9 +64,9 @@ class Model:
         self.guarded = tf.function(lambda x: x * 2.0 if float(x) > 0.0 else x)
 
     def state(self):
-        """What may not be half changed."""
-        found = [self.v, self.w, *self.optimizer.variables]
-        return b"".join(np.asarray(x).tobytes() for x in found)
+        """What may not be half changed; slots that were just made are zeros, as if not there."""
+        found = map(np.asarray, [self.v, self.w, *self.optimizer.variables])
+        return b"".join(x.tobytes() for x in found if x.any())
 
     def gradient(self):
         with self.tf.GradientTape() as tape:
