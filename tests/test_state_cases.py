@@ -2104,6 +2104,67 @@ identity("is_in_a_list", [tf.constant(1.0)], lambda x, y: x[0] is y[0])
 identity("is_none", tf.constant(1.0), lambda x, y: x is None)
 
 
+# Lists and dicts among the arguments, of which a recorded call has copies.
+
+
+@case
+def argument_that_is_kept(decorate):
+    kept = {}
+
+    def f(x, given):
+        y = x * kept["l"][0] if "l" in kept else x
+        kept["l"] = given
+        return y
+
+    given, g = [2.0], decorate(f)
+    out = steps(lambda x: g(x, given), lambda: given.__setitem__(0, 5.0))
+    return [*out, kept["l"] is given]
+
+
+@case
+def argument_that_is_an_attribute_then(decorate):
+    class Holder:
+        pass
+
+    holder, given = Holder(), {"k": 1.0}
+
+    def f(x, given):
+        holder.given = given
+        return x * given["k"]
+
+    g = decorate(f)
+    out = steps(lambda x: g(x, given), lambda: given.update(k=2.0))
+    return [*out, holder.given is given]
+
+
+@case
+def argument_that_is_appended(decorate):
+    kept, given = [], [1.0]
+
+    def f(x, given):
+        kept.append(given)
+        return x * len(given)
+
+    g = decorate(f)
+    out = steps(lambda x: g(x, given), lambda: given.append(2.0))
+    return [*out, [one is given for one in kept]]
+
+
+@case
+def argument_changed_by_another_name(decorate):
+    given, other = [1.0], {"k": 1.0}
+    names, numbers = {"l": given}, {"n": 1.0}
+
+    def f(x, given, also):
+        names["l"].append(5.0)
+        other["k"] = numbers["n"]
+        return x * len(given) * also["k"]
+
+    g = decorate(f)
+    out = steps(lambda x: g(x, given, other), lambda: numbers.update(n=4.0))
+    return [*out, len(given), other["k"]]
+
+
 # Arrays that are resized in place, which nothing else may refer to.
 
 

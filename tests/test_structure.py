@@ -27,7 +27,7 @@ LONGER = {
     "numtape/core/ops/reduction.py": 460,  # ten ops of one kind, half of it documentation
     "numtape/core/replay/calls.py": 420,  # one call, from its signature to what it assigns
     "numtape/core/replay/observe/looks.py": 430,  # a list: what each kind of object lets one see
-    "numtape/core/replay/observe/notes.py": 540,  # one class: all that a call's reads are noted in
+    "numtape/core/replay/observe/notes.py": 560,  # one class: all that a call's reads are noted in
     "numtape/demo.py": 450,  # one program to read from top to bottom
     "numtape/gradient_tape.py": 600,  # one class, most of it documentation
 }

@@ -78,6 +78,8 @@ def traced(
         stand_ins = [trace.argument(leaf._stored(), leaf._spec) for leaf in leaves]
         local.log = trace
         trace.observer, observer.inputs = observer, trace.inputs
+        if not frozen:
+            observer.restart = trace.refuse
         observer.starts(function)
         for one, other in zip(stand_ins, getattr(leaves, "objects", leaves), strict=True):
             if type(other) is Tensor:  # of what is none, Python gets a tensor as well

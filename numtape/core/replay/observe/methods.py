@@ -174,6 +174,7 @@ def _container(
                 observer.array(x, frame)
     elif (dropped or name in GIVE_NONE) and name not in ONCE:
         observer.mutates(receiver, f"changes {label} by {name}", frame)
+        observer.keeps(args, frame)
         if name in ("extend", "update", "extendleft"):
             for x in look_at_all(follower, frame, args, name, False).values():
                 observer.array(x, frame)

@@ -58,6 +58,7 @@ class Notes:
       changes: Why this call is not kept, but perhaps the next one: what it does.
       repeated: Why this call has to be made again as Python: something was not as it is there.
       replaced: Objects of the caller's, by the ids of what the call got in their places.
+      restart: Gives the call up, which begins again as Python.
       ran: The code that it ran.
       inputs: Rows that were made of arrays from outside, and these arrays.
       made: References to what the call made itself, by id: it changes nobody else's state.
@@ -82,6 +83,7 @@ class Notes:
         self.changes = ""
         self.repeated = ""
         self.replaced: dict[int, Any] = {}
+        self.restart: Callable[[str], Any] | None = None
         self.ran: set[types.CodeType] = set()
         self.inputs: list[Any] = []
         self.made: dict[int, Callable[[], Any]] = {}
@@ -108,7 +110,7 @@ class Notes:
         )  # fmt: skip
         for one in held:
             one.clear()
-        self.printing = self.effecting = None
+        self.printing = self.effecting = self.restart = None
         self.hidden.clear()
 
     def refuse(self, reason: str, frame: types.FrameType | None = None) -> None:
@@ -142,6 +144,22 @@ class Notes:
         computed = type(other) is Tensor and getattr(other._home, "tracing", False)
         if type(original) is type(other) and not computed and not self.is_own(other):
             self.repeats(what, frame)
+
+    def keeps(self, values: Iterable[Any], frame: types.FrameType) -> None:
+        """Something from outside gets these, which must be the caller's own and no copies."""
+        if any(id(x) in self.replaced and type(x) is not Tensor for x in values):
+            self._gives_up("it keeps a container that is among its arguments", frame)
+
+    def _not_an_argument(self, holder: Any, frame: types.FrameType) -> None:
+        """What the caller has changes: the call, which has a copy, would not see that."""
+        if any(holder is x for x in self.replaced.values()):
+            self._gives_up("it changes a container that is among its arguments as well", frame)
+
+    def _gives_up(self, what: str, frame: types.FrameType) -> None:
+        """What the program is about to do is for Python alone."""
+        if self.restart is not None:
+            self.restart(what)
+        self.refuse(what, frame)
 
     def repeats(self, what: str, frame: types.FrameType) -> None:
         """What the program has just asked is answered by Python alone."""
@@ -470,8 +488,10 @@ class Notes:
         """A name, attribute or item gets a value, the same whenever this is done again."""
         self.class_of(holder, frame)
         self._not_by_proxy(holder, what, frame)
+        self._not_an_argument(holder, frame)
         if self.is_own(holder) or (ours(type(holder)) and not put_there(holder, key)):
             return
+        self.keeps((value,), frame)
         if type(holder) is types.CellType:
             key = None
         if self.effecting is not None:
@@ -491,6 +511,7 @@ class Notes:
         if is_constant(value) or self.is_own(value):
             return
         self._not_by_proxy(value, what, frame)
+        self._not_an_argument(value, frame)
         if id(value) not in self.mutated:
             self.mutated[id(value)] = what, value
             self.sets.append((value, ANY, f"what {self.name_of(value)} holds"))
