@@ -1,5 +1,6 @@
 """The harness runs: what it measures is not looked at here, only what it writes."""
 
+import contextlib
 import importlib
 import importlib.util
 import json
@@ -451,8 +452,8 @@ def test_a_timer_of_the_gpu() -> None:
         _driver = SimpleNamespace(CUevent_flags=SimpleNamespace(CU_EVENT_DEFAULT=0))
         stream = "stream"
 
-        def enter(self) -> None:
-            pass
+        def entered(self) -> contextlib.AbstractContextManager[None]:
+            return contextlib.nullcontext()
 
         def _do(self, name: str, *arguments: object) -> object:
             calls.append((name, *arguments))

@@ -212,6 +212,7 @@ def test_loops_count_in_32_bits_where_they_can(rows, bits):
     assert set(re.findall(r"setp\.\w+\.[su](\d+)", text)) == {str(bits)}
 
 
+@needs_compiler
 def test_widths_are_those_of_kernels():
     target = importlib.import_module("numtape.kernels.cuda.target")
     widths = WIDTH, WIDTH // 2

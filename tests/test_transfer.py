@@ -279,6 +279,7 @@ def test_an_error_gives_the_context_back(gpu, monkeypatch):
 def test_kernels_are_unloaded_when_their_last_launch_is_done(monkeypatch):
     gpu = stub_gpu(monkeypatch, late=True)
     monkeypatch.setattr(driver.disk, "kept", lambda *_, **__: (b"", [], []))
+    monkeypatch.setattr("numtape.core.cuda.runtime.compiler.key", lambda *_: "")
     made, memory = gpu.kernel(None, [], "kernel", ""), gpu.empty(8)
     (module,) = [call for call in gpu._driver.named("cuModuleGetFunction")]
     gpu.launch(made, 1, 1, [])

@@ -77,7 +77,7 @@ def asked(name: str, seconds: float) -> Found:
         command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     )
     try:
-        printed, _ = child.communicate(timeout=max(1.0, seconds))
+        printed, _ = child.communicate(timeout=seconds)
     except subprocess.TimeoutExpired:
         child.kill()
         printed, _ = child.communicate()
