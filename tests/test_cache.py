@@ -266,6 +266,17 @@ def test_key_holds_source_versions_and_cpu(place, monkeypatch):
     assert tiny.use("text") == 3
 
 
+def test_keys_of_kernels_hold_the_whole_source():
+    """Those of elementwise kernels, of whole arrays and of fused loops list their modules."""
+    from numtape.core.compile.array_kernels import _SOURCES
+    from numtape.core.compile.lane_kernels import VECTOR_SOURCES
+
+    vectors = {*VECTOR_SOURCES}
+    assert {*passes.imported("cpu.scalar")} <= vectors
+    assert {*passes.imported(*_SOURCES)} <= {*vectors, *_SOURCES}
+    assert {*passes.imported("cpu.fused")} <= {*vectors, "body", "cpu.fused"}
+
+
 @pytest.mark.parametrize("unit", passes._UNITS)
 def test_keys_of_passes_hold_the_whole_source(monkeypatch, unit):
     """The text of each module of the unit's passes, and of each that these import."""

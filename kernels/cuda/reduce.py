@@ -46,9 +46,9 @@ def identity(name: str, dtype: str) -> Any:
     if name == "sum":
         return kind(0)
     if dtype.startswith("float"):
-        return kind(-np.inf if name == "max" else np.inf)
+        return kind({"max": -np.inf, "min": np.inf}[name])
     limits = np.iinfo(kind)
-    return kind(limits.min if name == "max" else limits.max)
+    return kind({"max": limits.min, "min": limits.max}[name])
 
 
 def across(name: str, dtype: str, lanes: int) -> Any:

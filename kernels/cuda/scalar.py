@@ -33,6 +33,8 @@ def _math(name: str, dtype: str) -> Callable[..., Any]:
         found = lambda x: kind(function(x))  # noqa: E731
     elif name == "power":  # of numbers, NumPy's is a square root where y is 0.5, NaN for -inf
         found = lambda x, y: np.power(np.array([x]), np.array([y]))[0]  # noqa: E731
+    elif not _NUMPY[name]:
+        raise LookupError(f"The simulator needs a function for {name}, which NumPy does not have.")
     else:
         found = getattr(np, _NUMPY[name])
     return found
