@@ -223,7 +223,7 @@ def in_child(function: Callable[[], str], seconds: float) -> str:
         finally:
             os._exit(0)
     os.close(answer)
-    end, found, ready = time.monotonic() + seconds, b"", True
+    end, found = time.monotonic() + seconds, b""
     try:
         while ready := bool(select.select([answers], [], [], max(0, end - time.monotonic()))[0]):
             if not (part := os.read(answers, 1 << 16)):

@@ -88,14 +88,16 @@ def versions() -> Facts:
 
 def _paths() -> Facts:
     """The libraries that compile and multiply, from where they are loaded."""
-    found: Facts = {name: os.environ.get(name) for name in ("CUDA_HOME", "CUDA_PATH")}
     from cuda.pathfinder import load_nvidia_dynamic_lib
 
-    for name in ("nvvm", "nvJitLink", "cublas"):
+    from numtape.core.cuda.runtime import toolkit
+
+    found: Facts = {name: os.environ.get(name) for name in toolkit.VARIABLES}
+    for look in (toolkit.paths, lambda: {"cublas": load_nvidia_dynamic_lib("cublas").abs_path}):
         try:
-            found[name] = load_nvidia_dynamic_lib(name).abs_path
-        except Exception as problem:
-            found[name] = f"{type(problem).__name__}: {problem}"[:200]
+            found |= look()
+        except Exception as problem:  # the other one may be there
+            found[f"no {type(problem).__name__}"] = str(problem)[:200]
     return found
 
 

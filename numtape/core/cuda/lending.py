@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from .. import settings
-from ..values.memory import Array
+from ..values.memory import LEGACY, Array
 from .launches import Launch, launched
 from .plan import GpuPlan
-from .runtime.device import empty
+from .runtime.device import device, empty
 from .runtime.device_array import DeviceArray
 
 
@@ -30,6 +30,10 @@ class Lender:
             memory = self.spare.pop()
         except IndexError:
             memory = empty(size)
+        if memory.lent:  # what other libraries do with it comes first
+            gpu = device()
+            gpu.order(LEGACY, gpu.stream)
+            memory.lent = False
         self.held[memory.address] = memory
         return Loan(memory, self)
 
@@ -151,7 +155,7 @@ class Steady:
 class Graphs:
     """The launches of a plan as graphs, one for each set of addresses that has come again."""
 
-    MOST = 16  # graphs of a program: results that are kept elsewhere have new addresses each time
+    MOST = 16  # sets of addresses, then all are forgotten: results that are kept have new ones
     FEW = 3  # launches from which on a graph is worth it
     ARRAYS = 24  # of fewer launches, beyond which it is as well: each takes time to pass
 

@@ -28,6 +28,8 @@ class Verdicts:
       expected: Whether something was launched since the last look that may have failed.
     """
 
+    MOST = 4096  # messages that are told apart: they name sizes, and there may be ever new ones
+
     def __init__(self) -> None:
         self.expected = False
         self._numbers: dict[str, int] = {}
@@ -45,6 +47,8 @@ class Verdicts:
 
     def launch(self, held: int, word: int, said: str) -> Launch:
         """What notes that a check failed. ``held`` is the place of what it found."""
+        if said not in self._numbers and len(self._numbers) >= self.MOST:
+            said = "An index, a divisor or an exponent is not one that its op takes"
         number = self._numbers.setdefault(said, len(self._numbers) + 1)
         made = kernel(
             lambda: function(_TEXT, []), ["int64", "*uint8", "*int64"], "verdict", _TEXT

@@ -8,7 +8,6 @@ guards of one hold is anything assigned. If none is left, the call runs as Pytho
 
 from __future__ import annotations
 
-import logging
 import sys
 from collections.abc import Sequence
 from time import perf_counter_ns
@@ -52,7 +51,6 @@ MAKING = 3  # calls in a row that may make variables, or change what names mean
 _NO_DRAWS = Draws()  # nothing is taken from it
 _NONE = object()  # what a call returns that has not come about
 LIMIT = 64  # recordings of one signature
-_logger = logging.getLogger("numtape")
 
 
 class Calls:
@@ -231,8 +229,8 @@ class Calls:
         sets, call.sets = call.sets, []
         assigned = [variable for variable, _ in call.assigned]
         with variables._updating, STATE.lock:
-            mine = set(map(id, assigned))
-            had = [pair for key, pair in trace.values.items() if key in mine - {*trace.created}]
+            mine = set(map(id, assigned)) - trace.created.keys()
+            had = [pair for key, pair in trace.values.items() if key in mine]
             if trace.stale():
                 values, draws, had = self._anew(call, leaves, taped)
             if path is not None and not self.frozen:

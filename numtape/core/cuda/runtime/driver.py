@@ -51,7 +51,7 @@ class Driver:
     """One GPU.
 
     Attributes:
-      threads: How many threads a block has; as in kernels/cuda/reduce.py (a test compares).
+      threads: How many threads a block has; as in kernels/cuda/target.py (a test compares).
       name: What it is called.
       capability: Its compute capability.
       blocks: How many blocks of a kernel keep it busy.
@@ -135,7 +135,8 @@ class Driver:
     def entered(self) -> AbstractContextManager[None]:
         """A block in which the GPU's context is this thread's, as each method needs it.
 
-        Those that do not say so see to it themselves; a block saves them asking.
+        Most enter it themselves, which a block saves them; `launch_in` and `gemm_in` are called in
+        one.
         """
         return STAYS if self._thread.inside else Entered(self)
 

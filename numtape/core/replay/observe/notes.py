@@ -106,12 +106,11 @@ class Notes:
         """Let go of what the call made."""
         held: tuple[dict[Any, Any], ...] = (
             self.found, self.made, self.written, self.mutated, self.views, self.sources,
-            self.generators, self.names, self.replaced,
+            self.generators, self.names, self.replaced, self.hidden,
         )  # fmt: skip
         for one in held:
             one.clear()
         self.printing = self.effecting = self.restart = None
-        self.hidden.clear()
 
     def refuse(self, reason: str, frame: types.FrameType | None = None) -> None:
         """The function runs as Python from now on; this call goes on."""
@@ -156,7 +155,7 @@ class Notes:
             self._gives_up("it changes a container that is among its arguments as well", frame)
 
     def _gives_up(self, what: str, frame: types.FrameType) -> None:
-        """What the program is about to do is for Python alone."""
+        """What the program is about to do is for Python alone: this call ends, unless frozen."""
         if self.restart is not None:
             self.restart(what)
         self.refuse(what, frame)
