@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from .core.ops.image import adjust_contrast
 
-__all__ = ["adjust_contrast"]
+__all__ = [
+    "adjust_contrast",
+]  # fmt: skip
 
 
 def __dir__() -> list[str]:

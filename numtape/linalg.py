@@ -5,7 +5,9 @@ from __future__ import annotations
 from .core.ops.creation import eye
 from .core.ops.linalg import matmul, matvec, norm, tensordot
 
-__all__ = ["eye", "matmul", "matvec", "norm", "tensordot"]
+__all__ = [
+    "eye", "matmul", "matvec", "norm", "tensordot",
+]  # fmt: skip
 
 
 def __dir__() -> list[str]:

@@ -77,16 +77,16 @@ from .core.ops.reduction import (
 )
 
 __all__ = [
-    "abs", "acos", "acosh", "add", "argmax", "argmin", "asin", "asinh", "atan", "atan2", "atanh",
-    "ceil", "ceiling", "cos", "cosh", "cumsum", "divide", "divide_no_nan", "equal", "erf", "erfc",
-    "exp", "expm1", "floor", "floordiv", "floormod", "greater", "greater_equal", "is_finite",
-    "is_inf", "is_nan", "less", "less_equal", "log", "log1p", "log_sigmoid", "log_softmax",
-    "logical_and", "logical_not", "logical_or", "logical_xor", "maximum", "minimum", "mod",
-    "multiply", "multiply_no_nan", "negative", "not_equal", "pow", "reciprocal", "reduce_all",
-    "reduce_any", "reduce_logsumexp", "reduce_max", "reduce_mean", "reduce_min", "reduce_prod",
-    "reduce_std", "reduce_sum", "reduce_variance", "round", "rsqrt", "sigmoid", "sign", "sin",
-    "sinh", "softmax", "softplus", "softsign", "sqrt", "square", "squared_difference", "subtract",
-    "tan", "tanh", "truediv",
+    "abs", "acos", "acosh", "add", "argmax", "argmin", "asin", "asinh", "atan", "atan2",
+    "atanh", "ceil", "ceiling", "cos", "cosh", "cumsum", "divide", "divide_no_nan", "equal",
+    "erf", "erfc", "exp", "expm1", "floor", "floordiv", "floormod", "greater", "greater_equal",
+    "is_finite", "is_inf", "is_nan", "less", "less_equal", "log", "log1p", "log_sigmoid",
+    "log_softmax", "logical_and", "logical_not", "logical_or", "logical_xor", "maximum",
+    "minimum", "mod", "multiply", "multiply_no_nan", "negative", "not_equal", "pow",
+    "reciprocal", "reduce_all", "reduce_any", "reduce_logsumexp", "reduce_max", "reduce_mean",
+    "reduce_min", "reduce_prod", "reduce_std", "reduce_sum", "reduce_variance", "round",
+    "rsqrt", "sigmoid", "sign", "sin", "sinh", "softmax", "softplus", "softsign", "sqrt",
+    "square", "squared_difference", "subtract", "tan", "tanh", "truediv",
 ]  # fmt: skip
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from .core.ops.random import normal, set_seed, shuffle, truncated_normal, uniform
 
-__all__ = ["normal", "set_seed", "shuffle", "truncated_normal", "uniform"]
+__all__ = [
+    "normal", "set_seed", "shuffle", "truncated_normal", "uniform",
+]  # fmt: skip
 
 
 def __dir__() -> list[str]:

@@ -63,6 +63,7 @@ class Op:
       vjp: ``vjp(g, y, *operands, **attributes)`` gives one adjoint (or None) for each operand,
         in numtape ops. Broadcasting is undone for it.
       gradient: RULE, STOP, MISSING or CUT.
+      on_host: Whether a GPU leaves it to NumPy or SciPy: what would be a library of its own.
       index: Its number among all ops.
       lane: Its number among the ops that have lane kernels, or -1.
     """
@@ -76,6 +77,7 @@ class Op:
     native: Callable[..., Native | None] | None = None
     vjp: Callable[..., Any] | None = None
     gradient: int = RULE
+    on_host: bool = False
     index: int = -1
     lane: int = -1
     codes: dict[int, Code] = field(default_factory=dict, repr=False)
@@ -160,6 +162,7 @@ def defop(
     native: Callable[..., Native | None] | None = None,
     vjp: Callable[..., Any] | None = None,
     gradient: int | None = None,
+    on_host: bool = False,
 ) -> Op:
     """Make an op and enter it in the table.
 
@@ -169,7 +172,8 @@ def defop(
     if gradient is None:
         gradient = RULE if vjp is not None else MISSING
     op = Op(
-        name, kind, arity, _checked(spec), body, compute, native, vjp, gradient, len(CODES.ops)
+        name, kind, arity, _checked(spec), body, compute, native, vjp, gradient, on_host,
+        len(CODES.ops),
     )
     if kind in (ELEMENTWISE, REDUCTION):
         op.lane = CODES.lanes

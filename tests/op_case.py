@@ -1,0 +1,82 @@
+"""What a row of the op table is: what an op computes, on what, and how exactly."""
+
+import operator
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import product
+from typing import Any
+
+F = ("float32", "float64")
+INTEGERS = ("int32", "int64", "uint8")
+FI = F + INTEGERS
+ALL = (*FI, "bool")
+# What `order` says of an op through which no gradient flows, and of one that has none.
+STOP, MISSING = 0, -1
+
+
+@dataclass(frozen=True)
+class Case:
+    """A row.
+
+    Attributes:
+      name: The public name, such as "math.sin"; operators are those of Python's `operator`.
+      reference: The same on NumPy arrays: of the operands' dtype where `ulp` is 0, else floats
+        in extended precision (float64 where it is not elementwise).
+      ranges: Where the elements of each operand come from; ``bool`` for one of booleans.
+      ints: Likewise, for operands of integer dtype.
+      variants: For an op that is not elementwise, pairs of operand shapes and keyword arguments.
+      options: For an elementwise op, the keyword arguments to try.
+      call: ``call(function, *operands, **options)``, where that is not the function itself.
+      dtypes: What it takes.
+      ulp: The largest error in units of the last place of the exact value (where it is not
+        elementwise, of the largest element). 0 means the same bits.
+      order: The highest derivative to check, STOP or MISSING.
+      special: Pairs of operands and keyword arguments to try besides; None stands for every
+        combination of special numbers, if it is elementwise.
+      exact: The name of mpmath's function, if it has one.
+      widest: Whether the first operand has to have the result's shape.
+    """
+
+    name: str
+    reference: Callable[..., Any]
+    ranges: Sequence[Any] = ((-2.0, 2.0),)
+    ints: Sequence[Any] = ((-20, 20), (-20, 20), (-20, 20))
+    variants: Sequence[tuple[Sequence[tuple[int, ...]], dict[str, Any]]] = ()
+    options: Sequence[dict[str, Any]] = ({},)
+    call: Callable[..., Any] | None = None
+    dtypes: tuple[str, ...] = F
+    ulp: float = 1.0
+    order: int = 2
+    special: Sequence[tuple[list[Any], dict[str, Any]]] | None = None
+    exact: str = ""
+    widest: bool = False
+
+    @property
+    def elementwise(self) -> bool:
+        """Whether it is computed element by element."""
+        return not self.variants
+
+    def function(self, tf: Any) -> Callable[..., Any]:
+        """The function of NumPy or numtape values that the row is about."""
+        module, _, name = self.name.rpartition(".")
+        found = operator if module == "operator" else tf
+        for part in (*([] if found is operator else filter(None, module.split("."))), name):
+            found = getattr(found, part)
+        if module == "operator":
+            return lambda x, *rest, **key: found(tf.convert_to_tensor(x), *rest, *key.values())
+        return found if self.call is None else partial(self.call, found)
+
+
+def over(*shapes, **options):
+    """Variants: every set of operand shapes with every combination of options."""
+    sets = [dict(zip(options, values, strict=True)) for values in product(*options.values())]
+    lists = [shape if shape and isinstance(shape[0], tuple) else (shape,) for shape in shapes]
+    return [(shape, chosen) for shape in lists for chosen in sets]
+
+
+def listed(function, *xs, **options):
+    """Call a function of one list of tensors."""
+    return function(list(xs), **options)
+
+
