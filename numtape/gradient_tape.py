@@ -7,20 +7,17 @@ import logging
 import sys
 import threading
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import numpy as np
-
+from .core.derive import jacobians
 from .core.derive.tape import Tape
 from .core.derive.transpose import transposed
 from .core.log.log import LEAF_CODE, Log, local
-from .core.log.tensors import as_tensor
 from .core.log.variable import Variable, by_creation, original
 from .core.ops.creation import zeros
-from .core.ops.joining import stack
-from .core.ops.movement import broadcast_to, identity, reshape
+from .core.ops.movement import broadcast_to, identity, permuted, shaped
 from .core.values.convert import NUMPY
 from .core.values.dtypes import mismatch
 from .core.values.spec import intern
@@ -412,38 +409,27 @@ class GradientTape:
         (target,) = _checked([target])
         leaves, rebuild = _flat(sources)
         leaves = _checked(leaves)
-        shape = tuple(target.shape)
-        size = target._spec.size
-        rows = self._rows_of_jacobian(tape, target, leaves)
+        found: list[Tensor | None] = [None] * len(leaves)
+        if target.dtype.is_floating:
+            self._suspend(tape)
+            found = self._asked(tape, lambda log: jacobians.jacobian(log, tape, target, leaves))
         if not tape.persistent:
             tape.release()
-        found: list[Tensor | None] = []
-        for j, source in enumerate(leaves):
-            parts = [row[j] for row in rows]
-            whole = (*shape, *source.shape)
-            if all(part is None for part in parts):
-                found.append(zeros(whole, source.dtype) if zero else None)
-            elif not size:
-                found.append(zeros(whole, source.dtype))
-            else:
-                full = [zeros(source.shape, source.dtype) if p is None else p for p in parts]
-                found.append(reshape(stack(full), whole))
-        return rebuild(found)
+        shape = tuple(target.shape)
+        return rebuild([
+            _whole(part, (*shape, *source.shape), source, zero)
+            for part, source in zip(found, leaves, strict=True)
+        ])
 
-    def _rows_of_jacobian(
-        self, tape: Tape, target: Any, sources: list[Any]
-    ) -> list[list[Tensor | None]]:
-        if not target.dtype.is_floating:
-            return [[None] * len(sources)] * target._spec.size
-        self._suspend(tape)
-        rows = []
-        size = target._spec.size
-        for k in range(max(size, 1)):  # what an empty target depends on is of interest, too
-            one = np.zeros(size, target.dtype.numpy_dtype)
-            one[k : k + 1] = 1
-            seed = as_tensor(one.reshape(target.shape))
-            rows.append(self._gradient(tape, [target], sources, [seed], False))
-        return rows
+    def _asked(self, tape: Tape, ask: Callable[[Log], Any]) -> Any:
+        """What a function records in the tape's log, which stays where it is."""
+        log = _home(tape)
+        busy = log.busy
+        try:
+            log.busy = True
+            return ask(log)
+        finally:
+            log.busy = busy
 
     def batch_jacobian(
         self, target: Any, source: Any,
@@ -489,20 +475,24 @@ class GradientTape:
                 "GradientTape must be created with persistent=True to compute the batch_jacobian "
                 "with eager execution enabled and with experimental_use_pfor set to False."
             )
-        batch, rest = target.shape[0], tuple(target.shape[1:])
-        size = intern(rest, target.dtype).size
         self._suspend(tape)
-        parts = []
-        for k in range(size):
-            one = np.zeros((batch, size), target.dtype.numpy_dtype)
-            one[:, k] = 1
-            seed = as_tensor(one.reshape(target.shape))
-            (part,) = self._gradient(tape, [target], [source], [seed], False)
-            parts.append(zeros(source.shape, source.dtype) if part is None else part)
+        found = self._asked(tape, lambda log: jacobians.batch_jacobian(log, tape, target, source))
         if not tape.persistent:
             tape.release()
-        whole = (batch, *rest, *source.shape[1:])
-        return reshape(stack(parts, axis=1), whole) if parts else zeros(whole, source.dtype)
+        if found is not None:  # the axis of the batch first
+            order = (1, 0, *range(2, found.ndim))
+            found = permuted(found, order)
+        batch, *rest = target.shape
+        found = _whole(found, (batch, *rest, *source.shape[1:]), source, True)
+        assert found is not None
+        return found
+
+
+def _whole(found: Tensor | None, shape: tuple[int, ...], source: Any, zero: bool) -> Tensor | None:
+    """A Jacobian in its shape; None or zeros where nothing is connected."""
+    if found is None:
+        return zeros(shape, source.dtype) if zero else None
+    return jacobians.of_its_own(shaped(found, shape))
 
 
 def _home(tape: Tape) -> Log:

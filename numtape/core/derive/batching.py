@@ -1,0 +1,305 @@
+"""Rows done for many inputs at once: each op again, with an axis more in front.
+
+In come rows of a log that depend on a few of its rows, and for those the values of all *lanes*,
+one behind the other along a new first axis. Out go rows of the current log that compute the same
+for all lanes: Jacobians (a lane is an element of the target) and `vectorized_map` (a lane is a
+slice) are made of them. What does not depend on the lane is done once.
+
+An op has a *batching rule* by its kind: elementwise ops align axes, reductions count axes from one
+place further on, a reshape has one size more in front. Other ops have a line in `RULES`. An op that
+has none is done lane by lane, and the results are stacked: right, but no faster than a loop.
+`LOOPED` names those of which this is known (a test compares).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..log.log import Log
+from ..log.op import CODES, ELEMENTWISE, REDUCTION, VIEW, Op
+from ..log.record import record
+from ..ops.elementwise import cast, multiply
+from ..ops.joining import stack
+from ..ops.movement import BROADCAST, broadcast_to, permuted, reshape, shaped
+from ..ops.slicing import strided_slice
+from ..values.dtypes import int64
+from ..values.spec import MAX_RANK, SPECS, Spec
+from ..values.tensor import Tensor
+from .reach import operands
+
+Attributes = dict[str, Any]
+# One tensor for all lanes; or one for each, where there is no room for an axis more.
+Lanes = Tensor | list[Tensor]
+# rule(op, attributes, operands, which of them have lanes, the spec of one lane's result, n)
+Rule = Callable[[Op, Attributes, list[Tensor], list[bool], Spec, int], Tensor | None]
+
+
+def batched(
+    log: Log, wanted: Sequence[int], lanes: dict[int, Lanes], n: int,
+    shared: Callable[[int], Tensor],
+) -> list[Lanes | None]:  # fmt: skip
+    """What rows of ``log`` are in all lanes, recorded in the current log.
+
+    Args:
+      log: The log that has the rows.
+      wanted: Its rows that are asked for.
+      lanes: For some of its rows what they are in the ``n`` lanes.
+      n: The number of lanes, at least 1.
+      shared: Gives the tensor of a row that is the same in all lanes.
+
+    Returns:
+      For each row its lanes; None if it is the same in all of them.
+    """
+    found = dict(lanes)
+    once: dict[int, Tensor] = {}
+    for row in dependent(log, wanted, lanes):
+        xs: list[Lanes] = []
+        on = []
+        for x in operands(log, row):
+            lane = found.get(x)
+            on.append(lane is not None)
+            if lane is None:
+                lane = once.get(x)
+                if lane is None:
+                    lane = once[x] = shared(x)
+            xs.append(lane)
+        op, attributes = CODES.entries[log.code[row]]
+        found[row] = _again(op, attributes, xs, on, SPECS.specs[log.spec[row]], n)
+    return [found.get(row) for row in wanted]
+
+
+def dependent(log: Log, wanted: Sequence[int], on: dict[int, Any]) -> list[int]:
+    """The rows, in order, that depend on some of ``on`` and that one of ``wanted`` depends on."""
+    first = min(on, default=log.n)
+    needed: dict[int, list[int]] = {}
+    pending = [row for row in wanted if row > first]
+    while pending:
+        row = pending.pop()
+        if row not in needed and row not in on:
+            reads = needed[row] = operands(log, row)
+            pending += [x for x in reads if x > first]
+    found: set[int] = set(on)
+    order = []
+    for row in sorted(needed):
+        if not found.isdisjoint(needed[row]):
+            found.add(row)
+            order.append(row)
+    return order
+
+
+def _again(
+    op: Op, attributes: Attributes, xs: list[Lanes], on: list[bool], out: Spec, n: int
+) -> Lanes:
+    """One row for all lanes."""
+    fits = out.rank < MAX_RANK
+    rule = rule_of(op)
+    if fits and rule is not None and all(
+        isinstance(x, Tensor) and x.ndim - has < MAX_RANK for x, has in zip(xs, on, strict=True)
+    ):  # fmt: skip
+        tensors: list[Any] = xs
+        found = rule(op, attributes, tensors, on, out, n)
+        if found is not None:
+            return found
+    each = [
+        record(op, tuple(_lane(x, k) if has else x for x, has in zip(xs, on, strict=True)),
+               **attributes)
+        for k in range(n)
+    ]  # fmt: skip
+    return stack(each) if fits else each
+
+
+def _lane(x: Lanes, k: int) -> Tensor:
+    if isinstance(x, list):
+        return x[k]
+    rest = tuple(x.shape[1:])
+    return reshape(strided_slice(x, ((k, k + 1, 1), *((0, dim, 1) for dim in rest))), rest)
+
+
+def rule_of(op: Op) -> Rule | None:
+    """An op's batching rule; None if it is done lane by lane."""
+    return _KINDS.get(op.kind) or RULES.get(op.name)
+
+
+def spread(x: Tensor, n: int) -> Tensor:
+    """``n`` lanes that are all the same."""
+    return broadcast_to(x, (n, *x.shape))
+
+
+def _all(xs: list[Tensor], on: list[bool], n: int) -> list[Tensor]:
+    return [x if has else spread(x, n) for x, has in zip(xs, on, strict=True)]
+
+
+# Rules by kind.
+
+
+def _elementwise(
+    op: Op, attributes: Attributes, xs: list[Tensor], on: list[bool], out: Spec, n: int
+) -> Tensor:
+    """Axes of size 1 between the lanes and an operand that has fewer axes than the result."""
+    aligned = [
+        reshape(x, (n,) + (1,) * (out.rank + 1 - x.ndim) + tuple(x.shape[1:]))
+        if has and x.ndim <= out.rank else x for x, has in zip(xs, on, strict=True)
+    ]  # fmt: skip
+    if op is BROADCAST:
+        attributes = {"shape": (n, *out.shape)}
+    return record(op, tuple(aligned), **attributes)
+
+
+def _view(
+    op: Op, attributes: Attributes, xs: list[Tensor], on: list[bool], out: Spec, n: int
+) -> Tensor:
+    return shaped(xs[0], (n, *out.shape))
+
+
+def _axes(
+    op: Op, attributes: Attributes, xs: list[Tensor], on: list[bool], out: Spec, n: int
+) -> Tensor:
+    """A reduction over axes, each of which is one further on."""
+    axes = tuple(axis + 1 for axis in attributes["axes"])
+    return record(op, tuple(xs), **{**attributes, "axes": axes})
+
+
+_KINDS: dict[int, Rule] = {ELEMENTWISE: _elementwise, VIEW: _view, REDUCTION: _axes}
+
+
+# Rules that several ops share.
+
+
+def _leading(
+    op: Op, attributes: Attributes, xs: list[Tensor], on: list[bool], out: Spec, n: int
+) -> Tensor:
+    """An op on the last axes, with any axes in front that its operands have in common."""
+    return record(op, tuple(_all(xs, on, n)), **attributes)
+
+
+def _axis(
+    op: Op, attributes: Attributes, xs: list[Tensor], on: list[bool], out: Spec, n: int
+) -> Tensor:
+    """An op along one axis, which is one further on."""
+    axis = attributes["axis"] + 1
+    return record(op, tuple(_all(xs, on, n)), **{**attributes, "axis": axis})
+
+
+def _first(**change: Callable[[Any, Spec, int], Any]) -> Rule:
+    """An op of which the first operand alone may have lanes; what attributes become."""
+
+    def rule(
+        op: Op, attributes: Attributes, xs: list[Tensor], on: list[bool], out: Spec, n: int
+    ) -> Tensor | None:
+        if not on[0] or any(on[1:]):
+            return None
+        changed = {name: change[name](attributes[name], out, n) for name in change}
+        return record(op, tuple(xs), **{**attributes, **changed})
+
+    return rule
+
+
+# Rules of single ops.
+
+
+def _matmul(
+    op: Op, attributes: Attributes, xs: list[Tensor], on: list[bool], out: Spec, n: int
+) -> Tensor:
+    """One product of larger matrices where one operand is the same for all lanes."""
+    a, b = xs
+    ta, tb = attributes["ta"], attributes["tb"]
+    m, p = out.shape[-2:]
+    k = a.shape[-2 if ta else -1]
+    sized = m and k and p
+    if sized and not on[1] and b.ndim == 2 and (not ta or 1 in (m, k)):
+        # The rows of all lanes' matrices below each other. A vector is its own transpose.
+        rows = reshape(a, (a._spec.size // k, k))
+        return reshape(record(op, (rows, b), ta=False, tb=tb), (n, *out.shape))
+    if sized and not on[0] and a.ndim == 2 and p == 1:
+        rows = reshape(b, (b._spec.size // k, k))
+        return reshape(record(op, (rows, a), ta=False, tb=not ta), (n, *out.shape))
+    lead = out.rank - 2
+    a, b = (
+        reshape(x, (n,) + (1,) * (lead + 3 - x.ndim) + tuple(x.shape[1:]))
+        if has and x.ndim - 3 < lead else x for x, has in zip(xs, on, strict=True)
+    )  # fmt: skip
+    if k == 1:  # an outer product
+        return multiply(_turned(a, ta), _turned(b, tb))
+    return record(op, (a, b), **attributes)
+
+
+def _turned(x: Tensor, turn: bool) -> Tensor:
+    """A matrix of one row or column, transposed if need be."""
+    return reshape(x, (*x.shape[:-2], *x.shape[-2:][::-1])) if turn else x
+
+
+def _moved(x: Tensor, at: int, to: int) -> Tensor:
+    """An axis moved to another place."""
+    order = [axis for axis in range(x.ndim) if axis != at]
+    order.insert(to, at)
+    return permuted(x, tuple(order))
+
+
+def _offset(indices: Tensor, size: int, n: int) -> Tensor:
+    """Indices into the lanes' slices laid end to end, as many as there are in all of them."""
+    starts = (np.arange(n) * size).reshape((n,) + (1,) * (indices.ndim - 1))
+    return cast(indices, int64) + starts
+
+
+def _gather(
+    op: Op, attributes: Attributes, xs: list[Tensor], on: list[bool], out: Spec, n: int
+) -> Tensor:
+    x, indices = xs
+    axis = attributes["axis"]
+    if not on[1]:
+        return record(op, (x, indices), axis=axis + 1)
+    if not on[0]:
+        return _moved(record(op, (x, indices), axis=axis), axis, 0)
+    size = x.shape[axis + 1]
+    x = _moved(x, axis + 1, 1)
+    flat = reshape(x, (n * size, *x.shape[2:]))
+    taken = record(op, (flat, _offset(indices, size, n)), axis=0)
+    # Of the axes n, those of the indices, those of the slices, the second go to their place.
+    inner = indices.ndim - 1
+    order = (
+        0, *range(1 + inner, 1 + inner + axis), *range(1, 1 + inner),
+        *range(1 + inner + axis, taken.ndim),
+    )  # fmt: skip
+    return permuted(taken, order)
+
+
+def _scatter(
+    op: Op, attributes: Attributes, xs: list[Tensor], on: list[bool], out: Spec, n: int
+) -> Tensor:
+    g, indices = xs
+    axis, size = attributes["axis"], attributes["size"]
+    if not on[1]:
+        return record(op, (g, indices), axis=axis + 1, size=size)
+    if not on[0]:
+        g = spread(g, n)
+    inner = indices.ndim - 1
+    order = (0, *range(1 + axis, 1 + axis + inner), *range(1, 1 + axis),
+             *range(1 + axis + inner, g.ndim))  # fmt: skip
+    added = record(op, (permuted(g, order), _offset(indices, size, n)), axis=0, size=n * size)
+    return _moved(reshape(added, (n, size, *added.shape[1:])), 1, 1 + axis)
+
+
+RULES: dict[str, Rule] = {
+    "Transpose": _first(perm=lambda perm, out, n: (0, *(axis + 1 for axis in perm))),
+    # Where a slice begins is counted in elements, those of the first lane.
+    "StridedSlice": _first(
+        counts=lambda counts, out, n: (n, *counts), steps=lambda steps, out, n: (1, *steps)
+    ),
+    "StridedSliceGrad": _first(
+        shape=lambda shape, out, n: (n, *shape), steps=lambda steps, out, n: (1, *steps)
+    ),
+    "ConcatV2": _axis, "Mean": _axes, "All": _axes, "Any": _axes, "MatMul": _matmul,
+    "GatherV2": _gather, "ScatterAdd": _scatter, "MirrorPadGrad": _axis,
+    "MirrorPadGradGrad": _axis, "Pick": _leading, "Place": _leading,
+    "AdjustContrastv2": _first(), "ArgMax": _axis, "ArgMin": _axis, "Cumsum": _axis,
+    "SoftmaxGrad": _leading, "LogSoftmaxGrad": _leading, "Softmax": _leading,
+    "LogSoftmax": _leading, "Normalize": _leading, "NormalizeGrad": _leading,
+    "Pad": _first(paddings=lambda paddings, out, n: ((0, 0), *paddings)),
+    "PadV2": _first(paddings=lambda paddings, out, n: ((0, 0), *paddings)),
+}  # fmt: skip
+
+# Ops without a rule, which are done lane by lane.
+LOOPED: set[str] = set()

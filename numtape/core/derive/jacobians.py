@@ -1,0 +1,164 @@
+"""Jacobians: one transposition for a seed that has no value, then its rows for many seeds at once.
+
+In come a tape, a target and sources; out go, for each source, the gradients for all seeds, one
+behind the other along a first axis. Batches of seeds are so small that no row takes more than
+`MOST` elements.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from ..log.log import LEAF_CODE, Log
+from ..log.tensors import owned
+from ..log.variable import Variable
+from ..ops.creation import zeros
+from ..ops.joining import concat, stack
+from ..ops.movement import broadcast_to, identity
+from ..values.spec import SPECS, Spec, intern
+from ..values.tensor import Tensor
+from .batching import batched, dependent
+from .tape import Tape
+from .transpose import transposed
+
+MOST = 1 << 24  # elements of a row, for all seeds of a batch
+
+
+def jacobian(
+    log: Log, tape: Tape, target: Tensor | Variable, sources: Sequence[Tensor | Variable]
+) -> list[Tensor | None]:
+    """The derivative of every element of ``target`` by each source, None if it has none.
+
+    The result has an axis of the target's elements (none if it is one), then those of the source.
+    """
+    spec = target._spec
+    if spec.size == 1:
+        rows = Rows(log, tape, target, sources, owned(np.ones(spec.shape, spec.dtype.numpy_dtype)))
+        return [None if row < 0 else rows.tensor(row) for row in rows.found]
+    rows = Rows(log, tape, target, sources)
+    if not spec.size:  # what an empty target depends on is of interest, too
+        return [None if row < 0 else zeros((0, *source.shape), source.dtype)
+                for row, source in zip(rows.found, sources, strict=True)]  # fmt: skip
+
+    def seeds(start: int, end: int) -> Tensor:
+        return owned(np.eye(end - start, spec.size, start, spec.dtype.numpy_dtype).reshape(
+            (end - start, *spec.shape)
+        ))  # fmt: skip
+
+    return rows.applied(seeds, spec.size)
+
+
+def batch_jacobian(
+    log: Log, tape: Tape, target: Tensor | Variable, source: Tensor | Variable
+) -> Tensor | None:
+    """The derivative of ``target[i]`` by ``source[i]`` for all i; None if it has none.
+
+    The result has an axis of the elements of ``target[i]``, then those of the source.
+    """
+    spec = target._spec
+    batch = spec.shape[0]
+    size = intern(tuple(spec.shape[1:]), spec.dtype).size
+    rows = Rows(log, tape, target, [source])
+    if not size * batch:
+        return None if rows.found[0] < 0 else zeros((size, *source.shape), source.dtype)
+
+    def seeds(start: int, end: int) -> Tensor:
+        one = np.eye(end - start, size, start, spec.dtype.numpy_dtype)
+        each = np.repeat(one[:, None], batch, 1)
+        return owned(each.reshape((end - start, *spec.shape)))
+
+    return rows.applied(seeds, size)[0]
+
+
+class Rows:
+    """The adjoint rows of one target, for whatever seed.
+
+    Args:
+      log: The current log, which holds the tape's rows.
+      tape: Whose rows to follow.
+      target: A tensor or variable.
+      sources: Tensors and variables.
+      seed: The seed, if there is but one.
+
+    Raises:
+      LookupError: If a path goes through an op that has no gradient registered.
+
+    Attributes:
+      found: For each source the row of its adjoint, or -1 if nothing reaches it.
+    """
+
+    def __init__(
+        self, log: Log, tape: Tape, target: Tensor | Variable,
+        sources: Sequence[Tensor | Variable], seed: Tensor | None = None,
+    ) -> None:  # fmt: skip
+        self.log = log
+        log.reserve(4 * (1 + len(sources)))
+        # A variable depends on itself alone: it is no row to go back from.
+        row = -1 if isinstance(target, Variable) else log.enter(target, None, "jacobian")[0]
+        self.seed = (
+            placeholder(log, target._spec) if seed is None else log.enter(seed, None, "jacobian")[0]
+        )
+        pairs = [] if row < 0 else [(row, self.seed)]
+        found = transposed(log, tape, pairs, list(sources))
+        self.found = [
+            self.seed if adjoint is None and source is target and row < 0
+            else -1 if adjoint is None else adjoint[0]
+            for source, adjoint in zip(sources, found, strict=True)
+        ]  # fmt: skip
+
+    def at_once(self) -> int:
+        """How many seeds a batch may have."""
+        log, wanted = self.log, [row for row in self.found if row >= 0]
+        rows = [self.seed, *wanted, *dependent(log, wanted, {self.seed: None})]
+        return max(1, MOST // max(1, *(SPECS.specs[log.spec[row]].size for row in rows)))
+
+    def applied(self, seeds: Callable[[int, int], Tensor], n: int) -> list[Tensor | None]:
+        """The adjoints of the sources for ``n`` seeds.
+
+        Args:
+          seeds: Gives those from one number to another, along a first axis.
+          n: How many there are, at least 1.
+        """
+        size = self.at_once()
+        wanted = [row for row in self.found if row >= 0]
+        parts: list[list[Tensor]] = [[] for _ in wanted]
+        for start in range(0, n, size):
+            end = min(start + size, n)
+            lanes = batched(self.log, wanted, {self.seed: seeds(start, end)}, end - start,
+                            self.tensor)  # fmt: skip
+            for part, row, lane in zip(parts, wanted, lanes, strict=True):
+                if isinstance(lane, list):
+                    lane = stack(lane)  # refuses so many axes
+                if lane is None:
+                    x = self.tensor(row)
+                    lane = broadcast_to(x, (end - start, *x.shape))
+                part.append(lane)
+        whole = iter([part[0] if len(part) == 1 else concat(part, 0) for part in parts])
+        return [None if row < 0 else next(whole) for row in self.found]
+
+    def tensor(self, row: int) -> Tensor:
+        """A tensor for a row of the log."""
+        return self.log.tensor(row, SPECS.specs[self.log.spec[row]])
+
+
+def placeholder(log: Log, spec: Spec) -> int:
+    """Append a leaf that has no value: rows that depend on it are never computed."""
+    # whole
+    n = log.n
+    log.code[n] = LEAF_CODE
+    log.spec[n] = spec.id
+    log.n = n + 1
+    # done
+    return n
+
+
+def of_its_own(x: Tensor) -> Tensor:
+    """A result: computed with what is looked at next, and no constant that others may have."""
+    log = x._home
+    if isinstance(log, Log):
+        if log.code[x._row] == LEAF_CODE:
+            x = identity(x)
+        log.eager.add(x._row)
+    return x
