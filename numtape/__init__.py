@@ -144,14 +144,14 @@ __all__ = [
     "UnconnectedGradients", "Variable", "abs", "acos", "acosh", "add", "argmax", "argmin",
     "as_dtype", "asin", "asinh", "atan", "atan2", "atanh", "bool", "boolean_mask",
     "broadcast_to", "cast", "clip_by_value", "concat", "cond", "config", "constant",
-    "convert_to_tensor", "cos", "cosh", "cumsum", "datasets", "device", "divide", "double",
-    "dtypes", "equal", "errors", "exp", "expand_dims", "experimental", "eye", "fill", "float16",
-    "float32", "float64", "floor", "function", "gather", "greater", "greater_equal", "half",
-    "identity", "image", "int16", "int32", "int64", "int8", "is_tensor", "keras", "less",
-    "less_equal", "linalg", "linspace", "logical_and", "logical_not", "logical_or", "map_fn",
-    "math", "matmul", "maximum", "minimum", "multiply", "negative", "nest", "newaxis", "nn",
-    "norm", "not_equal", "one_hot", "ones", "ones_like", "optimizers", "pad", "pow", "random",
-    "range", "rank", "reduce_all", "reduce_any", "reduce_logsumexp", "reduce_max",
+    "convert_to_tensor", "cos", "cosh", "cumsum", "data", "datasets", "device", "divide",
+    "double", "dtypes", "equal", "errors", "exp", "expand_dims", "experimental", "eye", "fill",
+    "float16", "float32", "float64", "floor", "function", "gather", "greater", "greater_equal",
+    "half", "identity", "image", "int16", "int32", "int64", "int8", "is_tensor", "keras",
+    "less", "less_equal", "linalg", "linspace", "logical_and", "logical_not", "logical_or",
+    "map_fn", "math", "matmul", "maximum", "minimum", "multiply", "negative", "nest", "newaxis",
+    "nn", "norm", "not_equal", "one_hot", "ones", "ones_like", "optimizers", "pad", "pow",
+    "random", "range", "rank", "reduce_all", "reduce_any", "reduce_logsumexp", "reduce_max",
     "reduce_mean", "reduce_min", "reduce_prod", "reduce_sum", "repeat", "reshape", "reverse",
     "round", "scan", "shape", "sigmoid", "sign", "sin", "sinh", "size", "slice", "split",
     "sqrt", "square", "squeeze", "stack", "stop_gradient", "subtract", "tan", "tanh",
@@ -160,15 +160,15 @@ __all__ = [
 ]  # fmt: skip
 
 if _typing.TYPE_CHECKING:
-    from . import datasets, experimental, keras, nest, testing
+    from . import data, datasets, experimental, keras, nest, testing
     from .control import cond, map_fn, scan, while_loop
     from .keras import optimizers
 
 # Modules that are imported when they are first used, and functions of such modules.
 _FUNCTIONS = {"cond", "map_fn", "scan", "while_loop"}
 _LAZY = {
-    "datasets": "datasets", "experimental": "experimental", "keras": "keras", "nest": "nest",
-    "optimizers": "keras.optimizers", "testing": "testing",
+    "data": "data", "datasets": "datasets", "experimental": "experimental", "keras": "keras",
+    "nest": "nest", "optimizers": "keras.optimizers", "testing": "testing",
 }  # fmt: skip
 
 

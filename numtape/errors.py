@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 __all__ = [
-    "AxisError", "DeviceError", "DtypeError", "InvalidArgumentError", "OpError", "ReplayError",
-    "ResourceExhaustedError", "UnimplementedError",
+    "AbortedError", "AlreadyExistsError", "AxisError", "CancelledError", "DataLossError",
+    "DeadlineExceededError", "DeviceError", "DtypeError", "FailedPreconditionError",
+    "InternalError", "InvalidArgumentError", "NotFoundError", "OpError", "OutOfRangeError",
+    "PermissionDeniedError", "ReplayError", "ResourceExhaustedError", "UnauthenticatedError",
+    "UnavailableError", "UnimplementedError", "UnknownError",
 ]  # fmt: skip
 
 
@@ -15,17 +20,27 @@ def __dir__() -> list[str]:
 class OpError(Exception):
     """An op could not be computed. Base of the errors below.
 
+    Made of a message, or as in TensorFlow of (node_def, op, message).
+
     Attributes:
       message: What went wrong, and what to do.
+      node_def, op: What was given; None else.
+      error_code: TensorFlow's number for this class.
     """
 
-    def __init__(self, message: str) -> None:
-        super().__init__(message)
-        self.message = message
+    error_code = 2
+
+    def __init__(self, *args: Any) -> None:
+        if len(args) not in (1, 3, 4):
+            raise TypeError(f"{type(self).__name__} takes a message, got {len(args)} arguments.")
+        self.node_def, self.op, self.message = args[:3] if len(args) > 1 else (None, None, *args)
+        super().__init__(self.message)
 
 
 class InvalidArgumentError(OpError):
     """Shapes, dtypes or values that an op does not take."""
+
+    error_code = 3
 
 
 class DtypeError(InvalidArgumentError, TypeError):
@@ -43,9 +58,13 @@ class AxisError(InvalidArgumentError, ValueError):
 class UnimplementedError(OpError):
     """A case of an op that numtape does not have yet."""
 
+    error_code = 12
+
 
 class ResourceExhaustedError(OpError):
     """A value needs more memory than there is."""
+
+    error_code = 8
 
 
 class DeviceError(RuntimeError):
@@ -54,3 +73,84 @@ class DeviceError(RuntimeError):
 
 class ReplayError(RuntimeError):
     """A replay of a function gave something else than running it (``NUMTAPE_CHECK_REPLAY``)."""
+
+
+# Other classes of TensorFlow's, for programs that raise or catch them.
+
+
+class AbortedError(OpError):
+    """What was going on was given up."""
+
+    error_code = 10
+
+
+class AlreadyExistsError(OpError):
+    """Something that is to be made is there already."""
+
+    error_code = 6
+
+
+class CancelledError(OpError):
+    """What was going on was stopped."""
+
+    error_code = 1
+
+
+class DataLossError(OpError):
+    """Data that cannot be read any more."""
+
+    error_code = 15
+
+
+class DeadlineExceededError(OpError):
+    """Something took too long."""
+
+    error_code = 4
+
+
+class FailedPreconditionError(OpError):
+    """A state that an op does not work in."""
+
+    error_code = 9
+
+
+class InternalError(OpError):
+    """Something within does not hold that should."""
+
+    error_code = 13
+
+
+class NotFoundError(OpError):
+    """Something that is not there."""
+
+    error_code = 5
+
+
+class OutOfRangeError(OpError):
+    """An iteration past its end."""
+
+    error_code = 11
+
+
+class PermissionDeniedError(OpError):
+    """Something that is not allowed."""
+
+    error_code = 7
+
+
+class UnauthenticatedError(OpError):
+    """Somebody who is not known."""
+
+    error_code = 16
+
+
+class UnavailableError(OpError):
+    """Something that cannot be reached at the moment."""
+
+    error_code = 14
+
+
+class UnknownError(OpError):
+    """An error of no known kind."""
+
+    error_code = 2

@@ -1,0 +1,238 @@
+"""Elements of datasets: nests whose leaves are NumPy values, tensors, or datasets (of a window).
+
+In a pipeline leaves stay NumPy values until a user's function or the loop gets them. Tuples,
+namedtuples and dicts are nests; a list is a tensor, as in TensorFlow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import optree
+
+from ..core.log.tensors import as_tensor
+from ..core.log.variable import Variable
+from ..core.ops.joining import stack
+from ..core.values.dtypes import as_dtype
+from ..core.values.spec import TensorShape
+from ..core.values.tensor import Tensor
+from ..errors import DataLossError, InvalidArgumentError
+from ..tensor_spec import TensorSpec
+
+LEAVES = (np.ndarray, np.generic, Tensor)
+
+
+class Flow:
+    """What every dataset is: elements of a window are datasets."""
+
+
+def is_leaf(x: Any) -> bool:
+    """Whether something in a nest is no nest: all but tuples and dicts."""
+    return not isinstance(x, tuple | dict)
+
+
+def map_leaves(function: Callable[..., Any], *nests: Any) -> Any:
+    """``function`` of the corresponding leaves, in the same nest."""
+    first = nests[0]
+    if is_leaf(first):
+        return function(*nests)
+    if type(first) is tuple and all(map(is_leaf, first)):
+        if all(type(nest) is tuple and len(nest) == len(first) for nest in nests):
+            return tuple(map(function, *nests))
+    return optree.tree_map(function, *nests, is_leaf=is_leaf, none_is_leaf=True)
+
+
+def leaves(nest: Any) -> list[Any]:
+    """The leaves, in order."""
+    if is_leaf(nest):
+        return [nest]
+    return optree.tree_leaves(nest, is_leaf=is_leaf, none_is_leaf=True)
+
+
+def as_element(value: Any) -> Any:
+    """What a user gives or returns, as an element.
+
+    Raises:
+      TypeError: If there is a None in it.
+    """
+    return map_leaves(_as_leaf, value)
+
+
+def _as_leaf(x: Any) -> Any:
+    if isinstance(x, (*LEAVES, Flow)):
+        return as_tensor(x).numpy() if isinstance(x, np.ndarray) and x.dtype.kind == "O" else x
+    if x is None:
+        raise TypeError("None is no element of a dataset: give a tensor, or a nest of tensors.")
+    if isinstance(x, Variable):
+        return as_tensor(x)
+    found = as_tensor(x)
+    return found if isinstance(x, list | tuple) else found.numpy()
+
+
+def as_arrays(value: Any) -> Any:
+    """What a user gives, as a nest of NumPy arrays that nobody else writes to."""
+    return map_leaves(lambda x: np.array(x) if isinstance(x, np.ndarray) else as_array(x),
+                      as_element(value))  # fmt: skip
+
+
+def as_array(x: Any) -> Any:
+    """A leaf as a NumPy value."""
+    return x.numpy() if isinstance(x, Tensor) else x
+
+
+def as_tensors(element: Any) -> Any:
+    """An element as users get it: a nest of tensors (and datasets)."""
+    return map_leaves(lambda x: as_tensor(x) if isinstance(x, np.ndarray | np.generic) else x,
+                      element)  # fmt: skip
+
+
+def given(value: Any) -> Any:
+    """What a user's function gave, as an element: there a list is a tuple."""
+    if isinstance(value, list):
+        value = tuple(value)
+    return as_element(value)
+
+
+def call(function: Callable[..., Any], element: Any) -> Any:
+    """``function`` of an element: of the parts of a tuple one by one, else of the whole."""
+    found = as_tensors(element)
+    return function(*found) if type(found) is tuple else function(found)
+
+
+def spec_of(element: Any) -> Any:
+    """The spec of an element: a nest of `TensorSpec`."""
+    return map_leaves(_leaf_spec, element)
+
+
+def _leaf_spec(x: Any) -> Any:
+    if isinstance(x, Flow):
+        return x
+    return TensorSpec(x.shape, as_dtype(x.dtype))
+
+
+def without_first_axis(spec: TensorSpec) -> TensorSpec:
+    """The spec of an element's parts.
+
+    Raises:
+      ValueError: If it has no axis.
+    """
+    if spec.shape is None:
+        return spec
+    if not len(spec.shape):
+        raise ValueError("Unbatching a tensor is only supported for rank >= 1")
+    return TensorSpec(tuple(spec.shape)[1:], spec.dtype)
+
+
+def with_first_axis(spec: Any, size: int | None) -> Any:
+    """The spec of a batch of elements."""
+    if not isinstance(spec, TensorSpec) or spec.shape is None:
+        return spec
+    return TensorSpec((size, *spec.shape), spec.dtype)
+
+
+def zeros_like(spec: Any) -> Any:
+    """An element of a spec, with zeros: what a function of an empty dataset is tried on."""
+
+    def zeros(one: Any) -> Any:
+        if not isinstance(one, TensorSpec):
+            return one
+        shape = () if one.shape is None else [1 if size is None else size for size in one.shape]
+        return np.zeros(tuple(shape), one.dtype.as_numpy_dtype)
+
+    return map_leaves(zeros, spec)
+
+
+def batched(elements: list[Any]) -> Any:
+    """Elements as one, along a new first axis.
+
+    Raises:
+      InvalidArgumentError: If shapes differ.
+    """
+    component = iter(range(len(leaves(elements[0]))))
+
+    def joined(*parts: Any) -> Any:
+        at = next(component)
+        first = parts[0].shape
+        for k, part in enumerate(parts):
+            if part.shape != first:
+                raise InvalidArgumentError(
+                    f"Cannot batch tensors with different shapes in component {at}. First element "
+                    f"had shape {list(first)} and element {k} had shape {list(part.shape)}."
+                )
+        if any(isinstance(part, Tensor) for part in parts):
+            return stack(parts)
+        return np.array(parts) if not first else np.stack(parts)
+
+    return map_leaves(joined, *elements)
+
+
+def padded(elements: list[Any], shapes: Any, values: Any) -> Any:
+    """Elements as one, along a new first axis, each filled up to the largest, or to ``shapes``.
+
+    Raises:
+      DataLossError: If an element is larger than its shape.
+    """
+
+    def joined(shape: Any, value: Any, *parts: Any) -> Any:
+        arrays = [np.asarray(as_array(part)) for part in parts]
+        largest = np.max([x.shape for x in arrays], axis=0).tolist() if arrays[0].ndim else []
+        wanted = [most if size is None else size for size, most in
+                  zip(shape or [None] * len(largest), largest, strict=True)]  # fmt: skip
+        if any(size < most for size, most in zip(wanted, largest, strict=True)):
+            raise DataLossError(
+                f"Attempted to pad to a smaller size than the input element: {largest} to {wanted}."
+            )
+        found = np.full((len(arrays), *wanted), value, arrays[0].dtype)
+        for k, x in enumerate(arrays):
+            place: Any = (k, *map(slice, x.shape))
+            found[place] = x
+        return found
+
+    first = elements[0]
+    flat = [leaves(element) for element in elements]
+    sizes = [None] * len(flat[0]) if shapes is None else _shapes(shapes, len(flat[0]))
+    if values is None or is_leaf(values):
+        same = 0 if values is None else as_array(values)
+        values = map_leaves(lambda _: same, first)
+    found = [joined(shape, as_array(value), *parts) for shape, value, parts in
+             zip(sizes, leaves(values), zip(*flat, strict=True), strict=True)]  # fmt: skip
+    places = iter(found)
+    return map_leaves(lambda _: next(places), first)
+
+
+def _shapes(shapes: Any, count: int) -> list[Any]:
+    """The padded shapes of the leaves: each a list of sizes and None, or None for no wish."""
+
+    def is_shape(x: Any) -> bool:
+        if isinstance(x, TensorShape) or x is None or isinstance(x, list):
+            return True
+        return isinstance(x, tuple) and all(s is None or isinstance(s, int) for s in x)
+
+    found = optree.tree_leaves(shapes, is_leaf=is_shape, none_is_leaf=True)
+    if len(found) != count:
+        raise ValueError(f"`padded_shapes` has {len(found)} shapes for {count} components.")
+    return [None if s is None or (isinstance(s, TensorShape) and s.rank is None)
+            else [None if d in (None, -1) else int(d) for d in s] for s in found]  # fmt: skip
+
+
+def common(a: Any, b: Any) -> Any:
+    """The spec that elements of both specs have.
+
+    Raises:
+      TypeError: If structures, dtypes or ranks differ.
+    """
+
+    def joined(x: TensorSpec, y: TensorSpec) -> TensorSpec:
+        if x.dtype is not y.dtype:
+            raise TypeError(f"Incompatible dataset elements:\n  {a} vs.\n  {b}")
+        if x.shape is None or y.shape is None or len(x.shape) != len(y.shape):
+            return TensorSpec(None, x.dtype)
+        return TensorSpec([p if p == q else None for p, q in zip(x.shape, y.shape, strict=True)],
+                          x.dtype)  # fmt: skip
+
+    try:
+        return map_leaves(joined, a, b)
+    except ValueError:
+        raise TypeError(f"Incompatible dataset elements:\n  {a} vs.\n  {b}") from None

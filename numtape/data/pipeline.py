@@ -1,0 +1,299 @@
+"""`Pipeline`: what every dataset is: how its elements start anew, how many, and what they are like.
+
+Iterating runs the pipeline one element at a time, in the thread that iterates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from collections.abc import Iterator as Elements
+from itertools import count, islice
+from typing import Any, Self
+
+import numpy as np
+
+from ..core.log.tensors import as_tensor
+from ..core.ops.random import STATE
+from ..core.values.tensor import Tensor
+from ..errors import InvalidArgumentError, OutOfRangeError
+from . import elements
+from .elements import as_element, as_tensors, map_leaves
+
+AUTOTUNE = -1
+INFINITE_CARDINALITY = -1
+UNKNOWN_CARDINALITY = -2
+
+Start = Callable[[], Iterable[Any]]
+
+
+class Options:
+    """Settings of a pipeline. They are accepted and kept, and change nothing here.
+
+    Example:
+      >>> tf.data.Options().deterministic is None
+      True
+    """
+
+    def __init__(self) -> None:
+        self.deterministic: bool | None = None
+
+
+class Iterator:
+    """What goes through a dataset once.
+
+    Args:
+      dataset: A `Dataset`.
+
+    Example:
+      >>> iterator = iter(tf.data.Dataset.range(2))
+      >>> iterator.get_next().numpy(), next(iterator).numpy()
+      (np.int64(0), np.int64(1))
+    """
+
+    def __init__(self, dataset: Pipeline) -> None:
+        self._dataset = dataset
+        self._elements = iter(dataset._start())
+
+    def __iter__(self) -> Iterator:
+        return self
+
+    def __next__(self) -> Any:
+        return as_tensors(next(self._elements))
+
+    def get_next(self) -> Any:
+        """The next element.
+
+        Returns:
+          A nest of tensors.
+
+        Raises:
+          OutOfRangeError: If there is none.
+
+        Example:
+          >>> iter(tf.data.Dataset.from_tensors(5)).get_next()
+          <tf.Tensor: shape=(), dtype=int32, numpy=5>
+        """
+        try:
+            return next(self)
+        except StopIteration:
+            raise OutOfRangeError("End of sequence [Op:IteratorGetNext]") from None
+
+    @property
+    def element_spec(self) -> Any:
+        """What elements are like: a nest of `TensorSpec`."""
+        return self._dataset.element_spec
+
+
+class Pipeline(elements.Flow):
+    """What a dataset is made of; see `Dataset`."""
+
+    _start: Start
+    _kind: str
+    _count: int
+    _spec: Any
+
+    def __init__(self) -> None:
+        raise TypeError(
+            "A Dataset is made by Dataset.from_tensor_slices, from_tensors, from_generator, range "
+            "or zip."
+        )
+
+    @classmethod
+    def _made(cls, kind: str, start: Start, count: int, spec: Any) -> Self:
+        """A dataset: ``spec`` is that of elements, or a function that finds it when asked."""
+        found = object.__new__(cls)
+        found._kind, found._start, found._count, found._spec = kind, start, count, spec
+        return found
+
+    def _like(self, kind: str, start: Start, count: int) -> Self:
+        """A dataset of elements like these."""
+        return self._made(kind, start, count, lambda: self.element_spec)
+
+    def __iter__(self) -> Iterator:
+        return Iterator(self)
+
+    def as_numpy_iterator(self) -> Elements[Any]:
+        """The elements as nests of NumPy values.
+
+        Returns:
+          An iterator.
+
+        Example:
+          >>> list(tf.data.Dataset.range(2).as_numpy_iterator())
+          [np.int64(0), np.int64(1)]
+        """
+        return (map_leaves(_given, element) for element in self._start())
+
+    @property
+    def element_spec(self) -> Any:
+        """What elements are like: a nest of `TensorSpec`.
+
+        What a function gives is found by calling it with the first element.
+        """
+        if callable(self._spec):
+            self._spec = self._spec()
+        return self._spec
+
+    def cardinality(self) -> Tensor:
+        """How many elements there are.
+
+        Returns:
+          An int64 tensor of shape (); -1 (INFINITE_CARDINALITY) if they have no end, -2
+          (UNKNOWN_CARDINALITY) if it is not known without going through.
+
+        Example:
+          >>> tf.data.Dataset.range(10).batch(4).cardinality().numpy()
+          np.int64(3)
+        """
+        return as_tensor(np.int64(self._count))
+
+    def __len__(self) -> int:
+        if self._count == INFINITE_CARDINALITY:
+            raise TypeError("The dataset is infinite.")
+        if self._count == UNKNOWN_CARDINALITY:
+            raise TypeError("The dataset length is unknown.")
+        return self._count
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __repr__(self) -> str:
+        return f"<{self._kind} element_spec={self.element_spec}>"
+
+    def reduce(self, initial_state: Any, reduce_func: Any, name: str | None = None) -> Any:
+        """The last state: ``state = reduce_func(state, element)`` for each element.
+
+        Args:
+          initial_state: A nest of tensors.
+          reduce_func: A function of the state and an element.
+          name: Not used.
+
+        Returns:
+          A nest of tensors.
+
+        Example:
+          >>> tf.data.Dataset.range(5).reduce(np.int64(0), lambda x, y: x + y).numpy()
+          np.int64(10)
+        """
+        state = as_tensors(as_element(initial_state))
+        for element in self._start():
+            state = as_tensors(as_element(reduce_func(state, as_tensors(element))))
+        return state
+
+    def get_single_element(self, name: str | None = None) -> Any:
+        """The only element.
+
+        Args:
+          name: Not used.
+
+        Returns:
+          A nest of tensors.
+
+        Raises:
+          InvalidArgumentError: If there are none or more.
+
+        Example:
+          >>> tf.data.Dataset.range(6).batch(6).get_single_element().numpy()
+          array([0, 1, 2, 3, 4, 5])
+        """
+        found = list(islice(self._start(), 2))
+        if len(found) != 1:
+            raise InvalidArgumentError(
+                f"Dataset {'was empty' if not found else 'had more than one element'}."
+            )
+        return as_tensors(found[0])
+
+    def options(self) -> Options:
+        """Settings of the pipeline, which change nothing here.
+
+        Returns:
+          `Options`.
+
+        Example:
+          >>> tf.data.Dataset.range(3).options().deterministic is None
+          True
+        """
+        return Options()
+
+    def with_options(self, options: Options, name: str | None = None) -> Self:
+        """The dataset with settings, which change nothing here.
+
+        Args:
+          options: `Options`.
+          name: Not used.
+
+        Returns:
+          A `Dataset`.
+
+        Example:
+          >>> len(tf.data.Dataset.range(3).with_options(tf.data.Options()))
+          3
+        """
+        return self._like("_OptionsDataset", self._start, self._count)
+
+    def apply(self, transformation_func: Callable[[Any], Any]) -> Pipeline:
+        """What a function gives of this dataset.
+
+        Args:
+          transformation_func: A function of a `Dataset` that gives one.
+
+        Returns:
+          That one.
+
+        Raises:
+          TypeError: If it gives something else.
+
+        Example:
+          >>> len(tf.data.Dataset.range(6).apply(lambda data: data.batch(2)))
+          3
+        """
+        found = transformation_func(self)
+        if not isinstance(found, Pipeline):
+            raise TypeError(
+                f"`transformation_func` must return a `tf.data.Dataset` object. Got {type(found)}."
+            )
+        return found
+
+
+class Draws:
+    """Where the random numbers of a dataset come from: others in each iteration, if it says so."""
+
+    def __init__(self, seed: Any, anew: bool) -> None:
+        whole = STATE.seed
+        with STATE.lock:
+            if whole is not None and seed is None:
+                STATE.draws += 1
+            place = STATE.draws
+        self.key: list[int] | None = None
+        if seed is not None:
+            self.key = [0 if whole is None else whole % 2**64, 1, int(seed) % 2**64]
+        elif whole is not None:
+            self.key = [whole % 2**64, 2, place]
+        if self.key is None and not anew:
+            self.key = [int(np.random.SeedSequence().generate_state(1)[0])]
+        self.anew = anew
+        self.iterations = count()
+
+    def generator(self) -> np.random.Generator:
+        """The numbers of the next iteration."""
+        if self.key is None:
+            return np.random.Generator(np.random.Philox())
+        number = next(self.iterations) if self.anew else 0
+        return np.random.Generator(np.random.Philox(np.random.SeedSequence([*self.key, number])))
+
+
+def _given(x: Any) -> Any:
+    """A leaf as a user of NumPy gets it: an array of its own."""
+    if isinstance(x, Pipeline):
+        return x.as_numpy_iterator()
+    return x.copy() if isinstance(x, np.ndarray) else elements.as_array(x)
+
+
+def least(counts: list[int]) -> int:
+    """How many elements there are as long as each of several has one."""
+    if 0 in counts:
+        return 0
+    if UNKNOWN_CARDINALITY in counts:
+        return UNKNOWN_CARDINALITY
+    known = [n for n in counts if n >= 0]
+    return min(known) if known else INFINITE_CARDINALITY

@@ -1,0 +1,264 @@
+"""Datasets: what goes through a pipeline, in which order, and how it is shaped."""
+
+import numpy as np
+import pytest
+
+INT64 = np.int64
+
+
+def listed(data):
+    """The elements as NumPy values and lists."""
+    def plain(x):
+        if isinstance(x, dict):
+            return {key: plain(value) for key, value in x.items()}
+        return tuple(map(plain, x)) if isinstance(x, tuple) else np.asarray(x).tolist()
+
+    return [plain(x) for x in data.as_numpy_iterator()]
+
+
+PIPELINES = {
+    "slices": (lambda D: D.from_tensor_slices([[1, 2], [3, 4]]), [[1, 2], [3, 4]]),
+    "pairs": (lambda D: D.from_tensor_slices(([1.5, 2.5], [3, 4])), [(1.5, 3), (2.5, 4)]),
+    "dicts": (lambda D: D.from_tensor_slices({"b": [1, 2], "a": [3, 4]}),
+              [{"b": 1, "a": 3}, {"b": 2, "a": 4}]),
+    "one": (lambda D: D.from_tensors((1, [2, 3])), [(1, [2, 3])]),
+    "range": (lambda D: D.range(5, 0, -2), [5, 3, 1]),
+    "generator": (lambda D: D.from_generator(lambda n: iter(range(n)), args=(3,),
+                                             output_types="float32"), [0.0, 1.0, 2.0]),
+    "zip": (lambda D: D.zip((D.range(3), (D.range(9), D.range(5, 7)))),
+            [(0, (0, 5)), (1, (1, 6))]),
+    "batch": (lambda D: D.range(5).batch(2), [[0, 1], [2, 3], [4]]),
+    "drop": (lambda D: D.range(5).batch(2, drop_remainder=True), [[0, 1], [2, 3]]),
+    "unbatch": (lambda D: D.range(5).batch(3).unbatch(), [0, 1, 2, 3, 4]),
+    "rebatch": (lambda D: D.range(5).batch(3).rebatch(2), [[0, 1], [2, 3], [4]]),
+    "map": (lambda D: D.from_tensor_slices(([1, 2], [3, 4])).map(lambda a, b: a * b), [3, 8]),
+    "map of a list": (lambda D: D.range(2).map(lambda x: [x, x + 1]), [(0, 1), (1, 2)]),
+    "filter": (lambda D: D.range(6).filter(lambda x: x % 2 == 0), [0, 2, 4]),
+    "take while": (lambda D: D.range(6).take_while(lambda x: x < 2), [0, 1]),
+    "repeat": (lambda D: D.range(2).repeat(2), [0, 1, 0, 1]),
+    "repeat nothing": (lambda D: D.range(0).repeat(), []),
+    "endless": (lambda D: D.range(2).repeat().take(3), [0, 1, 0]),
+    "skip": (lambda D: D.range(5).skip(3), [3, 4]),
+    "skip all": (lambda D: D.range(5).skip(-1), []),
+    "take all": (lambda D: D.range(2).take(-1), [0, 1]),
+    "shard": (lambda D: D.range(7).shard(3, 1), [1, 4]),
+    "enumerate": (lambda D: D.range(5, 7).enumerate(1), [(1, 5), (2, 6)]),
+    "concatenate": (lambda D: D.range(2).concatenate(D.range(5, 7)), [0, 1, 5, 6]),
+    "flat_map": (lambda D: D.range(4).flat_map(lambda n: D.range(n)), [0, 0, 1, 0, 1, 2]),
+    "interleave": (lambda D: D.range(1, 4).interleave(
+        lambda n: D.from_tensors(n).repeat(3), cycle_length=2), [1, 2, 1, 2, 1, 2, 3, 3, 3]),
+    "interleaved blocks": (lambda D: D.range(1, 4).interleave(
+        lambda n: D.from_tensors(n).repeat(3), cycle_length=2, block_length=2),
+        [1, 1, 2, 2, 1, 2, 3, 3, 3]),
+    "windows": (lambda D: D.range(7).window(3, 2).flat_map(lambda w: w.batch(3)),
+                [[0, 1, 2], [2, 3, 4], [4, 5, 6], [6]]),
+    "strided windows": (lambda D: D.range(7).window(2, 3, 2, True).flat_map(lambda w: w.batch(2)),
+                        [[0, 2], [3, 5]]),
+    "far windows": (lambda D: D.range(9).window(2, 4).flat_map(lambda w: w.batch(2)),
+                    [[0, 1], [4, 5], [8]]),
+    "scan": (lambda D: D.range(4).scan(INT64(0), lambda s, x: (s + x, s + x)), [0, 1, 3, 6]),
+    "unique": (lambda D: D.from_tensor_slices([1, 2, 1]).unique(), [1, 2]),
+    "cache": (lambda D: D.range(3).cache().repeat(2), [0, 1, 2] * 2),
+    "prefetch": (lambda D: D.range(3).prefetch(-1), [0, 1, 2]),
+    "choice": (lambda D: D.choose_from_datasets(
+        [D.range(2), D.range(10, 12)], D.range(2).repeat()), [0, 10, 1, 11]),
+    "options": (lambda D: D.range(2).apply(lambda data: data.batch(2)), [[0, 1]]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PIPELINES)
+def test_elements(tf, name):
+    """Elements, twice over, what they are like, and how many are said to be there."""
+    make, wanted = PIPELINES[name]
+    data = make(tf.data.Dataset)
+    assert listed(data) == wanted
+    assert listed(data) == wanted
+    count = int(data.cardinality())
+    assert count in (len(wanted), tf.data.UNKNOWN_CARDINALITY)
+    if count >= 0:
+        assert len(data) == count
+    for element in data:
+        same = tf.nest.map_structure(
+            lambda spec, x: spec.is_compatible_with(x), data.element_spec, element)
+        assert all(tf.nest.flatten(same))
+
+
+SPECS = {
+    "slices": "<_TensorSliceDataset element_spec=TensorSpec(shape=(2,), dtype=tf.int32, "
+              "name=None)>",
+    "pairs": "<_TensorSliceDataset element_spec=(TensorSpec(shape=(), dtype=tf.float32, name=None)"
+             ", TensorSpec(shape=(), dtype=tf.int32, name=None))>",
+    "batch": "<_BatchDataset element_spec=TensorSpec(shape=(None,), dtype=tf.int64, name=None)>",
+    "drop": "<_BatchDataset element_spec=TensorSpec(shape=(2,), dtype=tf.int64, name=None)>",
+    "unbatch": "<_UnbatchDataset element_spec=TensorSpec(shape=(), dtype=tf.int64, name=None)>",
+    "map": "<_MapDataset element_spec=TensorSpec(shape=(), dtype=tf.int32, name=None)>",
+    "generator": "<_FlatMapDataset element_spec=TensorSpec(shape=<unknown>, dtype=tf.float32, "
+                 "name=None)>",
+    "repeat": "<_RepeatDataset element_spec=TensorSpec(shape=(), dtype=tf.int64, name=None)>",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SPECS)
+def test_repr(tf, name):
+    assert repr(PIPELINES[name][0](tf.data.Dataset)) == SPECS[name]
+
+
+def test_lengths_that_are_not_known(tf):
+    data = tf.data.Dataset
+    with pytest.raises(TypeError, match="infinite"):
+        len(data.range(2).repeat())
+    with pytest.raises(TypeError, match="unknown"):
+        len(data.range(2).filter(lambda x: x > 0))
+    assert data.range(2).repeat().cardinality() == tf.data.INFINITE_CARDINALITY
+    assert int(data.zip(data.range(3), data.range(2).repeat()).cardinality()) == 3
+    assert bool(data.range(0))
+
+
+def test_a_batch_pads_what_differs_in_size(tf):
+    data = tf.data.Dataset.range(1, 4).map(lambda n: (tf.fill([n], n), n))
+    ((x, n),) = listed(data.padded_batch(3))
+    assert (x, n) == ([[1, 0, 0], [2, 2, 0], [3, 3, 3]], [1, 2, 3])
+    found = data.map(lambda x, n: x).padded_batch(2, [4], INT64(-1)).as_numpy_iterator()
+    assert next(found).tolist() == [[1, -1, -1, -1], [2, 2, -1, -1]]
+    with pytest.raises(tf.errors.InvalidArgumentError):
+        list(data.batch(2))
+    with pytest.raises(tf.errors.DataLossError):
+        list(data.padded_batch(3, ([2], [])))
+
+
+def test_shuffling(tf):
+    data = tf.data.Dataset.range(50)
+    again = data.shuffle(50, seed=3)
+    first, second = listed(again), listed(again)
+    assert sorted(first) == list(range(50)) != first != second
+    assert listed(data.shuffle(50, seed=3)) == first
+    same = data.shuffle(50, seed=3, reshuffle_each_iteration=False)
+    assert listed(same) == listed(same)
+    near = listed(data.shuffle(5))
+    assert sorted(near) == list(range(50)) and all(x <= k + 4 for k, x in enumerate(near))
+    epochs = listed(data.shuffle(50, seed=1).repeat(2))
+    assert sorted(epochs[:50]) == sorted(epochs[50:]) and epochs[:50] != epochs[50:]
+    tf.random.set_seed(7)
+    once = listed(data.shuffle(50))
+    tf.random.set_seed(7)
+    assert listed(data.shuffle(50)) == once
+    one = data.shuffle(50, reshuffle_each_iteration=False)
+    assert listed(one) == listed(one)
+
+
+def test_every_order_is_as_likely(tf):
+    """Of three elements there are six orders: each comes a sixth of the time."""
+    data = tf.data.Dataset.range(3).shuffle(3, seed=1)
+    orders = [tuple(listed(data)) for _ in range(600)]
+    assert len(set(orders)) == 6
+    assert min(orders.count(order) for order in set(orders)) > 60
+
+
+def test_sampling(tf):
+    data = tf.data.Dataset
+    sources = [data.range(200), data.range(1000, 1200)]
+    found = listed(data.sample_from_datasets(sources, [0.9, 0.1], seed=1).take(100))
+    assert 70 < sum(x < 1000 for x in found) < 100
+    both = listed(data.sample_from_datasets(sources, seed=1))
+    assert sorted(both) == [*range(200), *range(1000, 1200)]
+    with pytest.raises(ValueError, match="empty"):
+        data.sample_from_datasets([])
+
+
+def test_elements_are_copies(tf):
+    array = np.arange(4.0)
+    data = tf.data.Dataset.from_tensor_slices(array)
+    array[0] = 9
+    (first, *_) = data.as_numpy_iterator()
+    assert first == 0
+    data = data.batch(4).cache()
+    (batch,) = data
+    batch.numpy()[1] = 9
+    assert listed(data) == [[0, 1, 2, 3]]
+
+
+def test_an_iterator_ends_once_and_for_all(tf):
+    iterator = iter(tf.data.Dataset.range(1))
+    assert iter(iterator) is iterator and int(iterator.get_next()) == 0
+    with pytest.raises(StopIteration):
+        next(iterator)
+    with pytest.raises(tf.errors.OutOfRangeError):
+        iterator.get_next()
+
+
+def test_reduce_and_the_only_element(tf):
+    data = tf.data.Dataset
+    total, count = data.range(5).reduce((INT64(0), 0), lambda s, x: (s[0] + x, s[1] + 1))
+    assert (int(total), int(count)) == (10, 5)
+    assert int(data.from_tensors(3).get_single_element()) == 3
+    for wrong in (data.range(0), data.range(2)):
+        with pytest.raises(tf.errors.InvalidArgumentError):
+            wrong.get_single_element()
+
+
+ERRORS = {
+    "a scalar": (ValueError, lambda D: D.from_tensor_slices(3)),
+    "lengths": (ValueError, lambda D: D.from_tensor_slices(([1, 2], [1]))),
+    "ragged": (ValueError, lambda D: D.from_tensor_slices([[1], [2, 3]])),
+    "no function": (ValueError, lambda D: D.range(3).map(3)),
+    "arguments": (TypeError, lambda D: list(D.zip(D.range(1), D.range(1)).map(lambda x: x))),
+    "zip of a list": (TypeError, lambda D: D.zip([D.range(3)])),
+    "zip of a number": (TypeError, lambda D: D.zip(D.range(3), 4)),
+    "buffer": ("InvalidArgumentError", lambda D: D.range(3).shuffle(0)),
+    "batch": ("InvalidArgumentError", lambda D: D.range(3).batch(0)),
+    "shard": ("InvalidArgumentError", lambda D: D.range(3).shard(3, 4)),
+    "generator": (TypeError, lambda D: D.from_generator([1], "int32")),
+    "no types": (TypeError, lambda D: D.from_generator(lambda: iter([1]))),
+    "generated shape": ("InvalidArgumentError", lambda D: list(D.from_generator(
+        lambda: iter([1, [2]]), "int32", ()))),
+    "predicate": (ValueError, lambda D: list(D.range(3).filter(lambda x: x))),
+    "concatenate": (TypeError, lambda D: D.range(3).concatenate(D.from_tensor_slices([1.0]))),
+    "apply": (TypeError, lambda D: D.range(3).apply(lambda data: 3)),
+    "made by hand": (TypeError, lambda D: D()),
+    "an item": (TypeError, lambda D: D.range(3)[0]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ERRORS)
+def test_errors(tf, name):
+    error, wrong = ERRORS[name]
+    with pytest.raises(getattr(tf.errors, error) if isinstance(error, str) else error):
+        wrong(tf.data.Dataset)
+
+
+@pytest.mark.tf_differs(reason="an AttributeError within TensorFlow")
+def test_a_function_that_gives_no_dataset(tf):
+    data = tf.data.Dataset.range(3)
+    with pytest.raises(TypeError, match="must return a `Dataset`"):
+        list(data.flat_map(lambda x: x))
+
+
+def test_an_error_in_a_function_is_raised_where_it_is_iterated(tf):
+    def broken(x):
+        raise KeyError("mine")
+
+    with pytest.raises(KeyError):
+        list(tf.data.Dataset.range(3).map(broken))
+
+
+@pytest.mark.numtape_only(reason="TensorFlow traces functions of a dataset")
+def test_functions_run_as_python_for_each_element(tf):
+    seen = []
+    data = tf.data.Dataset.range(3).map(lambda x: seen.append(int(x)) or x)
+    assert seen == []
+    assert len(list(data)) == 3 and seen == [0, 1, 2]
+
+
+def test_training_on_batches(tf):
+    """A regression on shuffled batches finds its coefficients."""
+    random = np.random.default_rng(0)
+    x = random.normal(size=(256, 3)).astype("float32")
+    y = x @ np.array([1.0, -2.0, 0.5], "float32")
+    w = tf.Variable(tf.zeros(3))
+    data = tf.data.Dataset.from_tensor_slices((x, y)).shuffle(256, seed=1).batch(32)
+    for _ in range(30):
+        for inputs, wanted in data:
+            with tf.GradientTape() as tape:
+                loss = tf.reduce_mean(tf.square(tf.linalg.matvec(inputs, w) - wanted))
+            w.assign_sub(0.1 * tape.gradient(loss, w))
+    np.testing.assert_allclose(w.numpy(), [1.0, -2.0, 0.5], atol=1e-3)
