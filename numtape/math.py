@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from . import math_special as special
 from .core.ops.activations import log_sigmoid, sigmoid, softplus, softsign
 from .core.ops.along_axis import argmax, argmin, cumsum
 from .core.ops.arithmetic import divide, divide_no_nan, floordiv, floormod
 from .core.ops.arithmetic import divide as truediv
 from .core.ops.arithmetic import floormod as mod
 from .core.ops.arithmetic import pow_ as pow
+from .core.ops.bessel import bessel_i0, bessel_i0e, bessel_i1, bessel_i1e
 from .core.ops.comparison import (
     equal,
     greater,
@@ -62,6 +64,7 @@ from .core.ops.elementwise import (
 )
 from .core.ops.elementwise import ceil as ceiling
 from .core.ops.elementwise import round_ as round
+from .core.ops.gamma import betainc, digamma, igamma, igammac, lbeta, lgamma, polygamma, zeta
 from .core.ops.nn import log_softmax, softmax
 from .core.ops.reduction import (
     reduce_all,
@@ -75,18 +78,22 @@ from .core.ops.reduction import (
     reduce_sum,
     reduce_variance,
 )
+from .core.ops.special import erfcinv, erfinv, ndtri, nextafter, xdivy, xlog1py, xlogy
 
 __all__ = [
     "abs", "acos", "acosh", "add", "argmax", "argmin", "asin", "asinh", "atan", "atan2",
-    "atanh", "ceil", "ceiling", "cos", "cosh", "cumsum", "divide", "divide_no_nan", "equal",
-    "erf", "erfc", "exp", "expm1", "floor", "floordiv", "floormod", "greater", "greater_equal",
-    "is_finite", "is_inf", "is_nan", "less", "less_equal", "log", "log1p", "log_sigmoid",
-    "log_softmax", "logical_and", "logical_not", "logical_or", "logical_xor", "maximum",
-    "minimum", "mod", "multiply", "multiply_no_nan", "negative", "not_equal", "pow",
+    "atanh", "bessel_i0", "bessel_i0e", "bessel_i1", "bessel_i1e", "betainc", "ceil", "ceiling",
+    "cos", "cosh", "cumsum", "digamma", "divide", "divide_no_nan", "equal", "erf", "erfc",
+    "erfcinv", "erfinv", "exp", "expm1", "floor", "floordiv", "floormod", "greater",
+    "greater_equal", "igamma", "igammac", "is_finite", "is_inf", "is_nan", "lbeta", "less",
+    "less_equal", "lgamma", "log", "log1p", "log_sigmoid", "log_softmax", "logical_and",
+    "logical_not", "logical_or", "logical_xor", "maximum", "minimum", "mod", "multiply",
+    "multiply_no_nan", "ndtri", "negative", "nextafter", "not_equal", "polygamma", "pow",
     "reciprocal", "reduce_all", "reduce_any", "reduce_logsumexp", "reduce_max", "reduce_mean",
     "reduce_min", "reduce_prod", "reduce_std", "reduce_sum", "reduce_variance", "round",
-    "rsqrt", "sigmoid", "sign", "sin", "sinh", "softmax", "softplus", "softsign", "sqrt",
-    "square", "squared_difference", "subtract", "tan", "tanh", "truediv",
+    "rsqrt", "sigmoid", "sign", "sin", "sinh", "softmax", "softplus", "softsign", "special",
+    "sqrt", "square", "squared_difference", "subtract", "tan", "tanh", "truediv", "xdivy",
+    "xlog1py", "xlogy", "zeta",
 ]  # fmt: skip
 
 

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from ..log.log import Log
-from ..log.op import CODES, ELEMENTWISE, REDUCTION, VIEW, Op
+from ..log.op import CODES, REDUCTION, VIEW, Op
 from ..log.record import record
 from ..ops.elementwise import cast, multiply
 from ..ops.joining import stack
@@ -120,7 +120,7 @@ def _lane(x: Lanes, k: int) -> Tensor:
 
 def rule_of(op: Op) -> Rule | None:
     """An op's batching rule; None if it is done lane by lane."""
-    return _KINDS.get(op.kind) or RULES.get(op.name)
+    return _elementwise if op.elementwise else _KINDS.get(op.kind) or RULES.get(op.name)
 
 
 def spread(x: Tensor, n: int) -> Tensor:
@@ -162,7 +162,7 @@ def _axes(
     return record(op, tuple(xs), **{**attributes, "axes": axes})
 
 
-_KINDS: dict[int, Rule] = {ELEMENTWISE: _elementwise, VIEW: _view, REDUCTION: _axes}
+_KINDS: dict[int, Rule] = {VIEW: _view, REDUCTION: _axes}
 
 
 # Rules that several ops share.

@@ -64,6 +64,7 @@ class Op:
         in numtape ops. Broadcasting is undone for it.
       gradient: RULE, STOP, MISSING or CUT.
       on_host: Whether a GPU leaves it to NumPy or SciPy: what would be a library of its own.
+      elementwise: Whether it is computed element by element from operands that broadcast.
       index: Its number among all ops.
       lane: Its number among the ops that have lane kernels, or -1.
     """
@@ -78,6 +79,7 @@ class Op:
     vjp: Callable[..., Any] | None = None
     gradient: int = RULE
     on_host: bool = False
+    elementwise: bool = False
     index: int = -1
     lane: int = -1
     codes: dict[int, Code] = field(default_factory=dict, repr=False)
@@ -163,6 +165,7 @@ def defop(
     vjp: Callable[..., Any] | None = None,
     gradient: int | None = None,
     on_host: bool = False,
+    elementwise: bool = False,
 ) -> Op:
     """Make an op and enter it in the table.
 
@@ -173,7 +176,7 @@ def defop(
         gradient = RULE if vjp is not None else MISSING
     op = Op(
         name, kind, arity, _checked(spec), body, compute, native, vjp, gradient, on_host,
-        len(CODES.ops),
+        elementwise or kind == ELEMENTWISE, len(CODES.ops),
     )
     if kind in (ELEMENTWISE, REDUCTION):
         op.lane = CODES.lanes

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cache
+from importlib import import_module
 from typing import Any
 
-from ..log.op import ELEMENTWISE, defop
-from ..log.record import Recorder, binary, unary
+import numpy as np
+
+from ..log.op import ARRAY, ELEMENTWISE, Op, defop
+from ..log.record import Recorder, binary, record, unary
+from ..values.tensor import Tensor
 from . import rules
+
+Array = np.ndarray[Any, Any]
 
 # For each rule the dtypes that it takes, whether it gives bools, and which dtypes are an error.
 _NUMBERS = "float32, float64 or integers"
@@ -51,6 +59,63 @@ def binary_op(
     return _public(binary(op), arguments, spec, doc)
 
 
+def host_op(
+    name: str, function: str | Callable[..., Any], vjp: Any = None, spec: Any = rules.floating,
+    arguments: str = "x", doc: str = "", **more: Any,
+) -> Recorder:
+    """The function that records an elementwise op that NumPy or SciPy computes; see `unary_op`.
+
+    Operands broadcast, and for their derivatives this is undone, as with every op.
+
+    Args:
+      name: The registered name.
+      function: Where a ufunc is, such as ``"scipy.special.gammaln"``: it is imported when first
+        needed, and computes in float64. Or a function of the operands' arrays, which gives an
+        array that broadcasts to the result and is converted to its dtype.
+      vjp: Gives each operand's adjoint, or None for it.
+      spec: The rule for shape and dtype.
+      arguments: TensorFlow's names for the operands, one to three.
+      doc: As for `unary_op`.
+      **more: See `defop`.
+    """
+    arity = len(arguments.split())
+    compute = _by_ufunc(function) if isinstance(function, str) else _by_function(function)
+    op = defop(
+        name, ARRAY, arity, spec, compute=compute, vjp=vjp, on_host=True, elementwise=True, **more
+    )
+    made = unary(op) if arity == 1 else binary(op) if arity == 2 else _ternary(op)
+    return _public(made, arguments, spec, doc)
+
+
+def _by_ufunc(place: str) -> Callable[..., None]:
+    module, _, name = place.rpartition(".")
+
+    @cache
+    def found() -> Any:
+        return getattr(import_module(module), name)
+
+    def compute(out: Array, *operands: Array) -> None:
+        found()(*operands, out=out, dtype=np.float64, casting="same_kind")
+
+    return compute
+
+
+def _by_function(function: Callable[..., Any]) -> Callable[..., None]:
+    def compute(out: Array, *operands: Array) -> None:
+        out[...] = function(*operands)
+
+    return compute
+
+
+def _ternary(op: Op) -> Recorder:
+    def record_(x: Any, y: Any, z: Any, name: str | None = None) -> Tensor:
+        return record(op, (x, y, z))
+
+    record_.__name__ = "record"  # as those of `core.log.record`
+    record_.op = op  # type: ignore[attr-defined]
+    return record_  # type: ignore[return-value]
+
+
 def _public(function: Any, arguments: str, spec: Any, doc: str) -> Recorder:
     """The function, documented, its first parameters under TensorFlow's names for them.
 
@@ -64,7 +129,7 @@ def _public(function: Any, arguments: str, spec: Any, doc: str) -> Recorder:
         **dict.fromkeys(names, "Any"), "name": notes["name"], "return": notes["return"],
     }  # fmt: skip
     function.__doc__ = _text(names, spec, doc) if doc else (
-        f"{function.op.name}, elementwise: ``{function.op.body}``."
+        f"{function.op.name}, elementwise: ``{function.op.body or 'on the host'}``."
     )
     found: Recorder = function
     return found
@@ -77,11 +142,12 @@ def _text(names: list[str], spec: Any, doc: str) -> str:
     first, *others = names
     arguments = f"{first}: A tensor ({takes}), or a number, list or array."
     result, misfits = f"the shape of ``{first}``", bad
-    if others:
+    for other in others:
         arguments += f"""
-      {others[0]}: Another of the same dtype, whose shape broadcasts with the first one's. What is
+      {other}: Another of the same dtype, whose shape broadcasts with the first one's. What is
         no tensor takes the dtype of the other."""
-        result = "the shape to which both broadcast"
+    if others:
+        result = f"the shape to which {'both' if len(others) == 1 else 'all'} broadcast"
         misfits = f"{bad}{', or ' if bad else ''}dtypes differ, or shapes do not broadcast"
     raises = f"""
     Raises:
