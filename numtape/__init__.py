@@ -26,6 +26,19 @@ from .core.ops.along_axis import argmax, argmin, cumsum
 from .core.ops.arithmetic import divide
 from .core.ops.arithmetic import divide as truediv
 from .core.ops.arithmetic import pow_ as pow
+from .core.ops.arrange import (
+    broadcast_dynamic_shape,
+    meshgrid,
+    reverse_sequence,
+    roll,
+    sequence_mask,
+)
+from .core.ops.blocks import (
+    batch_to_space,
+    required_space_to_batch_paddings,
+    space_to_batch,
+    space_to_batch_nd,
+)
 from .core.ops.comparison import (
     equal,
     greater,
@@ -82,6 +95,7 @@ from .core.ops.elementwise import (
     tanh,
 )
 from .core.ops.elementwise import round_ as round
+from .core.ops.getitem import strided_slice_ as strided_slice
 from .core.ops.indexing import boolean_mask, gather, one_hot, repeat, where
 from .core.ops.joining import concat, stack, tile
 from .core.ops.linalg import matmul, norm, tensordot
@@ -94,6 +108,7 @@ from .core.ops.movement import (
     transpose,
 )
 from .core.ops.padding import pad
+from .core.ops.partition import dynamic_partition, dynamic_stitch, unravel_index
 from .core.ops.ranges import linspace
 from .core.ops.ranges import range_ as range
 from .core.ops.reduction import (
@@ -105,6 +120,24 @@ from .core.ops.reduction import (
     reduce_min,
     reduce_prod,
     reduce_sum,
+)
+from .core.ops.scatter import (
+    gather_nd,
+    scatter_nd,
+    tensor_scatter_nd_add,
+    tensor_scatter_nd_max,
+    tensor_scatter_nd_min,
+    tensor_scatter_nd_sub,
+    tensor_scatter_nd_update,
+)
+from .core.ops.shapes import (
+    bitcast,
+    broadcast_static_shape,
+    ensure_shape,
+    guarantee_const,
+    identity_n,
+    parallel_stack,
+    shape_n,
 )
 from .core.ops.slicing import reverse, split, unstack
 from .core.ops.slicing import slice_ as slice
@@ -142,21 +175,27 @@ newaxis = None
 __all__ = [
     "DType", "DeviceError", "GradientTape", "Module", "Tensor", "TensorShape", "TensorSpec",
     "UnconnectedGradients", "Variable", "abs", "acos", "acosh", "add", "argmax", "argmin",
-    "as_dtype", "asin", "asinh", "atan", "atan2", "atanh", "bool", "boolean_mask",
-    "broadcast_to", "cast", "clip_by_value", "concat", "cond", "config", "constant",
-    "convert_to_tensor", "cos", "cosh", "cumsum", "data", "datasets", "device", "divide",
-    "double", "dtypes", "equal", "errors", "exp", "expand_dims", "experimental", "eye", "fill",
-    "float16", "float32", "float64", "floor", "function", "gather", "greater", "greater_equal",
-    "half", "identity", "image", "int16", "int32", "int64", "int8", "is_tensor", "keras",
-    "less", "less_equal", "linalg", "linspace", "logical_and", "logical_not", "logical_or",
-    "map_fn", "math", "matmul", "maximum", "minimum", "multiply", "negative", "nest", "newaxis",
-    "nn", "norm", "not_equal", "one_hot", "ones", "ones_like", "optimizers", "pad", "pow",
+    "as_dtype", "asin", "asinh", "atan", "atan2", "atanh", "batch_to_space", "bitcast", "bool",
+    "boolean_mask", "broadcast_dynamic_shape", "broadcast_static_shape", "broadcast_to", "cast",
+    "clip_by_value", "concat", "cond", "config", "constant", "convert_to_tensor", "cos", "cosh",
+    "cumsum", "data", "datasets", "device", "divide", "double", "dtypes", "dynamic_partition",
+    "dynamic_stitch", "ensure_shape", "equal", "errors", "exp", "expand_dims", "experimental",
+    "eye", "fill", "float16", "float32", "float64", "floor", "function", "gather", "gather_nd",
+    "greater", "greater_equal", "guarantee_const", "half", "identity", "identity_n", "image",
+    "int16", "int32", "int64", "int8", "is_tensor", "keras", "less", "less_equal", "linalg",
+    "linspace", "logical_and", "logical_not", "logical_or", "map_fn", "math", "matmul",
+    "maximum", "meshgrid", "minimum", "multiply", "negative", "nest", "newaxis", "nn", "norm",
+    "not_equal", "one_hot", "ones", "ones_like", "optimizers", "pad", "parallel_stack", "pow",
     "random", "range", "rank", "reduce_all", "reduce_any", "reduce_logsumexp", "reduce_max",
-    "reduce_mean", "reduce_min", "reduce_prod", "reduce_sum", "repeat", "reshape", "reverse",
-    "round", "scan", "shape", "sigmoid", "sign", "sin", "sinh", "size", "slice", "split",
-    "sqrt", "square", "squeeze", "stack", "stop_gradient", "subtract", "tan", "tanh",
-    "tensordot", "testing", "tile", "transpose", "truediv", "uint16", "uint32", "uint64",
-    "uint8", "unstack", "where", "while_loop", "zeros", "zeros_like",
+    "reduce_mean", "reduce_min", "reduce_prod", "reduce_sum", "repeat",
+    "required_space_to_batch_paddings", "reshape", "reverse", "reverse_sequence", "roll",
+    "round", "scan", "scatter_nd", "sequence_mask", "shape", "shape_n", "sigmoid", "sign",
+    "sin", "sinh", "size", "slice", "space_to_batch", "space_to_batch_nd", "split", "sqrt",
+    "square", "squeeze", "stack", "stop_gradient", "strided_slice", "subtract", "tan", "tanh",
+    "tensor_scatter_nd_add", "tensor_scatter_nd_max", "tensor_scatter_nd_min",
+    "tensor_scatter_nd_sub", "tensor_scatter_nd_update", "tensordot", "testing", "tile",
+    "transpose", "truediv", "uint16", "uint32", "uint64", "uint8", "unravel_index", "unstack",
+    "where", "while_loop", "zeros", "zeros_like",
 ]  # fmt: skip
 
 if _typing.TYPE_CHECKING:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from .core.ops.blocks import extract_patches
 from .core.ops.image import adjust_contrast
 
 __all__ = [
-    "adjust_contrast",
+    "adjust_contrast", "extract_patches",
 ]  # fmt: skip
 
 

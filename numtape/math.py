@@ -66,6 +66,7 @@ from .core.ops.elementwise import ceil as ceiling
 from .core.ops.elementwise import round_ as round
 from .core.ops.gamma import betainc, digamma, igamma, igammac, lbeta, lgamma, polygamma, zeta
 from .core.ops.nn import log_softmax, softmax
+from .core.ops.partition import invert_permutation
 from .core.ops.reduction import (
     reduce_all,
     reduce_any,
@@ -85,15 +86,15 @@ __all__ = [
     "atanh", "bessel_i0", "bessel_i0e", "bessel_i1", "bessel_i1e", "betainc", "ceil", "ceiling",
     "cos", "cosh", "cumsum", "digamma", "divide", "divide_no_nan", "equal", "erf", "erfc",
     "erfcinv", "erfinv", "exp", "expm1", "floor", "floordiv", "floormod", "greater",
-    "greater_equal", "igamma", "igammac", "is_finite", "is_inf", "is_nan", "lbeta", "less",
-    "less_equal", "lgamma", "log", "log1p", "log_sigmoid", "log_softmax", "logical_and",
-    "logical_not", "logical_or", "logical_xor", "maximum", "minimum", "mod", "multiply",
-    "multiply_no_nan", "ndtri", "negative", "nextafter", "not_equal", "polygamma", "pow",
-    "reciprocal", "reduce_all", "reduce_any", "reduce_logsumexp", "reduce_max", "reduce_mean",
-    "reduce_min", "reduce_prod", "reduce_std", "reduce_sum", "reduce_variance", "round",
-    "rsqrt", "sigmoid", "sign", "sin", "sinh", "softmax", "softplus", "softsign", "special",
-    "sqrt", "square", "squared_difference", "subtract", "tan", "tanh", "truediv", "xdivy",
-    "xlog1py", "xlogy", "zeta",
+    "greater_equal", "igamma", "igammac", "invert_permutation", "is_finite", "is_inf", "is_nan",
+    "lbeta", "less", "less_equal", "lgamma", "log", "log1p", "log_sigmoid", "log_softmax",
+    "logical_and", "logical_not", "logical_or", "logical_xor", "maximum", "minimum", "mod",
+    "multiply", "multiply_no_nan", "ndtri", "negative", "nextafter", "not_equal", "polygamma",
+    "pow", "reciprocal", "reduce_all", "reduce_any", "reduce_logsumexp", "reduce_max",
+    "reduce_mean", "reduce_min", "reduce_prod", "reduce_std", "reduce_sum", "reduce_variance",
+    "round", "rsqrt", "sigmoid", "sign", "sin", "sinh", "softmax", "softplus", "softsign",
+    "special", "sqrt", "square", "squared_difference", "subtract", "tan", "tanh", "truediv",
+    "xdivy", "xlog1py", "xlogy", "zeta",
 ]  # fmt: skip
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .core.ops.activations import elu, leaky_relu, relu, relu6, selu, sigmoid, softplus, softsign
+from .core.ops.blocks import depth_to_space, space_to_batch, space_to_depth
 from .core.ops.elementwise import (
     tanh,
 )
@@ -16,9 +17,10 @@ from .core.ops.nn import (
 )
 
 __all__ = [
-    "elu", "leaky_relu", "log_softmax", "moments", "relu", "relu6", "selu", "sigmoid",
-    "sigmoid_cross_entropy_with_logits", "softmax", "softmax_cross_entropy_with_logits",
-    "softplus", "softsign", "sparse_softmax_cross_entropy_with_logits", "tanh",
+    "depth_to_space", "elu", "leaky_relu", "log_softmax", "moments", "relu", "relu6", "selu",
+    "sigmoid", "sigmoid_cross_entropy_with_logits", "softmax",
+    "softmax_cross_entropy_with_logits", "softplus", "softsign", "space_to_batch",
+    "space_to_depth", "sparse_softmax_cross_entropy_with_logits", "tanh",
 ]  # fmt: skip
 
 

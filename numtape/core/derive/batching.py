@@ -282,6 +282,17 @@ def _scatter(
     return _moved(reshape(added, (n, size, *added.shape[1:])), 1, 1 + axis)
 
 
+def _into(
+    op: Op, attributes: Attributes, xs: list[Tensor], on: list[bool], out: Spec, n: int
+) -> Tensor:
+    """The slices of all lanes laid end to end, and updates at offset places."""
+    x, at, updates = _all(xs, on, n)
+    size, rest = out.shape[0], out.shape[1:]
+    places = reshape(_offset(at, size, n), (n * at.shape[1],))
+    flat = reshape(x, (n * size, *rest)), places, reshape(updates, (n * at.shape[1], *rest))
+    return reshape(record(op, flat, **attributes), (n, *out.shape))
+
+
 RULES: dict[str, Rule] = {
     "Transpose": _first(perm=lambda perm, out, n: (0, *(axis + 1 for axis in perm))),
     # Where a slice begins is counted in elements, those of the first lane.
@@ -294,6 +305,7 @@ RULES: dict[str, Rule] = {
     "ConcatV2": _axis, "Mean": _axes, "All": _axes, "Any": _axes, "MatMul": _matmul,
     "GatherV2": _gather, "ScatterAdd": _scatter, "MirrorPadGrad": _axis,
     "MirrorPadGradGrad": _axis, "Pick": _leading, "Place": _leading,
+    "TensorScatter": _into, "GuaranteeConst": _first(), "Bitcast": _first(),
     "AdjustContrastv2": _first(), "ArgMax": _axis, "ArgMin": _axis, "Cumsum": _axis,
     "SoftmaxGrad": _leading, "LogSoftmaxGrad": _leading, "Softmax": _leading,
     "LogSoftmax": _leading, "Normalize": _leading, "NormalizeGrad": _leading,

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..log.record import require
+from ..log.tensors import as_tensor
 from ..log.variable import Variable
 from ..values import dtypes
 from ..values.dtypes import bool_
@@ -105,3 +106,69 @@ def _int(value: Any) -> int:
             f"tf.int32/tf.int64 tensors are valid indices, got {value!r}. Use `gather` to take "
             f"several indices."
         ) from None
+
+
+def strided_slice_(
+    input_: Any, begin: Any, end: Any, strides: Any = None, begin_mask: int = 0, end_mask: int = 0,
+    ellipsis_mask: int = 0, new_axis_mask: int = 0, shrink_axis_mask: int = 0, var: Any = None,
+    name: str | None = None,
+) -> Tensor:  # fmt: skip
+    """A slice, in the form to which ``x[...]`` is brought: three vectors, and bits for each place.
+
+    Args:
+      input_: A tensor of any dtype.
+      begin: Where to begin, an int for each place of the key.
+      end: Where to end, likewise; it does not belong to the slice.
+      strides: The steps, likewise; None is 1.
+      begin_mask: Where bit k is set, ``begin[k]`` does not count: from the beginning.
+      end_mask: Where bit k is set, ``end[k]`` does not count: to the end.
+      ellipsis_mask: Where a bit is set, place k is an ellipsis. At most one.
+      new_axis_mask: Where bit k is set, place k is a new axis of size 1.
+      shrink_axis_mask: Where bit k is set, place k is the index ``begin[k]``, whose axis goes.
+      var: A variable of which it is a slice, for the result's `assign`; None for none.
+      name: Not used.
+
+    Returns:
+      A tensor of the same dtype.
+
+    Raises:
+      InvalidArgumentError: If the vectors differ in length, a step is 0, or a place does not fit.
+
+    Example:
+      >>> x = tf.reshape(tf.range(6), (2, 3))
+      >>> tf.strided_slice(x, [0, 2], [2, 0], [1, -1]).numpy()
+      array([[2, 1],
+             [5, 4]], dtype=int32)
+      >>> tf.strided_slice(x, [1, 0], [2, 3], shrink_axis_mask=1).numpy()
+      array([3, 4, 5], dtype=int32)
+    """
+    starts, ends = movement.static_shape(begin), movement.static_shape(end)
+    steps = (1,) * len(starts) if strides is None else movement.static_shape(strides)
+    require(
+        len(starts) == len(ends) == len(steps), SLICE,
+        f"Expected begin, end, and strides to be 1D equal size tensors, but got shapes "
+        f"[{len(starts)}], [{len(ends)}], and [{len(steps)}] instead.",
+    )  # fmt: skip
+    require(
+        bin(ellipsis_mask & ((1 << len(starts)) - 1)).count("1") <= 1, SLICE,
+        "Multiple ellipses in slice spec not allowed",
+    )  # fmt: skip
+    key: list[Any] = []
+    for k, (start, stop, step) in enumerate(zip(starts, ends, steps, strict=True)):
+        bit = 1 << k
+        if ellipsis_mask & bit:
+            key.append(Ellipsis)
+        elif new_axis_mask & bit:
+            key.append(None)
+        elif shrink_axis_mask & bit:
+            require(step > 0, SLICE, "only stride 1 allowed on non-range indexing.")
+            key.append(start)
+        else:
+            key.append(slice(
+                None if begin_mask & bit else start, None if end_mask & bit else stop, step
+            ))  # fmt: skip
+    x = input_ if isinstance(input_, Tensor | Variable) else as_tensor(input_)
+    found = getitem(x, tuple(key))
+    if isinstance(var, Variable):
+        found._sliced = var, tuple(key)
+    return found

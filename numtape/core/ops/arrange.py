@@ -1,0 +1,224 @@
+"""Ops that put the elements of a tensor, or of a grid, into another order."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...errors import InvalidArgumentError
+from ..log.record import require
+from ..log.tensors import as_tensor, owned
+from ..values import dtypes
+from ..values.spec import broadcast, check_axis, intern
+from ..values.tensor import Tensor
+from . import elementwise, movement
+from .indexing import gather
+from .joining import concat
+from .slicing import strided_slice
+
+
+def roll(input: Any, shift: Any, axis: Any, name: str | None = None) -> Tensor:
+    """The elements moved along axes; those that leave at one end come in at the other.
+
+    Args:
+      input: A tensor of any dtype, of at least one axis.
+      shift: How far: an int, or one for each axis. Negative ones move towards the beginning.
+      axis: The axis or axes; of one that is named twice, shifts add up.
+      name: Not used.
+
+    Returns:
+      A tensor of the same shape and dtype.
+
+    Raises:
+      InvalidArgumentError: If an axis is out of range, or there are not as many shifts as axes.
+
+    Example:
+      >>> tf.roll([1, 2, 3, 4], shift=1, axis=0).numpy()
+      array([4, 1, 2, 3], dtype=int32)
+      >>> tf.roll([[1, 2], [3, 4]], shift=[1, 1], axis=[0, 1]).numpy()
+      array([[4, 3],
+             [2, 1]], dtype=int32)
+    """
+    x = as_tensor(input)
+    require(x.ndim > 0, "Roll", "input must be 1-D or higher")
+    shifts, axes = movement.static(shift), movement.static(axis)
+    for what, value in (("shift", shifts), ("axis", axes)):
+        flat = isinstance(value, int) or all(isinstance(item, int) for item in value)
+        require(flat, "Roll", f"{what} must be a scalar or a 1-D vector")
+    shifts, axes = movement.static_shape(shifts), movement.static_shape(axes)
+    require(
+        len(shifts) == len(axes), "Roll",
+        f"shift and axis must have the same size, got {len(shifts)} and {len(axes)}",
+    )  # fmt: skip
+    far = [0] * x.ndim
+    for by, at in zip(shifts, axes, strict=True):
+        check_axis("Roll", at, x.ndim)
+        far[at % x.ndim] += by
+    found = x
+    for at, (by, dim) in enumerate(zip(far, x.shape, strict=True)):
+        if not dim or not by % dim:
+            continue
+        cut = [(0, size, 1) for size in x.shape]
+        first, second = list(cut), list(cut)
+        first[at], second[at] = (dim - by % dim, dim, 1), (0, dim - by % dim, 1)
+        found = concat([strided_slice(found, tuple(part)) for part in (first, second)], at)
+    return movement.identity(x) if found is x else found
+
+
+def reverse_sequence(
+    input: Any, seq_lengths: Any, seq_axis: Any = None, batch_axis: Any = None,
+    name: str | None = None,
+) -> Tensor:  # fmt: skip
+    """Each example's first elements in reversed order; those behind them stay.
+
+    Args:
+      input: A tensor of any dtype.
+      seq_lengths: How many are reversed: a vector of int32 or int64, a number for each example.
+      seq_axis: The axis along which they are.
+      batch_axis: The axis of the examples; None is 0.
+      name: Not used.
+
+    Returns:
+      A tensor of the same shape and dtype.
+
+    Raises:
+      InvalidArgumentError: If a length or axis is out of range.
+      ValueError: If there is no ``seq_axis``.
+
+    Example:
+      >>> tf.reverse_sequence([[1, 2, 3], [4, 5, 6]], [2, 3], seq_axis=1).numpy()
+      array([[2, 1, 3],
+             [6, 5, 4]], dtype=int32)
+    """
+    op = "ReverseSequence"
+    x, lengths = as_tensor(input), as_tensor(seq_lengths)
+    if seq_axis is None:
+        raise ValueError("seq_axis must be given: the axis that is reversed.")
+    along, batch = (_axis(axis, x.ndim, op) for axis in (seq_axis, batch_axis or 0))
+    require(along != batch, op, f"batch_dim == seq_dim == {along}")
+    require(
+        lengths.dtype in (dtypes.int32, dtypes.int64), op,
+        f"seq_lengths must be int32 or int64, got {lengths.dtype.name}",
+    )  # fmt: skip
+    require(
+        tuple(lengths.shape) == (x.shape[batch],), op,
+        f"Length of seq_lengths != input.dims({batch}): shape {lengths.shape} and "
+        f"{x.shape[batch]}",
+    )  # fmt: skip
+    counts, dim = lengths._array().astype(np.int64), x.shape[along]
+    bad = np.flatnonzero((counts < 0) | (counts > dim))
+    require(not bad.size, op, f"seq_lengths({bad[:1].tolist()}) must be in [0, {dim}]")
+    place = np.arange(dim)
+    source = np.where(place < counts[:, None], counts[:, None] - 1 - place, place)
+    order = (batch, along, *(k for k in range(x.ndim) if k not in (batch, along)))
+    found = gather(movement.permuted(x, order), owned(source), axis=1, batch_dims=1)
+    return movement.permuted(found, tuple(order.index(k) for k in range(x.ndim)))
+
+
+def _axis(axis: Any, rank: int, op: str) -> int:
+    found = movement.static(axis)
+    require(isinstance(found, int), op, f"an axis must be an int, got {axis!r}")
+    require(0 <= found < rank, op, f"axis {found} is not in [0, {rank})")
+    return int(found)
+
+
+def meshgrid(*args: Any, indexing: str = "xy", name: str | None = None) -> list[Tensor]:
+    """The coordinates of the points of a grid, a tensor for each axis.
+
+    Args:
+      *args: Vectors of coordinates.
+      indexing: "xy": the first vector runs along the second axis; or "ij".
+      name: Not used.
+
+    Returns:
+      A list of as many tensors, each of the grid's shape.
+
+    Raises:
+      ValueError: If ``indexing`` is unknown.
+
+    Example:
+      >>> x, y = tf.meshgrid([1, 2, 3], [10, 20])
+      >>> x.numpy().tolist(), y.numpy().tolist()
+      ([[1, 2, 3], [1, 2, 3]], [[10, 10, 10], [20, 20, 20]])
+    """
+    if indexing not in ("xy", "ij"):
+        raise ValueError(
+            f"Argument `indexing` parameter must be either 'xy' or 'ij', got '{indexing}'"
+        )
+    vectors = [movement.reshape(as_tensor(x), (-1,)) for x in args]
+    shape = [x.shape[0] for x in vectors]
+    axes = list(range(len(vectors)))
+    if indexing == "xy" and len(vectors) > 1:
+        shape[:2], axes[:2] = [shape[1], shape[0]], [1, 0]
+    found = []
+    for x, axis in zip(vectors, axes, strict=True):
+        along = [1] * len(shape)
+        along[axis] = x.shape[0]
+        found.append(movement.broadcast_to(movement.reshape(x, along), tuple(shape)))
+    return found
+
+
+def sequence_mask(
+    lengths: Any, maxlen: Any = None, dtype: Any = dtypes.bool_, name: str | None = None
+) -> Tensor:
+    """True in the first places of each row, as many as a length says.
+
+    Args:
+      lengths: A tensor of integers.
+      maxlen: The size of the new last axis, a scalar; None is the largest length, which is read at
+        the call.
+      dtype: The dtype of the result.
+      name: Not used.
+
+    Returns:
+      A tensor of shape (*lengths.shape, maxlen).
+
+    Raises:
+      ValueError: If ``maxlen`` is no scalar.
+
+    Example:
+      >>> tf.sequence_mask([1, 3, 2], dtype=tf.int32).numpy()
+      array([[1, 0, 0],
+             [1, 1, 1],
+             [1, 1, 0]], dtype=int32)
+    """
+    found = as_tensor(lengths)
+    if maxlen is None:
+        values = found._array()
+        maxlen = max(int(values.max()), 0) if values.size else 0
+    count = movement.static(maxlen)
+    if not isinstance(count, int):
+        raise ValueError(f"Argument `maxlen` must be scalar for sequence_mask, got {maxlen!r}")
+    places = owned(np.arange(count).astype(found.dtype.numpy_dtype))
+    return elementwise.cast(places < movement.expand_dims(found, -1), dtype)
+
+
+def broadcast_dynamic_shape(shape_x: Any, shape_y: Any) -> Tensor:
+    """The shape to which two broadcast, all of them tensors.
+
+    Args:
+      shape_x: A vector of integers.
+      shape_y: Another one.
+
+    Returns:
+      A vector of integers.
+
+    Raises:
+      InvalidArgumentError: If they do not broadcast.
+
+    Example:
+      >>> tf.broadcast_dynamic_shape([1, 2, 3], [5, 1, 3]).numpy()
+      array([5, 2, 3], dtype=int32)
+    """
+    x, y = as_tensor(shape_x), as_tensor(shape_y)
+    if x.dtype is not y.dtype:
+        raise dtypes.mismatch("BroadcastArgs", 1, x.dtype, y.dtype)
+    for one in (x, y):
+        require(one.ndim == 1, "BroadcastArgs", f"a shape must be a vector, not {one.shape}")
+    specs = [intern(movement.static_shape(one), dtypes.float32) for one in (x, y)]
+    try:
+        shape = broadcast("BroadcastArgs", *specs)
+    except InvalidArgumentError as error:
+        raise InvalidArgumentError(str(error.message)) from None
+    return owned(np.array(shape, x.dtype.numpy_dtype))

@@ -1,0 +1,343 @@
+"""Blocks of pixels: moved into channels, into the batch, or taken as patches."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ...errors import InvalidArgumentError
+from ..log.record import record, require
+from ..log.tensors import as_tensor, owned
+from ..values import dtypes
+from ..values.tensor import Tensor
+from . import movement
+from .indexing import GATHER
+from .padding import PAD
+from .slicing import strided_slice
+
+FORMATS = ("NHWC", "NCHW")
+
+
+def _channels_last(x: Tensor, data_format: Any, op: str) -> Tensor:
+    if data_format not in FORMATS:
+        raise ValueError(f"data_format must be one of {FORMATS}, got {data_format!r} [Op:{op}]")
+    require(x.ndim == 4, op, f"input must be 4-dimensional, got shape {x.shape}")
+    return movement.transpose(x, (0, 2, 3, 1)) if data_format == "NCHW" else x
+
+
+def _as_given(x: Tensor, data_format: str) -> Tensor:
+    return movement.transpose(x, (0, 3, 1, 2)) if data_format == "NCHW" else x
+
+
+def _block(block_size: Any, op: str) -> int:
+    size = movement.static(block_size)
+    if not isinstance(size, int):
+        raise TypeError(f"block_size must be an int, got {block_size!r} [Op:{op}]")
+    require(size > 1, op, f"Block size should be > 1: {size}")
+    return size
+
+
+def space_to_depth(
+    input: Any, block_size: Any, data_format: str = "NHWC", name: str | None = None
+) -> Tensor:
+    """Blocks of pixels moved into the channels.
+
+    Args:
+      input: A tensor of shape (batch, height, width, channels), of any dtype.
+      block_size: The height and width of a block, at least 2.
+      data_format: "NHWC", or "NCHW" for channels before height and width.
+      name: Not used.
+
+    Returns:
+      A tensor of shape (batch, height / block_size, width / block_size, channels * block_size**2).
+
+    Raises:
+      InvalidArgumentError: If blocks do not divide the image, or the input has not four axes.
+      ValueError: If the format is unknown.
+
+    Example:
+      >>> x = tf.reshape(tf.range(4), (1, 2, 2, 1))
+      >>> tf.nn.space_to_depth(x, 2).numpy()
+      array([[[[0, 1, 2, 3]]]], dtype=int32)
+    """
+    op = "SpaceToDepth"
+    x = as_tensor(input)
+    b = _block(block_size, op)
+    x = _channels_last(x, data_format, op)
+    n, h, w, c = x.shape
+    require(
+        h % b == 0 and w % b == 0, op,
+        f"Image width {w} and height {h} should be divisible by block_size: {b}",
+    )  # fmt: skip
+    x = movement.transpose(movement.reshape(x, (n, h // b, b, w // b, b, c)), (0, 1, 3, 2, 4, 5))
+    return _as_given(movement.reshape(x, (n, h // b, w // b, b * b * c)), data_format)
+
+
+def depth_to_space(
+    input: Any, block_size: Any, data_format: str = "NHWC", name: str | None = None
+) -> Tensor:
+    """Channels moved into blocks of pixels: what undoes `space_to_depth`.
+
+    Args:
+      input: A tensor of shape (batch, height, width, channels), of any dtype.
+      block_size: The height and width of a block, at least 2.
+      data_format: "NHWC", or "NCHW" for channels before height and width.
+      name: Not used.
+
+    Returns:
+      A tensor of shape (batch, height * block_size, width * block_size, channels / block_size**2).
+
+    Raises:
+      InvalidArgumentError: If the channels are no multiple, or the input has not four axes.
+      ValueError: If the format is unknown.
+
+    Example:
+      >>> x = tf.reshape(tf.range(4), (1, 1, 1, 4))
+      >>> tf.nn.depth_to_space(x, 2).numpy().tolist()
+      [[[[0], [1]], [[2], [3]]]]
+    """
+    op = "DepthToSpace"
+    x = as_tensor(input)
+    b = _block(block_size, op)
+    x = _channels_last(x, data_format, op)
+    n, h, w, c = x.shape
+    require(
+        c % (b * b) == 0, op,
+        f"Input depth dimension {c} should be divisible by the square of block_size: {b * b}",
+    )  # fmt: skip
+    rest = c // (b * b)
+    x = movement.transpose(movement.reshape(x, (n, h, w, b, b, rest)), (0, 1, 3, 2, 4, 5))
+    return _as_given(movement.reshape(x, (n, h * b, w * b, rest)), data_format)
+
+
+def _blocks(
+    x: Tensor, block_shape: Any, pairs: Any, op: str, what: str
+) -> tuple[list[int], list[tuple[int, int]]]:
+    """The sizes of a block, and what is padded or cropped."""
+    sizes = list(movement.static_shape(block_shape))
+    found = np.asarray(movement.static(pairs))
+    require(
+        x.ndim >= 1 + len(sizes), op,
+        f"input rank should be >= {1 + len(sizes)} instead of {x.ndim}",
+    )  # fmt: skip
+    require(
+        found.shape == (len(sizes), 2) or (not sizes and not found.size), op,
+        f"{what} should have shape [{len(sizes)}, 2] instead of {list(found.shape)}",
+    )  # fmt: skip
+    require(min(sizes, default=1) > 0, op, f"block_shape must be positive, got {sizes}")
+    require(not found.size or found.min() >= 0, op, f"{what} must be non-negative")
+    return sizes, [(int(a), int(b)) for a, b in found.reshape(-1, 2)]
+
+
+def space_to_batch_nd(
+    input: Any, block_shape: Any, paddings: Any, name: str | None = None
+) -> Tensor:
+    """Blocks of elements moved into the batch: each of its places becomes an example.
+
+    Args:
+      input: A tensor of shape (batch, *spatial, *rest), of any dtype.
+      block_shape: The sizes of a block, an int for each spatial axis.
+      paddings: For each of them two ints: how many zeros before, how many after.
+      name: Not used.
+
+    Returns:
+      A tensor whose batch is larger by the size of a block, and whose spatial axes are smaller.
+
+    Raises:
+      InvalidArgumentError: If blocks do not divide the padded axes, or sizes do not fit.
+
+    Example:
+      >>> x = tf.reshape(tf.range(4), (1, 2, 2, 1))
+      >>> tf.space_to_batch_nd(x, [2, 2], [[0, 0], [0, 0]]).numpy().ravel()
+      array([0, 1, 2, 3], dtype=int32)
+    """
+    op = "SpaceToBatchND"
+    x = as_tensor(input)
+    sizes, pairs = _blocks(x, block_shape, paddings, op, "paddings")
+    count = len(sizes)
+    wide = ((0, 0), *pairs, *((0, 0),) * (x.ndim - 1 - count))
+    if any(map(any, pairs)):
+        x = record(PAD, (x,), paddings=wide, mode="constant")
+    batch, *space = x.shape[: 1 + count]
+    rest = tuple(x.shape[1 + count :])
+    for dim, size in zip(space, sizes, strict=True):
+        require(dim % size == 0, op, f"padded_shape={dim} is not divisible by block_shape={size}")
+    parts = [d for dim, size in zip(space, sizes, strict=True) for d in (dim // size, size)]
+    x = movement.reshape(x, (batch, *parts, math.prod(rest)))
+    perm = (*range(2, 2 * count + 1, 2), 0, *range(1, 2 * count + 1, 2), 2 * count + 1)
+    x = movement.transpose(x, perm)
+    return movement.reshape(x, (batch * math.prod(sizes), *parts[::2], *rest))
+
+
+def space_to_batch(input: Any, block_shape: Any, paddings: Any, name: str | None = None) -> Tensor:
+    """Blocks of elements moved into the batch: `space_to_batch_nd`.
+
+    Args:
+      input: A tensor of shape (batch, *spatial, *rest), of any dtype.
+      block_shape: The sizes of a block, an int for each spatial axis.
+      paddings: For each of them two ints: how many zeros before, how many after.
+      name: Not used.
+
+    Returns:
+      A tensor whose batch is larger by the size of a block, and whose spatial axes are smaller.
+
+    Raises:
+      InvalidArgumentError: If blocks do not divide the padded axes, or sizes do not fit.
+
+    Example:
+      >>> tf.space_to_batch([[1, 2, 3]], [2], [[0, 1]]).numpy()
+      array([[1, 3],
+             [2, 0]], dtype=int32)
+    """
+    return space_to_batch_nd(input, block_shape, paddings)
+
+
+def batch_to_space(input: Any, block_shape: Any, crops: Any, name: str | None = None) -> Tensor:
+    """Examples moved into blocks of elements: what undoes `space_to_batch`.
+
+    Args:
+      input: A tensor of shape (batch, *spatial, *rest), of any dtype.
+      block_shape: The sizes of a block, an int for each spatial axis.
+      crops: For each of them two ints: how many elements go at the beginning, how many at the end.
+      name: Not used.
+
+    Returns:
+      A tensor whose batch is smaller by the size of a block, and whose spatial axes are larger.
+
+    Raises:
+      InvalidArgumentError: If a block does not divide the batch, or sizes do not fit.
+
+    Example:
+      >>> tf.batch_to_space([[1, 3], [2, 0]], [2], [[0, 1]]).numpy()
+      array([[1, 2, 3]], dtype=int32)
+    """
+    op = "BatchToSpaceND"
+    x = as_tensor(input)
+    sizes, pairs = _blocks(x, block_shape, crops, op, "crops")
+    count, block = len(sizes), math.prod(sizes)
+    batch, *space = x.shape[: 1 + count]
+    rest = tuple(x.shape[1 + count :])
+    require(
+        batch % block == 0, op, f"Input batch dimension ({batch}) is not divisible by product of "
+        f"block sizes ({block})",
+    )  # fmt: skip
+    x = movement.reshape(x, (*sizes, batch // block, *space, math.prod(rest)))
+    inside = [axis for k in range(count) for axis in (count + 1 + k, k)]
+    x = movement.transpose(x, (count, *inside, 2 * count + 1))
+    whole = [dim * size for dim, size in zip(space, sizes, strict=True)]
+    x = movement.reshape(x, (batch // block, *whole, *rest))
+    for dim, (before, after) in zip(whole, pairs, strict=True):
+        require(
+            before + after <= dim, op,
+            f"cropped size must be non-negative: {dim} - {before} - {after}",
+        )  # fmt: skip
+    cut = [(0, d, 1) for d in x.shape]
+    for k, (dim, (before, after)) in enumerate(zip(whole, pairs, strict=True), 1):
+        cut[k] = (before, dim - after, 1)
+    return strided_slice(x, tuple(cut))
+
+
+def required_space_to_batch_paddings(
+    input_shape: Any, block_shape: Any, base_paddings: Any = None, name: str | None = None
+) -> tuple[Tensor, Tensor]:
+    """The paddings with which blocks divide a shape, and the crops that undo them.
+
+    Args:
+      input_shape: The sizes of the spatial axes.
+      block_shape: The sizes of a block.
+      base_paddings: For each axis two ints that are the least padding; None is 0.
+      name: Not used.
+
+    Returns:
+      Two int32 tensors of shape (axes, 2): for `space_to_batch` and for `batch_to_space`.
+
+    Raises:
+      ValueError: If the shapes do not fit.
+
+    Example:
+      >>> paddings, crops = tf.required_space_to_batch_paddings([10, 11], [4, 4])
+      >>> paddings.numpy().tolist(), crops.numpy().tolist()
+      ([[0, 2], [0, 1]], [[0, 2], [0, 1]])
+    """
+    sizes, block = movement.static_shape(input_shape), movement.static_shape(block_shape)
+    count = len(block)
+    base = np.zeros((count, 2), np.int64)
+    if base_paddings is not None:
+        base = np.asarray(movement.static(base_paddings))
+    if len(sizes) != count or base.shape != (count, 2):
+        raise ValueError(
+            f"Shapes do not fit: input_shape {sizes}, block_shape {block}, base_paddings "
+            f"{base.tolist()}."
+        )
+    start, end = base[:, 0], base[:, 1]
+    extra = -(np.array(sizes, np.int64) + start + end) % np.array(block, np.int64)
+    zero = np.zeros(count, np.int64)
+    paddings, crops = (start, end + extra), (zero, extra)
+    first, second = (owned(np.stack(pair, 1).astype(np.int32)) for pair in (paddings, crops))
+    return first, second
+
+
+def extract_patches(
+    images: Any, sizes: Any, strides: Any, rates: Any, padding: str, name: str | None = None
+) -> Tensor:
+    """The patches of images, each as a vector of channels.
+
+    Args:
+      images: A tensor of shape (batch, height, width, channels), of any dtype.
+      sizes: [1, height, width, 1] of a patch.
+      strides: [1, down, right, 1]: how far patches lie apart.
+      rates: [1, down, right, 1]: how far the pixels of a patch lie apart.
+      padding: "VALID": patches inside; "SAME": as many as strides allow, with zeros around.
+      name: Not used.
+
+    Returns:
+      A tensor of shape (batch, rows, columns, height * width * channels).
+
+    Raises:
+      InvalidArgumentError: If the images have not four axes, or numbers are not positive.
+      ValueError: If ``padding`` is unknown, or there are not four numbers.
+
+    Example:
+      >>> x, one = tf.reshape(tf.range(9), (1, 3, 3, 1)), [1, 1, 1, 1]
+      >>> tf.image.extract_patches(x, [1, 2, 2, 1], one, one, "VALID")[0, 0].numpy()
+      array([[0, 1, 3, 4],
+             [1, 2, 4, 5]], dtype=int32)
+    """
+    op = "ExtractImagePatches"
+    x = as_tensor(images)
+    require(x.ndim == 4, op, f"input must be 4-dimensional, got shape {x.shape}")
+    if padding not in ("VALID", "SAME"):
+        raise ValueError(f"padding must be VALID or SAME, got {padding!r} [Op:{op}]")
+    wanted = []
+    for what, given in (("sizes", sizes), ("strides", strides), ("rates", rates)):
+        four = movement.static_shape(given)
+        if len(four) != 4:
+            raise ValueError(f"{what} must be four ints, got {given!r} [Op:{op}]")
+        if four[0] != 1 or four[3] != 1:
+            raise InvalidArgumentError(
+                f"{what} must be [1, rows, columns, 1], got {four} [Op:{op}]"
+            )
+        require(min(four) > 0, op, f"{what} must be positive, got {four}")
+        wanted.append(four[1:3])
+    pads, takes = [], []
+    for dim, size, stride, rate in zip(x.shape[1:3], *wanted, strict=True):
+        reach = (size - 1) * rate + 1
+        if padding == "SAME":
+            count = -(-dim // stride)
+            missing = max((count - 1) * stride + reach - dim, 0)
+            pads.append((missing // 2, missing - missing // 2))
+        else:
+            count = (dim - reach) // stride + 1
+            require(count >= 0 and dim >= reach, op, f"a patch of {reach} does not fit {dim}")
+            pads.append((0, 0))
+        takes.append(np.arange(count)[:, None] * stride + np.arange(size) * rate)
+    if any(map(any, pads)):
+        x = record(PAD, (x,), paddings=((0, 0), *pads, (0, 0)), mode="constant")
+    down, right = (owned(take.astype(dtypes.int64.numpy_dtype)) for take in takes)
+    x = record(GATHER, (x, down), axis=1)  # (batch, rows, height, W, channels)
+    x = record(GATHER, (x, right), axis=3)
+    x = movement.transpose(x, (0, 1, 3, 2, 4, 5))
+    batch, rows, columns, height, width, channels = x.shape
+    return movement.reshape(x, (batch, rows, columns, height * width * channels))

@@ -1,0 +1,188 @@
+"""Parts of a tensor by number, what is put together of them, and permutations.
+
+What goes where is read at the call.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ..log.record import record, require
+from ..log.tensors import as_tensor, owned
+from ..values import dtypes
+from ..values.tensor import Tensor
+from . import elementwise, movement
+from .indexing import GATHER
+from .joining import alike, concat
+
+Array = np.ndarray[Any, Any]
+
+
+def dynamic_partition(
+    data: Any, partitions: Any, num_partitions: int, name: str | None = None
+) -> list[Tensor]:
+    """The slices of a tensor, sorted into parts by number.
+
+    Args:
+      data: A tensor of any dtype.
+      partitions: Integers from 0 to ``num_partitions`` - 1, of the shape of the first axes of
+        ``data``; their values are read at the call.
+      num_partitions: How many parts there are.
+      name: Not used.
+
+    Returns:
+      A list of tensors: in each the slices with its number, in their order.
+
+    Raises:
+      InvalidArgumentError: If the shapes do not fit, or a number is out of range.
+
+    Example:
+      >>> few, many = tf.dynamic_partition([10, 20, 30], [1, 0, 1], 2)
+      >>> few.numpy(), many.numpy()
+      (array([20], dtype=int32), array([10, 30], dtype=int32))
+    """
+    op = "DynamicPartition"
+    x, found = as_tensor(data), _numbers(partitions, op)
+    count = movement.static(num_partitions)
+    if not isinstance(count, int) or count < 1:
+        raise ValueError(f"num_partitions must be at least 1, got {num_partitions!r} [Op:{op}]")
+    require(
+        tuple(x.shape[: found.ndim]) == found.shape, op,
+        f"data.shape must start with partitions.shape, got data.shape = {list(x.shape)}, "
+        f"partitions.shape = {list(found.shape)}",
+    )  # fmt: skip
+    values = found.ravel()
+    bad = np.flatnonzero((values < 0) | (values >= count))
+    require(not bad.size, op, f"partitions is not in [0, {count}): {values[bad[:1]].tolist()}")
+    flat = movement.reshape(x, (values.size, *x.shape[found.ndim :]))
+    return [
+        record(GATHER, (flat, owned(np.flatnonzero(values == k))), axis=0) for k in range(count)
+    ]
+
+
+def _numbers(value: Any, op: str) -> Array:
+    tensor = as_tensor(value)
+    if tensor.dtype is not dtypes.int32 and not (not tensor._spec.size and tensor._spec.is_float):
+        raise dtypes.mismatch(op, 1, dtypes.int32, tensor.dtype)
+    return tensor._array()
+
+
+def dynamic_stitch(indices: Any, data: Any, name: str | None = None) -> Tensor:
+    """Slices of several tensors, put together by index: ``merged[indices[m][i]] = data[m][i]``.
+
+    Of those with the same index the last one stays, and it alone has a derivative. Where nothing
+    goes there are zeros.
+
+    Args:
+      indices: A list of tensors of int32; their values are read at the call.
+      data: A list of tensors of one dtype, whose first axes are those of the indices.
+      name: Not used.
+
+    Returns:
+      A tensor with one slice more than the largest index.
+
+    Raises:
+      InvalidArgumentError: If the shapes or dtypes do not fit, or an index is negative.
+
+    Example:
+      >>> tf.dynamic_stitch([[2, 0], [1]], [[30, 10], [20]]).numpy()
+      array([10, 20, 30], dtype=int32)
+    """
+    op = "DynamicStitch"
+    if not isinstance(indices, list | tuple) or not isinstance(data, list | tuple):
+        raise TypeError("dynamic_stitch expects lists of indices and data.")
+    if not indices or len(indices) != len(data):
+        raise ValueError(
+            f"List argument 'data' to 'dynamic_stitch' Op with length {len(data)} must match "
+            f"length {len(indices)} of argument 'indices', and not be empty."
+        )
+    given, found = alike(data, op), [_numbers(x, op) for x in indices]
+    rest = tuple(given[0].shape[found[0].ndim :])
+    for x, at in zip(given, found, strict=True):
+        require(
+            tuple(x.shape) == (*at.shape, *rest), op,
+            f"data[0].shape = {given[0].shape} and a data of shape {x.shape} for indices of shape "
+            f"{at.shape} do not go together",
+        )  # fmt: skip
+    flat = np.concatenate([at.ravel() for at in found]).astype(np.int64)
+    require(not flat.size or int(flat.min()) >= 0, op, "indices must not be negative")
+    size = int(flat.max()) + 1 if flat.size else 0
+    source = np.full(size, flat.size)
+    source[flat] = np.arange(flat.size)
+    parts = [movement.reshape(x, (at.size, *rest)) for x, at in zip(given, found, strict=True)]
+    if (source == flat.size).any():
+        parts.append(movement.broadcast_to(elementwise.cast(0, given[0].dtype), (1, *rest)))
+    return record(GATHER, (concat(parts, 0), owned(source)), axis=0)
+
+
+def unravel_index(indices: Any, dims: Any, name: str | None = None) -> Tensor:
+    """Places among all elements as tuples of indices.
+
+    Args:
+      indices: A scalar or vector of integers.
+      dims: The sizes of the axes, a vector of the same dtype.
+      name: Not used.
+
+    Returns:
+      A tensor of integers, the tuples as columns.
+
+    Raises:
+      InvalidArgumentError: If a place is out of range, or the shapes do not fit.
+
+    Example:
+      >>> tf.unravel_index([2, 5, 7], dims=[3, 3]).numpy()
+      array([[0, 1, 2],
+             [2, 2, 1]], dtype=int32)
+    """
+    op = "UnravelIndex"
+    found = _checked_integers(indices, op)
+    sizes = _checked_integers(dims, op)
+    require(found.ndim <= 1, op, f"The indices can only be scalar or vector: {found.shape}")
+    require(sizes.ndim == 1, op, f"The dims must be a 1-D tensor, got shape {sizes.shape}")
+    if found.dtype is not sizes.dtype:
+        raise dtypes.mismatch(op, 1, found.dtype, sizes.dtype)
+    values, shape = found._array(), tuple(sizes._array().tolist())
+    require(min(shape, default=1) > 0, op, f"Input dims {list(shape)} cannot be of 0 or less")
+    good = not values.size or (values.min() >= 0 and values.max() < math.prod(shape))
+    require(bool(good), op, f"index is out of bound as with dims {list(shape)}")
+    return owned(np.array(np.unravel_index(values, shape), found.dtype.numpy_dtype))
+
+
+def _checked_integers(value: Any, op: str) -> Tensor:
+    found = as_tensor(value)
+    require(
+        found.dtype in (dtypes.int32, dtypes.int64), op,
+        f"Expected int32 or int64, got {found.dtype.name}",
+    )  # fmt: skip
+    return found
+
+
+def invert_permutation(x: Any, name: str | None = None) -> Tensor:
+    """The permutation that undoes another one: ``y[x[i]] = i``.
+
+    Args:
+      x: A vector of int32 or int64 with each of 0 to n - 1 once; its values are read at the call.
+      name: Not used.
+
+    Returns:
+      A tensor of the same shape and dtype.
+
+    Raises:
+      InvalidArgumentError: If it is no permutation.
+
+    Example:
+      >>> tf.math.invert_permutation([3, 4, 0, 2, 1]).numpy()
+      array([2, 4, 3, 0, 1], dtype=int32)
+    """
+    op = "InvertPermutation"
+    found = _checked_integers(x, op)
+    require(found.ndim == 1, op, "invert_permutation expects a 1D vector.")
+    values = found._array()
+    count = values.size
+    good = not count or (values.min() >= 0 and values.max() < count)
+    require(bool(good), op, f"{values.tolist()} is not between 0 and {count}")
+    require(np.unique(values).size == count, op, f"{values.tolist()} has a duplicate")
+    return owned(np.argsort(values).astype(found.dtype.numpy_dtype))

@@ -1,0 +1,210 @@
+"""Shapes as tensors, shapes that are checked, bits under another dtype, lists of tensors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..log.op import ARRAY, STOP, Op, defop
+from ..log.record import record, require
+from ..log.tensors import as_tensor
+from ..values import dtypes
+from ..values.dtypes import as_dtype
+from ..values.spec import Spec, TensorShape, intern
+from ..values.tensor import Tensor
+from . import movement
+from .creation import shape as shape_of
+from .joining import alike, stack
+
+Array = np.ndarray[Any, Any]
+
+
+def shape_n(input: Any, out_type: Any = dtypes.int32, name: str | None = None) -> list[Tensor]:
+    """The shapes of several tensors, as tensors.
+
+    Args:
+      input: A list of tensors.
+      out_type: The dtype of the results.
+      name: Not used.
+
+    Returns:
+      A list of vectors.
+
+    Example:
+      >>> [shape.numpy().tolist() for shape in tf.shape_n([tf.zeros((2, 3)), tf.zeros(4)])]
+      [[2, 3], [4]]
+    """
+    return [shape_of(x, out_type) for x in input]
+
+
+def ensure_shape(x: Any, shape: Any, name: str | None = None) -> Tensor:
+    """The tensor itself, if its shape is the expected one.
+
+    Args:
+      x: A tensor.
+      shape: The shape; None in it stands for any size.
+      name: Not used.
+
+    Returns:
+      A tensor with the value of ``x``.
+
+    Raises:
+      InvalidArgumentError: If the shape is another one.
+
+    Example:
+      >>> tf.ensure_shape(tf.zeros((2, 3)), (None, 3)).shape
+      TensorShape([2, 3])
+    """
+    tensor = as_tensor(x)
+    if shape is not None:
+        wanted = shape if isinstance(shape, TensorShape) else TensorShape(shape)
+        fits = len(wanted) == tensor.ndim and all(
+            dim in (None, size) for dim, size in zip(wanted, tensor.shape, strict=True)
+        )
+        require(
+            fits, "EnsureShape",
+            f"Shape of tensor {tensor.shape.as_list()} is not compatible with expected shape "
+            f"{list(wanted)}.",
+        )  # fmt: skip
+    return movement.identity(tensor)
+
+
+def identity_n(input: Any, name: str | None = None) -> list[Tensor]:
+    """A list of tensors with the same values, each a tensor of its own.
+
+    Args:
+      input: A list of tensors, or what becomes one.
+      name: Not used.
+
+    Returns:
+      A list of tensors.
+
+    Example:
+      >>> [x.numpy() for x in tf.identity_n([1.0, 2])]
+      [np.float32(1.0), np.int32(2)]
+    """
+    return [movement.identity(x) for x in input]
+
+
+def guarantee_const(input: Any, name: str | None = None) -> Tensor:
+    """The value of ``input``: TensorFlow's promise that it does not change, which is not needed.
+
+    Args:
+      input: A tensor of any dtype.
+      name: Not used.
+
+    Returns:
+      A tensor of the same shape and dtype.
+
+    Example:
+      >>> tf.guarantee_const([1, 2]).numpy()
+      array([1, 2], dtype=int32)
+    """
+    return record(CONST, (as_tensor(input),))
+
+
+CONST = defop(
+    "GuaranteeConst", ARRAY, 1, lambda op, x: intern(tuple(x.shape), x.dtype),
+    compute=lambda out, x: np.copyto(out, x), on_host=True,
+)  # fmt: skip
+
+
+def parallel_stack(values: Any, name: str = "parallel_stack") -> Tensor:
+    """Tensors of one shape joined along a new first axis: `stack`.
+
+    Args:
+      values: A list of tensors of one shape and dtype.
+      name: Not used.
+
+    Returns:
+      A tensor with one axis more.
+
+    Raises:
+      InvalidArgumentError: If the shapes or dtypes differ, or there are none.
+
+    Example:
+      >>> tf.parallel_stack([[1, 2], [3, 4]]).numpy()
+      array([[1, 2],
+             [3, 4]], dtype=int32)
+    """
+    require(bool(len(values)), "ParallelConcat", "Expected at least one tensor to stack")
+    return stack(alike(values, "ParallelConcat"))
+
+
+def broadcast_static_shape(shape_x: Any, shape_y: Any) -> TensorShape:
+    """The shape to which two broadcast.
+
+    Args:
+      shape_x: A `TensorShape`, or what becomes one.
+      shape_y: Another one.
+
+    Returns:
+      A `TensorShape`.
+
+    Raises:
+      ValueError: If they do not broadcast.
+
+    Example:
+      >>> tf.broadcast_static_shape(tf.TensorShape([1, 2, 3]), tf.TensorShape([5, 1, 3]))
+      TensorShape([5, 2, 3])
+    """
+    shapes = [tuple(TensorShape(shape)) for shape in (shape_x, shape_y)]
+    try:
+        return TensorShape(np.broadcast_shapes(*shapes))
+    except ValueError:
+        raise ValueError(
+            f"Incompatible shapes for broadcasting: {shape_x} and {shape_y}"
+        ) from None
+
+
+def _bitcast_spec(op: Op, x: Spec, to: str) -> Spec:
+    wanted, shape = as_dtype(to), tuple(x.shape)
+    if wanted.size < x.dtype.size:
+        shape = (*shape, x.dtype.size // wanted.size)
+    elif wanted.size > x.dtype.size:
+        ratio = wanted.size // x.dtype.size
+        require(
+            bool(shape) and shape[-1] == ratio, op,
+            f"Cannot bitcast from {x.dtype.name} to {wanted.name}: the last axis of shape "
+            f"{x.shape} must be {ratio}",
+        )  # fmt: skip
+        shape = shape[:-1]
+    return intern(shape, wanted)
+
+
+def _bitcast(out: Array, x: Array, to: str) -> None:
+    out[...] = np.ascontiguousarray(x).ravel().view(out.dtype).reshape(out.shape)
+
+
+BITCAST = defop(
+    "Bitcast", ARRAY, 1, _bitcast_spec, compute=_bitcast, gradient=STOP, on_host=True
+)
+
+
+def bitcast(input: Any, type: Any, name: str | None = None) -> Tensor:
+    """The same bits as another dtype. No gradient flows through.
+
+    Args:
+      input: A tensor of numbers.
+      type: The dtype. Of a smaller one there are several to an element: a new last axis. A larger
+        one takes the last axis, of that size.
+      name: Not used.
+
+    Returns:
+      A tensor of that dtype.
+
+    Raises:
+      InvalidArgumentError: If the last axis has not the size that a larger dtype needs, or one is
+        bool.
+
+    Example:
+      >>> tf.bitcast(1.0, tf.int32).numpy() == 0x3F800000
+      np.True_
+    """
+    x, wanted = as_tensor(input), as_dtype(type)
+    require(
+        not (x.dtype.is_bool or wanted.is_bool), "Bitcast",
+        f"Cannot bitcast from {x.dtype.name} to {wanted.name}",
+    )  # fmt: skip
+    return movement.identity(x) if wanted is x.dtype else record(BITCAST, (x,), to=wanted.name)
