@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from .core.ops.creation import eye
+from .core.ops.einsum import einsum
 from .core.ops.linalg import matmul, matvec, norm, tensordot
 
 __all__ = [
-    "eye", "matmul", "matvec", "norm", "tensordot",
+    "einsum", "eye", "matmul", "matvec", "norm", "tensordot",
 ]  # fmt: skip
 
 
