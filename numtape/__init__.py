@@ -183,41 +183,48 @@ __all__ = [
     "dynamic_stitch", "einsum", "ensure_shape", "equal", "errors", "exp", "expand_dims",
     "experimental", "eye", "fill", "float16", "float32", "float64", "floor", "function",
     "gather", "gather_nd", "greater", "greater_equal", "guarantee_const", "half", "identity",
-    "identity_n", "image", "int16", "int32", "int64", "int8", "is_tensor", "keras", "less",
-    "less_equal", "linalg", "linspace", "logical_and", "logical_not", "logical_or", "map_fn",
-    "math", "matmul", "maximum", "meshgrid", "minimum", "multiply", "negative", "nest",
-    "newaxis", "nn", "norm", "not_equal", "one_hot", "ones", "ones_like", "optimizers", "pad",
-    "parallel_stack", "pow", "random", "range", "rank", "reduce_all", "reduce_any",
-    "reduce_logsumexp", "reduce_max", "reduce_mean", "reduce_min", "reduce_prod", "reduce_sum",
-    "repeat", "required_space_to_batch_paddings", "reshape", "reverse", "reverse_sequence",
-    "roll", "round", "scan", "scatter_nd", "sequence_mask", "shape", "shape_n", "sigmoid",
-    "sign", "sin", "sinh", "size", "slice", "space_to_batch", "space_to_batch_nd", "split",
-    "sqrt", "square", "squeeze", "stack", "stop_gradient", "strided_slice", "subtract", "tan",
-    "tanh", "tensor_scatter_nd_add", "tensor_scatter_nd_max", "tensor_scatter_nd_min",
-    "tensor_scatter_nd_sub", "tensor_scatter_nd_update", "tensordot", "testing", "tile",
-    "transpose", "truediv", "uint16", "uint32", "uint64", "uint8", "unravel_index", "unstack",
-    "where", "while_loop", "zeros", "zeros_like",
+    "identity_n", "image", "initializers", "int16", "int32", "int64", "int8", "is_tensor",
+    "keras", "less", "less_equal", "linalg", "linspace", "logical_and", "logical_not",
+    "logical_or", "map_fn", "math", "matmul", "maximum", "meshgrid", "minimum", "multiply",
+    "negative", "nest", "newaxis", "nn", "norm", "not_equal", "one_hot", "ones", "ones_like",
+    "optimizers", "pad", "parallel_stack", "pow", "random", "range", "rank", "reduce_all",
+    "reduce_any", "reduce_logsumexp", "reduce_max", "reduce_mean", "reduce_min", "reduce_prod",
+    "reduce_sum", "repeat", "required_space_to_batch_paddings", "reshape", "reverse",
+    "reverse_sequence", "roll", "round", "scan", "scatter_nd", "sequence_mask", "shape",
+    "shape_n", "sigmoid", "sign", "sin", "sinh", "size", "slice", "space_to_batch",
+    "space_to_batch_nd", "split", "sqrt", "square", "squeeze", "stack", "stop_gradient",
+    "strided_slice", "subtract", "tan", "tanh", "tensor_scatter_nd_add",
+    "tensor_scatter_nd_max", "tensor_scatter_nd_min", "tensor_scatter_nd_sub",
+    "tensor_scatter_nd_update", "tensordot", "testing", "tile", "transpose", "truediv",
+    "uint16", "uint32", "uint64", "uint8", "unravel_index", "unstack", "where", "while_loop",
+    "zeros", "zeros_like",
 ]  # fmt: skip
 
 if _typing.TYPE_CHECKING:
     from . import data, datasets, experimental, keras, nest, testing
     from .control import cond, map_fn, scan, while_loop
-    from .keras import optimizers
+    from .keras import initializers, optimizers
 
 # Modules that are imported when they are first used, and functions of such modules.
 _FUNCTIONS = {"cond", "map_fn", "scan", "while_loop"}
 _LAZY = {
     "data": "data", "datasets": "datasets", "experimental": "experimental", "keras": "keras",
-    "nest": "nest", "optimizers": "keras.optimizers", "testing": "testing",
+    "initializers": "keras.initializers", "nest": "nest", "optimizers": "keras.optimizers",
+    "testing": "testing",
 }  # fmt: skip
 
 
-def __getattr__(name: str) -> _typing.Any:
+def _found(name: str) -> _typing.Any:
+    """What is imported when it is first used."""
     if name in _FUNCTIONS:
         return getattr(_import_module("numtape.control"), name)
-    if name not in _LAZY:
-        raise AttributeError(f"module 'numtape' has no attribute {name!r}")
-    return _import_module(f"numtape.{_LAZY[name]}")
+    if name in _LAZY:
+        return _import_module(f"numtape.{_LAZY[name]}")
+    return _import_module("numtape.names").missing("", name)
+
+
+if not _typing.TYPE_CHECKING:
+    __getattr__ = _found
 
 
 def __dir__() -> list[str]:

@@ -1,4 +1,4 @@
-"""``python -m numtape demo``, ``info``, ``cache clear``."""
+"""``python -m numtape demo``, ``info``, ``parity``, ``cache clear``."""
 
 from __future__ import annotations
 
@@ -63,6 +63,8 @@ def main(arguments: list[str] | None = None) -> int:
     commands.add_parser("info", help="versions, device, cache")
     cache_parser = commands.add_parser("cache", help="the folder of compiled kernels")
     cache_parser.add_argument("action", choices=["clear"], help="remove all compiled kernels")
+    parity = commands.add_parser("parity", help="which of TensorFlow's names there are")
+    parity.add_argument("module", nargs="?", default="", help="one module, such as math")
     chosen = parser.parse_args(arguments)
     if chosen.command == "demo":
         from .demo import main as demo
@@ -70,6 +72,14 @@ def main(arguments: list[str] | None = None) -> int:
         return demo()
     if chosen.command == "info":
         info()
+        return 0
+    if chosen.command == "parity":
+        from .names import report
+
+        try:
+            print(report(chosen.module.removeprefix("tf.")))
+        except ValueError as error:
+            parser.error(str(error))
         return 0
     from .core.compile import cache
 

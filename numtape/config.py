@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import logging
 import re
+from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any, NamedTuple
 
 from .core import settings
 from .core.settings import device, override, simulated, threads
 from .errors import DeviceError
+from .names import getter as _getter
 
 __all__ = [
     "PhysicalDevice", "device", "experimental", "functions_run_eagerly",
@@ -22,6 +24,10 @@ __all__ = [
 
 def __dir__() -> list[str]:
     return sorted(__all__)
+
+
+if not _TYPE_CHECKING:
+    __getattr__ = _getter(__name__)
 
 _soft = True
 

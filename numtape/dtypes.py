@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+
 from .core.ops.elementwise import cast
 from .core.values.dtypes import (
     DType,
@@ -21,6 +23,7 @@ from .core.values.dtypes import (
 from .core.values.dtypes import bool_ as bool
 from .core.values.dtypes import float16 as half
 from .core.values.dtypes import float64 as double
+from .names import getter as _getter
 
 __all__ = [
     "DType", "as_dtype", "bool", "cast", "double", "float16", "float32", "float64", "half", "int8",
@@ -30,3 +33,7 @@ __all__ = [
 
 def __dir__() -> list[str]:
     return sorted(__all__)
+
+
+if not _TYPE_CHECKING:
+    __getattr__ = _getter(__name__)

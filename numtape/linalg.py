@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+
 from .core.ops.creation import eye
 from .core.ops.einsum import einsum
 from .core.ops.linalg import matmul, matvec, norm, tensordot
+from .names import getter as _getter
 
 __all__ = [
     "einsum", "eye", "matmul", "matvec", "norm", "tensordot",
@@ -13,3 +16,7 @@ __all__ = [
 
 def __dir__() -> list[str]:
     return sorted(__all__)
+
+
+if not _TYPE_CHECKING:
+    __getattr__ = _getter(__name__)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+
 from . import math_special as special
 from .core.ops.activations import log_sigmoid, sigmoid, softplus, softsign
 from .core.ops.along_axis import argmax, argmin, cumsum
@@ -80,6 +82,7 @@ from .core.ops.reduction import (
     reduce_variance,
 )
 from .core.ops.special import erfcinv, erfinv, ndtri, nextafter, xdivy, xlog1py, xlogy
+from .names import getter as _getter
 
 __all__ = [
     "abs", "acos", "acosh", "add", "argmax", "argmin", "asin", "asinh", "atan", "atan2",
@@ -100,3 +103,7 @@ __all__ = [
 
 def __dir__() -> list[str]:
     return sorted(__all__)
+
+
+if not _TYPE_CHECKING:
+    __getattr__ = _getter(__name__)

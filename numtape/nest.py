@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import chain
+from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any
 
 import optree
@@ -11,12 +12,17 @@ import optree
 from .core.values.dtypes import shown
 from .core.values.nests import by_key, has_ordered
 from .core.values.nests import flatten_with as flatten_with
+from .names import getter as _getter
 
 __all__ = ["flatten", "is_nested", "map_structure", "pack_sequence_as"]
 
 
 def __dir__() -> list[str]:
     return sorted(__all__)
+
+
+if not _TYPE_CHECKING:
+    __getattr__ = _getter(__name__)
 
 
 def flatten(structure: Any, expand_composites: bool = False) -> list[Any]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+
 from .core.ops.activations import elu, leaky_relu, relu, relu6, selu, sigmoid, softplus, softsign
 from .core.ops.blocks import depth_to_space, space_to_batch, space_to_depth
 from .core.ops.elementwise import (
@@ -15,6 +17,7 @@ from .core.ops.nn import (
     softmax_cross_entropy_with_logits,
     sparse_softmax_cross_entropy_with_logits,
 )
+from .names import getter as _getter
 
 __all__ = [
     "depth_to_space", "elu", "leaky_relu", "log_softmax", "moments", "relu", "relu6", "selu",
@@ -26,3 +29,7 @@ __all__ = [
 
 def __dir__() -> list[str]:
     return sorted(__all__)
+
+
+if not _TYPE_CHECKING:
+    __getattr__ = _getter(__name__)

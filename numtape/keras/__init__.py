@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+
+from ..names import getter as _getter
 from . import activations, initializers, layers, optimizers
 from .layers import Layer
 
@@ -10,3 +13,7 @@ __all__ = ["Layer", "activations", "initializers", "layers", "optimizers"]
 
 def __dir__() -> list[str]:
     return sorted(__all__)
+
+
+if not _TYPE_CHECKING:
+    __getattr__ = _getter(__name__)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any
 
 from ..core.log.tensors import as_tensor
@@ -16,6 +17,7 @@ from ..core.ops.elementwise import (
 )
 from ..core.ops.nn import log_softmax, softmax
 from ..core.values.tensor import Tensor
+from ..names import getter as _getter
 
 __all__ = [
     "elu", "get", "leaky_relu", "linear", "log_softmax", "relu", "relu6", "selu", "sigmoid",
@@ -25,6 +27,10 @@ __all__ = [
 
 def __dir__() -> list[str]:
     return sorted(__all__)
+
+
+if not _TYPE_CHECKING:
+    __getattr__ = _getter(__name__)
 
 
 def elu(x: Any, alpha: float = 1.0) -> Tensor:

@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any
 
 from ..core.ops.creation import ones, zeros
 from ..core.ops.random import normal, truncated_normal, uniform
 from ..core.values.tensor import Tensor
+from ..names import getter as _getter
 
 __all__ = ["get"]
 
 
 def __dir__() -> list[str]:
     return sorted(__all__)
+
+
+if not _TYPE_CHECKING:
+    __getattr__ = _getter(__name__)
 
 
 def _scaled(fan: Callable[[int, int], float], draw: str) -> Callable[..., Tensor]:

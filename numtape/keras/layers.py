@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from functools import wraps
+from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any
 
 from ..core.log.tensors import as_tensor
@@ -16,6 +17,7 @@ from ..core.values.dtypes import DType, as_dtype, shown
 from ..core.values.spec import MAX_DIM, TensorShape
 from ..core.values.tensor import Tensor
 from ..module import Module, snake_case
+from ..names import getter as _getter
 from . import activations, initializers
 
 __all__ = ["Dense", "Layer", "LayerNormalization"]
@@ -23,6 +25,10 @@ __all__ = ["Dense", "Layer", "LayerNormalization"]
 
 def __dir__() -> list[str]:
     return sorted(__all__)
+
+
+if not _TYPE_CHECKING:
+    __getattr__ = _getter(__name__)
 
 _count: Counter[str] = Counter()
 

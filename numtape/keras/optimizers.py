@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any
 
 from ..core.log.tensors import as_tensor
@@ -13,12 +14,17 @@ from ..core.ops.elementwise import cast, sqrt
 from ..core.values.dtypes import DType, float32, int64, shown
 from ..core.values.tensor import Tensor
 from ..errors import InvalidArgumentError
+from ..names import getter as _getter
 
 __all__ = ["SGD", "Adam", "Optimizer"]
 
 
 def __dir__() -> list[str]:
     return sorted(__all__)
+
+
+if not _TYPE_CHECKING:
+    __getattr__ = _getter(__name__)
 
 Operand = Variable | Tensor
 
