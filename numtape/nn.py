@@ -1,4 +1,4 @@
-"""``tf.nn``: activations and losses."""
+"""``tf.nn``: activations, losses, convolutions, pooling."""
 
 from __future__ import annotations
 
@@ -6,6 +6,15 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from .core.ops.activations import elu, leaky_relu, relu, relu6, selu, sigmoid, softplus, softsign
 from .core.ops.blocks import depth_to_space, space_to_batch, space_to_depth
+from .core.ops.convolutions import (
+    atrous_conv2d,
+    conv1d,
+    conv2d,
+    conv3d,
+    convolution,
+    depthwise_conv2d,
+    separable_conv2d,
+)
 from .core.ops.elementwise import (
     tanh,
 )
@@ -18,12 +27,39 @@ from .core.ops.nn import (
     sparse_softmax_cross_entropy_with_logits,
 )
 from .names import getter as _getter
+from .core.ops.pooling import (
+    avg_pool,
+    avg_pool1d,
+    avg_pool2d,
+    avg_pool3d,
+    max_pool,
+    max_pool1d,
+    max_pool2d,
+    max_pool3d,
+    max_pool_with_argmax,
+    pool,
+)
+from .core.ops.transposed import (
+    atrous_conv2d_transpose,
+    conv1d_transpose,
+    conv2d_transpose,
+    conv3d_transpose,
+    conv_transpose,
+)
 
 __all__ = [
     "depth_to_space", "elu", "leaky_relu", "log_softmax", "moments", "relu", "relu6", "selu",
     "sigmoid", "sigmoid_cross_entropy_with_logits", "softmax",
     "softmax_cross_entropy_with_logits", "softplus", "softsign", "space_to_batch",
     "space_to_depth", "sparse_softmax_cross_entropy_with_logits", "tanh",
+    "atrous_conv2d", "atrous_conv2d_transpose", "avg_pool", "avg_pool1d", "avg_pool2d",
+    "avg_pool3d", "conv1d", "conv1d_transpose", "conv2d", "conv2d_transpose", "conv3d",
+    "conv3d_transpose", "conv_transpose", "convolution", "depthwise_conv2d", "elu",
+    "leaky_relu", "log_softmax", "max_pool", "max_pool1d", "max_pool2d", "max_pool3d",
+    "max_pool_with_argmax", "moments", "pool", "relu", "relu6", "selu", "separable_conv2d",
+    "sigmoid", "sigmoid_cross_entropy_with_logits", "softmax",
+    "softmax_cross_entropy_with_logits", "softplus", "softsign",
+    "sparse_softmax_cross_entropy_with_logits", "tanh",
 ]  # fmt: skip
 
 

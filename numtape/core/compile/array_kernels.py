@@ -15,7 +15,7 @@ from ..values.memory import Array, address_of
 from ..values.spec import SPECS, Spec
 from . import cache as disk
 from .lane_kernels import VECTOR_SOURCES
-from .passes import kernel_source
+from .passes import imported, kernel_source
 from .tables import LANES
 
 # What the kernels are compiled from, besides vector math.
@@ -60,8 +60,10 @@ def call_of(code: Code, out: Spec, operands: list[Spec]) -> Call | None:
 
 @cache
 def array_kernel(name: str, dtypes: tuple[str, ...]) -> int:
-    """The address of a kernel of ``kernels.cpu.arrays``."""
-    return _compiled("_".join(["array", name, *dtypes]), "arrays", name, dtypes, 7)
+    """The address of a kernel of ``kernels.cpu.arrays``, or of the module before the dot."""
+    module, _, name = name.rpartition(".")
+    symbol = "_".join(["array", *filter(None, (module, name)), *dtypes])
+    return _compiled(symbol, module or "arrays", name, dtypes, 7)
 
 
 def random_kernel(name: str, dtype: str) -> int:
@@ -82,7 +84,8 @@ def _runs_kernel(name: str, dtype: str) -> int:
 
 
 def _compiled(symbol: str, module: str, name: str, dtypes: tuple[str, ...], count: int) -> int:
-    source = kernel_source(*VECTOR_SOURCES, *_SOURCES)
+    more = () if f"cpu.{module}" in _SOURCES else imported(f"cpu.{module}")
+    source = kernel_source(*VECTOR_SOURCES, *_SOURCES, *more)
 
     def build() -> disk.Built:
         from .unit import Function, compile_unit

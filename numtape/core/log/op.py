@@ -31,7 +31,7 @@ class Native:
     """How a jitted whole-array kernel computes a row.
 
     Attributes:
-      kernel: Its name in ``kernels.cpu.arrays``.
+      kernel: Its name in ``kernels.cpu.arrays``; or, behind a dot, in another module there.
       dtypes: The names of the dtypes it is made for.
       parameters: The int64s that it reads.
       units: How many units of work there are, which threads may share.

@@ -1,0 +1,301 @@
+"""Panels for products: what pixels meet, rows of filters, and tiles that stay in registers.
+
+The inputs that a run of pixels meets are gathered in a panel, a row for each pixel (im2col; Chetlur
+et al., "cuDNN: Efficient Primitives for Deep Learning", 2014), block by block, so that panels stay
+in the cache. A tile of the product is held in vector registers (Goto and van de Geijn, "Anatomy of
+High-Performance Matrix Multiplication", 2008).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import binding, ir
+from numba import types
+from numba.extending import intrinsic
+
+from ..jit import INT64, POINTERS, inline, jit, stack
+
+number, words = POINTERS["int64"], POINTERS["int32"]
+TAPS, PIXELS, ROWS, COLUMNS = 512, 96, 24, 32  # as in core/ops/conv.py
+
+_FEATURES = binding.get_host_cpu_features()
+_WIDE = bool(_FEATURES.get("avx512f"))
+BYTES = 64 if _WIDE else 32 if _FEATURES.get("avx2") else 16  # of a vector
+TILE = 6 if BYTES == 32 else 12  # rows of a tile, each of one or two vectors
+BLOCK = 1024  # bytes of a panel's row that are multiplied at once
+PITCH = BLOCK + 64  # bytes from one row of a panel to the next: rows do not share cache lines
+IR = {"float32": ir.FloatType(), "float64": ir.DoubleType()}
+TAP = 5  # numbers of a tap: three offsets, its row of the filter, how many taps follow in memory
+
+
+def tile(dtype: str, vectors: int, down: bool) -> Any:
+    """A function that adds a tile of a product to memory, or writes it there.
+
+    ``multiply(a, b, c, step, count, add)``: of c are `TILE` rows, ``step`` bytes apart. The rows of
+    b follow each other. Those of a are `PITCH` bytes apart; with ``down`` these are its columns.
+    """
+    kind = IR[dtype]
+    size = 4 if dtype == "float32" else 8
+    lanes = BYTES // size
+    vector = ir.VectorType(kind, lanes)
+    row, column = (size, PITCH) if down else (PITCH, size)
+
+    @intrinsic
+    def multiply(
+        typingctx: Any, a: Any, b: Any, c: Any, step: Any, count: Any, add: Any
+    ) -> Any:
+        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            a, b, c, step, count, add = args
+            module = builder.module
+            name = f"llvm.fmuladd.v{lanes}f{8 * size}"
+            fused = module.globals.get(name)
+            if fused is None:
+                fused = ir.Function(module, ir.FunctionType(vector, [vector] * 3), name)
+
+            def load(address: Any, target: Any) -> Any:
+                found = builder.load(builder.inttoptr(address, target.as_pointer()))
+                found.align = size
+                return found
+
+            def spread(value: Any) -> Any:
+                one = builder.insert_element(
+                    ir.Constant(vector, ir.Undefined), value, ir.Constant(ir.IntType(32), 0)
+                )
+                mask = ir.Constant(ir.VectorType(ir.IntType(32), lanes), [0] * lanes)
+                return builder.shuffle_vector(one, ir.Constant(vector, ir.Undefined), mask)
+
+            places = [
+                builder.add(builder.add(c, builder.mul(step, INT64(m))), INT64(BYTES * v))
+                for m in range(TILE) for v in range(vectors)
+            ]
+            entry = builder.block
+            before = builder.append_basic_block("before")
+            loop = builder.append_basic_block("loop")
+            after = builder.append_basic_block("after")
+            zero = ir.Constant(vector, None)
+            builder.cbranch(builder.icmp_signed("!=", add, INT64(0)), before, loop)
+            builder.position_at_end(before)
+            old = [load(place, vector) for place in places]
+            builder.branch(loop)
+            builder.position_at_end(loop)
+            k, at, there = (builder.phi(INT64) for _ in range(3))
+            sums = [builder.phi(vector) for _ in places]
+            rows = [load(builder.add(there, INT64(BYTES * v)), vector) for v in range(vectors)]
+            found = []
+            for m in range(TILE):
+                value = spread(load(builder.add(at, INT64(m * row)), kind))
+                for v in range(vectors):
+                    found.append(builder.call(fused, [value, rows[v], sums[len(found)]]))
+            left = builder.sub(k, INT64(1))
+            next_a = builder.add(at, INT64(column))
+            next_b = builder.add(there, INT64(BYTES * vectors))
+            for block, values in (
+                (entry, (count, a, b, *[zero] * len(places))), (before, (count, a, b, *old)),
+                (loop, (left, next_a, next_b, *found)),
+            ):  # fmt: skip
+                for phi, value in zip((k, at, there, *sums), values, strict=True):
+                    phi.add_incoming(value, block)
+            builder.cbranch(builder.icmp_signed(">", left, INT64(0)), loop, after)
+            builder.position_at_end(after)
+            for place, value in zip(places, found, strict=True):
+                stored = builder.store(value, builder.inttoptr(place, vector.as_pointer()))
+                stored.align = size
+            return context.get_dummy_value()
+
+        return types.void(*[types.intp] * 6), codegen
+
+    return multiply
+
+
+def moves(length: int) -> Any:
+    """A function that copies so many bytes as one vector."""
+    vector = ir.VectorType(ir.IntType(32), length // 4)
+
+    @intrinsic
+    def move(typingctx: Any, target: Any, source: Any) -> Any:
+        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            found = builder.load(builder.inttoptr(args[1], vector.as_pointer()))
+            found.align = 4
+            kept = builder.store(found, builder.inttoptr(args[0], vector.as_pointer()))
+            kept.align = 4
+            return context.get_dummy_value()
+
+        return types.void(types.intp, types.intp), codegen
+
+    return move
+
+
+move16, move64 = moves(16), moves(64)
+taps_memory = stack(8 * TAP * TAPS)
+lattice_memory = stack(8 * 16)
+panel_memory = stack(PIXELS * PITCH)
+filter_memory = stack(BLOCK // 4 * 2 * BYTES)
+sums_memory = stack(ROWS * COLUMNS * 8)
+offsets_memory = stack(8 * PIXELS)
+pixels_memory = stack(TILE * 2 * BYTES)
+
+
+@inline
+def copied(target: int, source: int, size: int) -> None:
+    """Copy ``size`` bytes, a multiple of 4."""
+    done = 0
+    while done + 64 <= size:
+        move64(target + done, source + done)
+        done += 64
+    while done + 16 <= size:
+        move16(target + done, source + done)
+        done += 16
+    a, b = words(target), words(source)
+    for k in range(done // 4, size // 4):
+        a[k] = b[k]
+
+
+@inline
+def cleared(target: int, size: int) -> None:
+    a = words(target)
+    for k in range(size // 4):
+        a[k] = 0
+
+
+# A lattice is a set of pixels, each with what it meets. Its numbers: 0 three sizes; 3 how far the
+# inputs of neighbours are apart; 6 the sizes of the input; 9 its channels; 10 the taps; 11 the
+# channels of a group, 12 the first of them; 13 the first pixel's place in the output, three.
+
+
+@jit
+def forward_lattice(p_: int, lattice_: int, taps_: int) -> None:
+    """The pixels of the output."""
+    p, lattice, taps = number(p_), number(lattice_), number(taps_)
+    for j in range(3):
+        lattice[j] = p[7 + j]
+        lattice[3 + j] = p[13 + j]
+        lattice[6 + j] = p[4 + j]
+        lattice[13 + j] = 0
+    lattice[9] = p[1] * p[2]
+    lattice[11] = p[2]
+    lattice[12] = 0
+    t = 0
+    for a in range(p[10]):
+        for b in range(p[11]):
+            for c in range(p[12]):
+                tap = number(taps_ + 8 * TAP * t)
+                tap[0] = a * p[16] - p[19]
+                tap[1] = b * p[17] - p[20]
+                tap[2] = c * p[18] - p[21]
+                tap[3] = t
+                tap[4] = p[12] - c if p[18] == 1 else 1
+                t += 1
+    lattice[10] = t
+
+
+@jit
+def input_lattice(p_: int, lattice_: int, taps_: int, phase: int) -> None:
+    """Pixels of the input that meet the same taps: those a stride apart, of an output."""
+    p, lattice = number(p_), number(lattice_)
+    rest = phase
+    for j in range(2, -1, -1):
+        r = rest % p[13 + j]
+        rest //= p[13 + j]
+        lattice[13 + j] = r
+        lattice[j] = max(0, (p[4 + j] - r + p[13 + j] - 1) // p[13 + j])
+        lattice[3 + j] = 1
+        lattice[6 + j] = p[7 + j]
+    lattice[9] = p[1] * p[3]
+    lattice[11] = p[3]
+    lattice[12] = 0
+    found = 0
+    for a in range(p[10]):
+        x = lattice[13] + p[19] - a * p[16]
+        for b in range(p[11]):
+            y = lattice[14] + p[20] - b * p[17]
+            for c in range(p[12]):
+                z = lattice[15] + p[21] - c * p[18]
+                if x % p[13] == 0 and y % p[14] == 0 and z % p[15] == 0:
+                    tap = number(taps_ + 8 * TAP * found)
+                    tap[0] = x // p[13]
+                    tap[1] = y // p[14]
+                    tap[2] = z // p[15]
+                    tap[3] = (a * p[11] + b) * p[12] + c
+                    tap[4] = 1
+                    found += 1
+    lattice[10] = found
+
+
+@jit
+def gathered(
+    panel: int, x: int, lattice_: int, taps_: int, begin: int, end: int, k0: int, k1: int, item: int
+) -> None:
+    """What pixels from ``begin`` to ``end`` meet, of the rows ``k0`` to ``k1`` of the filter."""
+    s = number(lattice_)
+    channels, few = s[9], s[11]
+    first = k0 // few
+    for i in range(begin, end):
+        c = i % s[2]
+        rest = i // s[2]
+        b = rest % s[1]
+        rest //= s[1]
+        a = rest % s[0]
+        n = rest // s[0]
+        a *= s[3]
+        b *= s[4]
+        c *= s[5]
+        to = panel + (i - begin) * PITCH
+        k = k0
+        t = first
+        skip = k0 - first * few
+        while k < k1:
+            tap = number(taps_ + 8 * TAP * t)
+            u, v, w = a + tap[0], b + tap[1], c + tap[2]
+            run = 1
+            if w >= 0 and tap[4] > 1 and channels == few and w + tap[4] <= s[8]:
+                run = tap[4]
+            many = min(run * few - skip, k1 - k)
+            if 0 <= u < s[6] and 0 <= v < s[7] and 0 <= w < s[8]:
+                at = (((n * s[6] + u) * s[7] + v) * s[8] + w) * channels + s[12] + skip
+                copied(to, x + at * item, many * item)
+            else:
+                cleared(to, many * item)
+            to += many * item
+            k += many
+            t += run
+            skip = 0
+
+
+@jit
+def filter_rows(
+    panel: int, w: int, taps_: int, few: int, features: int, first: int, many: int, k0: int,
+    k1: int, width: int, item: int,
+) -> None:  # fmt: skip
+    """Rows of the filter, ``many`` columns from ``first`` on, with zeros up to ``width`` bytes."""
+    t = k0 // few
+    c = k0 - t * few
+    for k in range(k1 - k0):
+        row = number(taps_ + 8 * TAP * t)[3] * few + c
+        to = panel + k * width
+        copied(to, w + (row * features + first) * item, many * item)
+        cleared(to + many * item, width - many * item)
+        c += 1
+        if c == few:
+            c = 0
+            t += 1
+
+
+@jit
+def offsets_of(
+    offsets_: int, p_: int, lattice_: int, begin: int, end: int, row: int, strided: int
+) -> None:
+    """Where each pixel of a lattice is in the result, in bytes, with rows of so many bytes."""
+    p, s, offsets = number(p_), number(lattice_), number(offsets_)
+    for i in range(begin, end):
+        if strided:
+            c = i % s[2]
+            rest = i // s[2]
+            b = rest % s[1]
+            rest //= s[1]
+            a = rest % s[0]
+            n = rest // s[0]
+            u, v, w = s[13] + a * p[13], s[14] + b * p[14], s[15] + c * p[15]
+            offsets[i - begin] = (((n * p[4] + u) * p[5] + v) * p[6] + w) * row
+        else:
+            offsets[i - begin] = i * row

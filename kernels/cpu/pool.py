@@ -1,0 +1,233 @@
+"""Pooling: the largest element or the mean of windows, and their derivatives.
+
+Parameters are those of ``conv``; channels are neighbours in memory, and are taken together. A
+window's largest element is its first one; NaNs are passed over where there is another number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from numba import types
+
+from ..jit import POINTERS, inline, jit, stack
+
+number = POINTERS["int64"]
+PIXELS = 96  # of a unit; as in core/ops/conv.py
+LANES = 512  # channels that are looked at together
+best_memory, place_memory = stack(8 * LANES), stack(8 * LANES)
+
+
+@inline
+def _window(p: Any, pixel: int) -> Any:
+    """A window's image and first element."""
+    c = pixel % p[9]
+    rest = pixel // p[9]
+    b = rest % p[8]
+    rest //= p[8]
+    a = rest % p[7]
+    return rest // p[7], a * p[13] - p[19], b * p[14] - p[20], c * p[15] - p[21]
+
+
+@inline
+def _first(at: int, step: int) -> int:
+    """The first element of a window on an axis that is no padding."""
+    return 0 if at >= 0 else (step - 1 - at) // step
+
+
+@inline
+def _end(at: int, step: int, count: int, size: int) -> int:
+    """The one behind the last."""
+    return min(count, (size - at + step - 1) // step)
+
+
+def _looking(dtype: str) -> Any:
+    """A function that finds the largest elements of a window, of ``many`` channels."""
+    at = POINTERS[dtype]
+
+    @jit
+    def look(
+        best_: int, place_: int, x_: int, p_: int, n: int, a: int, b: int, c: int, first: int,
+        many: int,
+    ) -> None:  # fmt: skip
+        best, place, p, x = at(best_), number(place_), number(p_), at(x_)
+        started = False
+        for i in range(_first(a, p[16]), _end(a, p[16], p[10], p[4])):
+            for j in range(_first(b, p[17]), _end(b, p[17], p[11], p[5])):
+                for k in range(_first(c, p[18]), _end(c, p[18], p[12], p[6])):
+                    pixel = ((a + i * p[16]) * p[5] + b + j * p[17]) * p[6] + c + k * p[18]
+                    here = (n * p[4] * p[5] * p[6] + pixel) * p[2] + first
+                    if started:
+                        for q in range(many):
+                            value = x[here + q]
+                            old = best[q]
+                            better = value > old or (old != old and value == value)
+                            best[q] = value if better else old
+                            place[q] = pixel if better else place[q]
+                    else:
+                        started = True
+                        for q in range(many):
+                            best[q] = x[here + q]
+                            place[q] = pixel
+
+    return look
+
+
+def largest(dtype: str) -> Any:
+    """The largest element of each window: ``f(out, x)``. A unit is a run of pixels."""
+    at = POINTERS[dtype]
+
+    def kernel(
+        out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int
+    ) -> None:
+        p, x, out = number(parameters), at(x_), at(out_)
+        channels = p[2]
+        for t in range(begin * PIXELS, min(end * PIXELS, p[0] * p[7] * p[8] * p[9])):
+            n, a, b, c = _window(p, t)
+            started = False
+            to = t * channels
+            for i in range(_first(a, p[16]), _end(a, p[16], p[10], p[4])):
+                for j in range(_first(b, p[17]), _end(b, p[17], p[11], p[5])):
+                    row = ((n * p[4] + a + i * p[16]) * p[5] + b + j * p[17]) * p[6] + c
+                    for k in range(_first(c, p[18]), _end(c, p[18], p[12], p[6])):
+                        here = (row + k * p[18]) * channels
+                        if started:
+                            for q in range(channels):
+                                value = x[here + q]
+                                old = out[to + q]
+                                better = value > old or (old != old and value == value)
+                                out[to + q] = value if better else old
+                        else:
+                            started = True
+                            for q in range(channels):
+                                out[to + q] = x[here + q]
+            if not started:
+                for q in range(channels):
+                    out[to + q] = 0
+
+    return kernel
+
+
+def largest_spread(dtype: str) -> Any:
+    """Each g where the window's largest element is: ``f(out, x, g)``. A unit is an image."""
+    at, kind, look = POINTERS[dtype], getattr(types, dtype), _looking(dtype)
+
+    def kernel(
+        out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int
+    ) -> None:
+        p, g, out = number(parameters), at(y_), at(out_)
+        best, place_ = best_memory(), place_memory()
+        place = number(place_)
+        channels, image, windows = p[2], p[4] * p[5] * p[6], p[7] * p[8] * p[9]
+        for n in range(begin, end):
+            start = n * image * channels
+            for q in range(start, start + image * channels):
+                out[q] = kind(0)
+            for t in range(n * windows, (n + 1) * windows):
+                _, a, b, c = _window(p, t)
+                for first in range(0, channels, LANES):
+                    many = min(LANES, channels - first)
+                    for q in range(many):
+                        place[q] = -1
+                    look(best, place_, x_, parameters, n, a, b, c, first, many)
+                    for q in range(many):
+                        if place[q] >= 0:
+                            out[start + place[q] * channels + first + q] += (
+                                g[t * channels + first + q]
+                            )
+
+    return kernel
+
+
+def largest_taken(dtype: str) -> Any:
+    """The h where the window's largest element is: ``f(out, x, h)``. A unit is a run of pixels."""
+    at, kind, look = POINTERS[dtype], getattr(types, dtype), _looking(dtype)
+
+    def kernel(
+        out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int
+    ) -> None:
+        p, h, out = number(parameters), at(y_), at(out_)
+        best, place_ = best_memory(), place_memory()
+        place = number(place_)
+        channels, image = p[2], p[4] * p[5] * p[6]
+        for t in range(begin * PIXELS, min(end * PIXELS, p[0] * p[7] * p[8] * p[9])):
+            n, a, b, c = _window(p, t)
+            for first in range(0, channels, LANES):
+                many = min(LANES, channels - first)
+                for q in range(many):
+                    place[q] = -1
+                look(best, place_, x_, parameters, n, a, b, c, first, many)
+                for q in range(many):
+                    found = kind(0)
+                    if place[q] >= 0:
+                        found = h[(n * image + place[q]) * channels + first + q]
+                    out[t * channels + first + q] = found
+
+    return kernel
+
+
+def mean(dtype: str) -> Any:
+    """The mean of each window: ``f(out, x)``. A unit is a run of pixels."""
+    at, kind = POINTERS[dtype], getattr(types, dtype)
+
+    def kernel(
+        out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int
+    ) -> None:
+        p, x, out = number(parameters), at(x_), at(out_)
+        channels = p[2]
+        for t in range(begin * PIXELS, min(end * PIXELS, p[0] * p[7] * p[8] * p[9])):
+            n, a, b, c = _window(p, t)
+            count = 0
+            to = t * channels
+            for q in range(to, to + channels):
+                out[q] = kind(0)
+            for i in range(_first(a, p[16]), _end(a, p[16], p[10], p[4])):
+                for j in range(_first(b, p[17]), _end(b, p[17], p[11], p[5])):
+                    row = ((n * p[4] + a + i * p[16]) * p[5] + b + j * p[17]) * p[6] + c
+                    for k in range(_first(c, p[18]), _end(c, p[18], p[12], p[6])):
+                        here = (row + k * p[18]) * channels
+                        count += 1
+                        for q in range(channels):
+                            out[to + q] += x[here + q]
+            if count > 0:
+                for q in range(to, to + channels):
+                    out[q] = out[q] / kind(count)
+
+    return kernel
+
+
+def mean_spread(dtype: str) -> Any:
+    """Each g in equal parts to the elements of its window: ``f(out, g)``. A unit is an image."""
+    at, kind = POINTERS[dtype], getattr(types, dtype)
+
+    def kernel(
+        out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int
+    ) -> None:
+        p, g, out = number(parameters), at(x_), at(out_)
+        channels, image, windows = p[2], p[4] * p[5] * p[6], p[7] * p[8] * p[9]
+        for n in range(begin, end):
+            start = n * image * channels
+            for q in range(start, start + image * channels):
+                out[q] = kind(0)
+            for t in range(n * windows, (n + 1) * windows):
+                _, a, b, c = _window(p, t)
+                down, down_end = _first(a, p[16]), _end(a, p[16], p[10], p[4])
+                over, over_end = _first(b, p[17]), _end(b, p[17], p[11], p[5])
+                along, along_end = _first(c, p[18]), _end(c, p[18], p[12], p[6])
+                count = (down_end - down) * (over_end - over) * (along_end - along)
+                for i in range(down, down_end):
+                    for j in range(over, over_end):
+                        row = ((n * p[4] + a + i * p[16]) * p[5] + b + j * p[17]) * p[6] + c
+                        for k in range(along, along_end):
+                            here = (row + k * p[18]) * channels
+                            for q in range(channels):
+                                out[here + q] += g[t * channels + q] / kind(count)
+
+    return kernel
+
+
+KERNELS: dict[str, Callable[..., Any]] = {
+    function.__name__: function
+    for function in (largest, largest_spread, largest_taken, mean, mean_spread)
+}

@@ -1,0 +1,430 @@
+"""Pooling as TensorFlow has it: windows of all sizes, formats and paddings."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from ...errors import UnimplementedError
+from ..log.record import require
+from ..log.tensors import as_tensor
+from ..values.dtypes import as_dtype, int64, shown
+from ..values.tensor import Tensor
+from . import elementwise, movement, windows
+from .conv import Geometry
+from .convolutions import both_used
+from .pool_ops import argmax_of, average_of, max_pool_of
+from .windows import back, channels_first, explicit, in_space, last
+
+
+def _geometry(
+    x: Tensor, rank: int, ksize: Any, strides: Any, padding: Any, first: bool, op: str,
+    dilations: Any = 1,
+) -> tuple[Tensor, Geometry]:  # fmt: skip
+    """The operand with its channels behind, and its windows."""
+    require(
+        x.ndim == rank + 2, op, f"tensor_in must be {rank + 2}-dimensional: {x.shape.as_list()}"
+    )
+    kernel = windows.sizes(ksize, rank, first, "ksize")
+    steps = windows.sizes(strides, rank, first, "strides")
+    require(min(kernel) > 0, op, f"Sliding window ksize must be positive, got {shown(ksize)}")
+    if kernel[0] != 1 or steps[0] != 1:
+        raise UnimplementedError(
+            f"Pooling is not yet supported on the batch dimension. [Op:{op}]"
+        )
+    x = last(x, first)
+    if kernel[-1] != 1 and op == "MaxPool" and max(kernel[:-1]) == max(steps[:-1]) == 1:
+        depth, channels = kernel[-1], int(x.shape[-1])
+        if steps[-1] == depth and channels % depth == 0:  # neighbours among the channels
+            x = movement.shaped(x, (math.prod(x.shape[:-1]), channels, 1))
+            found = windows.geometry(
+                (channels,), (depth,), (depth,), (1,), "VALID", None, 1, op
+            )
+            return x, found
+    if kernel[-1] != 1:
+        raise UnimplementedError(f"Non-spatial pooling is not yet supported. [Op:{op}]")
+    pairs = explicit(padding, rank, first, op)
+    for k, (before, after) in zip(kernel[1:-1], pairs or (), strict=False):
+        require(
+            max(before, after) < k, op,
+            f"Padding {max(before, after)} needs to be smaller than the window size {k}",
+        )  # fmt: skip
+    rates = in_space(windows.sizes(dilations, rank, first, "dilations"), op, "dilations")
+    found = windows.geometry(
+        tuple(x.shape[1:-1]), kernel[1:-1], in_space(steps, op, "strides"), rates, padding, pairs,
+        1, op,
+    )  # fmt: skip
+    return x, found
+
+
+def _pooled(
+    kind: str, input: Any, rank: int | None, ksize: Any, strides: Any, padding: Any,
+    data_format: Any, dilations: Any = 1,
+) -> Tensor:  # fmt: skip
+    x = as_tensor(input)
+    if rank is None:
+        rank = x.ndim - 2
+        if not 1 <= rank <= 3:
+            raise ValueError(
+                f"`input.shape.rank` must be 3, 4 or 5. Received: input.shape={x.shape} of rank "
+                f"{x.ndim}."
+            )
+    if kind == "AvgPool" and not isinstance(padding, str):
+        raise TypeError(f"Expected string for argument 'padding' not {shown(padding)}.")
+    first = channels_first(data_format, rank, kind)
+    before = last(x, first)
+    operand, found = _geometry(x, rank, ksize, strides, padding, first, kind, dilations)
+    y = (max_pool_of if kind == "MaxPool" else average_of)(operand, found)
+    if operand.ndim != before.ndim:
+        y = movement.shaped(y, (*before.shape[:-1], found.outer[0]))
+    return back(y, first)
+
+
+def max_pool(
+    input: Any, ksize: Any, strides: Any, padding: Any, data_format: str | None = None,
+    name: str | None = None,
+) -> Tensor:  # fmt: skip
+    """The largest element of each window that slides over one to three axes in space.
+
+    The derivative goes to that element, the first one of equals.
+
+    Args:
+      input: A tensor of numbers, of shape (batch, sizes in space, channels).
+      ksize: The size of the window: one number, or one for each axis in space, or for all axes.
+      strides: How far it goes each time, likewise.
+      padding: "VALID", "SAME", or pairs of ints: what is around each axis, which never counts.
+      data_format: None, or a name such as "NHWC" or "NCHW".
+      name: Not used.
+
+    Returns:
+      A tensor of the same dtype, of the new sizes.
+
+    Raises:
+      InvalidArgumentError: If shapes do not fit, or a size or stride is not positive.
+      ValueError: If there are too many sizes or strides, or not one to three axes in space.
+
+    Example:
+      >>> x = tf.reshape([1.0, 5.0, 2.0, 3.0], (1, 2, 2, 1))
+      >>> tf.nn.max_pool(x, 2, 1, "SAME").numpy().ravel()
+      array([5., 5., 3., 3.], dtype=float32)
+    """
+    return _pooled("MaxPool", input, None, ksize, strides, padding, data_format)
+
+
+def max_pool1d(
+    input: Any, ksize: Any, strides: Any, padding: Any, data_format: str = "NWC",
+    name: str | None = None,
+) -> Tensor:  # fmt: skip
+    """The largest element of each window that slides over one axis.
+
+    The derivative goes to that element, the first one of equals.
+
+    Args:
+      input: A tensor of numbers, of shape (batch, width, channels).
+      ksize: The size of the window: one number, or one in a list, or three for all axes.
+      strides: How far it goes each time, likewise.
+      padding: "VALID", "SAME", or pairs of ints: what is around each axis, which never counts.
+      data_format: "NWC" or "NCW".
+      name: Not used.
+
+    Returns:
+      A tensor of the same dtype, of the new sizes.
+
+    Raises:
+      InvalidArgumentError: If shapes do not fit, or a size or stride is not positive.
+      ValueError: If there are too many sizes or strides.
+
+    Example:
+      >>> x = tf.reshape([1.0, 5.0, 2.0, 3.0], (1, 4, 1))
+      >>> tf.nn.max_pool1d(x, 2, 2, "VALID").numpy().ravel()
+      array([5., 3.], dtype=float32)
+    """
+    return _pooled("MaxPool", input, 1, ksize, strides, padding, data_format)
+
+
+def max_pool2d(
+    input: Any, ksize: Any, strides: Any, padding: Any, data_format: str = "NHWC",
+    name: str | None = None,
+) -> Tensor:  # fmt: skip
+    """The largest element of each window that slides over two axes.
+
+    The derivative goes to that element, the first one of equals.
+
+    Args:
+      input: A tensor of numbers, of shape (batch, height, width, channels).
+      ksize: The size of the window: one number, or one for each axis in space, or four for all axes.
+      strides: How far it goes each time, likewise.
+      padding: "VALID", "SAME", or pairs of ints: what is around each axis, which never counts.
+      data_format: "NHWC" or "NCHW".
+      name: Not used.
+
+    Returns:
+      A tensor of the same dtype, of the new sizes.
+
+    Raises:
+      InvalidArgumentError: If shapes do not fit, or a size or stride is not positive.
+      ValueError: If there are too many sizes or strides.
+
+    Example:
+      >>> x = tf.reshape([1.0, 5.0, 2.0, 3.0], (1, 2, 2, 1))
+      >>> tf.nn.max_pool2d(x, [2, 1], 1, "VALID").numpy().ravel()
+      array([2., 5.], dtype=float32)
+    """
+    return _pooled("MaxPool", input, 2, ksize, strides, padding, data_format)
+
+
+def max_pool3d(
+    input: Any, ksize: Any, strides: Any, padding: Any, data_format: str = "NDHWC",
+    name: str | None = None,
+) -> Tensor:  # fmt: skip
+    """The largest element of each window that slides over three axes.
+
+    The derivative goes to that element, the first one of equals.
+
+    Args:
+      input: A tensor of numbers, of shape (batch, depth, height, width, channels).
+      ksize: The size of the window: one number, or one for each axis in space, or five for all axes.
+      strides: How far it goes each time, likewise.
+      padding: "VALID", "SAME", or pairs of ints: what is around each axis, which never counts.
+      data_format: "NDHWC" or "NCDHW".
+      name: Not used.
+
+    Returns:
+      A tensor of the same dtype, of the new sizes.
+
+    Raises:
+      InvalidArgumentError: If shapes do not fit, or a size or stride is not positive.
+      ValueError: If there are too many sizes or strides.
+
+    Example:
+      >>> x = tf.reshape(tf.range(8.0), (1, 2, 2, 2, 1))
+      >>> tf.nn.max_pool3d(x, 2, 2, "VALID").numpy().ravel()
+      array([7.], dtype=float32)
+    """
+    return _pooled("MaxPool", input, 3, ksize, strides, padding, data_format)
+
+
+def avg_pool(
+    input: Any, ksize: Any, strides: Any, padding: Any, data_format: str | None = None,
+    name: str | None = None,
+) -> Tensor:  # fmt: skip
+    """The mean of each window that slides over one to three axes in space.
+
+    The derivative goes to all elements of the window, in equal parts.
+
+    Args:
+      input: A tensor of floats, of shape (batch, sizes in space, channels).
+      ksize: The size of the window: one number, or one for each axis in space, or for all axes.
+      strides: How far it goes each time, likewise.
+      padding: "VALID" or "SAME"; what is around the input does not count.
+      data_format: None, or a name such as "NHWC" or "NCHW".
+      name: Not used.
+
+    Returns:
+      A tensor of the same dtype, of the new sizes.
+
+    Raises:
+      InvalidArgumentError: If shapes do not fit, or a size or stride is not positive.
+      ValueError: If there are too many sizes or strides, or not one to three axes in space.
+      TypeError: If ``padding`` is no string.
+
+    Example:
+      >>> x = tf.reshape([1.0, 5.0, 2.0, 4.0], (1, 2, 2, 1))
+      >>> tf.nn.avg_pool(x, 2, 1, "SAME").numpy().ravel()
+      array([3. , 4.5, 3. , 4. ], dtype=float32)
+    """
+    return _pooled("AvgPool", input, None, ksize, strides, padding, data_format)
+
+
+def avg_pool1d(
+    input: Any, ksize: Any, strides: Any, padding: Any, data_format: str = "NWC",
+    name: str | None = None,
+) -> Tensor:  # fmt: skip
+    """The mean of each window that slides over one axis.
+
+    The derivative goes to all elements of the window, in equal parts.
+
+    Args:
+      input: A tensor of floats, of shape (batch, width, channels).
+      ksize: The size of the window: one number, or one in a list, or three for all axes.
+      strides: How far it goes each time, likewise.
+      padding: "VALID" or "SAME"; what is around the input does not count.
+      data_format: "NWC" or "NCW".
+      name: Not used.
+
+    Returns:
+      A tensor of the same dtype, of the new sizes.
+
+    Raises:
+      InvalidArgumentError: If shapes do not fit, or a size or stride is not positive.
+      ValueError: If there are too many sizes or strides.
+      TypeError: If ``padding`` is no string.
+
+    Example:
+      >>> x = tf.reshape([1.0, 5.0, 2.0, 3.0], (1, 4, 1))
+      >>> tf.nn.avg_pool1d(x, 2, 2, "VALID").numpy().ravel()
+      array([3. , 2.5], dtype=float32)
+    """
+    return _pooled("AvgPool", input, 1, ksize, strides, padding, data_format)
+
+
+def avg_pool2d(
+    input: Any, ksize: Any, strides: Any, padding: Any, data_format: str = "NHWC",
+    name: str | None = None,
+) -> Tensor:  # fmt: skip
+    """The mean of each window that slides over two axes.
+
+    The derivative goes to all elements of the window, in equal parts.
+
+    Args:
+      input: A tensor of floats, of shape (batch, height, width, channels).
+      ksize: The size of the window: one number, or one for each axis in space, or four for all axes.
+      strides: How far it goes each time, likewise.
+      padding: "VALID" or "SAME"; what is around the input does not count.
+      data_format: "NHWC" or "NCHW".
+      name: Not used.
+
+    Returns:
+      A tensor of the same dtype, of the new sizes.
+
+    Raises:
+      InvalidArgumentError: If shapes do not fit, or a size or stride is not positive.
+      ValueError: If there are too many sizes or strides.
+      TypeError: If ``padding`` is no string.
+
+    Example:
+      >>> x = tf.reshape([1.0, 5.0, 2.0, 3.0], (1, 2, 2, 1))
+      >>> tf.nn.avg_pool2d(x, [2, 1], 1, "VALID").numpy().ravel()
+      array([1.5, 4. ], dtype=float32)
+    """
+    return _pooled("AvgPool", input, 2, ksize, strides, padding, data_format)
+
+
+def avg_pool3d(
+    input: Any, ksize: Any, strides: Any, padding: Any, data_format: str = "NDHWC",
+    name: str | None = None,
+) -> Tensor:  # fmt: skip
+    """The mean of each window that slides over three axes.
+
+    The derivative goes to all elements of the window, in equal parts.
+
+    Args:
+      input: A tensor of floats, of shape (batch, depth, height, width, channels).
+      ksize: The size of the window: one number, or one for each axis in space, or five for all axes.
+      strides: How far it goes each time, likewise.
+      padding: "VALID" or "SAME"; what is around the input does not count.
+      data_format: "NDHWC" or "NCDHW".
+      name: Not used.
+
+    Returns:
+      A tensor of the same dtype, of the new sizes.
+
+    Raises:
+      InvalidArgumentError: If shapes do not fit, or a size or stride is not positive.
+      ValueError: If there are too many sizes or strides.
+      TypeError: If ``padding`` is no string.
+
+    Example:
+      >>> x = tf.reshape(tf.range(8.0), (1, 2, 2, 2, 1))
+      >>> tf.nn.avg_pool3d(x, 2, 2, "VALID").numpy().ravel()
+      array([3.5], dtype=float32)
+    """
+    return _pooled("AvgPool", input, 3, ksize, strides, padding, data_format)
+
+
+def pool(
+    input: Any, window_shape: Any, pooling_type: str, strides: Any = None, padding: Any = "VALID",
+    data_format: str | None = None, dilations: Any = None, name: str | None = None,
+) -> Tensor:  # fmt: skip
+    """`max_pool` or `avg_pool`, also of elements that are further apart.
+
+    Args:
+      input: A tensor of floats, of shape (batch, sizes in space, channels).
+      window_shape: The sizes of the window, one for each axis in space.
+      pooling_type: "MAX" or "AVG".
+      strides: How far it goes each time, one for each axis in space; None for ones.
+      padding: "VALID" or "SAME"; what is around the input never counts.
+      data_format: None, or a name such as "NHWC" or "NCHW".
+      dilations: How far apart the elements of a window are, one for each axis; None for ones.
+      name: Not used.
+
+    Returns:
+      A tensor of the same dtype, of the new sizes.
+
+    Raises:
+      ValueError: If the type is unknown, the sizes are not those of the axes in space, or strides
+        and dilations are both larger than 1.
+      InvalidArgumentError: If a size or stride is not positive.
+
+    Example:
+      >>> x = tf.reshape(tf.range(5.0), (1, 5, 1))
+      >>> tf.nn.pool(x, [2], "MAX", dilations=[3]).numpy().ravel()
+      array([3., 4.], dtype=float32)
+    """
+    x = as_tensor(input)
+    if not isinstance(window_shape, Sequence):
+        raise TypeError(f"window_shape is a list of ints, not {shown(window_shape)}")
+    rank = len(window_shape)
+    if not 1 <= rank <= 3 or x.ndim != rank + 2:
+        raise ValueError(f"Shape {x.shape} must have rank {rank + 2}")
+    kinds = {"MAX": "MaxPool", "AVG": "AvgPool"}
+    if pooling_type not in kinds:
+        raise ValueError(f"{rank}-D {shown(pooling_type)} pooling is not supported.")
+    steps = windows.sizes(strides, rank, False, "strides")
+    rates = windows.sizes(dilations, rank, False, "dilations")
+    both_used(steps, rates)
+    return _pooled(
+        kinds[pooling_type], x, rank, tuple(window_shape), steps[1:-1], padding, data_format,
+        rates[1:-1],
+    )  # fmt: skip
+
+
+class MaxPoolWithArgmax(NamedTuple):
+    """The largest elements, and their places."""
+
+    output: Tensor
+    argmax: Tensor
+
+
+def max_pool_with_argmax(
+    input: Any, ksize: Any, strides: Any, padding: str, data_format: str = "NHWC",
+    output_dtype: Any = int64, include_batch_in_index: bool = False, name: str | None = None,
+) -> MaxPoolWithArgmax:  # fmt: skip
+    """`max_pool2d`, and where each of its elements comes from.
+
+    Args:
+      input: A tensor of numbers, of shape (batch, height, width, channels).
+      ksize: The size of the window: one number, two, or four for all axes.
+      strides: How far it goes each time, likewise.
+      padding: "VALID" or "SAME".
+      data_format: "NHWC".
+      output_dtype: The places' dtype, int32 or int64.
+      include_batch_in_index: Whether places are counted in the batch, not in each image.
+      name: Not used.
+
+    Returns:
+      Two tensors: ``output``, and ``argmax``, the places as ``(row * width + column) * channels +
+      channel``.
+
+    Raises:
+      ValueError: If the format is another one, or there are too many sizes or strides.
+      InvalidArgumentError: If shapes do not fit, or a size or stride is not positive.
+
+    Example:
+      >>> x = tf.reshape([1.0, 5.0, 2.0, 3.0], (1, 2, 2, 1))
+      >>> found = tf.nn.max_pool_with_argmax(x, 2, 2, "VALID")
+      >>> found.output.numpy().ravel(), found.argmax.numpy().ravel()
+      (array([5.], dtype=float32), array([1]))
+    """
+    if data_format != "NHWC":
+        raise ValueError(
+            "`data_format` values other than 'NHWC' are not supported. Received: data_format="
+            f"{shown(data_format)}"
+        )
+    op = "MaxPoolWithArgmax"
+    x, found = _geometry(as_tensor(input), 2, ksize, strides, padding, False, op)
+    places = argmax_of(elementwise.stop_gradient(x), found, bool(include_batch_in_index))
+    return MaxPoolWithArgmax(
+        max_pool_of(x, found), elementwise.cast(places, as_dtype(output_dtype))
+    )

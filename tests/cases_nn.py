@@ -1,0 +1,175 @@
+"""Rows for convolutions, pooling, losses and normalization."""
+
+import itertools
+from functools import partial
+
+import numpy as np
+from op_case import Case, over
+
+TWO = ((-2.0, 2.0),) * 2
+
+
+# Convolution and pooling, element by element: references that share nothing with the ops.
+
+
+def spread(value, rank):
+    return (value,) * rank if isinstance(value, int) else tuple(value)[-rank - 1 : -1] if len(
+        value) == rank + 2 else tuple(value)  # fmt: skip
+
+
+def around(x, kernel, strides, dilations, padding, fill=0):
+    """The input with what is around it, and how many windows there are."""
+    pads, counts = [], []
+    for n, k, s, d in zip(x.shape[1:-1], kernel, strides, dilations, strict=True):
+        width = (k - 1) * d + 1
+        if padding == "SAME":
+            count = -(-n // s)
+            total = max((count - 1) * s + width - n, 0)
+            pads.append((total // 2, total - total // 2))
+        else:
+            pads.append((0, 0) if padding == "VALID" else tuple(padding[len(pads) + 1]))
+            count = (n + sum(pads[-1]) - width) // s + 1
+        counts.append(count)
+    return np.pad(x, [(0, 0), *pads, (0, 0)], constant_values=fill), counts
+
+
+def meeting(x, kernel, strides, dilations, padding, fill=0):
+    """For each window its place and the elements in it: (batch, *kernel, channels)."""
+    x, counts = around(x, kernel, strides, dilations, padding, fill)
+    for at in itertools.product(*map(range, counts)):
+        cut = tuple(slice(a * s, a * s + (k - 1) * d + 1, d)
+                    for a, s, k, d in zip(at, strides, kernel, dilations, strict=True))  # fmt: skip
+        yield at, counts, x[:, *cut]
+
+
+def convolved(x, w, strides=1, padding="VALID", dilations=1):
+    rank, groups = w.ndim - 2, x.shape[-1] // w.shape[-2]
+    strides, dilations = spread(strides, rank), spread(dilations, rank)
+    found = None
+    for at, counts, window in meeting(x, w.shape[:-2], strides, dilations, padding):
+        if found is None:
+            found = np.zeros((len(x), *counts, w.shape[-1]), x.dtype)
+        few, each = w.shape[-2], w.shape[-1] // groups
+        for g in range(groups):
+            part, taps = window[..., g * few : (g + 1) * few], w[..., g * each : (g + 1) * each]
+            found[:, *at, g * each : (g + 1) * each] = np.tensordot(part, taps, rank + 1)
+    return found
+
+
+def depthwise(x, w, strides, padding, dilations=1):
+    return convolved(x, w.reshape(*w.shape[:2], 1, -1), strides, padding, dilations)
+
+
+def transposed(g, w, output_shape, strides, padding="SAME", dilations=1):
+    """Each input is what all outputs say of it: the transposed matrix of the convolution."""
+    size = int(np.prod(output_shape[1:]))
+    basis = np.eye(size).reshape(size, *output_shape[1:])
+    matrix = convolved(basis, w, strides, padding, dilations).reshape(size, -1)
+    return (g.reshape(len(g), -1) @ matrix.T).reshape(output_shape)
+
+
+def turned(function, x, *rest, data_format, **options):
+    moved = np.moveaxis(x, 1, -1)
+    return np.moveaxis(function(moved, *rest, **options), -1, 1)
+
+
+def pooled(kind, x, ksize, strides, padding, dilations=1):
+    rank = x.ndim - 2
+    ksize, strides, dilations = (spread(v, rank) for v in (ksize, strides, dilations))
+    found = None
+    fill = -np.inf if kind == "max" else np.nan
+    for at, counts, window in meeting(x, ksize, strides, dilations, padding, fill):
+        if found is None:
+            found = np.zeros((len(x), *counts, x.shape[-1]), x.dtype)
+        axes = tuple(range(1, rank + 1))
+        found[:, *at] = window.max(axes) if kind == "max" else np.nanmean(window, axes)
+    return found
+
+
+def pooled_of(x, window_shape, pooling_type, strides=None, padding="VALID", dilations=None):
+    return pooled(pooling_type.lower(), x, window_shape, strides or 1, padding, dilations or 1)
+
+
+def with_places(x, ksize, strides, padding):
+    found = pooled("max", x, ksize, strides, padding)
+    numbers = np.arange(x[0].size).reshape(x[0].shape)
+    where = np.zeros(found.shape, np.int64)
+    for n, c in itertools.product(range(len(x)), range(x.shape[-1])):
+        image = {x[n, i, j, c]: numbers[i, j, c] for i in range(x.shape[1])
+                 for j in range(x.shape[2])}  # fmt: skip
+        where[n, ..., c] = np.vectorize(image.get, otypes=[np.int64])(found[n, ..., c])
+    return [found, where]
+
+
+conv = partial(Case, ranges=TWO, ulp=32)
+LINES, SHEETS = ((1, 7, 2), (3, 2, 3)), ((2, 4, 5, 2), (3, 2, 2, 3))
+EXPLICIT = [[0, 0], [1, 0], [2, 1], [0, 0]]
+
+CONVOLUTIONS = [
+    conv("nn.conv1d", convolved, call=lambda f, x, w, strides, **o: f(x, w, strides, **o), variants=[
+        *over(LINES, strides=[1, 2], padding=["SAME", "VALID"]),
+        *over(LINES, strides=[1], padding=["SAME"], dilations=[2])]),
+    conv("nn.conv2d", convolved, variants=[
+        *over(SHEETS, strides=[1, (1, 2, 2, 1)], padding=["SAME", "VALID"]),
+        *over(SHEETS, strides=[(2, 1)], padding=[EXPLICIT], dilations=[(1, 2)]),
+        *over(((1, 3, 3, 4), (2, 2, 2, 6)), strides=[1], padding=["SAME"]),
+        *over(((1, 2, 3, 3), (1, 1, 3, 2)), strides=[1, 2], padding=["VALID"]),
+        *over(((2, 9, 9, 40), (3, 3, 40, 35)), strides=[1, 3], padding=["SAME"])]),
+    conv("nn.conv2d", partial(turned, convolved), variants=over(
+        ((1, 2, 4, 5), (2, 3, 2, 3)), strides=[1], padding=["SAME"], data_format=["NCHW"])),
+    conv("nn.conv3d", convolved, variants=over(
+        ((1, 3, 2, 3, 2), (2, 2, 2, 2, 1)), strides=[(1, 1, 2, 1, 1)], padding=["SAME", "VALID"])),
+    conv("nn.convolution", convolved, variants=over(
+        SHEETS, padding=["VALID"]) + over(SHEETS, padding=["SAME"], dilations=[2])),
+    conv("nn.atrous_conv2d", lambda x, w, rate, padding: convolved(x, w, 1, padding, rate),
+         variants=over(SHEETS, rate=[2], padding=["SAME"])),
+    conv("nn.depthwise_conv2d", depthwise, variants=[
+        *over(((1, 4, 5, 3), (2, 3, 3, 2)), strides=[(1, 1, 1, 1), (1, 2, 2, 1)], padding=["SAME"]),
+        *over(((1, 4, 5, 3), (2, 2, 3, 1)), strides=[(1, 1, 1, 1)], padding=["VALID"],
+              dilations=[(2, 1)])]),
+    conv("nn.separable_conv2d", lambda x, w, p, strides, padding: convolved(
+            depthwise(x, w, strides, padding), p), ranges=((-2.0, 2.0),) * 3,
+         variants=over(((1, 3, 4, 2), (2, 2, 2, 2), (1, 1, 4, 3)), strides=[(1, 2, 2, 1)],
+                       padding=["SAME"])),
+    conv("nn.conv1d_transpose", transposed, variants=over(
+        ((1, 4, 3), (3, 2, 3)), output_shape=[(1, 7, 2)], strides=[2], padding=["SAME"])),
+    conv("nn.conv2d_transpose", transposed, variants=[
+        *over(((1, 2, 3, 2), (3, 2, 3, 2)), output_shape=[(1, 3, 6, 3)], strides=[2],
+              padding=["SAME"]),
+        *over(((1, 2, 3, 2), (2, 3, 1, 2)), output_shape=[(1, 3, 9, 1)], strides=[(1, 3)],
+              padding=["VALID"])]),
+    conv("nn.conv3d_transpose", transposed, variants=over(
+        ((1, 1, 2, 2, 2), (2, 2, 1, 1, 2)), output_shape=[(1, 2, 4, 2, 1)],
+        strides=[(1, 2, 2, 1, 1)])),
+    conv("nn.conv_transpose", transposed, variants=over(
+        ((1, 2, 2), (3, 2, 2)), output_shape=[(1, 4, 2)], strides=[2])),
+    conv("nn.atrous_conv2d_transpose", lambda g, w, output_shape, rate, padding: transposed(
+            g, w, output_shape, 1, padding, rate),
+         variants=over(((1, 2, 2, 2), (2, 2, 1, 2)), output_shape=[(1, 4, 4, 1)], rate=[2],
+                       padding=["VALID"])),
+]  # fmt: skip
+
+SQUARES = [*over((2, 4, 5, 3), ksize=[2, (1, 3, 2, 1)], strides=[1, 2], padding=["SAME", "VALID"])]
+pools = [("max", 0), ("avg", 4)]
+
+POOLS = [
+    *(Case(f"nn.{kind}_pool{name}", partial(pooled, kind), ulp=ulp, variants=variants)
+      for kind, ulp in pools for name, variants in (
+          ("", SQUARES), ("1d", over((2, 7, 2), ksize=[3], strides=[2], padding=["SAME"])),
+          ("2d", over((1, 3, 4, 2), ksize=[(2, 1)], strides=[1], padding=["VALID"])),
+          ("3d", over((1, 3, 2, 3, 2), ksize=[2], strides=[(1, 2, 1)], padding=["SAME"])))),
+    *(Case(f"nn.{kind}_pool", partial(turned, partial(pooled, kind)), ulp=ulp, variants=over(
+        (1, 2, 3, 4), ksize=[2], strides=[1], padding=["SAME"], data_format=["NCHW"]))
+      for kind, ulp in pools),
+    Case("nn.max_pool", partial(pooled, "max"), ulp=0, variants=over(
+        (1, 3, 4, 2), ksize=[2], strides=[1], padding=[[[0, 0], [1, 0], [1, 1], [0, 0]]])),
+    Case("nn.pool", pooled_of, ulp=4, variants=[
+        *over((2, 4, 5, 3), window_shape=[[2, 2]], pooling_type=["MAX", "AVG"],
+              strides=[[2, 1]], padding=["SAME"]),
+        *over((1, 5, 2), window_shape=[[2]], pooling_type=["MAX", "AVG"], dilations=[[2]])]),
+    Case("nn.max_pool_with_argmax", with_places, ulp=0, order=1,
+         call=lambda f, x, **o: list(f(x, **o)),
+         variants=over((2, 3, 4, 2), ksize=[2], strides=[2], padding=["SAME"])),
+]  # fmt: skip
+
+CASES = [*CONVOLUTIONS, *POOLS]
