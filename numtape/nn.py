@@ -26,7 +26,6 @@ from .core.ops.nn import (
     softmax_cross_entropy_with_logits,
     sparse_softmax_cross_entropy_with_logits,
 )
-from .names import getter as _getter
 from .core.ops.pooling import (
     avg_pool,
     avg_pool1d,
@@ -36,9 +35,9 @@ from .core.ops.pooling import (
     max_pool1d,
     max_pool2d,
     max_pool3d,
-    max_pool_with_argmax,
     pool,
 )
+from .core.ops.pooling_places import max_pool_with_argmax
 from .core.ops.transposed import (
     atrous_conv2d_transpose,
     conv1d_transpose,
@@ -46,20 +45,17 @@ from .core.ops.transposed import (
     conv3d_transpose,
     conv_transpose,
 )
+from .names import getter as _getter
 
 __all__ = [
-    "depth_to_space", "elu", "leaky_relu", "log_softmax", "moments", "relu", "relu6", "selu",
+    "atrous_conv2d", "atrous_conv2d_transpose", "avg_pool", "avg_pool1d", "avg_pool2d",
+    "avg_pool3d", "conv1d", "conv1d_transpose", "conv2d", "conv2d_transpose", "conv3d",
+    "conv3d_transpose", "conv_transpose", "convolution", "depth_to_space", "depthwise_conv2d",
+    "elu", "leaky_relu", "log_softmax", "max_pool", "max_pool1d", "max_pool2d", "max_pool3d",
+    "max_pool_with_argmax", "moments", "pool", "relu", "relu6", "selu", "separable_conv2d",
     "sigmoid", "sigmoid_cross_entropy_with_logits", "softmax",
     "softmax_cross_entropy_with_logits", "softplus", "softsign", "space_to_batch",
     "space_to_depth", "sparse_softmax_cross_entropy_with_logits", "tanh",
-    "atrous_conv2d", "atrous_conv2d_transpose", "avg_pool", "avg_pool1d", "avg_pool2d",
-    "avg_pool3d", "conv1d", "conv1d_transpose", "conv2d", "conv2d_transpose", "conv3d",
-    "conv3d_transpose", "conv_transpose", "convolution", "depthwise_conv2d", "elu",
-    "leaky_relu", "log_softmax", "max_pool", "max_pool1d", "max_pool2d", "max_pool3d",
-    "max_pool_with_argmax", "moments", "pool", "relu", "relu6", "selu", "separable_conv2d",
-    "sigmoid", "sigmoid_cross_entropy_with_logits", "softmax",
-    "softmax_cross_entropy_with_logits", "softplus", "softsign",
-    "sparse_softmax_cross_entropy_with_logits", "tanh",
 ]  # fmt: skip
 
 

@@ -106,7 +106,8 @@ LINES, SHEETS = ((1, 7, 2), (3, 2, 3)), ((2, 4, 5, 2), (3, 2, 2, 3))
 EXPLICIT = [[0, 0], [1, 0], [2, 1], [0, 0]]
 
 CONVOLUTIONS = [
-    conv("nn.conv1d", convolved, call=lambda f, x, w, strides, **o: f(x, w, strides, **o), variants=[
+    conv("nn.conv1d", convolved, call=lambda f, x, w, strides, **o: f(
+            x, w, strides, **o), variants=[
         *over(LINES, strides=[1, 2], padding=["SAME", "VALID"]),
         *over(LINES, strides=[1], padding=["SAME"], dilations=[2])]),
     conv("nn.conv2d", convolved, variants=[

@@ -71,6 +71,8 @@ def test_jacobian_is_what_a_loop_of_gradients_gives(tf, case):
                 y = tf.concat([tf.reshape(part, [-1]) for part in y], 0)
         if y.numpy().size > SMALL or not y.dtype.is_floating:
             pytest.skip("it has no small variant")
+        if max(2 * x.ndim for x in (y, *floats)) > 8:
+            pytest.skip("its Jacobian has too many axes")
         for x, found in zip(floats, tape.jacobian(y, floats), strict=True):
             compare(found, loop(tape, y, x), case.name)
         slope = tape.gradient(tf.reduce_sum(y * y), floats)

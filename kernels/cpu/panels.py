@@ -153,6 +153,7 @@ def copied(target: int, source: int, size: int) -> None:
 
 @inline
 def cleared(target: int, size: int) -> None:
+    """Write zeros, ``size`` bytes, a multiple of 4."""
     a = words(target)
     for k in range(size // 4):
         a[k] = 0
@@ -166,7 +167,7 @@ def cleared(target: int, size: int) -> None:
 @jit
 def forward_lattice(p_: int, lattice_: int, taps_: int) -> None:
     """The pixels of the output."""
-    p, lattice, taps = number(p_), number(lattice_), number(taps_)
+    p, lattice = number(p_), number(lattice_)
     for j in range(3):
         lattice[j] = p[7 + j]
         lattice[3 + j] = p[13 + j]

@@ -293,7 +293,38 @@ def _into(
     return reshape(record(op, flat, **attributes), (n, *out.shape))
 
 
+def _pictures(
+    op: Op, attributes: Attributes, xs: list[Tensor], on: list[bool], out: Spec, n: int
+) -> Tensor | None:
+    """Convolutions and pooling: the batches of all lanes as one batch."""
+    if attributes.get("batched"):  # counts over the batch
+        return None
+    if op.name in ("Conv", "ConvBackpropInput"):  # the second operand is a filter
+        if on[1]:
+            return None
+        pictures, rest = xs[:1], xs[1:]
+    else:
+        pictures, rest = _all(xs, on, n), []
+    folded = [reshape(x, (n * x.shape[1], *x.shape[2:])) for x in pictures]
+    return reshape(record(op, (*folded, *rest), **attributes), (n, *out.shape))
+
+
+def _filters(
+    op: Op, attributes: Attributes, xs: list[Tensor], on: list[bool], out: Spec, n: int
+) -> Tensor | None:
+    """The gradient of filters: the features of all lanes beside each other."""
+    if on[0] or attributes["geometry"].groups > 1:
+        return None
+    x, g = xs
+    g = _moved(g, 0, g.ndim - 2)
+    beside = record(op, (x, reshape(g, (*g.shape[:-2], n * out.shape[-1]))), **attributes)
+    return _moved(reshape(beside, (*out.shape[:-1], n, out.shape[-1])), out.rank - 1, 0)
+
+
 RULES: dict[str, Rule] = {
+    **dict.fromkeys(("Conv", "ConvBackpropInput", "MaxPool", "MaxPoolGrad", "MaxPoolGradGrad",
+                     "MaxPoolPlace", "AvgPool", "AvgPoolGrad"), _pictures),
+    "ConvBackpropFilter": _filters,
     "Transpose": _first(perm=lambda perm, out, n: (0, *(axis + 1 for axis in perm))),
     # Where a slice begins is counted in elements, those of the first lane.
     "StridedSlice": _first(

@@ -82,8 +82,9 @@ def _grouped(x: Array, groups: int) -> Array:
 def _product(x: Array, w: Array, groups: int) -> Array:
     """Pixels times one element of the filter."""
     if groups == 1:
-        return np.matmul(x, w)
-    found = np.einsum("...gc,cgm->...gm", _grouped(x, groups), _grouped(w, groups))
+        product: Array = np.matmul(x, w)
+        return product
+    found: Array = np.einsum("...gc,cgm->...gm", _grouped(x, groups), _grouped(w, groups))
     return found.reshape(*x.shape[:-1], w.shape[-1])
 
 
@@ -199,14 +200,16 @@ CONV = defop(
     ),
 )  # fmt: skip
 CONV_INPUT = defop(
-    "ConvBackpropInput", ARRAY, 2, _input_spec, compute=_by_input, native=_native("by_input"), on_host=True,
+    "ConvBackpropInput", ARRAY, 2, _input_spec, compute=_by_input, native=_native("by_input"),
+    on_host=True,
     vjp=lambda h, y, g, v, geometry: (
         conv(h, swapped(v, geometry.groups), geometry),
         swapped(conv_filter(h, g, geometry), geometry.groups),
     ),
 )  # fmt: skip
 CONV_FILTER = defop(
-    "ConvBackpropFilter", ARRAY, 2, _filter_spec, compute=_by_filter, native=_native("by_filter"), on_host=True,
+    "ConvBackpropFilter", ARRAY, 2, _filter_spec, compute=_by_filter,
+    native=_native("by_filter"), on_host=True,
     vjp=lambda h, y, x, g, geometry: (
         conv_input(g, swapped(h, geometry.groups), geometry), conv(x, h, geometry),
     ),

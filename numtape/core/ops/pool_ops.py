@@ -155,6 +155,7 @@ AVG_POOL = defop(
     vjp=lambda g, y, x, geometry: (record(AVG_POOL_GRAD, (g,), geometry=geometry),),
 )  # fmt: skip
 AVG_POOL_GRAD: Op = defop(
-    "AvgPoolGrad", ARRAY, 1, _spread, compute=_average_grad, native=_native("mean_spread", True), on_host=True,
+    "AvgPoolGrad", ARRAY, 1, _spread, compute=_average_grad, native=_native("mean_spread", True),
+    on_host=True,
     vjp=lambda h, y, g, geometry: (record(AVG_POOL, (h,), geometry=geometry),),
 )  # fmt: skip

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from ...errors import UnimplementedError
 from ..log.record import require
 from ..log.tensors import as_tensor
-from ..values.dtypes import as_dtype, int64, shown
+from ..values.dtypes import shown
 from ..values.tensor import Tensor
-from . import elementwise, movement, windows
+from . import movement, windows
 from .conv import Geometry
 from .convolutions import both_used
-from .pool_ops import argmax_of, average_of, max_pool_of
+from .pool_ops import average_of, max_pool_of
 from .windows import back, channels_first, explicit, in_space, last
 
 
-def _geometry(
+def windows_of(
     x: Tensor, rank: int, ksize: Any, strides: Any, padding: Any, first: bool, op: str,
     dilations: Any = 1,
 ) -> tuple[Tensor, Geometry]:  # fmt: skip
@@ -74,7 +74,7 @@ def _pooled(
         raise TypeError(f"Expected string for argument 'padding' not {shown(padding)}.")
     first = channels_first(data_format, rank, kind)
     before = last(x, first)
-    operand, found = _geometry(x, rank, ksize, strides, padding, first, kind, dilations)
+    operand, found = windows_of(x, rank, ksize, strides, padding, first, kind, dilations)
     y = (max_pool_of if kind == "MaxPool" else average_of)(operand, found)
     if operand.ndim != before.ndim:
         y = movement.shaped(y, (*before.shape[:-1], found.outer[0]))
@@ -153,7 +153,7 @@ def max_pool2d(
 
     Args:
       input: A tensor of numbers, of shape (batch, height, width, channels).
-      ksize: The size of the window: one number, or one for each axis in space, or four for all axes.
+      ksize: The size of the window: one number, one for each axis in space, or four.
       strides: How far it goes each time, likewise.
       padding: "VALID", "SAME", or pairs of ints: what is around each axis, which never counts.
       data_format: "NHWC" or "NCHW".
@@ -184,7 +184,7 @@ def max_pool3d(
 
     Args:
       input: A tensor of numbers, of shape (batch, depth, height, width, channels).
-      ksize: The size of the window: one number, or one for each axis in space, or five for all axes.
+      ksize: The size of the window: one number, one for each axis in space, or five.
       strides: How far it goes each time, likewise.
       padding: "VALID", "SAME", or pairs of ints: what is around each axis, which never counts.
       data_format: "NDHWC" or "NCDHW".
@@ -279,7 +279,7 @@ def avg_pool2d(
 
     Args:
       input: A tensor of floats, of shape (batch, height, width, channels).
-      ksize: The size of the window: one number, or one for each axis in space, or four for all axes.
+      ksize: The size of the window: one number, one for each axis in space, or four.
       strides: How far it goes each time, likewise.
       padding: "VALID" or "SAME"; what is around the input does not count.
       data_format: "NHWC" or "NCHW".
@@ -311,7 +311,7 @@ def avg_pool3d(
 
     Args:
       input: A tensor of floats, of shape (batch, depth, height, width, channels).
-      ksize: The size of the window: one number, or one for each axis in space, or five for all axes.
+      ksize: The size of the window: one number, one for each axis in space, or five.
       strides: How far it goes each time, likewise.
       padding: "VALID" or "SAME"; what is around the input does not count.
       data_format: "NDHWC" or "NCDHW".
@@ -378,53 +378,3 @@ def pool(
         kinds[pooling_type], x, rank, tuple(window_shape), steps[1:-1], padding, data_format,
         rates[1:-1],
     )  # fmt: skip
-
-
-class MaxPoolWithArgmax(NamedTuple):
-    """The largest elements, and their places."""
-
-    output: Tensor
-    argmax: Tensor
-
-
-def max_pool_with_argmax(
-    input: Any, ksize: Any, strides: Any, padding: str, data_format: str = "NHWC",
-    output_dtype: Any = int64, include_batch_in_index: bool = False, name: str | None = None,
-) -> MaxPoolWithArgmax:  # fmt: skip
-    """`max_pool2d`, and where each of its elements comes from.
-
-    Args:
-      input: A tensor of numbers, of shape (batch, height, width, channels).
-      ksize: The size of the window: one number, two, or four for all axes.
-      strides: How far it goes each time, likewise.
-      padding: "VALID" or "SAME".
-      data_format: "NHWC".
-      output_dtype: The places' dtype, int32 or int64.
-      include_batch_in_index: Whether places are counted in the batch, not in each image.
-      name: Not used.
-
-    Returns:
-      Two tensors: ``output``, and ``argmax``, the places as ``(row * width + column) * channels +
-      channel``.
-
-    Raises:
-      ValueError: If the format is another one, or there are too many sizes or strides.
-      InvalidArgumentError: If shapes do not fit, or a size or stride is not positive.
-
-    Example:
-      >>> x = tf.reshape([1.0, 5.0, 2.0, 3.0], (1, 2, 2, 1))
-      >>> found = tf.nn.max_pool_with_argmax(x, 2, 2, "VALID")
-      >>> found.output.numpy().ravel(), found.argmax.numpy().ravel()
-      (array([5.], dtype=float32), array([1]))
-    """
-    if data_format != "NHWC":
-        raise ValueError(
-            "`data_format` values other than 'NHWC' are not supported. Received: data_format="
-            f"{shown(data_format)}"
-        )
-    op = "MaxPoolWithArgmax"
-    x, found = _geometry(as_tensor(input), 2, ksize, strides, padding, False, op)
-    places = argmax_of(elementwise.stop_gradient(x), found, bool(include_batch_in_index))
-    return MaxPoolWithArgmax(
-        max_pool_of(x, found), elementwise.cast(places, as_dtype(output_dtype))
-    )
