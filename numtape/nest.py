@@ -132,12 +132,18 @@ def pack_sequence_as(
       A structure of the same form.
 
     Raises:
+      TypeError: If ``flat_sequence`` is no list or other sequence.
       ValueError: If there are more or fewer than it has.
 
     Example:
       >>> tf.nest.pack_sequence_as({"b": [0, 0], "a": 0}, ["x", "y", "z"])
       {'b': ['y', 'z'], 'a': 'x'}
     """
+    if not is_nested(flat_sequence):
+        raise TypeError(
+            f"Attempted to pack value:\n  {flat_sequence!r}\ninto a structure, but found "
+            f"incompatible type `{type(flat_sequence)}` instead."
+        )
     return flatten_with(structure)[1](list(flat_sequence))
 
 

@@ -10,7 +10,7 @@ from ..errors import InvalidArgumentError
 from ..tensor_spec import TensorSpec
 from . import elements, flows
 from .elements import as_element, call, map_leaves, spec_of
-from .pipeline import AUTOTUNE, UNKNOWN_CARDINALITY, Pipeline
+from .pipeline import AUTOTUNE, UNKNOWN_CARDINALITY, Pipeline, whole
 
 
 class Functions(Pipeline):
@@ -150,8 +150,10 @@ class Functions(Pipeline):
           >>> [int(x) for x in tf.data.Dataset.range(3).interleave(make, cycle_length=2)]
           [0, 1, 0, 1, 2, 2]
         """
-        cycle = (os.cpu_count() or 1) if cycle_length in (None, AUTOTUNE) else int(cycle_length)
-        block = 1 if block_length is None else int(block_length)
+        cycle = os.cpu_count() or 1
+        if cycle_length not in (None, AUTOTUNE):
+            cycle = whole("cycle_length", cycle_length)
+        block = 1 if block_length is None else whole("block_length", block_length)
         if cycle < 1 or block < 1:
             raise InvalidArgumentError("`cycle_length` and `block_length` must be positive.")
 

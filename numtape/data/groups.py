@@ -10,7 +10,7 @@ from ..errors import InvalidArgumentError
 from ..tensor_spec import TensorSpec
 from . import elements, flows
 from .elements import map_leaves, spec_of
-from .pipeline import UNKNOWN_CARDINALITY, Pipeline
+from .pipeline import UNKNOWN_CARDINALITY, Pipeline, whole
 
 
 class Groups(Pipeline):
@@ -75,7 +75,7 @@ class Groups(Pipeline):
         return self._batched("_PaddedBatchDataset", batch_size, drop_remainder, join, False)
 
     def _batched(self, kind: str, size: Any, drop: Any, join: Any, same: bool) -> Self:
-        many, drop = int(size), bool(drop)
+        many, drop = whole("batch_size", size), bool(drop)
         if many <= 0:
             raise InvalidArgumentError("Batch size must be greater than zero. [Op:BatchDataset]")
 
@@ -162,8 +162,8 @@ class Groups(Pipeline):
           >>> [[int(x) for x in w] for w in tf.data.Dataset.range(5).window(3, 1, 1, True)]
           [[0, 1, 2], [1, 2, 3], [2, 3, 4]]
         """
-        many, step = int(size), int(stride)
-        later = many if shift is None else int(shift)
+        many, step = whole("size", size), whole("stride", stride)
+        later = many if shift is None else whole("shift", shift)
         if min(many, later, step) < 1:
             raise InvalidArgumentError("`size`, `shift` and `stride` of a window must be positive.")
 

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Iterable
 from collections.abc import Iterator as Elements
 from itertools import chain, islice, repeat
 from typing import Any, Self
 
-from ..core.values.tensor import Tensor
 from ..errors import InvalidArgumentError
 from . import elements, flows
-from .pipeline import INFINITE_CARDINALITY, UNKNOWN_CARDINALITY, Draws, Pipeline, least
+from .pipeline import INFINITE_CARDINALITY, UNKNOWN_CARDINALITY, Draws, Pipeline, least, whole
 from .sources import Sources
 
 
@@ -45,8 +43,7 @@ class Order(Sources):
           >>> first != second, sorted(first) == sorted(second) == list(range(100))
           (True, True)
         """
-        size = operator.index(buffer_size) if not isinstance(buffer_size, Tensor) else int(
-            buffer_size)  # fmt: skip
+        size = whole("buffer_size", buffer_size)
         if size == UNKNOWN_CARDINALITY:
             size = max(self._count, 1)
         if size <= 0:
@@ -73,7 +70,7 @@ class Order(Sources):
           >>> [int(x) for x in tf.data.Dataset.range(2).repeat(2)]
           [0, 1, 0, 1]
         """
-        times = -1 if count is None else int(count)
+        times = -1 if count is None else whole("count", count)
 
         def start() -> Elements[Any]:
             for _ in repeat(None) if times < 0 else range(times):
@@ -103,7 +100,7 @@ class Order(Sources):
           >>> [int(x) for x in tf.data.Dataset.range(5).take(2)]
           [0, 1]
         """
-        many = int(count)
+        many = whole("count", count)
         if many < 0:
             return self._like("_TakeDataset", self._start, self._count)
         total = least([self._count, many])
@@ -123,7 +120,7 @@ class Order(Sources):
           >>> [int(x) for x in tf.data.Dataset.range(5).skip(3)]
           [3, 4]
         """
-        many = int(count)
+        many = whole("count", count)
         if many < 0:
             return self._like("_SkipDataset", lambda: (), 0)
         total = self._count if self._count < 0 else max(self._count - many, 0)
@@ -147,7 +144,7 @@ class Order(Sources):
           >>> [int(x) for x in tf.data.Dataset.range(7).shard(3, 1)]
           [1, 4]
         """
-        parts, at = int(num_shards), int(index)
+        parts, at = whole("num_shards", num_shards), whole("index", index)
         if parts < 1:
             raise InvalidArgumentError(f"Number of shards must be greater than zero, got {parts}.")
         if not 0 <= at < parts:
@@ -171,7 +168,7 @@ class Order(Sources):
           >>> [(int(k), int(x)) for k, x in tf.data.Dataset.range(5, 7).enumerate(1)]
           [(1, 5), (2, 6)]
         """
-        return self.zip(self.counter(int(start)), self)
+        return self.zip(self.counter(whole("start", start)), self)
 
     def concatenate(self, dataset: Pipeline, name: str | None = None) -> Self:
         """The elements, then those of another dataset.

@@ -5,6 +5,7 @@ Iterating runs the pipeline one element at a time, in the thread that iterates.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterable
 from collections.abc import Iterator as Elements
 from itertools import count, islice
@@ -259,16 +260,16 @@ class Draws:
     """Where the random numbers of a dataset come from: others in each iteration, if it says so."""
 
     def __init__(self, seed: Any, anew: bool) -> None:
-        whole = STATE.seed
+        given = STATE.seed
         with STATE.lock:
-            if whole is not None and seed is None:
+            if given is not None and seed is None:
                 STATE.draws += 1
             place = STATE.draws
         self.key: list[int] | None = None
         if seed is not None:
-            self.key = [0 if whole is None else whole % 2**64, 1, int(seed) % 2**64]
-        elif whole is not None:
-            self.key = [whole % 2**64, 2, place]
+            self.key = [0 if given is None else given % 2**64, 1, whole("seed", seed) % 2**64]
+        elif given is not None:
+            self.key = [given % 2**64, 2, place]
         if self.key is None and not anew:
             self.key = [int(np.random.SeedSequence().generate_state(1)[0])]
         self.anew = anew
@@ -287,6 +288,19 @@ def _given(x: Any) -> Any:
     if isinstance(x, Pipeline):
         return x.as_numpy_iterator()
     return x.copy() if isinstance(x, np.ndarray) else elements.as_array(x)
+
+
+def whole(name: str, value: Any) -> int:
+    """An argument that is an integer: a number of Python, NumPy or a tensor.
+
+    Raises:
+      TypeError: If it is none.
+    """
+    given = value.numpy() if isinstance(value, Tensor) else value
+    try:
+        return operator.index(given)
+    except TypeError:
+        raise TypeError(f"`{name}` must be an integer, got {value!r}.") from None
 
 
 def least(counts: list[int]) -> int:

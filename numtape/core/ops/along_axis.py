@@ -164,4 +164,4 @@ def cumsum(
     """
     x = as_tensor(x)
     at = one_axis("Cumsum", axis, x.ndim)
-    return record(CUMSUM, (x,), axis=at, exclusive=exclusive, reverse=reverse)
+    return record(CUMSUM, (x,), axis=at, exclusive=bool(exclusive), reverse=bool(reverse))
