@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
+from .core.ops.complex import complex_ as complex
 from .core.ops.elementwise import cast
 from .core.values.dtypes import (
     DType,
     as_dtype,
+    bfloat16,
+    complex64,
+    complex128,
     float16,
     float32,
     float64,
@@ -15,6 +19,7 @@ from .core.values.dtypes import (
     int16,
     int32,
     int64,
+    string,
     uint8,
     uint16,
     uint32,
@@ -26,8 +31,9 @@ from .core.values.dtypes import float64 as double
 from .names import getter as _getter
 
 __all__ = [
-    "DType", "as_dtype", "bool", "cast", "double", "float16", "float32", "float64", "half", "int8",
-    "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
+    "DType", "as_dtype", "bfloat16", "bool", "cast", "complex", "complex128", "complex64",
+    "double", "float16", "float32", "float64", "half", "int16", "int32", "int64", "int8",
+    "string", "uint16", "uint32", "uint64", "uint8",
 ]  # fmt: skip
 
 

@@ -158,7 +158,7 @@ class GradientTape:
         # As in TensorFlow, a tape that has ended hears nothing, unless another one records.
         heard = tape.recording or local.log.recorded()
         for leaf in leaves:
-            if not leaf.dtype.is_floating:
+            if not leaf._spec.inexact:
                 _warn_here(
                     f"The dtype of the watched tensor must be floating (e.g. tf.float32), got "
                     f"{leaf.dtype!r}", 5,
@@ -410,7 +410,7 @@ class GradientTape:
         leaves, rebuild = _flat(sources)
         leaves = _checked(leaves)
         found: list[Tensor | None] = [None] * len(leaves)
-        if target.dtype.is_floating:
+        if target._spec.inexact:
             self._suspend(tape)
             found = self._asked(tape, lambda log: jacobians.jacobian(log, tape, target, leaves))
         if not tape.persistent:
@@ -516,7 +516,7 @@ def _seed(log: Log, target: Any, seed: Any) -> int:
     """The row of a target's incoming adjoint: ones, or what the caller gave."""
     spec = target._spec
     if seed is None:
-        number = 1.0 if spec.is_float else 1
+        number = 1.0 if spec.inexact else 1
         if not spec.rank:
             return log.constant(number, spec)
         scalar = intern((), spec.dtype)

@@ -27,6 +27,7 @@ from .core.ops.comparison import (
     logical_xor,
     not_equal,
 )
+from .core.ops.complex import angle, conj, imag, real
 from .core.ops.elementwise import abs_ as abs
 from .core.ops.elementwise import (
     acos,
@@ -98,6 +99,17 @@ __all__ = [
     "round", "rsqrt", "sigmoid", "sign", "sin", "sinh", "softmax", "softplus", "softsign",
     "special", "sqrt", "square", "squared_difference", "subtract", "tan", "tanh", "truediv",
     "xdivy", "xlog1py", "xlogy", "zeta",
+    "abs", "acos", "acosh", "add", "angle", "argmax", "argmin", "asin", "asinh", "atan",
+    "atan2", "atanh", "ceil", "ceiling", "conj", "cos", "cosh", "cumsum", "divide",
+    "divide_no_nan", "equal", "erf", "erfc", "exp", "expm1", "floor", "floordiv", "floormod",
+    "greater", "greater_equal", "imag", "is_finite", "is_inf", "is_nan", "less", "less_equal",
+    "log", "log1p", "log_sigmoid", "log_softmax", "logical_and", "logical_not", "logical_or",
+    "logical_xor", "maximum", "minimum", "mod", "multiply", "multiply_no_nan", "negative",
+    "not_equal", "pow", "real", "reciprocal", "reduce_all", "reduce_any", "reduce_logsumexp",
+    "reduce_max", "reduce_mean", "reduce_min", "reduce_prod", "reduce_std", "reduce_sum",
+    "reduce_variance", "round", "rsqrt", "sigmoid", "sign", "sin", "sinh", "softmax",
+    "softplus", "softsign", "sqrt", "square", "squared_difference", "subtract", "tan", "tanh",
+    "truediv",
 ]  # fmt: skip
 
 

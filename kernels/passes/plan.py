@@ -38,7 +38,7 @@ from .layout import (
 )
 from .program import row_of, write_program
 from .records import I64, U8, Codes, Lanes, Log, Plan, Specs, Work
-from .rows import ARRAY, ELEMENTWISE, READ, REDUCTION, SEEN, VALUE, VARIADIC
+from .rows import ARRAY, ELEMENTWISE, READ, REDUCTION, SEEN, VALUE, VARIADIC, WIDE
 
 
 @jit
@@ -212,7 +212,9 @@ def group_rows(
         lane = -3 if kind == ARRAY else -2
         if kind == ELEMENTWISE or kind == REDUCTION:
             s = log.spec[row]
-            if kind == REDUCTION:
+            if specs.dtype[s] >= WIDE or specs.dtype[log.spec[log.a[row]]] >= WIDE:
+                lane = -3  # there are no lane kernels for it
+            elif kind == REDUCTION:
                 if specs.size[s] == 1:
                     s = log.spec[log.a[row]]
                 else:

@@ -10,6 +10,8 @@ ARRAY = 3  # computed by a whole-array kernel
 VIEW = 4  # shares its operand's buffer under another shape
 REDUCTION = 5  # combines elements of its operand; to one element, it may end a lane group
 
+WIDE = 11  # the number of the first dtype that no compiled kernel is made for
+
 VARIADIC = -1  # the arity of codes whose operands are extra[a : a + b]
 
 # What a code's derivative is.

@@ -47,7 +47,8 @@ def call_of(code: Code, out: Spec, operands: list[Spec]) -> Call | None:
         pass
     op, attributes = CODES.entries[code.id]
     native = None
-    if op.native is not None and op.arity != VARIADIC and out.size:
+    wide = any(spec.wide for spec in (out, *operands))
+    if op.native is not None and op.arity != VARIADIC and out.size and not wide:
         native = op.native(out, *operands, **attributes)
     found = None
     if native is not None:

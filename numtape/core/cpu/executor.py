@@ -25,6 +25,7 @@ from ..plan.plan import (
     finish,
     places,
 )
+from ..reference.bodies import apply
 from ..values.memory import Array, address_of, aligned, array_at
 from ..values.spec import SPECS, Spec
 from . import fuse
@@ -135,9 +136,8 @@ class Sweeper:
         if found is not None:
             row, inputs = found
             op, attributes = CODES.entries[log.columns.code_view[row]]
-            assert op.compute is not None
             out = self.array(log, row)
-            op.compute(out, *[self.array(log, x) for x in inputs], **attributes)
+            apply(op, out, [self.array(log, x) for x in inputs], attributes)
             return
         groups = plan.arrays["groups"]
         threads = settings.threads()
@@ -200,7 +200,7 @@ class Sweeper:
         columns = log.columns
         spec = SPECS.specs[columns.spec_view[row]]
         dtype = spec.dtype.numpy_dtype
-        if spec.size == 1:
+        if spec.single:
             return np.ndarray(spec.shape, dtype, columns.cell, 8 * row)
         if not spec.size:
             return np.empty(spec.shape, dtype)

@@ -191,7 +191,7 @@ class Program:
         found = tensor._home
         if type(found) is not DeviceArray:
             found = tensor._stored()
-        if tensor._spec.size != 1:
+        if not tensor._spec.single:
             self._given.append((row, found))
         elif type(found) is DeviceArray and not found.known and not self.looked:
             if row in self._leaf:

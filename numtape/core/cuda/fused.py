@@ -325,6 +325,8 @@ class Joiner:
         if op.native is None or op.name == "MatMul":
             return ""
         specs = self._rows.spec(row), *(self._rows.spec(x) for x in self._rows.operands(row))
+        if any(spec.wide for spec in specs):
+            return ""
         native = op.native(*specs, **attributes)
         return native.kernel if native is not None and native.kernel in ROWS else ""
 

@@ -19,6 +19,7 @@ from ...errors import DeviceError
 from .. import settings
 from ..compile.passes import imported, kernel_source
 from ..log.op import Op
+from ..reference.bodies import apply
 from ..values.spec import Spec
 from .runtime.device import device, empty
 from .runtime.device_array import DeviceArray
@@ -119,9 +120,8 @@ class OnHost(NamedTuple):
         found, *arrays = (np.empty(spec.shape, spec.dtype.numpy_dtype) for spec in self.specs)
         for k, array in zip(self.places[1:], arrays, strict=True):
             gpu.download(at[k], array)
-        assert self.op.compute is not None
         with np.errstate(all="ignore"):
-            self.op.compute(found, *arrays, **self.attributes)
+            apply(self.op, found, arrays, self.attributes)
         gpu.upload(found, at[self.places[0]])
 
 

@@ -97,7 +97,7 @@ class GpuPlan(Plan):
                 maker.joined(joined[number])
             elif number in done:
                 pass
-            elif kind == SHARED and rows.spec(members[0]).size != 1:
+            elif kind == SHARED and not rows.spec(members[0]).single:
                 (row,) = members
                 original = rows.operands(row)[0]
                 place[row] = place[original]
@@ -123,9 +123,9 @@ class GpuPlan(Plan):
         self, rows: _Rows, how: dict[int, int], offsets: dict[int, int]
     ) -> dict[int, Place]:
         """Where values are, by row; sorts rows into cells and leaves."""
-        self.leaves = sorted(x for x in rows.leaves if rows.spec(x).size != 1)
-        single = [row for row in how if rows.spec(row).size == 1]
-        feeding = sorted(x for x in rows.leaves if rows.spec(x).size == 1)
+        self.leaves = sorted(x for x in rows.leaves if not rows.spec(x).single)
+        single = [row for row in how if rows.spec(row).single]
+        feeding = sorted(x for x in rows.leaves if rows.spec(x).single)
         cells = feeding + single
         self.cells, self.fed = np.array(cells, np.int64), len(feeding)
         bits = [(1 << 8 * rows.spec(row).dtype.size) - 1 for row in single]

@@ -37,7 +37,7 @@ def _passed(log: Log, flags: Array, targets: list[tuple[int, int]], gradients: b
         if not gradients:
             pending += operands(log, row)
         elif CODES.gradient[code] == RULE:
-            pending += [x for x in operands(log, row) if SPECS.specs[log.spec[x]].is_float]
+            pending += [x for x in operands(log, row) if SPECS.specs[log.spec[x]].inexact]
     return found
 
 

@@ -18,6 +18,7 @@ from ..log.op import CODES, VARIADIC, Op
 from ..log.tensors import as_tensor
 from ..log.threads import Rule
 from ..log.variable import Variable
+from ..ops.complex import conj
 from ..ops.elementwise import add
 from ..ops.movement import reshape
 from ..ops.reduction import reduce_sum
@@ -73,6 +74,9 @@ def _run_rule(
         local.rule = Rule(scratch, outer, _run_rule.__code__, names)
         del local.log
         places = [_placeholder(scratch, spec) for spec in (out, out, *specs)]
+        if op.analytic and any(spec.dtype.is_complex for spec in specs):
+            g, *values = places
+            places = [g, *map(conj, values)]
         adjoints = op.vjp(*places, **attributes)
         if not isinstance(adjoints, tuple | list):
             adjoints = (adjoints,)
@@ -143,7 +147,7 @@ def _reduced(
         number[row] = len(rows)
         code, spec = scratch.code[row], scratch.spec[row]
         if code == LEAF_CODE:
-            if SPECS.specs[spec].size != 1:
+            if not SPECS.specs[spec].single:
                 raise AssertionError("a rule may record constants of one element only")
             pooled = templates.constant(SPECS.specs[spec], int(scratch.columns.cell[row]))
             rows.append((code, pooled, NOTHING, NOTHING, spec))

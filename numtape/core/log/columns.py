@@ -4,15 +4,29 @@ from __future__ import annotations
 
 import struct
 import sys
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from ..values import dtypes
-from ..values.memory import Array, address_of, resized, view
+from ..values.memory import Array, address_of, converted, resized, view
 
 _FORMATS = {"bool": "?", "int8": "b", "uint8": "B", "int16": "h", "uint16": "H", "int32": "i",
             "uint32": "I", "int64": "q", "uint64": "Q", "float32": "f", "float64": "d"}  # fmt: skip
-PACK = {dtype: struct.Struct("=" + _FORMATS[dtype.name]).pack for dtype in dtypes.DTYPES}
+PACK: dict[dtypes.DType, Callable[[Any], bytes]] = {
+    dtype: struct.Struct("=" + _FORMATS[dtype.name]).pack for dtype in dtypes.DTYPES
+}
+
+
+def _packer(dtype: dtypes.DType) -> Callable[[Any], bytes]:
+    def pack(value: Any) -> bytes:
+        return converted(np.float64(value), dtype.numpy_dtype).tobytes()
+
+    return pack
+
+
+PACK |= {dtype: _packer(dtype) for dtype in dtypes.WIDE}
 
 
 _ZEROS = [bytes(8 - k) for k in range(9)]  # a cell's upper bytes are 0

@@ -32,7 +32,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from ..settings import after_fork_in_child
+from ..settings import after_fork_in_child, unset
 from ..values import dtypes
 from ..values.convert import to_array
 from ..values.interning import LOGS
@@ -69,6 +69,10 @@ LEAF_CODE, READ_CODE, READ_ROW_CODE = LEAF_OP.code(), READ_OP.code(), READ_ROW_O
 # Reads through what an assign returned, which do not make a tape watch the variable.
 _UNREAD_OPS = [defop("ReadVariableOp", READ, arity, _no_spec, gradient=STOP) for arity in (0, 1)]
 UNREAD_CODES = _UNREAD_OPS[1].code(), _UNREAD_OPS[0].code()
+
+# The row of a number as a constant that is too large for a cell. Set in `core.ops.complex`.
+two_cells: Callable[[Log, float, Spec], int] = unset
+
 
 class Log(Hooks):
     """One thread's log. See the module's docstring; `numtape.core.log.look` computes its values."""
@@ -185,7 +189,7 @@ class Log(Hooks):
 
     def leaf(self, array: Array, spec: Spec) -> int:
         """Append a leaf whose value is ``array``, which nobody writes to. Returns its row."""
-        single = spec.size == 1
+        single = spec.single
         cell = bits_of(array.tobytes()) if single else address_of(array)
         size = 0 if single else array.nbytes
         # whole
@@ -206,7 +210,7 @@ class Log(Hooks):
 
     def put(self, row: int, array: Any, spec: Spec) -> None:
         """Store the value of a row (its state is the caller's to set)."""
-        if spec.size == 1:
+        if spec.single:
             self.columns.cell_view[row] = bits_of(array.tobytes())
         else:
             self.buffers[row] = array
@@ -225,6 +229,9 @@ class Log(Hooks):
         found = self._const_rows.get(key)
         if found is not None:
             return found
+        if not spec.single:
+            found = two_cells(self, value, spec)
+            return self._const_rows.setdefault(key, found)
         try:
             raw = PACK[spec.dtype](value)
         except (OverflowError, struct.error):
@@ -263,7 +270,7 @@ class Log(Hooks):
                 # done
             return entered[0], spec
         if kind is float or kind is int:
-            if like is not None and like.is_float:
+            if like is not None and like.inexact:
                 spec = like.scalar or like.with_scalar()
                 found = self._const_rows.get((value, spec))
                 if found is not None and value:
@@ -328,7 +335,7 @@ class Log(Hooks):
                 # done
                 continue
             array = home if type(home) is np.ndarray else value._stored()
-            single = spec.size == 1
+            single = spec.single
             cell = bits_of(array.tobytes()) if single else address_of(array)
             size = 0 if single else array.nbytes
             # whole
@@ -387,7 +394,7 @@ class Log(Hooks):
 
     def stored(self, row: int, spec: Spec) -> Any:
         """The value of a row whose state is VALUE, where it is: on a GPU, it may be there."""
-        if spec.size == 1:
+        if spec.single:
             cell = self.columns.cell
             return np.ndarray(spec.shape, spec.dtype.numpy_dtype, cell, 8 * row).copy()
         return self.buffers[row]

@@ -196,7 +196,7 @@ def _wanted(log: Log, live: list[Tensor]) -> tuple[list[int], list[Tensor]]:
         row = tensor._row
         if tensor._home is not log or state[row] == VALUE:
             continue
-        if tensor._spec.size == 1 or row in eager:
+        if tensor._spec.single or row in eager:
             wanted.append(row)
         else:
             lazy.append(tensor)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import OpError
-from ..values.dtypes import DTYPES, not_computed
+from ..values.dtypes import not_computed
 from ..values.interning import CAPACITY, Table
 from ..values.memory import reserved
 from ..values.spec import Spec
@@ -65,6 +65,8 @@ class Op:
       gradient: RULE, STOP, MISSING or CUT.
       on_host: Whether a GPU leaves it to NumPy or SciPy: what would be a library of its own.
       elementwise: Whether it is computed element by element from operands that broadcast.
+      analytic: Whether the rule of complex operands is the real one at their conjugates.
+      complex_body: The body for them, if it is another one.
       index: Its number among all ops.
       lane: Its number among the ops that have lane kernels, or -1.
     """
@@ -80,6 +82,8 @@ class Op:
     gradient: int = RULE
     on_host: bool = False
     elementwise: bool = False
+    analytic: bool = False
+    complex_body: str = ""
     index: int = -1
     lane: int = -1
     codes: dict[int, Code] = field(default_factory=dict, repr=False)
@@ -137,17 +141,18 @@ class Codes(Table[Code]):
 CODES = Codes()
 
 
-def _checked(rule: SpecRule) -> SpecRule:
-    """A rule that also refuses dtypes which no executor computes with (float16)."""
+def _checked(rule: SpecRule, takes_complex: bool) -> SpecRule:
+    """A rule that also refuses complex numbers, unless it is said to take them."""
 
     def checked(op: Op, *specs: Spec, **attributes: Any) -> Spec:
         try:
             found = rule(op, *specs, **attributes)
         except OpError as error:
             raise error from None  # not from the KeyError of the table of results
-        for spec in (*specs, found):
-            if spec.dtype not in DTYPES:
-                raise not_computed(op.name, spec.dtype)
+        if not takes_complex:
+            for spec in (*specs, found):
+                if spec.dtype.is_complex:
+                    raise not_computed(op.name, spec.dtype)
         return found
 
     return checked
@@ -166,17 +171,27 @@ def defop(
     gradient: int | None = None,
     on_host: bool = False,
     elementwise: bool = False,
+    of_complex: str = "",
+    complex_body: str = "",
 ) -> Op:
     """Make an op and enter it in the table.
 
     Without a ``vjp`` the op has no gradient registered, unless ``gradient=STOP`` says that
     nothing flows through it.
+
+    ``of_complex`` says whether the op takes complex numbers, and what its ``vjp`` is then. "" : it
+    does not, unless its rule for dtypes takes them. "analytic": it is an analytic function with
+    real coefficients, or linear with such; then the adjoint is the real rule's at the conjugates of
+    operands and result, which `core.derive.transpose` hands to it. "other": what stands there.
+    ``complex_body`` is the body for them, where that is another one.
     """
+    of_complex = of_complex or getattr(spec, "of_complex", "")
     if gradient is None:
         gradient = RULE if vjp is not None else MISSING
     op = Op(
-        name, kind, arity, _checked(spec), body, compute, native, vjp, gradient, on_host,
-        elementwise or kind == ELEMENTWISE, len(CODES.ops),
+        name, kind, arity, _checked(spec, bool(of_complex)), body, compute, native, vjp, gradient,
+        on_host, elementwise or kind == ELEMENTWISE, of_complex == "analytic", complex_body,
+        len(CODES.ops),
     )
     if kind in (ELEMENTWISE, REDUCTION):
         op.lane = CODES.lanes

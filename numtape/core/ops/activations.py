@@ -17,7 +17,8 @@ from . import rules
 from .define import binary_op, named, unary_op
 from .elementwise import abs_, cast, exp, negative, select, zeros_of
 
-sigmoid = unary_op("Sigmoid", "sigmoid(x)", lambda g, y, x: (g * (y * (1.0 - y)),), doc="""
+sigmoid = unary_op("Sigmoid", "sigmoid(x)", lambda g, y, x: (g * (y * (1.0 - y)),),
+    rules.analytic, doc="""
     ``1 / (1 + exp(-x))``, elementwise: from 0 to 1.
 
     >>> tf.sigmoid([-1.0, 0.0, 1.0]).numpy()
@@ -32,7 +33,7 @@ softplus = unary_op(
     array([3.132617e-01, 6.931472e-01, 1.000000e+03], dtype=float32)
 """)  # fmt: skip
 relu = unary_op(
-    "Relu", "select(x <= 0, 0, x)", lambda g, y, x: (relu_gate(g, y),), rules.number, "features",
+    "Relu", "select(x <= 0, 0, x)", lambda g, y, x: (relu_gate(g, y),), rules.real, "features",
     doc="""
     ``max(x, 0)``, elementwise. Its derivative at 0 is 0.
 
@@ -45,7 +46,7 @@ relu_gate: Recorder = binary_op(
 )  # fmt: skip
 relu6 = unary_op(
     "Relu6", "select(x <= 0, 0, select(x >= 6, 6, x))",
-    lambda g, y, x: (relu6_gate(g, y),), rules.number, "features", doc="""
+    lambda g, y, x: (relu6_gate(g, y),), rules.real, "features", doc="""
     ``min(max(x, 0), 6)``, elementwise. Its derivative at 0 and at 6 is 0.
 
     From Krizhevsky, "Convolutional Deep Belief Networks on CIFAR-10" (2010).

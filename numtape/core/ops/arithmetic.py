@@ -54,7 +54,7 @@ def divide(x: Any, y: Any, name: str | None = None) -> Tensor:
       >>> tf.divide([1, 2], [4, 0])
       <tf.Tensor: shape=(2,), dtype=float64, numpy=array([0.25,  inf])>
     """
-    if type(x) is Tensor and x._spec.is_float:
+    if type(x) is Tensor and x._spec.inexact:
         return real_divide(x, y)
     return real_divide(*_floats(x, y, "RealDiv"))
 
@@ -86,7 +86,7 @@ def _floats(x: Any, y: Any, op: str) -> tuple[Tensor, Tensor]:
     x, y = _operands(x, y, op)
     if x.dtype is not y.dtype:
         raise dtypes.mismatch(op, 1, x.dtype, y.dtype)
-    if not x._spec.is_float:
+    if not x._spec.inexact:
         if x.dtype.is_bool:
             raise TypeError(f"`x` and `y` must be numeric, got {x.dtype!r} [Op:{op}]")
         wanted = dtypes.float32 if x.dtype.size <= 2 else dtypes.float64
@@ -181,7 +181,7 @@ def pow_(x: Any, y: Any, name: str | None = None) -> Tensor:
       array([2.      , 2.828427], dtype=float32)
     """
     x, y = _operands(x, y, "Pow")
-    if x._spec.is_float:
+    if x._spec.inexact:
         return pow_float(x, y)
     said = "Integers to negative integer powers are not allowed [Op:Pow]"
     if not every(y, lambda values: values >= 0, lambda rows: greater_equal(rows, 0), said):

@@ -17,16 +17,21 @@ from . import rules
 Array = np.ndarray[Any, Any]
 
 # For each rule the dtypes that it takes, whether it gives bools, and which dtypes are an error.
-_NUMBERS = "float32, float64 or integers"
-_FLOATS = "float32 or float64"
+_NUMBERS = "floats, complex numbers or integers"
+_REALS, _FLOATS = "floats or integers", "floats"
 _TEXTS: dict[Any, tuple[str, bool, str]] = {
     rules.same: ("of any dtype", False, ""),
     rules.number: (_NUMBERS, False, "the dtype is bool"),
+    rules.size: (_NUMBERS, False, "the dtype is bool"),
+    rules.real: (_REALS, False, "the dtype is bool or complex"),
+    rules.analytic: (
+        "floats or complex numbers", False, "the dtype is not of floats or complex numbers"
+    ),
     rules.floating: (_FLOATS, False, "the dtype is not of floats"),
     rules.integer: ("integers", False, "the dtype is not of integers"),
     rules.boolean: ("bool", True, "the dtype is not bool"),
     rules.compared: ("of any dtype", True, ""),
-    rules.ordered: (_NUMBERS, True, "the dtype is bool"),
+    rules.ordered: (_REALS, True, "the dtype is bool or complex"),
     rules.tested: (_FLOATS, True, "the dtype is not of floats"),
 }
 
@@ -51,7 +56,7 @@ def unary_op(
 
 
 def binary_op(
-    name: str, body: str, vjp: Any = None, spec: Any = rules.number, arguments: str = "x y",
+    name: str, body: str, vjp: Any = None, spec: Any = rules.real, arguments: str = "x y",
     doc: str = "", **more: Any,
 ) -> Recorder:  # fmt: skip
     """The function that records an elementwise op of two operands; see `unary_op`."""

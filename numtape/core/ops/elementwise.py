@@ -13,25 +13,26 @@ from ..values.dtypes import DType, as_dtype, bool_
 from ..values.spec import Spec, broadcast, intern
 from ..values.tensor import Tensor
 from . import rules
+from .comparison import not_equal_
 from .define import binary_op, named, unary_op
 from .movement import broadcast_to
 
 # Arithmetic.
 
-add = binary_op("AddV2", "x + y", lambda g, z, x, y: (g, g), doc="""
+add = binary_op("AddV2", "x + y", lambda g, z, x, y: (g, g), rules.number, doc="""
     Sum of two tensors, elementwise; ``x + y`` records the same op.
 
     >>> tf.add([1, 2, 3], [[10], [20]]).numpy()
     array([[11, 12, 13],
            [21, 22, 23]], dtype=int32)
 """)
-subtract = binary_op("Sub", "x - y", lambda g, z, x, y: (g, negative(g)), doc="""
+subtract = binary_op("Sub", "x - y", lambda g, z, x, y: (g, negative(g)), rules.number, doc="""
     Difference of two tensors, elementwise; ``x - y`` records the same op.
 
     >>> tf.subtract([1.5, 2.0], 0.5).numpy()
     array([1. , 1.5], dtype=float32)
 """)
-multiply = binary_op("Mul", "x * y", lambda g, z, x, y: (g * y, g * x), doc="""
+multiply = binary_op("Mul", "x * y", lambda g, z, x, y: (g * y, g * x), rules.number, doc="""
     Product of two tensors, elementwise; ``x * y`` records the same op.
 
     For products of matrices see `matmul`. Integers that overflow wrap around.
@@ -42,7 +43,7 @@ multiply = binary_op("Mul", "x * y", lambda g, z, x, y: (g * y, g * x), doc="""
 """)
 # A float quotient; `divide` below says what happens to integers.
 real_divide = binary_op(
-    "RealDiv", "x / y", lambda g, z, x, y: (g / y, negative(g * z / y)), rules.floating
+    "RealDiv", "x / y", lambda g, z, x, y: (g / y, negative(g * z / y)), rules.analytic
 )
 floor_divide_float = binary_op("FloorDiv", "floor(x / y)", spec=rules.floating, gradient=STOP)
 floor_divide_int = binary_op("FloorDiv", "floor_divide(x, y)", spec=rules.integer, gradient=STOP)
@@ -55,7 +56,7 @@ floor_mod_float = binary_op(
 floor_mod_int = binary_op("FloorMod", "x % y", spec=rules.integer, gradient=STOP)
 pow_float: Recorder = binary_op(
     "Pow", "power(x, y)",
-    lambda g, z, x, y: (g * y * pow_float(x, y - 1.0), g * z * log_or_zero(x)), rules.floating,
+    lambda g, z, x, y: (g * y * pow_float(x, y - 1.0), g * z * log_or_zero(x)), rules.analytic,
 )  # fmt: skip
 pow_int = binary_op("Pow", "int_power(x, y)", spec=rules.integer, gradient=STOP)
 squared_difference = binary_op(
@@ -69,16 +70,16 @@ squared_difference = binary_op(
 # 0 where the numerator is 0, whatever the denominator; 0 where the denominator is 0.
 ratio_or_zero: Recorder = binary_op(
     "RatioOrZero", "select(x == 0, 0.0, x / y)",
-    lambda g, z, x, y: (g / y, negative(ratio_or_zero(g * z, y))), rules.floating,
+    lambda g, z, x, y: (g / y, negative(ratio_or_zero(g * z, y))), rules.analytic,
 )  # fmt: skip
 real_divide_no_nan: Recorder = binary_op(
     "DivNoNan", "select(y == 0, 0.0, x / y)",
     lambda g, z, x, y: (real_divide_no_nan(g, y), negative(real_divide_no_nan(g * z, y))),
-    rules.floating,
+    rules.analytic,
 )  # fmt: skip
 multiply_no_nan: Recorder = binary_op(
     "MulNoNan", "select(y == 0, 0.0, x * y)",
-    lambda g, z, x, y: (multiply_no_nan(g, y), multiply_no_nan(x, g)), rules.floating, doc="""
+    lambda g, z, x, y: (multiply_no_nan(g, y), multiply_no_nan(x, g)), rules.analytic, doc="""
     ``x * y``, but 0 where ``y`` is 0, even if ``x`` is NaN or infinite there.
 
     The derivatives follow the same rule.
@@ -89,7 +90,7 @@ multiply_no_nan: Recorder = binary_op(
 # At a tie the first operand gets it all.
 maximum = binary_op(
     "Maximum", "select(x >= y, x, select(y > x, y, x + y))",
-    lambda g, z, x, y: (select(x >= y, g, 0.0), select(x >= y, 0.0, g)), doc="""
+    lambda g, z, x, y: (select(x >= y, g, 0.0), select(x >= y, 0.0, g)), rules.real, doc="""
     The larger of two elements; NaN if one is NaN.
 
     At a tie the derivative goes to ``x`` alone. For the largest along an axis see `reduce_max`.
@@ -99,7 +100,7 @@ maximum = binary_op(
 """)  # fmt: skip
 minimum = binary_op(
     "Minimum", "select(x <= y, x, select(y < x, y, x + y))",
-    lambda g, z, x, y: (select(x <= y, g, 0.0), select(x <= y, 0.0, g)), doc="""
+    lambda g, z, x, y: (select(x <= y, g, 0.0), select(x <= y, 0.0, g)), rules.real, doc="""
     The smaller of two elements; NaN if one is NaN.
 
     At a tie the derivative goes to ``x`` alone. For the smallest along an axis see `reduce_min`.
@@ -113,16 +114,18 @@ negative: Recorder = unary_op("Neg", "-x", lambda g, y, x: (negative(g),), rules
     >>> tf.negative([1.0, -2.0]).numpy()
     array([-1.,  2.], dtype=float32)
 """)
-abs_ = unary_op("Abs", "absolute(x)", lambda g, y, x: (g * sign(x),), rules.number, doc="""
-    Absolute value, elementwise. Its derivative at 0 is 0.
+abs_ = unary_op("Abs", "absolute(x)", lambda g, y, x: (_abs_vjp(g, y, x),), rules.size, doc="""
+    Absolute value, elementwise; that of complex numbers is real. Its derivative at 0 is 0.
 
     >>> tf.abs([-1.5, 0.0, 2.0]).numpy()
     array([1.5, 0. , 2. ], dtype=float32)
 """)
 sign: Recorder = unary_op(
     "Sign", "select(x > 0, 1, select(x < 0, -1, select(x == 0, 0, x)))",
-    lambda g, y, x: (zeros_of(x),), rules.number, doc="""
+    lambda g, y, x: (zeros_of(x),), rules.number, complex_body="unit(x)", doc="""
     -1, 0 or 1 by the sign of each element; NaN where ``x`` is NaN. Its derivative is 0.
+
+    That of a complex number is ``x / abs(x)``, or 0; TensorFlow counts its derivative as 0, too.
 
     >>> tf.sign([-3.0, 0.0, 7.0]).numpy()
     array([-1.,  0.,  1.], dtype=float32)
@@ -133,7 +136,8 @@ square = unary_op("Square", "x * x", lambda g, y, x: (g * (2.0 * x),), rules.num
     >>> tf.square([1, -2, 3]).numpy()
     array([1, 4, 9], dtype=int32)
 """)
-reciprocal = unary_op("Reciprocal", "1.0 / x", lambda g, y, x: (negative(g * y * y),), doc="""
+reciprocal = unary_op("Reciprocal", "1.0 / x", lambda g, y, x: (negative(g * y * y),),
+    rules.analytic, doc="""
     ``1 / x``, elementwise; infinite where ``x`` is 0.
 
     >>> tf.math.reciprocal([2.0, -4.0]).numpy()
@@ -155,7 +159,8 @@ ones_as = unary_op("OnesLike", "1", None, rules.same, "input", gradient=STOP)
 
 # Powers, exponentials, logarithms.
 
-sqrt = unary_op("Sqrt", "sqrt(x)", lambda g, y, x: (ratio_or_zero(0.5 * g, y),), doc="""
+sqrt = unary_op("Sqrt", "sqrt(x)", lambda g, y, x: (ratio_or_zero(0.5 * g, y),), rules.analytic,
+    doc="""
     Square root, elementwise; NaN where ``x`` is negative.
 
     The derivative at 0 is infinite; times an incoming gradient of 0 it counts as 0, and not as NaN.
@@ -163,13 +168,14 @@ sqrt = unary_op("Sqrt", "sqrt(x)", lambda g, y, x: (ratio_or_zero(0.5 * g, y),),
     >>> tf.sqrt([4.0, 2.25]).numpy()
     array([2. , 1.5], dtype=float32)
 """)
-rsqrt = unary_op("Rsqrt", "1.0 / sqrt(x)", lambda g, y, x: (-0.5 * g * (y * y * y),), doc="""
+rsqrt = unary_op("Rsqrt", "1.0 / sqrt(x)", lambda g, y, x: (-0.5 * g * (y * y * y),),
+    rules.analytic, doc="""
     ``1 / sqrt(x)``, elementwise; infinite where ``x`` is 0, NaN where it is negative.
 
     >>> tf.math.rsqrt([4.0, 0.25]).numpy()
     array([0.5, 2. ], dtype=float32)
 """)
-exp = unary_op("Exp", "exp(x)", lambda g, y, x: (g * y,), doc="""
+exp = unary_op("Exp", "exp(x)", lambda g, y, x: (g * y,), rules.analytic, doc="""
     The exponential, elementwise.
 
     In float32 it is infinite from about 88.7 on, in float64 from about 709.8 on. The argument is
@@ -179,19 +185,19 @@ exp = unary_op("Exp", "exp(x)", lambda g, y, x: (g * y,), doc="""
     >>> tf.exp([0.0, 1.0]).numpy()
     array([1.       , 2.7182817], dtype=float32)
 """)
-expm1 = unary_op("Expm1", "expm1(x)", lambda g, y, x: (g * exp(x),), doc="""
+expm1 = unary_op("Expm1", "expm1(x)", lambda g, y, x: (g * exp(x),), rules.analytic, doc="""
     ``exp(x) - 1``, elementwise, exact to the last digits where ``x`` is small.
 
     >>> tf.math.expm1([0.0, 1e-10]).numpy()
     array([0.e+00, 1.e-10], dtype=float32)
 """)
-log = unary_op("Log", "log(x)", lambda g, y, x: (g / x,), doc="""
+log = unary_op("Log", "log(x)", lambda g, y, x: (g / x,), rules.analytic, doc="""
     The natural logarithm, elementwise; minus infinity where ``x`` is 0, NaN where it is negative.
 
     >>> tf.math.log([1.0, np.e]).numpy()
     array([0., 1.], dtype=float32)
 """)
-log1p = unary_op("Log1p", "log1p(x)", lambda g, y, x: (g / (1.0 + x),), doc="""
+log1p = unary_op("Log1p", "log1p(x)", lambda g, y, x: (g / (1.0 + x),), rules.analytic, doc="""
     ``log(1 + x)``, elementwise, exact to the last digits where ``x`` is small.
 
     >>> tf.math.log1p([0.0, 1e-10]).numpy()
@@ -200,36 +206,39 @@ log1p = unary_op("Log1p", "log1p(x)", lambda g, y, x: (g / (1.0 + x),), doc="""
 # The logarithm in the derivative of a power by its exponent: 0 where the base is not positive.
 log_or_zero: Recorder = unary_op(
     "LogOrZero", "select(x > 0, log(select(x > 0, x, 1.0)), 0.0)",
-    lambda g, y, x: (select(x > 0.0, g / select(x > 0.0, x, 1.0), 0.0),),
+    lambda g, y, x: (select(_has_log(x), g / select(_has_log(x), x, 1.0), 0.0),),
+    rules.analytic, complex_body="select(x != 0, log(select(x != 0, x, 1.0)), 0.0)",
 )  # fmt: skip
 
 # Trigonometric and hyperbolic.
 
-sin = unary_op("Sin", "sin(x)", lambda g, y, x: (g * cos(x),), doc="""
+sin = unary_op("Sin", "sin(x)", lambda g, y, x: (g * cos(x),), rules.analytic, doc="""
     Sine of an angle in radians, elementwise; NaN where ``x`` is infinite.
 
     >>> tf.sin([0.0, np.pi / 2]).numpy()
     array([0., 1.], dtype=float32)
 """)
-cos: Recorder = unary_op("Cos", "cos(x)", lambda g, y, x: (negative(g * sin(x)),), doc="""
+cos: Recorder = unary_op("Cos", "cos(x)", lambda g, y, x: (negative(g * sin(x)),), rules.analytic,
+    doc="""
     Cosine of an angle in radians, elementwise; NaN where ``x`` is infinite.
 
     >>> tf.cos([0.0, np.pi]).numpy()
     array([ 1., -1.], dtype=float32)
 """)
-tan = unary_op("Tan", "tan(x)", lambda g, y, x: (g * (1.0 + y * y),), doc="""
+tan = unary_op("Tan", "tan(x)", lambda g, y, x: (g * (1.0 + y * y),), rules.analytic, doc="""
     Tangent of an angle in radians, elementwise; NaN where ``x`` is infinite.
 
     >>> tf.tan([0.0, 0.5]).numpy()
     array([0.       , 0.5463025], dtype=float32)
 """)
-asin = unary_op("Asin", "asin(x)", lambda g, y, x: (g / sqrt(1.0 - x * x),), doc="""
+asin = unary_op("Asin", "asin(x)", lambda g, y, x: (g / sqrt(1.0 - x * x),), rules.analytic, doc="""
     Arc sine in radians, from -pi/2 to pi/2, elementwise; NaN outside of [-1, 1].
 
     >>> tf.asin([0.0, 1.0]).numpy()
     array([0.       , 1.5707963], dtype=float32)
 """)
-acos = unary_op("Acos", "acos(x)", lambda g, y, x: (negative(g / sqrt(1.0 - x * x)),), doc="""
+acos = unary_op("Acos", "acos(x)", lambda g, y, x: (negative(g / sqrt(1.0 - x * x)),),
+    rules.analytic, doc="""
     Arc cosine in radians, from 0 to pi, elementwise; NaN outside of [-1, 1].
 
     >>> tf.acos([1.0, 0.0]).numpy()
@@ -242,7 +251,7 @@ hypot: Recorder = binary_op(
     "Hypot", f"select({_LARGER} == 0, 0.0, {_LARGER} * sqrt(1.0 + ({_RATIO}) * ({_RATIO})))",
     lambda g, z, x, y: (g * (x / z), g * (y / z)), rules.floating,
 )  # fmt: skip
-atan = unary_op("Atan", "atan(x)", lambda g, y, x: (g / hypot(x, 1.0) / hypot(x, 1.0),), doc="""
+atan = unary_op("Atan", "atan(x)", lambda g, y, x: (_over_circle(g, x),), rules.analytic, doc="""
     Arc tangent in radians, from -pi/2 to pi/2, elementwise.
 
     >>> tf.atan([0.0, 1.0, np.inf]).numpy()
@@ -260,38 +269,38 @@ atan2 = binary_op(
     >>> tf.atan2([1.0, 1.0], [1.0, -1.0]).numpy()
     array([0.7853982, 2.3561945], dtype=float32)
 """)  # fmt: skip
-sinh = unary_op("Sinh", "sinh(x)", lambda g, y, x: (g * cosh(x),), doc="""
+sinh = unary_op("Sinh", "sinh(x)", lambda g, y, x: (g * cosh(x),), rules.analytic, doc="""
     Hyperbolic sine, elementwise.
 
     >>> tf.sinh([0.0, 1.0]).numpy()
     array([0.       , 1.1752012], dtype=float32)
 """)
-cosh: Recorder = unary_op("Cosh", "cosh(x)", lambda g, y, x: (g * sinh(x),), doc="""
+cosh: Recorder = unary_op("Cosh", "cosh(x)", lambda g, y, x: (g * sinh(x),), rules.analytic, doc="""
     Hyperbolic cosine, elementwise.
 
     >>> tf.cosh([0.0, 1.0]).numpy()
     array([1.       , 1.5430806], dtype=float32)
 """)
-tanh = unary_op("Tanh", "tanh(x)", lambda g, y, x: (g * (1.0 - y * y),), doc="""
+tanh = unary_op("Tanh", "tanh(x)", lambda g, y, x: (g * (1.0 - y * y),), rules.analytic, doc="""
     Hyperbolic tangent, elementwise: from -1 to 1.
 
     >>> tf.tanh([0.0, 0.5, 100.0]).numpy()
     array([0.        , 0.46211717, 1.        ], dtype=float32)
 """)
-asinh = unary_op("Asinh", "asinh(x)", lambda g, y, x: (g / hypot(x, 1.0),), doc="""
+asinh = unary_op("Asinh", "asinh(x)", lambda g, y, x: (_over_root(g, x),), rules.analytic, doc="""
     Inverse hyperbolic sine, elementwise.
 
     >>> tf.asinh([0.0, 1.0]).numpy()
     array([0.       , 0.8813736], dtype=float32)
 """)
 acosh = unary_op("Acosh", "acosh(x)", lambda g, y, x: (g / (sqrt(x - 1.0) * sqrt(x + 1.0)),),
-    doc="""
+    rules.analytic, doc="""
     Inverse hyperbolic cosine, elementwise; NaN where ``x`` is less than 1.
 
     >>> tf.acosh([1.0, 2.0]).numpy()
     array([0.      , 1.316958], dtype=float32)
 """)
-atanh = unary_op("Atanh", "atanh(x)", lambda g, y, x: (g / (1.0 - x * x),), doc="""
+atanh = unary_op("Atanh", "atanh(x)", lambda g, y, x: (g / (1.0 - x * x),), rules.analytic, doc="""
     Inverse hyperbolic tangent, elementwise; infinite at -1 and 1, NaN beyond.
 
     >>> tf.atanh([0.0, 0.5]).numpy()
@@ -347,7 +356,7 @@ def _select_spec(op: Op, condition: Spec, x: Spec, y: Spec) -> Spec:
 
 SELECT = defop(
     "SelectV2", ELEMENTWISE, 3, _select_spec, body="select(x, y, z)",
-    vjp=lambda g, o, c, x, y: (None, select(c, g, 0.0), select(c, 0.0, g)),
+    vjp=lambda g, o, c, x, y: (None, select(c, g, 0.0), select(c, 0.0, g)), of_complex="analytic",
 )  # fmt: skip
 
 
@@ -403,18 +412,23 @@ def _cast_spec(op: Op, x: Spec, dtype: str) -> Spec:
 
 
 def _cast_vjp(g: Tensor, y: Tensor, x: Tensor, dtype: str) -> tuple[Tensor | None]:
-    return (cast(g, x.dtype) if x.dtype.is_floating else None,)
+    return (cast(g, x.dtype) if x._spec.inexact else None,)
 
 
-CAST = defop("Cast", ELEMENTWISE, 1, _cast_spec, body="cast(x)", vjp=_cast_vjp)
-CAST_TO_BOOL = defop("Cast", ELEMENTWISE, 1, _cast_spec, body="x != 0", gradient=STOP)
+CAST = defop(
+    "Cast", ELEMENTWISE, 1, _cast_spec, body="cast(x)", vjp=_cast_vjp, of_complex="other"
+)
+CAST_TO_BOOL = defop(
+    "Cast", ELEMENTWISE, 1, _cast_spec, body="x != 0", gradient=STOP, of_complex="other"
+)
 
 
 def cast(x: Any, dtype: Any, name: str | None = None) -> Tensor:
     """The elements converted to another dtype.
 
     Floats become integers by leaving out what is behind the point; of bools, True is 1; of numbers,
-    all but 0 are True. The gradient passes between float dtypes, and is converted back.
+    all but 0 are True; of complex numbers that become others, what is not real is left out. The
+    gradient passes between floats and complex numbers, and is converted back.
 
     Args:
       x: A tensor, or what becomes one.
@@ -441,6 +455,26 @@ def cast(x: Any, dtype: Any, name: str | None = None) -> Tensor:
     if tensor.dtype is wanted:
         return tensor
     return record(CAST_TO_BOOL if wanted.is_bool else CAST, (tensor,), dtype=wanted.name)
+
+
+def _abs_vjp(g: Tensor, y: Tensor, x: Tensor) -> Tensor:
+    if x.dtype.is_complex:
+        return real_divide_no_nan(cast(g, x.dtype) * x, cast(y, x.dtype))
+    return g * sign(x)
+
+
+def _has_log(x: Tensor) -> Tensor:
+    return not_equal_(x, 0.0) if x.dtype.is_complex else x > 0.0
+
+
+def _over_circle(g: Tensor, x: Tensor) -> Tensor:
+    """``g / (1 + x * x)``, of real numbers without overflow."""
+    return g / (1.0 + x * x) if x.dtype.is_complex else g / hypot(x, 1.0) / hypot(x, 1.0)
+
+
+def _over_root(g: Tensor, x: Tensor) -> Tensor:
+    """``g / sqrt(1 + x * x)``, of real numbers without overflow."""
+    return g / sqrt(1.0 + x * x) if x.dtype.is_complex else g / hypot(x, 1.0)
 
 
 def zeros_of(x: Tensor) -> Tensor:

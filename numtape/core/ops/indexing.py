@@ -50,8 +50,9 @@ def _gather_native(out: Spec, x: Spec, indices: Spec, axis: int) -> Native | Non
 
 
 GATHER = defop(
-    "GatherV2", ARRAY, 2, _gather_spec, compute=_gather, native=_gather_native, vjp=_gather_vjp
-)
+    "GatherV2", ARRAY, 2, _gather_spec, compute=_gather, native=_gather_native, vjp=_gather_vjp,
+    of_complex="analytic",
+)  # fmt: skip
 
 
 def _scatter_spec(op: Op, g: Spec, indices: Spec, axis: int, size: int) -> Spec:
@@ -77,6 +78,7 @@ def _scatter_native(out: Spec, g: Spec, indices: Spec, axis: int, size: int) -> 
 SCATTER_ADD = defop(
     "ScatterAdd", ARRAY, 2, _scatter_spec, compute=_scatter, native=_scatter_native,
     vjp=lambda g, y, x, indices, axis, size: (record(GATHER, (g, indices), axis=axis), None),
+    of_complex="analytic",
 )  # fmt: skip
 
 
@@ -177,6 +179,7 @@ FOLD = defop(
     ),
     compute=_fold,
     vjp=lambda g, y, x, origin, size, axis: (record(UNFOLD, (g,), origin=origin, axis=axis),),
+    of_complex="analytic",
 )  # fmt: skip
 UNFOLD: Op = defop(
     "MirrorPadGradGrad", ARRAY, 1,
@@ -185,6 +188,7 @@ UNFOLD: Op = defop(
     ),
     compute=lambda out, g, origin, axis: np.copyto(out, np.take(g, origin, axis)),
     vjp=lambda g, y, x, origin, axis: (gather_add(g, origin, x.shape[axis], axis),),
+    of_complex="analytic",
 )  # fmt: skip
 
 
@@ -207,6 +211,7 @@ PICK = defop(
         out, np.take_along_axis(x, i[..., None].astype(np.intp), -1)[..., 0]
     ),
     vjp=lambda g, y, x, i: (record(PLACE, (g, i), size=x.shape[-1]), None),
+    of_complex="analytic",
 )  # fmt: skip
 
 
@@ -219,6 +224,7 @@ PLACE: Op = defop(
     "Place", ARRAY, 2, lambda op, g, i, size: intern((*g.shape, size), g.dtype), compute=_place,
     native=_rows_native("place"),
     vjp=lambda g, y, x, i, size: (record(PICK, (g, i)), None),
+    of_complex="analytic",
 )  # fmt: skip
 
 

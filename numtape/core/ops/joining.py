@@ -50,6 +50,7 @@ def _concat_vjp(g: Tensor, y: Tensor, *xs: Tensor, axis: int) -> list[Tensor]:
 CONCAT = defop(
     "ConcatV2", ARRAY, VARIADIC, _concat_spec, vjp=_concat_vjp,
     compute=lambda out, *xs, axis: np.concatenate(xs, axis, out=out),
+    of_complex="analytic",
 )  # fmt: skip
 
 

@@ -93,8 +93,9 @@ def _matmul_native(out: Spec, a: Spec, b: Spec, ta: bool, tb: bool) -> Native | 
 
 
 MATMUL = defop(
-    "MatMul", ARRAY, 2, _matmul_spec, compute=_matmul, native=_matmul_native, vjp=_matmul_vjp
-)
+    "MatMul", ARRAY, 2, _matmul_spec, compute=_matmul, native=_matmul_native, vjp=_matmul_vjp,
+    of_complex="analytic",
+)  # fmt: skip
 
 
 _PRODUCTS = {

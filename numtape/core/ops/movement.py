@@ -64,8 +64,9 @@ def _reshape_spec(op: Op, x: Spec, shape: tuple[int, ...]) -> Spec:
 
 
 RESHAPE = defop(
-    "Reshape", VIEW, 1, _reshape_spec, vjp=lambda g, y, x, shape: (reshape(g, tuple(x.shape)),)
-)
+    "Reshape", VIEW, 1, _reshape_spec, vjp=lambda g, y, x, shape: (reshape(g, tuple(x.shape)),),
+    of_complex="analytic",
+)  # fmt: skip
 
 
 def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
@@ -204,6 +205,7 @@ def _transpose_vjp(g: Tensor, y: Tensor, x: Tensor, perm: tuple[int, ...]) -> tu
 TRANSPOSE = defop(
     "Transpose", ARRAY, 1, _transpose_spec, vjp=_transpose_vjp,
     compute=lambda out, x, perm: np.copyto(out, x.transpose(perm)),
+    of_complex="analytic",
 )  # fmt: skip
 
 
@@ -260,8 +262,9 @@ def _broadcast_spec(op: Op, x: Spec, shape: tuple[int, ...]) -> Spec:
 
 
 BROADCAST = defop(
-    "BroadcastTo", ELEMENTWISE, 1, _broadcast_spec, body="x", vjp=lambda g, y, x, shape: (g,)
-)
+    "BroadcastTo", ELEMENTWISE, 1, _broadcast_spec, body="x", vjp=lambda g, y, x, shape: (g,),
+    of_complex="analytic",
+)  # fmt: skip
 
 
 def broadcast_to(input: Any, shape: Any, name: str | None = None) -> Tensor:

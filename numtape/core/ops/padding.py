@@ -44,7 +44,7 @@ def _pad_vjp(g: Tensor, y: Tensor, x: Tensor, paddings: Paddings, mode: str) -> 
     return (g,)
 
 
-PAD = defop("Pad", ARRAY, 1, _pad_spec, compute=_pad, vjp=_pad_vjp)
+PAD = defop("Pad", ARRAY, 1, _pad_spec, compute=_pad, vjp=_pad_vjp, of_complex="analytic")
 
 
 def _pad_value_spec(op: Op, x: Spec, value: Spec, paddings: Paddings) -> Spec:
@@ -61,6 +61,7 @@ def _pad_value(out: Array, x: Array, value: Array, paddings: Paddings) -> None:
 PAD_VALUE = defop(
     "PadV2", ARRAY, 2, _pad_value_spec, compute=_pad_value,
     vjp=lambda g, y, x, value, paddings: (*_pad_vjp(g, y, x, paddings, "constant"), None),
+    of_complex="analytic",
 )  # fmt: skip
 
 

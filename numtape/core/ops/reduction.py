@@ -15,6 +15,7 @@ from ..values.dtypes import bool_, mismatch
 from ..values.spec import Spec, axes_of, intern
 from ..values.tensor import Tensor
 from . import comparison, elementwise, joining, movement
+from .rules import of_complex
 from .slicing import strided_slice
 
 Array = np.ndarray[Any, Any]
@@ -35,10 +36,15 @@ def _reduced(op: Op, x: Spec, axes: Axes, keepdims: bool) -> Spec:
     return intern(shape, x.dtype)
 
 
+@of_complex("analytic")
 def _numeric(op: Op, x: Spec, axes: Axes, keepdims: bool) -> Spec:
     if x.dtype.is_bool:
         raise InvalidArgumentError(f"{op.name} of a bool tensor: `cast` it first [Op:{op.name}]")
     return _reduced(op, x, axes, keepdims)
+
+
+def _real(op: Op, x: Spec, axes: Axes, keepdims: bool) -> Spec:
+    return _numeric(op, x, axes, keepdims)
 
 
 def _boolean(op: Op, x: Spec, axes: Axes, keepdims: bool) -> Spec:
@@ -111,11 +117,11 @@ SUM = defop(
 # The mean of floats is a sum and a quotient.
 MEAN = defop("Mean", ARRAY, 1, _numeric, compute=_mean, gradient=STOP)
 MAX = defop(
-    "Max", REDUCTION, 1, _numeric, body="max", compute=_ufunc(np.maximum, "min"),
+    "Max", REDUCTION, 1, _real, body="max", compute=_ufunc(np.maximum, "min"),
     native=_native("max"), vjp=_extreme_vjp,
 )  # fmt: skip
 MIN = defop(
-    "Min", REDUCTION, 1, _numeric, body="min", compute=_ufunc(np.minimum, "max"),
+    "Min", REDUCTION, 1, _real, body="min", compute=_ufunc(np.minimum, "max"),
     native=_native("min"), vjp=_extreme_vjp,
 )  # fmt: skip
 ALL = defop("All", ARRAY, 1, _boolean, compute=_ufunc(np.logical_and), gradient=STOP)
@@ -204,7 +210,7 @@ def reduce_mean(
       np.int32(1)
     """
     x = as_tensor(input_tensor)
-    if not x._spec.is_float:
+    if not x._spec.inexact:
         return _reduce(MEAN, x, axis, keepdims)
     total = _reduce(SUM, x, axis, keepdims)
     count = x._spec.size // max(total._spec.size, 1)  # 0 for the mean of nothing, which is NaN

@@ -2,21 +2,35 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
-from ...errors import InvalidArgumentError
+from ...errors import DtypeError
 from ..log.op import Op
 from ..values.dtypes import DType, bool_, mismatch
 from ..values.spec import Spec, broadcast, intern
 
+Rule = TypeVar("Rule", bound=Callable[..., Spec])
+
 
 def _allowed(op: Op, dtype: DType, allowed: str) -> None:
-    raise InvalidArgumentError(
+    raise DtypeError(
         f"Value for attr 'T' of {dtype.name} is not in the list of allowed values: {allowed} "
         f"[Op:{op.name}]. Use `cast`."
     )
 
 
+def of_complex(kind: str) -> Callable[[Rule], Rule]:
+    """What makes a rule for dtypes one that takes complex numbers; see `defop`."""
+
+    def mark(rule: Rule) -> Rule:
+        rule.of_complex = kind  # type: ignore[attr-defined]
+        return rule
+
+    return mark
+
+
+@of_complex("analytic")
 def same(op: Op, *specs: Spec, **_: Any) -> Spec:
     """Any one dtype; the operands broadcast."""
     first = specs[0]
@@ -28,19 +42,50 @@ def same(op: Op, *specs: Spec, **_: Any) -> Spec:
     return intern(broadcast(op.name, *specs), first.dtype)
 
 
+def real(op: Op, *specs: Spec, **_: Any) -> Spec:
+    """Like `same`, for integers and floats."""
+    if specs[0].dtype.is_bool or specs[0].dtype.is_complex:
+        _allowed(op, specs[0].dtype, "bfloat16, half, float, double, uint8, uint16, uint32, "
+                 "uint64, int8, int16, int32, int64")  # fmt: skip
+    return same(op, *specs)
+
+
+@of_complex("analytic")
 def number(op: Op, *specs: Spec, **_: Any) -> Spec:
-    """Like `same`, for every dtype but bool."""
+    """Like `same`, for every dtype but bool, of an analytic function."""
     if specs[0].dtype.is_bool:
-        _allowed(op, specs[0].dtype, "float, double, uint8, uint16, uint32, uint64, int8, int16, "
-                 "int32, int64")  # fmt: skip
+        _allowed(op, specs[0].dtype, "bfloat16, half, float, double, uint8, uint16, uint32, "
+                 "uint64, int8, int16, int32, int64, complex64, complex128")  # fmt: skip
     return same(op, *specs)
 
 
 def floating(op: Op, *specs: Spec, **_: Any) -> Spec:
     """Like `same`, for float dtypes."""
     if not specs[0].is_float:
-        _allowed(op, specs[0].dtype, "float, double")
+        _allowed(op, specs[0].dtype, "bfloat16, half, float, double")
     return same(op, *specs)
+
+
+@of_complex("analytic")
+def analytic(op: Op, *specs: Spec, **_: Any) -> Spec:
+    """Like `same`, for floats and complex numbers, of an analytic function."""
+    if not specs[0].inexact:
+        _allowed(op, specs[0].dtype, "bfloat16, half, float, double, complex64, complex128")
+    return same(op, *specs)
+
+
+@of_complex("other")
+def complex_only(op: Op, *specs: Spec, **_: Any) -> Spec:
+    """Like `same`, for complex numbers; the adjoint is the rule's own."""
+    if not specs[0].dtype.is_complex:
+        _allowed(op, specs[0].dtype, "complex64, complex128")
+    return same(op, *specs)
+
+
+@of_complex("other")
+def part(op: Op, *specs: Spec, **_: Any) -> Spec:
+    """A complex operand, the result of the dtype of its parts."""
+    return intern(tuple(complex_only(op, *specs).shape), specs[0].dtype.real_dtype)
 
 
 def integer(op: Op, *specs: Spec, **_: Any) -> Spec:
@@ -57,14 +102,21 @@ def boolean(op: Op, *specs: Spec, **_: Any) -> Spec:
     return same(op, *specs)
 
 
+@of_complex("other")
+def size(op: Op, *specs: Spec, **_: Any) -> Spec:
+    """Like `number`; what complex numbers give is real."""
+    return intern(tuple(number(op, *specs).shape), specs[0].dtype.real_dtype)
+
+
+@of_complex("analytic")
 def compared(op: Op, *specs: Spec, **_: Any) -> Spec:
     """Operands as for `same`, the result a bool."""
     return intern(tuple(same(op, *specs).shape), bool_)
 
 
 def ordered(op: Op, *specs: Spec, **_: Any) -> Spec:
-    """Operands as for `number`, the result a bool."""
-    return intern(tuple(number(op, *specs).shape), bool_)
+    """Operands as for `real`, the result a bool."""
+    return intern(tuple(real(op, *specs).shape), bool_)
 
 
 def tested(op: Op, *specs: Spec, **_: Any) -> Spec:

@@ -167,7 +167,10 @@ def _slice_vjp(
     return record(SLICE_INTO_ZEROS, (g, begin), shape=tuple(x.shape), steps=steps), None
 
 
-SLICE = defop("StridedSlice", ARRAY, 2, _slice_spec, compute=_slice, vjp=_slice_vjp)
+SLICE = defop(
+    "StridedSlice", ARRAY, 2, _slice_spec, compute=_slice, vjp=_slice_vjp,
+    of_complex="analytic",
+)  # fmt: skip
 
 
 def _into_zeros(out: Array, g: Array, begin: Array, shape: Ints, steps: Ints) -> None:
@@ -185,6 +188,7 @@ def _into_zeros_vjp(
 SLICE_INTO_ZEROS = defop(
     "StridedSliceGrad", ARRAY, 2, lambda op, g, begin, shape, steps: intern(shape, g.dtype),
     compute=_into_zeros, vjp=_into_zeros_vjp,
+    of_complex="analytic",
 )  # fmt: skip
 
 

@@ -95,7 +95,7 @@ class Plan:
             inputs = program[code:end, 1].tolist()
             spec = specs[spec_of[row]]
             if kind == SHARED:
-                if spec.size != 1:
+                if not spec.single:
                     kept = bool(work["kept"][begin] == KEPT)
                     self.views.append((row, inputs[0], spec, kept))
                 continue

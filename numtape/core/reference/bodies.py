@@ -2,6 +2,9 @@
 
 A name in it is resolved where it is used: to NumPy here, to compiled scalar functions in
 `numtape.core.compile.lane_kernels`.
+
+Halves and complex numbers have no compiled kernels: `apply` computes ops of them on every
+executor. What computes with float16 and bfloat16 has float32 operands, and its result is rounded.
 """
 
 from __future__ import annotations
@@ -15,6 +18,7 @@ from typing import Any
 import numpy as np
 import scipy.special
 
+from ..log.op import ELEMENTWISE, Op
 from ..values.memory import converted
 
 Array = Any
@@ -29,6 +33,9 @@ _FUNCTIONS |= {
     "erf": scipy.special.erf, "erfc": np.vectorize(math.erfc, otypes=["float64"]),
     "sigmoid": scipy.special.expit, "int_power": np.power, "floor_divide": np.floor_divide,
 }  # fmt: skip
+_FUNCTIONS |= {name: getattr(np, name) for name in ("angle", "conjugate", "imag", "real")}
+_FUNCTIONS["unit"] = np.sign  # of a complex number: on the unit circle, or 0
+_OF_COMPLEX = _FUNCTIONS | {"sigmoid": lambda x: 1 / (1 + np.exp(-x))}
 
 
 @cache
@@ -45,4 +52,32 @@ def evaluate(body: str, operands: list[Array], dtype: Any) -> Array:
         return np.asarray(x).astype(dtype) if isinstance(x, int) else x
 
     scope["select"] = lambda condition, x, y: np.where(condition, fit(x), fit(y))
-    return eval(_compiled(body), _FUNCTIONS | scope)
+    functions = _OF_COMPLEX if any(x.dtype.kind == "c" for x in operands) else _FUNCTIONS
+    return eval(_compiled(body), functions | scope)
+
+
+def apply(op: Op, out: Array, operands: list[Array], attributes: dict[str, Any]) -> None:
+    """Compute an op that has a body, or computes with NumPy, into ``out``."""
+    halves = [_is_half(x.dtype) for x in operands]
+    target = out
+    if any(halves):
+        operands = [
+            x.astype(np.float32) if half else x for x, half in zip(operands, halves, strict=True)
+        ]
+    if _is_half(out.dtype):
+        target = np.empty(out.shape, np.float32)
+    if op.kind == ELEMENTWISE:
+        body = op.body
+        if op.complex_body and any(x.dtype.kind == "c" for x in operands):
+            body = op.complex_body
+        target[...] = np.asarray(evaluate(body, operands, target.dtype))
+    else:
+        assert op.compute is not None
+        op.compute(target, *operands, **attributes)
+    if target is not out:
+        out[...] = target
+
+
+def _is_half(dtype: Any) -> bool:
+    """Whether a dtype is float16 or bfloat16."""
+    return bool(dtype.itemsize == 2 and dtype.kind in "fV")

@@ -11,7 +11,7 @@ from ..log.log import VALUE, Log
 from ..log.op import CODES, ELEMENTWISE, READ, VARIADIC
 from ..values.memory import array_at
 from ..values.spec import SPECS, Spec
-from .bodies import evaluate
+from .bodies import apply
 
 
 def operands(log: Log, row: int) -> list[int]:
@@ -37,7 +37,7 @@ class Program:
         self.leaves = log.columns.state.copy()
         self.fed = [
             row for row in np.flatnonzero(self.leaves).tolist()
-            if SPECS.size[log.spec[row]] != 1 and row not in log.buffers
+            if not SPECS.specs[log.spec[row]].single and row not in log.buffers
         ]  # fmt: skip
 
     def another(self, log: Log) -> Program:
@@ -116,14 +116,9 @@ def result(log: Log, row: int, inputs: list[np.ndarray[Any, Any]]) -> np.ndarray
     spec = SPECS.specs[log.spec[row]]
     dtype = spec.dtype.numpy_dtype
     with np.errstate(all="ignore"):
-        if op.kind == ELEMENTWISE:
-            value = np.asarray(evaluate(op.body, inputs, dtype))
+        if op.kind == ELEMENTWISE or op.compute is not None:
             out = np.empty(spec.shape, dtype)
-            out[...] = value
-            return out
-        if op.compute is not None:
-            out = np.empty(spec.shape, dtype)
-            op.compute(out, *inputs, **attributes)
+            apply(op, out, inputs, attributes)
             return out
         assert op.kind == READ or len(inputs) == 1
         return inputs[0].reshape(spec.shape)  # a view, or a read of a row: values never change

@@ -398,13 +398,13 @@ class Calls:
 
 
 def _bits(tensor: Tensor) -> int | bytes:
-    found = cell_of(tensor, []) if tensor._spec.size == 1 else tensor._array().tobytes()
+    found = cell_of(tensor, []) if tensor._spec.single else tensor._array().tobytes()
     return _plain(found, tensor._spec)
 
 
 def _plain(bits: int | bytes, spec: Spec) -> int | bytes:
     """The bits of a value, all NaNs alike: which of two a sum passes on is not promised."""
-    if not spec.dtype.is_floating:
+    if not spec.inexact:
         return bits
     raw = bits.to_bytes(8, sys.byteorder, signed=True) if isinstance(bits, int) else bits
     array = np.frombuffer(raw, spec.dtype.numpy_dtype)[: spec.size].copy()

@@ -50,7 +50,7 @@ def cell_of(tensor: Tensor, used: list[Array]) -> int:
     """
     array = tensor._array()
     used.append(array)
-    if tensor._spec.size == 1:
+    if tensor._spec.single:
         raw = array.tobytes()
         cell = int.from_bytes(raw + _ZEROS[len(raw)], sys.byteorder, signed=True)
     else:
@@ -91,7 +91,7 @@ class Ready:
         elsewhere = set() if program.feed is None else set(fed)  # a fed cell may be unknown here
         # Where results are: -1 for a cell.
         self._at = [
-            -1 if spec.size == 1 and at not in elsewhere and not program.late(at) else at
+            -1 if spec.single and at not in elsewhere and not program.late(at) else at
             for at, spec in zip(places, self._specs, strict=True)
         ]
         self._passed = [(fed[at], at) for at in self._at if at in fed]

@@ -342,7 +342,7 @@ convert.entering = _input
 def bits_at(log: Log, row: int) -> int | bytes:
     """What guards compare: a row's cell, or the bytes of a larger value."""
     spec = SPECS.specs[log.spec[row]]
-    if spec.size == 1:
+    if spec.single:
         bits = log.columns.cell_view[row]
         return bits if spec.dtype.size == 8 else bits & ((1 << 8 * spec.dtype.size) - 1)
     found: bytes = log.buffers[row].tobytes()

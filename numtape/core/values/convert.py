@@ -48,9 +48,11 @@ def to_array(value: Any, like: Spec | None, op: str) -> Any:
         if _has_tensors(kinds):
             return pack(value, like.dtype)
         array = numeric(value)
-        if array.size and array.dtype.kind == "f" and not like.is_float:
+        if array.size and array.dtype.kind == "c" and not like.dtype.is_complex:
+            raise _no_complex(value, like.dtype)
+        if array.size and array.dtype.kind == "f" and not like.inexact:
             raise dtypes.float_beside(op, value, like.dtype)
-        if array.dtype.kind == "O" or (not like.is_float and isinstance(value, list | tuple)):
+        if array.dtype.kind == "O" or (not like.inexact and isinstance(value, list | tuple)):
             array = _exact(value, array, like.dtype)
         value = array
     return converted(value, like.dtype.numpy_dtype)
@@ -80,22 +82,31 @@ def new_array(value: Any, dtype: DType | None = None) -> Any:
     else:
         _check(value, array, dtype)
         array = _exact(value, array, dtype)
-    return np.array(array, dtype=dtype.numpy_dtype, order="C")
+    return converted(array, dtype.numpy_dtype)
 
 
 def _inferred(value: Any, array: np.ndarray[Any, Any], kinds: set[type]) -> DType:
     """The dtype of a Python value, a list, or an object that has an array."""
     if hasattr(value, "__array__"):
         return dtypes.of_array(array)
-    kind = array.dtype.kind
+    kind = dtypes.kind_of(array.dtype)
     first = next(leaves(value), None)
+    if kind == "c":
+        if isinstance(first, np.complexfloating):
+            return dtypes.of_array(np.asarray(first))
+        if not array.size or isinstance(first, complex):
+            return dtypes.complex128
+        raise ValueError(
+            f"Can't convert Python sequence with mixed types to Tensor: {shown(value)} begins with "
+            f"a real number. Give a dtype, or write complex numbers."
+        )
     if kind == "O":
         return dtypes.of_int(int(array.min()), int(array.max()))
     if kind == "f":  # ints before the first float must fit, as in TensorFlow
         for x in itertools.takewhile(lambda x: isinstance(x, int | np.integer), leaves(value)):
             dtypes.of_int(int(x), int(x))
         # As in TensorFlow, numbers beside floats are such as the first one, or float32.
-        leads = array.size and isinstance(first, NUMPY) and first.dtype.kind == "f"
+        leads = array.size and isinstance(first, NUMPY) and dtypes.kind_of(first.dtype) == "f"
         return dtypes.of_array(np.asarray(first)) if leads else dtypes.float32
     if kind == "b":
         return dtypes.bool_
@@ -118,16 +129,27 @@ def _check_float32(array: np.ndarray[Any, Any]) -> None:
 
 def _check(value: Any, array: np.ndarray[Any, Any], dtype: DType) -> None:
     """Whether a Python value may become ``dtype``: no rounding, no truth values of numbers."""
-    kind = array.dtype.kind
+    kind = dtypes.kind_of(array.dtype)
     if not array.size or kind == "b":
         return
-    if (dtype.is_bool and kind != "O") or (kind == "f" and not dtype.is_floating):
+    if kind == "c" and not dtype.is_complex:
+        raise _no_complex(value, dtype)
+    if (dtype.is_bool and kind != "O") or (
+        kind == "f" and not (dtype.is_floating or dtype.is_complex)
+    ):
         raise TypeError(f"Cannot convert {shown(value)} to EagerTensor of dtype {dtype.name}")
+
+
+def _no_complex(value: Any, dtype: DType) -> TypeError:
+    return TypeError(
+        f"Cannot convert {shown(value)} to EagerTensor of dtype {dtype.name}: what is not real "
+        f"would be left out. `cast` the tensor to complex64 first, or take the real part."
+    )
 
 
 def _exact(value: Any, array: np.ndarray[Any, Any], dtype: DType) -> np.ndarray[Any, Any]:
     """Ints of a list or number, some of which NumPy may have as objects: all must fit ``dtype``."""
-    if not dtype.is_floating:
+    if not (dtype.is_floating or dtype.is_complex):
         if array.size and array.dtype.kind in "iuO":
             if array.min() < dtype.min or array.max() > dtype.max:
                 raise _out_of_range(value, dtype.name)
@@ -136,7 +158,7 @@ def _exact(value: Any, array: np.ndarray[Any, Any], dtype: DType) -> np.ndarray[
         return array
     try:
         with np.errstate(over="ignore"):  # infinity, as in TensorFlow
-            return array.astype(np.float64).astype(dtype.numpy_dtype)
+            return array.astype(np.complex128 if _any_complex(array) else np.float64)
     except OverflowError:
         raise _out_of_range(value, dtype.name) from None
 
@@ -161,7 +183,7 @@ def numeric(value: Any) -> np.ndarray[Any, Any]:
         ) from error
     if array.dtype.kind in "fO" and isinstance(value, list | tuple | int):
         array = _large(value, array)
-    elif array.dtype.kind not in "biuf":
+    elif dtypes.kind_of(array.dtype) not in "biufc":
         raise _unsupported(value)
     if array.size == 0 and isinstance(value, list | tuple):
         array = array.astype(np.float32)
@@ -181,6 +203,10 @@ def _large(value: Any, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     if not all(isinstance(x, int | float | np.integer | np.floating) for x in found):
         raise _unsupported(value)
     return _exact(value, array, dtypes.float64)
+
+
+def _any_complex(array: np.ndarray[Any, Any]) -> bool:
+    return any(isinstance(x, complex | np.complexfloating) for x in array.flat)
 
 
 def _unsupported(value: Any) -> ValueError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import math
 from typing import Any
 
@@ -13,14 +14,16 @@ from ...errors import DtypeError, UnimplementedError
 class DType:
     """The type of a tensor's elements. Compares equal to NumPy dtypes and names.
 
-    There is one object for each: `float32`, `float64`, `bool`, `int8` to `int64`, `uint8` to
-    `uint64`; and `float16`, of which values are held and shown, but not computed with.
+    There is one object for each: `float16`, `bfloat16`, `float32`, `float64`, `complex64`,
+    `complex128`, `bool`, `int8` to `int64`, `uint8` to `uint64`; and `string`, of which there are
+    no values.
 
     Attributes:
       name: The name, such as ``"float32"``.
-      as_numpy_dtype: The NumPy scalar type.
+      as_numpy_dtype: The NumPy scalar type; that of bfloat16 is `ml_dtypes`' one.
       size: Bytes an element.
-      is_floating, is_integer, is_bool: What kind it is (a bool is not an integer).
+      is_floating, is_complex, is_integer, is_bool: What kind it is: a complex number is no float, a
+        bool no integer.
 
     Example:
       >>> tf.float32 == np.float32, tf.float32 == "float32"
@@ -30,19 +33,40 @@ class DType:
     """
 
     __slots__ = (
-        "as_numpy_dtype", "code", "is_bool", "is_floating", "is_integer", "name", "numpy_dtype",
-        "size",
+        "as_numpy_dtype", "code", "is_bool", "is_complex", "is_floating", "is_integer", "name",
+        "numpy_dtype", "size",
     )  # fmt: skip
+
+    numpy_dtype: Any
+    as_numpy_dtype: Any
 
     def __init__(self, name: str, code: int) -> None:
         self.name = name
         self.code = code
-        self.numpy_dtype = np.dtype(name)
-        self.as_numpy_dtype = self.numpy_dtype.type
-        self.size = self.numpy_dtype.itemsize
-        self.is_floating = self.numpy_dtype.kind == "f"
-        self.is_integer = self.numpy_dtype.kind in "iu"
-        self.is_bool = self.numpy_dtype.kind == "b"
+        if name == "bfloat16":  # its NumPy dtype is another library's: see `__getattr__`
+            kind, self.size = "f", 2
+        elif name == "string":
+            kind, self.size = "O", 8
+        else:
+            self.numpy_dtype = np.dtype(name)
+            self.as_numpy_dtype = self.numpy_dtype.type
+            kind, self.size = self.numpy_dtype.kind, self.numpy_dtype.itemsize
+        self.is_floating = kind == "f"
+        self.is_complex = kind == "c"
+        self.is_integer = kind in "iu"
+        self.is_bool = kind == "b"
+
+    def __getattr__(self, name: str) -> Any:
+        """What a slot gets when it is first asked for."""
+        if name not in ("numpy_dtype", "as_numpy_dtype") or self.name not in _LATE:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        if self.name == "string":
+            self.numpy_dtype, self.as_numpy_dtype = np.dtype(object), np.object_
+        else:
+            found = importlib.import_module("ml_dtypes").bfloat16
+            self.numpy_dtype, self.as_numpy_dtype = np.dtype(found), found
+            _BY_NUMPY[self.numpy_dtype] = _BY_NUMPY[found] = self
+        return getattr(self, name)
 
     @property
     def base_dtype(self) -> DType:
@@ -52,17 +76,84 @@ class DType:
     @property
     def is_unsigned(self) -> bool:
         """Whether it is an unsigned integer."""
-        return self.numpy_dtype.kind == "u"
+        return self.is_integer and self.numpy_dtype.kind == "u"
 
     @property
-    def is_complex(self) -> bool:
-        """Whether it is complex: no dtype here is."""
+    def is_numeric(self) -> bool:
+        """Whether it is of numbers: no bool, and no string.
+
+        Example:
+          >>> tf.complex64.is_numeric, tf.bool.is_numeric
+          (True, False)
+        """
+        return self.is_floating or self.is_complex or self.is_integer
+
+    @property
+    def is_quantized(self) -> bool:
+        """Whether it is of quantized numbers: none is."""
         return False
 
     @property
     def is_numpy_compatible(self) -> bool:
         """Whether NumPy has this dtype: every dtype here is."""
         return True
+
+    @property
+    def real_dtype(self) -> DType:
+        """The dtype of the parts of a complex number; any other dtype itself.
+
+        Example:
+          >>> tf.complex64.real_dtype, tf.int32.real_dtype
+          (tf.float32, tf.int32)
+        """
+        return {"complex64": float32, "complex128": float64}.get(self.name, self)
+
+    @property
+    def as_datatype_enum(self) -> int:
+        """The number that TensorFlow's files have for it.
+
+        Example:
+          >>> tf.float32.as_datatype_enum, tf.complex64.as_datatype_enum
+          (1, 8)
+        """
+        return _ENUM[self.name]
+
+    @property
+    def limits(self) -> tuple[Any, Any]:
+        """The range of values that TensorFlow takes for colours: from 0.
+
+        Returns:
+          0 and the largest integer, or 1 for floats.
+
+        Raises:
+          ValueError: If it is none of the integers of at most 32 bits, float32, float64 and bool.
+
+        Example:
+          >>> tf.uint8.limits, tf.float32.limits
+          ((0, 255), (0, 1))
+        """
+        if self.is_bool:
+            return 0, True
+        if self is float32 or self is float64:
+            return 0, 1
+        if self.is_integer and self.size <= 4:
+            return 0, int(self.max)
+        raise ValueError(f"{self} does not have defined limits.")
+
+    def is_compatible_with(self, other: Any) -> bool:
+        """Whether a value of another dtype may stand where this one is wanted: if it is the same.
+
+        Args:
+          other: A `DType`, or what `as_dtype` takes.
+
+        Returns:
+          A bool.
+
+        Example:
+          >>> tf.float32.is_compatible_with("float32")
+          True
+        """
+        return as_dtype(other) is self
 
     @property
     def min(self) -> Any:
@@ -72,9 +163,7 @@ class DType:
           >>> tf.int16.min
           -32768
         """
-        if self.is_bool:
-            return False
-        return np.finfo(self.name).min if self.is_floating else np.iinfo(self.name).min
+        return self._limit("min", "minimum", False)
 
     @property
     def max(self) -> Any:
@@ -84,9 +173,18 @@ class DType:
           >>> tf.int16.max
           32767
         """
+        return self._limit("max", "maximum", True)
+
+    def _limit(self, name: str, word: str, truth: bool) -> Any:
         if self.is_bool:
-            return True
-        return np.finfo(self.name).max if self.is_floating else np.iinfo(self.name).max
+            return truth
+        if self is bfloat16:
+            return getattr(importlib.import_module("ml_dtypes").finfo(self.as_numpy_dtype), name)
+        if self.is_floating:
+            return getattr(np.finfo(self.name), name)
+        if not self.is_integer:
+            raise TypeError(f"Cannot find {word} value of {self} with type {self}.")
+        return getattr(np.iinfo(self.name), name)
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, DType):
@@ -114,15 +212,26 @@ NAMES = (
     "bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64",
     "float32", "float64",
 )  # fmt: skip
-# What ops compute with. float16 comes after them: values are held and shown, ops refuse it.
+WIDE_NAMES = ("float16", "bfloat16", "complex64", "complex128")
+_LATE = ("bfloat16", "string")
+# What compiled kernels are made for. The others come after them: NumPy computes with those, see
+# `core.reference.bodies`. Nothing computes with strings.
 DTYPES = tuple(DType(name, code) for code, name in enumerate(NAMES))
-float16 = DType("float16", len(DTYPES))
-ALL = (*DTYPES, float16)  # by code
+WIDE = tuple(DType(name, code) for code, name in enumerate(WIDE_NAMES, len(DTYPES)))
+string = DType("string", len(DTYPES) + len(WIDE))
+ALL = (*DTYPES, *WIDE, string)  # by code
 _BY_NAME = {dtype.name: dtype for dtype in ALL}
-_BY_NUMPY: dict[Any, DType] = {dtype.numpy_dtype: dtype for dtype in _BY_NAME.values()}
-_BY_NUMPY |= {dtype.as_numpy_dtype: dtype for dtype in _BY_NAME.values()}
+_BY_NUMPY: dict[Any, DType] = {
+    dtype.numpy_dtype: dtype for dtype in ALL if dtype.name not in _LATE
+}
+_BY_NUMPY |= {dtype.as_numpy_dtype: dtype for dtype in _BY_NUMPY.values()}
 _BY_NUMPY |= {float: _BY_NAME["float32"], bool: _BY_NAME["bool"]}
-_BY_NAME |= {"float": _BY_NAME["float32"], "double": _BY_NAME["float64"], "half": float16}
+_BY_NAME |= {"float": _BY_NAME["float32"], "double": _BY_NAME["float64"]}
+_BY_NAME |= {"half": _BY_NAME["float16"]}
+# As in TensorFlow's types.proto.
+_ENUM = {"float32": 1, "float64": 2, "int32": 3, "uint8": 4, "int16": 5, "int8": 6, "string": 7,
+         "complex64": 8, "int64": 9, "bool": 10, "bfloat16": 14, "uint16": 17, "complex128": 18,
+         "float16": 19, "uint32": 22, "uint64": 23}  # fmt: skip
 
 bool_ = _BY_NAME["bool"]
 int8 = _BY_NAME["int8"]
@@ -133,8 +242,12 @@ int32 = _BY_NAME["int32"]
 uint32 = _BY_NAME["uint32"]
 int64 = _BY_NAME["int64"]
 uint64 = _BY_NAME["uint64"]
+float16 = _BY_NAME["float16"]
+bfloat16 = _BY_NAME["bfloat16"]
 float32 = _BY_NAME["float32"]
 float64 = _BY_NAME["float64"]
+complex64 = _BY_NAME["complex64"]
+complex128 = _BY_NAME["complex128"]
 
 
 def as_dtype(value: Any) -> DType:
@@ -160,13 +273,27 @@ def as_dtype(value: Any) -> DType:
     except TypeError:  # not hashable
         found = None
     if found is None and isinstance(value, np.dtype):
-        found = _BY_NUMPY.get(value.newbyteorder("="))
+        found = _of_numpy(value)
+    if found is None and getattr(value, "__name__", "") == "bfloat16":
+        found = bfloat16 if value is bfloat16.as_numpy_dtype else None
     if found is None:
         raise TypeError(
             f"Cannot convert the argument `type_value`: {value!r} to a TensorFlow DType. numtape "
-            f"has {', '.join(NAMES)} (write int32 or int64 for Python's int)."
+            f"has {', '.join((*NAMES, *WIDE_NAMES))} (write int32 or int64 for Python's int)."
         )
     return found
+
+
+def _of_numpy(dtype: np.dtype[Any]) -> DType | None:
+    """The `DType` of one of NumPy's, or of another library's, or None."""
+    if dtype.name == "bfloat16" and dtype == bfloat16.numpy_dtype:
+        return bfloat16
+    return _BY_NUMPY.get(dtype.newbyteorder("="))
+
+
+def kind_of(dtype: np.dtype[Any]) -> str:
+    """NumPy's letter for the kind of a dtype; bfloat16 is of floats."""
+    return "f" if dtype.kind == "V" and dtype.name == "bfloat16" else dtype.kind
 
 
 def of_array(array: np.ndarray[Any, Any]) -> DType:
@@ -177,11 +304,11 @@ def of_array(array: np.ndarray[Any, Any]) -> DType:
     """
     found = _BY_NUMPY.get(array.dtype)
     if found is None:
-        found = _BY_NUMPY.get(array.dtype.newbyteorder("="))
+        found = _of_numpy(array.dtype)
     if found is None:
         raise ValueError(
             f"Failed to convert a NumPy array to a Tensor (Unsupported object type or dtype "
-            f"{array.dtype}). numtape has {', '.join(NAMES)}."
+            f"{array.dtype}). numtape has {', '.join((*NAMES, *WIDE_NAMES))}."
         )
     return found
 
@@ -201,7 +328,7 @@ def too_large(value: int | float, dtype: DType) -> float:
       ValueError: If it is an int beyond all floats.
     """
     try:
-        if dtype is float32:
+        if dtype is not float64:
             return math.copysign(math.inf, float(value))
     except OverflowError:
         pass
@@ -229,12 +356,17 @@ def float_beside(op: str, value: Any, dtype: DType) -> DtypeError:
     )
 
 
-def not_computed(op: str, dtype: DType) -> UnimplementedError:
-    """The error for an operand of a dtype that values may have, but ops do not compute with."""
-    return UnimplementedError(
-        f"cannot compute {op} of {dtype.name} [Op:{op}]: numtape holds and shows {dtype.name} "
-        f"values, but does not compute with them. `constant(x.numpy(), tf.float32)` converts one."
+def not_computed(op: str, dtype: DType) -> DtypeError:
+    """The error for an operand of a dtype that an op does not take."""
+    return DtypeError(
+        f"Value for attr 'T' of {dtype.name} is not in the list of allowed values [Op:{op}]: "
+        f"numtape does not compute {op} of {dtype.name}."
     )
+
+
+def no_strings(what: str = "values") -> UnimplementedError:
+    """The error for strings."""
+    return UnimplementedError(f"numtape has no {what} of dtype string: Python's str and bytes do.")
 
 
 # The least float64 that becomes infinite as float32.
@@ -263,10 +395,8 @@ def of_number(value: int | float, like: Any, op: str) -> DType:
             return float32
         return of_int(int(value), int(value))
     found: DType = like.dtype
-    if found is float32 or found is float64:
+    if found.is_floating or found.is_complex:
         return found
-    if found is float16:
-        raise not_computed(op, found)
     if type(value) is float:
         raise float_beside(op, value, found)
     if not found.min <= value <= found.max:

@@ -79,8 +79,15 @@ def converted(value: Any, dtype: np.dtype[Any]) -> Array:
     dtype becomes the nearest integer that it has, and NaN becomes 0.
     """
     array = np.asarray(value)
+    if array.dtype.kind == "c" and dtype.kind not in "cb":  # what is not real is left out
+        array = array.real
+    if array.dtype.kind == "V":  # bfloat16
+        array = array.astype(np.float32)
     if array.dtype.kind != "f" or dtype.kind not in "iu":
-        return np.array(array, dtype, order="C")
+        if array.dtype.kind != "f" or dtype.itemsize >= array.dtype.itemsize:
+            return np.array(array, dtype, order="C")
+        with np.errstate(over="ignore"):  # infinity, as in TensorFlow
+            return np.array(array, dtype, order="C")
     limits, wide = np.iinfo(dtype), np.array(array, np.float64, order="C")
     above, below = wide >= float(limits.max) + 1.0, wide <= float(limits.min)
     found = np.where(above | below | np.isnan(wide), 0.0, wide).astype(dtype)

@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 
 from ...errors import AxisError, InvalidArgumentError
-from .dtypes import ALL, DType, float32, float64, shown
+from .dtypes import ALL, DTYPES, DType, complex128, no_strings, shown
 from .interning import CAPACITY, Table, cache
 from .memory import reserved
 
@@ -130,10 +130,17 @@ class Spec:
       shape: The shape.
       dtype: The dtype.
       size: The number of elements.
+      is_float: Whether the dtype is of floats.
+      inexact: Whether it is of floats or complex numbers: of what has derivatives.
+      wide: Whether no compiled kernel is made for it: halves and complex numbers.
+      single: Whether a cell holds a value of it: one element, of at most 8 bytes.
       scalar: The spec of shape () and the same dtype, once it was asked for.
     """
 
-    __slots__ = ("__weakref__", "dtype", "id", "is_float", "rank", "scalar", "shape", "size")
+    __slots__ = (
+        "__weakref__", "dtype", "id", "inexact", "is_float", "rank", "scalar", "shape", "single",
+        "size", "wide",
+    )  # fmt: skip
 
     def __init__(self, number: int, shape: TensorShape, dtype: DType) -> None:
         self.id = number
@@ -141,7 +148,10 @@ class Spec:
         self.dtype = dtype
         self.size = shape.num_elements()
         self.rank = len(shape)
-        self.is_float = dtype is float32 or dtype is float64  # what ops compute with
+        self.is_float = dtype.is_floating
+        self.inexact = dtype.is_floating or dtype.is_complex
+        self.wide = dtype.code >= len(DTYPES)
+        self.single = self.size == 1 and dtype is not complex128
         self.scalar: Spec | None = None
 
     def with_scalar(self) -> Spec:
@@ -178,12 +188,14 @@ class SpecTable(Table[Spec]):
         """Write the fields. The fact: a spec of the same shape, whose number is the shape's."""
         shape, code = key
         first = None if code == 0 else self.met((shape, 0))
-        self.size[n] = spec.size
+        # To the passes a value of one element is what a cell can hold: a complex128 counts as two.
+        pair = spec.dtype is complex128
+        self.size[n] = spec.size * (1 + pair)
         self.bytes[n] = spec.size * spec.dtype.size
-        self.item[n] = spec.dtype.size
+        self.item[n] = spec.dtype.size >> pair
         self.dtype[n] = code
         self.rank[n] = spec.rank
-        self.is_float[n] = spec.is_float
+        self.is_float[n] = spec.inexact
         self.dims[n] = (*shape, *[0] * (MAX_RANK - len(shape)))
         self.shape[n] = n if first is None else first.id
         return first
@@ -203,6 +215,8 @@ def intern(shape: tuple[int, ...], dtype: DType) -> Spec:
     """The spec of a shape (a tuple of non-negative ints) and a dtype."""
     found = _specs.get((shape, dtype))
     if found is None:
+        if dtype.name == "string":
+            raise no_strings("tensors")
         check_size(shape, dtype)
         if len(shape) > MAX_RANK:
             raise InvalidArgumentError(

@@ -96,7 +96,7 @@ class Tensor(Operators):
           '/job:localhost/replica:0/task:0/device:CPU:0'
         """
         on_gpu = settings.device() == "cuda"
-        if settings.moved and self._spec.size != 1:  # single elements are everywhere
+        if settings.moved and not self._spec.single:  # single elements are everywhere
             found: Any = self._home
             if hasattr(found, "buffers"):  # a log
                 found = found.buffers.get(self._row)

@@ -32,6 +32,8 @@ def whole(
     if not out.size:
         return []
     row = Row(op, attributes, out, operands, places, room)
+    if any(spec.wide for spec in (out, *operands)):  # of halves and complex numbers
+        return [OnHost(op, attributes, (out, *operands), tuple(places))]
     if op.name in MAKERS:
         return MAKERS[op.name](row)
     native = op.native(out, *operands, **attributes) if op.native is not None else None

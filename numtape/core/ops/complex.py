@@ -1,0 +1,204 @@
+"""Complex numbers: their parts, and what is no analytic function of them.
+
+TensorFlow's convention of gradients: what a real target has for a complex source ``z = x + i y`` is
+``dt/dx + i dt/dy``, the conjugate of what ``t`` of an analytic function gives elsewhere. The adjoint
+of an analytic function is its real rule at the conjugates of operands and result, which
+`core.derive.transpose` hands to the rule of each op that is said to be one (`defop`).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...errors import DtypeError
+from ..log import log
+from ..log.log import Log
+from ..log.op import ELEMENTWISE, Op, defop
+from ..log.record import Recorder, binary, spec_of, unary
+from ..log.tensors import as_tensor
+from ..values import dtypes
+from ..values.spec import Spec, broadcast, intern
+from ..values.tensor import Tensor
+from . import rules
+from .comparison import less
+from .elementwise import (
+    CAST,
+    cast,
+    negative,
+    real_divide,
+    select,
+    stop_gradient,
+    zeros_as,
+)
+
+
+def _complex_spec(op: Op, real: Spec, imag: Spec) -> Spec:
+    if real.dtype not in (dtypes.float32, dtypes.float64):
+        raise DtypeError(
+            f"The real part of a complex number is a float32 or float64, not {real.dtype.name} "
+            f"[Op:{op.name}]"
+        )
+    if imag.dtype is not real.dtype:
+        raise dtypes.mismatch(op.name, 1, real.dtype, imag.dtype)
+    dtype = dtypes.complex64 if real.dtype is dtypes.float32 else dtypes.complex128
+    return intern(broadcast(op.name, real, imag), dtype)
+
+
+def _part(name: str, vjp: Any) -> Recorder:
+    body = f"{name.lower()}(x)"
+    return unary(defop(name, ELEMENTWISE, 1, rules.part, body=body, vjp=vjp))
+
+
+def _over_square(g: Tensor, x: Tensor) -> tuple[Tensor]:
+    """The adjoint of the angle: ``-g / (imag + i real)``."""
+    return (negative(real_divide(cast(g, x.dtype), _joined(_imag(x), _real(x)))),)
+
+
+_CAST_CODE = CAST.code({"dtype": "complex128"})
+_joined: Recorder = binary(defop(
+    "Complex", ELEMENTWISE, 2, _complex_spec, body="x + 1j * y", of_complex="other",
+    vjp=lambda g, z, x, y: (_real(g), _imag(g)),
+))  # fmt: skip
+_real: Recorder = _part("Real", lambda g, y, x: (cast(g, x.dtype),))
+_imag: Recorder = _part("Imag", lambda g, y, x: (_joined(0.0, g),))
+_angle: Recorder = _part("Angle", lambda g, y, x: _over_square(g, x))
+_conj: Recorder = unary(defop(
+    "Conj", ELEMENTWISE, 1, rules.complex_only, body="conjugate(x)",
+    vjp=lambda g, y, x: (_conj(g),),
+))  # fmt: skip
+
+
+def complex_(real: Any, imag: Any, name: str | None = None) -> Tensor:
+    """Complex numbers of real and imaginary parts, elementwise.
+
+    Args:
+      real: The real parts: a tensor of float32 or float64, or what becomes one.
+      imag: The imaginary parts, of the same dtype, whose shape broadcasts with that of ``real``.
+      name: Not used.
+
+    Returns:
+      A tensor of complex64 (of float32) or complex128 (of float64).
+
+    Raises:
+      TypeError: If a dtype is neither float32 nor float64, or they differ.
+
+    Example:
+      >>> tf.complex([1.0, 2.0], 3.0).numpy()
+      array([1.+3.j, 2.+3.j], dtype=complex64)
+    """
+    x = as_tensor(real, spec_of(imag))
+    y = as_tensor(imag, x._spec) if spec_of(imag) is None else imag
+    return _joined(x, y)
+
+
+def real(input: Any, name: str | None = None) -> Tensor:
+    """The real parts of complex numbers; real numbers stay as they are.
+
+    Args:
+      input: A tensor of numbers.
+      name: Not used.
+
+    Returns:
+      A tensor of float32 (of complex64) or float64 (of complex128), or ``input`` itself.
+
+    Example:
+      >>> tf.math.real([1.0 + 2.0j]).numpy()
+      array([1.])
+    """
+    x = as_tensor(input)
+    if x.dtype.is_complex:
+        return _real(x)
+    if not x.dtype.is_numeric:
+        raise _no_number("input", x)
+    return x
+
+
+def imag(input: Any, name: str | None = None) -> Tensor:
+    """The imaginary parts of complex numbers: zeros of real ones.
+
+    Args:
+      input: A tensor of numbers.
+      name: Not used.
+
+    Returns:
+      A tensor of float32 (of complex64) or float64 (of complex128), or of the dtype of ``input``.
+
+    Example:
+      >>> tf.math.imag([1.0 + 2.0j]).numpy()
+      array([2.])
+    """
+    x = as_tensor(input)
+    return _imag(x) if x.dtype.is_complex else zeros_as(x)
+
+
+def angle(input: Any, name: str | None = None) -> Tensor:
+    """The angles of complex numbers in radians, from -pi to pi: 0 of positive numbers.
+
+    Args:
+      input: A tensor of numbers.
+      name: Not used.
+
+    Returns:
+      A tensor of float32 (of complex64) or float64 (of complex128), or of the dtype of ``input``:
+      pi where a real number is negative. The derivative by complex numbers is
+      ``-1 / (imag + i real)``, and there is none by real ones.
+
+    Example:
+      >>> tf.math.angle([1.0j, -1.0]).numpy()
+      array([1.57079633, 3.14159265])
+    """
+    x = as_tensor(input)
+    if x.dtype.is_complex:
+        return _angle(x)
+    turned = select(less(x, 0), np.pi if x._spec.is_float else 3, zeros_as(x))
+    return stop_gradient(turned)
+
+
+def conj(x: Any, name: str | None = None) -> Tensor:
+    """The conjugates of complex numbers; real numbers stay as they are.
+
+    Args:
+      x: A tensor of numbers.
+      name: Not used.
+
+    Returns:
+      A tensor of the same shape and dtype.
+
+    Raises:
+      TypeError: If the elements are no numbers.
+
+    Example:
+      >>> tf.math.conj([1.0 + 2.0j]).numpy()
+      array([1.-2.j])
+    """
+    found = as_tensor(x)
+    if found.dtype.is_complex:
+        return _conj(found)
+    if not found.dtype.is_numeric:
+        raise _no_number("x", found)
+    return found
+
+
+def _no_number(argument: str, x: Tensor) -> TypeError:
+    return TypeError(f"`{argument}` must be a numeric tensor, but got tensor with dtype {x.dtype}")
+
+
+def _two_cells(home: Log, value: float, spec: Spec) -> int:
+    """The row of a number as a complex128, which no cell can hold.
+
+    In the log of a derivative rule, whose constants are cells, it is cast from a float64.
+    """
+    if not home.symbolic:
+        return home.leaf(np.full((), value, np.complex128), spec)
+    row = home.constant(value, intern((), dtypes.float64))
+    n = home.n
+    home.code[n] = _CAST_CODE
+    home.a[n] = row
+    home.spec[n] = spec.id
+    home.n = n + 1
+    return n
+
+
+log.two_cells = _two_cells
