@@ -218,4 +218,4 @@ def test_help_shows_signature_and_text():
     assert ">>> tf.matmul(a, [[1.0], [10.0]])" in text
     text = pydoc.plain(pydoc.render_doc(numtape.nn.relu))
     assert re.search(r"^relu\(\s*features: '?Any'?, ", text, re.M)
-    assert "features: A tensor (float32, float64 or integers), or a number" in text
+    assert "features: A tensor (floats or integers), or a number" in text

@@ -85,20 +85,6 @@ def test_dtype(tf, name):
     assert tf.zeros((), dtype).dtype is dtype
 
 
-@pytest.mark.tf_differs("numtape does not compute with float16")
-def test_float16_is_held_and_shown_but_not_computed(tf):
-    x = tf.constant([1.0, 2.5], tf.float16)
-    assert str(x) == "tf.Tensor([1.  2.5], shape=(2,), dtype=float16)"
-    assert tf.constant(x.numpy(), tf.float32).dtype == tf.float32
-    for function in (
-        lambda: x + 1, lambda: 1.5 * x, lambda: x * x, lambda: tf.sin(x), lambda: x[0],
-        lambda: tf.reduce_sum(x), lambda: tf.concat([x, x], 0), lambda: tf.cast(x, tf.float32),
-        lambda: tf.cast([1.0], tf.float16), lambda: tf.Variable(x).assign_add(x),
-    ):  # fmt: skip
-        with pytest.raises(tf.errors.OpError, match="float16"):
-            function()
-
-
 def test_dtypes_differ(tf):
     assert tf.float32 != tf.float64
     assert tf.float32 != "int32"

@@ -21,13 +21,14 @@ LONGER = {
     "numtape/core/cuda/fused.py": 450,  # which groups become one kernel: one decision
     "numtape/core/derive/transpose.py": 420,  # one gradient, step by step
     "numtape/core/interop.py": 430,  # one protocol in both directions, with the same structures
-    "numtape/core/log/log.py": 490,  # the log: everything that appends rows or drops them
+    "numtape/core/log/log.py": 520,  # the log: everything that appends rows or drops them
     "numtape/core/log/variable.py": 550,  # one class, half of it documentation
-    "numtape/core/ops/elementwise.py": 480,  # a table of records, read like one of derivatives
-    "numtape/core/ops/reduction.py": 460,  # ten ops of one kind, half of it documentation
+    "numtape/core/ops/elementwise.py": 520,  # a table of records, read like one of derivatives
+    "numtape/core/ops/reduction.py": 480,  # ten ops of one kind, half of it documentation
     "numtape/core/replay/calls.py": 420,  # one call, from its signature to what it assigns
     "numtape/core/replay/observe/looks.py": 430,  # a list: what each kind of object lets one see
     "numtape/core/replay/observe/notes.py": 560,  # one class: all that a call's reads are noted in
+    "numtape/core/values/dtypes.py": 430,  # one class, and what becomes of which value
     "numtape/demo.py": 450,  # one program to read from top to bottom
     "numtape/gradient_tape.py": 600,  # one class, most of it documentation
 }

@@ -76,7 +76,7 @@ def _run_rule(
         places = [_placeholder(scratch, spec) for spec in (out, out, *specs)]
         if op.analytic and any(spec.dtype.is_complex for spec in specs):
             g, *values = places
-            places = [g, *map(conj, values)]
+            places = [g, *(conj(x) if x.dtype.is_complex else x for x in values)]
         adjoints = op.vjp(*places, **attributes)
         if not isinstance(adjoints, tuple | list):
             adjoints = (adjoints,)

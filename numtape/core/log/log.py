@@ -32,7 +32,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from ..settings import after_fork_in_child, unset
+from ..settings import after_fork_in_child
 from ..values import dtypes
 from ..values.convert import to_array
 from ..values.interning import LOGS
@@ -69,10 +69,6 @@ LEAF_CODE, READ_CODE, READ_ROW_CODE = LEAF_OP.code(), READ_OP.code(), READ_ROW_O
 # Reads through what an assign returned, which do not make a tape watch the variable.
 _UNREAD_OPS = [defop("ReadVariableOp", READ, arity, _no_spec, gradient=STOP) for arity in (0, 1)]
 UNREAD_CODES = _UNREAD_OPS[1].code(), _UNREAD_OPS[0].code()
-
-# The row of a number as a constant that is too large for a cell. Set in `core.ops.complex`.
-two_cells: Callable[[Log, float, Spec], int] = unset
-
 
 class Log(Hooks):
     """One thread's log. See the module's docstring; `numtape.core.log.look` computes its values."""
@@ -208,6 +204,14 @@ class Log(Hooks):
             self.limit = 0  # the next op sweeps, if no tape holds the rows
         return n
 
+    def copied(self, row: int, spec: Spec) -> int:
+        """A leaf with the value that a constant has."""
+        return self.leaf(self.value(row, spec), spec)
+
+    def two_cells(self, value: float, spec: Spec) -> int:
+        """The row of a number as a complex128, which no cell can hold."""
+        return self.leaf(np.full(spec.shape, value, spec.dtype.numpy_dtype), spec)
+
     def put(self, row: int, array: Any, spec: Spec) -> None:
         """Store the value of a row (its state is the caller's to set)."""
         if spec.single:
@@ -230,8 +234,7 @@ class Log(Hooks):
         if found is not None:
             return found
         if not spec.single:
-            found = two_cells(self, value, spec)
-            return self._const_rows.setdefault(key, found)
+            return self._const_rows.setdefault(key, self.two_cells(value, spec))
         try:
             raw = PACK[spec.dtype](value)
         except (OverflowError, struct.error):
@@ -463,6 +466,20 @@ class Scratch(Log):
     __slots__ = ()
 
     symbolic = nested = True
+    to_complex: ClassVar[int]  # the code of a cast to complex128. Set in `core.ops.elementwise`.
+
+    def copied(self, row: int, spec: Spec) -> int:
+        """A leaf with the value that a constant has; the row itself if that is cast."""
+        return super().copied(row, spec) if spec.single else row
+
+    def two_cells(self, value: float, spec: Spec) -> int:
+        """A number cast to complex128: constants of rules are cells."""
+        row, n = self.constant(value, intern((), dtypes.float64)), self.n
+        self.code[n] = self.to_complex
+        self.a[n] = row
+        self.spec[n] = spec.id
+        self.n = n + 1
+        return n
 
     def seen(self, tensor: Tensor) -> Any:
         """Refuse: there is nothing to see."""

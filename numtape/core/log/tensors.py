@@ -39,7 +39,7 @@ def _entered(value: Any, like: Spec | None, op: str) -> Tensor:
     def row_of(log: Log) -> tuple[int, Spec]:
         row, spec = log.enter(value, like, op)
         if type(value) is float or type(value) is int:
-            row = log.leaf(log.value(row, spec), spec)
+            row = log.copied(row, spec)
         return row, spec
 
     return appended(row_of)

@@ -1,9 +1,9 @@
 """Complex numbers: their parts, and what is no analytic function of them.
 
-TensorFlow's convention of gradients: what a real target has for a complex source ``z = x + i y`` is
-``dt/dx + i dt/dy``, the conjugate of what ``t`` of an analytic function gives elsewhere. The adjoint
-of an analytic function is its real rule at the conjugates of operands and result, which
-`core.derive.transpose` hands to the rule of each op that is said to be one (`defop`).
+As in TensorFlow, the gradient of a real target by a complex source ``x + i y`` is
+``dt/dx + i dt/dy``. The adjoint of an analytic function is its real rule at the conjugates of
+operands and result, which `core.derive.transpose` hands to the rule of each op that is said to be
+one (`defop`).
 """
 
 from __future__ import annotations
@@ -13,8 +13,6 @@ from typing import Any
 import numpy as np
 
 from ...errors import DtypeError
-from ..log import log
-from ..log.log import Log
 from ..log.op import ELEMENTWISE, Op, defop
 from ..log.record import Recorder, binary, spec_of, unary
 from ..log.tensors import as_tensor
@@ -24,7 +22,6 @@ from ..values.tensor import Tensor
 from . import rules
 from .comparison import less
 from .elementwise import (
-    CAST,
     cast,
     negative,
     real_divide,
@@ -56,7 +53,6 @@ def _over_square(g: Tensor, x: Tensor) -> tuple[Tensor]:
     return (negative(real_divide(cast(g, x.dtype), _joined(_imag(x), _real(x)))),)
 
 
-_CAST_CODE = CAST.code({"dtype": "complex128"})
 _joined: Recorder = binary(defop(
     "Complex", ELEMENTWISE, 2, _complex_spec, body="x + 1j * y", of_complex="other",
     vjp=lambda g, z, x, y: (_real(g), _imag(g)),
@@ -103,20 +99,19 @@ def real(input: Any, name: str | None = None) -> Tensor:
     Returns:
       A tensor of float32 (of complex64) or float64 (of complex128), or ``input`` itself.
 
+    Raises:
+      TypeError: If the elements are no numbers.
+
     Example:
       >>> tf.math.real([1.0 + 2.0j]).numpy()
       array([1.])
     """
-    x = as_tensor(input)
-    if x.dtype.is_complex:
-        return _real(x)
-    if not x.dtype.is_numeric:
-        raise _no_number("input", x)
-    return x
+    x = _numbers("input", input)
+    return _real(x) if x.dtype.is_complex else x
 
 
 def imag(input: Any, name: str | None = None) -> Tensor:
-    """The imaginary parts of complex numbers: zeros of real ones.
+    """The imaginary parts of complex numbers: zeros of real ones, through which no gradient flows.
 
     Args:
       input: A tensor of numbers.
@@ -125,11 +120,14 @@ def imag(input: Any, name: str | None = None) -> Tensor:
     Returns:
       A tensor of float32 (of complex64) or float64 (of complex128), or of the dtype of ``input``.
 
+    Raises:
+      TypeError: If the elements are no numbers.
+
     Example:
       >>> tf.math.imag([1.0 + 2.0j]).numpy()
       array([2.])
     """
-    x = as_tensor(input)
+    x = _numbers("input", input)
     return _imag(x) if x.dtype.is_complex else zeros_as(x)
 
 
@@ -145,11 +143,14 @@ def angle(input: Any, name: str | None = None) -> Tensor:
       pi where a real number is negative. The derivative by complex numbers is
       ``-1 / (imag + i real)``, and there is none by real ones.
 
+    Raises:
+      TypeError: If the elements are no numbers.
+
     Example:
       >>> tf.math.angle([1.0j, -1.0]).numpy()
       array([1.57079633, 3.14159265])
     """
-    x = as_tensor(input)
+    x = _numbers("input", input)
     if x.dtype.is_complex:
         return _angle(x)
     turned = select(less(x, 0), np.pi if x._spec.is_float else 3, zeros_as(x))
@@ -173,32 +174,14 @@ def conj(x: Any, name: str | None = None) -> Tensor:
       >>> tf.math.conj([1.0 + 2.0j]).numpy()
       array([1.-2.j])
     """
-    found = as_tensor(x)
-    if found.dtype.is_complex:
-        return _conj(found)
-    if not found.dtype.is_numeric:
-        raise _no_number("x", found)
-    return found
+    found = _numbers("x", x)
+    return _conj(found) if found.dtype.is_complex else found
 
 
-def _no_number(argument: str, x: Tensor) -> TypeError:
-    return TypeError(f"`{argument}` must be a numeric tensor, but got tensor with dtype {x.dtype}")
-
-
-def _two_cells(home: Log, value: float, spec: Spec) -> int:
-    """The row of a number as a complex128, which no cell can hold.
-
-    In the log of a derivative rule, whose constants are cells, it is cast from a float64.
-    """
-    if not home.symbolic:
-        return home.leaf(np.full((), value, np.complex128), spec)
-    row = home.constant(value, intern((), dtypes.float64))
-    n = home.n
-    home.code[n] = _CAST_CODE
-    home.a[n] = row
-    home.spec[n] = spec.id
-    home.n = n + 1
-    return n
-
-
-log.two_cells = _two_cells
+def _numbers(argument: str, value: Any) -> Tensor:
+    x = as_tensor(value)
+    if not x.dtype.is_numeric:
+        raise TypeError(
+            f"`{argument}` must be a numeric tensor, but got tensor with dtype {x.dtype}"
+        )
+    return x

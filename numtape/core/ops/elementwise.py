@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from ..log.log import Scratch
 from ..log.op import CUT, ELEMENTWISE, STOP, Op, defop
 from ..log.record import Recorder, record, spec_of
 from ..log.tensors import as_tensor
@@ -418,6 +419,7 @@ def _cast_vjp(g: Tensor, y: Tensor, x: Tensor, dtype: str) -> tuple[Tensor | Non
 CAST = defop(
     "Cast", ELEMENTWISE, 1, _cast_spec, body="cast(x)", vjp=_cast_vjp, of_complex="other"
 )
+Scratch.to_complex = CAST.code({"dtype": "complex128"})
 CAST_TO_BOOL = defop(
     "Cast", ELEMENTWISE, 1, _cast_spec, body="x != 0", gradient=STOP, of_complex="other"
 )
