@@ -1,4 +1,4 @@
-"""Complex numbers: values, conversion, gradients by TensorFlow's convention, functions, variables."""
+"""Complex numbers: values, conversion, gradients, functions, variables."""
 
 import numpy as np
 import pytest
@@ -38,7 +38,8 @@ def test_python_and_numpy_values(tf):
 def test_operands_take_the_dtype_of_a_tensor(tf, dtype):
     z = tf.constant(Z, dtype)
     for found, wanted in ((z * 2, Z * 2), (2.5 - z, 2.5 - Z), (z * (1 + 1j), Z * (1 + 1j)),
-                          (z / np.array([1.0, 2.0, 4.0]), Z / [1, 2, 4]), (z**2, Z**2)):  # fmt: skip
+                          (z / np.array([1.0, 2.0, 4.0]), Z / [1, 2, 4]),
+                          (z**2, Z**2)):  # fmt: skip
         assert found.dtype == dtype
         np.testing.assert_allclose(found, wanted, rtol=1e-6)
     one = tf.constant(1 + 2j, dtype)  # a complex128 is too large for a cell
