@@ -177,6 +177,10 @@ from .tensor_spec import TensorSpec
 
 __version__ = "0.1.0"
 newaxis = None
+from .core.ops.clipping import add_n, clip_by_global_norm, clip_by_norm
+from .core.ops.counting import histogram_fixed_width, histogram_fixed_width_bins
+from .core.ops.sorting import argsort, searchsorted, sort
+from .core.ops.unique import unique, unique_with_counts
 
 __all__ = [
     "DType", "DeviceError", "GradientTape", "Module", "Tensor", "TensorShape", "TensorSpec",
@@ -189,6 +193,16 @@ __all__ = [
     "einsum", "ensure_shape", "equal", "errors", "exp", "expand_dims", "experimental", "eye",
     "fill", "float16", "float32", "float64", "floor", "function", "gather", "gather_nd",
     "greater", "greater_equal", "guarantee_const", "half", "identity", "identity_n", "image",
+    "UnconnectedGradients", "Variable", "abs", "acos", "acosh", "add", "add_n", "argmax",
+    "argmin", "argsort", "as_dtype", "asin", "asinh", "atan", "atan2", "atanh",
+    "batch_to_space", "bitcast", "bool", "boolean_mask", "broadcast_dynamic_shape",
+    "broadcast_static_shape", "broadcast_to", "cast", "clip_by_global_norm", "clip_by_norm",
+    "clip_by_value", "concat", "cond", "config", "constant", "convert_to_tensor", "cos", "cosh",
+    "cumsum", "data", "datasets", "device", "divide", "double", "dtypes", "dynamic_partition",
+    "dynamic_stitch", "einsum", "ensure_shape", "equal", "errors", "exp", "expand_dims",
+    "experimental", "eye", "fill", "float16", "float32", "float64", "floor", "function",
+    "gather", "gather_nd", "greater", "greater_equal", "guarantee_const", "half",
+    "histogram_fixed_width", "histogram_fixed_width_bins", "identity", "identity_n", "image",
     "initializers", "int16", "int32", "int64", "int8", "is_tensor", "keras", "less",
     "less_equal", "linalg", "linspace", "logical_and", "logical_not", "logical_or", "map_fn",
     "math", "matmul", "maximum", "meshgrid", "minimum", "multiply", "negative", "nest",
@@ -203,6 +217,14 @@ __all__ = [
     "tensor_scatter_nd_min", "tensor_scatter_nd_sub", "tensor_scatter_nd_update", "tensordot",
     "testing", "tile", "transpose", "truediv", "uint16", "uint32", "uint64", "uint8",
     "unravel_index", "unstack", "where", "while_loop", "zeros", "zeros_like",
+    "roll", "round", "scan", "scatter_nd", "searchsorted", "sequence_mask", "shape", "shape_n",
+    "sigmoid", "sign", "sin", "sinh", "size", "slice", "sort", "space_to_batch",
+    "space_to_batch_nd", "split", "sqrt", "square", "squeeze", "stack", "stop_gradient",
+    "strided_slice", "subtract", "tan", "tanh", "tensor_scatter_nd_add",
+    "tensor_scatter_nd_max", "tensor_scatter_nd_min", "tensor_scatter_nd_sub",
+    "tensor_scatter_nd_update", "tensordot", "testing", "tile", "transpose", "truediv",
+    "uint16", "uint32", "uint64", "uint8", "unique", "unique_with_counts", "unravel_index",
+    "unstack", "where", "while_loop", "zeros", "zeros_like",
 ]  # fmt: skip
 
 if _typing.TYPE_CHECKING:

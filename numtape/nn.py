@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from .core.ops.activations import elu, leaky_relu, relu, relu6, selu, sigmoid, softplus, softsign
 from .core.ops.blocks import depth_to_space, space_to_batch, space_to_depth
+from .core.ops.clipping import l2_normalize
 from .core.ops.convolutions import (
     atrous_conv2d,
     conv1d,
@@ -15,6 +16,7 @@ from .core.ops.convolutions import (
     depthwise_conv2d,
     separable_conv2d,
 )
+from .core.ops.counting import zero_fraction
 from .core.ops.elementwise import (
     tanh,
 )
@@ -38,6 +40,8 @@ from .core.ops.pooling import (
     pool,
 )
 from .core.ops.pooling_places import max_pool_with_argmax
+from .core.ops.sorting import in_top_k, top_k
+from .core.ops.statistics import normalize_moments, sufficient_statistics, weighted_moments
 from .core.ops.transposed import (
     atrous_conv2d_transpose,
     conv1d_transpose,
@@ -51,11 +55,12 @@ __all__ = [
     "atrous_conv2d", "atrous_conv2d_transpose", "avg_pool", "avg_pool1d", "avg_pool2d",
     "avg_pool3d", "conv1d", "conv1d_transpose", "conv2d", "conv2d_transpose", "conv3d",
     "conv3d_transpose", "conv_transpose", "convolution", "depth_to_space", "depthwise_conv2d",
-    "elu", "leaky_relu", "log_softmax", "max_pool", "max_pool1d", "max_pool2d", "max_pool3d",
-    "max_pool_with_argmax", "moments", "pool", "relu", "relu6", "selu", "separable_conv2d",
-    "sigmoid", "sigmoid_cross_entropy_with_logits", "softmax",
-    "softmax_cross_entropy_with_logits", "softplus", "softsign", "space_to_batch",
-    "space_to_depth", "sparse_softmax_cross_entropy_with_logits", "tanh",
+    "elu", "in_top_k", "l2_normalize", "leaky_relu", "log_softmax", "max_pool", "max_pool1d",
+    "max_pool2d", "max_pool3d", "max_pool_with_argmax", "moments", "normalize_moments", "pool",
+    "relu", "relu6", "selu", "separable_conv2d", "sigmoid", "sigmoid_cross_entropy_with_logits",
+    "softmax", "softmax_cross_entropy_with_logits", "softplus", "softsign", "space_to_batch",
+    "space_to_depth", "sparse_softmax_cross_entropy_with_logits", "sufficient_statistics",
+    "tanh", "top_k", "weighted_moments", "zero_fraction",
 ]  # fmt: skip
 
 

@@ -30,6 +30,7 @@ NO_EXAMPLE = {
 }
 # What takes anything, or raises only what making a tensor of an operand does.
 NO_ERROR = {
+    "zero_fraction",
     "flatten", "functions_run_eagerly", "get_soft_device_placement", "identity", "is_nested",
     "is_tensor", "linear", "list_physical_devices", "load_digits", "rank", "round",
     "run_functions_eagerly", "set_soft_device_placement", "shape", "simulated", "size",

@@ -15,7 +15,8 @@ from ..values import dtypes
 from ..values.memory import Array
 from ..values.spec import Spec, intern, one_axis
 from ..values.tensor import Tensor
-from . import rules
+from . import elementwise, joining, rules
+from .slicing import strided_slice
 
 
 def _arg_spec(op: Op, x: Spec, axis: int, output: str) -> Spec:
@@ -165,3 +166,152 @@ def cumsum(
     x = as_tensor(x)
     at = one_axis("Cumsum", axis, x.ndim)
     return record(CUMSUM, (x,), axis=at, exclusive=bool(exclusive), reverse=bool(reverse))
+
+
+def _cumprod_vjp(
+    g: Tensor, y: Tensor, x: Tensor, axis: int, exclusive: bool, reverse: bool
+) -> tuple[Tensor]:
+    """As in TensorFlow: 0 where ``x`` is 0, whatever the products of the other elements are."""
+    later = record(CUMSUM, (g * y,), axis=axis, exclusive=exclusive, reverse=not reverse)
+    return (elementwise.real_divide_no_nan(later, x),)
+
+
+CUMPROD: Op = defop(
+    "Cumprod", ARRAY, 1, rules.number, compute=_scan(np.multiply), vjp=_cumprod_vjp, on_host=True
+)
+
+
+def cumprod(
+    x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
+) -> Tensor:
+    """Running products along an axis.
+
+    The derivative divides by the elements, and is 0 where one is 0, as in TensorFlow.
+
+    Args:
+      x: A tensor of numbers, of at least one axis.
+      axis: One axis.
+      exclusive: Whether an element is left out of its own product, so that the first one is 1.
+      reverse: Whether the products run from the last element to the first.
+      name: Not used.
+
+    Returns:
+      A tensor of the shape and dtype of ``x``.
+
+    Raises:
+      InvalidArgumentError: If the axis is out of range, or the elements are bools.
+
+    Example:
+      >>> tf.math.cumprod([2, 3, 4]).numpy()
+      array([ 2,  6, 24], dtype=int32)
+      >>> tf.math.cumprod([2, 3, 4], exclusive=True).numpy()
+      array([1, 2, 6], dtype=int32)
+    """
+    x = as_tensor(x)
+    at = one_axis("Cumprod", axis, x.ndim)
+    return record(CUMPROD, (x,), axis=at, exclusive=bool(exclusive), reverse=bool(reverse))
+
+
+def _recurrence(out: Array, decay: Array, x: Array, axis: int, reverse: bool) -> None:
+    """``out[i] = x[i] + decay[i] * out[i - 1]``; in reverse, of the element behind."""
+    out, decay, x = (np.moveaxis(each, axis, 0) for each in (out, decay, x))
+    order = range(len(x))
+    before = None
+    for i in reversed(order) if reverse else order:
+        out[i] = x[i] if before is None else x[i] + decay[i] * out[before]
+        before = i
+
+
+def _shift(out: Array, x: Array, axis: int, reverse: bool) -> None:
+    out, x = np.moveaxis(out, axis, 0), np.moveaxis(x, axis, 0)
+    if reverse:
+        out[:-1], out[-1:] = x[1:], 0
+    else:
+        out[1:], out[:1] = x[:-1], 0
+
+
+SHIFT: Op = defop(
+    "Shift", ARRAY, 1, rules.same, compute=_shift, on_host=True,
+    vjp=lambda g, y, x, axis, reverse: (_moved(g, axis, not reverse),),
+)  # fmt: skip
+
+
+def _moved(x: Tensor, axis: int, reverse: bool) -> Tensor:
+    """Each element in its successor's place, 0 in the first; in reverse, in its predecessor's."""
+    return record(SHIFT, (x,), axis=axis, reverse=reverse)
+
+
+def _recurrence_vjp(
+    g: Tensor, y: Tensor, decay: Tensor, x: Tensor, axis: int, reverse: bool
+) -> tuple[Tensor, Tensor]:
+    back = record(
+        RECURRENCE, (_moved(decay, axis, not reverse), g), axis=axis, reverse=not reverse
+    )
+    return back * _moved(y, axis, reverse), back
+
+
+# A linear recurrence: its derivative is one in the other direction.
+RECURRENCE: Op = defop(
+    "LinearRecurrence", ARRAY, 2, rules.floating, compute=_recurrence, vjp=_recurrence_vjp,
+    on_host=True,
+)  # fmt: skip
+
+
+def _running_logsumexp(out: Array, x: Array, axis: int, reverse: bool) -> None:
+    flip = (*(slice(None),) * axis, slice(None, None, -1) if reverse else slice(None))
+    np.logaddexp.accumulate(x[flip], axis, out=out[flip])
+
+
+def _running_logsumexp_vjp(
+    g: Tensor, y: Tensor, x: Tensor, axis: int, reverse: bool
+) -> tuple[Tensor]:
+    """What a later result passes on is its share ``exp(y[i] - y[i + 1])``: nothing overflows."""
+    if not x.shape[axis]:
+        return (g,)
+    share = elementwise.exp(y - _moved(y, axis, not reverse))
+    total = record(RECURRENCE, (share, g), axis=axis, reverse=not reverse)
+    return (elementwise.exp(x - y) * total,)
+
+
+CUMULATIVE_LOGSUMEXP: Op = defop(
+    "CumulativeLogsumexp", ARRAY, 1, rules.floating, compute=_running_logsumexp,
+    vjp=_running_logsumexp_vjp, on_host=True,
+)  # fmt: skip
+
+
+def cumulative_logsumexp(
+    x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
+) -> Tensor:
+    """Running ``log(sum(exp(x)))`` along an axis, without overflow.
+
+    Args:
+      x: A tensor of floats, of at least one axis.
+      axis: One axis.
+      exclusive: Whether an element is left out of its own sum, so that the first result is minus
+        infinity.
+      reverse: Whether the sums run from the last element to the first.
+      name: Not used.
+
+    Returns:
+      A tensor of the shape and dtype of ``x``.
+
+    Raises:
+      InvalidArgumentError: If the axis is out of range, or the elements are no floats.
+
+    Example:
+      >>> tf.math.cumulative_logsumexp([1000.0, 1000.0, 0.0]).numpy()
+      array([1000.    , 1000.6931, 1000.6931], dtype=float32)
+    """
+    x = as_tensor(x)
+    at = one_axis("CumulativeLogsumexp", axis, x.ndim)
+    n = x.shape[at]
+    if not exclusive or not n:
+        return record(CUMULATIVE_LOGSUMEXP, (x,), axis=at, reverse=bool(reverse))
+    whole = [(0, dim, 1) for dim in x.shape]
+    whole[at] = (1, n, 1) if reverse else (0, n - 1, 1)
+    rest = record(
+        CUMULATIVE_LOGSUMEXP, (strided_slice(x, tuple(whole)),), axis=at, reverse=bool(reverse)
+    )
+    shape = (*x.shape[:at], 1, *x.shape[at + 1 :])
+    nothing = as_tensor(np.full(shape, -np.inf, x.dtype.as_numpy_dtype))
+    return joining.concat([rest, nothing] if reverse else [nothing, rest], at)

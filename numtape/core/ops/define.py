@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 from importlib import import_module
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from ..values.tensor import Tensor
 from . import rules
 
 Array = np.ndarray[Any, Any]
+_F = TypeVar("_F", bound=Callable[..., Any])
 
 # For each rule the dtypes that it takes, whether it gives bools, and which dtypes are an error.
 _NUMBERS = "floats, complex numbers or integers"
@@ -178,3 +179,14 @@ def named(functions: dict[str, Any], module: str) -> None:
         if hasattr(function, "op") and function.__name__ == "record":
             function.__name__, function.__qualname__ = name.rstrip("_"), name
             function.__module__ = module
+
+
+def document(arguments: str) -> Callable[[_F], _F]:
+    """Put a text that several functions share in the place of <arguments> of their docstrings."""
+
+    def documented(function: _F) -> _F:
+        if function.__doc__ is not None:
+            function.__doc__ = function.__doc__.replace("    <arguments>", arguments.strip("\n"))
+        return function
+
+    return documented

@@ -1,0 +1,361 @@
+"""What is counted: integers, bins, classes, elements that are not 0."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ...errors import InvalidArgumentError
+from ..log.op import ARRAY, Op, defop
+from ..log.record import record, require
+from ..log.tensors import as_tensor
+from ..values import dtypes
+from ..values.dtypes import as_dtype
+from ..values.spec import Spec, intern
+from ..values.tensor import Tensor
+from . import comparison, elementwise, movement
+from .checks import every
+from .indexing import SCATTER_ADD
+from .reduction import reduce_sum
+
+Array = np.ndarray[Any, Any]
+
+_INTEGERS = (dtypes.int32, dtypes.int64)
+_COUNTED = (dtypes.int32, dtypes.int64, dtypes.float32, dtypes.float64)
+
+
+def _checked_dtype(dtype: Any, allowed: tuple[Any, ...], op: str) -> str:
+    found = as_dtype(dtype)
+    if found not in allowed:
+        raise InvalidArgumentError(
+            f"Value for attr 'dtype' of {found.name} is not in the list of allowed values: "
+            f"{', '.join(one.name for one in allowed)} [Op:{op}]"
+        )
+    return found.name
+
+
+# How often each integer is there.
+
+
+def _bincount_spec(op: Op, x: Spec, *weights: Spec, size: int, binary: bool, output: str) -> Spec:
+    return intern((*x.shape[:-1], size), as_dtype(output))
+
+
+def _bincount(
+    out: Array, x: Array, *weights: Array, size: int, binary: bool, output: str
+) -> None:
+    found = np.zeros((math.prod(x.shape[:-1]), size), out.dtype)
+    rows = np.broadcast_to(np.arange(len(found))[:, None], (len(found), x.shape[-1]))
+    at = x.reshape(rows.shape)
+    here = at < size
+    place = rows[here], at[here]
+    if binary:
+        found[place] = 1
+    else:
+        np.add.at(found, place, weights[0].reshape(rows.shape)[here] if weights else 1)
+    out[...] = found.reshape(out.shape)
+
+
+BINCOUNT = defop("DenseBincount", ARRAY, 1, _bincount_spec, compute=_bincount, on_host=True)
+WEIGHTED = defop("DenseBincount", ARRAY, 2, _bincount_spec, compute=_bincount, on_host=True)
+
+
+def bincount(
+    arr: Any, weights: Any = None, minlength: Any = None, maxlength: Any = None,
+    dtype: Any = dtypes.int32, name: str | None = None, axis: int | None = None,
+    binary_output: bool = False,
+) -> Tensor:  # fmt: skip
+    """How often each integer from 0 on is there, or the sum of the weights that it has.
+
+    The largest element is looked at, as it says how many results there are.
+
+    Args:
+      arr: A tensor of integers that are not negative.
+      weights: Weights of the elements, of the same shape.
+      minlength: The least number of results.
+      maxlength: The largest number of them: larger elements are left out.
+      dtype: The dtype of counts: int32, int64, float32 or float64. Sums of weights have theirs.
+      name: Not used.
+      axis: None or 0: all elements are counted together; -1: those of each row.
+      binary_output: Whether to say 1 for each integer that is there, instead of how often.
+
+    Returns:
+      A tensor whose last axis has a place for each integer.
+
+    Raises:
+      InvalidArgumentError: If an element is negative, or shapes or dtypes do not fit.
+      ValueError: If ``axis`` is another one, or weights are to be binary.
+
+    Example:
+      >>> tf.math.bincount([1, 1, 3]).numpy()
+      array([0, 2, 0, 1], dtype=int32)
+      >>> tf.math.bincount([1, 1, 3], weights=[0.5, 1.0, 2.0]).numpy()
+      array([0. , 1.5, 0. , 2. ], dtype=float32)
+    """
+    if weights is not None and binary_output:
+        raise ValueError(
+            "Arguments `binary_output` and `weights` are mutually exclusive. Please specify only "
+            "one."
+        )
+    if axis not in (None, 0, -1):
+        raise ValueError(
+            f"Unsupported value for argument axis={axis}. Only 0 and -1 are currently supported."
+        )
+    op = "DenseBincount"
+    x = as_tensor(arr)
+    x = x if x.dtype in _INTEGERS else elementwise.cast(x, dtypes.int32)
+    heavy = None if weights is None else as_tensor(weights)
+    if heavy is not None:
+        require(
+            heavy.shape == x.shape, op,
+            f"`weights` must be the same shape as `arr`. Received {heavy.shape.as_list()}",
+        )  # fmt: skip
+    if axis != -1 or not x.ndim:
+        x = movement.reshape(x, (-1,))
+    require(x.ndim <= 2, op, f"Shape must be at most rank 2 but is rank {x.ndim}")
+    least, most = (
+        None if limit is None else movement.static(limit) for limit in (minlength, maxlength)
+    )
+    require(
+        every(x, lambda values: values >= 0, lambda rows: rows >= 0,
+              f"Input arr must be non-negative! [Op:{op}]"),
+        op, "Input arr must be non-negative!",
+    )  # fmt: skip
+    size = max(least or 0, 0)
+    if most is None or most != size:
+        size = max(size, int(x._array().max(initial=-1)) + 1)
+    if most is not None:
+        require(most >= 0, op, f"maxlength must be >= 0, got {most}")
+        size = min(size, most)
+    if heavy is None:
+        output = _checked_dtype(dtype, _COUNTED, op)
+        return record(BINCOUNT, (x,), size=size, binary=bool(binary_output), output=output)
+    output = _checked_dtype(heavy.dtype, _COUNTED, op)
+    heavy = movement.shaped(heavy, tuple(x.shape))
+    return record(WEIGHTED, (x, heavy), size=size, binary=False, output=output)
+
+
+# Bins of one width.
+
+
+def _histogram(out: Array, x: Array, ends: Array, bins: int, output: str) -> None:
+    low, high = ends.astype(np.float64)
+    step = (high - low) / bins
+    place = np.clip(np.floor((x.astype(np.float64) - low) / step), 0, bins - 1)
+    out[...] = np.bincount(place.astype(np.int64).ravel(), minlength=bins)
+
+
+HISTOGRAM = defop(
+    "HistogramFixedWidth", ARRAY, 2,
+    lambda op, x, ends, bins, output: intern((bins,), as_dtype(output)),
+    compute=_histogram, on_host=True,
+)  # fmt: skip
+
+
+def histogram_fixed_width(
+    values: Any, value_range: Any, nbins: Any = 100, dtype: Any = dtypes.int32,
+    name: str | None = None,
+) -> Tensor:  # fmt: skip
+    """How many elements are in each of some bins that are equally wide.
+
+    What is below the range counts in the first bin, what is above in the last.
+
+    Args:
+      values: A tensor of numbers.
+      value_range: The lower and the upper end, of the same dtype.
+      nbins: How many bins.
+      dtype: int32 or int64.
+      name: Not used.
+
+    Returns:
+      A tensor of ``nbins`` counts.
+
+    Raises:
+      InvalidArgumentError: If the range is empty or no pair, there are no bins, or a value is NaN.
+
+    Example:
+      >>> tf.histogram_fixed_width([-1.0, 0.0, 1.5, 2.0, 5.0, 15.0], [0.0, 5.0], nbins=5).numpy()
+      array([2, 1, 1, 0, 2], dtype=int32)
+    """
+    op = HISTOGRAM.name
+    x = as_tensor(values)
+    ends = as_tensor(value_range, x._spec, op)
+    count = movement.static(nbins)
+    output = _checked_dtype(dtype, _INTEGERS, op)
+    require(tuple(ends.shape) == (2,), op, "value_range should be a vector of 2 elements.")
+    require(
+        type(count) is int and count > 0, op,
+        f"nbins should be a positive number, but got '{dtypes.shown(nbins)}'",
+    )  # fmt: skip
+    low, high = ends._array().tolist()
+    require(
+        low < high, op,
+        f"value_range should satisfy value_range[0] < value_range[1], but got '[{low}, {high}]'",
+    )  # fmt: skip
+    if x._spec.is_float:
+        said = "Histogram values must not contain NaN"
+        numbers = every(x, lambda v: v == v, lambda rows: rows == rows, f"{said} [Op:{op}]")
+        require(numbers, op, said)
+    return record(HISTOGRAM, (x, ends), bins=count, output=output)
+
+
+def histogram_fixed_width_bins(
+    values: Any, value_range: Any, nbins: Any = 100, dtype: Any = dtypes.int32,
+    name: str | None = None,
+) -> Tensor:  # fmt: skip
+    """In which of some bins that are equally wide each element is. No gradient flows through.
+
+    Args:
+      values: A tensor of floats.
+      value_range: The lower and the upper end, of the same dtype.
+      nbins: How many bins.
+      dtype: Accepted for TensorFlow's sake, which does not use it either.
+      name: Not used.
+
+    Returns:
+      An int32 tensor of numbers from 0 to ``nbins - 1``, of the shape of ``values``.
+
+    Raises:
+      InvalidArgumentError: If there are no bins, or the values are no floats.
+
+    Example:
+      >>> tf.histogram_fixed_width_bins([-1.0, 0.0, 1.5, 5.0], [0.0, 5.0], nbins=5).numpy()
+      array([0, 0, 1, 4], dtype=int32)
+    """
+    op = "HistogramFixedWidthBins"
+    x = as_tensor(values)
+    if not x._spec.is_float:
+        raise InvalidArgumentError(f"values must be floats, got {x.dtype.name} [Op:{op}]")
+    count = movement.static(nbins)
+    require(
+        type(count) is int and count > 0, op, f"nbins {dtypes.shown(nbins)} must be > 0"
+    )
+    ends = as_tensor(value_range, x._spec, op)
+    require(tuple(ends.shape) == (2,), op, "value_range should be a vector of 2 elements.")
+    share = (x - ends[0]) / (ends[1] - ends[0])
+    place = elementwise.floor(share * float(count))
+    return elementwise.cast(
+        elementwise.clip_by_value(place, 0.0, float(count - 1)), dtypes.int32
+    )
+
+
+def confusion_matrix(
+    labels: Any, predictions: Any, num_classes: Any = None, weights: Any = None,
+    dtype: Any = dtypes.int32, name: str | None = None,
+) -> Tensor:  # fmt: skip
+    """How often each class (the row) was predicted as each class (the column).
+
+    Gradients reach ``weights``, where ``dtype`` is of floats.
+
+    Args:
+      labels: A vector of classes, from 0 on.
+      predictions: Another of the same shape.
+      num_classes: How many classes there are; None is one more than the largest.
+      weights: What each element counts; None is 1.
+      dtype: The dtype of the result.
+      name: Not used.
+
+    Returns:
+      A tensor of shape (classes, classes).
+
+    Raises:
+      InvalidArgumentError: If a class is negative or too large, or the shapes do not fit.
+      ValueError: If there are not as many weights as predictions.
+
+    Example:
+      >>> tf.math.confusion_matrix([1, 2, 1], [1, 2, 2]).numpy()
+      array([[0, 0, 0],
+             [0, 1, 1],
+             [0, 0, 1]], dtype=int32)
+    """
+    op = "ConfusionMatrix"
+    pair = [as_tensor(labels), as_tensor(predictions)]
+    longer = pair[0].ndim - pair[1].ndim
+    if abs(longer) == 1 and (wide := pair[longer < 0]).shape[-1] == 1:
+        pair[longer < 0] = movement.reshape(wide, tuple(wide.shape[:-1]))
+    require(
+        pair[0].shape == pair[1].shape, op,
+        f"labels of shape {pair[0].shape} and predictions of shape {pair[1].shape} do not match",
+    )  # fmt: skip
+    size = None if num_classes is None else movement.static(num_classes)
+    flat = [movement.reshape(elementwise.cast(x, dtypes.int64), (-1,)) for x in pair]
+    for what, x in zip(("labels", "predictions"), flat, strict=True):
+        said = f"`{what}` contains negative values."
+        require(every(x, lambda v: v >= 0, lambda rows: rows >= 0, f"{said} [Op:{op}]"), op, said)
+    if size is None:
+        size = max(int(x._array().max(initial=-1)) for x in flat) + 1
+    limit = size
+    for what, x in zip(("labels", "predictions"), flat, strict=True):
+        said = f"`{what}` out of bound {limit}"
+        inside = every(
+            x, lambda v: v < limit, lambda rows: rows < limit, f"{said} [Op:{op}]"
+        )
+        require(inside, op, said)
+    wanted = as_dtype(dtype)
+    if weights is None:
+        each = as_tensor(np.ones(flat[0].shape, wanted.as_numpy_dtype))
+    else:
+        heavy = as_tensor(weights)
+        if tuple(heavy.shape) != tuple(pair[1].shape):
+            raise ValueError(f"Shapes {pair[1].shape} and {heavy.shape} are incompatible")
+        each = movement.reshape(elementwise.cast(heavy, wanted), (-1,))
+    at = flat[0] * limit + flat[1]
+    return movement.reshape(
+        record(SCATTER_ADD, (each, at), axis=0, size=limit * limit), (limit, limit)
+    )
+
+
+# Elements that are not 0.
+
+
+def _zero(x: Tensor) -> Any:
+    return False if x.dtype.is_bool else 0
+
+
+def count_nonzero(
+    input: Any, axis: Any = None, keepdims: bool | None = None, dtype: Any = dtypes.int64,
+    name: str | None = None,
+) -> Tensor:  # fmt: skip
+    """How many elements over axes are not 0. NaN is not. No gradient flows through.
+
+    Args:
+      input: A tensor of numbers or bools.
+      axis: The axes to reduce: an int, a list of them, or None for all.
+      keepdims: Whether reduced axes stay, with size 1.
+      dtype: The dtype of the counts.
+      name: Not used.
+
+    Returns:
+      A tensor of counts.
+
+    Raises:
+      InvalidArgumentError: If an axis is out of range or named twice.
+
+    Example:
+      >>> tf.math.count_nonzero([[0.0, 1.0, 2.0], [0.0, 0.0, 3.0]], axis=1).numpy()
+      array([2, 1])
+    """
+    x = as_tensor(input)
+    some = elementwise.cast(comparison.not_equal(x, _zero(x)), dtypes.int64)
+    return elementwise.cast(reduce_sum(some, axis, bool(keepdims)), dtype)
+
+
+def zero_fraction(value: Any, name: str | None = None) -> Tensor:
+    """The share of elements that are 0; NaN of nothing. No gradient flows through.
+
+    Args:
+      value: A tensor of numbers or bools.
+      name: Not used.
+
+    Returns:
+      A float32 scalar.
+
+    Example:
+      >>> tf.math.zero_fraction([0.0, 1.0, 0.0, 2.0]).numpy()
+      np.float32(0.5)
+    """
+    x = as_tensor(value)
+    zeros = x._spec.size - count_nonzero(x)
+    return elementwise.cast(zeros, dtypes.float32) / float(x._spec.size)

@@ -1,0 +1,374 @@
+"""Reductions over segments: slices that have the same id are one result."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ...errors import InvalidArgumentError
+from ..log.op import ARRAY, Op, defop
+from ..log.record import record, require
+from ..log.tensors import as_tensor
+from ..values import dtypes
+from ..values.spec import Spec, intern
+from ..values.tensor import Tensor
+from . import arithmetic, comparison, elementwise, movement
+from .checks import every
+from .define import document
+from .indexing import GATHER, SCATTER_ADD
+from .slicing import strided_slice
+
+Array = np.ndarray[Any, Any]
+
+
+def _segment_spec(op: Op, x: Spec, ids: Spec, size: int) -> Spec:
+    return intern((size, *x.shape[1:]), x.dtype)
+
+
+def _limit(dtype: Any, lowest: bool) -> Any:
+    limits = np.finfo(dtype) if dtype.kind == "f" else np.iinfo(dtype)
+    return limits.min if lowest else limits.max
+
+
+def _combined(ufunc: Any, start: Any) -> Any:
+    def compute(out: Array, x: Array, ids: Array, size: int) -> None:
+        out[...] = start(out.dtype)
+        here = ids >= 0
+        ufunc.at(out, ids[here], x[here])
+
+    return compute
+
+
+def _taken(x: Tensor, ids: Tensor) -> Tensor:
+    """Of each id its result; of a negative one any: what it meets is left out."""
+    return record(GATHER, (x, elementwise.maximum(ids, 0)), axis=0)
+
+
+def _counted(ids: Tensor, like: Tensor) -> Tensor:
+    """Whether ids count, which are not negative, beside the elements of ``like``."""
+    return movement.reshape(ids >= 0, (*ids.shape, *[1] * (like.ndim - 1)))
+
+
+def _extreme_vjp(g: Tensor, y: Tensor, x: Tensor, ids: Tensor, size: int) -> Any:
+    """As in `reduce_max`, several extreme elements share the adjoint evenly."""
+    here = comparison.logical_and(x == _taken(y, ids), _counted(ids, x))
+    number = _sum(elementwise.cast(here, x.dtype), ids, size)
+    share = elementwise.real_divide_no_nan(g, number)
+    return elementwise.select(here, _taken(share, ids), 0.0), None
+
+
+def _prod_vjp(g: Tensor, y: Tensor, x: Tensor, ids: Tensor, size: int) -> Any:
+    """The product of the others: of those that are not 0, where the element is."""
+    zero = comparison.equal(x, 0.0)
+    zeros = _taken(_sum(elementwise.cast(zero, x.dtype), ids, size), ids)
+    others = record(PROD, (elementwise.select(zero, 1.0, x), ids), size=size)
+    rest = _taken(others, ids)
+    alone = elementwise.select(zero, rest, rest / elementwise.select(zero, 1.0, x))
+    # No other element is 0, and the id is one.
+    lone = comparison.equal(zeros, elementwise.cast(zero, x.dtype))
+    lone = comparison.logical_and(lone, _counted(ids, x))
+    return elementwise.select(lone, _taken(g, ids) * alone, 0.0), None
+
+
+MAX: Op = defop(
+    "UnsortedSegmentMax", ARRAY, 2, _segment_spec, vjp=_extreme_vjp, on_host=True,
+    compute=_combined(np.maximum, lambda dtype: _limit(dtype, True)),
+)  # fmt: skip
+MIN: Op = defop(
+    "UnsortedSegmentMin", ARRAY, 2, _segment_spec, vjp=_extreme_vjp, on_host=True,
+    compute=_combined(np.minimum, lambda dtype: _limit(dtype, False)),
+)  # fmt: skip
+PROD: Op = defop(
+    "UnsortedSegmentProd", ARRAY, 2, _segment_spec, vjp=_prod_vjp, on_host=True,
+    compute=_combined(np.multiply, lambda dtype: 1),
+)  # fmt: skip
+
+
+def _sum(x: Tensor, ids: Tensor, size: int, signed: bool = True) -> Tensor:
+    """Sums; slices whose id is negative go to a place behind the others, which is left out."""
+    if not signed:
+        return record(SCATTER_ADD, (x, ids), axis=0, size=size)
+    ids = elementwise.select(ids < 0, size, ids)
+    found = record(SCATTER_ADD, (x, ids), axis=0, size=size + 1)
+    return strided_slice(found, tuple((0, dim, 1) for dim in (size, *found.shape[1:])))
+
+
+def _operands(data: Any, segment_ids: Any, op: str) -> tuple[Tensor, Tensor]:
+    x, ids = as_tensor(data), as_tensor(segment_ids)
+    if x.dtype.is_bool:
+        raise InvalidArgumentError(f"{op} of a bool tensor: `cast` it first [Op:{op}]")
+    if ids.dtype not in (dtypes.int32, dtypes.int64):
+        raise InvalidArgumentError(
+            f"segment_ids must be int32 or int64, got {ids.dtype.name} [Op:{op}]"
+        )
+    return x, ids
+
+
+def _of_sorted(data: Any, segment_ids: Any, op: str) -> tuple[Tensor, Tensor, Array]:
+    """Checked operands, and how often each id is there."""
+    x, ids = _operands(data, segment_ids, op)
+    require(x.ndim > 0, op, "input must be at least rank 1")
+    require(ids.ndim == 1, op, "segment_ids should be a vector.")
+    require(
+        ids.shape[0] == x.shape[0], op,
+        "segment_ids should be the same size as dimension 0 of input.",
+    )  # fmt: skip
+    values = ids._array()
+    require(bool((values >= 0).all()), op, "segment ids are not from 0 on")
+    require(bool((np.diff(values) >= 0).all()), op, "segment ids are not increasing")
+    return x, ids, np.bincount(values)
+
+
+def _spread(count: Array, x: Tensor) -> Array:
+    return count.reshape(-1, *[1] * (x.ndim - 1))
+
+
+def _filled(found: Tensor, count: Array) -> Tensor:
+    """Zeros where there is nothing of an id."""
+    if count.all():
+        return found
+    return elementwise.select(as_tensor(_spread(count > 0, found)), found, 0)
+
+
+_IDS = """
+    Args:
+      data: A tensor of numbers, of at least one axis.
+      segment_ids: For each slice along the first axis its id: int32 or int64, from 0 on, sorted.
+        Their values are read at the call.
+      name: Not used.
+
+    Returns:
+      A tensor of the dtype of ``data``, whose first axis has as many slices as the largest id says.
+
+    Raises:
+      InvalidArgumentError: If ids are not sorted, negative, no integers, or not as many as slices.
+"""
+
+
+@document(_IDS)
+def segment_sum(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
+    """Sums of the slices that have the same id; 0 for an id that is not there.
+
+    <arguments>
+    Example:
+      >>> tf.math.segment_sum([1.0, 2.0, 3.0], [0, 0, 2]).numpy()
+      array([3., 0., 3.], dtype=float32)
+    """
+    x, ids, count = _of_sorted(data, segment_ids, "SegmentSum")
+    return _sum(x, ids, len(count), False)
+
+
+@document(_IDS)
+def segment_mean(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
+    """Means of the slices that have the same id; 0 for an id that is not there.
+
+    Those of integers are rounded towards 0.
+
+    <arguments>
+    Example:
+      >>> tf.math.segment_mean([1.0, 2.0, 3.0], [0, 0, 2]).numpy()
+      array([1.5, 0. , 3. ], dtype=float32)
+    """
+    x, ids, count = _of_sorted(data, segment_ids, "SegmentMean")
+    total = _sum(x, ids, len(count), False)
+    number = as_tensor(_spread(np.maximum(count, 1), x).astype(x.dtype.as_numpy_dtype))
+    if x._spec.is_float:
+        return total / number
+    return elementwise.sign(total) * (elementwise.abs_(total) // number)
+
+
+@document(_IDS)
+def segment_max(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
+    """The largest of the slices that have the same id; 0 for an id that is not there.
+
+    At a tie the gradient is shared evenly.
+
+    <arguments>
+    Example:
+      >>> tf.math.segment_max([1.0, 2.0, 3.0], [0, 0, 2]).numpy()
+      array([2., 0., 3.], dtype=float32)
+    """
+    x, ids, count = _of_sorted(data, segment_ids, "SegmentMax")
+    return _filled(record(MAX, (x, ids), size=len(count)), count)
+
+
+@document(_IDS)
+def segment_min(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
+    """The smallest of the slices that have the same id; 0 for an id that is not there.
+
+    At a tie the gradient is shared evenly.
+
+    <arguments>
+    Example:
+      >>> tf.math.segment_min([1.0, 2.0, 3.0], [0, 0, 2]).numpy()
+      array([1., 0., 3.], dtype=float32)
+    """
+    x, ids, count = _of_sorted(data, segment_ids, "SegmentMin")
+    return _filled(record(MIN, (x, ids), size=len(count)), count)
+
+
+@document(_IDS)
+def segment_prod(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
+    """Products of the slices that have the same id; 1 for an id that is not there.
+
+    <arguments>
+    Example:
+      >>> tf.math.segment_prod([1.0, 2.0, 3.0], [0, 0, 2]).numpy()
+      array([2., 1., 3.], dtype=float32)
+    """
+    x, ids, count = _of_sorted(data, segment_ids, "SegmentProd")
+    return record(PROD, (x, ids), size=len(count))
+
+
+_UNSORTED = """
+    Args:
+      data: A tensor of numbers.
+      segment_ids: Ids, int32 or int64, in any order, for the first axes of ``data``: their shape
+        begins the shape of ``data``. What has a negative one is left out.
+      num_segments: How many results there are.
+      name: Not used.
+
+    Returns:
+      A tensor of the dtype of ``data``: ``num_segments`` slices.
+
+    Raises:
+      InvalidArgumentError: If an id is no integer or too large, or the shapes do not fit.
+"""
+
+
+def _of_unsorted(
+    data: Any, segment_ids: Any, num_segments: Any, op: str
+) -> tuple[Tensor, Tensor, int]:
+    """Operands whose ids are a vector, and how many segments there are."""
+    x, ids = _operands(data, segment_ids, op)
+    try:
+        size = movement.static(num_segments)
+    except TypeError:
+        size = None
+    require(type(size) is int, op, f"num_segments must be an integer, got {num_segments!r}")
+    require(size >= 0, op, f"Input num_segments == {size} must not be negative.")
+    lead = ids.ndim
+    require(
+        tuple(x.shape[:lead]) == tuple(ids.shape), op,
+        f"data.shape = {x.shape.as_list()} does not start with segment_ids.shape = "
+        f"{ids.shape.as_list()}",
+    )  # fmt: skip
+    if not every(
+        ids, lambda values: values < size, lambda rows: rows < size,
+        f"segment_ids are out of range [0, {size}) [Op:{op}]",
+    ):
+        bad = np.argwhere(ids._array() >= size)[0].tolist()
+        value = ids._array()[tuple(bad)]
+        raise InvalidArgumentError(
+            f"segment_ids{bad} = {value} is out of range [0, {size}) [Op:{op}]"
+        )
+    if lead == 1:
+        return x, ids, size
+    count = math.prod(ids.shape)
+    flat = movement.reshape(x, (count, *x.shape[lead:]))
+    return flat, movement.reshape(ids, (count,)), size
+
+
+@document(_UNSORTED)
+def unsorted_segment_sum(
+    data: Any, segment_ids: Any, num_segments: Any, name: str | None = None
+) -> Tensor:
+    """Sums of the slices that have the same id, in any order; 0 for an id that is not there.
+
+    <arguments>
+    Example:
+      >>> tf.math.unsorted_segment_sum([1.0, 2.0, 3.0], [2, 0, 2], 3).numpy()
+      array([2., 0., 4.], dtype=float32)
+    """
+    return _sum(*_of_unsorted(data, segment_ids, num_segments, "UnsortedSegmentSum"))
+
+
+@document(_UNSORTED)
+def unsorted_segment_max(
+    data: Any, segment_ids: Any, num_segments: Any, name: str | None = None
+) -> Tensor:
+    """The largest of the slices that have the same id; the lowest number where there is none.
+
+    At a tie the gradient is shared evenly.
+
+    <arguments>
+    Example:
+      >>> tf.math.unsorted_segment_max([1.0, 2.0, 3.0], [1, 0, 1], 2).numpy()
+      array([2., 3.], dtype=float32)
+    """
+    x, ids, size = _of_unsorted(data, segment_ids, num_segments, "UnsortedSegmentMax")
+    return record(MAX, (x, ids), size=size)
+
+
+@document(_UNSORTED)
+def unsorted_segment_min(
+    data: Any, segment_ids: Any, num_segments: Any, name: str | None = None
+) -> Tensor:
+    """The smallest of the slices that have the same id; the highest number where there is none.
+
+    At a tie the gradient is shared evenly.
+
+    <arguments>
+    Example:
+      >>> tf.math.unsorted_segment_min([1.0, 2.0, 3.0], [1, 0, 1], 2).numpy()
+      array([2., 1.], dtype=float32)
+    """
+    x, ids, size = _of_unsorted(data, segment_ids, num_segments, "UnsortedSegmentMin")
+    return record(MIN, (x, ids), size=size)
+
+
+@document(_UNSORTED)
+def unsorted_segment_prod(
+    data: Any, segment_ids: Any, num_segments: Any, name: str | None = None
+) -> Tensor:
+    """Products of the slices that have the same id; 1 where there is none.
+
+    <arguments>
+    Example:
+      >>> tf.math.unsorted_segment_prod([4.0, 2.0, 3.0], [1, 0, 1], 3).numpy()
+      array([ 2., 12.,  1.], dtype=float32)
+    """
+    x, ids, size = _of_unsorted(data, segment_ids, num_segments, "UnsortedSegmentProd")
+    return record(PROD, (x, ids), size=size)
+
+
+def _shared(data: Any, segment_ids: Any, num_segments: Any, op: str) -> tuple[Tensor, Tensor]:
+    """The sums, and how many slices each has, at least 1."""
+    x, ids, size = _of_unsorted(data, segment_ids, num_segments, op)
+    ones = as_tensor(np.ones(ids.shape, x.dtype.as_numpy_dtype))
+    number = elementwise.maximum(_sum(ones, ids, size), 1)
+    total = _sum(x, ids, size)
+    return total, movement.reshape(number, (size, *[1] * (x.ndim - 1)))
+
+
+@document(_UNSORTED)
+def unsorted_segment_mean(
+    data: Any, segment_ids: Any, num_segments: Any, name: str | None = None
+) -> Tensor:
+    """Means of the slices that have the same id; 0 where there is none.
+
+    Those of integers are floats, as quotients are.
+
+    <arguments>
+    Example:
+      >>> tf.math.unsorted_segment_mean([1.0, 2.0, 3.0], [1, 0, 1], 2).numpy()
+      array([2., 2.], dtype=float32)
+    """
+    return arithmetic.divide(*_shared(data, segment_ids, num_segments, "UnsortedSegmentMean"))
+
+
+@document(_UNSORTED)
+def unsorted_segment_sqrt_n(
+    data: Any, segment_ids: Any, num_segments: Any, name: str | None = None
+) -> Tensor:
+    """Sums of the slices that have the same id, over the square root of their number.
+
+    <arguments>
+    Example:
+      >>> tf.math.unsorted_segment_sqrt_n([2.0, 2.0, 3.0, 4.0, 5.0], [1, 1, 1, 1, 0], 2).numpy()
+      array([5. , 5.5], dtype=float32)
+    """
+    total, number = _shared(data, segment_ids, num_segments, "UnsortedSegmentSqrtN")
+    return total / elementwise.sqrt(number)

@@ -1,0 +1,309 @@
+"""Order along an axis: the largest elements, sorting, places in a sorted sequence."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...errors import InvalidArgumentError
+from ..log.op import ARRAY, STOP, Op, defop
+from ..log.record import record, require
+from ..log.tensors import as_tensor
+from ..values import dtypes
+from ..values.dtypes import as_dtype, mismatch
+from ..values.spec import Spec, intern, one_axis
+from ..values.tensor import Tensor
+from . import elementwise, movement, rules
+from .indexing import GATHER
+
+Array = np.ndarray[Any, Any]
+
+_INDICES = (dtypes.int16, dtypes.int32, dtypes.int64)
+
+
+class TopKV2(NamedTuple):
+    """The largest elements, and where they were; see `top_k`."""
+
+    values: Tensor
+    indices: Tensor
+
+
+def _order_spec(op: Op, x: Spec, k: int, descending: bool, output: str) -> Spec:
+    rules.number(op, x)
+    return intern((*x.shape[:-1], k), as_dtype(output))
+
+
+def _order(out: Array, x: Array, k: int, descending: bool, output: str) -> None:
+    """Indices of the first ``k`` along the last axis. NaN comes last, equal ones as they stand."""
+    if descending:  # by a key that falls where x rises, and never overflows
+        x = -x if x.dtype.kind == "f" else ~x
+    np.copyto(out, np.argsort(x, -1, kind="stable")[..., :k], casting="unsafe")
+
+
+ORDER = defop("TopKV2", ARRAY, 1, _order_spec, compute=_order, gradient=STOP, on_host=True)
+
+
+def _ordered(x: Tensor, k: int, descending: bool, output: str) -> Tensor:
+    return record(ORDER, (x,), k=k, descending=descending, output=output)
+
+
+def _along_last(x: Tensor, indices: Tensor) -> Tensor:
+    """``x[..., indices[..., j]]``: one gather from all rows laid end to end."""
+    if x.ndim == 1:
+        return record(GATHER, (x, indices), axis=0)
+    lead, n = tuple(x.shape[:-1]), x.shape[-1]
+    starts = np.arange(math.prod(lead), dtype=np.int64).reshape(*lead, 1) * n
+    at = elementwise.cast(indices, dtypes.int64) + starts
+    return record(GATHER, (movement.reshape(x, (-1,)), at), axis=0)
+
+
+def top_k(
+    input: Any, k: Any = 1, sorted: bool = True, index_type: Any = dtypes.int32,
+    name: str | None = None,
+) -> TopKV2:  # fmt: skip
+    """The ``k`` largest elements along the last axis, and where they are.
+
+    Equal elements come in the order in which they stand; NaN comes last. Gradients go to the
+    elements that were taken.
+
+    Args:
+      input: A tensor of numbers, of at least one axis.
+      k: How many.
+      sorted: Accepted for TensorFlow's sake: the results are always in falling order.
+      index_type: The dtype of the indices: int16, int32 or int64.
+      name: Not used.
+
+    Returns:
+      A named tuple of ``values`` and ``indices``, whose last axis has size ``k``.
+
+    Raises:
+      InvalidArgumentError: If ``k`` is negative or more than there are, the elements are bools, or
+        there is no axis.
+
+    Example:
+      >>> values, indices = tf.math.top_k([3.0, 9.0, 4.0], k=2)
+      >>> values.numpy(), indices.numpy()
+      (array([9., 4.], dtype=float32), array([1, 2], dtype=int32))
+    """
+    x, count, output = as_tensor(input), movement.static(k), as_dtype(index_type)
+    require(x.ndim > 0, ORDER, f"input must be >= 1-D, got shape {x.shape}")
+    require(type(count) is int, ORDER, f"k must be scalar, got {dtypes.shown(k)}")
+    require(count >= 0, ORDER, f"Need k >= 0, got {count}")
+    require(
+        count <= x.shape[-1], ORDER,
+        f"input must have at least k columns. Had {x.shape[-1]}, needed {count}",
+    )  # fmt: skip
+    require(output in _INDICES, ORDER, f"index_type must be int16, int32 or int64, got {output!r}")
+    indices = _ordered(x, count, True, output.name)
+    return TopKV2(_along_last(x, indices), indices)
+
+
+def _last(values: Any, axis: Any, direction: str, op: str) -> tuple[Tensor, Any, bool]:
+    """The tensor with the axis last, the order of the axes, whether it falls."""
+    if direction not in ("ASCENDING", "DESCENDING"):
+        raise ValueError(
+            "Argument `direction` should be one of ASCENDING, DESCENDING. "
+            f"Received: direction={direction}"
+        )
+    if axis is None:
+        raise ValueError(f"axis=None is no axis: `reshape` to a vector first [Op:{op}].")
+    x = as_tensor(values)
+    at = one_axis(op, axis, x.ndim)
+    swapped = list(range(x.ndim))
+    swapped[at], swapped[-1] = swapped[-1], swapped[at]
+    return movement.permuted(x, tuple(swapped)), tuple(swapped), direction == "DESCENDING"
+
+
+def sort(
+    values: Any, axis: Any = -1, direction: str = "ASCENDING", name: str | None = None
+) -> Tensor:
+    """The elements sorted along an axis. NaN comes last in both directions.
+
+    Gradients go back to where the elements came from.
+
+    Args:
+      values: A tensor of numbers, of at least one axis.
+      axis: One axis.
+      direction: ``"ASCENDING"`` or ``"DESCENDING"``.
+      name: Not used.
+
+    Returns:
+      A tensor of the shape and dtype of ``values``.
+
+    Raises:
+      InvalidArgumentError: If the axis is out of range, or the elements are bools.
+      ValueError: If the axis is None, or ``direction`` is another one.
+
+    Example:
+      >>> tf.sort([3.0, 1.0, 2.0]).numpy()
+      array([1., 2., 3.], dtype=float32)
+      >>> tf.sort([[3, 1], [2, 5]], axis=0, direction="DESCENDING").numpy()
+      array([[3, 5],
+             [2, 1]], dtype=int32)
+    """
+    x, order, falling = _last(values, axis, direction, "Sort")
+    indices = _ordered(x, x.shape[-1], falling, "int32")
+    return movement.permuted(_along_last(x, indices), order)
+
+
+def argsort(
+    values: Any, axis: Any = -1, direction: str = "ASCENDING", stable: bool = False,
+    name: str | None = None,
+) -> Tensor:  # fmt: skip
+    """The indices that sort a tensor along an axis. NaN comes last in both directions.
+
+    Args:
+      values: A tensor of numbers, of at least one axis.
+      axis: One axis.
+      direction: ``"ASCENDING"`` or ``"DESCENDING"``.
+      stable: Accepted for TensorFlow's sake: equal elements always stay in their order.
+      name: Not used.
+
+    Returns:
+      An int32 tensor of the shape of ``values``.
+
+    Raises:
+      InvalidArgumentError: If the axis is out of range, or the elements are bools.
+      ValueError: If the axis is None, or ``direction`` is another one.
+
+    Example:
+      >>> tf.argsort([3.0, 1.0, 2.0]).numpy()
+      array([1, 2, 0], dtype=int32)
+    """
+    x, order, falling = _last(values, axis, direction, "ArgSort")
+    return movement.permuted(_ordered(x, x.shape[-1], falling, "int32"), order)
+
+
+# Whether a label is among the k likeliest.
+
+
+def _in_top_k_spec(op: Op, predictions: Spec, targets: Spec, k: int) -> Spec:
+    require(predictions.rank == 2, op, "predictions must be 2-dimensional")
+    require(targets.rank == 1, op, "targets must be 1-dimensional")
+    require(
+        predictions.shape[0] == targets.shape[0], op,
+        f"First dimension of predictions {predictions.shape[0]} must match length of targets "
+        f"{targets.shape[0]}",
+    )  # fmt: skip
+    return intern(tuple(targets.shape), dtypes.bool_)
+
+
+def _in_top_k(out: Array, predictions: Array, targets: Array, k: int) -> None:
+    inside = (targets >= 0) & (targets < predictions.shape[1])
+    out[...] = False
+    if predictions.shape[1]:
+        at = np.where(inside, targets, 0)[:, None].astype(np.intp)
+        larger = (predictions > np.take_along_axis(predictions, at, 1)).sum(1)
+        out[...] = inside & np.isfinite(predictions).all(1) & (larger < k)
+
+
+IN_TOP_K = defop("InTopKV2", ARRAY, 2, _in_top_k_spec, compute=_in_top_k, on_host=True)
+
+
+def in_top_k(targets: Any, predictions: Any, k: Any, name: str | None = None) -> Tensor:
+    """Whether the predictions of target classes are among the ``k`` largest of their rows.
+
+    Classes that are as likely as the last of these are among them. A row in which something is
+    not finite, or whose target is no class, gives False.
+
+    Args:
+      targets: An int32 or int64 tensor of shape (rows,).
+      predictions: A float32 tensor of shape (rows, classes).
+      k: How many.
+      name: Not used.
+
+    Returns:
+      A tensor of bools of shape (rows,).
+
+    Raises:
+      ValueError: If ``predictions`` is a tensor of another dtype.
+      InvalidArgumentError: If the shapes do not fit, or ``targets`` are no such integers.
+
+    Example:
+      >>> tf.math.in_top_k([1, 0], [[0.1, 0.9], [0.2, 0.8]], k=1).numpy()
+      array([ True, False])
+    """
+    from .creation import convert_to_tensor
+
+    found = convert_to_tensor(predictions, dtypes.float32)
+    at = as_tensor(targets)
+    if at.dtype not in (dtypes.int32, dtypes.int64):
+        raise InvalidArgumentError(
+            f"targets must be int32 or int64, got {at.dtype.name} [Op:InTopKV2]"
+        )
+    count = movement.static(k)
+    require(type(count) is int, IN_TOP_K, f"k must be 0-D, got {dtypes.shown(k)}")
+    return record(IN_TOP_K, (found, at), k=count)
+
+
+# Where a value would stand.
+
+
+def _bound_spec(op: Op, x: Spec, values: Spec, right: bool, output: str) -> Spec:
+    if x.dtype is not values.dtype:
+        raise mismatch(op.name, 1, x.dtype, values.dtype)
+    require(x.rank > 0 and values.rank > 0, op, "sorted_sequence and values must have an axis")
+    require(
+        math.prod(x.shape[:-1]) == math.prod(values.shape[:-1]), op,
+        "Leading dim_size of both tensors must match.",
+    )  # fmt: skip
+    return intern(tuple(values.shape), as_dtype(output))
+
+
+def _bound(out: Array, x: Array, values: Array, right: bool, output: str) -> None:
+    """Bisection in all rows at once, by the comparisons of C++'s lower_bound and upper_bound."""
+    rows, n = math.prod(x.shape[:-1]), x.shape[-1]
+    if not n or not values.size:
+        out[...] = 0
+        return
+    x, wanted = x.reshape(rows, n), values.reshape(rows, values.shape[-1])
+    first = np.zeros(wanted.shape, np.intp)
+    left = np.full(wanted.shape, n, np.intp)
+    while left.any():
+        half = left // 2
+        here = np.take_along_axis(x, np.minimum(first + half, n - 1), 1)
+        on = (left > 0) & (~(wanted < here) if right else here < wanted)
+        first = np.where(on, first + half + 1, first)
+        left = np.where(on, left - half - 1, np.where(left > 0, half, 0))
+    np.copyto(out, first.reshape(out.shape), casting="unsafe")
+
+
+BOUND = defop("LowerBound", ARRAY, 2, _bound_spec, compute=_bound, gradient=STOP, on_host=True)
+
+
+def searchsorted(
+    sorted_sequence: Any, values: Any, side: str = "left", out_type: Any = dtypes.int32,
+    name: str | None = None,
+) -> Tensor:  # fmt: skip
+    """Where values would have to stand for a sequence to stay sorted, row by row.
+
+    Args:
+      sorted_sequence: A tensor of numbers, sorted along the last axis.
+      values: Another of the same dtype, whose other axes have as many rows.
+      side: ``"left"``: before equal elements; ``"right"``: behind them.
+      out_type: int32 or int64.
+      name: Not used.
+
+    Returns:
+      A tensor of dtype ``out_type`` and of the shape of ``values``.
+
+    Raises:
+      ValueError: If ``side`` is another one.
+      InvalidArgumentError: If dtypes or shapes do not fit.
+
+    Example:
+      >>> tf.searchsorted([1, 3, 5], [0, 3, 6]).numpy()
+      array([0, 1, 3], dtype=int32)
+      >>> tf.searchsorted([1, 3, 5], [0, 3, 6], side="right").numpy()
+      array([0, 2, 3], dtype=int32)
+    """
+    if side not in ("left", "right"):
+        raise ValueError(
+            f"Argument `side` must be either 'right' or 'left'. Received: `side` = {side!r}."
+        )
+    x, output = as_tensor(sorted_sequence), as_dtype(out_type)
+    require(output in (dtypes.int32, dtypes.int64), BOUND, f"out_type={output!r} is no int")
+    wanted = values if isinstance(values, Tensor) else as_tensor(values)
+    return record(BOUND, (x, wanted), right=side == "right", output=output.name)
