@@ -321,7 +321,18 @@ def _filters(
     return _moved(reshape(beside, (*out.shape[:-1], n, out.shape[-1])), out.rank - 1, 0)
 
 
+def _segments(
+    op: Op, attributes: Attributes, xs: list[Tensor], on: list[bool], out: Spec, n: int
+) -> Tensor | None:
+    """Segments of slices that are longer by the lanes."""
+    x, ids = xs
+    return None if on[1] else _moved(record(op, (_moved(x, 0, 1), ids), **attributes), 1, 0)
+
+
 RULES: dict[str, Rule] = {
+    **dict.fromkeys(("UnsortedSegmentMax", "UnsortedSegmentMin", "UnsortedSegmentProd"), _segments),
+    **dict.fromkeys(("Cumprod", "CumulativeLogsumexp", "LinearRecurrence", "Shift"), _axis),
+    "TopKV2": _leading, "LowerBound": _leading,
     **dict.fromkeys(("Conv", "ConvBackpropInput", "MaxPool", "MaxPoolGrad", "MaxPoolGradGrad",
                      "MaxPoolPlace", "AvgPool", "AvgPoolGrad"), _pictures),
     "ConvBackpropFilter": _filters,
@@ -345,4 +356,4 @@ RULES: dict[str, Rule] = {
 }  # fmt: skip
 
 # Ops without a rule, which are done lane by lane.
-LOOPED: set[str] = set()
+LOOPED: set[str] = {"DenseBincount", "HistogramFixedWidth", "InTopKV2", "Unique"}
