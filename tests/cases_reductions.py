@@ -150,8 +150,11 @@ def bounds(x, values, side="left"):
 
 DIRECTIONS = {"direction": ["ASCENDING", "DESCENDING"]}
 SORTS = [
-    Case("math.top_k", largest, dtypes=FI, ulp=0, call=lambda f, x, **o: list(f(x, **o)),
-         order=1, variants=over((2, 5), (7,), k=[1, 3]) + over((0, 3), k=[0, 2])),
+    Case("math.top_k", lambda x, k: largest(x, k)[0], dtypes=FI, ulp=0,
+         call=lambda f, x, k: f(x, k).values,
+         variants=over((2, 5), (7,), k=[1, 3]) + over((0, 3), k=[0, 2])),
+    Case("nn.top_k", lambda x, k: largest(x, k)[1], dtypes=FI, ulp=0, order=STOP,
+         call=lambda f, x, k: f(x, k).indices, variants=over((2, 5), k=[3])),
     Case("sort", ordered, dtypes=FI, ulp=0,
          variants=over((2, 3, 4), axis=[0, 1, -1], **DIRECTIONS) + over((5,), (0, 3))),
     Case("argsort", places, dtypes=FI, order=STOP,
