@@ -19,11 +19,11 @@ _here = _Path(__file__).resolve().parent
 if not (_here / "kernels").is_dir():
     __path__.append(str(_here.parent))
 
-from . import config, dtypes, errors, image, linalg, math, nn, random
+from . import bitwise, config, dtypes, errors, image, linalg, math, nn, random
 from .core.log.variable import Variable
 from .core.ops.activations import sigmoid
 from .core.ops.along_axis import argmax, argmin, cumsum
-from .core.ops.arithmetic import divide
+from .core.ops.arithmetic import divide, realdiv, truncatediv, truncatemod
 from .core.ops.arithmetic import divide as truediv
 from .core.ops.arithmetic import pow_ as pow
 from .core.ops.arrange import (
@@ -51,6 +51,7 @@ from .core.ops.comparison import (
     not_equal,
 )
 from .core.ops.complex import complex_ as complex
+from .core.ops.composed import scalar_mul
 from .core.ops.creation import (
     constant,
     convert_to_tensor,
@@ -186,30 +187,31 @@ __all__ = [
     "DType", "DeviceError", "GradientTape", "Module", "Tensor", "TensorShape", "TensorSpec",
     "UnconnectedGradients", "Variable", "abs", "acos", "acosh", "add", "add_n", "argmax",
     "argmin", "argsort", "as_dtype", "asin", "asinh", "atan", "atan2", "atanh",
-    "batch_to_space", "bfloat16", "bitcast", "bool", "boolean_mask", "broadcast_dynamic_shape",
-    "broadcast_static_shape", "broadcast_to", "cast", "clip_by_global_norm", "clip_by_norm",
-    "clip_by_value", "complex", "complex128", "complex64", "concat", "cond", "config",
-    "constant", "convert_to_tensor", "cos", "cosh", "cumsum", "data", "datasets", "device",
-    "divide", "double", "dtypes", "dynamic_partition", "dynamic_stitch", "einsum",
-    "ensure_shape", "equal", "errors", "exp", "expand_dims", "experimental", "eye", "fill",
-    "float16", "float32", "float64", "floor", "function", "gather", "gather_nd", "greater",
-    "greater_equal", "guarantee_const", "half", "histogram_fixed_width",
-    "histogram_fixed_width_bins", "identity", "identity_n", "image", "initializers", "int16",
-    "int32", "int64", "int8", "is_tensor", "keras", "less", "less_equal", "linalg", "linspace",
-    "logical_and", "logical_not", "logical_or", "map_fn", "math", "matmul", "maximum",
-    "meshgrid", "minimum", "multiply", "negative", "nest", "newaxis", "nn", "norm", "not_equal",
-    "one_hot", "ones", "ones_like", "optimizers", "pad", "parallel_stack", "pow", "random",
-    "range", "rank", "reduce_all", "reduce_any", "reduce_logsumexp", "reduce_max",
-    "reduce_mean", "reduce_min", "reduce_prod", "reduce_sum", "repeat",
-    "required_space_to_batch_paddings", "reshape", "reverse", "reverse_sequence", "roll",
-    "round", "scan", "scatter_nd", "searchsorted", "sequence_mask", "shape", "shape_n",
-    "sigmoid", "sign", "sin", "sinh", "size", "slice", "sort", "space_to_batch",
-    "space_to_batch_nd", "split", "sqrt", "square", "squeeze", "stack", "stop_gradient",
-    "strided_slice", "string", "subtract", "tan", "tanh", "tensor_scatter_nd_add",
-    "tensor_scatter_nd_max", "tensor_scatter_nd_min", "tensor_scatter_nd_sub",
-    "tensor_scatter_nd_update", "tensordot", "testing", "tile", "transpose", "truediv",
-    "uint16", "uint32", "uint64", "uint8", "unique", "unique_with_counts", "unravel_index",
-    "unstack", "where", "while_loop", "zeros", "zeros_like",
+    "batch_to_space", "bfloat16", "bitcast", "bitwise", "bool", "boolean_mask",
+    "broadcast_dynamic_shape", "broadcast_static_shape", "broadcast_to", "cast",
+    "clip_by_global_norm", "clip_by_norm", "clip_by_value", "complex", "complex128",
+    "complex64", "concat", "cond", "config", "constant", "convert_to_tensor", "cos", "cosh",
+    "cumsum", "data", "datasets", "device", "divide", "double", "dtypes", "dynamic_partition",
+    "dynamic_stitch", "einsum", "ensure_shape", "equal", "errors", "exp", "expand_dims",
+    "experimental", "eye", "fill", "float16", "float32", "float64", "floor", "function",
+    "gather", "gather_nd", "greater", "greater_equal", "guarantee_const", "half",
+    "histogram_fixed_width", "histogram_fixed_width_bins", "identity", "identity_n", "image",
+    "initializers", "int16", "int32", "int64", "int8", "is_tensor", "keras", "less",
+    "less_equal", "linalg", "linspace", "logical_and", "logical_not", "logical_or", "map_fn",
+    "math", "matmul", "maximum", "meshgrid", "minimum", "multiply", "negative", "nest",
+    "newaxis", "nn", "norm", "not_equal", "one_hot", "ones", "ones_like", "optimizers", "pad",
+    "parallel_stack", "pow", "random", "range", "rank", "realdiv", "reduce_all", "reduce_any",
+    "reduce_logsumexp", "reduce_max", "reduce_mean", "reduce_min", "reduce_prod", "reduce_sum",
+    "repeat", "required_space_to_batch_paddings", "reshape", "reverse", "reverse_sequence",
+    "roll", "round", "scalar_mul", "scan", "scatter_nd", "searchsorted", "sequence_mask",
+    "shape", "shape_n", "sigmoid", "sign", "sin", "sinh", "size", "slice", "sort",
+    "space_to_batch", "space_to_batch_nd", "split", "sqrt", "square", "squeeze", "stack",
+    "stop_gradient", "strided_slice", "string", "subtract", "tan", "tanh",
+    "tensor_scatter_nd_add", "tensor_scatter_nd_max", "tensor_scatter_nd_min",
+    "tensor_scatter_nd_sub", "tensor_scatter_nd_update", "tensordot", "testing", "tile",
+    "transpose", "truediv", "truncatediv", "truncatemod", "uint16", "uint32", "uint64", "uint8",
+    "unique", "unique_with_counts", "unravel_index", "unstack", "where", "while_loop", "zeros",
+    "zeros_like",
 ]  # fmt: skip
 
 if _typing.TYPE_CHECKING:

@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 from . import math_special as special
 from .core.ops.activations import log_sigmoid, sigmoid, softplus, softsign
 from .core.ops.along_axis import argmax, argmin, cumprod, cumsum, cumulative_logsumexp
-from .core.ops.arithmetic import divide, divide_no_nan, floordiv, floormod
+from .core.ops.arithmetic import (
+    divide,
+    divide_no_nan,
+    floordiv,
+    floormod,
+    reciprocal_no_nan,
+)
 from .core.ops.arithmetic import divide as truediv
 from .core.ops.arithmetic import floormod as mod
 from .core.ops.arithmetic import pow_ as pow
@@ -34,6 +40,7 @@ from .core.ops.comparison import (
     not_equal,
 )
 from .core.ops.complex import angle, conj, imag, real
+from .core.ops.composed import is_non_decreasing, is_strictly_increasing, polyval, scalar_mul
 from .core.ops.counting import (
     bincount,
     confusion_matrix,
@@ -66,6 +73,7 @@ from .core.ops.elementwise import (
     multiply_no_nan,
     negative,
     reciprocal,
+    rint,
     rsqrt,
     sign,
     sin,
@@ -118,18 +126,20 @@ __all__ = [
     "count_nonzero", "cumprod", "cumsum", "cumulative_logsumexp", "digamma", "divide",
     "divide_no_nan", "equal", "erf", "erfc", "erfcinv", "erfinv", "exp", "expm1", "floor",
     "floordiv", "floormod", "greater", "greater_equal", "igamma", "igammac", "imag", "in_top_k",
-    "invert_permutation", "is_finite", "is_inf", "is_nan", "l2_normalize", "lbeta", "less",
-    "less_equal", "lgamma", "log", "log1p", "log_sigmoid", "log_softmax", "logical_and",
-    "logical_not", "logical_or", "logical_xor", "maximum", "minimum", "mod", "multiply",
-    "multiply_no_nan", "ndtri", "negative", "nextafter", "not_equal", "polygamma", "pow",
-    "real", "reciprocal", "reduce_all", "reduce_any", "reduce_euclidean_norm",
+    "invert_permutation", "is_finite", "is_inf", "is_nan", "is_non_decreasing",
+    "is_strictly_increasing", "l2_normalize", "lbeta", "less", "less_equal", "lgamma", "log",
+    "log1p", "log_sigmoid", "log_softmax", "logical_and", "logical_not", "logical_or",
+    "logical_xor", "maximum", "minimum", "mod", "multiply", "multiply_no_nan", "ndtri",
+    "negative", "nextafter", "not_equal", "polygamma", "polyval", "pow", "real", "reciprocal",
+    "reciprocal_no_nan", "reduce_all", "reduce_any", "reduce_euclidean_norm",
     "reduce_logsumexp", "reduce_max", "reduce_mean", "reduce_min", "reduce_prod", "reduce_std",
-    "reduce_sum", "reduce_variance", "round", "rsqrt", "segment_max", "segment_mean",
-    "segment_min", "segment_prod", "segment_sum", "sigmoid", "sign", "sin", "sinh", "softmax",
-    "softplus", "softsign", "special", "sqrt", "square", "squared_difference", "subtract",
-    "tan", "tanh", "top_k", "truediv", "unsorted_segment_max", "unsorted_segment_mean",
-    "unsorted_segment_min", "unsorted_segment_prod", "unsorted_segment_sqrt_n",
-    "unsorted_segment_sum", "xdivy", "xlog1py", "xlogy", "zero_fraction", "zeta",
+    "reduce_sum", "reduce_variance", "rint", "round", "rsqrt", "scalar_mul", "segment_max",
+    "segment_mean", "segment_min", "segment_prod", "segment_sum", "sigmoid", "sign", "sin",
+    "sinh", "softmax", "softplus", "softsign", "special", "sqrt", "square",
+    "squared_difference", "subtract", "tan", "tanh", "top_k", "truediv", "unsorted_segment_max",
+    "unsorted_segment_mean", "unsorted_segment_min", "unsorted_segment_prod",
+    "unsorted_segment_sqrt_n", "unsorted_segment_sum", "xdivy", "xlog1py", "xlogy",
+    "zero_fraction", "zeta",
 ]  # fmt: skip
 
 

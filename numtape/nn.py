@@ -4,7 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-from .core.ops.activations import elu, leaky_relu, relu, relu6, selu, sigmoid, softplus, softsign
+from .core.ops.activations import (
+    crelu,
+    elu,
+    gelu,
+    leaky_relu,
+    relu,
+    relu6,
+    selu,
+    sigmoid,
+    silu,
+    softplus,
+    softsign,
+)
+from .core.ops.activations import silu as swish
 from .core.ops.blocks import depth_to_space, space_to_batch, space_to_depth
 from .core.ops.clipping import l2_normalize
 from .core.ops.convolutions import (
@@ -54,13 +67,14 @@ from .names import getter as _getter
 __all__ = [
     "atrous_conv2d", "atrous_conv2d_transpose", "avg_pool", "avg_pool1d", "avg_pool2d",
     "avg_pool3d", "conv1d", "conv1d_transpose", "conv2d", "conv2d_transpose", "conv3d",
-    "conv3d_transpose", "conv_transpose", "convolution", "depth_to_space", "depthwise_conv2d",
-    "elu", "in_top_k", "l2_normalize", "leaky_relu", "log_softmax", "max_pool", "max_pool1d",
-    "max_pool2d", "max_pool3d", "max_pool_with_argmax", "moments", "normalize_moments", "pool",
-    "relu", "relu6", "selu", "separable_conv2d", "sigmoid", "sigmoid_cross_entropy_with_logits",
-    "softmax", "softmax_cross_entropy_with_logits", "softplus", "softsign", "space_to_batch",
-    "space_to_depth", "sparse_softmax_cross_entropy_with_logits", "sufficient_statistics",
-    "tanh", "top_k", "weighted_moments", "zero_fraction",
+    "conv3d_transpose", "conv_transpose", "convolution", "crelu", "depth_to_space",
+    "depthwise_conv2d", "elu", "gelu", "in_top_k", "l2_normalize", "leaky_relu", "log_softmax",
+    "max_pool", "max_pool1d", "max_pool2d", "max_pool3d", "max_pool_with_argmax", "moments",
+    "normalize_moments", "pool", "relu", "relu6", "selu", "separable_conv2d", "sigmoid",
+    "sigmoid_cross_entropy_with_logits", "silu", "softmax", "softmax_cross_entropy_with_logits",
+    "softplus", "softsign", "space_to_batch", "space_to_depth",
+    "sparse_softmax_cross_entropy_with_logits", "sufficient_statistics", "swish", "tanh",
+    "top_k", "weighted_moments", "zero_fraction",
 ]  # fmt: skip
 
 

@@ -23,7 +23,7 @@ LONGER = {
     "numtape/core/interop.py": 430,  # one protocol in both directions, with the same structures
     "numtape/core/log/log.py": 520,  # the log: everything that appends rows or drops them
     "numtape/core/log/variable.py": 550,  # one class, half of it documentation
-    "numtape/core/ops/elementwise.py": 520,  # a table of records, read like one of derivatives
+    "numtape/core/ops/elementwise.py": 540,  # a table of records, read like one of derivatives
     "numtape/core/ops/reduction.py": 480,  # ten ops of one kind, half of it documentation
     "numtape/core/replay/calls.py": 420,  # one call, from its signature to what it assigns
     "numtape/core/replay/observe/looks.py": 430,  # a list: what each kind of object lets one see

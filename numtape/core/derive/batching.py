@@ -351,6 +351,7 @@ RULES: dict[str, Rule] = {
     "AdjustContrastv2": _first(), "ArgMax": _axis, "ArgMin": _axis, "Cumsum": _axis,
     "SoftmaxGrad": _leading, "LogSoftmaxGrad": _leading, "Softmax": _leading,
     "LogSoftmax": _leading, "Normalize": _leading, "NormalizeGrad": _leading,
+    "SparsemaxThreshold": _leading,
     "Pad": _first(paddings=lambda paddings, out, n: ((0, 0), *paddings)),
     "PadV2": _first(paddings=lambda paddings, out, n: ((0, 0), *paddings)),
 }  # fmt: skip

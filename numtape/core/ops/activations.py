@@ -6,16 +6,36 @@ side that is not taken by 0.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
-from ..log.op import ELEMENTWISE, Op, defop
+import numpy as np
+
+from ..log.op import ARRAY, ELEMENTWISE, Op, defop
 from ..log.record import Recorder, record
 from ..log.tensors import as_tensor
 from ..values import dtypes
+from ..values.spec import Spec, intern
 from ..values.tensor import Tensor
 from . import rules
 from .define import binary_op, named, unary_op
-from .elementwise import abs_, cast, exp, negative, select, zeros_of
+from .elementwise import (
+    abs_,
+    bell,
+    cast,
+    erfc,
+    exp,
+    maximum,
+    negative,
+    select,
+    tanh,
+    zeros_of,
+)
+from .joining import concat
+from .movement import transpose
+from .reduction import reduce_sum
+
+Array = np.ndarray[Any, Any]
 
 sigmoid = unary_op("Sigmoid", "sigmoid(x)", lambda g, y, x: (g * (y * (1.0 - y)),),
     rules.analytic, doc="""
@@ -152,6 +172,162 @@ def log_sigmoid(x: Any, name: str | None = None) -> Tensor:
       array([-1.000000e+03, -6.931472e-01], dtype=float32)
     """
     return negative(softplus(negative(x)))
+
+
+_silu = unary_op(
+    "Silu", "x * sigmoid(x)",
+    lambda g, y, x: (g * (sigmoid(x) * (1.0 + x * (1.0 - sigmoid(x)))),),
+)  # fmt: skip
+
+
+def silu(features: Any, beta: Any = 1.0) -> Tensor:
+    """``x * sigmoid(beta * x)``, elementwise: also called swish.
+
+    From Ramachandran, Zoph and Le, "Searching for Activation Functions" (2017).
+
+    Args:
+      features: A tensor, float32 or float64.
+      beta: A number, or a tensor that broadcasts with ``features``; gradients reach it.
+
+    Returns:
+      A tensor of the shape and dtype of ``features``.
+
+    Raises:
+      InvalidArgumentError: If the elements are no floats.
+
+    Example:
+      >>> tf.nn.silu([-1.0, 0.0, 2.0]).numpy()
+      array([-0.26894143,  0.        ,  1.7615942 ], dtype=float32)
+    """
+    if type(beta) is float and beta == 1.0:
+        return _silu(features)
+    x = as_tensor(features)
+    return x * sigmoid(cast(beta, x.dtype) * x)
+
+
+def _gelu_vjp(g: Tensor, y: Tensor, x: Tensor) -> tuple[Tensor]:
+    below, at = 0.5 * erfc(-_HALF * x), bell(_HALF * x) * (1 / math.sqrt(2 * math.pi))
+    return (g * (below + x * at),)
+
+
+_HALF = math.sqrt(0.5)
+_gelu = unary_op("Gelu", "0.5 * x * erfc(x * -0.7071067811865476)", _gelu_vjp)
+
+
+def gelu(features: Any, approximate: bool = False, name: str | None = None) -> Tensor:
+    """``x`` times the probability that a normal number is less than ``x``, elementwise.
+
+    From Hendrycks and Gimpel, "Gaussian Error Linear Units" (2016).
+
+    Args:
+      features: A tensor, float32 or float64.
+      approximate: Whether to take ``0.5 * x * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x ** 3)))``,
+        which is within 0.0005 of it.
+      name: Not used.
+
+    Returns:
+      A tensor of the shape and dtype of ``features``.
+
+    Raises:
+      ValueError: If the elements are no floats.
+
+    Example:
+      >>> tf.nn.gelu([-1.0, 0.0, 2.0]).numpy()
+      array([-0.15865526,  0.        ,  1.9544997 ], dtype=float32)
+      >>> tf.nn.gelu([-1.0, 0.0, 2.0], approximate=True).numpy()
+      array([-0.158808 ,  0.       ,  1.9545977], dtype=float32)
+    """
+    x = as_tensor(features)
+    if not x.dtype.is_floating:
+        raise ValueError(
+            f"`features.dtype` must be a floating point tensor. Received: features.dtype={x.dtype}"
+        )
+    if not approximate:
+        return _gelu(x)
+    return 0.5 * x * (1.0 + tanh(0.7978845608028654 * (x + 0.044715 * (x * x * x))))
+
+
+def crelu(features: Any, axis: int = -1, name: str | None = None) -> Tensor:
+    """`relu` of ``x`` and of ``-x``, side by side: twice as many elements along an axis.
+
+    From Shang, Sohn, Almeida and Lee, "Understanding and Improving Convolutional Neural Networks
+    via Concatenated Rectified Linear Units" (2016).
+
+    Args:
+      features: A tensor of numbers, of rank 1 or more.
+      axis: The axis along which they are joined.
+      name: Not used.
+
+    Returns:
+      A tensor of the same dtype.
+
+    Raises:
+      InvalidArgumentError: If there is no such axis.
+
+    Example:
+      >>> tf.nn.crelu([1.0, -2.0]).numpy()
+      array([1., 0., 0., 2.], dtype=float32)
+    """
+    x = as_tensor(features)
+    return concat([relu(x), relu(negative(x))], axis)
+
+
+# What is taken off each element by `sparsemax`, along the last axis.
+
+
+def _threshold_spec(op: Op, x: Spec) -> Spec:
+    found = rules.floating(op, x)
+    return intern((*found.shape[:-1], 1), found.dtype)
+
+
+def _threshold(out: Array, x: Array) -> None:
+    ordered = -np.sort(-x, -1)
+    counts = np.arange(1, x.shape[-1] + 1, dtype=x.dtype)
+    levels = (np.cumsum(ordered, -1, dtype=x.dtype) - 1) / counts
+    inside = np.sum(ordered > levels, -1, keepdims=True)
+    out[...] = np.take_along_axis(levels, np.maximum(inside - 1, 0), -1)
+    out[inside == 0] = np.nan
+
+
+def _threshold_vjp(g: Tensor, y: Tensor, x: Tensor) -> tuple[Tensor]:
+    inside = cast(x > y, x.dtype)
+    return (g * inside / reduce_sum(inside, -1, True),)
+
+
+THRESHOLD = defop(
+    "SparsemaxThreshold", ARRAY, 1, _threshold_spec, compute=_threshold, vjp=_threshold_vjp,
+    on_host=True,
+)  # fmt: skip
+
+
+def sparsemax(x: Any, axis: int = -1) -> Tensor:
+    """The nearest point of the simplex, along an axis: like `softmax`, with exact zeros.
+
+    From Martins and Astudillo, "From Softmax to Sparsemax" (2016).
+
+    Args:
+      x: A tensor of floats, of rank 1 or more.
+      axis: The axis along which the results add up to 1.
+
+    Returns:
+      A tensor of the shape and dtype of ``x``.
+
+    Raises:
+      InvalidArgumentError: If the elements are no floats.
+      ValueError: If there is no such axis.
+
+    Example:
+      >>> tf.keras.activations.sparsemax([[0.5, 1.0, -1.0]]).numpy()
+      array([[0.25, 0.75, 0.  ]], dtype=float32)
+    """
+    x = as_tensor(x)
+    if not -x.ndim <= axis < x.ndim:
+        raise ValueError(f"sparsemax: there is no axis {axis} in a tensor of shape {x.shape}.")
+    order = list(range(x.ndim))
+    order[axis], order[-1] = order[-1], order[axis]
+    moved = transpose(x, order) if order[-1] != x.ndim - 1 else x
+    found: Tensor = maximum(moved - record(THRESHOLD, (moved,)), 0.0)
+    return found if moved is x else transpose(found, order)
 
 
 named(globals(), __name__)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...errors import InvalidArgumentError
+from ...errors import InternalError, InvalidArgumentError, NotFoundError, OpError
 from ..log.record import spec_of
 from ..log.tensors import as_tensor
 from ..values import dtypes
@@ -21,6 +21,9 @@ from .elementwise import (
     pow_int,
     real_divide,
     real_divide_no_nan,
+    truncate_divide_float,
+    truncate_divide_int,
+    truncate_mod_float,
 )
 
 
@@ -94,11 +97,11 @@ def _floats(x: Any, y: Any, op: str) -> tuple[Tensor, Tensor]:
     return x, y
 
 
-def _nonzero(y: Tensor, op: str) -> None:
+def _nonzero(y: Tensor, op: str, error: type[OpError] = InvalidArgumentError) -> None:
     """An integer division by zero is an error at the call."""
     said = f"Integer division by zero [Op:{op}]"
     if not every(y, lambda values: values != 0, lambda rows: not_equal_(rows, 0), said):
-        raise InvalidArgumentError(said)
+        raise error(said)
 
 
 def floordiv(x: Any, y: Any, name: str | None = None) -> Tensor:
@@ -187,3 +190,110 @@ def pow_(x: Any, y: Any, name: str | None = None) -> Tensor:
     if not every(y, lambda values: values >= 0, lambda rows: greater_equal(rows, 0), said):
         raise InvalidArgumentError(said)
     return pow_int(x, y)
+
+
+def realdiv(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """``x / y`` of floats, elementwise.
+
+    Args:
+      x: A tensor of floats.
+      y: Another of the same dtype, whose shape broadcasts with the first one's.
+      name: Not used.
+
+    Returns:
+      A tensor of the shape to which both broadcast, and of the same dtype.
+
+    Raises:
+      NotFoundError: If the elements are no floats: `divide` takes integers.
+      InvalidArgumentError: If the dtypes differ, or the shapes do not broadcast.
+
+    Example:
+      >>> tf.realdiv([1.0, 2.0], 4.0).numpy()
+      array([0.25, 0.5 ], dtype=float32)
+    """
+    x, y = _operands(x, y, "RealDiv")
+    if x.dtype is y.dtype and x.dtype.is_integer:
+        raise NotFoundError(f"No quotient of floats for {x.dtype.name} [Op:RealDiv]. Use `divide`.")
+    return real_divide(x, y)
+
+
+def truncatediv(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """``x / y`` rounded towards 0, elementwise, as C divides integers.
+
+    No gradient flows through.
+
+    Args:
+      x: A tensor of numbers.
+      y: Another of the same dtype, whose shape broadcasts with the first one's.
+      name: Not used.
+
+    Returns:
+      A tensor of the shape to which both broadcast, and of the same dtype.
+
+    Raises:
+      InternalError: If an integer is divided by 0.
+      InvalidArgumentError: If the dtypes differ, or the shapes do not broadcast.
+
+    Example:
+      >>> tf.truncatediv([7, -7], 2).numpy()
+      array([ 3, -3], dtype=int32)
+    """
+    x, y = _operands(x, y, "TruncateDiv")
+    if x._spec.is_float:
+        return truncate_divide_float(x, y)
+    _nonzero(y, "TruncateDiv", InternalError)
+    return truncate_divide_int(x, y)
+
+
+def truncatemod(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """The remainder of `truncatediv`, with the sign of ``x``, elementwise.
+
+    It has no gradient: asking for one through that of floats is a LookupError.
+
+    Args:
+      x: A tensor: float32, float64, int32 or int64.
+      y: Another of the same dtype, whose shape broadcasts with the first one's.
+      name: Not used.
+
+    Returns:
+      A tensor of the shape to which both broadcast, and of the same dtype.
+
+    Raises:
+      InternalError: If an integer is divided by 0.
+      InvalidArgumentError: If the dtypes differ or are others, or the shapes do not broadcast.
+
+    Example:
+      >>> tf.truncatemod([7, -7], 3).numpy()
+      array([ 1, -1], dtype=int32)
+    """
+    x, y = _operands(x, y, "TruncateMod")
+    if x._spec.is_float:
+        return truncate_mod_float(x, y)
+    if x.dtype is not dtypes.int32 and x.dtype is not dtypes.int64:
+        raise InvalidArgumentError(
+            f"Value for attr 'T' of {x.dtype.name} is not in the list of allowed values: int32, "
+            f"int64, half, float, double [Op:TruncateMod]. Use `cast`."
+        )
+    _nonzero(y, "TruncateMod", InternalError)
+    found: Tensor = x - truncate_divide_int(x, y) * y
+    return found
+
+
+def reciprocal_no_nan(x: Any, name: str | None = None) -> Tensor:
+    """``1 / x``, and 0 where ``x`` is 0, elementwise. The derivative is 0 there, too.
+
+    Args:
+      x: A tensor of floats.
+      name: Not used.
+
+    Returns:
+      A tensor of the shape and dtype of ``x``.
+
+    Raises:
+      InvalidArgumentError: If the elements are no floats.
+
+    Example:
+      >>> tf.math.reciprocal_no_nan([2.0, 0.0]).numpy()
+      array([0.5, 0. ], dtype=float32)
+    """
+    return real_divide_no_nan(1, as_tensor(x))

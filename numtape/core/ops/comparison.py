@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from ..log.op import STOP
 from ..log.record import Recorder
 from ..values.tensor import Tensor
 from . import rules
-from .define import binary_op, named, unary_op
+from .define import binary_op, host_op, named, unary_op
+
+Array = np.ndarray[Any, Any]
 
 equal_ = binary_op("Equal", "x == y", spec=rules.compared, gradient=STOP)
 not_equal_ = binary_op("NotEqual", "x != y", spec=rules.compared, gradient=STOP)
@@ -60,10 +64,61 @@ logical_not = unary_op("LogicalNot", "x == False", spec=rules.boolean, gradient=
     >>> tf.logical_not([True, False]).numpy()
     array([False,  True])
 """)
-bitwise_and = binary_op("BitwiseAnd", "x & y", spec=rules.integer, gradient=STOP)
-bitwise_or = binary_op("BitwiseOr", "x | y", spec=rules.integer, gradient=STOP)
-bitwise_xor = binary_op("BitwiseXor", "x ^ y", spec=rules.integer, gradient=STOP)
-invert = unary_op("Invert", "~x", spec=rules.integer, gradient=STOP)
+bitwise_and = binary_op("BitwiseAnd", "x & y", spec=rules.integer, gradient=STOP, doc="""
+    The bits that both have, elementwise; ``x & y`` of integers records the same op.
+
+    >>> tf.bitwise.bitwise_and([6, 5], 3).numpy()
+    array([2, 1], dtype=int32)
+""")
+bitwise_or = binary_op("BitwiseOr", "x | y", spec=rules.integer, gradient=STOP, doc="""
+    The bits that at least one has, elementwise; ``x | y`` of integers records the same op.
+
+    >>> tf.bitwise.bitwise_or([6, 5], 3).numpy()
+    array([7, 7], dtype=int32)
+""")
+bitwise_xor = binary_op("BitwiseXor", "x ^ y", spec=rules.integer, gradient=STOP, doc="""
+    The bits that exactly one has, elementwise; ``x ^ y`` of integers records the same op.
+
+    >>> tf.bitwise.bitwise_xor([6, 5], 3).numpy()
+    array([5, 6], dtype=int32)
+""")
+invert = unary_op("Invert", "~x", spec=rules.integer, gradient=STOP, doc="""
+    The bits that it does not have, elementwise; ``~x`` of integers records the same op.
+
+    >>> tf.bitwise.invert([0, 5]).numpy()
+    array([-1, -6], dtype=int32)
+""")
+
+
+def _shift(x: Array, y: Array, shift: np.ufunc) -> Array:
+    """By at least 0 and less than all bits."""
+    x = np.asarray(x)
+    return np.asarray(shift(x, np.clip(y, 0, 8 * x.itemsize - 1).astype(x.dtype)))
+
+
+def _left(x: Array, y: Array) -> Array:
+    bits = np.dtype(f"u{np.asarray(x).itemsize}")  # those that leave are lost
+    return _shift(np.asarray(x).view(bits), y, np.left_shift).view(np.asarray(x).dtype)
+
+
+left_shift = host_op("LeftShift", _left, None, rules.integer, "x y", gradient=STOP, doc="""
+    The bits moved up by ``y`` places, elementwise; zeros come in.
+
+    Places are counted as 0 if negative, and as all but one if too many.
+
+    >>> tf.bitwise.left_shift([1, -3], [4, 1]).numpy()
+    array([16, -6], dtype=int32)
+""")
+right_shift = host_op(
+    "RightShift", lambda x, y: _shift(x, y, np.right_shift), None, rules.integer, "x y",
+    gradient=STOP, doc="""
+    The bits moved down by ``y`` places, elementwise; copies of the sign come in.
+
+    Places are counted as 0 if negative, and as all but one if too many.
+
+    >>> tf.bitwise.right_shift([16, -6], [4, 1]).numpy()
+    array([ 1, -3], dtype=int32)
+""")  # fmt: skip
 is_nan = unary_op("IsNan", "isnan(x)", spec=rules.tested, doc="""
     Whether an element is NaN. It has no gradient: asking for one through it is a LookupError.
 

@@ -54,6 +54,16 @@ floor_mod_float = binary_op(
     "select((fmod(x, y) != 0) & ((fmod(x, y) < 0) != (y < 0)), fmod(x, y) + y, fmod(x, y))",
     lambda g, z, x, y: (g, negative(g * floor_divide_float(x, y))), rules.floating,
 )  # fmt: skip
+truncate_divide_float = binary_op(
+    "TruncateDiv", "select(x / y < 0, ceil(x / y), floor(x / y))", spec=rules.floating,
+    gradient=STOP,
+)  # fmt: skip
+truncate_divide_int = binary_op(
+    "TruncateDiv",
+    "select((floor_divide(x, y) * y != x) & ((x < 0) != (y < 0)), floor_divide(x, y) + 1, "
+    "floor_divide(x, y))", spec=rules.integer, gradient=STOP,
+)  # fmt: skip
+truncate_mod_float = binary_op("TruncateMod", "fmod(x, y)", spec=rules.floating)
 floor_mod_int = binary_op("FloorMod", "x % y", spec=rules.integer, gradient=STOP)
 pow_float: Recorder = binary_op(
     "Pow", "power(x, y)",
@@ -342,6 +352,14 @@ ceil = unary_op("Ceil", "ceil(x)", gradient=STOP, doc="""
     array([ 2., -1.], dtype=float32)
 """)
 round_float = unary_op("Round", "rint(x)", gradient=STOP)
+rint = unary_op("Rint", "rint(x)", gradient=STOP, doc="""
+    The nearest integer, as a float, elementwise; halves go to the even one.
+
+    No gradient flows through. `round` does the same, for integers as well.
+
+    >>> tf.math.rint([0.5, 1.5, 2.6]).numpy()
+    array([0., 2., 3.], dtype=float32)
+""")
 
 
 # Ops of three operands, and ops with attributes.
