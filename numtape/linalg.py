@@ -6,12 +6,36 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from .core.ops.clipping import global_norm, l2_normalize
 from .core.ops.creation import eye
+from .core.ops.decompositions import cholesky, eigh, eigvalsh, logdet, qr, svd
+from .core.ops.diagonals import (
+    cross,
+    diag,
+    diag_part,
+    set_diag,
+    tensor_diag,
+    tensor_diag_part,
+    trace,
+)
 from .core.ops.einsum import einsum
+from .core.ops.factors import det, inv, lu, slogdet
 from .core.ops.linalg import matmul, matvec, norm, tensordot
+from .core.ops.solves import (
+    cholesky_solve,
+    lu_matrix_inverse,
+    lu_reconstruct,
+    lu_solve,
+    solve,
+    triangular_solve,
+)
+from .core.ops.triangles import adjoint, band_part, matrix_transpose
 from .names import getter as _getter
 
 __all__ = [
-    "einsum", "eye", "global_norm", "l2_normalize", "matmul", "matvec", "norm", "tensordot",
+    "adjoint", "band_part", "cholesky", "cholesky_solve", "cross", "det", "diag", "diag_part",
+    "eigh", "eigvalsh", "einsum", "eye", "global_norm", "inv", "l2_normalize", "logdet", "lu",
+    "lu_matrix_inverse", "lu_reconstruct", "lu_solve", "matmul", "matrix_transpose", "matvec",
+    "norm", "qr", "set_diag", "slogdet", "solve", "svd", "tensor_diag", "tensor_diag_part",
+    "tensordot", "trace", "triangular_solve",
 ]  # fmt: skip
 
 

@@ -1,9 +1,11 @@
 """Rows of `tf.linalg`."""
 
 import numpy as np
-from op_case import Case, F, over
+import scipy.linalg
+from op_case import ALL, MISSING, Case, F, over
 
 TWO = ((-2.0, 2.0),) * 2
+ONE = ((-2.0, 2.0),)
 
 
 def einsum(equation, *shapes):
@@ -23,4 +25,168 @@ EINSUM = [
     einsum("aibj,jbc->ciab", (2, 3, 2, 2), (2, 2, 3)), einsum("ij,kl->i", (2, 3), (2, 2)),
 ]  # fmt: skip
 
-CASES = [*EINSUM]
+
+def turn(x):
+    """Matrices transposed: arrays, or tensors of either library."""
+    if isinstance(x, np.ndarray):
+        return x.swapaxes(-1, -2)
+    module = __import__("numtape" if type(x).__module__.startswith("numtape") else "tensorflow")
+    return module.linalg.adjoint(x)
+
+
+def shifted(x, by=6.0):
+    """Matrices that can be inverted."""
+    return x + by * np.eye(x.shape[-1], dtype=getattr(x.dtype, "as_numpy_dtype", x.dtype))
+
+
+def positive(x):
+    """Matrices that are symmetric and positive definite."""
+    return shifted(x + turn(x), 12.0)
+
+
+def on(prepared, reference, name, variants, **more):
+    """A row whose first operand is prepared."""
+    return Case(
+        name, lambda x, *rest, **key: reference(prepared(x), *rest, **key), TWO, ulp=512,
+        variants=variants, call=lambda f, x, *rest, **key: f(prepared(x), *rest, **key), **more,
+    )  # fmt: skip
+
+
+def solved(a, b, adjoint=False):
+    return np.linalg.solve(turn(a) if adjoint else a, b)
+
+
+def solved_triangle(a, b, lower=True, adjoint=False):
+    return solved(np.tril(a) if lower else np.triu(a), b, adjoint)
+
+
+def parts(function, **options):
+    """A function's results without their signs, which are anybody's choice."""
+    return lambda f, x, **key: [abs(part) for part in f(x, **options, **key)]
+
+
+def svd(x, full_matrices=False):
+    found = np.linalg.svd(x, full_matrices=full_matrices)
+    return [np.abs(part) for part in (found.S, found.U, turn(found.Vh))]
+
+
+def qr(x, full_matrices=False):
+    return [np.abs(part) for part in np.linalg.qr(x, "complete" if full_matrices else "reduced")]
+
+
+SQUARE = over((3, 3), (2, 2, 2))
+SOLVES = over(((3, 3), (3, 2)), ((2, 2, 2), (2, 2, 1)), adjoint=[False, True])
+FACTORED = [
+    on(shifted, lambda a, adjoint=False: np.linalg.inv(turn(a) if adjoint else a), "linalg.inv",
+       [*SQUARE, ([(3, 3)], {"adjoint": True})]),
+    on(shifted, solved, "linalg.solve", SOLVES),
+    on(shifted, np.linalg.det, "linalg.det", [*SQUARE, ([(0, 0)], {})]),
+    Case("linalg.slogdet", lambda x: list(np.linalg.slogdet(shifted(x))), ulp=512,
+         variants=SQUARE, call=lambda f, x: list(f(shifted(x)))),
+    on(shifted, solved_triangle, "linalg.triangular_solve", [
+        *over(((3, 3), (3, 2)), ((2, 2), (2, 2, 1)), lower=[True, False], adjoint=[False, True])]),
+    on(shifted, lambda c, b: solved(np.tril(c) @ turn(np.tril(c)), b), "linalg.cholesky_solve",
+       over(((3, 3), (3, 2)), ((2, 2), (2, 2, 1)))),
+    on(positive, np.linalg.cholesky, "linalg.cholesky", [*SQUARE, ([(0, 0)], {})]),
+    on(positive, lambda a: np.linalg.slogdet(a)[1], "linalg.logdet", SQUARE),
+]  # fmt: skip
+
+DECOMPOSED = [
+    Case("linalg.svd", svd, ulp=512, call=parts("svd"), variants=[
+        *over((3, 3), (4, 2), (2, 2, 4)), *over((3, 2), (2, 3), full_matrices=[True])]),
+    Case("linalg.svd", lambda x: np.linalg.svd(x, compute_uv=False), ulp=512,
+         call=lambda f, x: f(x, compute_uv=False), variants=over((3, 3), (2, 4, 2))),
+    Case("linalg.qr", qr, ulp=512, call=parts("qr"), variants=[
+        *over((3, 3), (4, 2), (2, 2, 4)), *over((2, 3), full_matrices=[True])]),
+    Case("linalg.eigh", lambda x: [np.abs(part) for part in np.linalg.eigh(x)], ulp=512,
+         call=parts("eigh"), variants=SQUARE),
+    Case("linalg.eigvalsh", np.linalg.eigvalsh, ulp=512, variants=SQUARE),
+]  # fmt: skip
+
+
+def lu(x):
+    """As LAPACK does it, one matrix at a time."""
+    if x.ndim > 2:
+        found = [lu(matrix) for matrix in x]
+        return [np.stack(part) for part in zip(*found, strict=True)]
+    factors, pivots = scipy.linalg.lu_factor(x)
+    order = np.arange(len(x))
+    for k, other in enumerate(pivots):
+        order[[k, other]] = order[[other, k]]
+    return [factors, order.astype("int32")]
+
+
+def of_lu(a):
+    return (np.tril(a, -1) + np.eye(a.shape[-1])) @ np.triu(a)
+
+
+PERM = {"perm": np.array([1, 2, 0])}
+OF_LU = [
+    Case("linalg.lu", lu, ulp=512, order=MISSING, variants=SQUARE, call=lambda f, x: list(f(x))),
+    on(shifted, lambda a, perm: of_lu(a)[..., np.argsort(perm), :], "linalg.lu_reconstruct",
+       [([(3, 3)], PERM), ([(2, 3, 3)], PERM)]),
+    Case("linalg.lu_solve", lambda a, b, perm: solved(of_lu(shifted(a)), b[..., perm, :]), TWO,
+         ulp=512, call=lambda f, a, b, perm: f(shifted(a), perm, b),
+         variants=[([(3, 3), (3, 2)], PERM)]),
+    on(shifted, lambda a, perm: np.linalg.inv(of_lu(a))[..., np.argsort(perm)],
+       "linalg.lu_matrix_inverse", [([(3, 3)], PERM)]),
+]  # fmt: skip
+
+
+# What moves elements.
+
+
+def banded(x, num_lower, num_upper):
+    x = x if num_lower < 0 else np.triu(x, -num_lower)
+    return x if num_upper < 0 else np.tril(x, num_upper)
+
+
+def diagonals(x, k=0, padding_value=0):
+    """Those of one matrix, the highest first; the shorter ones of them RIGHT_LEFT."""
+    if isinstance(k, int):
+        return np.diagonal(x, k, -2, -1)
+    found = [np.diagonal(x, j) for j in range(k[1], k[0] - 1, -1)]
+    longest = max(map(len, found))
+    return np.stack([
+        np.pad(part, (longest - len(part), 0)[:: 1 if j >= 0 else -1],
+               constant_values=padding_value)
+        for j, part in zip(range(k[1], k[0] - 1, -1), found, strict=True)])  # fmt: skip
+
+
+def with_diagonal(x, d, k=0):
+    found = x.copy()
+    at = np.arange(d.shape[-1])
+    found[..., at + max(-k, 0), at + max(k, 0)] = d
+    return found
+
+
+def move(name, reference, variants, ranges=ONE, **more):
+    return Case(f"linalg.{name}", reference, ranges, dtypes=ALL, ulp=0, variants=variants, **more)
+
+
+def in_diagonal(x, k=0, padding_value=0):
+    n = x.shape[-1] + abs(k)
+    return with_diagonal(np.full((*x.shape[:-1], n, n), padding_value, x.dtype), x, k)
+
+
+MOVED = [
+    move("band_part", banded, over((3, 4), (2, 3, 3), num_lower=[-1, 0, 1], num_upper=[-1, 0, 2])),
+    move("matrix_transpose", turn, over((3, 4), (2, 3, 2))),
+    move("adjoint", turn, over((3, 4), (0, 2))),
+    move("diag_part", diagonals, [*over((3, 4), (2, 4, 3), k=[0, 1, -2]), *over((0, 3)),
+                                  *over((3, 4), k=[(-1, 2), (0, 1), (-2, -1)])]),
+    move("diag", in_diagonal, [*over((3,), (2, 2), (0,)), *over((3,), k=[1, -2]),
+                               *over((2,), padding_value=[1])]),
+    move("set_diag", with_diagonal, [*over(((3, 4), (3,)), ((2, 2, 2), (2, 2))),
+                                     *over(((3, 4), (3,)), k=[1]), *over(((3, 4), (2,)), k=[-1])],
+         TWO),
+    move("tensor_diag", lambda x: np.diag(x.ravel()).reshape(x.shape * 2), over((3,), (2, 3))),
+    move("tensor_diag_part", lambda x: np.diagonal(x.reshape(6, 6)).reshape(2, 3).copy()
+         if x.ndim == 4 else np.diagonal(x), over((3, 3), (2, 3, 2, 3))),
+    Case("linalg.trace", lambda x: np.trace(x, axis1=-2, axis2=-1, dtype=x.dtype), ulp=32,
+         dtypes=(*F, "int32"), variants=over((3, 3), (2, 3, 4))),
+    Case("linalg.cross", np.cross, TWO, ulp=8, dtypes=(*F, "int32"),
+         variants=over(((3,), (3,)), ((2, 3), (2, 3)))),
+]  # fmt: skip
+
+CASES = [*EINSUM, *FACTORED, *DECOMPOSED, *OF_LU, *MOVED]

@@ -354,6 +354,13 @@ RULES: dict[str, Rule] = {
     "SparsemaxThreshold": _leading,
     "Pad": _first(paddings=lambda paddings, out, n: ((0, 0), *paddings)),
     "PadV2": _first(paddings=lambda paddings, out, n: ((0, 0), *paddings)),
+    # Of the last axes of operands that have the same batches.
+    **dict.fromkeys((
+        "MatrixBandPart", "SymmetricFromLower", "LowerOfSymmetric", "LuFactor", "Lu",
+        "LuPermutation", "MatrixSolve", "MatrixInverse", "MatrixDeterminant",
+        "LogMatrixDeterminant", "MatrixTriangularSolve", "Cholesky", "Qr", "Svd",
+        "SelfAdjointEigV2",
+    ), _leading),
 }  # fmt: skip
 
 # Ops without a rule, which are done lane by lane.

@@ -1,0 +1,161 @@
+"""LAPACK on NumPy arrays: batches of matrices, whose last two axes are rows and columns.
+
+What cannot be factored is NaN everywhere, and nothing is raised: whoever wants an error checks.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+
+
+def each(*arrays: Array, rank: int = 2) -> Iterator[tuple[Array, ...]]:
+    """The matrices of arrays that have the same batches, one after the other.
+
+    They are views: what is written into them is written into the arrays.
+    """
+    lead = arrays[0].shape[: arrays[0].ndim - rank]
+    for at in np.ndindex(lead):
+        yield tuple(x[at] for x in arrays)
+
+
+def careful(function: Callable[..., Any], out: tuple[Array, ...], a: Array) -> None:
+    """A function of `numpy.linalg` on all matrices; where it fails, on each one alone."""
+    if not a.size:
+        return
+    try:
+        found = function(a)
+    except np.linalg.LinAlgError:
+        if a.ndim > 2:
+            for k in range(a.shape[0]):
+                careful(function, tuple(x[k] for x in out), a[k])
+        else:
+            for x in out:
+                x[...] = np.nan
+        return
+    for x, value in zip(out, found if isinstance(found, tuple) else (found,), strict=True):
+        x[...] = value
+
+
+def parts(packed: Array, *shapes: tuple[int, ...]) -> list[Array]:
+    """Views of a packed row: matrices laid end to end along the last axis."""
+    lead, found, at = packed.shape[:-1], [], 0
+    for shape in shapes:
+        size = math.prod(shape)
+        found.append(packed[..., at : at + size].reshape(*lead, *shape))
+        at += size
+    return found
+
+
+def _routine(kind: str, name: str, x: Array) -> Any:
+    import scipy.linalg.blas
+    import scipy.linalg.lapack
+
+    module = scipy.linalg.lapack if kind == "lapack" else scipy.linalg.blas
+    return getattr(module, ("s" if x.dtype.itemsize == 4 else "d") + name)
+
+
+# Factors, packed: the matrix, then its pivots.
+
+
+def lu(out: Array, a: Array) -> None:
+    """The factors of each matrix, row by row, and then where its row k went in step k."""
+    n = a.shape[-1]
+    if not n:
+        return
+    getrf = _routine("lapack", "getrf", out)
+    for matrix, packed in zip(a.reshape(-1, n, n), out.reshape(-1, n * n + n), strict=True):
+        factors, pivots, _ = getrf(matrix)
+        packed[: n * n] = factors.ravel()
+        packed[n * n :] = pivots
+
+
+def factored(packed: Array, n: int) -> tuple[Array, Array]:
+    """The factors and the pivots of one packed row."""
+    return packed[: n * n].reshape(n, n), packed[n * n :].astype(np.int32)
+
+
+def lu_solve(out: Array, factor: Array, b: Array, adjoint: bool) -> None:
+    """Solve with packed factors."""
+    if not out.size:
+        return
+    n, k = b.shape[-2:]
+    getrs = _routine("lapack", "getrs", out)
+    flat = factor.reshape(-1, n * n + n), b.reshape(-1, n, k), out.reshape(-1, n, k)
+    for packed, right, found in zip(*flat, strict=True):
+        factors, pivots = factored(packed, n)
+        found[...] = getrs(factors, pivots, right, trans=1 if adjoint else 0)[0]
+
+
+def permutation(pivots: Array) -> Array:
+    """Which row of the matrix each row of the factors is."""
+    order = np.arange(pivots.size)
+    for k, other in enumerate(pivots.astype(int)):
+        order[k], order[other] = order[other], order[k]
+    return order
+
+
+def triangular_solve(out: Array, a: Array, b: Array, lower: bool, adjoint: bool) -> None:
+    """Solve with triangular matrices."""
+    if not out.size:
+        return
+    n, k = b.shape[-2:]
+    trsm = _routine("blas", "trsm", out)
+    one = out.dtype.type(1)
+    flat = a.reshape(-1, n, n), b.reshape(-1, n, k), out.reshape(-1, n, k)
+    for matrix, right, found in zip(*flat, strict=True):
+        # From the right: x.T = b.T inv(a.T). Fortran reads the transpose where `a` lies.
+        turned = np.asfortranarray(matrix.T)
+        found[...] = trsm(one, turned, right.T, side=1, lower=not lower, trans_a=adjoint).T
+
+
+def cholesky(out: Array, a: Array) -> None:
+    """The lower triangular factors."""
+    careful(np.linalg.cholesky, (out,), a)
+
+
+def qr(out: Array, a: Array, full: bool) -> None:
+    """Q and R, packed."""
+    m, n = a.shape[-2:]
+    inner = m if full else min(m, n)
+    q, r = parts(out, (m, inner), (inner, n))
+    if not n or not m:
+        r[...] = 0
+        q[...] = np.eye(m, inner)
+        return
+    mode: Any = "complete" if full else "reduced"
+    careful(lambda x: tuple(np.linalg.qr(x, mode)), (q, r), a)
+
+
+def svd(out: Array, a: Array, full: bool, vectors: bool) -> None:
+    """Singular values, then U and V, packed."""
+    m, n = a.shape[-2:]
+    k = min(m, n)
+    if not vectors:
+        careful(lambda x: np.linalg.svd(x, compute_uv=False), (out,), a)
+        return
+    s, u, v = parts(out, (k,), (m, m if full else k), (n, n if full else k))
+    if not k:
+        u[...] = np.eye(m, u.shape[-1])
+        v[...] = np.eye(n, v.shape[-1])
+        return
+
+    def function(x: Array) -> tuple[Array, ...]:
+        found = np.linalg.svd(x, full_matrices=full)
+        return found.U, found.S, found.Vh.swapaxes(-1, -2)
+
+    careful(function, (u, s, v), a)
+
+
+def eigh(out: Array, a: Array, vectors: bool) -> None:
+    """Eigenvalues of symmetric matrices, then vectors, packed; the lower triangle is read."""
+    n = a.shape[-1]
+    if not vectors:
+        careful(np.linalg.eigvalsh, (out,), a)
+        return
+    careful(lambda x: tuple(np.linalg.eigh(x)), tuple(parts(out, (n,), (n, n))), a)

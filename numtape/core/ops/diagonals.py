@@ -1,0 +1,366 @@
+"""Diagonals of matrices."""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from ...errors import FailedPreconditionError, InvalidArgumentError
+from ..log.record import record, require, spec_of
+from ..log.tensors import as_tensor
+from ..values.tensor import Tensor
+from . import elementwise, indexing, joining, movement, reduction, slicing
+from .movement import reshape, shaped, static
+from .triangles import number_of
+
+Array = np.ndarray[Any, Any]
+
+
+# Diagonals: which element of the one is which element of the other, worked out once.
+
+
+@lru_cache(maxsize=256)
+def _layout(rows: int, columns: int, low: int, high: int, align: str) -> tuple[Array, Array]:
+    """For bands of diagonals, packed as TensorFlow packs them: places in the matrix.
+
+    Returns:
+      For each element of the packed diagonals the place in the matrix, flat, and whether there
+      is one. Of one diagonal there is one row.
+    """
+    longest = min(rows + min(high, 0), columns - max(low, 0))
+    place = np.zeros((high - low + 1, longest), np.int64)
+    there = np.zeros((high - low + 1, longest), bool)
+    above, below = (part == "LEFT" for part in align.split("_"))
+    for j, k in enumerate(range(high, low - 1, -1)):
+        i0, j0 = max(-k, 0), max(k, 0)
+        count = max(0, min(rows - i0, columns - j0))
+        left = above if k >= 0 else below
+        # RIGHT_LEFT: superdiagonals end at the right, subdiagonals begin at the left.
+        start = 0 if left else longest - count
+        at = np.arange(count)
+        place[j, start : start + count] = (i0 + at) * columns + j0 + at
+        there[j, start : start + count] = True
+    return place, there
+
+
+def _band_of(k: Any, op: str) -> tuple[int, int]:
+    found = static(k)
+    low, high = (found, found) if isinstance(found, int) else (found[0], found[-1])
+    require(
+        low <= high, op,
+        f"lower_diag_index must not be larger than upper_diag_index: {low} > {high}",
+    )  # fmt: skip
+    return low, high
+
+
+def _aligned(align: Any, op: str) -> str:
+    if align not in ("LEFT_RIGHT", "RIGHT_LEFT", "LEFT_LEFT", "RIGHT_RIGHT"):
+        raise InvalidArgumentError(
+            f"Value for attr 'align' of {align!r} is not in the list of allowed values: "
+            f'"LEFT_RIGHT", "RIGHT_LEFT", "LEFT_LEFT", "RIGHT_RIGHT" [Op:{op}]'
+        )
+    return str(align)
+
+
+def _taken(x: Tensor, places: Array) -> Tensor:
+    """Elements along the last axis."""
+    return record(indexing.GATHER, (x, as_tensor(places)), axis=x.ndim - 1)
+
+
+def _within(op: str, low: int, high: int, rows: int, columns: int) -> None:
+    for what, k in (("lower", low), ("upper", high)):
+        require(
+            -rows < k < columns or (k == 0), op,
+            f"{what}_diag_index is out of bound: {k}. It must be between {-rows} and {columns}",
+        )  # fmt: skip
+
+
+def diag_part(
+    input: Any, name: str = "diag_part", k: Any = 0, padding_value: Any = 0,
+    align: str = "RIGHT_LEFT",
+) -> Tensor:  # fmt: skip
+    """The diagonals of matrices.
+
+    Args:
+      input: A tensor of any dtype, of shape (..., m, n).
+      name: Not used.
+      k: Which diagonal: 0 is the main one, positive ones are above it. Two numbers, the lowest
+        and the highest, stand for several.
+      padding_value: What fills shorter ones of several.
+      align: Where shorter ones stand, those above the main diagonal and those below it:
+        "RIGHT_LEFT", "LEFT_RIGHT", "LEFT_LEFT" or "RIGHT_RIGHT".
+
+    Returns:
+      A tensor of shape (..., length), or (..., number of diagonals, length), the highest first.
+
+    Raises:
+      InvalidArgumentError: If the rank is below 2, or there is no such diagonal.
+
+    Example:
+      >>> tf.linalg.diag_part([[1, 2], [3, 4]]).numpy()
+      array([1, 4], dtype=int32)
+      >>> tf.linalg.diag_part([[1, 2], [3, 4]], k=(-1, 0)).numpy()
+      array([[1, 4],
+             [3, 0]], dtype=int32)
+    """
+    op = "MatrixDiagPartV3"
+    x = as_tensor(input)
+    require(x.ndim >= 2, op, f"input must be at least 2-dim, received shape: {list(x.shape)}")
+    low, high = _band_of(k, op)
+    align = _aligned(align, op)
+    *lead, rows, columns = x.shape
+    _within(op, low, high, rows, columns)
+    if low == high == 0:
+        return diagonal(x)
+    place, there = _layout(rows, columns, low, high, align)
+    found = _taken(reshape(x, (*lead, rows * columns)), place)
+    if not there.all():
+        filler = as_tensor(padding_value, x._spec, op)
+        found = elementwise.select(there, found, elementwise.stop_gradient(filler))
+    return movement.squeeze(found, -2) if low == high else found
+
+
+def diagonal(x: Tensor) -> Tensor:
+    """The main diagonals of matrices."""
+    *lead, rows, columns = x.shape
+    n = min(rows, columns)
+    flat = reshape(x, (*lead, rows * columns))
+    end = (n - 1) * (columns + 1) + 1 if n else 0
+    return slicing.strided_slice(flat, (*((0, dim, 1) for dim in lead), (0, end, columns + 1)))
+
+
+def diagonal_matrix(x: Tensor) -> Tensor:
+    """Square matrices with these main diagonals, else 0."""
+    *lead, n = x.shape
+    cut = (*((0, dim, 1) for dim in lead), (0, (n - 1) * (n + 1) + 1 if n else 0, n + 1))
+    return reshape(slicing.slice_into_zeros(x, (*lead, n * n), cut), (*lead, n, n))
+
+
+def diag(
+    diagonal: Any, name: str = "diag", k: Any = 0, num_rows: Any = -1, num_cols: Any = -1,
+    padding_value: Any = 0, align: str = "RIGHT_LEFT",
+) -> Tensor:  # fmt: skip
+    """Matrices with given diagonals.
+
+    Args:
+      diagonal: A tensor of any dtype: (..., length), or (..., number of diagonals, length).
+      name: Not used.
+      k: Which diagonal, or the lowest and the highest; see `diag_part`.
+      num_rows: The number of rows; -1: as few as do.
+      num_cols: The number of columns; likewise.
+      padding_value: What all other elements are. No gradient flows to it.
+      align: Where shorter diagonals stand; see `diag_part`.
+
+    Returns:
+      A tensor of shape (..., rows, columns) and the same dtype.
+
+    Raises:
+      InvalidArgumentError: If the shapes do not fit.
+
+    Example:
+      >>> tf.linalg.diag([1, 2]).numpy()
+      array([[1, 0],
+             [0, 2]], dtype=int32)
+      >>> tf.linalg.diag([1], k=1, padding_value=7).numpy()
+      array([[7, 1],
+             [7, 7]], dtype=int32)
+    """
+    op = "MatrixDiagV3"
+    x = as_tensor(diagonal)
+    require(x.ndim >= 1, op, f"diagonal must be at least 1-dim, received shape: {list(x.shape)}")
+    low, high = _band_of(k, op)
+    align = _aligned(align, op)
+    number = high - low + 1
+    if number > 1:
+        require(
+            x.ndim >= 2 and x.shape[-2] == number, op,
+            f"The number of diagonals provided in the input does not match the lower_diag_index "
+            f"and upper_diag_index range: {list(x.shape)}, {low} to {high}",
+        )  # fmt: skip
+    lead = x.shape[: -1 if number == 1 else -2]
+    longest = x.shape[-1]
+    rows, columns = number_of(num_rows, op), number_of(num_cols, op)
+    least = longest - min(high, 0), longest + max(low, 0)
+    require(rows in (-1, *range(least[0], rows + 1)), op, "The number of rows is too small.")
+    require(columns in (-1, *range(least[1], columns + 1)), op,
+            "The number of columns is too small.")  # fmt: skip
+    if rows == -1 and columns == -1:
+        rows = columns = max(least)
+    rows, columns = (least[0] if rows == -1 else rows), (least[1] if columns == -1 else columns)
+    require(
+        rows == least[0] or columns == least[1], op,
+        "The number of rows or columns is not consistent with the specified d_lower, d_upper, and "
+        "diagonal.",
+    )  # fmt: skip
+    if number == 1 and not high and rows == columns and _zero(padding_value):
+        return diagonal_matrix(x)
+    place, there = _layout(rows, columns, low, high, align)
+    source = np.full(rows * columns, place.size, np.int64)
+    source[place[there]] = np.flatnonzero(there)
+    filler = elementwise.stop_gradient(as_tensor(padding_value, x._spec, op))
+    require(filler.ndim == 0, op, "padding_value must be a scalar")
+    flat = joining.concat(
+        [reshape(x, (*lead, place.size)), movement.broadcast_to(filler, (*lead, 1))], -1
+    )
+    return reshape(_taken(flat, source), (*lead, rows, columns))
+
+
+def _zero(value: Any) -> bool:
+    return isinstance(value, int | float) and value == 0 and math.copysign(1, value) > 0
+
+
+def set_diag(
+    input: Any, diagonal: Any, name: str = "set_diag", k: Any = 0, align: str = "RIGHT_LEFT"
+) -> Tensor:
+    """Matrices with some diagonals replaced.
+
+    Args:
+      input: A tensor of any dtype, of shape (..., m, n).
+      diagonal: The new diagonals, of the same dtype, in the shape that `diag_part` gives.
+      name: Not used.
+      k: Which diagonal, or the lowest and the highest; see `diag_part`.
+      align: Where shorter diagonals stand; see `diag_part`.
+
+    Returns:
+      A tensor of the shape and dtype of ``input``.
+
+    Raises:
+      InvalidArgumentError: If the shapes do not fit.
+
+    Example:
+      >>> tf.linalg.set_diag([[1, 2], [3, 4]], [8, 9]).numpy()
+      array([[8, 2],
+             [3, 9]], dtype=int32)
+    """
+    op = "MatrixSetDiagV3"
+    x = as_tensor(input, spec_of(diagonal), op)
+    values = as_tensor(diagonal, x._spec, op)
+    require(x.ndim >= 2, op, f"input must be at least 2-dim, received shape: {list(x.shape)}")
+    require(values.dtype is x.dtype, op, f"dtypes differ: {x.dtype.name}, {values.dtype.name}")
+    low, high = _band_of(k, op)
+    align = _aligned(align, op)
+    *lead, rows, columns = x.shape
+    _within(op, low, high, rows, columns)
+    place, there = _layout(rows, columns, low, high, align)
+    shape = (*lead, *(place.shape if low != high else place.shape[1:]))
+    require(
+        tuple(values.shape) == shape, op,
+        f"Either first dimensions of diagonal don't match input.shape[:-2], or diagonal.shape[:-1] "
+        f"is not equal to the longests diagonal in range [{low}:{high}]. Expected {list(shape)}, "
+        f"got {list(values.shape)}",
+    )  # fmt: skip
+    source = np.arange(rows * columns, dtype=np.int64)
+    source[place[there]] = rows * columns + np.flatnonzero(there)
+    flat = joining.concat(
+        [reshape(x, (*lead, rows * columns)), reshape(values, (*lead, place.size))], -1
+    )
+    return reshape(_taken(flat, source), tuple(x.shape))
+
+
+def tensor_diag(diagonal: Any, name: str | None = None) -> Tensor:
+    """A tensor that has another on its diagonal: ``y[i, j, i, j] = x[i, j]``.
+
+    Args:
+      diagonal: A tensor of any dtype, of at least one axis.
+      name: Not used.
+
+    Returns:
+      A tensor of the same dtype, of the shape of ``diagonal`` twice.
+
+    Raises:
+      InvalidArgumentError: If it is a scalar.
+
+    Example:
+      >>> tf.linalg.tensor_diag([1, 2]).numpy()
+      array([[1, 0],
+             [0, 2]], dtype=int32)
+    """
+    x = as_tensor(diagonal)
+    require(x.ndim >= 1, "Diag", "Input must be at least rank 1, got 0")
+    return reshape(diagonal_matrix(reshape(x, (x._spec.size,))), (*x.shape, *x.shape))
+
+
+def tensor_diag_part(input: Any, name: str | None = None) -> Tensor:
+    """The diagonal of a tensor: ``y[i, j] = x[i, j, i, j]``.
+
+    Args:
+      input: A tensor of any dtype, of shape (d1, ..., dk, d1, ..., dk).
+      name: Not used.
+
+    Returns:
+      A tensor of shape (d1, ..., dk) and the same dtype.
+
+    Raises:
+      InvalidArgumentError: If the shape is another one.
+
+    Example:
+      >>> tf.linalg.tensor_diag_part([[1, 2], [3, 4]]).numpy()
+      array([1, 4], dtype=int32)
+    """
+    x = as_tensor(input)
+    require(x.ndim > 0 and x.ndim % 2 == 0, "DiagPart", f"The rank must be even, got {x.ndim}")
+    half = tuple(x.shape[: x.ndim // 2])
+    for at, size in enumerate(half):
+        require(
+            size == x.shape[at + len(half)], "DiagPart",
+            f"Invalid shape {list(x.shape)}: dimensions {at} and {at + len(half)} do not match.",
+        )  # fmt: skip
+    n = math.prod(half)
+    return shaped(diagonal(reshape(x, (n, n))), half)
+
+
+def trace(x: Any, name: str | None = None) -> Tensor:
+    """The sums of the main diagonals of matrices.
+
+    Args:
+      x: A tensor of numbers, of shape (..., m, n).
+      name: Not used.
+
+    Returns:
+      A tensor of shape (...) and the same dtype.
+
+    Raises:
+      InvalidArgumentError: If the rank is below 2.
+
+    Example:
+      >>> tf.linalg.trace([[1, 2], [3, 4]]).numpy()
+      np.int32(5)
+    """
+    return reduction.reduce_sum(diag_part(x), -1)
+
+
+def cross(a: Any, b: Any, name: str | None = None) -> Tensor:
+    """The cross product of vectors, along the last axis.
+
+    Args:
+      a: A tensor of numbers, of shape (..., 3).
+      b: Another of the same shape and dtype.
+      name: Not used.
+
+    Returns:
+      A tensor of the same shape and dtype.
+
+    Raises:
+      InvalidArgumentError: If shapes or dtypes differ.
+      FailedPreconditionError: If the vectors do not have three elements.
+
+    Example:
+      >>> tf.linalg.cross([1, 0, 0], [0, 1, 0]).numpy()
+      array([0, 0, 1], dtype=int32)
+    """
+    x = as_tensor(a, spec_of(b), "Cross")
+    y = as_tensor(b, x._spec, "Cross")
+    require(x.dtype is y.dtype, "Cross", f"dtypes differ: {x.dtype.name}, {y.dtype.name}")
+    require(
+        x.shape == y.shape, "Cross",
+        f"Both inputs must be of same shape: {list(x.shape)} vs. {list(y.shape)}",
+    )  # fmt: skip
+    if not x.ndim or x.shape[-1] != 3:
+        raise FailedPreconditionError(
+            "Cross-products are only defined for 3-element vectors. [Op:Cross]"
+        )
+    on, back = np.array([1, 2, 0]), np.array([2, 0, 1])
+    return _taken(x, on) * _taken(y, back) - _taken(x, back) * _taken(y, on)

@@ -1,0 +1,272 @@
+"""Systems of linear equations."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...errors import InvalidArgumentError
+from ..cpu import lapack
+from ..log.op import ARRAY, defop
+from ..log.record import record, require, spec_of
+from ..log.tensors import as_tensor
+from ..values.dtypes import int64, mismatch
+from ..values.tensor import Tensor
+from . import comparison, elementwise, movement
+from .creation import eye
+from .diagonals import diagonal, diagonal_matrix
+from .factors import FACTOR, SOLVE, invertible, matrix_of
+from .indexing import gather
+from .linalg import matmul
+from .triangles import triangle
+
+Array = np.ndarray[Any, Any]
+
+
+def solve(matrix: Any, rhs: Any, adjoint: bool = False, name: str | None = None) -> Tensor:
+    """The ``x`` of ``matrix @ x = rhs``.
+
+    Args:
+      matrix: A tensor of floats, of shape (..., n, n).
+      rhs: A tensor of the same dtype, of shape (..., n, k), with the same batches.
+      adjoint: Whether to solve with the adjoints of the matrices.
+      name: Not used.
+
+    Returns:
+      A tensor of the shape and dtype of ``rhs``.
+
+    Raises:
+      InvalidArgumentError: If shapes or dtypes do not fit, or a matrix cannot be inverted.
+
+    Example:
+      >>> tf.linalg.solve([[1.0, 2.0], [4.0, 4.0]], [[5.0], [12.0]]).numpy()
+      array([[1.],
+             [2.]], dtype=float32)
+    """
+    a, b = _system(matrix, rhs, "MatrixSolve")
+    require(a.ndim == b.ndim, "MatrixSolve", "All input tensors must have the same rank.")
+    require(
+        a.shape[:-2] == b.shape[:-2], "MatrixSolve",
+        f"All input tensors must have the same outer dimensions: {list(a.shape)}, {list(b.shape)}",
+    )  # fmt: skip
+    factor = record(FACTOR, (a,))
+    invertible(factor, "MatrixSolve", "Input matrix is not invertible.")
+    return record(SOLVE, (a, factor, b), adjoint=bool(adjoint))
+
+
+def _system(matrix: Any, rhs: Any, op: str) -> tuple[Tensor, Tensor]:
+    a = matrix_of(matrix, op, spec_of(rhs))
+    b = as_tensor(rhs, a._spec, op)
+    if a.dtype is not b.dtype:
+        raise mismatch(op, 1, a.dtype, b.dtype)
+    require(b.ndim >= 2, op, f"Input tensor 1 must have rank >= 2, got {b.ndim}")
+    require(
+        a.shape[-1] == b.shape[-2], op,
+        f"Input matrix and rhs are incompatible: {list(a.shape)}, {list(b.shape)}",
+    )  # fmt: skip
+    return a, b
+
+
+def alike(a: Tensor, b: Tensor, op: str) -> tuple[Tensor, Tensor]:
+    """Both with the batches to which theirs broadcast."""
+    if a.shape[:-2] == b.shape[:-2]:
+        return a, b
+    try:
+        lead = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    except ValueError:
+        raise InvalidArgumentError(
+            f"Incompatible batch dimensions: {list(a.shape)} vs. {list(b.shape)} [Op:{op}]"
+        ) from None
+    return (
+        movement.broadcast_to(a, (*lead, *a.shape[-2:])),
+        movement.broadcast_to(b, (*lead, *b.shape[-2:])),
+    )
+
+
+# Triangular systems.
+
+
+def _triangular_vjp(
+    g: Tensor, x: Tensor, a: Tensor, b: Tensor, lower: bool, adjoint: bool
+) -> tuple[Tensor, Tensor]:
+    gb = record(TRIANGULAR, (a, g), lower=lower, adjoint=not adjoint)
+    ga = matmul(x, gb, adjoint_b=True) if adjoint else matmul(gb, x, adjoint_b=True)
+    return elementwise.negative(triangle(ga, lower)), gb
+
+
+TRIANGULAR = defop(
+    "MatrixTriangularSolve", ARRAY, 2, lambda op, a, b, lower, adjoint: b,
+    compute=lapack.triangular_solve, vjp=_triangular_vjp, on_host=True,
+)  # fmt: skip
+
+
+def triangular(a: Tensor, b: Tensor, lower: bool = True, adjoint: bool = False) -> Tensor:
+    """`triangular_solve` of what fits."""
+    return record(TRIANGULAR, (a, b), lower=lower, adjoint=adjoint)
+
+
+def triangular_solve(
+    matrix: Any, rhs: Any, lower: bool = True, adjoint: bool = False, name: str | None = None
+) -> Tensor:
+    """The ``x`` of ``matrix @ x = rhs`` for triangular matrices.
+
+    Only one triangle is read. A 0 on the diagonal gives infinite elements or NaN.
+
+    Args:
+      matrix: A tensor of floats, of shape (..., n, n).
+      rhs: A tensor of the same dtype, of shape (..., n, k). Batches broadcast.
+      lower: Whether the lower triangle is read, or the upper one.
+      adjoint: Whether to solve with the adjoints of the matrices.
+      name: Not used.
+
+    Returns:
+      A tensor of shape (..., n, k) and the same dtype.
+
+    Raises:
+      InvalidArgumentError: If shapes or dtypes do not fit.
+
+    Example:
+      >>> tf.linalg.triangular_solve([[2.0, 0.0], [1.0, 4.0]], [[2.0], [9.0]]).numpy()
+      array([[1.],
+             [2.]], dtype=float32)
+    """
+    a, b = alike(*_system(matrix, rhs, "MatrixTriangularSolve"), "MatrixTriangularSolve")
+    return triangular(a, b, bool(lower), bool(adjoint))
+
+
+def cholesky_solve(chol: Any, rhs: Any, name: str | None = None) -> Tensor:
+    """The ``x`` of ``a @ x = rhs``, where ``chol`` is what `cholesky` gives for ``a``.
+
+    Args:
+      chol: A tensor of floats, of shape (..., n, n), of which the lower triangle is read.
+      rhs: A tensor of the same dtype, of shape (..., n, k). Batches broadcast.
+      name: Not used.
+
+    Returns:
+      A tensor of shape (..., n, k) and the same dtype.
+
+    Raises:
+      InvalidArgumentError: If shapes or dtypes do not fit.
+
+    Example:
+      >>> chol = tf.linalg.cholesky([[4.0, 2.0], [2.0, 5.0]])
+      >>> tf.linalg.cholesky_solve(chol, [[6.0], [7.0]]).numpy()
+      array([[1.],
+             [1.]], dtype=float32)
+    """
+    y = triangular_solve(chol, rhs)
+    return triangular_solve(chol, y, adjoint=True)
+
+
+# Functions of what `lu` gives.
+
+
+def _order(p: Any, op: str) -> Tensor:
+    found = as_tensor(p)
+    require(found.dtype.is_integer, op, f"perm must be integers, got {found.dtype.name}")
+    return found
+
+
+def lu_solve(
+    lower_upper: Any, perm: Any, rhs: Any, validate_args: bool = False, name: str | None = None
+) -> Tensor:
+    """The ``x`` of ``a @ x = rhs``, where ``lower_upper`` and ``perm`` are what `lu` gives.
+
+    Args:
+      lower_upper: A tensor of floats, of shape (..., n, n).
+      perm: A tensor of integers, of shape (..., n).
+      rhs: A tensor of the same dtype, of shape (..., n, k).
+      validate_args: Changes nothing: shapes are checked anyway.
+      name: Not used.
+
+    Returns:
+      A tensor of shape (..., n, k) and the same dtype.
+
+    Raises:
+      InvalidArgumentError: If shapes or dtypes do not fit.
+
+    Example:
+      >>> lu, p = tf.linalg.lu([[1.0, 2.0], [4.0, 4.0]])
+      >>> tf.linalg.lu_solve(lu, p, [[5.0], [12.0]]).numpy()
+      array([[1.],
+             [2.]], dtype=float32)
+    """
+    a, b = alike(*_system(lower_upper, rhs, "LuSolve"), "LuSolve")
+    order = movement.broadcast_to(_order(perm, "LuSolve"), tuple(a.shape[:-1]))
+    b = _rows_taken(b, order)
+    strict = triangle(a, True) - _only_diagonal(a) + eye(a.shape[-1], dtype=a.dtype)
+    return triangular(triangle(a, False), triangular(strict, b), lower=False)
+
+
+def _only_diagonal(a: Tensor) -> Tensor:
+    return diagonal_matrix(diagonal(a))
+
+
+def _rows_taken(b: Tensor, order: Tensor) -> Tensor:
+    return gather(b, order, axis=b.ndim - 2, batch_dims=b.ndim - 2)
+
+
+def lu_matrix_inverse(
+    lower_upper: Any, perm: Any, validate_args: bool = False, name: str | None = None
+) -> Tensor:
+    """The inverses of the matrices of which `lu` gave ``lower_upper`` and ``perm``.
+
+    Args:
+      lower_upper: A tensor of floats, of shape (..., n, n).
+      perm: A tensor of integers, of shape (..., n).
+      validate_args: Changes nothing: shapes are checked anyway.
+      name: Not used.
+
+    Returns:
+      A tensor of shape (..., n, n) and the same dtype.
+
+    Raises:
+      InvalidArgumentError: If shapes do not fit.
+
+    Example:
+      >>> lu, p = tf.linalg.lu([[1.0, 2.0], [4.0, 4.0]])
+      >>> tf.linalg.lu_matrix_inverse(lu, p).numpy()
+      array([[-1.  ,  0.5 ],
+             [ 1.  , -0.25]], dtype=float32)
+    """
+    a = matrix_of(lower_upper, "LuMatrixInverse")
+    return lu_solve(a, perm, eye(a.shape[-1], dtype=a.dtype))
+
+
+def lu_reconstruct(
+    lower_upper: Any, perm: Any, validate_args: bool = False, name: str | None = None
+) -> Tensor:
+    """The matrices of which `lu` gave ``lower_upper`` and ``perm``.
+
+    Args:
+      lower_upper: A tensor of floats, of shape (..., n, n).
+      perm: A tensor of integers, of shape (..., n).
+      validate_args: Changes nothing: shapes are checked anyway.
+      name: Not used.
+
+    Returns:
+      A tensor of shape (..., n, n) and the same dtype.
+
+    Raises:
+      InvalidArgumentError: If shapes do not fit.
+
+    Example:
+      >>> tf.linalg.lu_reconstruct(*tf.linalg.lu([[1.0, 2.0], [4.0, 4.0]])).numpy()
+      array([[1., 2.],
+             [4., 4.]], dtype=float32)
+    """
+    a = matrix_of(lower_upper, "LuReconstruct")
+    order = movement.broadcast_to(_order(perm, "LuReconstruct"), tuple(a.shape[:-1]))
+    strict = triangle(a, True) - _only_diagonal(a) + eye(a.shape[-1], dtype=a.dtype)
+    product = matmul(strict, triangle(a, False))
+    # Where each row of the matrix is among the permuted ones.
+    n = a.shape[-1]
+    same = comparison.equal(
+        elementwise.cast(movement.expand_dims(order, -2), int64),
+        movement.reshape(np.arange(n), (n, 1)),
+    )
+    moved = elementwise.cast(same, a.dtype)
+    return matmul(moved, product)
+
+
