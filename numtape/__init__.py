@@ -212,15 +212,77 @@ __all__ = [
     "transpose", "truediv", "truncatediv", "truncatemod", "uint16", "uint32", "uint64", "uint8",
     "unique", "unique_with_counts", "unravel_index", "unstack", "where", "while_loop", "zeros",
     "zeros_like",
+    "batch_to_space", "bfloat16", "bitcast", "bool", "boolean_mask", "broadcast_dynamic_shape",
+    "broadcast_static_shape", "broadcast_to", "cast", "clip_by_global_norm", "clip_by_norm",
+    "clip_by_value", "complex", "complex128", "complex64", "concat", "cond", "config",
+    "constant", "convert_to_tensor", "cos", "cosh", "cumsum", "data", "datasets", "device",
+    "divide", "double", "dtypes", "dynamic_partition", "dynamic_stitch", "einsum",
+    "ensure_shape", "equal", "errors", "exp", "expand_dims", "experimental", "eye", "fill",
+    "float16", "float32", "float64", "floor", "function", "gather", "gather_nd", "greater",
+    "greater_equal", "guarantee_const", "half", "histogram_fixed_width",
+    "histogram_fixed_width_bins", "identity", "identity_n", "image", "initializers", "int16",
+    "int32", "int64", "int8", "is_tensor", "keras", "less", "less_equal", "linalg", "linspace",
+    "logical_and", "logical_not", "logical_or", "map_fn", "math", "matmul", "maximum",
+    "meshgrid", "minimum", "multiply", "negative", "nest", "newaxis", "nn", "norm", "not_equal",
+    "one_hot", "ones", "ones_like", "optimizers", "pad", "parallel_stack", "pow", "random",
+    "range", "rank", "reduce_all", "reduce_any", "reduce_logsumexp", "reduce_max",
+    "reduce_mean", "reduce_min", "reduce_prod", "reduce_sum", "repeat",
+    "required_space_to_batch_paddings", "reshape", "reverse", "reverse_sequence", "roll",
+    "round", "scan", "scatter_nd", "searchsorted", "sequence_mask", "shape", "shape_n",
+    "sigmoid", "sign", "sin", "sinh", "size", "slice", "sort", "space_to_batch",
+    "space_to_batch_nd", "split", "sqrt", "square", "squeeze", "stack", "stop_gradient",
+    "strided_slice", "string", "subtract", "tan", "tanh", "tensor_scatter_nd_add",
+    "tensor_scatter_nd_max", "tensor_scatter_nd_min", "tensor_scatter_nd_sub",
+    "tensor_scatter_nd_update", "tensordot", "testing", "tile", "transpose", "truediv",
+    "uint16", "uint32", "uint64", "uint8", "unique", "unique_with_counts", "unravel_index",
+    "unstack", "where", "while_loop", "zeros", "zeros_like",
+    "DType", "DeviceError", "GradientTape", "Module", "RegisterGradient", "Tensor",
+    "TensorShape", "TensorSpec", "UnconnectedGradients", "Variable", "abs", "acos", "acosh",
+    "add", "argmax", "argmin", "as_dtype", "asin", "asinh", "atan", "atan2", "atanh",
+    "batch_to_space", "bitcast", "bool", "boolean_mask", "broadcast_dynamic_shape",
+    "broadcast_static_shape", "broadcast_to", "cast", "clip_by_value", "concat", "cond",
+    "config", "constant", "convert_to_tensor", "cos", "cosh", "cumsum", "custom_gradient",
+    "data", "datasets", "device", "divide", "double", "dtypes", "dynamic_partition",
+    "dynamic_stitch", "einsum", "ensure_shape", "equal", "errors", "exp", "expand_dims",
+    "experimental", "eye", "fill", "float16", "float32", "float64", "floor", "function",
+    "gather", "gather_nd", "grad_pass_through", "gradients", "greater", "greater_equal",
+    "guarantee_const", "half", "identity", "identity_n", "image", "initializers", "int16",
+    "int32", "int64", "int8", "is_tensor", "keras", "less", "less_equal", "linalg", "linspace",
+    "logical_and", "logical_not", "logical_or", "map_fn", "math", "matmul", "maximum",
+    "meshgrid", "minimum", "multiply", "negative", "nest", "newaxis", "nn", "no_gradient",
+    "norm", "not_equal", "one_hot", "ones", "ones_like", "optimizers", "pad", "parallel_stack",
+    "pow", "random", "range", "rank", "recompute_grad", "reduce_all", "reduce_any",
+    "reduce_logsumexp", "reduce_max", "reduce_mean", "reduce_min", "reduce_prod", "reduce_sum",
+    "repeat", "required_space_to_batch_paddings", "reshape", "reverse", "reverse_sequence",
+    "roll", "round", "scan", "scatter_nd", "sequence_mask", "shape", "shape_n", "sigmoid",
+    "sign", "sin", "sinh", "size", "slice", "space_to_batch", "space_to_batch_nd", "split",
+    "sqrt", "square", "squeeze", "stack", "stop_gradient", "strided_slice", "subtract", "tan",
+    "tanh", "tensor_scatter_nd_add", "tensor_scatter_nd_max", "tensor_scatter_nd_min",
+    "tensor_scatter_nd_sub", "tensor_scatter_nd_update", "tensordot", "testing", "tile",
+    "transpose", "truediv", "uint16", "uint32", "uint64", "uint8", "unravel_index", "unstack",
+    "where", "while_loop", "zeros", "zeros_like",
 ]  # fmt: skip
 
 if _typing.TYPE_CHECKING:
     from . import data, datasets, experimental, keras, nest, testing
     from .control import cond, map_fn, scan, while_loop
     from .keras import initializers, optimizers
+    from .custom import (
+        RegisterGradient,
+        custom_gradient,
+        grad_pass_through,
+        gradients,
+        no_gradient,
+        recompute_grad,
+    )
+    from .keras import optimizers
 
 # Modules that are imported when they are first used, and functions of such modules.
-_FUNCTIONS = {"cond", "map_fn", "scan", "while_loop"}
+_FUNCTIONS = dict.fromkeys(("cond", "map_fn", "scan", "while_loop"), "control")
+_FUNCTIONS |= dict.fromkeys(
+    ("RegisterGradient", "custom_gradient", "grad_pass_through", "gradients", "no_gradient",
+     "recompute_grad"), "custom",
+)  # fmt: skip
 _LAZY = {
     "data": "data", "datasets": "datasets", "experimental": "experimental", "keras": "keras",
     "initializers": "keras.initializers", "nest": "nest", "optimizers": "keras.optimizers",
@@ -239,6 +301,10 @@ def _found(name: str) -> _typing.Any:
 
 if not _typing.TYPE_CHECKING:
     __getattr__ = _found
+        return getattr(_import_module(f"numtape.{_FUNCTIONS[name]}"), name)
+    if name not in _LAZY:
+        raise AttributeError(f"module 'numtape' has no attribute {name!r}")
+    return _import_module(f"numtape.{_LAZY[name]}")
 
 
 def __dir__() -> list[str]:

@@ -19,9 +19,9 @@ LONGER = {
     "kernels/passes/plan.py": 500,  # one pass, which is compiled as one function
     "kernels/cuda/simulated.py": 460,  # a GPU whose threads wait for each other: one machine
     "numtape/core/cuda/fused.py": 450,  # which groups become one kernel: one decision
-    "numtape/core/derive/transpose.py": 420,  # one gradient, step by step
+    "numtape/core/derive/transpose.py": 430,  # one gradient, step by step
     "numtape/core/interop.py": 430,  # one protocol in both directions, with the same structures
-    "numtape/core/log/log.py": 520,  # the log: everything that appends rows or drops them
+    "numtape/core/log/log.py": 530,  # the log: everything that appends rows or drops them
     "numtape/core/log/variable.py": 550,  # one class, half of it documentation
     "numtape/core/ops/elementwise.py": 540,  # a table of records, read like one of derivatives
     "numtape/core/ops/reduction.py": 480,  # ten ops of one kind, half of it documentation

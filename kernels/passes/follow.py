@@ -6,6 +6,7 @@ from ..jit import jit
 from .records import I32, U8, Codes, Flow, Log, Specs, Tape
 from .rows import (
     AT_FIRST_READ,
+    CALL,
     CUT,
     FOLLOWED,
     LEAF,
@@ -76,6 +77,8 @@ def follow(
                     flag |= flow.flags[log.b[row]]
                 if arity > 2:
                     flag |= flow.flags[log.c[row]]
+                if codes.gradient[this] == CALL:
+                    flag |= flow.flags[log.b[row]]
         if flag & FOLLOWED:
             flow.flags[row] |= RECORDED | FOLLOWED if specs.is_float[log.spec[row]] else RECORDED
     while event < tape.events:  # watched after the last recorded row
@@ -105,5 +108,7 @@ def follow(
                     flag |= flow.flags[log.b[row]]
                 if arity > 2:
                     flag |= flow.flags[log.c[row]]
+                if codes.gradient[this] == CALL:
+                    flag |= flow.flags[log.b[row]]
         flow.flags[row] |= flag & NEEDED
     return first

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..jit import jit
 from .records import I32, Codes, Log
-from .rows import READ, VALUE, VARIADIC
+from .rows import CALL, READ, VALUE, VARIADIC
 
 
 @jit
@@ -40,6 +40,8 @@ def graft(
                 log.b[n] = to[source.b[row]]
             elif codes.kind[this] == READ:
                 log.b[n] = numbers[source.b[row]]
+            elif codes.gradient[this] == CALL:
+                log.b[n] = to[source.b[row]]
             if arity > 2:
                 log.c[n] = to[source.c[row]]
         if source.state[row] == VALUE:

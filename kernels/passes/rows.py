@@ -19,6 +19,7 @@ RULE = 0
 STOP = 1  # not differentiable: nothing flows through, and the gradient is None
 MISSING = 2  # a float op with no gradient registered: an error when a gradient passes through
 CUT = 3  # as STOP, and no tape follows what comes out
+CALL = 4  # Python's to say: b is the row that has what it depends on as operands
 
 # Flags of `follow`.
 FOLLOWED = 1  # the tape follows the value: it was watched, or is of float dtype and RECORDED

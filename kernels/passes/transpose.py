@@ -13,12 +13,13 @@ import numpy as np
 
 from ..jit import inline, jit
 from .records import I32, I64, Codes, Flow, Index, Log, Templates
-from .rows import LEAF, NEEDED, READ, RECORDED, STOP, VALUE, VARIADIC
+from .rows import CALL, LEAF, NEEDED, READ, RECORDED, STOP, VALUE, VARIADIC
 
 # How `transpose` returns. After anything but DONE the caller acts and calls again.
 DONE = 0
 NO_TEMPLATE = 1  # for the row in cursor[0]
 FULL = 2  # the columns are too short
+CALLS = 3  # Python has the adjoints of what the row in cursor[0] depends on
 
 # References inside a template: its own rows from 0 on, or one of these.
 NOTHING = -1
@@ -125,6 +126,10 @@ def transpose(
         if codes.gradient[this] == STOP:  # it is a source itself
             row -= 1
             continue
+        if codes.gradient[this] == CALL:
+            cursor[0] = row
+            cursor[1] = m
+            return CALLS
         arity = codes.arity[this]
         needed = 0
         s0 = -1

@@ -7,7 +7,7 @@ from typing import cast
 import numpy as np
 
 from ..log.log import Log
-from ..log.op import CODES, MISSING, READ, RULE, VARIADIC
+from ..log.op import CALL, CODES, MISSING, READ, RULE, VARIADIC
 from ..values.memory import Array
 from ..values.spec import SPECS
 
@@ -34,7 +34,10 @@ def _passed(log: Log, flags: Array, targets: list[tuple[int, int]], gradients: b
         code = log.code[row]
         if CODES.kind[code] == READ:
             continue
-        if not gradients:
+        if CODES.gradient[code] == CALL and flags[log.b[row]] & FOLLOWED:
+            inputs = operands(log, log.b[row])
+            pending += [x for x in inputs if SPECS.specs[log.spec[x]].is_float]
+        elif not gradients or CODES.gradient[code] == CALL:
             pending += operands(log, row)
         elif CODES.gradient[code] == RULE:
             pending += [x for x in operands(log, row) if SPECS.specs[log.spec[x]].inexact]

@@ -111,8 +111,10 @@ class Tape:
     def release(self) -> None:
         """Let go of the rows: no more gradients."""
         watched = [event for event in self.events if type(event[1]) is not int]
-        self.spent = True
+        log, self.spent = self.log, True
         self.clear()
+        if log is not None and log.calls:
+            log.held()  # functions that have derivatives go with the last tape
         self.events = watched  # `watched_variables` may still be asked
 
     def watch_tensor(self, tensor: Tensor) -> None:

@@ -26,12 +26,13 @@ from ..values.memory import Array, reserved, resized, view
 from ..values.spec import SPECS, Spec
 from ..values.tensor import Tensor
 from .adjoints import Memory, give_back, memory
+from .custom import go_back
 from .reach import lost, operands, refuse_missing
 from .tape import Tape
 from .templates import CONSTANTS, LONGEST, Key, Templates, current
 
 # As in kernels/passes/transpose.py (a test compares).
-DONE, NO_TEMPLATE, FULL = range(3)
+DONE, NO_TEMPLATE, FULL, CALLS = range(4)
 NOTHING, G, Y, INPUT = -1, -2, -3, -4
 NEEDED = 2
 AT_FIRST_READ = 4
@@ -186,6 +187,7 @@ class Workspace:
         transpose.bind(local=reserved((LONGEST,), np.int32), pool_row=self.pool_row)
         self.flags: Array = np.empty(0, np.uint8)
         self.adjoint: Array = np.empty(0, np.int32)
+        self.called: set[int] = set()  # rows whose functions were called
 
     def refresh(self, log: Log) -> None:
         """Bind what moved since the last call."""
@@ -267,7 +269,7 @@ def _transposed(
     places = [_place(log, source) for source in sources]
     asked = _asked(log, tape)
     key = n, tuple(targets), tuple(places), *asked.values()
-    again = remembered.recall(log, key)
+    again = None if log.calls else remembered.recall(log, key)
     if again is not None:
         tape.seen = log.variables.copy(), again.watched
         return again.found
@@ -294,7 +296,8 @@ def _transposed(
         # Constants of templates were marked as computed: those rows do not exist.
         log.columns.state[log.n :] = 0
         raise
-    remembered.note(log, key, n, found, watched, templates)
+    if not log.calls:
+        remembered.note(log, key, n, found, watched, templates)
     return found
 
 
@@ -372,6 +375,7 @@ def _transpose(log: Log, work: Workspace, n: int, first: int, templates: Templat
     """Append adjoint rows behind the log's, not published yet: ``work.cursor[1]`` ends them."""
     # Constants that are entered from now on have no row yet: nobody has asked for them.
     work.pool_row[: templates.constants] = 0
+    work.called.clear()
     cursor = view(work.cursor)
     cursor[0], cursor[1] = n - 1, log.n
     transpose, slots = work.transpose, work.transpose.slots
@@ -386,7 +390,9 @@ def _transpose(log: Log, work: Workspace, n: int, first: int, templates: Templat
         if status == DONE:
             return
         row = cursor[0]
-        if status == NO_TEMPLATE:
+        if status == CALLS:
+            go_back(log, row, work)
+        elif status == NO_TEMPLATE:
             build_template(log, row, _needed(log, row, work.flags), templates)
         else:
             _grow(log, cursor[1], work)

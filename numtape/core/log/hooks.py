@@ -63,5 +63,19 @@ class Hooks:
         """Whether a condition holds for all elements; see `ops.checks.every`."""
         return bool(on_array(x._array()).all())
 
+    def may_be_asked(self) -> bool:
+        """Whether a tape may ask for derivatives of what is recorded now."""
+        return self.recorded()
+
+    def recorded(self) -> bool:
+        """Whether a tape records here."""
+        raise NotImplementedError
+
+    def segment(
+        self, adjoints: Callable[[Any, list[Tensor]], list[int]], specs: Sequence[Any]
+    ) -> Any:
+        """What a function that gives derivatives records, for a replay; see `derive.custom`."""
+        return None
+
     def refuse(self, reason: str) -> None:
         """The program does what a replay could not do."""

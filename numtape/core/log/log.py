@@ -75,9 +75,9 @@ class Log(Hooks):
 
     __slots__ = (
         "__weakref__", "_const_rows", "_leaf_rows", "_spare", "a", "b", "buffers", "busy", "bytes",
-        "bytes_limit", "c", "code", "columns", "computations", "eager", "extra", "extra_n", "kept",
-        "lazy", "limit", "lock", "n", "owner", "patience", "pending", "reads", "scanned", "settle",
-        "spec", "tapes", "variable_index", "variables", "workspace",
+        "bytes_limit", "c", "calls", "code", "columns", "computations", "eager", "extra", "extra_n",
+        "kept", "lazy", "limit", "lock", "n", "owner", "patience", "pending", "reads", "scanned",
+        "settle", "spec", "tapes", "variable_index", "variables", "workspace",
     )  # fmt: skip
 
     def __init__(self, capacity: int = 2 * SWEEP_ROWS) -> None:
@@ -106,6 +106,7 @@ class Log(Hooks):
         self.variables: list[Variable] = []  # by their number in this log
         self.variable_index: dict[int, int] = {}
         self.tapes: list[weakref.ref[Tape]] = []  # tapes that may hold rows of this log
+        self.calls: dict[int, Any] = {}  # by rows of `derive.custom`: what has their derivatives
         self._const_rows: dict[Any, int] = {}
         self._leaf_rows: dict[int, tuple[int, Any]] = {}
         self.workspace: Any = None  # the executor's
@@ -422,7 +423,17 @@ class Log(Hooks):
         """Whether a tape may still ask for gradients of rows of this log."""
         alive = [ref for ref in self.tapes if (tape := ref()) is not None and tape.holds(self)]
         self.tapes = alive
+        if not alive and not self.busy:
+            self.forget_calls()
         return bool(alive)
+
+    def successor(self) -> Log:
+        """The log in which its thread goes on when tapes keep this one."""
+        return Log()
+
+    def forget_calls(self) -> None:
+        """Let go of functions that have derivatives: nobody can ask for them any more."""
+        self.calls = {}
 
     def recorded(self) -> bool:
         """Whether a tape records here.
@@ -440,6 +451,7 @@ class Log(Hooks):
         self.forget_reads()
         self._const_rows.clear()
         self._leaf_rows.clear()
+        self.calls = {}
         self.pending.clear()
         self.eager.clear()
         self.lazy.clear()

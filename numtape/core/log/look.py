@@ -299,7 +299,7 @@ _WORK = _look.__code__, _collected.__code__, _completed.__code__
 def _leave(log: Log, live: list[Tensor]) -> None:
     """Leave the log to the tapes that hold it; the thread's next rows go to a new one."""
     log.forget_reads()
-    successor = Log()
+    successor = log.successor()
     for tensor in live:
         # The old log remembers which of its rows these tensors were.
         log._leaf_rows[id(tensor)] = tensor._row, tensor

@@ -21,7 +21,7 @@ from ..values.spec import Spec
 # Kinds, arities and derivatives: the same numbers as in kernels/passes/rows.py (a test compares).
 LEAF, READ, ELEMENTWISE, ARRAY, VIEW, REDUCTION = range(6)
 VARIADIC = -1
-RULE, STOP, MISSING, CUT = range(4)
+RULE, STOP, MISSING, CUT, CALL = range(5)
 
 SpecRule = Callable[..., Spec]
 
@@ -62,7 +62,7 @@ class Op:
         the same, or None if there is none for these.
       vjp: ``vjp(g, y, *operands, **attributes)`` gives one adjoint (or None) for each operand,
         in numtape ops. Broadcasting is undone for it.
-      gradient: RULE, STOP, MISSING or CUT.
+      gradient: RULE, STOP, MISSING, CUT or CALL.
       on_host: Whether a GPU leaves it to NumPy or SciPy: what would be a library of its own.
       elementwise: Whether it is computed element by element from operands that broadcast.
       analytic: Whether the rule of complex operands is the real one at their conjugates.

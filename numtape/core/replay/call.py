@@ -118,7 +118,10 @@ def traced(
         ]
         found.handled = [pair for pair in found.assigned if id(pair[0]) in trace.handled]
         trace.assigned = {}  # what it held is not kept by the program
+        if trace.opaque and caller.tapes and caller.recorded():
+            trace.refuse("a gradient function of it looks at values, assigns or draws")
         trace.forget_slices()
+        trace.calls = {link: made.kept() for link, made in trace.calls.items()}
         del result, stand_ins, new
     except BaseException:
         STATE.seed, STATE.draws = seed

@@ -174,6 +174,8 @@ class Calls:
             if recording.effects and not locked:
                 return _NONE  # another thread has just found out that there are some
             taped = bool(log.tapes) and log.recorded()
+            if taped and recording.opaque:
+                return plainly(self.run, leaves)
             try:
                 if taped:
                     found = recording.appended(log, leaves, draws)

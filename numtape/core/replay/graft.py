@@ -7,12 +7,46 @@ import threading
 import numpy as np
 
 from ..compile.passes import Block
+from ..derive.custom import Call
 from ..log.log import Log, local
 from ..log.op import CODES
 from ..values.memory import Array
 from ..values.spec import SPECS
+from ..values.tensor import Tensor
 
 _local = threading.local()
+
+
+class Again:
+    """A function that gives derivatives, as it was recorded: its rows, to be appended again.
+
+    Attributes:
+      source: The log that has them.
+      to: The rows that those of ``source`` have become.
+      call: What there is of the function.
+      outputs: As of `derive.custom.Call`.
+    """
+
+    __slots__ = ("call", "outputs", "source", "to")
+
+    def __init__(self, source: Log, to: Array, call: Call) -> None:
+        self.source, self.to, self.call = source, to, call
+        self.outputs = [int(to[row]) for row in call.outputs]
+
+    def adjoints(self, log: Log, seeds: list[Tensor]) -> list[int]:
+        """The rows of the operands' adjoints, -1 where there is none."""
+        segment = self.call.segment
+        if segment is None:
+            raise RuntimeError(
+                "A gradient function looked at values when its call was recorded: its gradient "
+                "cannot be asked for by a tape that is not part of the recorded function."
+            )
+        to = self.to.copy()
+        to[segment.dependents(self.source)] = -1
+        for row, seed in zip(segment.upstream, seeds, strict=True):
+            to[row] = log.enter(seed, None, "gradient")[0]
+        graft(self.source, log, to)
+        return [int(to[row]) if row >= 0 else -1 for row in segment.found]
 
 
 def graft(source: Log, target: Log, to: Array) -> None:
@@ -53,6 +87,7 @@ def _graft(source: Log, target: Log, to: Array, block: Block) -> None:
     put[slots["count"]] = source.n
     put[slots["n"]], put[slots["extra_n"]] = target.n, target.extra_n
     specs = SPECS.specs
+    calls = [(link, call) for link, call in source.calls.items() if to[link] < 0]
     try:
         end = block.call()
         for row, buffer in source.buffers.items():
@@ -60,6 +95,8 @@ def _graft(source: Log, target: Log, to: Array, block: Block) -> None:
                 target.put(int(to[row]), buffer, specs[source.spec[row]])
         target.extra_n += source.extra_n
         target.n = end
+        for link, call in calls:
+            target.calls[int(to[link])] = Again(source, to, call)
     except BaseException:
         target.columns.state[target.n :] = 0  # those rows do not exist
         raise
@@ -74,4 +111,5 @@ def retract(log: Log, n: int, extra_n: int) -> None:
     if log.workspace is not None:
         log.workspace.forget(log.n)
     log.n, log.extra_n = n, extra_n
+    log.calls = {link: call for link, call in log.calls.items() if link < n}
 

@@ -47,6 +47,7 @@ class Recording:
       guards: What must be seen again.
       outputs: What the call returns.
       assigned: Variables and the rows that they become.
+      opaque: Whether it lacks derivatives that functions of the program give.
       compiled: Whether to compile it before it is replayed for the first time.
     """
 
@@ -68,6 +69,8 @@ class Recording:
         fed = {*trace.arguments, *reads, *(row for row, *_ in trace.drawn)}
         fed.update(row for row, _ in self.inputs)
         self.log = leaves_of(trace, fed)
+        self.log.calls = {link: call.kept() for link, call in trace.calls.items()}
+        self.opaque = trace.opaque
         self._ready: Ready | None = None
         self._on: dict[str, Ready] = {}  # by device
         self._prepare()

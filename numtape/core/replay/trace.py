@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import numpy as np
 
+from ..derive.custom import Segment, seen_by, unrecorded, upstream
 from ..log.log import VALUE, Log, local
 from ..log.look import executor
 from ..ops.random import STATE, Draw
@@ -30,6 +31,10 @@ if TYPE_CHECKING:
 
 class NotReplayable(BaseException):
     """A function does what its replay could not do. Not for programs to catch."""
+
+
+class Looked(BaseException):
+    """A function that gives derivatives looks at an adjoint. Not for programs to catch."""
 
 
 class Place(NamedTuple):
@@ -116,6 +121,8 @@ class Trace(Log):
       created: Variables that the call made, by id.
       values: Variables that it read, and what they had, by id.
       assigned: Variables that it assigned, and their values, by id.
+      opaque: Whether a derivative cannot be recorded that a function of the program gives.
+      upstream: Rows that stand for its adjoints.
       closed: Whether the call has ended: looks leave no guards any more.
       handlers: The code of signal handlers.
       handled: Variables that they alone have assigned, by id: this lasts, whatever becomes of the
@@ -124,7 +131,8 @@ class Trace(Log):
 
     __slots__ = (
         "arguments", "assigned", "closed", "created", "drawn", "draws", "guards",
-        "handled", "handlers", "inputs", "observer", "position", "reason", "refused", "values",
+        "handled", "handlers", "inputs", "observer", "opaque", "position", "reason", "refused",
+        "upstream", "values",
     )  # fmt: skip
 
     tracing = nested = True
@@ -141,6 +149,8 @@ class Trace(Log):
         self.values: dict[int, tuple[Variable, Tensor]] = {}
         self.assigned: dict[int, tuple[Variable, Tensor]] = {}
         self.closed = False
+        self.opaque = False
+        self.upstream: set[int] = set()
         self.handlers = handlers()
         self.handled: set[int] = set()
         self.refused = ""
@@ -208,6 +218,8 @@ class Trace(Log):
     def seen(self, tensor: Tensor) -> Array:
         """The value of a row, computed if need be; the look leaves a guard."""
         row, spec = tensor._row, tensor._spec
+        if self.upstream and seen_by(self, row, self.upstream):
+            raise Looked
         if self.columns.state_view[row] != VALUE:
             executor().compute(self, [row], [], True)
         if not self.closed and row not in self.guards:
@@ -226,6 +238,36 @@ class Trace(Log):
             check = Check(self.enter(x, None, "Check")[0], on_array, said)
             self.guards[found._row] = guard._replace(check=check)
         return holds
+
+    def segment(
+        self, adjoints: Callable[[Log, list[Tensor]], list[int]], specs: Sequence[Spec]
+    ) -> Segment | None:
+        """What a function that gives derivatives records; None if it does more than that."""
+        assigned, position, drawn = self.assigned, self.position, len(self.drawn)
+        before, start = self.upstream, self.n
+        places = upstream(self, specs)
+        rows = [place._row for place in places]
+        try:
+            self.upstream = before | set(rows)
+            with unrecorded():
+                found = adjoints(self, places)
+            if self.assigned is assigned and self.position == position:
+                return Segment(rows, start, self.n, found)
+        except (Looked, Exception):
+            pass  # if it is asked for, and the function raises, Python will say
+        finally:
+            self.upstream = before
+        self.back_to((assigned, position))
+        del self.drawn[drawn:]
+        self.opaque = True
+        return None
+
+    def may_be_asked(self) -> bool:
+        """Tapes from outside may ask."""
+        return True
+
+    def forget_calls(self) -> None:
+        """Tapes from outside may ask for derivatives."""
 
     def _not_in_effects(self) -> None:
         """What is printed or logged is not observed, and not done by replays."""

@@ -1,0 +1,214 @@
+"""Rows whose derivative a function of the program gives: `custom_gradient`.
+
+A *link* is a row that has as operands what the function was given, and computes nothing. Behind it
+stands, for each result, a row with the result's value, whose column ``b`` is the link. When
+`transpose` comes to one of them, `go_back` calls the function with the adjoints of all, and what
+it records are adjoint rows like any other. ``Log.calls`` has the function by the link's row, as
+long as a tape may ask.
+
+In a call that is recorded, the function is called once more, at once, with rows that stand for
+the adjoints: a `Segment`. Where the recording is appended to a log that a tape follows, the
+segment's rows are appended again with the adjoints in their places (see `replay.graft`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..log.log import Log, local
+from ..log.op import ARRAY, CALL, ELEMENTWISE, VARIADIC, Op, defop
+from ..log.record import record, unary
+from ..ops.creation import zeros
+from ..ops.elementwise import add
+from ..values.dtypes import float32
+from ..values.memory import Array
+from ..values.spec import SPECS, Spec, intern
+from ..values.tensor import Tensor
+from .reach import FOLLOWED, operands
+
+NEEDED = 2
+
+Grad = Callable[[list[Tensor]], list[Tensor | None]]
+
+
+def _link_spec(op: Op, *specs: Spec, **_: Any) -> Spec:
+    return intern((), float32)
+
+
+def _linked(out: Array, *xs: Array) -> None:
+    out[...] = 0  # nobody looks
+
+
+LINK = defop("CustomGradient", ARRAY, VARIADIC, _link_spec, compute=_linked, gradient=CALL)
+RESULT = defop(
+    "CustomGradient", ELEMENTWISE, 1, lambda op, x: x, body="x", gradient=CALL
+)
+_result = unary(RESULT)
+
+
+# It stands for an adjoint, and has no value.
+UPSTREAM = defop("Upstream", ARRAY, 0, lambda op, spec: spec, compute=lambda out, spec: None)
+
+
+class Segment(NamedTuple):
+    """What a function recorded for adjoints that rows stand for.
+
+    Attributes:
+      upstream: These rows.
+      start, end: The stretch of rows that it recorded.
+      found: The row of each operand's adjoint, or -1.
+    """
+
+    upstream: list[int]
+    start: int
+    end: int
+    found: list[int]
+
+    def dependents(self, log: Log) -> list[int]:
+        """The rows that depend on the adjoints."""
+        upstream = set(self.upstream)
+        found = set(upstream)
+        for row in range(self.start, self.end):
+            if row not in upstream and not found.isdisjoint(operands(log, row)):
+                found.add(row)
+        return sorted(found - upstream)
+
+
+def _gone(_: list[Tensor]) -> list[Tensor | None]:
+    raise AssertionError("a recording has no functions")
+
+
+class Call:
+    """A function that gives derivatives.
+
+    Attributes:
+      grad: Gives, for the adjoints of the results, those of the link's operands.
+      outputs: The results' rows.
+      segment: What it recorded for rows that stand for adjoints; None if it was not asked, or
+        looked at them.
+    """
+
+    __slots__ = ("grad", "outputs", "segment")
+
+    def __init__(self, grad: Grad, outputs: list[int]) -> None:
+        self.grad, self.outputs = grad, outputs
+        self.segment: Segment | None = None
+
+    def kept(self) -> Call:
+        """What a recording keeps of it: not the function."""
+        found = Call(_gone, self.outputs)
+        found.segment = self.segment
+        return found
+
+    def adjoints(self, log: Log, seeds: list[Tensor]) -> list[int]:
+        """The rows of the operands' adjoints, -1 where there is none."""
+        return [-1 if x is None else log.enter(x, None, "gradient")[0] for x in self.grad(seeds)]
+
+
+def recorded(results: Sequence[Tensor], inputs: Sequence[Any], grad: Grad) -> list[Tensor]:
+    """The results once more, as rows whose derivatives a function gives.
+
+    Args:
+      results: Tensors.
+      inputs: Tensors and variables that it gives derivatives for.
+      grad: The function: from the results' adjoints to those of ``inputs``, or None.
+    """
+    log = local.log
+    busy, log.busy = log.busy, True  # the rows must stay until all is there
+    try:
+        link = record(LINK, tuple(inputs))
+        found = []
+        for result in results:
+            tensor = _result(result)
+            log.b[tensor._row] = link._row
+            found.append(tensor)
+        call = Call(grad, [tensor._row for tensor in found])
+        call.segment = log.segment(call.adjoints, [tensor._spec for tensor in found])
+        log.calls[link._row] = call
+        return found
+    finally:
+        log.busy = busy
+
+
+def upstream(log: Log, specs: Sequence[Spec]) -> list[Tensor]:
+    """Rows that stand for adjoints: they have no values."""
+    return [record(UPSTREAM, (), spec=spec) for spec in specs]
+
+
+def go_back(log: Log, row: int, work: Any) -> None:
+    """Give what a result's row depends on its adjoints.
+
+    The rows that were written are published: the function may look at their values.
+    """
+    link = int(log.b[row])
+    log.n = int(work.cursor[1])
+    outer = local.log
+    try:
+        local.log = log
+        for x, adjoint in _contributions(log, row, link, work):
+            before = int(work.adjoint[x])
+            if before >= 0:
+                spec = SPECS.specs[log.spec[x]]
+                adjoint = add(log.tensor(before, spec), log.tensor(adjoint, spec))._row
+            work.refresh(log)
+            work.adjoint[x] = adjoint
+    finally:
+        local.log = outer
+    work.refresh(log)
+    work.cursor[0], work.cursor[1] = row - 1, log.n
+
+
+def _contributions(log: Log, row: int, link: int, work: Any) -> list[tuple[int, int]]:
+    """Rows, and what is to be added to their adjoints."""
+    flags = work.flags
+    if not flags[link] & FOLLOWED:  # the tape followed no argument, but something else
+        x = int(log.a[row])
+        return [(x, int(work.adjoint[row]))] if flags[x] & NEEDED else []
+    inputs = operands(log, link)
+    wanted = [bool(flags[x] & NEEDED) for x in inputs]
+    if link in work.called or not any(wanted):
+        return []
+    work.called.add(link)
+    call = log.calls[link]
+    seeds = []
+    for output in call.outputs:
+        spec, adjoint = SPECS.specs[log.spec[output]], int(work.adjoint[output])
+        seeds.append(zeros(spec.shape, spec.dtype) if adjoint < 0 else log.tensor(adjoint, spec))
+    return [
+        (x, adjoint) for x, want, adjoint in zip(inputs, wanted, call.adjoints(log, seeds),
+                                                 strict=True)
+        if want and adjoint >= 0
+    ]  # fmt: skip
+
+
+@contextmanager
+def unrecorded() -> Iterator[None]:
+    """Have no tape record, as `GradientTape.stop_recording` of each."""
+    log = local.log
+    tapes = [tape for ref in log.tapes if (tape := ref()) is not None and tape.recording]
+    for tape in tapes:
+        tape.stop()
+    try:
+        yield
+    finally:
+        for tape in tapes:
+            if not tape.spent:
+                tape.start()
+
+
+def seen_by(log: Log, row: int, upstream: set[int]) -> bool:
+    """Whether a row depends on some others."""
+    pending, seen = [row], set[int]()
+    low = min(upstream, default=np.iinfo(np.int64).max)
+    while pending:
+        row = pending.pop()
+        if row in upstream:
+            return True
+        if row >= low and row not in seen:
+            seen.add(row)
+            pending += operands(log, row)
+    return False
