@@ -266,7 +266,6 @@ __all__ = [
 if _typing.TYPE_CHECKING:
     from . import data, datasets, experimental, keras, nest, testing
     from .control import cond, map_fn, scan, while_loop
-    from .keras import initializers, optimizers
     from .custom import (
         RegisterGradient,
         custom_gradient,
@@ -275,7 +274,7 @@ if _typing.TYPE_CHECKING:
         no_gradient,
         recompute_grad,
     )
-    from .keras import optimizers
+    from .keras import initializers, optimizers
 
 # Modules that are imported when they are first used, and functions of such modules.
 _FUNCTIONS = dict.fromkeys(("cond", "map_fn", "scan", "while_loop"), "control")
@@ -293,7 +292,7 @@ _LAZY = {
 def _found(name: str) -> _typing.Any:
     """What is imported when it is first used."""
     if name in _FUNCTIONS:
-        return getattr(_import_module("numtape.control"), name)
+        return getattr(_import_module(f"numtape.{_FUNCTIONS[name]}"), name)
     if name in _LAZY:
         return _import_module(f"numtape.{_LAZY[name]}")
     return _import_module("numtape.names").missing("", name)
@@ -301,10 +300,6 @@ def _found(name: str) -> _typing.Any:
 
 if not _typing.TYPE_CHECKING:
     __getattr__ = _found
-        return getattr(_import_module(f"numtape.{_FUNCTIONS[name]}"), name)
-    if name not in _LAZY:
-        raise AttributeError(f"module 'numtape' has no attribute {name!r}")
-    return _import_module(f"numtape.{_LAZY[name]}")
 
 
 def __dir__() -> list[str]:
