@@ -427,6 +427,15 @@ def test_every_op_has_a_row(tf):
     assert [op.name for op in ops if op not in reached] == []
 
 
+# They take or change what a program does: test_control.py, test_custom_gradient.py.
+OF_PROGRAMS = {
+    "Assert", "case", "control_dependencies", "custom_gradient", "executing_eagerly", "foldl",
+    "foldr", "get_static_value", "grad_pass_through", "gradients", "group", "init_scope",
+    "inside_function", "is_symbolic_tensor", "no_gradient", "no_op", "numpy_function", "print",
+    "py_function", "recompute_grad", "switch_case", "timestamp", "tuple", "type_spec_from_value",
+}  # fmt: skip
+
+
 @pytest.mark.numtape_only(reason="TensorFlow has more functions")
 def test_every_public_function_has_a_row(tf):
     def function(case):
@@ -439,5 +448,5 @@ def test_every_public_function_has_a_row(tf):
         public = {name: getattr(module, name) for name in module.__all__}
         missing = [name for name, value in public.items()
                    if callable(value) and not isinstance(value, type)
-                   and name not in MAKERS and value not in rows]  # fmt: skip
+                   and name not in MAKERS and name not in OF_PROGRAMS and value not in rows]  # fmt: skip
         assert missing == [], module.__name__
