@@ -198,7 +198,7 @@ __all__ = [
     "greater_equal", "guarantee_const", "half", "histogram_fixed_width",
     "histogram_fixed_width_bins", "identity", "identity_n", "image", "initializers", "int16",
     "int32", "int64", "int8", "is_tensor", "keras", "less", "less_equal", "linalg", "linspace",
-    "logical_and", "logical_not", "logical_or", "map_fn", "math", "matmul", "maximum",
+    "logical_and", "logical_not", "logical_or", "losses", "map_fn", "math", "matmul", "maximum",
     "meshgrid", "minimum", "multiply", "negative", "nest", "newaxis", "nn", "no_gradient",
     "norm", "not_equal", "one_hot", "ones", "ones_like", "optimizers", "pad", "parallel_stack",
     "pow", "random", "range", "rank", "realdiv", "recompute_grad", "reduce_all", "reduce_any",
@@ -226,7 +226,7 @@ if _typing.TYPE_CHECKING:
         no_gradient,
         recompute_grad,
     )
-    from .keras import initializers, optimizers
+    from .keras import initializers, losses, optimizers
 
 # Modules that are imported when they are first used, and functions of such modules.
 _FUNCTIONS = dict.fromkeys(("cond", "map_fn", "scan", "while_loop"), "control")
@@ -235,10 +235,9 @@ _FUNCTIONS |= dict.fromkeys(
      "recompute_grad"), "custom",
 )  # fmt: skip
 _LAZY = {
-    "data": "data", "datasets": "datasets", "experimental": "experimental", "keras": "keras",
-    "initializers": "keras.initializers", "nest": "nest", "optimizers": "keras.optimizers",
-    "testing": "testing",
-}  # fmt: skip
+    **{name: name for name in ("data", "datasets", "experimental", "keras", "nest", "testing")},
+    **{name: f"keras.{name}" for name in ("initializers", "losses", "optimizers")},
+}
 
 
 def _found(name: str) -> _typing.Any:

@@ -68,7 +68,6 @@ INSTEAD = {
     "TensorArray*": "append to a Python list, and `tf.stack` it",
     "TypeSpec": _SPECS,
     "*_initializer": "use the classes of `tf.keras.initializers`",
-    "losses": "use the functions of `tf.nn`, or a few lines of your own",
     "metrics": "use `tf.reduce_mean` and the like",
     "train": "pickle modules and variables",
     "version": "`tf.__version__`",

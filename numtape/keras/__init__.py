@@ -1,14 +1,15 @@
-"""``tf.keras``: layers, activations, optimizers."""
+"""``tf.keras``: layers, losses, activations, optimizers."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from ..names import getter as _getter
-from . import activations, initializers, layers, optimizers
+from . import activations, initializers, layers, losses, optimizers
 from .layers import Layer
+from .loss import Loss
 
-__all__ = ["Layer", "activations", "initializers", "layers", "optimizers"]
+__all__ = ["Layer", "Loss", "activations", "initializers", "layers", "losses", "optimizers"]
 
 
 def __dir__() -> list[str]:

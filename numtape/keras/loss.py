@@ -1,0 +1,207 @@
+"""`Loss`: losses of examples, weighed and added up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..core.log.tensors import as_tensor
+from ..core.ops import elementwise, reduction
+from ..core.ops.arithmetic import divide_no_nan
+from ..core.values.dtypes import as_dtype
+from ..core.values.tensor import Tensor
+from ..module import snake_case
+from ..nest import map_structure
+from .described import described
+from .loss_functions import ARGUMENTS, same_rank
+
+_REDUCTIONS = ("sum_over_batch_size", "sum", None, "none", "mean", "mean_with_sample_weight")
+
+
+def weighted(
+    values: Tensor, weight: Any, reduction_: str | None, mask: Tensor | None = None
+) -> Tensor:
+    """Losses times their weights, added up.
+
+    Args:
+      values: The losses, of an example or element each.
+      weight: Weights whose shape broadcasts with theirs; None for 1.
+      reduction_: How they are added up; see `Loss`.
+      mask: Which of them count; None for all.
+    """
+    if mask is not None:
+        counted = elementwise.cast(mask, values.dtype)
+        if reduction_ in ("mean", "sum_over_batch_size"):
+            counted = counted * divide_no_nan(
+                float(mask._spec.size), reduction.reduce_sum(counted)
+            )
+        if weight is None:
+            weight = counted
+        else:
+            counted, weight = same_rank(counted, elementwise.cast(weight, values.dtype))
+            weight = weight * counted
+    if weight is not None:
+        values, weight = same_rank(values, elementwise.cast(as_tensor(weight), values.dtype))
+        values = values * weight
+    if reduction_ in (None, "none") or not values.ndim or tuple(values.shape) == (0,):
+        return values
+    total = reduction.reduce_sum(values)
+    if reduction_ == "sum":
+        return total
+    if reduction_ == "mean_with_sample_weight" and weight is not None:
+        return divide_no_nan(total, reduction.reduce_sum(weight))
+    return divide_no_nan(total, float(values._spec.size))
+
+
+_MEANINGS = {
+    **ARGUMENTS,
+    "name": "Its name; default: the class's in snake case.",
+    "reduction": "How losses of examples become one: their mean (``\"sum_over_batch_size\"`` or "
+                 "``\"mean\"``), ``\"sum\"``, ``\"mean_with_sample_weight\"`` (divided by the sum "
+                 "of weights), or ``\"none\"``.",
+    "dtype": "The dtype it computes in: float32 without.",
+}  # fmt: skip
+loss_class = described(_MEANINGS, "", "ValueError: If there is no such reduction.")
+
+
+@loss_class
+class Loss:
+    """Base class of losses: override ``call(y_true, y_pred)``.
+
+    >>> class Largest(tf.keras.losses.Loss):
+    ...     def call(self, y_true, y_pred):
+    ...         return tf.reduce_max(tf.abs(y_true - y_pred), -1)
+    >>> Largest()([[0.0, 1.0], [0.0, 0.0]], [[1.0, 1.0], [3.0, 0.0]]).numpy()
+    np.float32(2.0)
+    """
+
+    def __init__(
+        self, name: str | None = None, reduction: str | None = "sum_over_batch_size",
+        dtype: Any = None,
+    ) -> None:  # fmt: skip
+        if reduction not in _REDUCTIONS:
+            raise ValueError(
+                f"Invalid value for argument `reduction`. Expected one of {set(_REDUCTIONS)}. "
+                f"Received: reduction={reduction}"
+            )
+        self.name = name or snake_case(type(self).__name__)
+        self.reduction = reduction
+        self._dtype = as_dtype(dtype or "float32")
+
+    @property
+    def dtype(self) -> str:
+        """The name of the dtype it computes in."""
+        return self._dtype.name
+
+    def __call__(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> Tensor:
+        """The loss.
+
+        Args:
+          y_true: What is wanted.
+          y_pred: What was predicted.
+          sample_weight: A weight for each example or element.
+
+        Returns:
+          A tensor: a scalar, unless ``reduction`` is "none".
+        """
+
+        def converted(x: Any) -> Tensor:
+            return elementwise.cast(as_tensor(x), self._dtype)
+
+        y_true = map_structure(converted, y_true) if _nested(y_true) else converted(y_true)
+        y_pred = map_structure(converted, y_pred) if _nested(y_pred) else converted(y_pred)
+        return weighted(
+            self.call(y_true, y_pred), sample_weight, self.reduction, self._mask(y_true)
+        )
+
+    def call(self, y_true: Any, y_pred: Any) -> Tensor:
+        """The loss of each example or element, to be overridden.
+
+        Args:
+          y_true: What is wanted.
+          y_pred: What was predicted.
+
+        Returns:
+          A tensor.
+
+        Raises:
+          NotImplementedError: If it is not overridden.
+        """
+        raise NotImplementedError(f"{type(self).__name__} has no method `call(y_true, y_pred)`.")
+
+    def _mask(self, y_true: Any) -> Tensor | None:
+        """Which losses count; None for all."""
+        return None
+
+    def get_config(self) -> dict[str, Any]:
+        """What it was made with.
+
+        Returns:
+          A dict of arguments.
+
+        Example:
+          >>> tf.keras.losses.MeanSquaredError().get_config()
+          {'name': 'mean_squared_error', 'reduction': 'sum_over_batch_size'}
+        """
+        return {"name": self.name, "reduction": self.reduction}
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> Loss:
+        """The loss made with these arguments.
+
+        Args:
+          config: What `get_config` gave.
+
+        Returns:
+          A loss.
+
+        Example:
+          >>> tf.keras.losses.Huber.from_config({"delta": 2.0}).get_config()["delta"]
+          2.0
+        """
+        return cls(**config)
+
+    def __repr__(self) -> str:
+        options = ", ".join(f"{key}={value!r}" for key, value in self.get_config().items())
+        return f"{type(self).__name__}({options})"
+
+
+def _nested(x: Any) -> bool:
+    """Whether it is a nest of tensors, not a list of numbers."""
+    return isinstance(x, dict) or (isinstance(x, list | tuple) and any(
+        isinstance(part, Tensor | dict) for part in x))  # fmt: skip
+
+
+class LossFunction(Loss):
+    """A loss made of a function and arguments for it."""
+
+    def __init__(
+        self, function: Callable[..., Any], name: str | None, reduction: str | None, dtype: Any,
+        **arguments: Any,
+    ) -> None:  # fmt: skip
+        super().__init__(name, reduction, dtype)
+        self._function = function
+        self._arguments = arguments
+
+    def call(self, y_true: Any, y_pred: Any) -> Tensor:
+        """The loss of each example.
+
+        Args:
+          y_true: What is wanted.
+          y_pred: What was predicted.
+
+        Returns:
+          A tensor.
+        """
+        if isinstance(y_true, Tensor) and isinstance(y_pred, Tensor):
+            y_true, y_pred = same_rank(y_true, y_pred)
+        found: Tensor = self._function(y_true, y_pred, **self._arguments)
+        return found
+
+    def get_config(self) -> dict[str, Any]:
+        """What it was made with.
+
+        Returns:
+          A dict of arguments.
+        """
+        return {**super().get_config(), **self._arguments}

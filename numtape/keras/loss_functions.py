@@ -1,0 +1,395 @@
+"""Losses as functions: one number an example, or an element. The formulas are Keras's."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ..core.log.tensors import as_tensor
+from ..core.ops import activations, elementwise, movement, nn, reduction
+from ..core.ops.arithmetic import divide_no_nan, pow_
+from ..core.ops.comparison import equal, less_equal, logical_or, not_equal
+from ..core.ops.indexing import where
+from ..core.values.dtypes import float32, int64
+from ..core.values.tensor import Tensor
+from .described import described
+
+__all__ = [
+    "binary_crossentropy", "binary_focal_crossentropy", "categorical_crossentropy",
+    "categorical_focal_crossentropy", "categorical_hinge", "cosine_similarity", "dice", "hinge",
+    "huber", "kl_divergence", "log_cosh", "mean_absolute_error", "mean_absolute_percentage_error",
+    "mean_squared_error", "mean_squared_logarithmic_error", "poisson",
+    "sparse_categorical_crossentropy", "squared_hinge", "tversky",
+]  # fmt: skip
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
+EPSILON = 1e-7  # what keeps logarithms and quotients finite
+
+ARGUMENTS = {
+    "y_true": "What is wanted, of the shape of ``y_pred``.",
+    "y_pred": "What was predicted: a tensor of floats.",
+    "axis": "The axis of what is compared: that of classes, or of a vector.",
+    "delta": "Where squares end and absolute values begin.",
+    "from_logits": "Whether ``y_pred`` are logits, not probabilities.",
+    "label_smoothing": "How much of each label is shared by all classes, from 0 to 1.",
+    "ignore_class": "A class whose examples do not count; None for none.",
+    "alpha": "A weight of the class, or of false positives.",
+    "beta": "A weight of false negatives.",
+    "gamma": "The power of what is wrong: the larger, the less easy examples count.",
+    "apply_class_balancing": "Whether ``alpha`` weighs class 1 against class 0.",
+}
+_function = described(
+    ARGUMENTS, "A tensor without the axis that is summed over.",
+    "InvalidArgumentError: If shapes do not go together.",
+)  # fmt: skip
+
+
+def _pair(y_true: Any, y_pred: Any) -> tuple[Tensor, Tensor]:
+    """Both as floats of the dtype of ``y_pred``."""
+    y_pred = as_tensor(y_pred)
+    if not y_pred.dtype.is_floating:
+        y_pred = elementwise.cast(y_pred, float32)
+    return elementwise.cast(as_tensor(y_true), y_pred.dtype), y_pred
+
+
+def same_rank(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+    """Both with as many axes: a last axis of size 1 more or less."""
+    if x.ndim == y.ndim + 1 and x.shape[-1] == 1:
+        return (x, movement.expand_dims(y, -1)) if y.ndim == 1 else (movement.squeeze(x, -1), y)
+    if y.ndim == x.ndim + 1 and y.shape[-1] == 1:
+        return (movement.expand_dims(x, -1), y) if x.ndim == 1 else (x, movement.squeeze(y, -1))
+    return x, y
+
+
+def _alike(y_true: Any, y_pred: Any) -> tuple[Tensor, Tensor]:
+    return same_rank(*_pair(y_true, y_pred))
+
+
+def _mean(x: Tensor, axis: Any = -1) -> Tensor:
+    return reduction.reduce_mean(x, axis)
+
+
+def _total(x: Tensor, axis: Any = -1) -> Tensor:
+    return reduction.reduce_sum(x, axis)
+
+
+def _inside(x: Tensor) -> Tensor:
+    """Probabilities away from 0 and 1."""
+    return elementwise.clip_by_value(x, EPSILON, 1.0 - EPSILON)
+
+
+@_function
+def mean_squared_error(y_true: Any, y_pred: Any) -> Tensor:
+    """The mean of squared differences, along the last axis.
+
+    >>> tf.keras.losses.mean_squared_error([[0.0, 1.0]], [[1.0, 1.0]]).numpy()
+    array([0.5], dtype=float32)
+    """
+    y_true, y_pred = _alike(y_true, y_pred)
+    return _mean(elementwise.square(y_true - y_pred))
+
+
+@_function
+def mean_absolute_error(y_true: Any, y_pred: Any) -> Tensor:
+    """The mean of absolute differences, along the last axis.
+
+    >>> tf.keras.losses.mean_absolute_error([[0.0, 1.0]], [[2.0, 1.0]]).numpy()
+    array([1.], dtype=float32)
+    """
+    y_true, y_pred = _alike(y_true, y_pred)
+    return _mean(elementwise.abs_(y_true - y_pred))
+
+
+@_function
+def mean_absolute_percentage_error(y_true: Any, y_pred: Any) -> Tensor:
+    """The mean of absolute differences relative to ``y_true``, in percent, along the last axis.
+
+    >>> tf.keras.losses.mean_absolute_percentage_error([[4.0, 2.0]], [[5.0, 2.0]]).numpy()
+    array([12.5], dtype=float32)
+    """
+    y_true, y_pred = _alike(y_true, y_pred)
+    size = elementwise.maximum(elementwise.abs_(y_true), EPSILON)
+    return 100.0 * _mean(elementwise.abs_((y_true - y_pred) / size))
+
+
+@_function
+def mean_squared_logarithmic_error(y_true: Any, y_pred: Any) -> Tensor:
+    """The mean of squared differences of ``log(1 + y)``, along the last axis.
+
+    >>> tf.keras.losses.mean_squared_logarithmic_error([[0.0, 1.0]], [[0.0, 3.0]]).numpy()
+    array([0.24022643], dtype=float32)
+    """
+    y_true, y_pred = _alike(y_true, y_pred)
+    first = elementwise.log(elementwise.maximum(y_pred, EPSILON) + 1.0)
+    second = elementwise.log(elementwise.maximum(y_true, EPSILON) + 1.0)
+    return _mean(elementwise.square(first - second))
+
+
+@_function
+def cosine_similarity(y_true: Any, y_pred: Any, axis: Any = -1) -> Tensor:
+    """Minus the cosine of the angle between vectors: -1 where they point the same way.
+
+    >>> tf.keras.losses.cosine_similarity([[0.0, 2.0]], [[3.0, 3.0]]).numpy()
+    array([-0.7071067], dtype=float32)
+    """
+    y_true, y_pred = _alike(y_true, y_pred)
+
+    def unit(x: Tensor) -> Tensor:
+        squares = reduction.reduce_sum(elementwise.square(x), axis, True)
+        return x * elementwise.rsqrt(elementwise.maximum(squares, 1e-12))
+
+    return elementwise.negative(_total(unit(y_true) * unit(y_pred), axis))
+
+
+@_function
+def huber(y_true: Any, y_pred: Any, delta: Any = 1.0) -> Tensor:
+    """Half the squared difference where it is small, else its absolute value; the mean of it.
+
+    Huber, "Robust Estimation of a Location Parameter", 1964.
+
+    >>> tf.keras.losses.huber([[0.0, 0.0]], [[1.0, 3.0]]).numpy()
+    array([1.5], dtype=float32)
+    """
+    y_true, y_pred = _alike(y_true, y_pred)
+    error = y_pred - y_true
+    size = elementwise.abs_(error)
+    delta = elementwise.cast(as_tensor(delta), y_pred.dtype)
+    return _mean(elementwise.select(
+        less_equal(size, delta), 0.5 * elementwise.square(error),
+        delta * size - 0.5 * elementwise.square(delta),
+    ))  # fmt: skip
+
+
+@_function
+def log_cosh(y_true: Any, y_pred: Any) -> Tensor:
+    """The mean of ``log(cosh(y_pred - y_true))``, along the last axis.
+
+    >>> tf.keras.losses.log_cosh([[0.0, 0.0]], [[0.0, 1.0]]).numpy()
+    array([0.21689034], dtype=float32)
+    """
+    y_true, y_pred = _alike(y_true, y_pred)
+    x = y_pred - y_true
+    return _mean(x + activations.softplus(x * -2.0) - math.log(2.0))
+
+
+def _signs(y_true: Tensor) -> Tensor:
+    """Labels of 0 and 1 as -1 and 1; others stay."""
+    binary = reduction.reduce_all(logical_or(equal(y_true, 0.0), equal(y_true, 1.0)))
+    return elementwise.select(binary, 2.0 * y_true - 1.0, y_true)
+
+
+@_function
+def hinge(y_true: Any, y_pred: Any) -> Tensor:
+    """The mean of ``max(1 - y_true * y_pred, 0)``, for labels -1 and 1; 0 counts as -1.
+
+    >>> tf.keras.losses.hinge([[-1.0, 1.0]], [[0.5, 2.0]]).numpy()
+    array([0.75], dtype=float32)
+    """
+    y_true, y_pred = _pair(y_true, y_pred)
+    return _mean(elementwise.maximum(1.0 - _signs(y_true) * y_pred, 0.0))
+
+
+@_function
+def squared_hinge(y_true: Any, y_pred: Any) -> Tensor:
+    """The mean of ``max(1 - y_true * y_pred, 0) ** 2``, for labels -1 and 1; 0 counts as -1.
+
+    >>> tf.keras.losses.squared_hinge([[-1.0, 1.0]], [[0.5, 2.0]]).numpy()
+    array([1.125], dtype=float32)
+    """
+    y_true, y_pred = _pair(y_true, y_pred)
+    return _mean(elementwise.square(elementwise.maximum(1.0 - _signs(y_true) * y_pred, 0.0)))
+
+
+@_function
+def categorical_hinge(y_true: Any, y_pred: Any) -> Tensor:
+    """How far the right class is from being 1 larger than all others, at least 0.
+
+    >>> tf.keras.losses.categorical_hinge([[0.0, 1.0]], [[0.6, 0.4]]).numpy()
+    array([1.2], dtype=float32)
+    """
+    y_true, y_pred = _pair(y_true, y_pred)
+    right = _total(y_true * y_pred)
+    wrong = reduction.reduce_max((1.0 - y_true) * y_pred, -1)
+    return elementwise.maximum(wrong - right + 1.0, 0.0)
+
+
+@_function
+def kl_divergence(y_true: Any, y_pred: Any) -> Tensor:
+    """The divergence of Kullback and Leibler: the sum of ``y_true * log(y_true / y_pred)``.
+
+    >>> tf.keras.losses.kl_divergence([[0.5, 0.5]], [[0.25, 0.75]]).numpy()
+    array([0.14384104], dtype=float32)
+    """
+    y_true, y_pred = _pair(y_true, y_pred)
+    y_true = elementwise.clip_by_value(y_true, EPSILON, 1.0)
+    y_pred = elementwise.clip_by_value(y_pred, EPSILON, 1.0)
+    return _total(y_true * elementwise.log(y_true / y_pred))
+
+
+@_function
+def poisson(y_true: Any, y_pred: Any) -> Tensor:
+    """The mean of ``y_pred - y_true * log(y_pred)``, along the last axis.
+
+    >>> tf.keras.losses.poisson([[1.0, 2.0]], [[1.0, 1.0]]).numpy()
+    array([0.9999998], dtype=float32)
+    """
+    y_true, y_pred = _pair(y_true, y_pred)
+    return _mean(y_pred - y_true * elementwise.log(y_pred + EPSILON))
+
+
+def _smoothed(y_true: Tensor, smoothing: float) -> Tensor:
+    if not smoothing:
+        return y_true
+    found: Tensor = y_true * (1.0 - smoothing) + smoothing / y_true.shape[-1]
+    return found
+
+
+@_function
+def categorical_crossentropy(
+    y_true: Any, y_pred: Any, from_logits: bool = False, label_smoothing: float = 0.0,
+    axis: Any = -1,
+) -> Tensor:  # fmt: skip
+    """The cross-entropy of one-hot labels: minus the sum of ``y_true * log(y_pred)``.
+
+    >>> tf.keras.losses.categorical_crossentropy([[0.0, 1.0]], [[0.25, 0.75]]).numpy()
+    array([0.2876821], dtype=float32)
+    """
+    y_true, y_pred = _pair(y_true, y_pred)
+    y_true = _smoothed(y_true, label_smoothing)
+    if from_logits:
+        found: Tensor = nn.softmax_cross_entropy_with_logits(y_true, y_pred, axis)
+        return found
+    y_pred = _inside(y_pred / reduction.reduce_sum(y_pred, axis, True))
+    return elementwise.negative(_total(y_true * elementwise.log(y_pred), axis))
+
+
+@_function
+def sparse_categorical_crossentropy(
+    y_true: Any, y_pred: Any, from_logits: bool = False, ignore_class: int | None = None,
+    axis: Any = -1,
+) -> Tensor:  # fmt: skip
+    """The cross-entropy of labels that are numbers of classes: minus ``log(y_pred[y_true])``.
+
+    >>> tf.keras.losses.sparse_categorical_crossentropy([1], [[0.25, 0.75]]).numpy()
+    array([0.2876821], dtype=float32)
+    """
+    y_pred, y_true = as_tensor(y_pred), as_tensor(y_true)
+    if y_true.ndim == y_pred.ndim and y_true.shape[axis] == 1:
+        y_true = movement.squeeze(y_true, axis)
+    labels = elementwise.cast(y_true, int64)
+    if axis not in (-1, y_pred.ndim - 1):
+        order = [k for k in range(y_pred.ndim) if k != axis % y_pred.ndim]
+        y_pred = movement.transpose(y_pred, [*order, axis % y_pred.ndim])
+    counted = None
+    if ignore_class is not None:
+        counted = not_equal(labels, ignore_class)
+        labels = where(counted, labels, elementwise.zeros_of(labels))
+        y_pred = where(movement.expand_dims(counted, -1), y_pred, elementwise.zeros_of(y_pred))
+    if not from_logits:
+        y_pred = elementwise.log(_inside(y_pred))
+    found = nn.sparse_softmax_cross_entropy_with_logits(labels, y_pred)
+    return found if counted is None else where(counted, found, elementwise.zeros_of(found))
+
+
+def _binary(y_true: Tensor, y_pred: Tensor, from_logits: bool) -> Tensor:
+    """The cross-entropy of each element."""
+    if from_logits:
+        return nn.sigmoid_cross_entropy_with_logits(y_true, y_pred)
+    y_pred = _inside(y_pred)
+    found = y_true * elementwise.log(y_pred) + (1.0 - y_true) * elementwise.log(1.0 - y_pred)
+    return elementwise.negative(found)
+
+
+@_function
+def binary_crossentropy(
+    y_true: Any, y_pred: Any, from_logits: bool = False, label_smoothing: float = 0.0,
+    axis: Any = -1,
+) -> Tensor:  # fmt: skip
+    """The mean cross-entropy of labels 0 and 1.
+
+    >>> tf.keras.losses.binary_crossentropy([[0.0, 1.0]], [[0.5, 0.5]]).numpy()
+    array([0.6931472], dtype=float32)
+    """
+    y_true, y_pred = _pair(y_true, y_pred)
+    if label_smoothing:
+        y_true = y_true * (1.0 - label_smoothing) + 0.5 * label_smoothing
+    return _mean(_binary(y_true, y_pred, from_logits), axis)
+
+
+@_function
+def binary_focal_crossentropy(
+    y_true: Any, y_pred: Any, apply_class_balancing: bool = False, alpha: float = 0.25,
+    gamma: float = 2.0, from_logits: bool = False, label_smoothing: float = 0.0, axis: Any = -1,
+) -> Tensor:  # fmt: skip
+    """`binary_crossentropy` in which what is nearly right counts less.
+
+    Lin et al., "Focal Loss for Dense Object Detection", 2017.
+
+    >>> tf.keras.losses.binary_focal_crossentropy([[0.0, 1.0]], [[0.5, 0.5]]).numpy()
+    array([0.1732868], dtype=float32)
+    """
+    y_true, y_pred = _pair(y_true, y_pred)
+    if label_smoothing:
+        y_true = y_true * (1.0 - label_smoothing) + 0.5 * label_smoothing
+    if from_logits:
+        y_pred = activations.sigmoid(y_pred)
+    found = _binary(y_true, y_pred, False)
+    right = y_true * y_pred + (1.0 - y_true) * (1.0 - y_pred)
+    found = pow_(1.0 - right, gamma) * found
+    if apply_class_balancing:
+        found = (y_true * alpha + (1.0 - y_true) * (1.0 - alpha)) * found
+    return _mean(found, axis)
+
+
+@_function
+def categorical_focal_crossentropy(
+    y_true: Any, y_pred: Any, alpha: float = 0.25, gamma: float = 2.0, from_logits: bool = False,
+    label_smoothing: float = 0.0, axis: Any = -1,
+) -> Tensor:  # fmt: skip
+    """`categorical_crossentropy` in which what is nearly right counts less.
+
+    Lin et al., "Focal Loss for Dense Object Detection", 2017.
+
+    >>> tf.keras.losses.categorical_focal_crossentropy([[0.0, 1.0]], [[0.5, 0.5]]).numpy()
+    array([0.0433217], dtype=float32)
+    """
+    y_true, y_pred = _pair(y_true, y_pred)
+    y_true = _smoothed(y_true, label_smoothing)
+    if from_logits:
+        y_pred = nn.softmax(y_pred, axis)
+    y_pred = _inside(y_pred / reduction.reduce_sum(y_pred, axis, True))
+    weight = pow_(1.0 - y_pred, gamma) * alpha
+    return _total(weight * (-y_true * elementwise.log(y_pred)), axis)
+
+
+@_function
+def dice(y_true: Any, y_pred: Any, axis: Any = None) -> Tensor:
+    """1 less twice what both have in common, over the sum of both (Dice's coefficient).
+
+    >>> tf.keras.losses.dice([[0.0, 1.0]], [[0.5, 0.5]]).numpy()
+    np.float32(0.5)
+    """
+    y_true, y_pred = _pair(y_true, y_pred)
+    both = _total(y_true * y_pred, axis)
+    return 1.0 - divide_no_nan(2.0 * both, _total(y_true, axis) + _total(y_pred, axis) + EPSILON)
+
+
+@_function
+def tversky(
+    y_true: Any, y_pred: Any, alpha: float = 0.5, beta: float = 0.5, axis: Any = None
+) -> Tensor:
+    """`dice` with weights for what is missing and what is too much.
+
+    Salehi et al., "Tversky loss function for image segmentation", 2017.
+
+    >>> tf.keras.losses.tversky([[0.0, 1.0]], [[0.5, 0.5]]).numpy()
+    np.float32(0.5000001)
+    """
+    y_true, y_pred = _pair(y_true, y_pred)
+    both = _total(y_true * y_pred, axis)
+    missing = _total((1.0 - y_pred) * y_true, axis)
+    extra = _total(y_pred * (1.0 - y_true), axis)
+    return 1.0 - divide_no_nan(both, both + missing * alpha + extra * beta + EPSILON)

@@ -1,0 +1,172 @@
+"""Losses of Keras: values against formulas written with NumPy, weights, labels, reductions."""
+
+import numpy as np
+import pytest
+
+E = 1e-7
+LABELS = np.array([[1, 0, 0], [0, 0, 1], [0, 1, 0], [0, 1, 0]], "float32")
+NUMBERS = LABELS.argmax(-1)
+RANDOM = np.random.default_rng(0)
+LOGITS = RANDOM.normal(size=(4, 3)).astype("float32")
+PREDICTED = RANDOM.dirichlet(np.ones(3), 4).astype("float32")
+WANTED = RANDOM.normal(size=(4, 3)).astype("float32")
+
+
+def softmax(x):
+    found = np.exp(x - x.max(-1, keepdims=True))
+    return found / found.sum(-1, keepdims=True)
+
+
+def crossentropy(y, p):
+    return -(y * np.log(p)).sum(-1)
+
+
+def binary(y, p):
+    return -(y * np.log(p) + (1 - y) * np.log(1 - p)).mean(-1)
+
+
+def unit(x):
+    return x / np.sqrt((x * x).sum(-1, keepdims=True))
+
+
+# By name: arguments, keyword arguments, and the value for each example.
+VALUES = {
+    "MeanSquaredError": (WANTED, LOGITS, {}, lambda y, p: ((y - p) ** 2).mean(-1)),
+    "MeanAbsoluteError": (WANTED, LOGITS, {}, lambda y, p: np.abs(y - p).mean(-1)),
+    "MeanAbsolutePercentageError": (
+        WANTED, LOGITS, {}, lambda y, p: 100 * np.abs((y - p) / y).mean(-1)),
+    "MeanSquaredLogarithmicError": (
+        LABELS, PREDICTED, {}, lambda y, p: ((np.log1p(y) - np.log1p(p)) ** 2).mean(-1)),
+    "CosineSimilarity": (WANTED, LOGITS, {}, lambda y, p: -(unit(y) * unit(p)).sum(-1)),
+    "Huber": (WANTED, LOGITS, {"delta": 0.7}, lambda y, p: np.where(
+        np.abs(y - p) < 0.7, (y - p) ** 2 / 2, 0.7 * np.abs(y - p) - 0.7**2 / 2).mean(-1)),
+    "LogCosh": (WANTED, LOGITS, {}, lambda y, p: np.log(np.cosh(p - y)).mean(-1)),
+    "Hinge": (LABELS, LOGITS, {}, lambda y, p: np.maximum(1 - (2 * y - 1) * p, 0).mean(-1)),
+    "SquaredHinge": (
+        LABELS, LOGITS, {}, lambda y, p: (np.maximum(1 - (2 * y - 1) * p, 0) ** 2).mean(-1)),
+    "CategoricalHinge": (LABELS, LOGITS, {}, lambda y, p: np.maximum(
+        ((1 - y) * p).max(-1) - (y * p).sum(-1) + 1, 0)),
+    "KLDivergence": (PREDICTED, softmax(LOGITS), {}, lambda y, p: (y * np.log(y / p)).sum(-1)),
+    "Poisson": (LABELS, PREDICTED, {}, lambda y, p: (p - y * np.log(p)).mean(-1)),
+    "CategoricalCrossentropy": (LABELS, PREDICTED, {}, crossentropy),
+    "CategoricalCrossentropy of logits": (
+        LABELS, LOGITS, {"from_logits": True}, lambda y, p: crossentropy(y, softmax(p))),
+    "CategoricalCrossentropy, smoothed": (
+        LABELS, PREDICTED, {"label_smoothing": 0.3},
+        lambda y, p: crossentropy(0.7 * y + 0.1, p)),
+    "SparseCategoricalCrossentropy": (
+        NUMBERS, PREDICTED, {}, lambda y, p: -np.log(p[np.arange(4), y])),
+    "SparseCategoricalCrossentropy of logits": (
+        NUMBERS[:, None], LOGITS, {"from_logits": True},
+        lambda y, p: -np.log(softmax(p)[np.arange(4), y[:, 0]])),
+    "BinaryCrossentropy": (LABELS, PREDICTED, {}, binary),
+    "BinaryCrossentropy of logits": (
+        LABELS, LOGITS, {"from_logits": True}, lambda y, p: binary(y, 1 / (1 + np.exp(-p)))),
+    "BinaryCrossentropy, smoothed": (
+        LABELS, PREDICTED, {"label_smoothing": 0.2}, lambda y, p: binary(0.8 * y + 0.1, p)),
+    "BinaryFocalCrossentropy": (
+        LABELS, PREDICTED, {"apply_class_balancing": True}, lambda y, p: (
+            (y * 0.25 + (1 - y) * 0.75) * (1 - (y * p + (1 - y) * (1 - p))) ** 2
+            * -(y * np.log(p) + (1 - y) * np.log(1 - p))).mean(-1)),
+    "CategoricalFocalCrossentropy": (
+        LABELS, PREDICTED, {"gamma": 3.0},
+        lambda y, p: (-y * 0.25 * (1 - p) ** 3 * np.log(p)).sum(-1)),
+    "Dice": (LABELS, PREDICTED, {"axis": -1}, lambda y, p: 1 - 2 * (y * p).sum(-1) / (
+        y.sum(-1) + p.sum(-1))),
+    "Tversky": (LABELS, PREDICTED, {"alpha": 0.3, "axis": -1}, lambda y, p: 1 - (y * p).sum(-1) / (
+        (y * p).sum(-1) + 0.3 * (y * (1 - p)).sum(-1) + 0.5 * (p * (1 - y)).sum(-1))),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_values_and_gradients(tf, name):
+    """Each example's loss, the mean of all, and the derivative against differences."""
+    wanted, predicted, options, formula = VALUES[name]
+    make = getattr(tf.keras.losses, name.split()[0].rstrip(","))
+    exact = formula(*(x.astype("float64") if x.dtype.kind == "f" else x
+                      for x in (wanted, predicted)))
+    each = make(reduction="none", **options)(wanted, predicted)
+    np.testing.assert_allclose(each.numpy(), exact, rtol=3e-5, atol=3e-6)
+    p = tf.constant(predicted)
+    with tf.GradientTape() as tape:
+        tape.watch(p)
+        loss = make(**options)(wanted, p)
+    np.testing.assert_allclose(loss.numpy(), exact.mean(), rtol=3e-5, atol=3e-6)
+    gradient, step = tape.gradient(loss, p).numpy(), 1e-5
+    direction = RANDOM.normal(size=predicted.shape)
+    if "Categorical" in name and "Hinge" not in name and "logits" not in name:
+        direction -= predicted * direction.sum(-1, keepdims=True)  # sums stay 1
+    ends = [
+        formula(wanted.astype("float64") if wanted.dtype.kind == "f" else wanted,
+                predicted.astype("float64") + sign * step * direction).mean()
+        for sign in (1, -1)
+    ]  # fmt: skip
+    slope = (ends[0] - ends[1]) / (2 * step)
+    np.testing.assert_allclose((gradient * direction).sum(), slope, rtol=1e-3, atol=1e-4)
+
+
+def test_weights_and_reductions(tf):
+    y, p = np.array([[0.0, 1.0], [0.0, 0.0]]), np.array([[1.0, 1.0], [1.0, 0.0]])
+    make = tf.keras.losses.MeanSquaredError
+    assert make()(y, p, sample_weight=[0.7, 0.3]).numpy() == pytest.approx(0.25)
+    assert make("sum")(y, p).numpy() == 1
+    assert make("none")(y, p, [2.0, 0.0]).numpy().tolist() == [1, 0]
+    assert make("mean_with_sample_weight")(y, p, [3.0, 1.0]).numpy() == pytest.approx(0.5)
+    assert make()(y, p).dtype == tf.float32 and make(dtype="float64")(y, p).dtype == tf.float64
+    with pytest.raises(ValueError, match="reduction"):
+        make("median")
+
+
+def test_shapes_that_differ_by_an_axis_of_one(tf):
+    loss = tf.keras.losses.MeanSquaredError()
+    flat, columns = np.array([1.0, 2.0]), np.array([[1.0], [4.0]])
+    assert loss(flat, columns).numpy() == 2
+    assert loss(columns, flat).numpy() == 2
+    assert tf.keras.losses.MSE(columns, flat).shape == (2,)
+
+
+def test_a_class_that_does_not_count(tf):
+    make = tf.keras.losses.SparseCategoricalCrossentropy
+    labels = np.array([0, 2, -1, 1])
+    loss = make(from_logits=True, ignore_class=-1)(labels, LOGITS)
+    exact = -np.log(softmax(LOGITS.astype("float64")))[[0, 1, 3], [0, 2, 1]].mean()
+    assert loss.numpy() == pytest.approx(exact, rel=1e-5)
+
+
+def test_a_loss_of_ones_own(tf):
+    class Largest(tf.keras.losses.Loss):
+        def call(self, y_true, y_pred):
+            return tf.reduce_max(tf.abs(y_true - y_pred), -1)
+
+    loss = Largest(name="mine")
+    y, p = np.array([[0.0, 1.0], [0.0, 0.0]]), np.array([[1.0, 1.0], [3.0, 0.0]])
+    assert loss(y, p).numpy() == 2
+    assert loss.name == "mine" and Largest().name == "largest"
+    with pytest.raises(NotImplementedError):
+        tf.keras.losses.Loss()(y, p)
+
+
+def test_names(tf):
+    losses = tf.keras.losses
+    assert losses.get("mse") is losses.mse and losses.get(None) is None
+    assert isinstance(losses.get("Huber"), losses.Huber)
+    again = losses.Hinge.from_config(losses.Hinge(name="mine").get_config())
+    assert isinstance(again, losses.Hinge) and again.name == "mine"
+    with pytest.raises(ValueError, match="nosuch"):
+        losses.get("nosuch")
+
+
+def test_training_with_a_loss(tf):
+    """What the guide on MLPs does: logits, sparse labels, a tape, an optimizer."""
+    model = tf.keras.layers.Dense(3)
+    loss = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    optimizer = tf.keras.optimizers.SGD(0.5)
+    x = LABELS + 0.1 * LOGITS
+    values = []
+    for _ in range(60):
+        with tf.GradientTape() as tape:
+            value = loss(NUMBERS, model(x))
+        variables = model.trainable_variables
+        optimizer.apply_gradients(zip(tape.gradient(value, variables), variables, strict=True))
+        values.append(float(value))
+    assert values[-1] < 0.2 < values[0]
