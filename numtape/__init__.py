@@ -184,39 +184,44 @@ from .core.ops.sorting import argsort, searchsorted, sort
 from .core.ops.unique import unique, unique_with_counts
 
 __all__ = [
-    "DType", "DeviceError", "GradientTape", "Module", "RegisterGradient", "Tensor",
+    "Assert", "DType", "DeviceError", "GradientTape", "Module", "RegisterGradient", "Tensor",
     "TensorShape", "TensorSpec", "UnconnectedGradients", "Variable", "abs", "acos", "acosh",
     "add", "add_n", "argmax", "argmin", "argsort", "as_dtype", "asin", "asinh", "atan", "atan2",
     "atanh", "batch_to_space", "bfloat16", "bitcast", "bitwise", "bool", "boolean_mask",
-    "broadcast_dynamic_shape", "broadcast_static_shape", "broadcast_to", "cast",
+    "broadcast_dynamic_shape", "broadcast_static_shape", "broadcast_to", "case", "cast",
     "clip_by_global_norm", "clip_by_norm", "clip_by_value", "complex", "complex128",
-    "complex64", "concat", "cond", "config", "constant", "convert_to_tensor", "cos", "cosh",
-    "cumsum", "custom_gradient", "data", "datasets", "device", "divide", "double", "dtypes",
-    "dynamic_partition", "dynamic_stitch", "einsum", "ensure_shape", "equal", "errors", "exp",
-    "expand_dims", "experimental", "eye", "fill", "float16", "float32", "float64", "floor",
-    "function", "gather", "gather_nd", "grad_pass_through", "gradients", "greater",
-    "greater_equal", "guarantee_const", "half", "histogram_fixed_width",
-    "histogram_fixed_width_bins", "identity", "identity_n", "image", "initializers", "int16",
-    "int32", "int64", "int8", "is_tensor", "keras", "less", "less_equal", "linalg", "linspace",
-    "logical_and", "logical_not", "logical_or", "losses", "map_fn", "math", "matmul", "maximum",
-    "meshgrid", "minimum", "multiply", "negative", "nest", "newaxis", "nn", "no_gradient",
-    "norm", "not_equal", "one_hot", "ones", "ones_like", "optimizers", "pad", "parallel_stack",
-    "pow", "random", "range", "rank", "realdiv", "recompute_grad", "reduce_all", "reduce_any",
-    "reduce_logsumexp", "reduce_max", "reduce_mean", "reduce_min", "reduce_prod", "reduce_sum",
-    "repeat", "required_space_to_batch_paddings", "reshape", "reverse", "reverse_sequence",
-    "roll", "round", "scalar_mul", "scan", "scatter_nd", "searchsorted", "sequence_mask",
-    "shape", "shape_n", "sigmoid", "sign", "sin", "sinh", "size", "slice", "sort",
-    "space_to_batch", "space_to_batch_nd", "split", "sqrt", "square", "squeeze", "stack",
-    "stop_gradient", "strided_slice", "string", "subtract", "tan", "tanh",
+    "complex64", "concat", "cond", "config", "constant", "control_dependencies",
+    "convert_to_tensor", "cos", "cosh", "cumsum", "custom_gradient", "data", "datasets",
+    "debugging", "device", "divide", "double", "dtypes", "dynamic_partition", "dynamic_stitch",
+    "einsum", "ensure_shape", "equal", "errors", "executing_eagerly", "exp", "expand_dims",
+    "experimental", "eye", "fill", "float16", "float32", "float64", "floor", "foldl", "foldr",
+    "function", "gather", "gather_nd", "get_static_value", "grad_pass_through", "gradients",
+    "greater", "greater_equal", "group", "guarantee_const", "half", "histogram_fixed_width",
+    "histogram_fixed_width_bins", "identity", "identity_n", "image", "init_scope",
+    "initializers", "int16", "int32", "int64", "int8", "is_symbolic_tensor", "is_tensor",
+    "keras", "less", "less_equal", "linalg", "linspace", "logical_and", "logical_not",
+    "logical_or", "losses", "map_fn", "math", "matmul", "maximum", "meshgrid", "minimum",
+    "multiply", "name_scope", "negative", "nest", "newaxis", "nn", "no_gradient", "no_op",
+    "norm", "not_equal", "numpy_function", "one_hot", "ones", "ones_like", "optimizers", "pad",
+    "parallel_stack", "pow", "print", "py_function", "random", "range", "rank", "realdiv",
+    "recompute_grad", "reduce_all", "reduce_any", "reduce_logsumexp", "reduce_max",
+    "reduce_mean", "reduce_min", "reduce_prod", "reduce_sum", "repeat",
+    "required_space_to_batch_paddings", "reshape", "reverse", "reverse_sequence", "roll",
+    "round", "scalar_mul", "scan", "scatter_nd", "searchsorted", "sequence_mask", "shape",
+    "shape_n", "sigmoid", "sign", "sin", "sinh", "size", "slice", "sort", "space_to_batch",
+    "space_to_batch_nd", "split", "sqrt", "square", "squeeze", "stack", "stop_gradient",
+    "strided_slice", "string", "subtract", "switch_case", "tan", "tanh",
     "tensor_scatter_nd_add", "tensor_scatter_nd_max", "tensor_scatter_nd_min",
     "tensor_scatter_nd_sub", "tensor_scatter_nd_update", "tensordot", "testing", "tile",
-    "transpose", "truediv", "truncatediv", "truncatemod", "uint16", "uint32", "uint64", "uint8",
-    "unique", "unique_with_counts", "unravel_index", "unstack", "where", "while_loop", "zeros",
+    "timestamp", "transpose", "truediv", "truncatediv", "truncatemod", "tuple",
+    "type_spec_from_value", "uint16", "uint32", "uint64", "uint8", "unique",
+    "unique_with_counts", "unravel_index", "unstack", "where", "while_loop", "zeros",
     "zeros_like",
 ]  # fmt: skip
 
 if _typing.TYPE_CHECKING:
-    from . import data, datasets, experimental, keras, nest, testing
+    from . import data, datasets, debugging, experimental, keras, nest, testing
+    from .assertions import Assert
     from .control import cond, map_fn, scan, while_loop
     from .custom import (
         RegisterGradient,
@@ -226,6 +231,28 @@ if _typing.TYPE_CHECKING:
         no_gradient,
         recompute_grad,
     )
+    from .flow import (
+        case,
+        control_dependencies,
+        executing_eagerly,
+        foldl,
+        foldr,
+        group,
+        init_scope,
+        name_scope,
+        no_op,
+        switch_case,
+    )
+    from .flow import tuple_ as tuple
+    from .host import (
+        get_static_value,
+        is_symbolic_tensor,
+        numpy_function,
+        py_function,
+        timestamp,
+        type_spec_from_value,
+    )
+    from .host import print_ as print
     from .keras import initializers, losses, optimizers
 
 # Modules that are imported when they are first used, and functions of such modules.
@@ -234,8 +261,19 @@ _FUNCTIONS |= dict.fromkeys(
     ("RegisterGradient", "custom_gradient", "grad_pass_through", "gradients", "no_gradient",
      "recompute_grad"), "custom",
 )  # fmt: skip
+_FUNCTIONS |= dict.fromkeys(
+    ("case", "control_dependencies", "executing_eagerly", "foldl", "foldr", "group", "init_scope",
+     "name_scope", "no_op", "switch_case", "tuple"), "flow",
+)  # fmt: skip
+_FUNCTIONS |= dict.fromkeys(
+    ("get_static_value", "is_symbolic_tensor", "numpy_function", "print", "py_function",
+     "timestamp", "type_spec_from_value"), "host",
+)  # fmt: skip
+_FUNCTIONS["Assert"] = "assertions"
 _LAZY = {
-    **{name: name for name in ("data", "datasets", "experimental", "keras", "nest", "testing")},
+    **{name: name for name in (
+        "data", "datasets", "debugging", "experimental", "keras", "nest", "testing"
+    )},
     **{name: f"keras.{name}" for name in ("initializers", "losses", "optimizers")},
 }
 
@@ -243,7 +281,8 @@ _LAZY = {
 def _found(name: str) -> _typing.Any:
     """What is imported when it is first used."""
     if name in _FUNCTIONS:
-        return getattr(_import_module(f"numtape.{_FUNCTIONS[name]}"), name)
+        module = _import_module(f"numtape.{_FUNCTIONS[name]}")
+        return getattr(module, f"{name}_" if name in ("print", "tuple") else name)
     if name in _LAZY:
         return _import_module(f"numtape.{_LAZY[name]}")
     return _import_module("numtape.names").missing("", name)

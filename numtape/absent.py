@@ -121,7 +121,6 @@ INSTEAD = {
     "data.FixedLengthRecordDataset": _FILES,
     "data.*": "iterate a `tf.data.Dataset`",
     "debugging.experimental*": "`tf.debugging.enable_check_numerics` names the first NaN",
-    "debugging.*": "use Python's `assert`, outside of tensors",
     "dtypes.q*": _QUANTIZED,
     "dtypes.resource": "a `tf.Variable` is an object of Python",
     "dtypes.string": _STRINGS,

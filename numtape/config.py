@@ -44,7 +44,8 @@ def run_functions_eagerly(run_eagerly: bool) -> None:
       True
       >>> tf.config.run_functions_eagerly(False)
     """
-    settings.eager = bool(run_eagerly)
+    settings.run_eagerly = bool(run_eagerly)
+    settings.eager = settings.run_eagerly or settings.checked
 
 
 def functions_run_eagerly() -> bool:
@@ -57,7 +58,7 @@ def functions_run_eagerly() -> bool:
       >>> tf.config.functions_run_eagerly()
       False
     """
-    return settings.eager
+    return settings.run_eagerly
 
 
 class PhysicalDevice(NamedTuple):

@@ -20,7 +20,7 @@ from .errors import InvalidArgumentError
 
 
 def cond(
-    pred: Any, true_fn: Callable[[], Any], false_fn: Callable[[], Any], name: str | None = None
+    pred: Any, true_fn: Any = None, false_fn: Any = None, name: str | None = None
 ) -> Any:
     """``true_fn()`` if a boolean scalar is true, else ``false_fn()``. Only one of them is called.
 
@@ -44,7 +44,7 @@ def cond(
     """
     for branch, what in ((true_fn, "true_fn"), (false_fn, "false_fn")):
         if not callable(branch):
-            raise TypeError(f"{what} must be callable.")
+            raise TypeError(f"'{what}' must be callable.")
     return true_fn() if _truth(pred) else false_fn()
 
 

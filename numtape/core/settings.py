@@ -19,6 +19,9 @@ Attributes:
   usable: Gives a device in place of ``cuda`` or ``auto``, or says why there is no GPU.
     Set in `core.wiring`.
   eager: Whether every `function` runs as plain Python.
+  run_eagerly: Whether the program asked for that.
+  checked: Whether every op's result is looked at, for NaN and infinity.
+  traceback: Whether the program's lines are noted.
   tensor_float_32: Whether float32 products may be computed with TF32, on GPUs that have it.
   nondeterministic_scatter: Whether the GPU may add slices up in any order, another one in each run.
 """
@@ -45,6 +48,9 @@ chosen: str | None = None
 moved = False
 usable: Callable[[str], str] = unset
 eager = False
+run_eagerly = False
+checked = False
+traceback = False
 tensor_float_32 = False
 nondeterministic_scatter = False
 _here = threading.local()

@@ -67,6 +67,10 @@ class Hooks:
         """Whether a tape may ask for derivatives of what is recorded now."""
         return self.recorded()
 
+    def looked_at(self) -> bool:
+        """Whether rows here have values."""
+        return True
+
     def recorded(self) -> bool:
         """Whether a tape records here."""
         raise NotImplementedError

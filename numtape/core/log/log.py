@@ -73,6 +73,8 @@ UNREAD_CODES = _UNREAD_OPS[1].code(), _UNREAD_OPS[0].code()
 class Log(Hooks):
     """One thread's log. See the module's docstring; `numtape.core.log.look` computes its values."""
 
+    new_list: ClassVar[Callable[..., list[Tensor]]] = list  # `derive.noting` has another one
+
     __slots__ = (
         "__weakref__", "_const_rows", "_leaf_rows", "_spare", "a", "b", "buffers", "busy", "bytes",
         "bytes_limit", "c", "calls", "code", "columns", "computations", "eager", "extra", "extra_n",
@@ -95,7 +97,7 @@ class Log(Hooks):
         self.buffers: dict[int, Any] = {}  # values of more than one element; on a GPU, arrays there
         self.bytes = 0
         self.bytes_limit = SWEEP_BYTES
-        self.kept: list[Tensor] = []  # every tensor with a row here
+        self.kept: list[Tensor] = self.new_list()  # every tensor with a row here
         self.scanned = 0  # how many of them a look has considered
         self.patience = 0  # how many lazy ones there must be before they are considered again
         self.settle = 0  # how many there must be before a look considers all of them again
@@ -462,7 +464,7 @@ class Log(Hooks):
         self.patience = 0
         if self.workspace is not None:
             self.workspace.forget(self.n)
-        self.kept = []  # another list: who recorded meanwhile records again
+        self.kept = self.new_list()  # another list: who recorded meanwhile records again
         self.buffers.clear()
         self.bytes = 0
         self.bytes_limit = SWEEP_BYTES
@@ -492,6 +494,10 @@ class Scratch(Log):
         self.spec[n] = spec.id
         self.n = n + 1
         return n
+
+    def looked_at(self) -> bool:
+        """They have none."""
+        return False
 
     def seen(self, tensor: Tensor) -> Any:
         """Refuse: there is nothing to see."""

@@ -58,6 +58,7 @@ class Local(threading.local):
     journal: dict[int, tuple[Variable, Tensor]] | None = None
     looking: tuple[Log, ...] = ()  # what is being swept or rewound, further up
     rule: Rule | None = None
+    scope: str = ""  # what names of variables begin with
     new: ClassVar[Any]  # set in `numtape.core.log.log`
 
     def __init__(self) -> None:

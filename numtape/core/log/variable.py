@@ -104,7 +104,7 @@ class Variable(Operators):
         self._spec = value._spec
         self._read: tuple[Log, int] | None = None
         self._trainable = True if trainable is None else bool(trainable)
-        self._name = "Variable" if name is None else name
+        self._name = local.scope + ("Variable" if name is None else name)
         self._order = next(_order)
         local.log.made(self)
 

@@ -1,0 +1,102 @@
+"""What is noted of every op that is recorded, if it is asked for.
+
+Lines of the program; whether its elements are finite, for which it is computed at once. A log tells
+the list of its tensors of each one that is new, and that list notes. Without, it is a list.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from ...errors import InvalidArgumentError
+from .. import settings
+from ..log.log import Log
+from ..log.op import CODES, LEAF, READ
+from ..values.interning import LOGS
+from ..values.memory import Array
+from ..values.spec import SPECS
+from ..values.tensor import Tensor, of_array
+from .reach import operands
+
+# They only move elements: what is not finite there was made before.
+SAFE = {
+    "ConcatV2", "ExpandDims", "Fill", "GatherV2", "Identity", "Maximum", "Minimum", "Pack",
+    "Reshape", "Slice", "Squeeze", "StopGradient", "StridedSlice", "Transpose", "CustomGradient",
+    "BroadcastTo", "Tile", "Select", "SelectV2",
+}  # fmt: skip
+
+
+class Noting(list[Tensor]):
+    """The tensors of a log; of a new one the line is noted, and it is looked at.
+
+    Attributes:
+      lines: The line of the program that recorded a row.
+    """
+
+    def __init__(self, tensors: Iterable[Tensor] = ()) -> None:
+        super().__init__(tensors)
+        self.lines: dict[int, str] = getattr(tensors, "lines", {})
+
+    def append(self, tensor: Tensor) -> None:
+        """Enter a tensor."""
+        super().append(tensor)
+        log: Any = tensor._home
+        if settings.traceback:
+            self.lines[tensor._row] = caller()
+        if settings.checked and tensor._spec.is_float and log.looked_at() and not log.busy:
+            check(log, tensor)
+
+
+def caller() -> str:
+    """The line of the program that called numtape."""
+    frame: Any = sys._getframe(2)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("numtape."):
+        frame = frame.f_back
+    return f"{frame.f_code.co_filename}:{frame.f_lineno}"
+
+
+def check(log: Any, tensor: Tensor) -> None:
+    """Raise if a computed row has NaN or infinity."""
+    row = tensor._row
+    code = log.code[row]
+    if CODES.kind[code] in (LEAF, READ) or CODES.entries[code][0].name in SAFE:
+        return
+    log.busy = True  # the rows must stay
+    try:
+        array: Array = np.asarray(tensor._array())
+        if np.isfinite(array).all():
+            return
+        rows = [(x, SPECS.specs[log.spec[x]]) for x in operands(log, row)]
+        given = [of_array(np.asarray(log.tensor(x, spec).numpy()), spec) for x, spec in rows]
+    finally:
+        log.busy = False
+    op, _ = CODES.entries[code]
+    counts = [("+NaN", np.isnan(array)), ("+Inf", array == np.inf), ("-Inf", array == -np.inf)]
+    lines = [f"  # of {name} elements: {n}" for name, mask in counts if (n := int(mask.sum()))]
+    if len(given) == 1:
+        shown = f"  Input tensor: {given[0]!s}"
+    else:
+        shown = f"  Input tensors ({len(given)}):\n" + "\n".join(
+            f"         {k}: {x!s}" for k, x in enumerate(given)
+        )
+    what = " and ".join(name for name, mask in counts if mask.any()).replace("+NaN", "NaN")
+    raise InvalidArgumentError(
+        f'\n\n!!! Detected Infinity or NaN in output 0 of eagerly-executing op "{op.name}" '
+        f"(# of outputs: 1) !!!\n  dtype: {tensor.dtype!s}\n  shape: {tensor.shape}\n"
+        + "\n".join(lines) + f"\n\n{shown}\n\n : Tensor had {what} values"
+    )
+
+
+def enable(checked: bool | None = None, traceback: bool | None = None) -> None:
+    """Begin to note something, or end."""
+    settings.checked = settings.checked if checked is None else checked
+    settings.traceback = settings.traceback if traceback is None else traceback
+    settings.eager = settings.run_eagerly or settings.checked
+    Log.new_list = Noting if settings.checked or settings.traceback else list
+    for log in list(LOGS):
+        if isinstance(log, Log) and log.looked_at():
+            log.kept = Log.new_list(log.kept)

@@ -1,0 +1,349 @@
+"""Choices and folds as functions, and what orders operations in graphs: `case`, `group`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from . import nest
+from .assertions import Assert
+from .control import _axis
+from .core.derive.custom import unrecorded
+from .core.log.log import local
+from .core.log.tensors import as_tensor
+from .core.values.tensor import Tensor
+from .errors import OutOfRangeError
+
+
+def switch_case(
+    branch_index: Any, branch_fns: Any, default: Callable[[], Any] | None = None,
+    name: str = "switch_case",
+) -> Any:  # fmt: skip
+    """What one of several functions returns. Only that one is called.
+
+    Args:
+      branch_index: A scalar tensor of integers: its number.
+      branch_fns: A list of functions of no arguments, or pairs of a number and a function, or a
+        dict of them; the numbers are all from 0 on.
+      default: The function for other numbers; without it, that of the largest.
+      name: Not used.
+
+    Returns:
+      What the function returns.
+
+    Raises:
+      TypeError: If ``branch_index`` is no tensor of integers, or functions cannot be called.
+      ValueError: If there are no functions, or numbers are missing.
+
+    Example:
+      >>> tf.switch_case(tf.constant(1), [lambda: tf.constant(10), lambda: tf.constant(20)]).numpy()
+      np.int32(20)
+    """
+    if not isinstance(branch_index, Tensor):
+        raise TypeError(f"'branch_index' must be a Tensor, got {type(branch_index)}")
+    if not branch_index.dtype.is_integer:
+        raise TypeError(f"'branch_index' must be an integer Tensor, got {branch_index.dtype!s}")
+    if not branch_fns:
+        raise ValueError("Must provide at least one item in 'branch_fns'")
+    if not isinstance(branch_fns, list | tuple | dict):
+        raise TypeError(
+            f"'branch_fns' must be a list, tuple, or dict. Received: {type(branch_fns)}"
+        )
+    pairs = list(branch_fns.items() if isinstance(branch_fns, dict) else branch_fns)
+    if all(map(callable, pairs)):
+        pairs = list(enumerate(pairs))
+    for pair in pairs:
+        if not isinstance(pair, tuple) or len(pair) != 2:
+            raise TypeError(f"Each entry in 'branch_fns' must be a 2-tuple. Received {pair}.")
+        key, branch = pair
+        if not isinstance(key, int):
+            raise TypeError(f"key must be a Python `int`, got {type(key)}")
+        if not callable(branch):
+            raise TypeError(f"fn for key {key} must be callable.")
+    found = dict(pairs)
+    if sorted(found) != list(range(len(pairs))):
+        raise ValueError(
+            f"branch indices (keys) must form contiguous range of [0 to {len(pairs)}) but found "
+            f"{{{','.join(map(str, sorted(key for key, _ in pairs)))}}}"
+        )
+    if default is not None:
+        found[len(found)] = default
+    number = int(branch_index)
+    branch: Any = found[number if number in found else len(found) - 1]
+    return branch()
+
+
+def case(
+    pred_fn_pairs: Any, default: Callable[[], Any] | None = None, exclusive: bool = False,
+    strict: bool = False, name: str = "case",
+) -> Any:  # fmt: skip
+    """What the first function returns whose condition is true. Only that one is called.
+
+    Args:
+      pred_fn_pairs: Pairs of a boolean scalar and a function of no arguments; a dict of them, by
+        references, only if ``exclusive``.
+      default: The function where no condition is true.
+      exclusive: Accepted for TensorFlow's sake: the first one counts.
+      strict: Not used.
+      name: Not used.
+
+    Returns:
+      What the function returns.
+
+    Raises:
+      TypeError: If there are no pairs, a condition is no boolean tensor, or a function cannot be
+        called.
+      ValueError: If they are none, or a dict and not ``exclusive``.
+      InvalidArgumentError: If no condition is true and there is no ``default``.
+
+    Example:
+      >>> x = tf.constant(0.3)
+      >>> tf.case([(x < 0.0, lambda: "less"), (x < 1.0, lambda: "between")], lambda: "more")
+      'between'
+    """
+    if not isinstance(pred_fn_pairs, list | tuple | dict):
+        raise TypeError(
+            f"'pred_fn_pairs' must be a list, tuple, or dict. Received: {type(pred_fn_pairs)}"
+        )
+    if isinstance(pred_fn_pairs, dict):
+        if not exclusive:
+            raise ValueError(
+                "Unordered dictionaries are not supported for the 'pred_fn_pairs' argument when "
+                "`exclusive=False` and eager mode is enabled."
+            )
+        pred_fn_pairs = [(key.deref(), branch) for key, branch in pred_fn_pairs.items()]
+    if not pred_fn_pairs:
+        raise ValueError("'pred_fn_pairs' has no pairs of a condition and a function.")
+    for pair in pred_fn_pairs:
+        if not isinstance(pair, tuple) or len(pair) != 2:
+            raise TypeError(f"Each entry in 'pred_fn_pairs' must be a 2-tuple. Received {pair}.")
+        pred, branch = pair
+        if not isinstance(pred, Tensor):
+            raise TypeError(f"pred must be a Tensor, got: {pred}")
+        if pred.dtype.name != "bool" or not callable(branch):
+            raise TypeError(f"Expected a boolean tensor and a function, got {pair}.")
+    if default is not None and not callable(default):
+        raise TypeError("'false_fn' must be callable.")
+    for pred, branch in pred_fn_pairs:
+        if pred:
+            return branch()
+    if default is not None:
+        return default()
+    Assert(pred, ["Input error: None of conditions evaluated as True:", pred])
+    return None
+
+
+def _folded(fn: Any, elems: Any, initializer: Any, backward: bool) -> Any:
+    if not callable(fn):
+        raise TypeError(f"{fn!r} is not a callable object.")
+    tensors, count = _axis(elems)
+    order = list(range(count))[:: -1 if backward else 1]
+    if initializer is None:
+        if not order:
+            raise OutOfRangeError("Tried to read from index 0 but array size is: 0 ")
+        last = nest.pack_sequence_as(elems, [x[order[0]] for x in tensors])
+        order = order[1:]
+    else:
+        last = nest.map_structure(as_tensor, initializer)
+    for k in order:
+        last = fn(last, nest.pack_sequence_as(elems, [x[k] for x in tensors]))
+    return nest.map_structure(as_tensor, last)
+
+
+def foldl(
+    fn: Callable[[Any, Any], Any], elems: Any, initializer: Any = None,
+    parallel_iterations: int = 10, back_prop: bool = True, swap_memory: bool = False,
+    name: str | None = None,
+) -> Any:  # fmt: skip
+    """The last ``a = fn(a, elems[k])``, from the first slice to the last.
+
+    Args:
+      fn: Takes the last result and a slice, each a tensor or a nest; gives the next result.
+      elems: A tensor of at least one axis, or a nest of them.
+      initializer: The result before the first; default: the first slice.
+      parallel_iterations: Accepted for TensorFlow's sake, like the following.
+      back_prop: Not used.
+      swap_memory: Not used.
+      name: Not used.
+
+    Returns:
+      The last result.
+
+    Raises:
+      TypeError: If ``fn`` cannot be called.
+      ValueError: If ``elems`` has scalars, or first axes of different sizes.
+      OutOfRangeError: If there is no first element where there is no ``initializer``.
+
+    Example:
+      >>> tf.foldl(lambda a, x: a - x, tf.constant([1, 2, 3])).numpy()
+      np.int32(-4)
+    """
+    return _folded(fn, elems, initializer, False)
+
+
+def foldr(
+    fn: Callable[[Any, Any], Any], elems: Any, initializer: Any = None,
+    parallel_iterations: int = 10, back_prop: bool = True, swap_memory: bool = False,
+    name: str | None = None,
+) -> Any:  # fmt: skip
+    """The last ``a = fn(a, elems[k])``, from the last slice to the first.
+
+    Args:
+      fn: Takes the last result and a slice, each a tensor or a nest; gives the next result.
+      elems: A tensor of at least one axis, or a nest of them.
+      initializer: The result before the first; default: the last slice.
+      parallel_iterations: Accepted for TensorFlow's sake, like the following.
+      back_prop: Not used.
+      swap_memory: Not used.
+      name: Not used.
+
+    Returns:
+      The last result.
+
+    Raises:
+      TypeError: If ``fn`` cannot be called.
+      ValueError: If ``elems`` has scalars, or first axes of different sizes.
+      OutOfRangeError: If there is no first element where there is no ``initializer``.
+
+    Example:
+      >>> tf.foldr(lambda a, x: a - x, tf.constant([1, 2, 3])).numpy()
+      np.int32(0)
+    """
+    return _folded(fn, elems, initializer, True)
+
+
+# What orders operations in TensorFlow's graphs: here they run in the order of the program.
+
+
+def no_op(name: str | None = None) -> None:
+    """Do nothing.
+
+    Args:
+      name: Not used.
+
+    Example:
+      >>> tf.no_op()
+    """
+
+
+def group(*inputs: Any, **kwargs: Any) -> None:
+    """Do nothing: the operations have run.
+
+    Args:
+      *inputs: Anything.
+      **kwargs: Likewise.
+
+    Example:
+      >>> v = tf.Variable(1.0)
+      >>> tf.group(v.assign(2.0), v.assign_add(1.0))
+    """
+
+
+def tuple_(tensors: Any, control_inputs: Any = None, name: str | None = None) -> Any:
+    """The tensors themselves.
+
+    Args:
+      tensors: A list of them; None stays None.
+      control_inputs: Accepted for TensorFlow's sake.
+      name: Not used.
+
+    Returns:
+      ``tensors``.
+
+    Example:
+      >>> [x.numpy() for x in tf.tuple([tf.constant(1), tf.constant(2)])]
+      [np.int32(1), np.int32(2)]
+    """
+    return tensors
+
+
+tuple_.__name__ = tuple_.__qualname__ = "tuple"
+
+
+@contextmanager
+def control_dependencies(control_inputs: Any) -> Iterator[None]:
+    """A block that changes nothing: operations run in the order of the program.
+
+    Args:
+      control_inputs: A list of anything.
+
+    Raises:
+      TypeError: If it is no list.
+
+    Example:
+      >>> v = tf.Variable(1.0)
+      >>> with tf.control_dependencies([v.assign(2.0)]):
+      ...     v.read_value().numpy()
+      np.float32(2.0)
+    """
+    if control_inputs is not None and not callable(control_inputs):
+        iter(control_inputs)
+    elif callable(control_inputs):
+        raise TypeError(f"{type(control_inputs).__name__!r} object is not iterable")
+    yield
+
+
+@contextmanager
+def init_scope() -> Iterator[None]:
+    """A block in which no tape records.
+
+    Example:
+      >>> v = tf.Variable(2.0)
+      >>> with tf.GradientTape() as tape:
+      ...     with tf.init_scope():
+      ...         y = v * v
+      >>> tape.gradient(y, v) is None
+      True
+    """
+    with unrecorded():
+        yield
+
+
+def executing_eagerly() -> bool:
+    """Whether operations run at once: always, in functions too.
+
+    Returns:
+      True.
+
+    Example:
+      >>> tf.executing_eagerly()
+      True
+    """
+    return True
+
+
+class name_scope:
+    """A block in which names of variables begin with a name.
+
+    Args:
+      name: A string. One that ends in "/" is the whole beginning; "" ends all others.
+
+    Raises:
+      ValueError: If it is no string.
+
+    Example:
+      >>> with tf.name_scope("layer") as scope:
+      ...     scope, tf.Variable(1.0, name="w").name
+      ('layer/', 'layer/w:0')
+    """
+
+    def __init__(self, name: str) -> None:
+        if not isinstance(name, str):
+            raise ValueError("name for name_scope must be a string.")
+        self._name = name
+        self._before: list[str] = []
+
+    @property
+    def name(self) -> str:
+        """The name."""
+        return self._name
+
+    def __enter__(self) -> str:
+        name, before = self._name, local.scope
+        self._before.append(before)
+        local.scope = name if not name or name.endswith("/") else f"{before}{name}/"
+        return local.scope
+
+    def __exit__(self, *_: object) -> None:
+        local.scope = self._before.pop()
