@@ -18,6 +18,7 @@ from .names import getter as _getter
 __all__ = [
     "PhysicalDevice", "device", "experimental", "functions_run_eagerly",
     "get_soft_device_placement", "list_physical_devices", "override", "run_functions_eagerly",
+    "set_record_traceback",
     "set_soft_device_placement", "simulated", "threads",
 ]  # fmt: skip
 
@@ -46,6 +47,32 @@ def run_functions_eagerly(run_eagerly: bool) -> None:
     """
     settings.run_eagerly = bool(run_eagerly)
     settings.eager = settings.run_eagerly or settings.checked
+
+
+def set_record_traceback(enabled: bool) -> None:
+    """Whether to note the program's line of each op, for `GradientTape.why`.
+
+    ``NUMTAPE_TRACEBACK=1`` does so from the start. It costs some time an op.
+
+    Args:
+      enabled: A bool.
+
+    Example:
+      >>> tf.config.set_record_traceback(True)
+      >>> x = tf.Variable(1.0)
+      >>> with tf.GradientTape() as tape:
+      ...     y = tf.stop_gradient(x) * 2.0
+      >>> "StopGradient" in tape.why(y, x) and "config" in tape.why(y, x)
+      True
+      >>> tf.config.set_record_traceback(False)
+    """
+    from .core.derive import noting
+
+    noting.enable(traceback=bool(enabled))
+
+
+if settings.traceback_wanted():
+    set_record_traceback(True)
 
 
 def functions_run_eagerly() -> bool:

@@ -70,8 +70,8 @@ def switch_case(
     if default is not None:
         found[len(found)] = default
     number = int(branch_index)
-    branch: Any = found[number if number in found else len(found) - 1]
-    return branch()
+    chosen: Any = found[number if number in found else len(found) - 1]
+    return chosen()
 
 
 def case(

@@ -22,6 +22,7 @@ from .core.values.convert import NUMPY
 from .core.values.dtypes import mismatch
 from .core.values.spec import intern
 from .core.values.tensor import Tensor
+from .explained import Explained
 
 SEEN_WATCHED = 2  # as in kernels/passes/rows.py (a test compares)
 
@@ -68,7 +69,7 @@ def _warn_here(message: str, times: int) -> None:
         log_messages.warning(message)
 
 
-class GradientTape:
+class GradientTape(Explained):
     """Record operations for automatic differentiation.
 
     Inside its ``with`` block, what is computed from watched tensors and from trainable variables is
@@ -259,6 +260,22 @@ class GradientTape:
     def rows(self) -> int:
         """The number of rows of the log that were recorded on this tape."""
         return 0 if self._tape is None else self._tape.rows
+
+    def _why(self, target: Any, source: Any) -> str:
+        from .core.derive.why import explain
+
+        tape = self._ready()
+        if target is None or source is None:
+            raise TypeError("A target and a source are tensors or variables.")
+        target, source = _checked([target, source])
+        log = _home(tape)
+        busy, log.busy = log.busy, True
+        try:
+            log.reserve(4)
+            row = -1 if isinstance(target, Variable) else log.enter(target, None, "why")[0]
+            return explain(log, tape, row, _seed(log, target, None), target, source)
+        finally:
+            log.busy = busy
 
     # Differentiating.
 

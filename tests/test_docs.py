@@ -31,7 +31,8 @@ NO_EXAMPLE = {
     "simulated": "depends on the environment",
 }
 # What takes anything, or raises only what making a tensor of an operand does.
-NO_ERROR = {"disable_check_numerics", "disable_traceback_filtering", "enable_check_numerics",
+NO_ERROR = {"set_record_traceback", "summary", "to_dot",
+            "disable_check_numerics", "disable_traceback_filtering", "enable_check_numerics",
             "enable_traceback_filtering", "executing_eagerly", "get_static_value", "group",
             "init_scope", "is_numeric_tensor", "is_symbolic_tensor", "no_op", "timestamp", "tuple",
             "is_traceback_filtering_enabled",

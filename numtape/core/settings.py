@@ -58,6 +58,11 @@ _threads: int | None = None
 _check_replay: int | None = None
 
 
+def traceback_wanted() -> bool:
+    """Whether the environment asks for the program's lines."""
+    return os.environ.get("NUMTAPE_TRACEBACK") == "1"
+
+
 def kernels_folder() -> Path:
     """The folder of the kernels' source: in a checkout, the package's sibling."""
     inside = PACKAGE / "kernels"

@@ -1,0 +1,220 @@
+"""Why a gradient is None, NaN or infinite: what `GradientTape.why` says.
+
+The rows from a source to a target are gone through once more, in Python. Lines of the program stand
+there if `noting` has them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..log.log import Log, local
+from ..log.op import CALL, CODES, CUT, LEAF, MISSING, READ, STOP
+from ..log.variable import Variable
+from ..values.spec import SPECS, Spec
+from ..values.tensor import Tensor
+from .reach import FOLLOWED, RECORDED, operands
+from .tape import Tape
+from .templates import current
+from .transpose import Workspace, _asked, _follow, _place, _transpose
+
+
+class Why(str):
+    """A text that shows as it is."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+def described(log: Log, row: int) -> str:
+    """A row: its op, its shape and dtype, and its line if it was noted."""
+    op, _ = CODES.entries[log.code[row]]
+    spec: Spec = SPECS.specs[log.spec[row]]
+    line = getattr(log.kept, "lines", {}).get(row)
+    at = f" at {line}" if line else ""
+    return f"{op.name} (shape {list(spec.shape)}, {spec.dtype.name}){at}"
+
+
+def _inputs(log: Log, row: int) -> list[int]:
+    """The rows that a row depends on: of a result with a gradient of its own, the arguments too."""
+    found = operands(log, row)
+    if CODES.gradient[log.code[row]] == CALL and CODES.arity[log.code[row]] == 1:
+        found = [*found, *operands(log, int(log.b[row]))]
+    return found
+
+
+def between(log: Log, n: int, target: int, sources: set[int]) -> set[int]:
+    """The rows on the way from sources to a target, whether a tape follows them or not."""
+    found = set(sources)
+    for row in range(min(sources, default=n), target + 1):
+        if row not in found and not found.isdisjoint(_inputs(log, row)):
+            found.add(row)
+    behind, pending = set[int](), [target] if target in found else []
+    while pending:
+        row = pending.pop()
+        if row not in behind:
+            behind.add(row)
+            pending += [x for x in _inputs(log, row) if x in found]
+    return behind
+
+
+def broken(
+    log: Log, tape: Tape, flags: Any, target: int, path: set[int], sources: set[int]
+) -> list[str]:
+    """Where a gradient on its way back from a target along a path ends, the last row first."""
+    found, seen, pending = [], set[int](), {target}
+    while pending:
+        row = max(pending)
+        pending.discard(row)
+        if row in seen or row in sources:
+            continue
+        seen.add(row)
+        reason = _reason(log, tape, row)
+        if reason:
+            found.append(f"{described(log, row)}: {reason}")
+        else:
+            pending |= {x for x in _inputs(log, row) if x in path}
+    late = [row for row in sorted(seen) if not flags[row] & RECORDED]
+    if late and not found:
+        found.append(
+            f"{described(log, late[0])}: the tape watched nothing by then that it depends on. "
+            f"Watch the source before it is used."
+        )
+    return found
+
+
+def _reason(log: Log, tape: Tape, row: int) -> str:
+    """Why no gradient flows back through a row; "" if one may."""
+    code, spec = log.code[row], SPECS.specs[log.spec[row]]
+    op, _ = CODES.entries[code]
+    bounds = tape.closed_ranges(log)
+    if row < bounds[0]:
+        return "it was computed before the tape recorded"
+    if row >= bounds[-1]:
+        return "it was computed after the tape had ended"
+    stretches = zip(bounds[::2], bounds[1::2], strict=True)
+    if not any(start <= row < end for start, end in stretches):
+        return "it was computed while the tape was stopped"
+    if CODES.kind[code] == READ:
+        return "it reads a variable: what was assigned to it has no gradient by way of the state"
+    if CODES.gradient[code] == CUT:
+        return "it stops gradients"
+    if not spec.is_float:
+        return f"it gives {spec.dtype.name}, and only floats have derivatives"
+    if CODES.gradient[code] == STOP:
+        return "it has no derivative"
+    if CODES.gradient[code] == MISSING:
+        return f"no gradient is registered for {op.name}"
+    return ""
+
+
+def first_bad(log: Log, rows: list[int]) -> tuple[int, str] | None:
+    """The first of some rows that has NaN or infinity, and which."""
+    for row in rows:
+        spec = SPECS.specs[log.spec[row]]
+        if spec.is_float and spec.size:
+            array = np.asarray(log.tensor(row, spec).numpy())
+            if not np.isfinite(array).all():
+                return row, "NaN" if np.isnan(array).any() else "infinity"
+    return None
+
+
+def values(log: Log, target: int, path: set[int], adjoint: Any) -> str:
+    """Where NaN or infinity came from, in values and in adjoints."""
+    # What is behind the target, whether it depends on the source or not.
+    behind, pending = set[int](), [target]
+    while pending:
+        row = pending.pop()
+        if row not in behind:
+            behind.add(row)
+            pending += _inputs(log, row)
+    said = []
+    forward = first_bad(log, sorted(behind))
+    if forward is not None:
+        row, what = forward
+        kind = "comes from outside" if CODES.kind[log.code[row]] in (LEAF, READ) else "is made"
+        said.append(f"Its first {what} among the values {kind} by {described(log, row)}.")
+    followed = [row for row in sorted(path, reverse=True) if adjoint[row] >= 0]
+    backward = first_bad(log, [int(adjoint[row]) for row in followed])
+    if backward is not None:
+        row = next(row for row in followed if int(adjoint[row]) == backward[0])
+        users = [x for x in sorted(path) if row in _inputs(log, x)]
+        by = f": the derivative of {described(log, users[-1])} gives it" if users else ""
+        said.append(
+            f"On the way back the first {backward[1]} is the gradient by {described(log, row)}{by}."
+        )
+    return "\n".join(said)
+
+
+def explain(
+    log: Log, tape: Tape, target: int, seed: int, of: Tensor | Variable, source: Tensor | Variable
+) -> Why:
+    """Why the gradient of ``of``, a row, by a source is what it is."""
+    if isinstance(of, Variable):
+        return Why("The target is a variable, which depends on itself alone.")
+    if not of.dtype.is_floating:
+        return Why(f"The gradient is None: the target is of {of.dtype.name}, not of floats.")
+    n, work = log.n, Workspace()
+    place = _place(log, source)
+    work.refresh(log)
+    first = _follow(log, work, n, [place], _asked(log, tape))
+    flags = work.flags[:n].copy()
+    row, number = place
+    sources = {row} if row >= 0 else {
+        k for k in range(n)
+        if CODES.kind[log.code[k]] == READ and number >= 0 and log.b[k] == number
+    }  # fmt: skip
+    kind = "variable" if isinstance(source, Variable) else "tensor"
+    what = f"the source, a {kind} of shape {source.shape} and dtype {source.dtype.name},"
+    if not source.dtype.is_floating:
+        return Why(f"The gradient is None: {what} is not of floats.")
+    path = between(log, n, target, sources)
+    if not path:
+        return Why(_apart(log, target, what))
+    ends = broken(log, tape, flags, target, path, sources)
+    if not any(flags[k] & FOLLOWED for k in sources):
+        still = isinstance(source, Variable) and not source.trainable
+        why = "is not trainable, and not watched" if still else "is not watched"
+        return Why(f"The gradient is None: {what} {why} by this tape. Call tape.watch with it.")
+    work.adjoint[:n] = -1
+    work.adjoint[target] = seed
+    outer = local.log
+    try:
+        local.log = log.aside()
+        _transpose(log, work, n, first, current())
+        log.n = int(work.cursor[1])
+    except BaseException:
+        log.columns.state[log.n :] = 0
+        raise
+    finally:
+        local.log = outer
+    adjoint = work.adjoint[:n].copy()
+    result = adjoint[row] if row >= 0 else work.variable_adjoint.view[number]
+    if result < 0:
+        lines = "\n".join(ends[:3]) or "no derivative leads from the target to the source."
+        return Why(f"The gradient is None: the path ends at\n{lines}")
+    if first_bad(log, [int(result)]) is None:
+        return Why("The gradient is there, and finite.")
+    return Why("The gradient has NaN or infinity.\n" + values(log, target, path, adjoint))
+
+
+def _apart(log: Log, target: int, what: str) -> str:
+    """What to say of a target that no rows connect with the source."""
+    found, pending = set[int](), [target]
+    while pending:
+        row = pending.pop()
+        if row not in found:
+            found.add(row)
+            pending += _inputs(log, row)
+    leaves = [k for k in sorted(found) if CODES.kind[log.code[k]] in (LEAF, READ)]
+    listed = "\n".join(described(log, k) for k in leaves[:5])
+    more = f"\nand {len(leaves) - 5} others" if len(leaves) > 5 else ""
+    return (
+        f"The gradient is None: {what} is not among what the target is computed from. Its value "
+        f"may have gone through numpy(), float() or NumPy, it may have been computed before, in "
+        f"another thread, or assigned over since. The target is computed from\n{listed}{more}"
+    )

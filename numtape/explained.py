@@ -1,0 +1,145 @@
+"""What a `GradientTape` says of itself: why a gradient is what it is, and what was recorded."""
+
+from __future__ import annotations
+
+import html
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+from .core.log.op import CODES, LEAF, READ
+from .core.values.spec import SPECS
+
+if TYPE_CHECKING:
+    from .core.derive.tape import Tape
+
+
+class Explained:
+    """The part of a tape that explains."""
+
+    _tape: Tape | None
+
+    def why(self, target: Any, source: Any) -> str:
+        """Why the gradient of a target by a source is None, or has NaN or infinity.
+
+        With ``NUMTAPE_TRACEBACK=1`` or `config.set_record_traceback` it names the program's lines.
+
+        Args:
+          target: A tensor.
+          source: A tensor or variable.
+
+        Returns:
+          A text: the op where the path ends, or the first ones that gave NaN or infinity.
+
+        Raises:
+          RuntimeError: If the tape was asked already and is not persistent, or never recorded.
+          LookupError: If a path leads through an op that has no gradient registered.
+          TypeError: If they are no tensors.
+
+        Example:
+          >>> x = tf.Variable([1.0, 4.0])
+          >>> with tf.GradientTape() as tape:
+          ...     y = tf.reduce_sum(tf.floor(x) * 2.0)
+          >>> print(tape.why(y, x))
+          The gradient is None: the path ends at
+          Floor (shape [2], float32): it has no derivative
+        """
+        return self._why(target, source)
+
+    def _why(self, target: Any, source: Any) -> str:
+        raise NotImplementedError
+
+    def summary(self) -> str:
+        """A table of the ops that were recorded: how many of each, and the bytes of their results.
+
+        Returns:
+          A text of several lines.
+
+        Example:
+          >>> v = tf.Variable([1.0, 2.0])
+          >>> with tf.GradientTape() as tape:
+          ...     y = v * v + v
+          >>> print(tape.summary())
+          op               count       bytes
+          AddV2                1           8
+          Mul                  1           8
+          ReadVariableOp       1           8
+          all                  3          24
+        """
+        lines = [f"{'op':<16} {'count':>5} {'bytes':>11}"]
+        counts, sizes = self._counted()
+        for name in sorted(counts):
+            lines.append(f"{name:<16} {counts[name]:>5} {sizes[name]:>11}")
+        lines.append(f"{'all':<16} {counts.total():>5} {sizes.total():>11}")
+        return "\n".join(lines)
+
+    def _rows(self) -> list[int]:
+        tape = self._tape
+        if tape is None or tape.log is None:
+            return []
+        bounds = tape.closed_ranges(tape.log)
+        stretches = zip(bounds[::2], bounds[1::2], strict=True)
+        rows = [row for start, end in stretches for row in range(start, end)]
+        return [row for row in rows if CODES.kind[tape.log.code[row]] != LEAF]
+
+    def _counted(self) -> tuple[Counter[str], Counter[str]]:
+        counts, sizes = Counter[str](), Counter[str]()
+        for row in self._rows():
+            assert self._tape is not None and self._tape.log is not None
+            log = self._tape.log
+            spec = SPECS.specs[log.spec[row]]
+            name = CODES.entries[log.code[row]][0].name
+            counts[name] += 1
+            sizes[name] += spec.size * spec.dtype.size
+        return counts, sizes
+
+    def to_dot(self, most: int = 200) -> str:
+        r"""What was recorded, as text for Graphviz: ops, and arrows from what they use.
+
+        Args:
+          most: How many ops, the last ones.
+
+        Returns:
+          A text.
+
+        Example:
+          >>> v = tf.Variable(2.0)
+          >>> with tf.GradientTape() as tape:
+          ...     y = tf.sin(v)
+          >>> print(tape.to_dot())
+          digraph tape {
+            r0 [label="ReadVariableOp\nfloat32 []"];
+            r1 [label="Sin\nfloat32 []"];
+            r0 -> r1;
+          }
+        """
+        from .core.derive.reach import operands
+
+        rows = self._rows()
+        shown = rows[max(len(rows) - most, 0) :]
+        number = {row: k for k, row in enumerate(shown)}
+        lines = ["digraph tape {"]
+        if len(shown) < len(rows):
+            lines.append(f'  more [label="{len(rows) - len(shown)} ops before"];')
+        for row in shown:
+            assert self._tape is not None and self._tape.log is not None
+            log = self._tape.log
+            spec, name = SPECS.specs[log.spec[row]], CODES.entries[log.code[row]][0].name
+            label = f"{name}\\n{spec.dtype.name} {list(spec.shape)}"
+            lines.append(f'  r{number[row]} [label="{label}"];')
+            if CODES.kind[log.code[row]] != READ:
+                lines += [
+                    f"  r{number[x]} -> r{number[row]};"
+                    for x in dict.fromkeys(operands(log, row)) if x in number
+                ]  # fmt: skip
+        return "\n".join([*lines, "}"])
+
+    def _repr_html_(self) -> str:
+        counts, sizes = self._counted()
+        rows = "".join(
+            f"<tr><td>{html.escape(name)}</td><td>{counts[name]}</td><td>{sizes[name]}</td></tr>"
+            for name in sorted(counts)
+        )
+        return (
+            f"<table><caption>GradientTape: {counts.total()} ops</caption>"
+            f"<tr><th>op</th><th>count</th><th>bytes</th></tr>{rows}</table>"
+        )
