@@ -9,7 +9,7 @@ from typing import Any
 from ..core.log.tensors import as_tensor
 from ..core.ops import activations as _nn
 from ..core.ops import nn as _softmax
-from ..core.ops.activations import log_sigmoid, relu6, selu, sigmoid, softplus, softsign, sparsemax
+from ..core.ops.activations import log_sigmoid, sigmoid, sparsemax
 from ..core.ops.elementwise import (
     cast,
     clip_by_value,
@@ -30,6 +30,8 @@ from .piecewise import (
     hard_tanh,
     mish,
     soft_shrink,
+    softplus,
+    softsign,
     sparse_plus,
     sparse_sigmoid,
     squareplus,
@@ -203,12 +205,52 @@ def relu(
     if threshold:
         found: Tensor = select(x > threshold, x, 0)
     elif max_value == 6:
-        found, max_value = relu6(x), None
+        found, max_value = _nn.relu6(x), None
     else:
         found = _nn.relu(x)
     if max_value is not None:
         found = clip_by_value(found, 0, max_value)
     return found - negative_slope * _nn.relu(threshold - x) if negative_slope else found
+
+
+def relu6(x: Any) -> Tensor:
+    """`nn.relu6`: ``x`` limited to the range from 0 to 6.
+
+    Args:
+      x: A tensor of numbers.
+
+    Returns:
+      A tensor of the shape and dtype of ``x``.
+
+    Raises:
+      InvalidArgumentError: If the elements are bools.
+
+    Example:
+      >>> tf.keras.activations.relu6([-1.0, 2.0, 7.0]).numpy()
+      array([0., 2., 6.], dtype=float32)
+    """
+    found: Tensor = _nn.relu6(x)
+    return found
+
+
+def selu(x: Any) -> Tensor:
+    """`nn.selu`: scaled and shifted so that layers keep mean and variance.
+
+    Args:
+      x: A tensor of floats.
+
+    Returns:
+      A tensor of the shape and dtype of ``x``.
+
+    Raises:
+      InvalidArgumentError: If the elements are no floats.
+
+    Example:
+      >>> tf.keras.activations.selu([-1.0, 2.0]).numpy()
+      array([-1.1113307,  2.101402 ], dtype=float32)
+    """
+    found: Tensor = _nn.selu(x)
+    return found
 
 
 def silu(x: Any) -> Tensor:

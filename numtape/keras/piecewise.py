@@ -1,11 +1,12 @@
-"""Activations that only Keras has: bounded lines, shrinking towards 0, smooth bends."""
+"""Activations of Keras: bounded lines, shrinking towards 0, smooth bends."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from ..core.log.tensors import as_tensor
-from ..core.ops.activations import relu6, sigmoid, softplus
+from ..core.ops import activations as _nn
+from ..core.ops.activations import relu6, sigmoid
 from ..core.ops.elementwise import (
     abs_,
     clip_by_value,
@@ -309,3 +310,43 @@ def threshold(x: Any, threshold: float, default_value: float) -> Tensor:
     """
     x = as_tensor(x)
     return select(x > threshold, x, default_value)
+
+
+def softplus(x: Any) -> Tensor:
+    """`nn.softplus`: ``log(1 + exp(x))``.
+
+    Args:
+      x: A tensor of floats.
+
+    Returns:
+      A tensor of the shape and dtype of ``x``.
+
+    Raises:
+      InvalidArgumentError: If the elements are no floats.
+
+    Example:
+      >>> tf.keras.activations.softplus([0.0, 1000.0]).numpy()
+      array([6.931472e-01, 1.000000e+03], dtype=float32)
+    """
+    found: Tensor = _nn.softplus(x)
+    return found
+
+
+def softsign(x: Any) -> Tensor:
+    """`nn.softsign`: ``x / (1 + |x|)``.
+
+    Args:
+      x: A tensor of floats.
+
+    Returns:
+      A tensor of the shape and dtype of ``x``.
+
+    Raises:
+      InvalidArgumentError: If the elements are no floats.
+
+    Example:
+      >>> tf.keras.activations.softsign([-1.0, 3.0]).numpy()
+      array([-0.5 ,  0.75], dtype=float32)
+    """
+    found: Tensor = _nn.softsign(x)
+    return found

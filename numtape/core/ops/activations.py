@@ -286,7 +286,7 @@ def _threshold(out: Array, x: Array) -> None:
     levels = (np.cumsum(ordered, -1, dtype=x.dtype) - 1) / counts
     inside = np.sum(ordered > levels, -1, keepdims=True)
     out[...] = np.take_along_axis(levels, np.maximum(inside - 1, 0), -1)
-    out[inside == 0] = np.nan
+    out[(inside == 0) | np.isnan(x).any(-1, keepdims=True)] = np.nan
 
 
 def _threshold_vjp(g: Tensor, y: Tensor, x: Tensor) -> tuple[Tensor]:

@@ -46,14 +46,15 @@ def _zeta(x: Array, q: Array) -> Array:
     found = np.where((x >= 1e4) & (q > 1), 0.0, zeta(x, q))
     pole = (q <= 0) & (q == np.floor(q)) & (x > 1)
     even = (x == np.floor(x)) & (np.floor(x / 2) * 2 == x)
-    return np.where(np.isnan(x) | np.isnan(q) | (pole & ~even), np.nan, found)
+    undefined = np.isnan(x) | (np.isnan(q) & (x != 1)) | (pole & ~even)
+    return np.where(undefined, np.nan, np.where(x == 1, np.inf, found))
 
 
 def _polygamma(a: Array, x: Array) -> Array:
     from scipy.special import gamma
 
     a, x = _wide(a, x)
-    sign = np.where(np.floor(a / 2) * 2 == a, -1.0, 1.0)
+    sign = np.where((np.floor(a / 2) * 2 == a) & np.isfinite(a), -1.0, 1.0)
     found = np.where(a == 0, _digamma(x), sign * gamma(a + 1) * _zeta(a + 1, x))
     return np.where((a >= 0) & (a == np.floor(a)), found, np.nan)
 
