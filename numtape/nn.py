@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
+from . import nn_experimental as experimental
 from .core.ops.activations import (
     crelu,
     elu,
@@ -30,8 +31,17 @@ from .core.ops.convolutions import (
     separable_conv2d,
 )
 from .core.ops.counting import zero_fraction
+from .core.ops.ctc import collapse_repeated, ctc_loss
+from .core.ops.dropout import dropout
 from .core.ops.elementwise import (
     tanh,
+)
+from .core.ops.losses import (
+    bias_add,
+    l2_loss,
+    log_poisson_loss,
+    weighted_cross_entropy_with_logits,
+    zero_fraction,
 )
 from .core.ops.nn import (
     log_softmax,
@@ -40,6 +50,11 @@ from .core.ops.nn import (
     softmax,
     softmax_cross_entropy_with_logits,
     sparse_softmax_cross_entropy_with_logits,
+)
+from .core.ops.normalization import (
+    batch_normalization,
+    local_response_normalization,
+    weighted_moments,
 )
 from .core.ops.pooling import (
     avg_pool,
@@ -64,17 +79,21 @@ from .core.ops.transposed import (
 )
 from .names import getter as _getter
 
+lrn = local_response_normalization
+
 __all__ = [
     "atrous_conv2d", "atrous_conv2d_transpose", "avg_pool", "avg_pool1d", "avg_pool2d",
-    "avg_pool3d", "conv1d", "conv1d_transpose", "conv2d", "conv2d_transpose", "conv3d",
-    "conv3d_transpose", "conv_transpose", "convolution", "crelu", "depth_to_space",
-    "depthwise_conv2d", "elu", "gelu", "in_top_k", "l2_normalize", "leaky_relu", "log_softmax",
+    "avg_pool3d", "batch_normalization", "bias_add", "collapse_repeated", "conv1d",
+    "conv1d_transpose", "conv2d", "conv2d_transpose", "conv3d", "conv3d_transpose",
+    "conv_transpose", "convolution", "crelu", "ctc_loss", "depth_to_space", "depthwise_conv2d",
+    "dropout", "elu", "experimental", "gelu", "in_top_k", "l2_loss", "l2_normalize",
+    "leaky_relu", "local_response_normalization", "log_poisson_loss", "log_softmax", "lrn",
     "max_pool", "max_pool1d", "max_pool2d", "max_pool3d", "max_pool_with_argmax", "moments",
     "normalize_moments", "pool", "relu", "relu6", "selu", "separable_conv2d", "sigmoid",
     "sigmoid_cross_entropy_with_logits", "silu", "softmax", "softmax_cross_entropy_with_logits",
     "softplus", "softsign", "space_to_batch", "space_to_depth",
     "sparse_softmax_cross_entropy_with_logits", "sufficient_statistics", "swish", "tanh",
-    "top_k", "weighted_moments", "zero_fraction",
+    "top_k", "weighted_cross_entropy_with_logits", "weighted_moments", "zero_fraction",
 ]  # fmt: skip
 
 

@@ -173,4 +173,79 @@ POOLS = [
          variants=over((2, 3, 4, 2), ksize=[2], strides=[2], padding=["SAME"])),
 ]  # fmt: skip
 
-CASES = [*CONVOLUTIONS, *POOLS]
+
+# Losses and normalization.
+
+
+def softplus(x):
+    return np.logaddexp(0, x)
+
+
+def poisson(z, x, compute_full_loss=False):
+    found = np.exp(x) - x * z
+    if compute_full_loss:
+        stirling = z * np.log(z) - z + 0.5 * np.log(2 * np.pi * z)
+        found = found + np.where(z <= 1, 0, stirling)
+    return found
+
+
+def moments(x, w, axes, keepdims=False):
+    w = w + 0 * x
+    mean = (w * x).sum(axes, keepdims=True) / w.sum(axes, keepdims=True)
+    spread = (w * (x - mean) ** 2).sum(axes, keepdims=True) / w.sum(axes, keepdims=True)
+    return [mean, spread] if keepdims else [np.squeeze(mean, axes), np.squeeze(spread, axes)]
+
+
+def normalized_near(x, depth_radius=5, bias=1, alpha=1, beta=0.5):
+    padded = np.pad(x * x, [(0, 0)] * 3 + [(depth_radius, depth_radius)])
+    sums = sum(padded[..., k : k + x.shape[-1]] for k in range(2 * depth_radius + 1))
+    return x / (bias + alpha * sums) ** beta
+
+
+def paths(logits, labels, lengths, times, blank):
+    """The loss by way of all paths, one by one."""
+    x = logits - np.log(np.exp(logits).sum(-1, keepdims=True))
+    losses = []
+    for k, (row, length, time) in enumerate(zip(labels, lengths, times, strict=True)):
+        total = 0.0
+        for path in itertools.product(range(x.shape[-1]), repeat=time):
+            said = [c for t, c in enumerate(path) if c != blank and (not t or path[t - 1] != c)]
+            if said == list(row[:length]):
+                total += np.exp(sum(x[t, k, c] for t, c in enumerate(path)))
+        losses.append(-np.log(total))
+    return np.array(losses)
+
+
+CTC = {"labels": [[1, 2], [2, 2]], "lengths": [2, 1], "times": [4, 3]}
+# One that needs three steps, and one without labels.
+REPEATED = {"labels": [[1, 1], [0, 7]], "lengths": [2, 0], "times": [3, 2]}
+ROWS = (3, 4)
+
+LOSSES = [
+    Case("nn.l2_loss", lambda t: 0.5 * np.sum(t * t), ulp=8, variants=over((3, 4), ())),
+    Case("nn.weighted_cross_entropy_with_logits",
+         lambda z, x, q: q * z * softplus(-x) + (1 - z) * softplus(x), ((0.0, 1.0), *TWO), ulp=16,
+         variants=over((ROWS, ROWS, ()), (ROWS, ROWS, (4,)))),
+    Case("nn.log_poisson_loss", poisson, ((0.2, 4.0), (-2.0, 2.0)), ulp=16,
+         variants=over((ROWS, ROWS), compute_full_loss=[False, True])),
+    Case("nn.bias_add", np.add, TWO, ints=((-9, 9),) * 2, dtypes=("float32", "float64", "int32"),
+         variants=over(((2, 3, 4), (4,)))),
+    Case("nn.bias_add", lambda x, b, data_format: x + b[:, None], TWO,
+         variants=over(((2, 3, 4), (3,)), data_format=["NCW"])),
+    Case("nn.zero_fraction", lambda x: np.float32(np.mean(x == 0)), ints=((0, 1),), order=0,
+         dtypes=("int32", "uint8"), variants=over((5, 4))),
+    Case("nn.batch_normalization", lambda x, m, v, o, s, variance_epsilon: s * (
+            x - m) / np.sqrt(v + variance_epsilon) + o, (*TWO, (0.5, 2.0), *TWO),
+         ulp=16, variants=over((ROWS, (4,), (4,), (4,), (4,)), variance_epsilon=[0.1])),
+    Case("nn.weighted_moments", moments, ((-2.0, 2.0), (0.5, 2.0)), ulp=16,
+         call=lambda f, x, w, axes, **o: list(f(x, axes, w, **o)),
+         variants=over(((3, 4), (3, 1)), axes=[(0,)], keepdims=[False, True])),
+    Case("nn.local_response_normalization", normalized_near, ulp=16, variants=over(
+        (1, 1, 2, 4), depth_radius=[1, 5], bias=[1.5], alpha=[0.5], beta=[0.7])),
+    *(Case("nn.ctc_loss", partial(paths, blank=blank), ulp=16,
+           call=lambda f, x, labels, lengths, times, blank=blank: f(
+               labels, x, lengths, times, blank_index=blank),
+           variants=[([(4, 2, 3)], options)]) for blank, options in ((0, CTC), (0, REPEATED))),
+]  # fmt: skip
+
+CASES = [*CONVOLUTIONS, *POOLS, *LOSSES]

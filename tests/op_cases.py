@@ -406,6 +406,7 @@ ON_GPU = {
 # Public functions without a row: they make tensors (test_api.py) or draw them (test_random.py).
 MAKERS = {"as_dtype", "constant", "convert_to_tensor", "eye", "is_tensor", "kernels_folder",
           "ones", "range", "rank", "shape", "size", "zeros",
+          "collapse_repeated", "dropout", "experimental",  # tests/test_conv.py
           # These take functions; tests/test_function.py and tests/test_control.py have them.
           "cond", "function", "map_fn", "scan", "while_loop"}  # fmt: skip
 for _subject in SUBJECTS:

@@ -15,6 +15,7 @@ from .panels import (
     BLOCK,
     BYTES,
     COLUMNS,
+    DEEP,
     PITCH,
     PIXELS,
     ROWS,
@@ -28,11 +29,13 @@ from .panels import (
     gathered,
     input_lattice,
     lattice_memory,
+    next_place,
     number,
     offsets_memory,
     offsets_of,
     panel_memory,
     pixels_memory,
+    place_of,
     sums_memory,
     taps_memory,
     tile,
@@ -186,8 +189,8 @@ def by_filter(dtype: str) -> Any:
             left = rest % across * COLUMNS
             right = min(left + COLUMNS, features)
             lattice[12] = group * few
-            for first in range(0, pixels, PIXELS):
-                last = min(first + PIXELS, pixels)
+            for first in range(0, pixels, DEEP):
+                last = min(first + DEEP, pixels)
                 gathered(panel, x_, lattice_, taps_, first, last, k0, k1, item)
                 column, there = left, sums
                 while column < right:
@@ -278,13 +281,8 @@ def _depthwise(dtype: str, by_input: bool) -> Any:
             if first >= last:
                 continue
             offsets_of(offsets_, parameters, lattice_, first, last, row, by_input)
+            n, a, b, c = place_of(first, s)
             for i in range(first, last):
-                c = i % s[2]
-                rest = i // s[2]
-                b = rest % s[1]
-                rest //= s[1]
-                a = rest % s[0]
-                n = rest // s[0]
                 out = out_ + offsets[i - first]
                 cleared(out, row)
                 for t in range(s[10]):
@@ -297,6 +295,7 @@ def _depthwise(dtype: str, by_input: bool) -> Any:
                             summed(out, x, there, channels, each)
                         else:
                             spread(out, x, there, channels, each)
+                n, a, b, c = next_place(n, a, b, c, s)
 
     return kernel
 
@@ -338,17 +337,14 @@ def depthwise_by_filter(dtype: str) -> Any:
             z = t % p[12] * p[18] - p[21]
             y = t // p[12] % p[11] * p[17] - p[20]
             x = t // (p[12] * p[11]) * p[16] - p[19]
+            sizes = number(parameters + 8 * 7)
+            n, a, b, c = 0, 0, 0, 0
             for i in range(p[0] * p[7] * p[8] * p[9]):
-                c = i % p[9]
-                rest = i // p[9]
-                b = rest % p[8]
-                rest //= p[8]
-                a = rest % p[7]
-                n = rest // p[7]
                 u, v, w = a * p[13] + x, b * p[14] + y, c * p[15] + z
                 if 0 <= u < p[4] and 0 <= v < p[5] and 0 <= w < p[6]:
                     there = x_ + (((n * p[4] + u) * p[5] + v) * p[6] + w) * channels * item
                     products(out, there, y_ + i * row, channels, each)
+                n, a, b, c = next_place(n, a, b, c, sizes)
 
     return kernel
 

@@ -17,7 +17,8 @@ from numba.extending import intrinsic
 from ..jit import INT64, POINTERS, inline, jit, stack
 
 number, words = POINTERS["int64"], POINTERS["int32"]
-TAPS, PIXELS, ROWS, COLUMNS = 512, 96, 24, 32  # as in core/ops/conv.py
+TAPS, PIXELS, ROWS, COLUMNS = 512, 96, 96, 32  # as in core/ops/conv.py
+DEEP = 48  # pixels that are added up at once in the gradient of a filter
 
 _FEATURES = binding.get_host_cpu_features()
 _WIDE = bool(_FEATURES.get("avx512f"))
@@ -223,6 +224,32 @@ def input_lattice(p_: int, lattice_: int, taps_: int, phase: int) -> None:
     lattice[10] = found
 
 
+@inline
+def place_of(i: int, s: Any) -> Any:
+    """The image of pixel ``i`` of a lattice, and where it is there."""
+    c = i % s[2]
+    rest = i // s[2]
+    b = rest % s[1]
+    rest //= s[1]
+    return rest // s[0], rest % s[0], b, c
+
+
+@inline
+def next_place(n: int, a: int, b: int, c: int, s: Any) -> Any:
+    """Those of the next one: divisions take longer."""
+    c += 1
+    if c == s[2]:
+        c = 0
+        b += 1
+        if b == s[1]:
+            b = 0
+            a += 1
+            if a == s[0]:
+                a = 0
+                n += 1
+    return n, a, b, c
+
+
 @jit
 def gathered(
     panel: int, x: int, lattice_: int, taps_: int, begin: int, end: int, k0: int, k1: int, item: int
@@ -231,17 +258,10 @@ def gathered(
     s = number(lattice_)
     channels, few = s[9], s[11]
     first = k0 // few
-    for i in range(begin, end):
-        c = i % s[2]
-        rest = i // s[2]
-        b = rest % s[1]
-        rest //= s[1]
-        a = rest % s[0]
-        n = rest // s[0]
-        a *= s[3]
-        b *= s[4]
-        c *= s[5]
-        to = panel + (i - begin) * PITCH
+    n, i, j, m = place_of(begin, s)
+    for pixel in range(end - begin):
+        a, b, c = i * s[3], j * s[4], m * s[5]
+        to = panel + pixel * PITCH
         k = k0
         t = first
         skip = k0 - first * few
@@ -261,6 +281,7 @@ def gathered(
             k += many
             t += run
             skip = 0
+        n, i, j, m = next_place(n, i, j, m, s)
 
 
 @jit
@@ -288,15 +309,11 @@ def offsets_of(
 ) -> None:
     """Where each pixel of a lattice is in the result, in bytes, with rows of so many bytes."""
     p, s, offsets = number(p_), number(lattice_), number(offsets_)
+    n, a, b, c = place_of(begin, s)
     for i in range(begin, end):
         if strided:
-            c = i % s[2]
-            rest = i // s[2]
-            b = rest % s[1]
-            rest //= s[1]
-            a = rest % s[0]
-            n = rest // s[0]
             u, v, w = s[13] + a * p[13], s[14] + b * p[14], s[15] + c * p[15]
             offsets[i - begin] = (((n * p[4] + u) * p[5] + v) * p[6] + w) * row
+            n, a, b, c = next_place(n, a, b, c, s)
         else:
             offsets[i - begin] = i * row

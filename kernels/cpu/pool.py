@@ -12,22 +12,17 @@ from typing import Any
 from numba import types
 
 from ..jit import POINTERS, inline, jit, stack
+from .panels import PIXELS, next_place, place_of
 
 number = POINTERS["int64"]
-PIXELS = 96  # of a unit; as in core/ops/conv.py
 LANES = 512  # channels that are looked at together
 best_memory, place_memory = stack(8 * LANES), stack(8 * LANES)
 
 
 @inline
-def _window(p: Any, pixel: int) -> Any:
-    """A window's image and first element."""
-    c = pixel % p[9]
-    rest = pixel // p[9]
-    b = rest % p[8]
-    rest //= p[8]
-    a = rest % p[7]
-    return rest // p[7], a * p[13] - p[19], b * p[14] - p[20], c * p[15] - p[21]
+def _window(p: Any, a: int, b: int, c: int) -> Any:
+    """A window's first element."""
+    return a * p[13] - p[19], b * p[14] - p[20], c * p[15] - p[21]
 
 
 @inline
@@ -83,8 +78,11 @@ def largest(dtype: str) -> Any:
     ) -> None:
         p, x, out = number(parameters), at(x_), at(out_)
         channels = p[2]
-        for t in range(begin * PIXELS, min(end * PIXELS, p[0] * p[7] * p[8] * p[9])):
-            n, a, b, c = _window(p, t)
+        sizes = number(parameters + 8 * 7)
+        last = min(end * PIXELS, p[0] * p[7] * p[8] * p[9])
+        n, u, v, w = place_of(begin * PIXELS, sizes)
+        for t in range(begin * PIXELS, last):
+            a, b, c = _window(p, u, v, w)
             started = False
             to = t * channels
             for i in range(_first(a, p[16]), _end(a, p[16], p[10], p[4])):
@@ -105,6 +103,7 @@ def largest(dtype: str) -> Any:
             if not started:
                 for q in range(channels):
                     out[to + q] = 0
+            n, u, v, w = next_place(n, u, v, w, sizes)
 
     return kernel
 
@@ -119,13 +118,15 @@ def largest_spread(dtype: str) -> Any:
         p, g, out = number(parameters), at(y_), at(out_)
         best, place_ = best_memory(), place_memory()
         place = number(place_)
+        sizes = number(parameters + 8 * 7)
         channels, image, windows = p[2], p[4] * p[5] * p[6], p[7] * p[8] * p[9]
         for n in range(begin, end):
             start = n * image * channels
             for q in range(start, start + image * channels):
                 out[q] = kind(0)
+            u, v, w = 0, 0, 0
             for t in range(n * windows, (n + 1) * windows):
-                _, a, b, c = _window(p, t)
+                a, b, c = _window(p, u, v, w)
                 for first in range(0, channels, LANES):
                     many = min(LANES, channels - first)
                     for q in range(many):
@@ -136,6 +137,7 @@ def largest_spread(dtype: str) -> Any:
                             out[start + place[q] * channels + first + q] += (
                                 g[t * channels + first + q]
                             )
+                _, u, v, w = next_place(n, u, v, w, sizes)
 
     return kernel
 
@@ -151,8 +153,11 @@ def largest_taken(dtype: str) -> Any:
         best, place_ = best_memory(), place_memory()
         place = number(place_)
         channels, image = p[2], p[4] * p[5] * p[6]
-        for t in range(begin * PIXELS, min(end * PIXELS, p[0] * p[7] * p[8] * p[9])):
-            n, a, b, c = _window(p, t)
+        sizes = number(parameters + 8 * 7)
+        last = min(end * PIXELS, p[0] * p[7] * p[8] * p[9])
+        n, u, v, w = place_of(begin * PIXELS, sizes)
+        for t in range(begin * PIXELS, last):
+            a, b, c = _window(p, u, v, w)
             for first in range(0, channels, LANES):
                 many = min(LANES, channels - first)
                 for q in range(many):
@@ -163,6 +168,7 @@ def largest_taken(dtype: str) -> Any:
                     if place[q] >= 0:
                         found = h[(n * image + place[q]) * channels + first + q]
                     out[t * channels + first + q] = found
+            n, u, v, w = next_place(n, u, v, w, sizes)
 
     return kernel
 
@@ -176,8 +182,11 @@ def mean(dtype: str) -> Any:
     ) -> None:
         p, x, out = number(parameters), at(x_), at(out_)
         channels = p[2]
-        for t in range(begin * PIXELS, min(end * PIXELS, p[0] * p[7] * p[8] * p[9])):
-            n, a, b, c = _window(p, t)
+        sizes = number(parameters + 8 * 7)
+        last = min(end * PIXELS, p[0] * p[7] * p[8] * p[9])
+        n, u, v, w = place_of(begin * PIXELS, sizes)
+        for t in range(begin * PIXELS, last):
+            a, b, c = _window(p, u, v, w)
             count = 0
             to = t * channels
             for q in range(to, to + channels):
@@ -193,6 +202,7 @@ def mean(dtype: str) -> Any:
             if count > 0:
                 for q in range(to, to + channels):
                     out[q] = out[q] / kind(count)
+            n, u, v, w = next_place(n, u, v, w, sizes)
 
     return kernel
 
@@ -205,13 +215,15 @@ def mean_spread(dtype: str) -> Any:
         out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int
     ) -> None:
         p, g, out = number(parameters), at(x_), at(out_)
+        sizes = number(parameters + 8 * 7)
         channels, image, windows = p[2], p[4] * p[5] * p[6], p[7] * p[8] * p[9]
         for n in range(begin, end):
             start = n * image * channels
             for q in range(start, start + image * channels):
                 out[q] = kind(0)
+            u, v, w = 0, 0, 0
             for t in range(n * windows, (n + 1) * windows):
-                _, a, b, c = _window(p, t)
+                a, b, c = _window(p, u, v, w)
                 down, down_end = _first(a, p[16]), _end(a, p[16], p[10], p[4])
                 over, over_end = _first(b, p[17]), _end(b, p[17], p[11], p[5])
                 along, along_end = _first(c, p[18]), _end(c, p[18], p[12], p[6])
@@ -223,6 +235,7 @@ def mean_spread(dtype: str) -> Any:
                             here = (row + k * p[18]) * channels
                             for q in range(channels):
                                 out[here + q] += g[t * channels + q] / kind(count)
+                _, u, v, w = next_place(n, u, v, w, sizes)
 
     return kernel
 

@@ -144,7 +144,7 @@ def _native(name: str) -> Any:
     return native
 
 
-ROWS = 24  # of the filter's gradient that are a unit's; as in kernels/cpu/conv.py
+ROWS = 96  # of the filter's gradient that are a unit's; as in kernels/cpu/conv.py
 COLUMNS = 32
 
 

@@ -1,0 +1,168 @@
+"""Dropout: a random part of the elements becomes 0, the others larger."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..log.look import executor
+from ..log.record import require
+from ..log.tensors import as_tensor, owned
+from ..log.variable import Variable
+from ..values.dtypes import shown
+from ..values.spec import intern
+from ..values.tensor import Tensor
+from . import elementwise, movement, random
+from .creation import convert_to_tensor
+
+
+def _tensor(x: Any) -> Tensor:
+    return x if type(x) is Tensor else convert_to_tensor(x)
+
+
+def _dropped(
+    value: Any, rate: Any, draw: Callable[[tuple[int, ...], Any], Tensor], noise_shape: Any
+) -> Tensor:
+    x = _tensor(value)
+    if not x.dtype.is_floating:
+        raise ValueError(
+            "`x.dtype` must be a floating point tensor as `x` will be scaled. Received: x_dtype="
+            f"{x.dtype!r}"
+        )
+    plain = isinstance(rate, int | float | np.floating | np.integer) and not isinstance(rate, bool)
+    if plain and not 0 <= rate < 1:
+        raise ValueError(
+            f"`rate` must be a scalar tensor or a float in the range [0, 1). Received: rate={rate}"
+        )
+    if plain and rate == 0:
+        return x
+    if not plain:
+        if not isinstance(rate, Tensor | Variable) or tuple(rate.shape):
+            raise ValueError(
+                f"`rate` must be a scalar or scalar tensor. Received: rate={shown(rate)}"
+            )
+        if rate.dtype is not x.dtype:
+            raise ValueError(
+                "`x.dtype` must be compatible with `rate.dtype`. Received: x.dtype="
+                f"{x.dtype!r} and rate.dtype={rate.dtype!r}"
+            )
+    shape = tuple(x.shape)
+    if noise_shape is not None:
+        sizes = noise_shape if isinstance(noise_shape, list | tuple) else list(
+            movement.static_shape(noise_shape))  # fmt: skip
+        if len(sizes) == x.ndim:  # None is the size of x
+            sizes = [n if m is None else m for n, m in zip(shape, sizes, strict=True)]
+        shape = movement.static_shape(sizes)
+        pairs = zip(shape[::-1], tuple(x.shape)[::-1], strict=False)
+        fits = len(shape) <= x.ndim and all(m in (1, n) for m, n in pairs)
+        require(
+            fits, "SelectV2", f"noise_shape {shape} does not broadcast to {tuple(x.shape)}"
+        )
+    keep = draw(shape, x.dtype) >= rate
+    scale = 1.0 / (1.0 - rate)
+    return elementwise.select(keep, x * scale, 0.0)
+
+
+def dropout(
+    x: Any, rate: Any, noise_shape: Any = None, seed: int | None = None, name: str | None = None
+) -> Tensor:
+    """Each element becomes 0 with probability ``rate``; the others are divided by ``1 - rate``.
+
+    See Srivastava et al., "Dropout: A Simple Way to Prevent Neural Networks from Overfitting"
+    (2014). Each call draws anew, also in a function that is replayed.
+
+    Args:
+      x: A tensor of floats.
+      rate: A number from 0 to less than 1, or a scalar tensor of the same dtype.
+      noise_shape: The shape of what is drawn, which broadcasts to that of ``x``: elements that
+        share a draw stay or go together. None in it is the size of ``x``.
+      seed: A seed of its own, beside the global one.
+      name: Not used.
+
+    Returns:
+      A tensor of the same shape and dtype; ``x`` itself if the rate is 0.
+
+    Raises:
+      ValueError: If the rate is out of range or no scalar, or ``x`` is not of floats.
+      InvalidArgumentError: If ``noise_shape`` does not broadcast to the shape of ``x``.
+
+    Example:
+      >>> x = tf.nn.dropout(tf.ones((2, 3)), 0.5, noise_shape=(2, 1))
+      >>> set(x.numpy().sum(1).tolist()) <= {0.0, 6.0}
+      True
+    """
+    return _dropped(x, rate, lambda shape, dtype: random.uniform(shape, 0, 1, dtype, seed),
+                    noise_shape)  # fmt: skip
+
+
+def stateless_dropout(
+    x: Any, rate: Any, seed: Any, rng_alg: Any = None, noise_shape: Any = None,
+    name: str | None = None,
+) -> Tensor:  # fmt: skip
+    """`dropout` that is the same for the same seed.
+
+    Args:
+      x: A tensor of floats.
+      rate: A number from 0 to less than 1, or a scalar tensor of the same dtype.
+      seed: Two integers.
+      rng_alg: Accepted for TensorFlow's sake: numbers are drawn by Philox.
+      noise_shape: See `dropout`.
+      name: Not used.
+
+    Returns:
+      A tensor of the same shape and dtype; ``x`` itself if the rate is 0.
+
+    Raises:
+      ValueError: If the rate is out of range or no scalar, or ``x`` is not of floats.
+      InvalidArgumentError: If the seed is not two integers, or ``noise_shape`` does not fit.
+
+    Example:
+      >>> x = tf.ones(100)
+      >>> first, again = (tf.nn.experimental.stateless_dropout(x, 0.3, [1, 2]) for _ in "ab")
+      >>> np.array_equal(first, again)
+      True
+    """
+    values = np.asarray(seed)
+    require(
+        values.shape == (2,) and values.dtype.kind in "iu", "StatelessRandomUniformV2",
+        f"seed must be two integers of shape [2], not of shape {list(values.shape)}",
+    )  # fmt: skip
+    words = [int(value) % 2**64 for value in values]
+
+    def draw(shape: tuple[int, ...], dtype: Any) -> Tensor:
+        key = np.random.SeedSequence(words).generate_state(2, np.uint64).tolist()
+        return owned(executor().draw("uniform", key, intern(shape, dtype)))
+
+    return _dropped(x, rate, draw, noise_shape)
+
+
+def general_dropout(
+    x: Any, rate: Any, uniform_sampler: Callable[..., Any], noise_shape: Any = None,
+    name: str | None = None,
+) -> Tensor:  # fmt: skip
+    """`dropout` with draws of one's own.
+
+    Args:
+      x: A tensor of floats.
+      rate: A number from 0 to less than 1, or a scalar tensor of the same dtype.
+      uniform_sampler: ``uniform_sampler(shape=..., dtype=...)`` gives numbers from 0 to 1.
+      noise_shape: See `dropout`.
+      name: Not used.
+
+    Returns:
+      A tensor of the same shape and dtype; ``x`` itself if the rate is 0.
+
+    Raises:
+      ValueError: If the rate is out of range or no scalar, or ``x`` is not of floats.
+
+    Example:
+      >>> half = lambda shape, dtype: tf.constant([0.2, 0.8], dtype)
+      >>> tf.nn.experimental.general_dropout([1.0, 1.0], 0.5, half).numpy()
+      array([0., 2.], dtype=float32)
+    """
+    return _dropped(
+        x, rate, lambda shape, dtype: as_tensor(uniform_sampler(shape=shape, dtype=dtype)),
+        noise_shape,
+    )  # fmt: skip

@@ -1,0 +1,184 @@
+"""Losses of elements, and what goes with them: a bias for each channel."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ...errors import DtypeError
+from ..log.record import require
+from ..log.tensors import as_tensor
+from ..values.dtypes import shown
+from ..values.tensor import Tensor
+from . import activations, comparison, elementwise, movement
+from .reduction import reduce_sum
+
+
+def _same_shape(x: Tensor, z: Tensor, first: str, second: str) -> None:
+    if x.shape != z.shape:
+        raise ValueError(
+            f"`{first}` and `{second}` must have the same shape, received ({x.shape} vs {z.shape})."
+        )
+
+
+def l2_loss(t: Any, name: str | None = None) -> Tensor:
+    """Half the sum of the squares of all elements.
+
+    Args:
+      t: A tensor of floats.
+      name: Not used.
+
+    Returns:
+      A scalar of the same dtype.
+
+    Raises:
+      InvalidArgumentError: If the elements are no floats.
+
+    Example:
+      >>> tf.nn.l2_loss([3.0, 4.0]).numpy()
+      np.float32(12.5)
+    """
+    x = as_tensor(t)
+    if not x._spec.is_float:
+        raise DtypeError(f"t must be of floats, got {x.dtype.name}. Use `cast`. [Op:L2Loss]")
+    return reduce_sum(elementwise.square(x)) * 0.5
+
+
+def weighted_cross_entropy_with_logits(
+    labels: Any, logits: Any, pos_weight: Any, name: str | None = None
+) -> Tensor:
+    """`sigmoid_cross_entropy_with_logits`, in which what labels of 1 lose counts more or less.
+
+    ``-q * z * log(sigmoid(x)) - (1 - z) * log(1 - sigmoid(x))`` for logits x, labels z and the
+    weight q, computed so that nothing overflows.
+
+    Args:
+      labels: A tensor of the shape and dtype of ``logits``: probabilities.
+      logits: A tensor of floats.
+      pos_weight: The weight: a number, or a tensor that broadcasts with the labels.
+      name: Not used.
+
+    Returns:
+      A tensor of the same shape and dtype, one loss for each element.
+
+    Raises:
+      ValueError: If the shapes differ.
+      InvalidArgumentError: If the dtypes differ.
+
+    Example:
+      >>> tf.nn.weighted_cross_entropy_with_logits([1.0, 0.0], [0.0, 0.0], 3.0).numpy()
+      array([2.0794415, 0.6931472], dtype=float32)
+    """
+    x = as_tensor(logits)
+    z = as_tensor(labels, x._spec, "WeightedCrossEntropyWithLogits")
+    _same_shape(x, z, "logits", "labels")
+    q = as_tensor(pos_weight, x._spec, "WeightedCrossEntropyWithLogits")
+    weight = 1.0 + (q - 1.0) * z
+    return (1.0 - z) * x + weight * activations.softplus(elementwise.negative(x))
+
+
+def log_poisson_loss(
+    targets: Any, log_input: Any, compute_full_loss: bool = False, name: str | None = None
+) -> Tensor:
+    """``exp(x) - x * z``: minus the logarithm of a Poisson likelihood of rate ``exp(x)``.
+
+    Args:
+      targets: A tensor z of the shape and dtype of ``log_input``: counts.
+      log_input: A tensor of floats: logarithms of rates.
+      compute_full_loss: Whether to add ``z * log(z) - z + log(2 * pi * z) / 2`` where z is larger
+        than 1: Stirling's approximation of the logarithm of z's factorial.
+      name: Not used.
+
+    Returns:
+      A tensor of the same shape and dtype, one loss for each element.
+
+    Raises:
+      ValueError: If the shapes differ.
+      InvalidArgumentError: If the dtypes differ.
+
+    Example:
+      >>> tf.nn.log_poisson_loss([1.0, 2.0], [0.0, 0.0]).numpy()
+      array([1., 1.], dtype=float32)
+    """
+    x = as_tensor(log_input)
+    z = as_tensor(targets, x._spec, "LogPoissonLoss")
+    _same_shape(x, z, "log_input", "targets")
+    found: Tensor = elementwise.exp(x) - x * z
+    if compute_full_loss:
+        small = comparison.logical_and(z >= 0.0, z <= 1.0)
+        safe = elementwise.select(small, 2.0, z)
+        log = elementwise.log(safe)
+        stirling = safe * log - safe + 0.5 * (log + math.log(2 * math.pi))
+        found = found + elementwise.select(small, 0.0, stirling)
+    return found
+
+
+def bias_add(
+    value: Any, bias: Any, data_format: str | None = None, name: str | None = None
+) -> Tensor:
+    """A tensor with a number for each channel added.
+
+    Args:
+      value: A tensor of numbers, of at least two axes.
+      bias: A vector of the same dtype, as long as there are channels.
+      data_format: A name that begins with "NC", for channels on the second axis, or with "N" and
+        ends with "C", for the last one; None is the last.
+      name: Not used.
+
+    Returns:
+      A tensor of the shape and dtype of ``value``.
+
+    Raises:
+      ValueError: If the format is neither.
+      InvalidArgumentError: If shapes or dtypes do not fit.
+
+    Example:
+      >>> tf.nn.bias_add([[1.0, 2.0], [3.0, 4.0]], [10.0, 20.0]).numpy()
+      array([[11., 22.],
+             [13., 24.]], dtype=float32)
+    """
+    op = "BiasAdd"
+    first = False
+    if data_format is not None:
+        text = data_format if isinstance(data_format, str) else ""
+        first = text.startswith("NC")
+        if not first and not (text.startswith("N") and text.endswith("C")):
+            raise ValueError(
+                "`data_format` must be of the form `N...C` or `NC...`. Received: data_format="
+                f"{shown(data_format)}"
+            )
+    x = as_tensor(value)
+    b = as_tensor(bias, x._spec, op)
+    require(x.ndim >= 2, op, f"Input tensor must be at least 2D: {x.shape.as_list()}")
+    require(b.ndim == 1, op, f"Biases must be 1D: {b.shape.as_list()}")
+    require(
+        b.shape[0] == x.shape[1 if first else -1], op,
+        f"Must provide as many biases as there are channels: {b.shape.as_list()} vs. "
+        f"{x.shape.as_list()}",
+    )  # fmt: skip
+    if first and x.ndim > 2:
+        b = movement.shaped(b, (b.shape[0], *(1,) * (x.ndim - 2)))
+    return elementwise.add(x, b)
+
+
+def zero_fraction(value: Any, name: str | None = None) -> Tensor:
+    """How many of the elements are 0, as a part of all. No gradient flows through.
+
+    Args:
+      value: A tensor of numbers.
+      name: Not used.
+
+    Returns:
+      A float32 scalar; NaN if there are no elements.
+
+    Raises:
+      InvalidArgumentError: If the elements are no numbers.
+
+    Example:
+      >>> tf.nn.zero_fraction([0.0, 1.0, 0.0, 2.0]).numpy()
+      np.float32(0.5)
+    """
+    x = as_tensor(value)
+    require(not x.dtype.is_bool, "ZeroFraction", "value must be of numbers, got bool")
+    zeros = elementwise.cast(comparison.equal(x, elementwise.zeros_of(x)), "float32")
+    return reduce_sum(zeros) / float(x._spec.size) if x._spec.size else reduce_sum(zeros) / 0.0

@@ -1,0 +1,11 @@
+"""``tf.nn.experimental``: dropout with seeds and draws of one's own."""
+
+from __future__ import annotations
+
+from .core.ops.dropout import general_dropout, stateless_dropout
+
+__all__ = ["general_dropout", "stateless_dropout"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
