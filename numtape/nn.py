@@ -41,7 +41,6 @@ from .core.ops.losses import (
     l2_loss,
     log_poisson_loss,
     weighted_cross_entropy_with_logits,
-    zero_fraction,
 )
 from .core.ops.nn import (
     log_softmax,
@@ -54,7 +53,6 @@ from .core.ops.nn import (
 from .core.ops.normalization import (
     batch_normalization,
     local_response_normalization,
-    weighted_moments,
 )
 from .core.ops.pooling import (
     avg_pool,

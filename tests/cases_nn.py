@@ -189,13 +189,6 @@ def poisson(z, x, compute_full_loss=False):
     return found
 
 
-def moments(x, w, axes, keepdims=False):
-    w = w + 0 * x
-    mean = (w * x).sum(axes, keepdims=True) / w.sum(axes, keepdims=True)
-    spread = (w * (x - mean) ** 2).sum(axes, keepdims=True) / w.sum(axes, keepdims=True)
-    return [mean, spread] if keepdims else [np.squeeze(mean, axes), np.squeeze(spread, axes)]
-
-
 def normalized_near(x, depth_radius=5, bias=1, alpha=1, beta=0.5):
     padded = np.pad(x * x, [(0, 0)] * 3 + [(depth_radius, depth_radius)])
     sums = sum(padded[..., k : k + x.shape[-1]] for k in range(2 * depth_radius + 1))
@@ -232,14 +225,9 @@ LOSSES = [
          variants=over(((2, 3, 4), (4,)))),
     Case("nn.bias_add", lambda x, b, data_format: x + b[:, None], TWO,
          variants=over(((2, 3, 4), (3,)), data_format=["NCW"])),
-    Case("nn.zero_fraction", lambda x: np.float32(np.mean(x == 0)), ints=((0, 1),), order=0,
-         dtypes=("int32", "uint8"), variants=over((5, 4))),
     Case("nn.batch_normalization", lambda x, m, v, o, s, variance_epsilon: s * (
             x - m) / np.sqrt(v + variance_epsilon) + o, (*TWO, (0.5, 2.0), *TWO),
          ulp=16, variants=over((ROWS, (4,), (4,), (4,), (4,)), variance_epsilon=[0.1])),
-    Case("nn.weighted_moments", moments, ((-2.0, 2.0), (0.5, 2.0)), ulp=16,
-         call=lambda f, x, w, axes, **o: list(f(x, axes, w, **o)),
-         variants=over(((3, 4), (3, 1)), axes=[(0,)], keepdims=[False, True])),
     Case("nn.local_response_normalization", normalized_near, ulp=16, variants=over(
         (1, 1, 2, 4), depth_radius=[1, 5], bias=[1.5], alpha=[0.5], beta=[0.7])),
     *(Case("nn.ctc_loss", partial(paths, blank=blank), ulp=16,

@@ -159,26 +159,3 @@ def bias_add(
     if first and x.ndim > 2:
         b = movement.shaped(b, (b.shape[0], *(1,) * (x.ndim - 2)))
     return elementwise.add(x, b)
-
-
-def zero_fraction(value: Any, name: str | None = None) -> Tensor:
-    """How many of the elements are 0, as a part of all. No gradient flows through.
-
-    Args:
-      value: A tensor of numbers.
-      name: Not used.
-
-    Returns:
-      A float32 scalar; NaN if there are no elements.
-
-    Raises:
-      InvalidArgumentError: If the elements are no numbers.
-
-    Example:
-      >>> tf.nn.zero_fraction([0.0, 1.0, 0.0, 2.0]).numpy()
-      np.float32(0.5)
-    """
-    x = as_tensor(value)
-    require(not x.dtype.is_bool, "ZeroFraction", "value must be of numbers, got bool")
-    zeros = elementwise.cast(comparison.equal(x, elementwise.zeros_of(x)), "float32")
-    return reduce_sum(zeros) / float(x._spec.size) if x._spec.size else reduce_sum(zeros) / 0.0

@@ -10,7 +10,6 @@ from ..log.record import require
 from ..log.tensors import as_tensor
 from ..values.tensor import Tensor
 from . import arithmetic, elementwise, linalg, movement
-from .reduction import reduce_sum
 
 
 def batch_normalization(
@@ -51,39 +50,6 @@ def batch_normalization(
         factor = factor * scale
     shift = elementwise.negative(mean * factor) if offset is None else offset - mean * factor
     return elementwise.add(x * factor, shift)
-
-
-def weighted_moments(
-    x: Any, axes: Any, frequency_weights: Any, keepdims: bool = False, name: str | None = None
-) -> tuple[Tensor, Tensor]:
-    """The mean and the variance over axes, where elements count as often as weights say.
-
-    Args:
-      x: A tensor of floats.
-      axes: The axes to reduce: an int or a list of them.
-      frequency_weights: A tensor of numbers that broadcasts with ``x``.
-      keepdims: Whether reduced axes stay, with size 1.
-      name: Not used.
-
-    Returns:
-      Two tensors of the same dtype: the mean and the variance.
-
-    Raises:
-      InvalidArgumentError: If an axis is out of range, or shapes do not broadcast.
-
-    Example:
-      >>> mean, variance = tf.nn.weighted_moments([1.0, 4.0], 0, [1.0, 2.0])
-      >>> mean.numpy(), variance.numpy()
-      (np.float32(3.0), np.float32(2.0))
-    """
-    x = as_tensor(x)
-    w = elementwise.cast(as_tensor(frequency_weights, x._spec, "WeightedMoments"), x.dtype)
-    total = reduce_sum(w + elementwise.zeros_of(x), axes, True)
-    mean = reduce_sum(w * x, axes, True) / total
-    spread = reduce_sum(w * elementwise.square(x - mean), axes, True) / total
-    if keepdims:
-        return mean, spread
-    return movement.squeeze(mean, axes), movement.squeeze(spread, axes)
 
 
 def local_response_normalization(
