@@ -143,6 +143,30 @@ def draws():
         assert np.isfinite(y).all() and abs(y.mean()) < 0.5
 
 
+def windows():
+    """Convolutions and pooling, with their gradients, against NumPy's on the host."""
+    x, w = normal(1, 4, 3, 4), normal(2, 3, 2, 4)
+
+    def network(x, w):
+        y = tf.nn.conv2d(x, w, [2, 1], "SAME")
+        return tf.nn.avg_pool(y, 2, 1, "SAME") + tf.nn.max_pool(y, 2, 1, "SAME")
+
+    def run():
+        y = tf.nn.max_pool_with_argmax(x, 2, 2, "SAME").argmax
+        with tf.GradientTape() as tape:
+            z = tf.constant(x)
+            tape.watch(z)
+            found = slopes(lambda a: tf.nn.max_pool(a * a, 2, 2, "SAME"), z)
+            along = found[1] * x
+        return [*slopes(network, x, w), y, *found, tape.gradient(along, z)]
+
+    found = [z.numpy() for z in run()]
+    with tf.config.override("reference"):
+        wanted = [z.numpy() for z in run()]
+    for a, b in zip(found, wanted, strict=True):
+        np.testing.assert_allclose(a, b, 1e-4, 1e-4)
+
+
 def replays():
     w = tf.Variable(normal(9, 4))
 
@@ -172,7 +196,8 @@ def untouched():
 
 
 if __name__ == "__main__":
-    for check in (elementwise, along_axes, rows, by_index, moves, products, draws, replays):
+    for check in (elementwise, along_axes, rows, by_index, moves, products, windows, draws,
+                  replays):
         check()
         print(check.__name__, "ok", flush=True)
     print(len(launches._kernels), "kernels, without", untouched() or "none")

@@ -194,14 +194,13 @@ def conv_filter(x: Tensor, g: Tensor, geometry: Geometry) -> Tensor:
 
 
 CONV = defop(
-    "Conv", ARRAY, 2, _spec, compute=_forward, native=_native("forward"), on_host=True,
+    "Conv", ARRAY, 2, _spec, compute=_forward, native=_native("forward"),
     vjp=lambda g, y, x, w, geometry: (
         conv_input(g, swapped(w, geometry.groups), geometry), conv_filter(x, g, geometry),
     ),
 )  # fmt: skip
 CONV_INPUT = defop(
     "ConvBackpropInput", ARRAY, 2, _input_spec, compute=_by_input, native=_native("by_input"),
-    on_host=True,
     vjp=lambda h, y, g, v, geometry: (
         conv(h, swapped(v, geometry.groups), geometry),
         swapped(conv_filter(h, g, geometry), geometry.groups),
@@ -209,7 +208,7 @@ CONV_INPUT = defop(
 )  # fmt: skip
 CONV_FILTER = defop(
     "ConvBackpropFilter", ARRAY, 2, _filter_spec, compute=_by_filter,
-    native=_native("by_filter"), on_host=True,
+    native=_native("by_filter"),
     vjp=lambda h, y, x, g, geometry: (
         conv_input(g, swapped(h, geometry.groups), geometry), conv(x, h, geometry),
     ),

@@ -21,7 +21,7 @@ from ..launches import (
     written_out,
 )
 from ..text import filled, stored
-from . import axes, gather, moves, scatter
+from . import axes, conv, gather, moves, scatter
 
 
 def whole(
@@ -118,6 +118,6 @@ def _contrast(row: Row) -> list[Launch]:
 
 # By the names of ops: those that need more than one launch, or parameters that no record has.
 MAKERS: dict[str, Callable[[Row], list[Any]]] = {
-    **axes.MAKERS, **gather.MAKERS, **moves.MAKERS, **scatter.MAKERS,
+    **axes.MAKERS, **conv.MAKERS, **gather.MAKERS, **moves.MAKERS, **scatter.MAKERS,
     "MatMul": _matmul, "AdjustContrastv2": _contrast,
 }  # fmt: skip

@@ -1,0 +1,137 @@
+"""Convolutions: a thread takes an element, and adds up what meets there.
+
+Values are how many elements there are, batch, groups, channels and features of a group, then three
+each of the sizes of inputs, outputs and filter, strides, dilations, zeros before the input.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from .target import KINDS, cuda
+
+
+def forward(dtype: str) -> Any:
+    """The outputs of inputs x and a filter y."""
+    kind = KINDS[dtype]
+
+    def kernel(
+        units: Any, batch: Any, groups: Any, few: Any, each: Any, id: Any, ih: Any, iw: Any,
+        od: Any, oh: Any, ow: Any, kd: Any, kh: Any, kw: Any, sd: Any, sh: Any, sw: Any, dd: Any,
+        dh: Any, dw: Any, bd: Any, bh: Any, bw: Any, out: Any, x: Any, y: Any,
+    ) -> None:  # fmt: skip
+        t = cuda.grid(1)
+        while t < units:
+            m = t % (groups * each)
+            pixel = t // (groups * each)
+            c = pixel % ow * sw - bw
+            b = pixel // ow % oh * sh - bh
+            a = pixel // (ow * oh) % od * sd - bd
+            n = pixel // (ow * oh * od)
+            first = m // each * few
+            found = kind(0)
+            for i in range(kd):
+                u = a + i * dd
+                if 0 <= u and u < id:
+                    for j in range(kh):
+                        v = b + j * dh
+                        if 0 <= v and v < ih:
+                            for k in range(kw):
+                                w = c + k * dw
+                                if 0 <= w and w < iw:
+                                    at = (((n * id + u) * ih + v) * iw + w) * groups * few + first
+                                    row = ((i * kh + j) * kw + k) * few
+                                    for q in range(few):
+                                        part = x[at + q] * y[(row + q) * groups * each + m]
+                                        found = kind(found + kind(part))
+            out[t] = found
+            t += cuda.gridsize(1)
+
+    return kernel
+
+
+def by_input(dtype: str) -> Any:
+    """The gradient by the input, of that by the outputs x and a filter y of swapped channels."""
+    kind = KINDS[dtype]
+
+    def kernel(
+        units: Any, batch: Any, groups: Any, few: Any, each: Any, id: Any, ih: Any, iw: Any,
+        od: Any, oh: Any, ow: Any, kd: Any, kh: Any, kw: Any, sd: Any, sh: Any, sw: Any, dd: Any,
+        dh: Any, dw: Any, bd: Any, bh: Any, bw: Any, out: Any, x: Any, y: Any,
+    ) -> None:  # fmt: skip
+        t = cuda.grid(1)
+        while t < units:
+            m = t % (groups * few)
+            pixel = t // (groups * few)
+            c = pixel % iw + bw
+            b = pixel // iw % ih + bh
+            a = pixel // (iw * ih) % id + bd
+            n = pixel // (iw * ih * id)
+            first = m // few * each
+            found = kind(0)
+            for i in range(kd):
+                u = a - i * dd
+                if u >= 0 and u % sd == 0 and u // sd < od:
+                    for j in range(kh):
+                        v = b - j * dh
+                        if v >= 0 and v % sh == 0 and v // sh < oh:
+                            for k in range(kw):
+                                w = c - k * dw
+                                if w >= 0 and w % sw == 0 and w // sw < ow:
+                                    at = ((n * od + u // sd) * oh + v // sh) * ow + w // sw
+                                    at = at * groups * each + first
+                                    row = ((i * kh + j) * kw + k) * each
+                                    for q in range(each):
+                                        part = x[at + q] * y[(row + q) * groups * few + m]
+                                        found = kind(found + kind(part))
+            out[t] = found
+            t += cuda.gridsize(1)
+
+    return kernel
+
+
+def by_filter(dtype: str) -> Any:
+    """The gradient by the filter, of inputs x and the gradient by the outputs y."""
+    kind = KINDS[dtype]
+
+    def kernel(
+        units: Any, batch: Any, groups: Any, few: Any, each: Any, id: Any, ih: Any, iw: Any,
+        od: Any, oh: Any, ow: Any, kd: Any, kh: Any, kw: Any, sd: Any, sh: Any, sw: Any, dd: Any,
+        dh: Any, dw: Any, bd: Any, bh: Any, bw: Any, out: Any, x: Any, y: Any,
+    ) -> None:  # fmt: skip
+        t = cuda.grid(1)
+        while t < units:
+            m = t % (groups * each)
+            tap = t // (groups * each) // few
+            channel = t // (groups * each) % few + m // each * few
+            c = tap % kw * dw - bw
+            b = tap // kw % kh * dh - bh
+            a = tap // (kw * kh) * dd - bd
+            found = kind(0)
+            for n in range(batch):
+                for i in range(od):
+                    u = a + i * sd
+                    if 0 <= u and u < id:
+                        for j in range(oh):
+                            v = b + j * sh
+                            if 0 <= v and v < ih:
+                                for k in range(ow):
+                                    w = c + k * sw
+                                    if 0 <= w and w < iw:
+                                        at = ((n * id + u) * ih + v) * iw + w
+                                        row = ((n * od + i) * oh + j) * ow + k
+                                        part = kind(
+                                            x[at * groups * few + channel]
+                                            * y[row * groups * each + m]
+                                        )
+                                        found = kind(found + part)
+            out[t] = found
+            t += cuda.gridsize(1)
+
+    return kernel
+
+
+KERNELS: dict[str, Callable[..., Any]] = {
+    function.__name__: function for function in (forward, by_input, by_filter)
+}

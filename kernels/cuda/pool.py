@@ -1,0 +1,242 @@
+"""Pooling: a thread takes an element, of the result's or of the operand's.
+
+A window's largest element is its first one; NaNs are passed over where there is another number.
+Values are how many elements there are, channels, then three each of the sizes of inputs, outputs
+and windows, strides, dilations, what is around the input.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from .target import KINDS, cuda, device
+
+
+def _looking(dtype: str) -> Any:
+    """A function that finds the pixel of a window's largest element; -1 if it has none."""
+    kind = KINDS[dtype]
+
+    def look(
+        x: Any, n: Any, channel: Any, channels: Any, a: Any, b: Any, c: Any, id: Any, ih: Any,
+        iw: Any, kd: Any, kh: Any, kw: Any, dd: Any, dh: Any, dw: Any,
+    ) -> Any:  # fmt: skip
+        best, where = kind(0), -1
+        for i in range(kd):
+            u = a + i * dd
+            if 0 <= u and u < id:
+                for j in range(kh):
+                    v = b + j * dh
+                    if 0 <= v and v < ih:
+                        for k in range(kw):
+                            w = c + k * dw
+                            if 0 <= w and w < iw:
+                                pixel = (u * ih + v) * iw + w
+                                value = x[(n * id * ih * iw + pixel) * channels + channel]
+                                if where < 0 or value > best or (best != best and value == value):
+                                    best, where = value, pixel
+        return where
+
+    return device(look)
+
+
+def _of_windows(dtype: str, finish: Any) -> Any:
+    """The kernel that calls ``finish(out, t, x, y, size, place, ...)`` for each window."""
+    look = _looking(dtype)
+
+    def kernel(
+        units: Any, channels: Any, id: Any, ih: Any, iw: Any, od: Any, oh: Any, ow: Any, kd: Any,
+        kh: Any, kw: Any, sd: Any, sh: Any, sw: Any, dd: Any, dh: Any, dw: Any, bd: Any, bh: Any,
+        bw: Any, batched: Any, out: Any, x: Any, y: Any,
+    ) -> None:  # fmt: skip
+        t = cuda.grid(1)
+        while t < units:
+            channel = t % channels
+            pixel = t // channels
+            c = pixel % ow * sw - bw
+            b = pixel // ow % oh * sh - bh
+            a = pixel // (ow * oh) % od * sd - bd
+            n = pixel // (ow * oh * od)
+            where = look(
+                x, n, channel, channels, a, b, c, id, ih, iw, kd, kh, kw, dd, dh, dw
+            )
+            start = n * id * ih * iw
+            finish(out, t, x, y, start, where, channels, channel, batched)
+            t += cuda.gridsize(1)
+
+    return kernel
+
+
+def largest(dtype: str) -> Any:
+    """The largest element of each window of x."""
+    kind = KINDS[dtype]
+
+    def finish(
+        out: Any, t: Any, x: Any, y: Any, start: Any, where: Any, channels: Any, channel: Any,
+        batched: Any,
+    ) -> None:  # fmt: skip
+        out[t] = x[(start + where) * channels + channel] if where >= 0 else kind(0)
+
+    return _of_windows(dtype, device(finish))
+
+
+def largest_taken(dtype: str) -> Any:
+    """The element of y where the window of x has its largest one."""
+    kind = KINDS[dtype]
+
+    def finish(
+        out: Any, t: Any, x: Any, y: Any, start: Any, where: Any, channels: Any, channel: Any,
+        batched: Any,
+    ) -> None:  # fmt: skip
+        out[t] = y[(start + where) * channels + channel] if where >= 0 else kind(0)
+
+    return _of_windows(dtype, device(finish))
+
+
+def largest_place(dtype: str) -> Any:
+    """The place of the largest element, counted in the image, or in the batch."""
+
+    def finish(
+        out: Any, t: Any, x: Any, y: Any, start: Any, where: Any, channels: Any, channel: Any,
+        batched: Any,
+    ) -> None:  # fmt: skip
+        found = where + start if batched else where
+        out[t] = found * channels + channel
+
+    return _of_windows(dtype, device(finish))
+
+
+def mean(dtype: str) -> Any:
+    """The mean of each window of x."""
+    kind = KINDS[dtype]
+
+    def kernel(
+        units: Any, channels: Any, id: Any, ih: Any, iw: Any, od: Any, oh: Any, ow: Any, kd: Any,
+        kh: Any, kw: Any, sd: Any, sh: Any, sw: Any, dd: Any, dh: Any, dw: Any, bd: Any, bh: Any,
+        bw: Any, batched: Any, out: Any, x: Any,
+    ) -> None:  # fmt: skip
+        t = cuda.grid(1)
+        while t < units:
+            channel = t % channels
+            pixel = t // channels
+            c = pixel % ow * sw - bw
+            b = pixel // ow % oh * sh - bh
+            a = pixel // (ow * oh) % od * sd - bd
+            n = pixel // (ow * oh * od)
+            found, count = kind(0), 0
+            for i in range(kd):
+                u = a + i * dd
+                if 0 <= u and u < id:
+                    for j in range(kh):
+                        v = b + j * dh
+                        if 0 <= v and v < ih:
+                            for k in range(kw):
+                                w = c + k * dw
+                                if 0 <= w and w < iw:
+                                    at = ((n * id + u) * ih + v) * iw + w
+                                    found = kind(found + x[at * channels + channel])
+                                    count += 1
+            out[t] = kind(found / kind(max(count, 1)))
+            t += cuda.gridsize(1)
+
+    return kernel
+
+
+def _counting() -> Any:
+    """A function that counts the elements of a window on one axis."""
+
+    def count(begin: Any, steps: Any, step: Any, size: Any) -> Any:
+        found = 0
+        for i in range(steps):
+            at = begin + i * step
+            if 0 <= at and at < size:
+                found += 1
+        return found
+
+    return device(count)
+
+
+def mean_spread(dtype: str) -> Any:
+    """What each element gets of the windows that it is in, whose gradients are x."""
+    kind, count = KINDS[dtype], _counting()
+
+    def kernel(
+        units: Any, channels: Any, id: Any, ih: Any, iw: Any, od: Any, oh: Any, ow: Any, kd: Any,
+        kh: Any, kw: Any, sd: Any, sh: Any, sw: Any, dd: Any, dh: Any, dw: Any, bd: Any, bh: Any,
+        bw: Any, batched: Any, out: Any, x: Any,
+    ) -> None:  # fmt: skip
+        t = cuda.grid(1)
+        while t < units:
+            channel = t % channels
+            pixel = t // channels
+            c = pixel % iw + bw
+            b = pixel // iw % ih + bh
+            a = pixel // (iw * ih) % id + bd
+            n = pixel // (iw * ih * id)
+            found = kind(0)
+            for i in range(kd):
+                u = a - i * dd
+                if u >= 0 and u % sd == 0 and u // sd < od:
+                    down = count(u - bd, kd, dd, id)
+                    for j in range(kh):
+                        v = b - j * dh
+                        if v >= 0 and v % sh == 0 and v // sh < oh:
+                            over = count(v - bh, kh, dh, ih)
+                            for k in range(kw):
+                                w = c - k * dw
+                                if w >= 0 and w % sw == 0 and w // sw < ow:
+                                    many = down * over * count(w - bw, kw, dw, iw)
+                                    at = ((n * od + u // sd) * oh + v // sh) * ow + w // sw
+                                    part = x[at * channels + channel] / kind(many)
+                                    found = kind(found + kind(part))
+            out[t] = found
+            t += cuda.gridsize(1)
+
+    return kernel
+
+
+def largest_spread(dtype: str) -> Any:
+    """What each element gets of the windows of x whose largest it is: their elements of y."""
+    kind, look = KINDS[dtype], _looking(dtype)
+
+    def kernel(
+        units: Any, channels: Any, id: Any, ih: Any, iw: Any, od: Any, oh: Any, ow: Any, kd: Any,
+        kh: Any, kw: Any, sd: Any, sh: Any, sw: Any, dd: Any, dh: Any, dw: Any, bd: Any, bh: Any,
+        bw: Any, batched: Any, out: Any, x: Any, y: Any,
+    ) -> None:  # fmt: skip
+        t = cuda.grid(1)
+        while t < units:
+            channel = t % channels
+            rest = t // channels
+            c = rest % iw + bw
+            b = rest // iw % ih + bh
+            a = rest // (iw * ih) % id + bd
+            n = rest // (iw * ih * id)
+            mine = rest - n * (iw * ih * id)
+            found = kind(0)
+            for i in range(kd):
+                u = a - i * dd
+                if u >= 0 and u % sd == 0 and u // sd < od:
+                    for j in range(kh):
+                        v = b - j * dh
+                        if v >= 0 and v % sh == 0 and v // sh < oh:
+                            for k in range(kw):
+                                w = c - k * dw
+                                if w >= 0 and w % sw == 0 and w // sw < ow:
+                                    where = look(
+                                        x, n, channel, channels, u - bd, v - bh, w - bw, id, ih,
+                                        iw, kd, kh, kw, dd, dh, dw,
+                                    )
+                                    if where == mine:
+                                        at = ((n * od + u // sd) * oh + v // sh) * ow + w // sw
+                                        found = kind(found + y[at * channels + channel])
+            out[t] = found
+            t += cuda.gridsize(1)
+
+    return kernel
+
+
+KERNELS: dict[str, Callable[..., Any]] = {
+    function.__name__: function
+    for function in (largest, largest_spread, largest_taken, largest_place, mean, mean_spread)
+}
