@@ -6,10 +6,24 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from .core.ops.blocks import extract_patches
 from .core.ops.image import adjust_contrast
+from .core.ops.pictures import (
+    adjust_brightness,
+    central_crop,
+    crop_to_bounding_box,
+    flip_left_right,
+    flip_up_down,
+    grayscale_to_rgb,
+    pad_to_bounding_box,
+    per_image_standardization,
+    resize,
+    rgb_to_grayscale,
+)
 from .names import getter as _getter
 
 __all__ = [
-    "adjust_contrast", "extract_patches",
+    "adjust_brightness", "adjust_contrast", "central_crop", "crop_to_bounding_box",
+    "extract_patches", "flip_left_right", "flip_up_down", "grayscale_to_rgb",
+    "pad_to_bounding_box", "per_image_standardization", "resize", "rgb_to_grayscale",
 ]  # fmt: skip
 
 

@@ -1,0 +1,345 @@
+"""Pictures turned, cut, framed and made larger or smaller: all of it in other ops."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...errors import DtypeError
+from ..log.record import require
+from ..log.tensors import as_tensor
+from ..values.dtypes import shown
+from ..values.tensor import Tensor
+from . import elementwise, linalg, movement
+from .indexing import gather
+from .padding import pad
+from .reduction import reduce_mean
+from .slicing import reverse, strided_slice
+
+
+def _picture(image: Any) -> Tensor:
+    x = as_tensor(image)
+    if x.ndim < 3:
+        raise ValueError(f"'image' (shape {x.shape}) must be at least three-dimensional.")
+    return x
+
+
+def flip_left_right(image: Any) -> Tensor:
+    """A picture, or a batch of them, mirrored: left is right.
+
+    Args:
+      image: A tensor of shape (..., height, width, channels).
+
+    Returns:
+      A tensor of the same shape and dtype.
+
+    Raises:
+      ValueError: If there are less than three axes.
+
+    Example:
+      >>> tf.image.flip_left_right([[[1.0], [2.0], [3.0]]]).numpy().ravel()
+      array([3., 2., 1.], dtype=float32)
+    """
+    return reverse(_picture(image), [-2])
+
+
+def flip_up_down(image: Any) -> Tensor:
+    """A picture, or a batch of them, mirrored: the top is at the bottom.
+
+    Args:
+      image: A tensor of shape (..., height, width, channels).
+
+    Returns:
+      A tensor of the same shape and dtype.
+
+    Raises:
+      ValueError: If there are less than three axes.
+
+    Example:
+      >>> tf.image.flip_up_down([[[1.0]], [[2.0]]]).numpy().ravel()
+      array([2., 1.], dtype=float32)
+    """
+    return reverse(_picture(image), [-3])
+
+
+def rgb_to_grayscale(images: Any, name: str | None = None) -> Tensor:
+    """How bright each pixel is: 0.2989 of red, 0.587 of green, 0.114 of blue.
+
+    Args:
+      images: A tensor of floats, of shape (..., 3).
+      name: Not used.
+
+    Returns:
+      A tensor of shape (..., 1) and of the same dtype.
+
+    Raises:
+      InvalidArgumentError: If the elements are no floats, or there are not three channels.
+
+    Example:
+      >>> tf.image.rgb_to_grayscale([[[1.0, 1.0, 1.0]]]).numpy().round(4)
+      array([[[0.9999]]], dtype=float32)
+    """
+    x = as_tensor(images)
+    if not x._spec.is_float:
+        raise DtypeError(f"images must be of floats, got {x.dtype.name}. Use `cast`.")
+    require(x.ndim > 1 and x.shape[-1] == 3, "RgbToGrayscale", f"no three channels in {x.shape}")
+    weights = as_tensor(np.array([[0.2989], [0.587], [0.114]], x.dtype.as_numpy_dtype))
+    found = linalg.matmul(movement.shaped(x, (x._spec.size // 3, 3)), weights)
+    return movement.shaped(found, (*x.shape[:-1], 1))
+
+
+def grayscale_to_rgb(images: Any, name: str | None = None) -> Tensor:
+    """Pixels of one channel, three times.
+
+    Args:
+      images: A tensor of shape (..., 1).
+      name: Not used.
+
+    Returns:
+      A tensor of shape (..., 3) and of the same dtype.
+
+    Raises:
+      ValueError: If there is not one channel.
+
+    Example:
+      >>> tf.image.grayscale_to_rgb([[[5.0]]]).numpy()
+      array([[[5., 5., 5.]]], dtype=float32)
+    """
+    x = as_tensor(images)
+    if not x.ndim or x.shape[-1] != 1:
+        raise ValueError("Last dimension of a grayscale image should be size 1.")
+    return movement.broadcast_to(x, (*x.shape[:-1], 3))
+
+
+def adjust_brightness(image: Any, delta: Any) -> Tensor:
+    """A picture with a number added to each element.
+
+    Args:
+      image: A tensor of floats.
+      delta: The number.
+
+    Returns:
+      A tensor of the same shape and dtype.
+
+    Raises:
+      DtypeError: If the elements are no floats.
+
+    Example:
+      >>> tf.image.adjust_brightness([[[0.25], [0.5]]], 0.25).numpy().ravel()
+      array([0.5 , 0.75], dtype=float32)
+    """
+    x = as_tensor(image)
+    if not x._spec.is_float:
+        raise DtypeError(f"image must be of floats, got {x.dtype.name}. Use `cast`.")
+    return elementwise.add(x, delta)
+
+
+def per_image_standardization(image: Any) -> Tensor:
+    """Each picture less its mean, divided by its standard deviation.
+
+    That is taken to be no less than ``1 / sqrt(n)`` for n elements, so that nothing is divided by
+    0.
+
+    Args:
+      image: A tensor of floats, of shape (..., height, width, channels).
+
+    Returns:
+      A tensor of the same shape and dtype.
+
+    Raises:
+      ValueError: If there are less than three axes.
+      DtypeError: If the elements are no floats.
+
+    Example:
+      >>> tf.image.per_image_standardization([[[1.0], [3.0]]]).numpy().ravel()
+      array([-1.,  1.], dtype=float32)
+    """
+    x = _picture(image)
+    if not x._spec.is_float:
+        raise DtypeError(f"image must be of floats, got {x.dtype.name}. Use `cast`.")
+    axes = (-3, -2, -1)
+    n = max(1, int(np.prod(x.shape[-3:])))
+    distance = x - reduce_mean(x, axes, True)
+    spread = elementwise.sqrt(reduce_mean(elementwise.square(distance), axes, True))
+    found: Tensor = distance / elementwise.maximum(spread, 1 / n**0.5)
+    return found
+
+
+def _framed(image: Any, top: Any, left: Any, height: Any, width: Any) -> tuple[Any, ...]:
+    x = _picture(image)
+    numbers = [int(movement.static(v)) for v in (top, left, height, width)]
+    for name, value, least in zip(
+        ("offset_height", "offset_width", "target_height", "target_width"), numbers, (0, 0, 1, 1),
+        strict=True,
+    ):  # fmt: skip
+        if value < least:
+            raise ValueError(f"{name} must be {'> 0' if least else '>= 0'}.")
+    return x, *numbers
+
+
+def crop_to_bounding_box(
+    image: Any, offset_height: Any, offset_width: Any, target_height: Any, target_width: Any
+) -> Tensor:
+    """A part of a picture.
+
+    Args:
+      image: A tensor of shape (..., height, width, channels).
+      offset_height: The first row.
+      offset_width: The first column.
+      target_height: How many rows.
+      target_width: How many columns.
+
+    Returns:
+      A tensor of the same dtype.
+
+    Raises:
+      ValueError: If that is not all in the picture, or there are less than three axes.
+
+    Example:
+      >>> tf.image.crop_to_bounding_box(tf.ones((4, 6, 3)), 1, 2, 2, 3).shape
+      TensorShape([2, 3, 3])
+    """
+    x, top, left, height, width = _framed(
+        image, offset_height, offset_width, target_height, target_width
+    )
+    for name, size, end in (("height", x.shape[-3], top + height), ("width", x.shape[-2],
+                                                                    left + width)):  # fmt: skip
+        if size < end:
+            raise ValueError(f"{name} must be >= target + offset.")
+    whole = tuple((0, dim, 1) for dim in x.shape)
+    cut = (*whole[:-3], (top, top + height, 1), (left, left + width, 1), whole[-1])
+    return strided_slice(x, cut)
+
+
+def pad_to_bounding_box(
+    image: Any, offset_height: Any, offset_width: Any, target_height: Any, target_width: Any
+) -> Tensor:
+    """A picture with zeros around it.
+
+    Args:
+      image: A tensor of shape (..., height, width, channels).
+      offset_height: How many rows of zeros come first.
+      offset_width: How many columns.
+      target_height: The height of the result.
+      target_width: Its width.
+
+    Returns:
+      A tensor of the same dtype.
+
+    Raises:
+      ValueError: If the picture does not fit in, or there are less than three axes.
+
+    Example:
+      >>> tf.image.pad_to_bounding_box([[[7.0]]], 0, 1, 1, 3).numpy().ravel()
+      array([0., 7., 0.], dtype=float32)
+    """
+    x, top, left, height, width = _framed(
+        image, offset_height, offset_width, target_height, target_width
+    )
+    below, right = height - top - x.shape[-3], width - left - x.shape[-2]
+    for name, rest in (("height", below), ("width", right)):
+        if rest < 0:
+            raise ValueError(f"{name} must be <= target - offset")
+    return pad(x, [*([(0, 0)] * (x.ndim - 3)), (top, below), (left, right), (0, 0)])
+
+
+def central_crop(image: Any, central_fraction: Any) -> Tensor:
+    """The middle of a picture.
+
+    Args:
+      image: A tensor of shape (..., height, width, channels).
+      central_fraction: How much of height and width is kept: more than 0, at most 1.
+
+    Returns:
+      A tensor of the same dtype.
+
+    Raises:
+      ValueError: If the fraction is out of range, or there are less than three axes.
+
+    Example:
+      >>> tf.image.central_crop(tf.ones((4, 6, 3)), 0.5).shape
+      TensorShape([2, 4, 3])
+    """
+    if not 0 < central_fraction <= 1:
+        raise ValueError("central_fraction must be within (0, 1]")
+    x = _picture(image)
+    top, left = (int((size - size * central_fraction) / 2) for size in x.shape[-3:-1])
+    return crop_to_bounding_box(x, top, left, x.shape[-3] - 2 * top, x.shape[-2] - 2 * left)
+
+
+def _between(size: int, wanted: int, kind: Any) -> Tensor:
+    """What each new row is made of: the two nearest old ones, as a matrix."""
+    at = (np.arange(wanted) + 0.5) * (size / wanted) - 0.5
+    low = np.floor(at).astype(int)
+    part = at - low
+    found = np.zeros((wanted, size))
+    rows = np.arange(wanted)
+    np.add.at(found, (rows, np.clip(low, 0, size - 1)), 1 - part)
+    np.add.at(found, (rows, np.clip(low + 1, 0, size - 1)), part)
+    return as_tensor(found.astype(kind))
+
+
+def resize(
+    images: Any, size: Any, method: str = "bilinear", preserve_aspect_ratio: bool = False,
+    antialias: bool = False, name: str | None = None,
+) -> Tensor:  # fmt: skip
+    """Pictures of another size.
+
+    Args:
+      images: A tensor of numbers, of shape (height, width, channels) or with a batch before them.
+      size: The new height and width.
+      method: "bilinear", a mean of the four nearest pixels, or "nearest".
+      preserve_aspect_ratio: Whether to keep the ratio: then it is the largest that fits in.
+      antialias: False.
+      name: Not used.
+
+    Returns:
+      A tensor of the new size; of the same dtype, but that bilinear means of integers are float32.
+
+    Raises:
+      ValueError: If there are not three or four axes, the size is not two ints, or the method is
+        another one.
+      InvalidArgumentError: If a size is not positive.
+      NotImplementedError: If ``antialias`` is asked for.
+
+    Example:
+      >>> tf.image.resize([[[0.0], [4.0]]], (1, 4)).numpy().ravel()
+      array([0., 1., 3., 4.], dtype=float32)
+    """
+    x = as_tensor(images)
+    if x.ndim not in (3, 4):
+        raise ValueError("'images' must have either 3 or 4 dimensions.")
+    wanted = np.asarray(size)
+    if wanted.dtype.kind not in "iu":
+        raise ValueError("'size' must be a 1-D int32 Tensor")
+    if wanted.shape != (2,):
+        raise ValueError("'size' must be a 1-D Tensor of 2 elements: new_height, new_width")
+    if method not in ("bilinear", "nearest"):
+        raise ValueError(f"Resize method is not implemented: {shown(method)}")
+    if antialias:
+        raise NotImplementedError("`antialias` is not there: blur with `tf.nn.depthwise_conv2d`.")
+    height, width = wanted.tolist()
+    require(min(height, width) > 0, "Resize", "output dimensions must be positive")
+    old = tuple(int(n) for n in x.shape[-3:-1])
+    require(min(old) > 0, "Resize", f"there are no pixels: {x.shape.as_list()}")
+    if preserve_aspect_ratio:
+        scale = min(height / old[0], width / old[1])
+        height, width = (round(n * scale) for n in old)
+    if method == "nearest":
+        rows, columns = (
+            np.minimum(((np.arange(new) + 0.5) * (size / new)).astype(np.int64), size - 1)
+            for new, size in ((height, old[0]), (width, old[1]))
+        )
+        return gather(gather(x, rows, axis=x.ndim - 3), columns, axis=x.ndim - 2)
+    if not x._spec.is_float:
+        x = elementwise.cast(x, "float32")
+    if (height, width) == old:
+        return x
+    kind, channels = x.dtype.as_numpy_dtype, int(x.shape[-1])
+    lead = tuple(x.shape[:-3])
+    y = linalg.matmul(
+        _between(old[0], height, kind), movement.shaped(x, (*lead, old[0], old[1] * channels))
+    )
+    y = movement.shaped(y, (*lead, height, old[1], channels))
+    return linalg.matmul(_between(old[1], width, kind), y)
