@@ -101,7 +101,7 @@ from .core.ops.elementwise import round_ as round
 from .core.ops.getitem import strided_slice_ as strided_slice
 from .core.ops.indexing import boolean_mask, gather, one_hot, repeat, where
 from .core.ops.joining import concat, stack, tile
-from .core.ops.linalg import matmul, norm, tensordot
+from .core.ops.linalg import matmul, tensordot
 from .core.ops.movement import (
     broadcast_to,
     expand_dims,
@@ -110,6 +110,7 @@ from .core.ops.movement import (
     squeeze,
     transpose,
 )
+from .core.ops.norms import norm
 from .core.ops.padding import pad
 from .core.ops.partition import dynamic_partition, dynamic_stitch, unravel_index
 from .core.ops.ranges import linspace

@@ -1,4 +1,4 @@
-"""``tf.linalg``: products of matrices, and norms."""
+"""``tf.linalg``: products of matrices, decompositions, systems of equations, and norms."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ from .core.ops.diagonals import (
 )
 from .core.ops.einsum import einsum
 from .core.ops.factors import det, inv, lu, slogdet
-from .core.ops.linalg import matmul, matvec, norm, tensordot
+from .core.ops.linalg import matmul, matvec, tensordot
+from .core.ops.matrix_functions import expm, lstsq, matrix_rank, pinv, sqrtm
+from .core.ops.norms import norm, normalize
 from .core.ops.solves import (
     cholesky_solve,
     lu_matrix_inverse,
@@ -28,14 +30,25 @@ from .core.ops.solves import (
     triangular_solve,
 )
 from .core.ops.triangles import adjoint, band_part, matrix_transpose
+from .linear_operator import (
+    LinearOperator,
+    LinearOperatorDiag,
+    LinearOperatorFullMatrix,
+    LinearOperatorIdentity,
+    LinearOperatorLowerTriangular,
+    LinearOperatorScaledIdentity,
+)
 from .names import getter as _getter
 
 __all__ = [
+    "LinearOperator", "LinearOperatorDiag", "LinearOperatorFullMatrix",
+    "LinearOperatorIdentity", "LinearOperatorLowerTriangular", "LinearOperatorScaledIdentity",
     "adjoint", "band_part", "cholesky", "cholesky_solve", "cross", "det", "diag", "diag_part",
-    "eigh", "eigvalsh", "einsum", "eye", "global_norm", "inv", "l2_normalize", "logdet", "lu",
-    "lu_matrix_inverse", "lu_reconstruct", "lu_solve", "matmul", "matrix_transpose", "matvec",
-    "norm", "qr", "set_diag", "slogdet", "solve", "svd", "tensor_diag", "tensor_diag_part",
-    "tensordot", "trace", "triangular_solve",
+    "eigh", "eigvalsh", "einsum", "expm", "eye", "global_norm", "inv", "l2_normalize", "logdet",
+    "lstsq", "lu", "lu_matrix_inverse", "lu_reconstruct", "lu_solve", "matmul", "matrix_rank",
+    "matrix_transpose", "matvec", "norm", "normalize", "pinv", "qr", "set_diag", "slogdet",
+    "solve", "sqrtm", "svd", "tensor_diag", "tensor_diag_part", "tensordot", "trace",
+    "triangular_solve",
 ]  # fmt: skip
 
 

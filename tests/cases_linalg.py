@@ -2,7 +2,7 @@
 
 import numpy as np
 import scipy.linalg
-from op_case import ALL, MISSING, Case, F, over
+from op_case import ALL, MISSING, STOP, Case, F, over
 
 TWO = ((-2.0, 2.0),) * 2
 ONE = ((-2.0, 2.0),)
@@ -189,4 +189,28 @@ MOVED = [
          variants=over(((3,), (3,)), ((2, 3), (2, 3)))),
 ]  # fmt: skip
 
-CASES = [*EINSUM, *FACTORED, *DECOMPOSED, *OF_LU, *MOVED]
+def normalized(x, axis=None):
+    norm = np.sqrt(np.square(x).sum(axis, keepdims=True))
+    return [x / norm, norm]
+
+
+FUNCTIONS = [
+    Case("linalg.expm", scipy.linalg.expm, ulp=512, variants=SQUARE),
+    on(shifted, lambda a: np.stack([scipy.linalg.sqrtm(x) for x in a]) if a.ndim > 2
+       else scipy.linalg.sqrtm(a), "linalg.sqrtm", SQUARE),
+    Case("linalg.pinv", np.linalg.pinv, ulp=2048, variants=over((3, 2), (2, 2, 3))),
+    Case("linalg.matrix_rank", lambda x: np.linalg.matrix_rank(x).astype("int32"), order=STOP,
+         variants=over((3, 2), (2, 2, 3)), special=[([[[1.0, 2.0], [2.0, 4.0]]], {})]),
+    Case("linalg.lstsq", lambda a, b: np.linalg.pinv(a) @ b, TWO, ulp=4096,
+         variants=over(((4, 2), (4, 1)), ((2, 3), (2, 2)))),
+    # There is no gradient, which is a ValueError in TensorFlow as well.
+    Case("linalg.lstsq", lambda a, b: np.linalg.pinv(a) @ b, TWO, ulp=512, dtypes=("float64",),
+         call=lambda f, a, b: f(a, b, fast=False), variants=over(((4, 2), (4, 1))), order=STOP),
+    Case("linalg.normalize", normalized, ulp=16, call=lambda f, x, **key: list(f(x, **key)),
+         variants=over((3, 2), axis=[None, 1])),
+    Case("norm", lambda x, axis, keepdims: np.linalg.norm(x, 2, axis, keepdims), ulp=64,
+         call=lambda f, x, **key: f(x, ord=2, **key),
+         variants=over((2, 3, 2), axis=[(0, 1), (2, 0)], keepdims=[False, True])),
+]  # fmt: skip
+
+CASES = [*EINSUM, *FACTORED, *DECOMPOSED, *OF_LU, *MOVED, *FUNCTIONS]

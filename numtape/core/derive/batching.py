@@ -359,9 +359,11 @@ RULES: dict[str, Rule] = {
         "MatrixBandPart", "SymmetricFromLower", "LowerOfSymmetric", "LuFactor", "Lu",
         "LuPermutation", "MatrixSolve", "MatrixInverse", "MatrixDeterminant",
         "LogMatrixDeterminant", "MatrixTriangularSolve", "Cholesky", "Qr", "Svd",
-        "SelfAdjointEigV2",
+        "SelfAdjointEigV2", "MatrixExponential", "MatrixSquareRoot", "Sylvester", "MatrixSolveLs",
     ), _leading),
 }  # fmt: skip
 
 # Ops without a rule, which are done lane by lane.
-LOOPED: set[str] = {"DenseBincount", "HistogramFixedWidth", "InTopKV2", "Unique"}
+LOOPED: set[str] = {
+    "DenseBincount", "HistogramFixedWidth", "InTopKV2", "PseudoInverse", "Unique",
+}  # fmt: skip

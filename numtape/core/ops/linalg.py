@@ -1,9 +1,8 @@
-"""Products of matrices, and norms."""
+"""Products of matrices."""
 
 from __future__ import annotations
 
 import math
-import sys
 from typing import Any
 
 import numpy as np
@@ -13,10 +12,10 @@ from ..cpu import blas
 from ..log.op import ARRAY, Native, Op, defop
 from ..log.record import binary, require, spec_of
 from ..log.tensors import as_tensor
-from ..values.dtypes import float32, mismatch, shown
-from ..values.spec import Spec, axes_of, intern, one_axis
+from ..values.dtypes import float32, mismatch
+from ..values.spec import Spec, intern, one_axis
 from ..values.tensor import Tensor
-from . import arithmetic, elementwise, movement, reduction
+from . import movement
 
 Array = np.ndarray[Any, Any]
 
@@ -235,65 +234,3 @@ def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
          math.prod(b.shape[axis] for axis in columns)),
     )  # fmt: skip
     return movement.shaped(matmul(flat_a, flat_b), shape)
-
-
-def norm(
-    tensor: Any, ord: Any = "euclidean", axis: Any = None, keepdims: bool | None = None,
-    name: str | None = None,
-) -> Tensor:  # fmt: skip
-    """The norm of a vector: of all elements, or along an axis. With two axes, that of a matrix.
-
-    Its derivative at 0 is NaN.
-
-    Args:
-      tensor: A tensor of floats.
-      ord: For vectors "euclidean", 1, ``np.inf`` or another positive number p: ``sum(|x|**p) ** (1
-        / p)``. For matrices "euclidean" or "fro" (Frobenius), 1 (the largest sum of a column) or
-        ``np.inf`` (of a row).
-      axis: None for all elements as one vector, an int for vectors, two ints for matrices.
-      keepdims: Whether reduced axes stay, with size 1.
-      name: Not used.
-
-    Returns:
-      A tensor of the same dtype.
-
-    Raises:
-      ValueError: If ``ord`` is something else, or ``axis`` a list that does not name two axes.
-      InvalidArgumentError: If an axis is out of range, or the elements are no floats.
-
-    Example:
-      >>> tf.norm([[3.0, 4.0], [6.0, 8.0]], axis=1).numpy()
-      array([ 5., 10.], dtype=float32)
-      >>> tf.norm([3.0, -4.0], ord=1).numpy()
-      np.float32(7.0)
-    """
-    x = as_tensor(tensor)
-    keepdims = bool(keepdims)
-    pair = isinstance(axis, list | tuple)
-    if pair and len(set(axes_of("Norm", axis, x.ndim) if len(axis) == 2 else ())) != 2:
-        raise ValueError(
-            f"'axis' must be None, an integer, or a tuple of 2 unique integers, got {axis}"
-        )
-    if isinstance(ord, np.ndarray) and not ord.ndim:
-        ord = ord.item()
-    if not isinstance(ord, str | int | float | np.number) or (ord == "fro" and not pair):
-        raise ValueError(f"'ord' must be a supported vector norm, got {shown(ord)}")
-    if ord in ("euclidean", "fro", 2) and not (ord == 2 and pair):
-        return elementwise.sqrt(reduction.reduce_sum(x * x, axis, keepdims))
-    magnitude = elementwise.abs_(x)
-    if pair:
-        first, second = axes_of("Norm", axis, x.ndim)
-        if ord not in (1, math.inf, np.inf):
-            raise ValueError(f"'ord' must be a supported matrix norm, got {ord}")
-        summed, largest = (first, second) if ord == 1 else (second, first)
-        sums = reduction.reduce_sum(magnitude, summed, True)
-        found = reduction.reduce_max(sums, largest, True)
-        return found if keepdims else movement.squeeze(found, axis)
-    if ord in (math.inf, np.inf):
-        return reduction.reduce_max(magnitude, axis, keepdims)
-    if isinstance(ord, str) or not 0 < ord <= sys.float_info.max:
-        raise ValueError(f"'ord' must be a supported vector norm, got {shown(ord)}")
-    if ord == 1:
-        return reduction.reduce_sum(magnitude, axis, keepdims)
-    power = arithmetic.pow_(magnitude, float(ord))
-    return arithmetic.pow_(reduction.reduce_sum(power, axis, keepdims), 1.0 / ord)
