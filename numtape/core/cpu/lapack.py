@@ -155,7 +155,9 @@ def svd(out: Array, a: Array, full: bool, vectors: bool) -> None:
 def eigh(out: Array, a: Array, vectors: bool) -> None:
     """Eigenvalues of symmetric matrices, then vectors, packed; the lower triangle is read."""
     n = a.shape[-1]
-    if not vectors:
+    if vectors:
+        careful(lambda x: tuple(np.linalg.eigh(x)), tuple(parts(out, (n,), (n, n))), a)
+    else:
         careful(np.linalg.eigvalsh, (out,), a)
-        return
-    careful(lambda x: tuple(np.linalg.eigh(x)), tuple(parts(out, (n,), (n, n))), a)
+    # LAPACK may give numbers for what is none.
+    out[~np.isfinite(np.tril(a)).all((-2, -1))] = np.nan
