@@ -279,6 +279,15 @@ _LAZY = {
 }
 
 
+# Forward mode, and a function done for all slices.
+_LAZY["autodiff"] = "autodiff"
+_FUNCTIONS["vectorized_map"] = "vectorized"
+__all__ += ["autodiff", "vectorized_map"]
+if _typing.TYPE_CHECKING:
+    from . import autodiff
+    from .vectorized import vectorized_map
+
+
 def _found(name: str) -> _typing.Any:
     """What is imported when it is first used."""
     if name in _FUNCTIONS:

@@ -408,6 +408,6 @@ MAKERS = {"as_dtype", "constant", "convert_to_tensor", "eye", "is_tensor", "kern
           "ones", "range", "rank", "shape", "size", "zeros",
           "collapse_repeated", "dropout", "experimental",  # tests/test_conv.py
           # These take functions; tests/test_function.py and tests/test_control.py have them.
-          "cond", "function", "map_fn", "scan", "while_loop"}  # fmt: skip
+          "cond", "function", "map_fn", "scan", "vectorized_map", "while_loop"}  # fmt: skip
 for _subject in SUBJECTS:
     MAKERS |= getattr(_subject, "MAKERS", set())

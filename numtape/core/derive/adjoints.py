@@ -14,7 +14,6 @@ from ..log.log import Log
 from ..plan.memo import Remembered, columns_of, operands_of
 from ..values.interning import generation
 from ..values.memory import Array, address_of
-from .templates import Templates
 
 Key = tuple[Any, ...]
 
@@ -34,7 +33,7 @@ class Adjoints:
 
     def __init__(
         self, log: Log, n: int, columns: Array, operands: Array, found: list[int],
-        watched: list[int], templates: Templates,
+        watched: list[int], templates: Any,
     ) -> None:  # fmt: skip
         self.n, self.count, self.found, self.watched = n, log.n - n, found, watched
         self.templates = templates
@@ -91,7 +90,7 @@ class Memory:
 
     def note(
         self, log: Log, key: Key, n: int, found: list[int], watched: list[int],
-        templates: Templates,
+        templates: Any,
     ) -> None:  # fmt: skip
         """Remember what was appended behind the first ``n`` rows, if these came before."""
         if not self.remembered.fits(log.n):

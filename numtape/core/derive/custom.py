@@ -189,7 +189,10 @@ def _contributions(log: Log, row: int, link: int, work: Any) -> list[tuple[int, 
 def unrecorded() -> Iterator[None]:
     """Have no tape record, as `GradientTape.stop_recording` of each."""
     log = local.log
-    tapes = [tape for ref in log.tapes if (tape := ref()) is not None and tape.recording]
+    tapes = [
+        tape for ref in log.tapes
+        if (tape := ref()) is not None and tape.recording and not tape.forward
+    ]  # fmt: skip
     for tape in tapes:
         tape.stop()
     try:

@@ -12,16 +12,18 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from ..log.log import LEAF_CODE, Log
+from ..log.op import CODES
 from ..log.tensors import owned
 from ..log.variable import Variable
 from ..ops.creation import zeros
 from ..ops.joining import concat, stack
-from ..ops.movement import broadcast_to, identity
+from ..ops.movement import broadcast_to, identity, reshape
 from ..values.spec import SPECS, Spec, intern
 from ..values.tensor import Tensor
-from .batching import batched, dependent
+from .adjoints import give_back, memory
+from .batching import batched
 from .tape import Tape
-from .transpose import transposed
+from .transpose import placeholder, transposed
 
 MOST = 1 << 24  # elements of a row, for all seeds of a batch
 
@@ -37,7 +39,7 @@ def jacobian(
     if spec.size == 1:
         rows = Rows(log, tape, target, sources, owned(np.ones(spec.shape, spec.dtype.numpy_dtype)))
         return [None if row < 0 else rows.tensor(row) for row in rows.found]
-    rows = Rows(log, tape, target, sources)
+    rows = Rows(log, tape, target, sources, _known(log, spec))
     if not spec.size:  # what an empty target depends on is of interest, too
         return [None if row < 0 else zeros((0, *source.shape), source.dtype)
                 for row, source in zip(rows.found, sources, strict=True)]  # fmt: skip
@@ -47,6 +49,8 @@ def jacobian(
             (end - start, *spec.shape)
         ))  # fmt: skip
 
+    if log.calls:
+        return _one_by_one(log, tape, target, sources, seeds, spec.size)
     return rows.applied(seeds, spec.size)
 
 
@@ -60,7 +64,7 @@ def batch_jacobian(
     spec = target._spec
     batch = spec.shape[0]
     size = intern(tuple(spec.shape[1:]), spec.dtype).size
-    rows = Rows(log, tape, target, [source])
+    rows = Rows(log, tape, target, [source], _known(log, spec))
     if not size * batch:
         return None if rows.found[0] < 0 else zeros((size, *source.shape), source.dtype)
 
@@ -69,7 +73,28 @@ def batch_jacobian(
         each = np.repeat(one[:, None], batch, 1)
         return owned(each.reshape((end - start, *spec.shape)))
 
+    if log.calls:
+        return _one_by_one(log, tape, target, [source], seeds, size)[0]
     return rows.applied(seeds, size)[0]
+
+
+def _known(log: Log, spec: Spec) -> Tensor | None:
+    """Zeros as the seed where functions of the program are called, which may look at it."""
+    return zeros(spec.shape, spec.dtype) if log.calls else None
+
+
+def _one_by_one(
+    log: Log, tape: Tape, target: Tensor | Variable, sources: Sequence[Tensor | Variable],
+    seeds: Callable[[int, int], Tensor], n: int,
+) -> list[Tensor | None]:  # fmt: skip
+    """As `Rows.applied`, where functions of the program are to be called for each seed."""
+    parts: list[list[Tensor]] = [[] for _ in sources]
+    for k in range(n):
+        rows = Rows(log, tape, target, sources, reshape(seeds(k, k + 1), tuple(target.shape)))
+        for part, row in zip(parts, rows.found, strict=True):
+            if row >= 0:
+                part.append(rows.tensor(row))
+    return [stack(part) if part else None for part in parts]
 
 
 class Rows:
@@ -98,7 +123,8 @@ class Rows:
         # A variable depends on itself alone: it is no row to go back from.
         row = -1 if isinstance(target, Variable) else log.enter(target, None, "jacobian")[0]
         self.seed = (
-            placeholder(log, target._spec) if seed is None else log.enter(seed, None, "jacobian")[0]
+            placeholder(log, target._spec)._row if seed is None
+            else log.enter(seed, None, "jacobian")[0]
         )
         pairs = [] if row < 0 else [(row, self.seed)]
         found = transposed(log, tape, pairs, list(sources))
@@ -110,9 +136,8 @@ class Rows:
 
     def at_once(self) -> int:
         """How many seeds a batch may have."""
-        log, wanted = self.log, [row for row in self.found if row >= 0]
-        rows = [self.seed, *wanted, *dependent(log, wanted, {self.seed: None})]
-        return max(1, MOST // max(1, *(SPECS.specs[log.spec[row]].size for row in rows)))
+        specs = set(self.log.spec[self.seed : self.log.n].tolist())
+        return max(1, MOST // max(1, *(SPECS.specs[spec].size for spec in specs)))
 
     def applied(self, seeds: Callable[[int, int], Tensor], n: int) -> list[Tensor | None]:
         """The adjoints of the sources for ``n`` seeds.
@@ -126,32 +151,44 @@ class Rows:
         parts: list[list[Tensor]] = [[] for _ in wanted]
         for start in range(0, n, size):
             end = min(start + size, n)
-            lanes = batched(self.log, wanted, {self.seed: seeds(start, end)}, end - start,
-                            self.tensor)  # fmt: skip
-            for part, row, lane in zip(parts, wanted, lanes, strict=True):
-                if isinstance(lane, list):
-                    lane = stack(lane)  # refuses so many axes
-                if lane is None:
-                    x = self.tensor(row)
-                    lane = broadcast_to(x, (end - start, *x.shape))
+            for part, lane in zip(parts, self._batch(wanted, seeds(start, end)), strict=True):
                 part.append(lane)
         whole = iter([part[0] if len(part) == 1 else concat(part, 0) for part in parts])
         return [None if row < 0 else next(whole) for row in self.found]
 
+    def _batch(self, wanted: list[int], seeds: Tensor) -> list[Tensor]:
+        """The adjoints for a batch of seeds: rows that come again are appended again."""
+        log, n = self.log, seeds.shape[0]
+        first = log.enter(seeds, None, "jacobian")[0]
+        start = log.n, log.extra_n, len(log.buffers)
+        key = "lanes", *start, first, self.seed, *wanted
+        remembered = memory()
+        try:
+            again = remembered.recall(log, key)
+            if again is not None:
+                return [self.tensor(row) for row in again.found]
+            found = []
+            lanes = batched(log, wanted, {self.seed: log.tensor(first, seeds._spec)}, n,
+                            self.tensor)  # fmt: skip
+            for row, lane in zip(wanted, lanes, strict=True):
+                if isinstance(lane, list):
+                    lane = stack(lane)  # refuses so many axes
+                if lane is None:
+                    x = self.tensor(row)
+                    lane = broadcast_to(x, (n, *x.shape))
+                found.append(lane)
+            if start[1:] == (log.extra_n, len(log.buffers)):  # only rows were added
+                rows = range(start[0], log.n)
+                held = [*(CODES[log.code[row]] for row in rows),
+                        *(SPECS[log.spec[row]] for row in rows)]  # fmt: skip
+                remembered.note(log, key, start[0], [x._row for x in found], [], held)
+            return found
+        finally:
+            give_back(remembered)
+
     def tensor(self, row: int) -> Tensor:
         """A tensor for a row of the log."""
         return self.log.tensor(row, SPECS.specs[self.log.spec[row]])
-
-
-def placeholder(log: Log, spec: Spec) -> int:
-    """Append a leaf that has no value: rows that depend on it are never computed."""
-    # whole
-    n = log.n
-    log.code[n] = LEAF_CODE
-    log.spec[n] = spec.id
-    log.n = n + 1
-    # done
-    return n
 
 
 def of_its_own(x: Tensor) -> Tensor:

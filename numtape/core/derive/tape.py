@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import weakref
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -29,6 +29,8 @@ class Tape:
         "__weakref__", "events", "log", "persistent", "ranges", "seen", "spent", "thread",
         "watch_accessed",
     )  # fmt: skip
+
+    forward: ClassVar[bool] = False  # whether it is of forward mode, which goes through bodies
 
     def __init__(self, persistent: bool, watch_accessed: bool) -> None:
         self.persistent = persistent

@@ -74,7 +74,7 @@ def _run_rule(
     try:
         local.rule = Rule(scratch, outer, _run_rule.__code__, names)
         del local.log
-        places = [_placeholder(scratch, spec) for spec in (out, out, *specs)]
+        places = [placeholder(scratch, spec) for spec in (out, out, *specs)]
         if op.analytic and any(spec.dtype.is_complex for spec in specs):
             g, *values = places
             places = [g, *(conj(x) if x.dtype.is_complex else x for x in values)]
@@ -84,7 +84,7 @@ def _run_rule(
         if len(adjoints) != len(specs):
             raise AssertionError(f"the rule of {op.name} gives {len(adjoints)} adjoints")
         found = [
-            _unbroadcast(adjoint, spec, op.name) if want and adjoint is not None else None
+            unbroadcast(adjoint, spec, op.name) if want and adjoint is not None else None
             for adjoint, spec, want in zip(adjoints, specs, wanted, strict=True)
         ]
     except Exception:
@@ -105,15 +105,18 @@ def _key(log: Log, row: int, needed: int) -> Key:
     return code, s0, s1, s2, log.spec[row], needed
 
 
-def _placeholder(log: Log, spec: Spec) -> Tensor:
+def placeholder(log: Log, spec: Spec) -> Tensor:
+    """Append a leaf that has no value: what depends on it is never computed."""
+    # whole
     n = log.n
     log.code[n] = LEAF_CODE
     log.spec[n] = spec.id
     log.n = n + 1
+    # done
     return log.tensor(n, spec)
 
 
-def _unbroadcast(adjoint: Any, spec: Spec, op: str) -> Tensor:
+def unbroadcast(adjoint: Any, spec: Spec, op: str) -> Tensor:
     """The adjoint summed over the axes along which the operand was broadcast."""
     found = as_tensor(adjoint)
     if found.dtype is not spec.dtype:

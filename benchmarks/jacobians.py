@@ -1,0 +1,185 @@
+"""Jacobians, a Hessian and forward mode beside the peers': ``python -m benchmarks.jacobians``.
+
+Prints a table; writes nothing. Times are medians in µs, of a call with its result looked at. Each
+library has a process of its own, and the libraries take turns, so that a busy moment of the
+machine is one for all of them. What is not installed is left out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import multiprocessing
+import os
+import statistics
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+ROUNDS = 15
+# What each column is, and the package that it needs.
+LIBRARIES = {
+    "numtape": "numtape", "nt.function": "numtape", "TF eager": "tensorflow",
+    "PyTorch": "torch", "JAX jit": "jax",
+}  # fmt: skip
+CASES = {
+    "Jacobian, 200 x 200: three layers of tanh(W x)": "layers",
+    "Jacobian, 200 x 200: elementwise only": "elementwise",
+    "Hessian of Rosenbrock's function, 50 variables": "hessian",
+    "Hessian times a vector, 50 variables, forward over reverse": "product",
+}
+
+
+def _inputs() -> tuple[Any, Any, Any]:
+    random = np.random.default_rng(0)
+    w = (random.normal(size=(200, 200)) / 14).astype(np.float32)
+    return w, random.normal(size=200).astype(np.float32), np.linspace(-1, 1, 50, dtype=np.float32)
+
+
+def _taped(tf: Any, wrap: Callable[[Any], Any]) -> dict[str, Callable[[], Any]]:
+    """What TensorFlow and numtape run."""
+    w, x, h = map(tf.constant, _inputs())
+
+    def jacobian(f: Any, x: Any) -> Any:
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = f(x)
+        return tape.jacobian(y, x)
+
+    def slope(x: Any) -> Any:
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            first, second = x[:-1], x[1:]
+            y = tf.reduce_sum(100.0 * (second - first * first) ** 2 + (1.0 - first) ** 2)
+        return tape.gradient(y, x)
+
+    def layers(x: Any) -> Any:
+        for _ in range(3):
+            x = tf.tanh(tf.linalg.matvec(w, x))
+        return x
+
+    def product(x: Any) -> Any:
+        with tf.autodiff.ForwardAccumulator(x, tf.ones_like(x)) as acc:
+            first = slope(x)
+        return acc.jvp(first)
+
+    def elementwise(x: Any) -> Any:
+        return tf.sin(x) * tf.exp(-x * x) + tf.tanh(x)
+
+    calls = {
+        "layers": (wrap(lambda x: jacobian(layers, x)), x),
+        "elementwise": (wrap(lambda x: jacobian(elementwise, x)), x),
+        "hessian": (wrap(lambda x: jacobian(slope, x)), h),
+        "product": (wrap(product), h),
+    }
+    return {name: lambda f=f, x=x: f(x).numpy() for name, (f, x) in calls.items()}  # type: ignore[misc]
+
+
+def _torch() -> dict[str, Callable[[], Any]]:
+    import torch
+
+    w, x, h = map(torch.tensor, _inputs())
+
+    def layers(x: Any) -> Any:
+        for _ in range(3):
+            x = torch.tanh(w @ x)
+        return x
+
+    def elementwise(x: Any) -> Any:
+        return torch.sin(x) * torch.exp(-x * x) + torch.tanh(x)
+
+    def rosenbrock(x: Any) -> Any:
+        return (100 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2).sum()
+
+    gradient, tools = torch.func.grad(rosenbrock), torch.autograd.functional
+    return {
+        "layers": lambda: tools.jacobian(layers, x, vectorize=True),
+        "elementwise": lambda: tools.jacobian(elementwise, x, vectorize=True),
+        "hessian": lambda: tools.hessian(rosenbrock, h, vectorize=True),
+        "product": lambda: torch.func.jvp(gradient, (h,), (torch.ones_like(h),))[1],
+    }
+
+
+def _jax() -> dict[str, Callable[[], Any]]:
+    import jax
+    import jax.numpy as jnp
+
+    w, x, h = map(jnp.array, _inputs())
+
+    def layers(x: Any) -> Any:
+        for _ in range(3):
+            x = jnp.tanh(w @ x)
+        return x
+
+    def elementwise(x: Any) -> Any:
+        return jnp.sin(x) * jnp.exp(-x * x) + jnp.tanh(x)
+
+    def rosenbrock(x: Any) -> Any:
+        return (100 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2).sum()
+
+    def product(x: Any) -> Any:
+        return jax.jvp(jax.grad(rosenbrock), (x,), (jnp.ones_like(x),))[1]
+
+    first, second = jax.jit(jax.jacrev(layers)), jax.jit(jax.jacrev(elementwise))
+    third, fourth = jax.jit(jax.hessian(rosenbrock)), jax.jit(product)
+    return {
+        "layers": lambda: np.asarray(first(x)), "elementwise": lambda: np.asarray(second(x)),
+        "hessian": lambda: np.asarray(third(h)), "product": lambda: np.asarray(fourth(h)),
+    }  # fmt: skip
+
+
+def _serve(library: str, pipe: Any) -> None:
+    """Time what the pipe asks for: the name of a case, and how many calls."""
+    os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
+    if library == "PyTorch":
+        calls = _torch()
+    elif library == "JAX jit":
+        calls = _jax()
+    elif library == "TF eager":
+        import tensorflow
+
+        calls = _taped(tensorflow, lambda f: f)
+    else:
+        import numtape
+
+        calls = _taped(numtape, numtape.function if library == "nt.function" else lambda f: f)
+    while (asked := pipe.recv()) is not None:
+        name, count = asked
+        times = []
+        for _ in range(count):
+            start = time.perf_counter()
+            calls[name]()
+            times.append(time.perf_counter() - start)
+        pipe.send(times)
+
+
+def main() -> None:
+    """Measure, and print the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=ROUNDS)
+    rounds = parser.parse_args().rounds
+    context = multiprocessing.get_context("spawn")
+    pipes = {}
+    for library, package in LIBRARIES.items():
+        if importlib.util.find_spec(package) is not None:
+            pipes[library], other = context.Pipe()
+            context.Process(target=_serve, args=(library, other), daemon=True).start()
+    print("| case |", " | ".join(pipes), "|")
+    print("| --- |", " | ".join("---:" for _ in pipes), "|")
+    for title, case in CASES.items():
+        times: dict[str, list[float]] = {library: [] for library in pipes}
+        for k in range(rounds + 1):  # the first one compiles and warms up
+            for library, pipe in pipes.items():
+                pipe.send((case, 2 if library == "TF eager" else 20))
+                found = pipe.recv()
+                times[library] += found if k else []
+        medians = [f"{1e6 * statistics.median(times[library]):.4g}" for library in pipes]
+        print(f"| {title} |", " | ".join(medians), "|", flush=True)
+    for pipe in pipes.values():
+        pipe.send(None)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,190 @@
+"""Derivatives in both directions: `GradientTape` and `ForwardAccumulator`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from . import nest
+from .core.derive.forward import Along, Forward, refuse_shape
+from .core.log.tensors import to_tensor
+from .core.log.variable import Variable, original
+from .core.ops.creation import zeros
+from .core.values.spec import SPECS
+from .core.values.tensor import Tensor
+from .gradient_tape import (
+    GradientTape,
+    UnconnectedGradients,
+    _home,
+    _unconnected,
+    _warn_here,
+)
+
+__all__ = ["ForwardAccumulator", "GradientTape"]
+
+
+def __dir__() -> list[str]:
+    return __all__
+
+
+class ForwardAccumulator:
+    """Forward mode: Jacobian-vector products of what is computed inside its ``with`` block.
+
+    A tape goes back from results to their sources; this goes along with the computation, and has
+    for each result its derivative in the one direction that the tangents give. It is the cheaper
+    one where there are few inputs and many results. Accumulators nest with each other and with
+    tapes: what an inner one computes, outer ones and outer tapes differentiate. A gradient that a
+    tape computes inside gives products with a Hessian.
+
+    Args:
+      primals: A tensor or variable, or a nest of them: the inputs.
+      tangents: The direction: for each of them a tensor of its shape and dtype, in the same nest.
+
+    Raises:
+      ValueError: If the structures differ, a tangent has another dtype, or a primal comes twice.
+      InvalidArgumentError: If a tangent has another shape than its primal.
+      AttributeError: If a primal is no tensor or variable.
+
+    Example:
+      >>> v = tf.Variable([1.0, 2.0])
+      >>> with tf.autodiff.ForwardAccumulator(v, tf.constant([1.0, 0.0])) as acc:
+      ...     with tf.GradientTape() as tape:
+      ...         y = tf.reduce_sum(v * v * v)
+      ...     slope = tape.gradient(y, v)
+      >>> acc.jvp(y).numpy()
+      np.float32(3.0)
+      >>> acc.jvp(slope).numpy()
+      array([6., 0.], dtype=float32)
+    """
+
+    def __init__(self, primals: Any, tangents: Any) -> None:
+        self._tape = Along(True, False)
+        self._forward = Forward(self._tape)
+        self._given: dict[int, tuple[Tensor | Variable, Tensor]] = {}
+        self._waiting: list[tuple[Tensor | Variable, Tensor]] = []
+        leaves = nest.flatten(primals)
+        for k, primal in enumerate(leaves):
+            if any(primal is other for other in leaves[:k]):
+                raise ValueError(
+                    f"Tensor {primal} was specified as a primal multiple times. This may indicate "
+                    f"an error. If it was intended, please sum the corresponding tangents."
+                )
+        if nest.structure(primals) != nest.structure(tangents):
+            raise ValueError(
+                f"The two structures don't have the same nested structure.\n\nFirst structure: "
+                f"{primals!r}\n\nSecond structure: {tangents!r}"
+            )
+        for primal, tangent in zip(leaves, nest.flatten(tangents), strict=True):
+            self.watch(primal, tangent)
+
+    def __enter__(self) -> ForwardAccumulator:
+        if self._tape.recording:
+            raise ValueError("Accumulator is already recording.")
+        self._tape.start()
+        waiting, self._waiting = self._waiting, []
+        for primal, tangent in waiting:
+            self._forward.watch(primal, tangent)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._tape.recording:
+            # Now: tapes outside go on recording.
+            self._forward.advance()
+            self._tape.stop()
+
+    def watch(self, primal: Any, tangent: Any) -> None:
+        """Give one more input its tangent, for what is computed from here on.
+
+        Args:
+          primal: A tensor or variable. One that is no float has no derivatives: the log warns.
+          tangent: A tensor of its shape and dtype.
+
+        Raises:
+          ValueError: If the tangent has another dtype.
+          InvalidArgumentError: If it has another shape.
+          AttributeError: If ``primal`` is no tensor or variable.
+
+        Example:
+          >>> x, y = tf.constant(2.0), tf.constant(5.0)
+          >>> with tf.autodiff.ForwardAccumulator(x, tf.constant(1.0)) as acc:
+          ...     acc.watch(y, tf.constant(10.0))
+          ...     z = x * y
+          >>> acc.jvp(z).numpy()
+          np.float32(25.0)
+        """
+        _refuse_others(primal, "dtype")
+        if not primal._spec.inexact:
+            _warn_here(
+                f"The dtype of the watched primal must be floating (e.g. tf.float32), got "
+                f"{primal.dtype!r}", 5,
+            )  # fmt: skip
+        found = to_tensor(tangent, primal.dtype)
+        refuse_shape(primal, found)
+        if isinstance(primal, Variable):
+            primal = original(primal)
+        self._given[id(primal)] = primal, found
+        if not primal._spec.inexact:
+            return
+        if self._tape.recording:
+            self._forward.advance()  # what was computed before does not have it
+            self._forward.watch(primal, found)
+        else:
+            self._waiting.append((primal, found))
+
+    _watch = watch  # its name in TensorFlow
+
+    def jvp(
+        self, primals: Any, unconnected_gradients: Any = UnconnectedGradients.NONE
+    ) -> Any:
+        """The derivatives of what was computed, in the direction of the tangents.
+
+        Args:
+          primals: A tensor or variable, or a nest of them.
+          unconnected_gradients: What one gets that depends on no input: "none" or "zero".
+
+        Returns:
+          A tensor (or None) for each, of its shape and dtype, in the same structure.
+
+        Raises:
+          AttributeError: If one is no tensor or variable.
+          LookupError: If a path leads through an op that has no gradient registered.
+          ValueError: If ``unconnected_gradients`` is unknown.
+
+        Example:
+          >>> x = tf.constant([1.0, 2.0])
+          >>> with tf.autodiff.ForwardAccumulator(x, tf.constant([1.0, 10.0])) as acc:
+          ...     y = {"square": x * x, "one": tf.ones(2)}
+          >>> acc.jvp(y)["square"].numpy(), acc.jvp(y)["one"]
+          (array([ 2., 40.], dtype=float32), None)
+        """
+        zero = _unconnected(unconnected_gradients)
+        if self._tape.recording:
+            _home(self._tape)
+            self._forward.advance()
+        return nest.map_structure(lambda x: self._jvp(x, zero), primals)
+
+    def _jvp(self, x: Any, zero: bool) -> Tensor | None:
+        _refuse_others(x, "_id")
+        given = self._given.get(id(original(x) if isinstance(x, Variable) else x))
+        if given is not None:
+            return given[1]
+        log = self._tape.log
+        if log is not None and isinstance(x, Tensor):
+            entered = log._leaf_rows.get(id(x), (-1,))
+            row = x._row if x._home is log else entered[0]
+            if row in self._forward.missing:
+                raise LookupError(
+                    f"gradient registry has no entry for: {self._forward.missing[row]}"
+                )
+            tangent = self._forward.tangents.get(row)
+            if tangent is not None:
+                log.eager.add(tangent)
+                return log.tensor(tangent, SPECS.specs[log.spec[tangent]])
+        return zeros(x.shape, x.dtype) if zero else None
+
+
+def _refuse_others(x: Any, attribute: str) -> None:
+    if not isinstance(x, Tensor | Variable):
+        raise AttributeError(
+            f"{type(x).__name__!r} object has no attribute {attribute!r}: expected a tensor or a "
+            f"variable, got {x!r}."
+        )

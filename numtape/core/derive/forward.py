@@ -1,0 +1,307 @@
+"""Forward mode: a pass over rows, in their order, that appends the tangents of each.
+
+In come tangents of some rows and variables; out go rows that compute the tangents of what depends
+on them. An op's rule for tangents is made of its derivative rule, once for each combination of
+code, specs and operands that have tangents: the rule runs on placeholders, what it gives is linear
+in the incoming adjoint, and transposing that once more gives the tangent (as in Radul, Paszke,
+Frostig, Johnson and Maclaurin, "You Only Linearize Once" (2023), the other way round). So the work
+is that of the rows, and no program is transposed twice as a whole.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from ...errors import InvalidArgumentError
+from ..log.log import LEAF_CODE, VALUE, Log, Scratch, local
+from ..log.op import CALL, CODES, CUT, ELEMENTWISE, LEAF, MISSING, READ, STOP, VARIADIC, Op
+from ..log.record import record
+from ..log.threads import Rule
+from ..log.variable import Variable
+from ..ops.complex import conj
+from ..ops.creation import zeros
+from ..ops.elementwise import add
+from ..ops.joining import CONCAT
+from ..values.interning import cache
+from ..values.spec import SPECS, Spec
+from ..values.tensor import Tensor
+from .reach import operands
+from .tape import Tape
+from .transpose import placeholder, transposed, unbroadcast
+
+# References of a template: its own rows from 0 on, or these.
+NOTHING, OUTPUT, OPERAND = -1, -2, -3  # operand j is OPERAND - 2 * j, its tangent one less
+
+
+class Along(Tape):
+    """What an accumulator records: functions with gradients of their own as well, row by row."""
+
+    __slots__ = ()
+
+    forward = True
+
+
+class Template(NamedTuple):
+    """The tangent of a row's result.
+
+    Attributes:
+      rows: Code, references to three operands (of a constant: its bits) and spec, of each row.
+      result: The reference to the tangent; NOTHING if there is none.
+      held: What the numbers stand for.
+    """
+
+    rows: list[tuple[int, int, int, int, int]]
+    result: int
+    held: list[Any]
+
+
+_templates: dict[tuple[Any, ...], Template | str] = cache()
+
+
+class Forward:
+    """The tangents of a log's rows, as far as they have been gone through.
+
+    Args:
+      tape: Whose rows to go through.
+    """
+
+    def __init__(self, tape: Tape) -> None:
+        self.tape = tape
+        self.position = 0
+        self.tangents: dict[int, int] = {}  # by row
+        self.missing: dict[int, str] = {}  # rows whose tangent takes an op that has no gradient
+        self.variables: dict[int, Tensor] = {}  # the tangents of variables, by id
+        self._constants: dict[tuple[int, int], int] = {}
+
+    def watch(self, primal: Tensor | Variable, tangent: Tensor) -> None:
+        """Give a tensor or a variable its tangent, for what is computed from here on."""
+        if isinstance(primal, Variable):
+            self.variables[id(primal)] = tangent
+            return
+        log = self.tape.log
+        assert log is not None
+        log.reserve(2)
+        self.tangents[log.enter(primal, None, "watch")[0]] = log.enter(tangent, None, "watch")[0]
+
+    def advance(self) -> None:
+        """Append the tangents of all rows that were recorded up to here."""
+        log = self.tape.log
+        assert log is not None
+        ranges = self.tape.closed_ranges(log)
+        busy, start = log.busy, log.n
+        try:
+            log.busy = True
+            for first, end in zip(ranges[::2], ranges[1::2], strict=True):
+                for row in range(max(first, self.position), end):
+                    if row not in self.tangents:
+                        self._step(log, row)
+            self.position = log.n
+        finally:
+            log.busy = busy
+        if log.n > start:
+            self._hide(log, start)
+
+    def _hide(self, log: Log, start: int) -> None:
+        """Tapes inside this one's block know nothing of its tangents."""
+        tapes = [tape for ref in log.tapes if (tape := ref()) is not None]
+        own = tapes.index(self.tape)
+        for k, tape in enumerate(tapes):
+            if tape is not self.tape and tape.recording:
+                inner = tape.ranges[-2] - self.tape.ranges[-2] or k - own
+                if inner > 0:
+                    tape.ranges[-1:] = [start, log.n, -1]
+
+    def _step(self, log: Log, row: int) -> None:
+        code = log.code[row]
+        kind = CODES.kind[code]
+        if kind == LEAF:
+            return
+        if kind == READ:
+            tangent = self.variables.get(id(log.variables[log.b[row]]))
+            if tangent is not None:
+                log.reserve(1)
+                self.tangents[row] = log.enter(tangent, None, "jvp")[0]
+            return
+        reads = operands(log, row)
+        known = self.tangents
+        gradient = CODES.gradient[code]
+        if gradient == CALL:  # a result of such a function, or what stands for its arguments
+            reads = reads if kind == ELEMENTWISE else []
+            for x in reads:
+                if x in known:
+                    known[row] = known[x]
+                elif x in self.missing:
+                    self.missing[row] = self.missing[x]
+            return
+        active = tuple([x in known for x in reads])
+        lost = next((self.missing[x] for x in reads if x in self.missing), "")
+        out = SPECS.specs[log.spec[row]]
+        if not (lost or any(active)) or gradient in (STOP, CUT) or not out.inexact:
+            return
+        if lost or gradient == MISSING:
+            self.missing[row] = lost or CODES.entries[code][0].name
+            return
+        op, attributes = CODES.entries[code]
+        if op is CONCAT:
+            known[row] = self._concat(log, reads, attributes)
+            return
+        specs = tuple([SPECS.specs[log.spec[x]] for x in reads])
+        key = CODES[code], out, specs, active
+        template = _templates.get(key)
+        if template is None:
+            template = _templates[key] = _built(op, attributes, out, specs, active)
+        if isinstance(template, str):
+            self.missing[row] = template
+        elif template.result != NOTHING:
+            known[row] = self._put(log, template, row, reads)
+
+    def _concat(self, log: Log, reads: list[int], attributes: dict[str, Any]) -> int:
+        parts = []
+        for x in reads:
+            spec, tangent = SPECS.specs[log.spec[x]], self.tangents.get(x)
+            parts.append(zeros(spec.shape, spec.dtype) if tangent is None else
+                         log.tensor(tangent, spec))  # fmt: skip
+        found: int = record(CONCAT, tuple(parts), **attributes)._row
+        return found
+
+    def _put(self, log: Log, template: Template, row: int, reads: list[int]) -> int:
+        """Append a template's rows. Returns the tangent's row."""
+        tangents = self.tangents
+        own: list[int] = []
+        log.reserve(len(template.rows))
+
+        def row_of(ref: int) -> int:
+            if ref >= 0:
+                return own[ref]
+            if ref == OUTPUT:
+                return row
+            if ref == NOTHING:
+                return 0
+            j, tangent = divmod(OPERAND - ref, 2)
+            return tangents[reads[j]] if tangent else reads[j]
+
+        for code, x, y, z, spec in template.rows:
+            if code == LEAF_CODE:
+                own.append(self._constant(log, x, spec))
+                continue
+            a, b, c = row_of(x), row_of(y), row_of(z)
+            # whole
+            n = log.n
+            log.code[n] = code
+            log.a[n] = a
+            log.b[n] = b
+            log.c[n] = c
+            log.spec[n] = spec
+            log.n = n + 1
+            # done
+            own.append(n)
+        return row_of(template.result)
+
+    def _constant(self, log: Log, bits: int, spec: int) -> int:
+        """The row of a constant of one element, one row for equal ones."""
+        found = self._constants.get((bits, spec))
+        if found is not None:
+            return found
+        columns = log.columns
+        # whole
+        n = log.n
+        log.code[n] = LEAF_CODE
+        log.spec[n] = spec
+        columns.cell_view[n] = bits
+        columns.state_view[n] = VALUE
+        log.n = n + 1
+        # done
+        self._constants[bits, spec] = n
+        return n
+
+
+def _built(
+    op: Op, attributes: dict[str, Any], out: Spec, specs: tuple[Spec, ...],
+    active: tuple[bool, ...],
+) -> Template | str:  # fmt: skip
+    """An op's template; or the name of an op in it that has no gradient registered."""
+    ruled = None
+    while ruled is None:
+        ruled = _ruled(op, attributes, out, specs, active)
+    scratch, targets = ruled
+    tape = Tape(True, False)
+    tape.log, tape.events = scratch, [(0, 0)]
+    tape.ranges = [0, scratch.n]
+    places = 2 + 2 * len(specs)
+    try:
+        (found,) = transposed(scratch, tape, targets, [scratch.tensor(0, out)])
+    except LookupError as error:
+        return str(error).rpartition(" ")[2]
+    if found is None:
+        return Template([], NOTHING, [])
+    number = {1: OUTPUT} | {2 + k: OPERAND - k for k in range(places - 2)}
+    rows: list[tuple[int, int, int, int, int]] = []
+    for row in _needed(scratch, found[0], places):
+        number[row], code, spec = len(rows), scratch.code[row], scratch.spec[row]
+        if code == LEAF_CODE:
+            if SPECS.specs[spec].size != 1:
+                raise AssertionError("a rule may record constants of one element only")
+            rows.append((code, int(scratch.columns.cell[row]), NOTHING, NOTHING, spec))
+            continue
+        if CODES.arity[code] == VARIADIC:
+            raise AssertionError("a rule may not record variadic ops")
+        a, b, c = (*(number[x] for x in operands(scratch, row)), NOTHING, NOTHING, NOTHING)[:3]
+        rows.append((code, a, b, c, spec))
+    held = [*(CODES[row[0]] for row in rows), *(SPECS[row[4]] for row in rows)]
+    return Template(rows, number[found[0]], held)
+
+
+def _needed(scratch: Log, result: int, places: int) -> list[int]:
+    """The rows behind the placeholders that a result depends on, in order."""
+    needed = {result}
+    for row in range(scratch.n - 1, places - 1, -1):
+        if row in needed:
+            needed.update(operands(scratch, row))
+    return sorted(row for row in needed if row >= places)
+
+
+def _ruled(
+    op: Op, attributes: dict[str, Any], out: Spec, specs: tuple[Spec, ...],
+    active: tuple[bool, ...],
+) -> tuple[Log, list[tuple[int, int]]] | None:  # fmt: skip
+    """What an op's rule records, and its adjoints' rows, each with that of a tangent.
+
+    Rows 0 and 1 are the incoming adjoint and the output; then come each operand and its tangent.
+    None if a signal handler or a finalizer changed what this thread's log is.
+    """
+    assert op.vjp is not None
+    scratch = Scratch(256 + 2 * len(specs))
+    outer, before = local.log, local.rule
+    try:
+        local.rule = Rule(scratch, outer, _ruled.__code__, getattr(op.vjp, "__globals__", {}))
+        del local.log
+        g, y = placeholder(scratch, out), placeholder(scratch, out)
+        pairs = [(placeholder(scratch, spec), placeholder(scratch, spec)) for spec in specs]
+        values = [y, *(x for x, _ in pairs)]
+        if op.analytic and any(spec.dtype.is_complex for spec in specs):
+            values = [conj(x) if x.dtype.is_complex else x for x in values]
+        adjoints = op.vjp(g, *values, **attributes)
+        if not isinstance(adjoints, tuple | list):
+            adjoints = (adjoints,)
+        seeds: dict[int, Tensor] = {}
+        for adjoint, (_, tangent), spec, has in zip(adjoints, pairs, specs, active, strict=True):
+            if has and adjoint is not None:
+                row = unbroadcast(adjoint, spec, op.name)._row
+                seeds[row] = add(seeds[row], tangent) if row in seeds else tangent
+        targets = [(row, seed._row) for row, seed in seeds.items()]
+    except Exception:
+        if "log" in vars(local):
+            return None
+        raise
+    finally:
+        disturbed = "log" in vars(local)
+        local.log, local.rule = outer, before
+    return None if disturbed else (scratch, targets)
+
+
+def refuse_shape(primal: Any, tangent: Tensor) -> None:
+    """Raise unless a tangent has its primal's shape."""
+    if primal.shape != tangent.shape:
+        raise InvalidArgumentError(
+            f"A tangent has the shape of its primal, {primal.shape}: got {tangent.shape}."
+        )

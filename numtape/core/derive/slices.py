@@ -1,0 +1,279 @@
+"""Functions done for all slices at once: what `vectorized_map` calls records in a log of its own.
+
+In comes a function and the slices' values, one behind the other; out go its results, likewise. The
+function runs once, on slices that have no values. What it records is then done for all of them, by
+`batching`, in the log that was current before; what depends on no slice is done there once.
+Where the function needs a value of a slice, or changes something, it cannot be done for all at
+once: that is `NotForAll`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NoReturn
+
+import numpy as np
+
+from ...errors import InvalidArgumentError
+from ..log.log import LEAF_CODE, READ_CODE, VALUE, Log, local
+from ..log.op import CODES
+from ..log.record import record
+from ..log.tensors import as_tensor, owned
+from ..log.variable import Variable
+from ..ops.checks import every
+from ..ops.joining import stack
+from ..ops.random import _drawn
+from ..values.memory import Array
+from ..values.spec import SPECS, Spec
+from ..values.tensor import Tensor
+from .batching import Lanes, batched, dependent, spread
+from .reach import operands
+from .transpose import placeholder
+
+
+class NotForAll(BaseException):
+    """A function does what cannot be done for all slices at once. Not for programs to catch."""
+
+
+class SliceLog(Log):
+    """The log of a function that is done for all slices.
+
+    Attributes:
+      outer: The log that was current before.
+      count: How many slices there are.
+      lanes: Rows that differ from slice to slice, and their values in all of them.
+      shared: Rows that do not, and what they are in ``outer``.
+      checks: Rows that have to be true in all slices, and what is said where they are not.
+    """
+
+    __slots__ = ("checks", "closed", "count", "entered", "lanes", "outer", "shared")
+
+    nested = True
+
+    def __init__(self, outer: Log, n: int) -> None:
+        super().__init__(1024)
+        self.outer = outer
+        self.count = n
+        self.lanes: dict[int, Lanes] = {}
+        self.shared: dict[int, Tensor] = {}
+        self.entered: dict[int, tuple[int, Any]] = {}
+        self.checks: list[tuple[int, str]] = []
+        self.closed = False
+
+    @contextmanager
+    def outside(self) -> Iterator[Log]:
+        """Record in the log that was current before."""
+        try:
+            local.log = self.outer
+            yield self.outer
+        finally:
+            local.log = self
+
+    def slice(self, values: Tensor, spec: Spec) -> Tensor:
+        """A tensor that stands for one slice of ``values``."""
+        self.reserve(1)
+        found = placeholder(self, spec)
+        self.lanes[found._row] = values
+        return found
+
+    def enter(self, value: Any, like: Spec | None, op: str) -> tuple[int, Spec]:
+        """The row of any operand; what is from outside is what it is there."""
+        if isinstance(value, np.ndarray):
+            with self.outside():
+                found = as_tensor(value, like, op)
+        elif type(value) is Tensor and value._home is not self:
+            found = value
+        else:
+            return super().enter(value, like, op)
+        known = self.entered.get(id(found))
+        if known is None:
+            self.reserve(1)
+            known = placeholder(self, found._spec)._row, found
+            self.shared[known[0]] = found
+            self.entered[id(found)] = known
+        return known[0], found._spec
+
+    def read(
+        self, variable: Variable, value: Tensor, codes: tuple[int, int] | None = None
+    ) -> int:
+        """Append a read of a variable, which is read outside as well."""
+        with self.outside() as outer:
+            if codes is None:
+                found = variable.read_value()
+            else:
+                found = outer.tensor(outer.read_unwatched(variable), value._spec)
+        number = self.number(variable)
+        code = READ_CODE if codes is None else codes[1]
+        self.reserve(1)
+        # whole
+        n = self.n
+        self.code[n] = code
+        self.b[n] = number
+        self.spec[n] = found._spec.id
+        self.n = n + 1
+        # done
+        self.shared[n] = found
+        return n
+
+    def once(self, row: int) -> Tensor:
+        """What a row that is the same for all slices is in the log outside."""
+        found = self.shared.get(row)
+        if found is not None:
+            return found
+        code = self.code[row]
+        spec = SPECS.specs[self.spec[row]]
+        if code == LEAF_CODE:
+            if self.columns.state_view[row] != VALUE:
+                raise AssertionError("a value that nobody gave")
+            found = owned(self.value(row, spec))
+        else:
+            op, attributes = CODES.entries[code]
+            xs = [self.once(x) for x in operands(self, row)]
+            found = record(op, tuple(xs), **attributes)
+        self.shared[row] = found
+        return found
+
+    def differs(self, row: int) -> bool:
+        """Whether a row differs from slice to slice."""
+        return row in self.lanes or bool(dependent(self, [row], self.lanes))
+
+    def results(self, wanted: Sequence[int]) -> list[Tensor]:
+        """What rows are in all slices, recorded in the log outside, which is the current one."""
+        wanted = [*wanted, *(row for row, _ in self.checks)]
+        found = []
+        for row, lane in zip(wanted, batched(self, wanted, self.lanes, self.count, self.once),
+                             strict=True):  # fmt: skip
+            if lane is None:
+                lane = spread(self.once(row), self.count)
+            found.append(stack(lane) if isinstance(lane, list) else lane)
+        last = len(wanted) - len(self.checks)
+        for holds, (_, said) in zip(found[last:], self.checks, strict=True):
+            if not every(holds, lambda values: values, lambda rows: rows, said):
+                raise InvalidArgumentError(said)
+        return found[:last]
+
+    def close(self) -> None:
+        """Let go of what is outside: tensors of the function may be kept, and have this log."""
+        self.closed = True
+        self.kept = []
+        self.lanes, self.shared, self.entered = {}, {}, {}
+
+    # Hooks.
+
+    def seen(self, tensor: Tensor) -> Any:
+        """The value of a row, where it is the same for all slices."""
+        if self.closed:
+            raise RuntimeError(
+                "A tensor of a function that vectorized_map called is used after its end."
+            )
+        if self.differs(tensor._row):
+            raise NotForAll("it looks at a value of a slice")
+        with self.outside():
+            return self.once(tensor._row)._array()
+
+    def every(
+        self, x: Tensor, on_array: Callable[[Any], Any], on_tensor: Callable[[Any], Tensor],
+        said: str,
+    ) -> bool:  # fmt: skip
+        """Whether a condition holds for all elements: of slices, this is found out later."""
+        row = self.enter(x, None, "Check")[0]
+        if self.differs(row):
+            self.checks.append((on_tensor(x)._row, said))
+            return True
+        with self.outside():
+            return every(self.once(row), on_array, on_tensor, said)
+
+    def draw(self, draw: Any) -> Tensor:
+        """Random numbers: others for each slice."""
+        with self.outside():
+            drawn = [_drawn(draw.make, draw.seed, *draw.parameters) for _ in range(self.count)]
+            values = stack(drawn)
+        return self.slice(values, drawn[0]._spec)
+
+    def current(self, variable: Variable) -> Tensor:
+        """A variable's value is outside."""
+        with self.outside() as outer:
+            return outer.current(variable)
+
+    def input(self, value: Any, array: Array) -> Any:
+        """What an array is outside."""
+        with self.outside() as outer:
+            return outer.input(value, array)
+
+    def inherits(self, array: Array) -> None:
+        """As outside."""
+        self.outer.inherits(array)
+
+    def makes(self, container: Any) -> None:
+        """As outside."""
+        self.outer.makes(container)
+
+    def copies(self, container: Any, given: Any) -> None:
+        """As outside."""
+        self.outer.copies(container, given)
+
+    def made(self, variable: Variable) -> NoReturn:
+        """A variable for each slice."""
+        raise NotForAll("it makes a variable")
+
+    def assign(self, variables: Sequence[Variable], values: Sequence[Tensor]) -> NoReturn:
+        """One slice after the other."""
+        raise NotForAll("it assigns a variable")
+
+    def seeded(self) -> NoReturn:
+        """One slice after the other."""
+        raise NotForAll("it sets the random seed")
+
+    def refuse(self, reason: str) -> NoReturn:
+        """What belongs to the log outside."""
+        raise NotForAll(reason)
+
+    def _followed(self) -> bool:
+        """Whether a tape outside may follow what is recorded."""
+        return type(self.outer) is not Log or self.outer.recorded()
+
+    def recorded(self) -> bool:
+        """Whether a tape records, here or outside."""
+        return self._followed() or super().recorded()
+
+    def segment(self, *_: Any) -> Any:
+        """A function has a gradient of its own: tapes outside would not know of which slice."""
+        if self._followed():
+            raise NotForAll("it calls a function that has a custom gradient, inside a tape")
+        return None
+
+    def collect(self) -> bool:
+        """Rows stay where they are."""
+        return False
+
+    def complete(self) -> None:
+        """Nothing has a value here."""
+
+
+def for_all(
+    function: Callable[[list[Tensor]], list[Any]], values: list[Tensor], specs: list[Spec], n: int
+) -> list[Tensor]:
+    """What a function of slices gives for all of them.
+
+    Args:
+      function: Takes a tensor for each of ``values``, gives a list of results.
+      values: The slices, along the first axis.
+      specs: Those of one slice of each.
+      n: How many there are, at least 1.
+
+    Raises:
+      NotForAll: If the function has to be called for each.
+    """
+    outer = local.log
+    log = SliceLog(outer, n)
+    try:
+        try:
+            local.log = log
+            xs = [log.slice(x, spec) for x, spec in zip(values, specs, strict=True)]
+            rows = [log.enter(x, None, "vectorized_map")[0] for x in function(xs)]
+        finally:
+            local.log = outer
+        return log.results(rows)
+    finally:
+        log.close()

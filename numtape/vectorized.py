@@ -1,0 +1,118 @@
+"""`vectorized_map`: a function of one slice, done for all slices at once."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Any
+
+from . import nest
+from .core.derive.slices import NotForAll, for_all
+from .core.log.tensors import as_tensor
+from .core.log.variable import Variable
+from .core.ops.creation import zeros
+from .core.ops.joining import stack
+from .core.ops.movement import broadcast_to, reshape
+from .core.ops.slicing import strided_slice
+from .core.values.spec import intern
+from .core.values.tensor import Tensor
+from .errors import InvalidArgumentError
+
+log_messages = logging.getLogger("numtape")
+
+
+def vectorized_map(
+    fn: Callable[[Any], Any], elems: Any, fallback_to_while_loop: bool = True, warn: bool = True
+) -> Any:
+    """``fn`` of each slice of ``elems`` along the first axis, all at once, stacked.
+
+    `map_fn` calls ``fn`` for each slice. Here it is called once, for slices that have no values,
+    and each op that it records is done for all of them. Gradients flow through, to what ``fn``
+    reads besides its slice, too; tapes inside give gradients of each slice, and random numbers
+    are others for each. Where ``fn`` looks at a value of its slice, or assigns a variable, it is
+    called for each slice after all.
+
+    Args:
+      fn: Takes one slice, or a nest of slices. What it gives may be a nest.
+      elems: A tensor of at least one axis, or a nest of them. A first axis of size 1 is repeated.
+      fallback_to_while_loop: Whether ``fn`` may be called for each slice where it has to be.
+      warn: Whether the log then says so, and why.
+
+    Returns:
+      A tensor for each result of ``fn``, with the slices along its first axis, in a nest of the
+      same structure. None where ``fn`` gives None.
+
+    Raises:
+      TypeError: If ``fn`` cannot be called.
+      IndexError: If ``elems`` has scalars.
+      InvalidArgumentError: If first axes have different sizes.
+      ValueError: If ``fn`` gives a variable; or cannot be done for all slices at once, and may not
+        be called for each.
+
+    Example:
+      >>> v = tf.Variable(2.0)
+      >>> def slope(x):
+      ...     with tf.GradientTape() as tape:
+      ...         y = tf.reduce_sum(x * v * v)
+      ...     return tape.gradient(y, v)
+      >>> tf.vectorized_map(slope, tf.constant([[1.0, 2.0], [3.0, 4.0]])).numpy()
+      array([12., 28.], dtype=float32)
+    """
+    if not callable(fn):
+        raise TypeError(f"{type(fn).__name__!r} object is not callable: {fn!r}")
+    values, n = _slices(elems)
+    results: list[Any] = []
+
+    def of_slices(xs: list[Tensor]) -> list[Any]:
+        results.append(fn(nest.pack_sequence_as(elems, xs)))
+        return [_result(x) for x in nest.flatten(results[0]) if x is not None]
+
+    specs = [intern(tuple(x.shape[1:]), x.dtype) for x in values]
+    try:
+        found = for_all(of_slices, values, specs, n or 1)
+    except NotForAll as reason:
+        said = f"vectorized_map cannot do {getattr(fn, '__name__', fn)!r} for all slices at once"
+        if not fallback_to_while_loop:
+            raise ValueError(f"{said}: {reason}.") from None
+        if warn:
+            log_messages.warning("%s: %s. It is called for each of them.", said, reason)
+        return _looped(fn, elems, values, n)
+    if not n:
+        found = [zeros((0, *x.shape[1:]), x.dtype) for x in found]
+    parts = iter(found)
+    return nest.map_structure(lambda x: None if x is None else next(parts), results[0])
+
+
+def _result(x: Any) -> Any:
+    if isinstance(x, Variable):
+        raise ValueError(f"{x!r} is returned from vectorized_map's function: return its value.")
+    return as_tensor(x)
+
+
+def _slices(elems: Any) -> tuple[list[Tensor], int]:
+    """The tensors of a nest, all with the same number of slices; and that number."""
+    tensors = [as_tensor(x) for x in nest.flatten(elems)]
+    if not tensors or not all(x.ndim for x in tensors):
+        raise IndexError("elems must be a tensor of at least one axis, or a nest of such tensors.")
+    counts = [x.shape[0] for x in tensors]
+    n = next((count for count in counts if count != 1), 1)
+    if any(count not in (1, n) for count in counts):
+        raise InvalidArgumentError(f"elems have first axes of {counts}: neither equal nor 1")
+    return [x if x.shape[0] == n else broadcast_to(x, (n, *x.shape[1:])) for x in tensors], n
+
+
+def _looped(fn: Callable[[Any], Any], elems: Any, values: list[Tensor], n: int) -> Any:
+    """What ``fn`` gives for each slice, stacked."""
+    found = []
+    for k in range(n):
+        rest = [tuple(x.shape[1:]) for x in values]
+        xs = [
+            reshape(strided_slice(x, ((k, k + 1, 1), *((0, dim, 1) for dim in shape))), shape)
+            for x, shape in zip(values, rest, strict=True)
+        ]
+        found.append(fn(nest.pack_sequence_as(elems, xs)))
+    if not found:
+        raise ValueError("vectorized_map has no slices, and its function needs one.")
+    columns = zip(*(nest.flatten(one) for one in found), strict=True)
+    parts = iter([None if c[0] is None else stack([_result(x) for x in c]) for c in columns])
+    return nest.map_structure(lambda x: next(parts), found[0])
