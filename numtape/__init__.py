@@ -218,11 +218,19 @@ __all__ = [
     "type_spec_from_value", "uint16", "uint32", "uint64", "uint8", "unique",
     "unique_with_counts", "unravel_index", "unstack", "where", "while_loop", "zeros",
     "zeros_like",
+    "roll", "round", "scan", "scatter_nd", "sequence_mask", "shape", "shape_n", "sigmoid",
+    "sign", "signal", "sin", "sinh", "size", "slice", "space_to_batch", "space_to_batch_nd",
+    "split", "sqrt", "square", "squeeze", "stack", "stop_gradient", "strided_slice", "string",
+    "subtract", "tan", "tanh", "tensor_scatter_nd_add", "tensor_scatter_nd_max",
+    "tensor_scatter_nd_min", "tensor_scatter_nd_sub", "tensor_scatter_nd_update", "tensordot",
+    "testing", "tile", "transpose", "truediv", "uint16", "uint32", "uint64", "uint8",
+    "unravel_index", "unstack", "where", "while_loop", "zeros", "zeros_like",
 ]  # fmt: skip
 
 if _typing.TYPE_CHECKING:
     from . import data, datasets, debugging, experimental, keras, nest, testing
     from .assertions import Assert
+    from . import data, datasets, experimental, keras, nest, signal, testing
     from .control import cond, map_fn, scan, while_loop
     from .custom import (
         RegisterGradient,
@@ -277,6 +285,11 @@ _LAZY = {
     )},
     **{name: f"keras.{name}" for name in ("initializers", "losses", "optimizers")},
 }
+    "data": "data", "datasets": "datasets", "experimental": "experimental", "keras": "keras",
+    "initializers": "keras.initializers", "nest": "nest", "optimizers": "keras.optimizers",
+    "signal": "signal",
+    "testing": "testing",
+}  # fmt: skip
 
 
 # Forward mode, and a function done for all slices.

@@ -23,7 +23,8 @@ class Complex(Case):
 
         def of_parts(*parts, **options):
             pairs = zip(parts[::2], parts[1::2], strict=True)
-            result = found(*(tf.complex(x, y) for x, y in pairs), **options)
+            operands = parts if len(parts) == 1 else [tf.complex(x, y) for x, y in pairs]
+            result = found(*operands, **options)
             if result.dtype.is_complex:
                 return [tf.math.real(result), tf.math.imag(result)]
             return result

@@ -330,6 +330,7 @@ def _segments(
 
 
 RULES: dict[str, Rule] = {
+    **dict.fromkeys(("FFT", "IFFT", "RFFT", "IRFFT"), _leading),
     **dict.fromkeys(("UnsortedSegmentMax", "UnsortedSegmentMin", "UnsortedSegmentProd"), _segments),
     **dict.fromkeys(("Cumprod", "CumulativeLogsumexp", "LinearRecurrence", "Shift"), _axis),
     "TopKV2": _leading, "LowerBound": _leading,

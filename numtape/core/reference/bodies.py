@@ -16,26 +16,30 @@ from types import CodeType
 from typing import Any
 
 import numpy as np
-import scipy.special
 
 from ..log.op import ELEMENTWISE, Op
 from ..values.memory import converted
 
 Array = Any
 
-_TABLE = importlib.import_module("numtape.kernels.functions.elementary").TABLE
-_FUNCTIONS: dict[str, Any] = {
-    name: getattr(np, row.numpy) for name, row in _TABLE.items() if row.numpy
-}
-_FUNCTIONS |= {name: getattr(np, name) for name in ("isnan", "isinf", "isfinite", "absolute")}
-_FUNCTIONS |= {
-    # SciPy's erfc is hundreds of units in the last place off in its tail.
-    "erf": scipy.special.erf, "erfc": np.vectorize(math.erfc, otypes=["float64"]),
-    "sigmoid": scipy.special.expit, "int_power": np.power, "floor_divide": np.floor_divide,
-}  # fmt: skip
-_FUNCTIONS |= {name: getattr(np, name) for name in ("angle", "conjugate", "imag", "real")}
-_FUNCTIONS["unit"] = np.sign  # of a complex number: on the unit circle, or 0
-_OF_COMPLEX = _FUNCTIONS | {"sigmoid": lambda x: 1 / (1 + np.exp(-x))}
+
+@cache
+def _functions(of_complex: bool) -> dict[str, Any]:
+    """What the names in bodies mean. SciPy is imported when it is first used."""
+    special = importlib.import_module("scipy.special")
+    table = importlib.import_module("numtape.kernels.functions.elementary").TABLE
+    found = {name: getattr(np, row.numpy) for name, row in table.items() if row.numpy}
+    same = ("isnan", "isinf", "isfinite", "absolute", "angle", "conjugate", "imag", "real")
+    found |= {name: getattr(np, name) for name in same}
+    found |= {
+        # SciPy's erfc is hundreds of units in the last place off in its tail.
+        "erf": special.erf, "erfc": np.vectorize(math.erfc, otypes=["float64"]),
+        "sigmoid": special.expit, "int_power": np.power, "floor_divide": np.floor_divide,
+        "unit": np.sign,  # of a complex number: on the unit circle, or 0
+    }  # fmt: skip
+    if of_complex:
+        found["sigmoid"] = lambda x: 1 / (1 + np.exp(-x))
+    return found
 
 
 @cache
@@ -52,7 +56,7 @@ def evaluate(body: str, operands: list[Array], dtype: Any) -> Array:
         return np.asarray(x).astype(dtype) if isinstance(x, int) else x
 
     scope["select"] = lambda condition, x, y: np.where(condition, fit(x), fit(y))
-    functions = _OF_COMPLEX if any(x.dtype.kind == "c" for x in operands) else _FUNCTIONS
+    functions = _functions(any(x.dtype.kind == "c" for x in operands))
     return eval(_compiled(body), functions | scope)
 
 

@@ -1,0 +1,216 @@
+"""Windows of signals, and the mel scale: computed in float64 and rounded."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.special
+
+from ..log.tensors import owned
+from ..values.dtypes import DType, as_dtype, float32
+from ..values.tensor import Tensor
+
+
+def _floating(dtype: Any) -> DType:
+    found = as_dtype(dtype)
+    if not found.is_floating:
+        raise ValueError(f"dtype must be a floating point type. Found {found}")
+    return found
+
+
+def _rounded(values: Any, dtype: DType) -> Tensor:
+    return owned(np.asarray(values, dtype.numpy_dtype))
+
+
+def _raised_cosine(length: Any, periodic: Any, dtype: Any, a: float) -> Tensor:
+    found, size = _floating(dtype), int(length)
+    if size == 1:
+        return _rounded([1.0], found)
+    turns = np.arange(size) / (size + (bool(periodic) and size % 2 == 0) - 1)
+    return _rounded(a - (1 - a) * np.cos(2 * np.pi * turns), found)
+
+
+def hann_window(
+    window_length: Any, periodic: Any = True, dtype: Any = float32, name: str | None = None
+) -> Tensor:
+    """The window ``0.5 - 0.5 * cos(2 * pi * k / n)`` of von Hann.
+
+    Args:
+      window_length: The number of elements.
+      periodic: Whether an even window is one period, for spectra, and not symmetric.
+      dtype: A float dtype.
+      name: Not used.
+
+    Returns:
+      A vector.
+
+    Raises:
+      ValueError: If the dtype is not of floats.
+
+    Example:
+      >>> tf.signal.hann_window(4).numpy()
+      array([0. , 0.5, 1. , 0.5], dtype=float32)
+    """
+    return _raised_cosine(window_length, periodic, dtype, 0.5)
+
+
+def hamming_window(
+    window_length: Any, periodic: Any = True, dtype: Any = float32, name: str | None = None
+) -> Tensor:
+    """The window ``0.54 - 0.46 * cos(2 * pi * k / n)`` of Hamming.
+
+    Args:
+      window_length: The number of elements.
+      periodic: Whether an even window is one period, for spectra, and not symmetric.
+      dtype: A float dtype.
+      name: Not used.
+
+    Returns:
+      A vector.
+
+    Raises:
+      ValueError: If the dtype is not of floats.
+
+    Example:
+      >>> tf.signal.hamming_window(4).numpy()
+      array([0.08, 0.54, 1.  , 0.54], dtype=float32)
+    """
+    return _raised_cosine(window_length, periodic, dtype, 0.54)
+
+
+def _kaiser(size: int, beta: float) -> Any:
+    if size == 1:
+        return np.ones(1)
+    half = (size - 1) / 2
+    arg = beta * np.sqrt(np.maximum(1 - ((np.arange(size) - half) / half) ** 2, 0))
+    return np.exp(arg - beta) * scipy.special.i0e(arg) / scipy.special.i0e(beta)
+
+
+def kaiser_window(
+    window_length: Any, beta: float = 12.0, dtype: Any = float32, name: str | None = None
+) -> Tensor:
+    """The window of Kaiser: a Bessel function of half a circle.
+
+    Args:
+      window_length: The number of elements.
+      beta: How narrow it is.
+      dtype: A float dtype.
+      name: Not used.
+
+    Returns:
+      A vector.
+
+    Raises:
+      ValueError: If the dtype is not of floats.
+
+    Example:
+      >>> tf.signal.kaiser_window(3).numpy().round(4)
+      array([1.e-04, 1.e+00, 1.e-04], dtype=float32)
+    """
+    return _rounded(_kaiser(int(window_length), float(beta)), _floating(dtype))
+
+
+def kaiser_bessel_derived_window(
+    window_length: Any, beta: float = 12.0, dtype: Any = float32, name: str | None = None
+) -> Tensor:
+    """Roots of the running sums of a Kaiser window, whose squares half apart add up to 1.
+
+    Args:
+      window_length: The number of elements, which is even.
+      beta: How narrow the Kaiser window is.
+      dtype: A float dtype.
+      name: Not used.
+
+    Returns:
+      A vector.
+
+    Raises:
+      ValueError: If the dtype is not of floats.
+
+    Example:
+      >>> tf.signal.kaiser_bessel_derived_window(2).numpy().round(3)
+      array([0.707, 0.707], dtype=float32)
+    """
+    found, half = _floating(dtype), int(window_length) // 2
+    sums = np.cumsum(_kaiser(half + 1, float(beta)))
+    rising = np.sqrt(sums[:-1] / sums[-1])
+    return _rounded(np.concatenate([rising, rising[::-1]]), found)
+
+
+def vorbis_window(window_length: Any, dtype: Any = float32, name: str | None = None) -> Tensor:
+    """The power complementary window of Vorbis.
+
+    Args:
+      window_length: The number of elements.
+      dtype: A float dtype.
+      name: Not used.
+
+    Returns:
+      A vector.
+
+    Raises:
+      ValueError: If the dtype is not of floats.
+
+    Example:
+      >>> tf.signal.vorbis_window(4).numpy().round(3)
+      array([0.228, 0.974, 0.974, 0.228], dtype=float32)
+    """
+    found, size = _floating(dtype), int(window_length)
+    sine = np.sin(np.pi / size * (np.arange(size) + 0.5))
+    return _rounded(np.sin(np.pi / 2 * sine**2), found)
+
+
+def _mel(hertz: Any) -> Any:
+    """The mel scale of HTK."""
+    return 1127.0 * np.log(1.0 + np.asarray(hertz) / 700.0)
+
+
+def linear_to_mel_weight_matrix(
+    num_mel_bins: Any = 20, num_spectrogram_bins: Any = 129, sample_rate: Any = 8000,
+    lower_edge_hertz: float = 125.0, upper_edge_hertz: float = 3800.0, dtype: Any = float32,
+    name: str | None = None,
+) -> Tensor:  # fmt: skip
+    """The matrix that makes mel spectra of linear ones: triangles in the mel scale.
+
+    Args:
+      num_mel_bins: How many mel bins there are.
+      num_spectrogram_bins: How many bins a spectrum has: ``fft_length // 2 + 1``.
+      sample_rate: Samples a second.
+      lower_edge_hertz: Where the first triangle begins.
+      upper_edge_hertz: Where the last one ends.
+      dtype: A float dtype.
+      name: Not used.
+
+    Returns:
+      A matrix of ``num_spectrogram_bins`` rows and ``num_mel_bins`` columns.
+
+    Raises:
+      ValueError: If a number is out of its range, or the dtype is not of floats.
+
+    Example:
+      >>> tf.signal.linear_to_mel_weight_matrix(4, 9).shape
+      TensorShape([9, 4])
+    """
+    found, rate, count = _floating(dtype), float(sample_rate), int(num_mel_bins)
+    low, high = float(lower_edge_hertz), float(upper_edge_hertz)
+    if count <= 0:
+        raise ValueError(f"num_mel_bins must be positive. Got: {count}")
+    if rate <= 0:
+        raise ValueError(f"sample_rate must be positive. Got: {rate}")
+    if low < 0:
+        raise ValueError(f"lower_edge_hertz must be non-negative. Got: {low}")
+    if low >= high:
+        raise ValueError(f"lower_edge_hertz {low} >= upper_edge_hertz {high}")
+    if high > rate / 2:
+        raise ValueError(
+            f"upper_edge_hertz must not be larger than the Nyquist frequency (sample_rate / 2). "
+            f"Got {high} for sample_rate: {rate}"
+        )
+    # The bin of frequency 0 belongs to none, as in HTK.
+    bins = _mel(np.linspace(0.0, rate / 2, int(num_spectrogram_bins))[1:])[:, None]
+    edges = np.linspace(_mel(low), _mel(high), count + 2)
+    rising = (bins - edges[:-2]) / (edges[1:-1] - edges[:-2])
+    falling = (edges[2:] - bins) / (edges[2:] - edges[1:-1])
+    weights = np.maximum(0.0, np.minimum(rising, falling))
+    return _rounded(np.pad(weights, [(1, 0), (0, 0)]), found)
