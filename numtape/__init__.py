@@ -212,19 +212,30 @@ __all__ = [
     "shape_n", "sigmoid", "sign", "sin", "sinh", "size", "slice", "sort", "space_to_batch",
     "space_to_batch_nd", "split", "sqrt", "square", "squeeze", "stack", "stop_gradient",
     "strided_slice", "string", "subtract", "switch_case", "tan", "tanh",
+    "complex64", "concat", "cond", "config", "constant", "convert_to_tensor", "cos", "cosh",
+    "cumsum", "custom_gradient", "data", "datasets", "device", "divide", "double", "dtypes",
+    "dynamic_partition", "dynamic_stitch", "einsum", "ensure_shape", "equal", "errors", "exp",
+    "expand_dims", "experimental", "eye", "fill", "float16", "float32", "float64", "floor",
+    "function", "gather", "gather_nd", "grad_pass_through", "gradients", "greater",
+    "greater_equal", "guarantee_const", "half", "histogram_fixed_width",
+    "histogram_fixed_width_bins", "identity", "identity_n", "image", "initializers", "int16",
+    "int32", "int64", "int8", "is_tensor", "keras", "less", "less_equal", "linalg", "linspace",
+    "logical_and", "logical_not", "logical_or", "losses", "map_fn", "math", "matmul", "maximum",
+    "meshgrid", "minimum", "multiply", "negative", "nest", "newaxis", "nn", "no_gradient",
+    "norm", "not_equal", "one_hot", "ones", "ones_like", "optimizers", "pad", "parallel_stack",
+    "pow", "random", "range", "rank", "realdiv", "recompute_grad", "reduce_all", "reduce_any",
+    "reduce_logsumexp", "reduce_max", "reduce_mean", "reduce_min", "reduce_prod", "reduce_sum",
+    "repeat", "required_space_to_batch_paddings", "reshape", "reverse", "reverse_sequence",
+    "roll", "round", "scalar_mul", "scan", "scatter_nd", "searchsorted", "sequence_mask",
+    "shape", "shape_n", "sigmoid", "sign", "signal", "sin", "sinh", "size", "slice", "sort",
+    "space_to_batch", "space_to_batch_nd", "split", "sqrt", "square", "squeeze", "stack",
+    "stop_gradient", "strided_slice", "string", "subtract", "tan", "tanh",
     "tensor_scatter_nd_add", "tensor_scatter_nd_max", "tensor_scatter_nd_min",
     "tensor_scatter_nd_sub", "tensor_scatter_nd_update", "tensordot", "testing", "tile",
     "timestamp", "transpose", "truediv", "truncatediv", "truncatemod", "tuple",
     "type_spec_from_value", "uint16", "uint32", "uint64", "uint8", "unique",
     "unique_with_counts", "unravel_index", "unstack", "where", "while_loop", "zeros",
     "zeros_like",
-    "roll", "round", "scan", "scatter_nd", "sequence_mask", "shape", "shape_n", "sigmoid",
-    "sign", "signal", "sin", "sinh", "size", "slice", "space_to_batch", "space_to_batch_nd",
-    "split", "sqrt", "square", "squeeze", "stack", "stop_gradient", "strided_slice", "string",
-    "subtract", "tan", "tanh", "tensor_scatter_nd_add", "tensor_scatter_nd_max",
-    "tensor_scatter_nd_min", "tensor_scatter_nd_sub", "tensor_scatter_nd_update", "tensordot",
-    "testing", "tile", "transpose", "truediv", "uint16", "uint32", "uint64", "uint8",
-    "unravel_index", "unstack", "where", "while_loop", "zeros", "zeros_like",
 ]  # fmt: skip
 
 if _typing.TYPE_CHECKING:
@@ -283,13 +294,10 @@ _LAZY = {
     **{name: name for name in (
         "data", "datasets", "debugging", "experimental", "keras", "nest", "testing"
     )},
+        "data", "datasets", "experimental", "keras", "nest", "signal", "testing",
+    )},  # fmt: skip
     **{name: f"keras.{name}" for name in ("initializers", "losses", "optimizers")},
 }
-    "data": "data", "datasets": "datasets", "experimental": "experimental", "keras": "keras",
-    "initializers": "keras.initializers", "nest": "nest", "optimizers": "keras.optimizers",
-    "signal": "signal",
-    "testing": "testing",
-}  # fmt: skip
 
 
 # Forward mode, and a function done for all slices.
