@@ -221,9 +221,8 @@ __all__ = [
 ]  # fmt: skip
 
 if _typing.TYPE_CHECKING:
-    from . import data, datasets, debugging, experimental, keras, nest, testing
+    from . import data, datasets, debugging, experimental, keras, nest, signal, testing
     from .assertions import Assert
-    from . import data, datasets, experimental, keras, nest, signal, testing
     from .control import cond, map_fn, scan, while_loop
     from .custom import (
         RegisterGradient,
@@ -274,9 +273,7 @@ _FUNCTIONS |= dict.fromkeys(
 _FUNCTIONS["Assert"] = "assertions"
 _LAZY = {
     **{name: name for name in (
-        "data", "datasets", "debugging", "experimental", "keras", "nest", "testing"
-    )},
-        "data", "datasets", "experimental", "keras", "nest", "signal", "testing",
+        "data", "datasets", "debugging", "experimental", "keras", "nest", "signal", "testing",
     )},  # fmt: skip
     **{name: f"keras.{name}" for name in ("initializers", "losses", "optimizers")},
 }
