@@ -274,7 +274,7 @@ _FUNCTIONS["Assert"] = "assertions"
 _LAZY = {
     **{name: name for name in (
         "data", "datasets", "debugging", "experimental", "keras", "nest", "signal", "testing",
-    )},  # fmt: skip
+    )},
     **{name: f"keras.{name}" for name in ("initializers", "losses", "optimizers")},
 }
 
