@@ -126,7 +126,6 @@ from .core.ops.reduction import (
     reduce_sum,
 )
 from .core.ops.scatter import (
-    gather_nd,
     scatter_nd,
     tensor_scatter_nd_add,
     tensor_scatter_nd_max,
@@ -145,6 +144,7 @@ from .core.ops.shapes import (
 )
 from .core.ops.slicing import reverse, split, unstack
 from .core.ops.slicing import slice_ as slice
+from .core.ops.tuples import gather_nd
 from .core.settings import kernels_folder as kernels_folder
 from .core.values.dtypes import (
     DType,
@@ -168,6 +168,8 @@ from .core.values.dtypes import (
 from .core.values.dtypes import bool_ as bool
 from .core.values.dtypes import float16 as half
 from .core.values.dtypes import float64 as double
+from .core.values.indexed_slices import IndexedSlices
+from .core.values.policies import VariableAggregation, VariableSynchronization
 from .core.values.spec import TensorShape
 from .core.values.tensor import Tensor
 from .errors import DeviceError
@@ -185,9 +187,10 @@ from .core.ops.sorting import argsort, searchsorted, sort
 from .core.ops.unique import unique, unique_with_counts
 
 __all__ = [
-    "Assert", "DType", "DeviceError", "GradientTape", "Module", "RegisterGradient", "Tensor",
-    "TensorShape", "TensorSpec", "UnconnectedGradients", "Variable", "abs", "acos", "acosh",
-    "add", "add_n", "argmax", "argmin", "argsort", "as_dtype", "asin", "asinh", "atan", "atan2",
+    "Assert", "DType", "DeviceError", "GradientTape", "IndexedSlices", "Module",
+    "RegisterGradient", "Tensor", "TensorShape", "TensorSpec", "UnconnectedGradients",
+    "Variable", "VariableAggregation", "VariableSynchronization", "abs", "acos", "acosh", "add",
+    "add_n", "argmax", "argmin", "argsort", "as_dtype", "asin", "asinh", "atan", "atan2",
     "atanh", "batch_to_space", "bfloat16", "bitcast", "bitwise", "bool", "boolean_mask",
     "broadcast_dynamic_shape", "broadcast_static_shape", "broadcast_to", "case", "cast",
     "clip_by_global_norm", "clip_by_norm", "clip_by_value", "complex", "complex128",

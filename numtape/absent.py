@@ -71,8 +71,6 @@ INSTEAD = {
     "metrics": "use `tf.reduce_mean` and the like",
     "train": "pickle modules and variables",
     "version": "`tf.__version__`",
-    "VariableAggregation*": "numtape trains in one process: leave the argument out",
-    "VariableSynchronization*": "numtape trains in one process: leave the argument out",
     "approx_top_k": "`tf.math.top_k` is exact",
     "as_string": _STRINGS,
     "check_pinned": "transfers use page-locked memory by themselves",

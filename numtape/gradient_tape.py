@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from .core.derive import jacobians
+from .core.derive.sparse import slices_of
 from .core.derive.tape import Tape
 from .core.derive.transpose import transposed
 from .core.log.log import LEAF_CODE, Log, local
@@ -293,7 +294,7 @@ class GradientTape(Explained):
 
         Returns:
           A tensor (or None) for each source, of its shape and dtype, in the structure of
-          ``sources``.
+          ``sources``; `IndexedSlices` where the targets depend on slices of it alone.
 
         Raises:
           RuntimeError: If the tape is not persistent and was asked before, or never recorded.
@@ -350,11 +351,12 @@ class GradientTape(Explained):
 
     def _gradient(
         self, tape: Tape, targets: list[Any], sources: list[Any], seeds: list[Any], zero: bool
-    ) -> list[Tensor | None]:
+    ) -> list[Any]:
         log = _home(tape)
         busy = log.busy
         try:
             log.busy = True
+            first = log.n
             log.reserve(4 * (len(targets) + len(sources)) + len(seeds))
             rows: list[tuple[int, int]] = []
             for k, target in enumerate(targets):
@@ -362,7 +364,7 @@ class GradientTape(Explained):
                 row = -1 if isinstance(target, Variable) else log.enter(target, None, "gradient")[0]
                 rows.append((row, _seed(log, target, seeds[k] if k < len(seeds) else None)))
             found = transposed(log, tape, [pair for pair in rows if pair[0] >= 0], sources)
-            results: list[Tensor | None] = []
+            results: list[Any] = []
             names = {id(target) for target in targets}
             for source, adjoint in zip(sources, found, strict=True):
                 total = None if adjoint is None else log.tensor(*adjoint)
@@ -377,6 +379,12 @@ class GradientTape(Explained):
                 if total is None and zero:
                     total = zeros(source.shape, source.dtype)
                 elif total is not None and total._home is log:
+                    slices = slices_of(log, total, first)
+                    if slices is not None:
+                        if slices.values._home is log:
+                            log.eager.add(slices.values._row)
+                        results.append(slices)
+                        continue
                     if log.code[total._row] == LEAF_CODE:  # others may have this constant, too
                         total = identity(total)
                     log.eager.add(total._row)

@@ -30,7 +30,7 @@ def flatten(structure: Any, expand_composites: bool = False) -> list[Any]:
 
     Args:
       structure: Lists, tuples, namedtuples and dicts, nested; anything else is a leaf.
-      expand_composites: Accepted for TensorFlow's sake.
+      expand_composites: Whether `IndexedSlices` are taken apart as well.
 
     Returns:
       A list.
@@ -39,7 +39,7 @@ def flatten(structure: Any, expand_composites: bool = False) -> list[Any]:
       >>> tf.nest.flatten({"b": [1, 2], "a": (3, None)})
       [3, None, 1, 2]
     """
-    return flatten_with(structure)[0]
+    return flatten_with(structure, expand_composites)[0]
 
 
 def map_structure(

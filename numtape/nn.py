@@ -66,6 +66,7 @@ from .core.ops.pooling import (
     pool,
 )
 from .core.ops.pooling_places import max_pool_with_argmax
+from .core.ops.slices import embedding_lookup, embedding_lookup_sparse
 from .core.ops.sorting import in_top_k, top_k
 from .core.ops.statistics import normalize_moments, sufficient_statistics, weighted_moments
 from .core.ops.transposed import (
@@ -84,14 +85,15 @@ __all__ = [
     "avg_pool3d", "batch_normalization", "bias_add", "collapse_repeated", "conv1d",
     "conv1d_transpose", "conv2d", "conv2d_transpose", "conv3d", "conv3d_transpose",
     "conv_transpose", "convolution", "crelu", "ctc_loss", "depth_to_space", "depthwise_conv2d",
-    "dropout", "elu", "experimental", "gelu", "in_top_k", "l2_loss", "l2_normalize",
-    "leaky_relu", "local_response_normalization", "log_poisson_loss", "log_softmax", "lrn",
-    "max_pool", "max_pool1d", "max_pool2d", "max_pool3d", "max_pool_with_argmax", "moments",
-    "normalize_moments", "pool", "relu", "relu6", "selu", "separable_conv2d", "sigmoid",
-    "sigmoid_cross_entropy_with_logits", "silu", "softmax", "softmax_cross_entropy_with_logits",
-    "softplus", "softsign", "space_to_batch", "space_to_depth",
-    "sparse_softmax_cross_entropy_with_logits", "sufficient_statistics", "swish", "tanh",
-    "top_k", "weighted_cross_entropy_with_logits", "weighted_moments", "zero_fraction",
+    "dropout", "elu", "embedding_lookup", "embedding_lookup_sparse", "experimental", "gelu",
+    "in_top_k", "l2_loss", "l2_normalize", "leaky_relu", "local_response_normalization",
+    "log_poisson_loss", "log_softmax", "lrn", "max_pool", "max_pool1d", "max_pool2d",
+    "max_pool3d", "max_pool_with_argmax", "moments", "normalize_moments", "pool", "relu",
+    "relu6", "selu", "separable_conv2d", "sigmoid", "sigmoid_cross_entropy_with_logits", "silu",
+    "softmax", "softmax_cross_entropy_with_logits", "softplus", "softsign", "space_to_batch",
+    "space_to_depth", "sparse_softmax_cross_entropy_with_logits", "sufficient_statistics",
+    "swish", "tanh", "top_k", "weighted_cross_entropy_with_logits", "weighted_moments",
+    "zero_fraction",
 ]  # fmt: skip
 
 

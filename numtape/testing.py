@@ -80,8 +80,8 @@ def _check(
         with GradientTape() as tape:
             tape.watch(_floats(inputs))
             results = _floats(f(*inputs))
-        found: list[Tensor] = tape.gradient(results, _floats(inputs), factors, "zero")
-        return found
+        found = tape.gradient(results, _floats(inputs), factors, "zero")
+        return list(map(as_tensor, found))  # slices are made dense
 
     def projection(j: int, step: Array) -> float:
         moved = [x + step if k == j else x for k, x in enumerate(points)]

@@ -236,7 +236,7 @@ def slopes(x, indices, weights, axis):
     with tf.GradientTape() as tape:
         tape.watch(x)
         loss = tf.reduce_sum(tf.gather(x, indices, axis=axis) * weights)
-    return tape.gradient(loss, x)
+    return tf.convert_to_tensor(tape.gradient(loss, x))
 
 
 def check_scatter():

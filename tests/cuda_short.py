@@ -37,7 +37,7 @@ def slopes(function, *arrays):
         tape.watch(tensors)
         result = function(*tensors)
         loss = tf.reduce_sum(result * result)
-    return [result, *tape.gradient(loss, tensors)]
+    return [result, *map(tf.convert_to_tensor, tape.gradient(loss, tensors))]
 
 
 def elementwise():

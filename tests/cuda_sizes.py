@@ -142,6 +142,7 @@ def by_index():
         wanted = np.zeros_like(x)
         np.add.at(wanted, at, g)
         found = tape.gradient(result, source, output_gradients=tf.constant(g))
+        found = tf.convert_to_tensor(found)
         same(found, wanted, "scatter", dtype, places, buckets, inner)
 
 

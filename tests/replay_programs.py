@@ -143,6 +143,8 @@ def seen(x, tolerance=0.0):
         return {key: seen(value, tolerance) for key, value in x.items()}
     if isinstance(x, list | tuple):
         return type(x).__name__, [seen(value, tolerance) for value in x]
+    if isinstance(x, tf.IndexedSlices):
+        x = tf.convert_to_tensor(x)
     if isinstance(x, tf.Tensor | tf.Variable):
         shown = np.array(x.numpy())
         if shown.dtype.kind == "f":

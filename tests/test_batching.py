@@ -39,7 +39,7 @@ def smallest(case):
     return max(found, key=lambda pair: sum(x.size for x in pair[0]), default=None)
 
 
-def loop(tape, y, x):
+def loop(tf, tape, y, x):
     """The Jacobian by a loop over the elements of ``y``."""
     rows = []
     for k in range(y.numpy().size):
@@ -48,7 +48,7 @@ def loop(tape, y, x):
         rows.append(tape.gradient(y, x, output_gradients=seed.reshape(y.shape)))
     if all(row is None for row in rows):
         return None
-    return np.reshape([row.numpy() for row in rows], (*y.shape, *x.shape))
+    return np.reshape([tf.convert_to_tensor(row).numpy() for row in rows], (*y.shape, *x.shape))
 
 
 FLOATS = [case for case in CASES if case.order > 0 and "float64" in case.dtypes]
@@ -75,11 +75,12 @@ def test_jacobian_is_what_a_loop_of_gradients_gives(tf, case):
         if max(2 * x.ndim for x in (y, *floats)) > 8:
             pytest.skip("its Jacobian has too many axes")
         for x, found in zip(floats, tape.jacobian(y, floats), strict=True):
-            compare(found, loop(tape, y, x), case.name)
+            compare(found, loop(tf, tape, y, x), case.name)
         slope = tape.gradient(tf.reduce_sum(y * y), floats)
+        slope = [None if g is None else tf.convert_to_tensor(g) for g in slope]
     for first, x in zip(slope, floats, strict=True):
         if first is not None:
-            compare(outer.jacobian(first, x), loop(outer, first, x), case.name)
+            compare(outer.jacobian(first, x), loop(tf, outer, first, x), case.name)
 
 
 def compare(found, wanted, name):

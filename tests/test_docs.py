@@ -41,10 +41,13 @@ NO_ERROR = {"set_record_traceback", "summary", "to_dot",
     "flatten", "functions_run_eagerly", "get_soft_device_placement", "identity", "is_nested",
     "is_tensor", "linear", "list_physical_devices", "load_digits", "rank", "round",
     "run_functions_eagerly", "set_soft_device_placement", "shape", "simulated", "size",
-    "stop_gradient", "to_dlpack", "guarantee_const", "identity_n", "shape_n",
+    "stop_gradient", "to_dlpack", "guarantee_const",
 }  # fmt: skip
 # Classes that users do not make: there are as many dtypes as there are, and ops make tensors.
-MADE = {"DType", "PhysicalDevice", "Tensor", "UnconnectedGradients", "Function", "ConcreteFunction"}
+MADE = {
+    "ConcreteFunction", "DType", "Function", "PhysicalDevice", "Tensor", "UnconnectedGradients",
+    "VariableAggregation", "VariableSynchronization",
+}  # fmt: skip
 
 
 def modules():

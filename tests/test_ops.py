@@ -356,7 +356,8 @@ def slopes(tf, case, operands, options):
     with tf.GradientTape() as tape:
         tape.watch(watched)
         results = case.function(tf)(*tensors, **options)
-    return tape.gradient(results, watched)
+    found = tape.gradient(results, watched)
+    return [None if g is None else tf.convert_to_tensor(g) for g in found]
 
 
 @cases([case for case in CASES if case.order > 0])
@@ -411,6 +412,7 @@ def ops_of(tf, case):
                 second.watch([w for w in weights if w.dtype.is_floating])
                 if case.order > 0:
                     gradients = first.gradient(results, watched, weights, "zero")
+                    gradients = list(map(tf.convert_to_tensor, gradients))
             if case.order > 0:
                 second.gradient(gradients, [*watched, *weights])
             found.update(CODES.entries[code][0] for code in local.log.code[: local.log.n])

@@ -15,7 +15,7 @@ from . import interop, settings
 from .log import look
 from .log.record import Recorder, reflected, spec_of
 from .log.variable import Variable, _ops
-from .ops import arithmetic, comparison, linalg
+from .ops import arithmetic, comparison, indexing, linalg, slices, tuples
 from .ops import elementwise as ew
 from .ops.creation import constant
 from .ops.getitem import getitem, with_slice
@@ -96,7 +96,11 @@ for _class in (Tensor, Variable):
     for _name, _function in OPERATORS.items():
         setattr(_class, _name, _function)
 
-_ops.update(add=ew.add, subtract=ew.subtract, with_slice=with_slice)
+_ops.update(
+    add=ew.add, subtract=ew.subtract, with_slice=with_slice, updated=slices.updated,
+    updated_nd=slices.updated_nd, updated_in_batch=slices.updated_in_batch,
+    gather=indexing.gather, gather_nd=tuples.gather_nd,
+)
 
 _SHARED: dict[str, Any] = {
     "__dlpack__": interop.capsule_of,
@@ -106,7 +110,7 @@ _SHARED: dict[str, Any] = {
 for _name, _function in _SHARED.items():
     setattr(Tensor, _name, _function)
 convert.is_on_gpu, convert.copy_of = interop.is_on_gpu, interop.copy_of
-convert.pack = pack
+convert.pack, convert.dense_of = pack, slices.dense_of
 
 
 def _usable(choice: str) -> str:

@@ -219,11 +219,11 @@ class Optimizer:
                 end = place + 1 + len(slots)
                 current, *its_slots = values[place:end]
                 new, new_slots = self._update(current, gradient, own, its_slots)
-                values[place:end] = new, *new_slots
+                values[place:end] = _constrained(variable, new), *new_slots
                 continue
             new, new_slots = self._update(variable, gradient, own, slots)
             variables.append(variable)
-            values.append(new)
+            values.append(_constrained(variable, new))
             if slots:
                 variables += slots
                 values += new_slots
@@ -239,6 +239,12 @@ class Optimizer:
     ) -> tuple[Tensor, list[Tensor]]:
         """The variable's new value, and its slots'."""
         raise NotImplementedError
+
+
+def _constrained(variable: Variable, value: Tensor) -> Tensor:
+    """A new value, put through the variable's constraint if it has one."""
+    constraint = variable.constraint
+    return value if constraint is None else as_tensor(constraint(value), variable._spec)
 
 
 class SGD(Optimizer):

@@ -40,7 +40,7 @@ def _scatter_add(added: nt.Tensor, at: nt.Tensor, rows: int) -> nt.Tensor:
     with nt.GradientTape() as tape:
         tape.watch(table)
         taken = nt.gather(table, at)
-    return tape.gradient(taken, table, output_gradients=added)
+    return nt.convert_to_tensor(tape.gradient(taken, table, output_gradients=added))
 
 
 OPS = SimpleNamespace(

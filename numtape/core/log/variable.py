@@ -11,15 +11,17 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from ...errors import InvalidArgumentError
+from ...errors import InvalidArgumentError, UnimplementedError
 from ..settings import after_fork_in_child
 from ..values import dtypes
 from ..values.dtypes import DType
 from ..values.operator_types import Operators
-from ..values.spec import TensorShape
+from ..values.policies import VariableAggregation, VariableSynchronization, policy
 from ..values.tensor import Reference, Tensor
+from .facts import Facts
 from .log import Log, local
 from .tensors import appended, to_tensor
+from .updates import Updates
 
 _order = itertools.count()
 
@@ -42,7 +44,7 @@ def _in_place(operator: str, instead: str) -> Callable[[Any, Any], NoReturn]:
     return refuse
 
 
-class Variable(Operators):
+class Variable(Facts, Updates, Operators):
     """A value that changes by `assign`, and that tapes watch by themselves if trainable.
 
     Everything that takes a tensor takes a variable, and reads it. ``v[1:].assign(x)`` changes a
@@ -51,14 +53,23 @@ class Variable(Operators):
     Args:
       initial_value: A tensor, NumPy array, Python number or nested list, or a function of no
         arguments that returns one.
-      trainable: Whether a GradientTape watches it whenever it is read.
+      trainable: Whether a GradientTape watches it whenever it is read; None is True, unless it is
+        synchronised ON_READ.
       validate_shape: Accepted for TensorFlow's sake.
+      caching_device: Likewise.
       name: Its name; `Variable.name` appends ``:0``.
+      variable_def: Must be None.
       dtype: The dtype, if not the initial value's.
+      import_scope: Accepted for TensorFlow's sake.
+      constraint: A function that optimizers put the variable's new value through.
+      synchronization: A `VariableSynchronization`, which changes nothing on one device.
+      aggregation: A `VariableAggregation`, likewise.
       shape: The shape, if given, must be the initial value's.
+      experimental_enable_variable_lifting: Accepted for TensorFlow's sake.
 
     Raises:
-      ValueError: If there is no initial value, or it has another shape.
+      ValueError: If there is no initial value, or it has another shape, or an argument is unknown.
+      UnimplementedError: If ``shape`` leaves a size open.
 
     Example:
       >>> v = tf.Variable([1.0, 2.0], name="v")
@@ -72,7 +83,8 @@ class Variable(Operators):
 
     # _value is a tensor whose value is the variable's; _read, if not None, (log, row) of a read
     # that may be used again.
-    __slots__ = ("__weakref__", "_name", "_order", "_read", "_spec", "_trainable", "_value")
+    __slots__ = ("__weakref__", "_name", "_order", "_policy", "_read", "_spec", "_trainable",
+                 "_value")  # fmt: skip
 
     __array_priority__ = 100
 
@@ -81,10 +93,22 @@ class Variable(Operators):
         initial_value: Any = None,
         trainable: bool | None = None,
         validate_shape: bool = True,
+        caching_device: Any = None,
         name: str | None = None,
+        variable_def: Any = None,
         dtype: Any = None,
+        import_scope: Any = None,
+        constraint: Any = None,
+        synchronization: Any = VariableSynchronization.AUTO,
+        aggregation: Any = VariableAggregation.NONE,
         shape: Any = None,
+        experimental_enable_variable_lifting: bool = True,
     ) -> None:
+        if variable_def is not None:
+            raise ValueError(
+                "A variable is made of a value: numtape has no protocol buffers, so variable_def "
+                "must be None."
+            )
         if initial_value is None:
             raise ValueError(
                 "The `initial_value` arg to `tf.Variable` must be specified except when you are "
@@ -92,18 +116,40 @@ class Variable(Operators):
             )
         if callable(initial_value):
             initial_value = initial_value()
+        if name is not None and not isinstance(name, str):
+            raise ValueError("name for name_scope must be a string.")
+        if constraint is not None and not callable(constraint):
+            raise ValueError(
+                f"Argument `constraint` must be None or a callable. Got a {type(constraint)}: "
+                f"{constraint}"
+            )
+        synchronization = policy(
+            VariableSynchronization, synchronization, VariableSynchronization.AUTO,
+            "synchronization", name,
+        )  # fmt: skip
+        aggregation = policy(
+            VariableAggregation, aggregation, VariableAggregation.NONE, "aggregation", name
+        )
         wanted = dtypes.as_dtype(dtype) if dtype is not None else None
         value = to_tensor(initial_value, wanted)
         if shape is not None:
             given = (shape,) if isinstance(shape, int) else shape
             if not hasattr(given, "__iter__") or isinstance(given, str):
                 raise TypeError(f"Failed to convert {shape!r} to a shape.")
+            if None in tuple(given):
+                raise UnimplementedError(
+                    f"shape={shape}: the shape of a variable is that of its value, and stays. "
+                    f"Leave `shape` out."
+                )
             if tuple(given) != tuple(value.shape):
                 raise ValueError(f"The initial value's shape {value.shape} is not shape={shape}.")
         self._value = value
         self._spec = value._spec
         self._read: tuple[Log, int] | None = None
-        self._trainable = True if trainable is None else bool(trainable)
+        if trainable is None:
+            trainable = synchronization is not VariableSynchronization.ON_READ
+        self._trainable = bool(trainable)
+        self._policy = constraint, synchronization, aggregation
         self._name = local.scope + ("Variable" if name is None else name)
         self._order = next(_order)
         local.log.made(self)
@@ -277,6 +323,14 @@ class Variable(Operators):
         with _updating:
             return self._assigned(_ops["with_slice"](self, key, value), read_value)
 
+    def _updated(self, op: str, *args: Any) -> Variable:
+        """Assign what a function of the variable and these arguments gives."""
+        with _updating:
+            return self._assigned(_ops[op](self, *args), True)
+
+    def _taken(self, op: str, indices: Any) -> Tensor:
+        return _ops[op](self, indices)
+
     def _assigned(self, value: Tensor, read_value: bool) -> Variable:
         assign_all([self], [value])
         if not read_value:
@@ -301,52 +355,6 @@ class Variable(Operators):
                 f"shape {found.shape}: shapes must be equal."
             )
         return found
-
-    # What it is.
-
-    @property
-    def name(self) -> str:
-        """The name, with TensorFlow's ``:0``.
-
-        Example:
-          >>> tf.Variable(1.0, name="offset").name
-          'offset:0'
-        """
-        return f"{self._name}:0"
-
-    @property
-    def trainable(self) -> bool:
-        """Whether tapes watch it by themselves.
-
-        Example:
-          >>> tf.Variable(1.0, trainable=False).trainable
-          False
-        """
-        return self._trainable
-
-    @property
-    def shape(self) -> TensorShape:
-        """The shape."""
-        return self._spec.shape
-
-    @property
-    def dtype(self) -> DType:
-        """The dtype."""
-        return self._spec.dtype
-
-    @property
-    def ndim(self) -> int:
-        """The number of axes."""
-        return self._spec.rank
-
-    @property
-    def device(self) -> str:
-        """Where the value lives, in TensorFlow's spelling."""
-        return self._value.device
-
-    def get_shape(self) -> TensorShape:
-        """The shape."""
-        return self._spec.shape
 
     def ref(self) -> Reference:
         """A hashable reference to this variable, for use as a key.
@@ -414,14 +422,30 @@ class Variable(Operators):
     __ipow__ = _in_place("**=", "variable.assign(variable ** value)")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Variable, (self.numpy(), self._trainable, True, self._name, self.dtype)
+        return _again, (self.numpy(), self._trainable, self._name, self.dtype, self._policy)
 
     def __deepcopy__(self, memo: Any) -> Variable:
-        return Variable(self.read_value(), self._trainable, name=self._name)
+        return _again(
+            self.read_value(), self._trainable, self._name, self.dtype, self._policy
+        )
 
 
 Variable.__name__ = Variable.__qualname__ = "ResourceVariable"  # what TensorFlow's programs print
 ResourceVariable = Variable  # where pickle looks for it
+
+
+def _again(
+    value: Any, trainable: bool, name: str, dtype: DType, policy: tuple[Any, ...]
+) -> Variable:
+    """A copy of a variable, or one read from a pickle."""
+    constraint, synchronization, aggregation = policy
+    found = Variable(
+        value, trainable, dtype=dtype, constraint=constraint, synchronization=synchronization,
+        aggregation=aggregation,
+    )  # fmt: skip
+    found._name = name  # whatever the scope is now
+    return found
+
 
 # What `assign_add` and its like compute; set in numtape.core.wiring, where ops are known.
 _ops: dict[str, Callable[..., Tensor]] = {}
@@ -451,6 +475,7 @@ class Alias(Variable):
     assign_add = _delegated("assign_add")
     assign_sub = _delegated("assign_sub")
     _assign_slice = _delegated("_assign_slice")
+    _updated = _delegated("_updated")
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self._of,)

@@ -42,7 +42,10 @@ def roll(input: Any, shift: Any, axis: Any, name: str | None = None) -> Tensor:
     """
     x = as_tensor(input)
     require(x.ndim > 0, "Roll", "input must be 1-D or higher")
-    shifts, axes = movement.static(shift), movement.static(axis)
+    try:
+        shifts, axes = movement.static(shift), movement.static(axis)
+    except TypeError as error:
+        raise InvalidArgumentError(f"{error} [Op:Roll]") from None
     for what, value in (("shift", shifts), ("axis", axes)):
         flat = isinstance(value, int) or all(isinstance(item, int) for item in value)
         require(flat, "Roll", f"{what} must be a scalar or a 1-D vector")
@@ -84,7 +87,7 @@ def reverse_sequence(
 
     Raises:
       InvalidArgumentError: If a length or axis is out of range.
-      ValueError: If there is no ``seq_axis``.
+      TypeError: If there is no ``seq_axis``.
 
     Example:
       >>> tf.reverse_sequence([[1, 2, 3], [4, 5, 6]], [2, 3], seq_axis=1).numpy()
@@ -94,7 +97,7 @@ def reverse_sequence(
     op = "ReverseSequence"
     x, lengths = as_tensor(input), as_tensor(seq_lengths)
     if seq_axis is None:
-        raise ValueError("seq_axis must be given: the axis that is reversed.")
+        raise TypeError("seq_axis must be given: the axis that is reversed.")
     along, batch = (_axis(axis, x.ndim, op) for axis in (seq_axis, batch_axis or 0))
     require(along != batch, op, f"batch_dim == seq_dim == {along}")
     require(
@@ -136,6 +139,7 @@ def meshgrid(*args: Any, indexing: str = "xy", name: str | None = None) -> list[
 
     Raises:
       ValueError: If ``indexing`` is unknown.
+      InvalidArgumentError: If the dtypes differ.
 
     Example:
       >>> x, y = tf.meshgrid([1, 2, 3], [10, 20])
@@ -147,6 +151,11 @@ def meshgrid(*args: Any, indexing: str = "xy", name: str | None = None) -> list[
             f"Argument `indexing` parameter must be either 'xy' or 'ij', got '{indexing}'"
         )
     vectors = [movement.reshape(as_tensor(x), (-1,)) for x in args]
+    for k, x in enumerate(vectors):
+        if vectors[0].dtype.is_bool:
+            vectors[k] = elementwise.cast(x, dtypes.bool_)
+        elif x.dtype is not vectors[0].dtype:
+            raise dtypes.mismatch("Mul", 1, vectors[0].dtype, x.dtype)
     shape = [x.shape[0] for x in vectors]
     axes = list(range(len(vectors)))
     if indexing == "xy" and len(vectors) > 1:
@@ -176,6 +185,7 @@ def sequence_mask(
 
     Raises:
       ValueError: If ``maxlen`` is no scalar.
+      InvalidArgumentError: If it is negative.
 
     Example:
       >>> tf.sequence_mask([1, 3, 2], dtype=tf.int32).numpy()
@@ -187,9 +197,10 @@ def sequence_mask(
     if maxlen is None:
         values = found._array()
         maxlen = max(int(values.max()), 0) if values.size else 0
-    count = movement.static(maxlen)
+    count = int(maxlen) if isinstance(maxlen, float) else movement.static(maxlen)
     if not isinstance(count, int):
         raise ValueError(f"Argument `maxlen` must be scalar for sequence_mask, got {maxlen!r}")
+    require(count >= 0, "Range", f"Requires start <= limit when delta > 0: 0/{count}")
     places = owned(np.arange(count).astype(found.dtype.numpy_dtype))
     return elementwise.cast(places < movement.expand_dims(found, -1), dtype)
 
@@ -212,6 +223,11 @@ def broadcast_dynamic_shape(shape_x: Any, shape_y: Any) -> Tensor:
       array([5, 2, 3], dtype=int32)
     """
     x, y = as_tensor(shape_x), as_tensor(shape_y)
+    # An empty list is no list of floats here.
+    x, y = (
+        elementwise.cast(one, other.dtype if other.dtype.is_integer else dtypes.int32)
+        if not one._spec.size and one._spec.is_float else one for one, other in ((x, y), (y, x))
+    )  # fmt: skip
     if x.dtype is not y.dtype:
         raise dtypes.mismatch("BroadcastArgs", 1, x.dtype, y.dtype)
     for one in (x, y):

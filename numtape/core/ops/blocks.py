@@ -22,7 +22,9 @@ FORMATS = ("NHWC", "NCHW")
 
 def _channels_last(x: Tensor, data_format: Any, op: str) -> Tensor:
     if data_format not in FORMATS:
-        raise ValueError(f"data_format must be one of {FORMATS}, got {data_format!r} [Op:{op}]")
+        raise InvalidArgumentError(
+            f"data_format must be one of {FORMATS}, got {data_format!r} [Op:{op}]"
+        )
     require(x.ndim == 4, op, f"input must be 4-dimensional, got shape {x.shape}")
     return movement.transpose(x, (0, 2, 3, 1)) if data_format == "NCHW" else x
 
@@ -32,7 +34,7 @@ def _as_given(x: Tensor, data_format: str) -> Tensor:
 
 
 def _block(block_size: Any, op: str) -> int:
-    size = movement.static(block_size)
+    size = int(block_size) if isinstance(block_size, float) else movement.static(block_size)
     if not isinstance(size, int):
         raise TypeError(f"block_size must be an int, got {block_size!r} [Op:{op}]")
     require(size > 1, op, f"Block size should be > 1: {size}")
@@ -54,8 +56,8 @@ def space_to_depth(
       A tensor of shape (batch, height / block_size, width / block_size, channels * block_size**2).
 
     Raises:
-      InvalidArgumentError: If blocks do not divide the image, or the input has not four axes.
-      ValueError: If the format is unknown.
+      InvalidArgumentError: If blocks do not divide the image, the input has not four axes, or the
+        format is unknown.
 
     Example:
       >>> x = tf.reshape(tf.range(4), (1, 2, 2, 1))
@@ -90,8 +92,8 @@ def depth_to_space(
       A tensor of shape (batch, height * block_size, width * block_size, channels / block_size**2).
 
     Raises:
-      InvalidArgumentError: If the channels are no multiple, or the input has not four axes.
-      ValueError: If the format is unknown.
+      InvalidArgumentError: If the channels are no multiple, the input has not four axes, or the
+        format is unknown.
 
     Example:
       >>> x = tf.reshape(tf.range(4), (1, 1, 1, 4))
@@ -199,7 +201,7 @@ def batch_to_space(input: Any, block_shape: Any, crops: Any, name: str | None = 
 
     Args:
       input: A tensor of shape (batch, *spatial, *rest), of any dtype.
-      block_shape: The sizes of a block, an int for each spatial axis.
+      block_shape: The sizes of a block, an int for each spatial axis; one int for two of them.
       crops: For each of them two ints: how many elements go at the beginning, how many at the end.
       name: Not used.
 
@@ -215,6 +217,8 @@ def batch_to_space(input: Any, block_shape: Any, crops: Any, name: str | None = 
     """
     op = "BatchToSpaceND"
     x = as_tensor(input)
+    if isinstance(block_shape, int):
+        block_shape = (block_shape, block_shape)
     sizes, pairs = _blocks(x, block_shape, crops, op, "crops")
     count, block = len(sizes), math.prod(sizes)
     batch, *space = x.shape[: 1 + count]
@@ -296,8 +300,8 @@ def extract_patches(
       A tensor of shape (batch, rows, columns, height * width * channels).
 
     Raises:
-      InvalidArgumentError: If the images have not four axes, or numbers are not positive.
-      ValueError: If ``padding`` is unknown, or there are not four numbers.
+      InvalidArgumentError: If the images have not four axes, ``padding`` is unknown, or there are
+        not four positive numbers.
 
     Example:
       >>> x, one = tf.reshape(tf.range(9), (1, 3, 3, 1)), [1, 1, 1, 1]
@@ -308,13 +312,11 @@ def extract_patches(
     op = "ExtractImagePatches"
     x = as_tensor(images)
     require(x.ndim == 4, op, f"input must be 4-dimensional, got shape {x.shape}")
-    if padding not in ("VALID", "SAME"):
-        raise ValueError(f"padding must be VALID or SAME, got {padding!r} [Op:{op}]")
+    require(padding in ("VALID", "SAME"), op, f"padding must be VALID or SAME, got {padding!r}")
     wanted = []
     for what, given in (("sizes", sizes), ("strides", strides), ("rates", rates)):
         four = movement.static_shape(given)
-        if len(four) != 4:
-            raise ValueError(f"{what} must be four ints, got {given!r} [Op:{op}]")
+        require(len(four) == 4, op, f"{what} must be four ints, got {given!r}")
         if four[0] != 1 or four[3] != 1:
             raise InvalidArgumentError(
                 f"{what} must be [1, rows, columns, 1], got {four} [Op:{op}]"
@@ -329,8 +331,7 @@ def extract_patches(
             missing = max((count - 1) * stride + reach - dim, 0)
             pads.append((missing // 2, missing - missing // 2))
         else:
-            count = (dim - reach) // stride + 1
-            require(count >= 0 and dim >= reach, op, f"a patch of {reach} does not fit {dim}")
+            count = max((dim - reach) // stride + 1, 0)
             pads.append((0, 0))
         takes.append(np.arange(count)[:, None] * stride + np.arange(size) * rate)
     if any(map(any, pads)):

@@ -15,6 +15,7 @@ from ..log.variable import Variable
 from ..values import dtypes
 from ..values.convert import new_array
 from ..values.dtypes import DType, as_dtype
+from ..values.indexed_slices import IndexedSlices
 from ..values.spec import intern
 from ..values.tensor import Tensor, of_array
 from . import elementwise, movement
@@ -311,7 +312,7 @@ def is_tensor(x: Any) -> bool:
       >>> tf.is_tensor(tf.constant(1.0)), tf.is_tensor(tf.Variable(1.0)), tf.is_tensor(np.ones(2))
       (True, True, False)
     """
-    return spec_of(x) is not None
+    return spec_of(x) is not None or isinstance(x, IndexedSlices)
 
 
 def size(input: Any, out_type: Any = dtypes.int32, name: str | None = None) -> Tensor:

@@ -29,7 +29,7 @@ def getitem(x: Any, key: Any) -> Tensor:
       InvalidArgumentError: If the key does not fit the shape.
     """
     spec = x._spec
-    if getattr(key, "dtype", None) == bool_ and key.ndim:
+    if getattr(key, "dtype", None) == bool_ or isinstance(key, bool):
         return boolean_mask(x, key)
     cut, shape = _cut(spec.shape, key)
     value = x.read_value() if isinstance(x, Variable) else x
@@ -55,7 +55,7 @@ def with_slice(x: Variable, key: Any, value: Tensor) -> Tensor:
 def _cut(whole: TensorShape, key: Any) -> tuple[Cut, tuple[int, ...]]:
     """What a key takes of each axis, as arguments of range(); and the result's shape."""
     rank = len(whole)
-    keys = list(key) if isinstance(key, tuple) else [key]
+    keys = list(key) if isinstance(key, tuple | list) else [key]  # a list is a tuple here
     used = sum(k is not None and k is not Ellipsis for k in keys)
     ellipses = sum(k is Ellipsis for k in keys)
     require(ellipses <= 1, SLICE, "Multiple ellipses in slice not allowed")

@@ -44,9 +44,7 @@ def _layout(x: Spec, indices: Spec, axis: int, size: int) -> tuple[int, int, int
 def _gather_native(out: Spec, x: Spec, indices: Spec, axis: int) -> Native | None:
     outer, size, count, inner = _layout(x, indices, axis, x.shape[axis])
     item = out.dtype.size
-    return Native(
-        "gather", (indices.dtype.name,), (size, count, inner, item), outer, out.size
-    )  # fmt: skip
+    return Native("gather", (indices.dtype.name,), (size, count, inner, item), outer, out.size)
 
 
 GATHER = defop(
@@ -82,7 +80,8 @@ SCATTER_ADD = defop(
 )  # fmt: skip
 
 
-def _checked_indices(indices: Any, size: int, op: str, what: str = "an index") -> Tensor:
+def checked_indices(indices: Any, size: int, op: str, what: str = "an index") -> Tensor:
+    """A tensor of integers, all of which are in [0, size)."""
     found = as_tensor(indices)
     if not found.dtype.is_integer:
         raise InvalidArgumentError(f"indices must be integers, got {found.dtype.name} [Op:{op}]")
@@ -134,8 +133,10 @@ def gather(
     x = as_tensor(params)
     require(x.ndim > 0, GATHER, "params must be at least 1 dimensional")
     at = one_axis("GatherV2", batch_dims if axis is None else axis, x.ndim)
-    found = _checked_indices(indices, x.shape[at], "GatherV2")
+    found = checked_indices(indices, x.shape[at], "GatherV2")
     if not batch_dims:
+        if not at and axis not in (None, 0):  # as in TensorFlow, slices then are made dense
+            x = movement.reshape(x, tuple(x.shape))
         return record(GATHER, (x, found), axis=at)
     lead = tuple(x.shape[:batch_dims])
     require(
@@ -230,7 +231,7 @@ PLACE: Op = defop(
 
 def pick(x: Tensor, indices: Any, op: str, what: str) -> Tensor:
     """``x[..., indices[...]]``: one element of the last axis in each row."""
-    return record(PICK, (x, _checked_indices(indices, x.shape[-1], op, what)))
+    return record(PICK, (x, checked_indices(indices, x.shape[-1], op, what)))
 
 
 def boolean_mask(tensor: Any, mask: Any, axis: Any = None, name: str = "boolean_mask") -> Tensor:
@@ -301,6 +302,7 @@ def repeat(input: Any, repeats: Any, axis: Any = None, name: str | None = None) 
         raise ValueError(
             f"{len(counts)} repeats for {dim} elements along axis {at} [Op:Repeat]."
         )
+    x = movement.reshape(x, tuple(x.shape))  # its derivative is dense
     return gather(x, np.repeat(np.arange(dim), counts), axis=at)
 
 

@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from ...errors import InvalidArgumentError
 from ..log.record import record, require
-from ..log.tensors import as_tensor, owned
+from ..log.tensors import as_tensor, owned, to_tensor
 from ..values import dtypes
 from ..values.tensor import Tensor
 from . import elementwise, movement
@@ -38,6 +39,8 @@ def dynamic_partition(
 
     Raises:
       InvalidArgumentError: If the shapes do not fit, or a number is out of range.
+      TypeError: If numbers are floats.
+      ValueError: If they are a tensor of another dtype than int32.
 
     Example:
       >>> few, many = tf.dynamic_partition([10, 20, 30], [1, 0, 1], 2)
@@ -48,7 +51,9 @@ def dynamic_partition(
     x, found = as_tensor(data), _numbers(partitions, op)
     count = movement.static(num_partitions)
     if not isinstance(count, int) or count < 1:
-        raise ValueError(f"num_partitions must be at least 1, got {num_partitions!r} [Op:{op}]")
+        raise InvalidArgumentError(
+            f"num_partitions must be at least 1, got {num_partitions!r} [Op:{op}]"
+        )
     require(
         tuple(x.shape[: found.ndim]) == found.shape, op,
         f"data.shape must start with partitions.shape, got data.shape = {list(x.shape)}, "
@@ -64,10 +69,8 @@ def dynamic_partition(
 
 
 def _numbers(value: Any, op: str) -> Array:
-    tensor = as_tensor(value)
-    if tensor.dtype is not dtypes.int32 and not (not tensor._spec.size and tensor._spec.is_float):
-        raise dtypes.mismatch(op, 1, dtypes.int32, tensor.dtype)
-    return tensor._array()
+    found = to_tensor(value, dtypes.int32)._array()
+    return found
 
 
 def dynamic_stitch(indices: Any, data: Any, name: str | None = None) -> Tensor:
@@ -94,10 +97,11 @@ def dynamic_stitch(indices: Any, data: Any, name: str | None = None) -> Tensor:
     op = "DynamicStitch"
     if not isinstance(indices, list | tuple) or not isinstance(data, list | tuple):
         raise TypeError("dynamic_stitch expects lists of indices and data.")
-    if not indices or len(indices) != len(data):
+    require(bool(indices or data), op, "Expected at least one tensor")
+    if len(indices) != len(data):
         raise ValueError(
             f"List argument 'data' to 'dynamic_stitch' Op with length {len(data)} must match "
-            f"length {len(indices)} of argument 'indices', and not be empty."
+            f"length {len(indices)} of argument 'indices'."
         )
     given, found = alike(data, op), [_numbers(x, op) for x in indices]
     rest = tuple(given[0].shape[found[0].ndim :])

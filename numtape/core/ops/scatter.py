@@ -1,4 +1,4 @@
-"""Indexing by tuples: what lies at indices of several axes, and what is put there."""
+"""What is put at tuples of indices: among zeros, or into a tensor."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import InvalidArgumentError
 from ..log.op import ARRAY, Op, defop
 from ..log.record import record, require
 from ..log.tensors import as_tensor
@@ -15,148 +14,21 @@ from ..values import dtypes
 from ..values.spec import Spec, intern
 from ..values.tensor import Tensor
 from . import comparison, elementwise, movement
-from .checks import every
 from .indexing import GATHER, SCATTER_ADD, boolean_mask
-from .joining import concat
-from .reduction import reduce_sum
+from .tuples import clipped, is_lenient, of_integers, places
 
 Array = np.ndarray[Any, Any]
 Shape = tuple[int, ...]
-
-
-def places(indices: Tensor, lead: Shape, op: str) -> Tensor:
-    """Tuples of indices into axes of these sizes as places among all of their elements.
-
-    Args:
-      indices: Integers; the last axis runs through a tuple.
-      lead: The sizes.
-      op: The name for errors.
-
-    Returns:
-      An integer vector, a place for each tuple.
-
-    Raises:
-      InvalidArgumentError: If an index is out of range.
-    """
-    sizes = np.array(lead, np.int64)
-    said = f"indices do not index into shape {tuple(lead)} [Op:{op}]"
-    if not every(
-        indices,
-        lambda values: (values >= 0) & (values < sizes),
-        lambda rows: comparison.logical_and(rows >= 0, elementwise.cast(rows, dtypes.int64) < sizes)
-        if len(lead) else comparison.equal(rows, rows),
-        said,
-    ):
-        values = indices._array().reshape(-1, len(lead))
-        row = int(((values < 0) | (values >= sizes)).any(1).argmax())
-        raise InvalidArgumentError(
-            f"indices[{row}] = {values[row].tolist()} does not index into param shape "
-            f"{list(lead)} [Op:{op}]"
-        )
-    if len(lead) == 1:
-        return movement.reshape(indices, (-1,))
-    steps = [math.prod(lead[k + 1 :]) for k in range(len(lead))]
-    wide = elementwise.cast(indices, dtypes.int64) * np.array(steps, np.int64)
-    return movement.reshape(reduce_sum(wide, -1), (-1,))
-
-
-def _of_integers(indices: Any, op: str) -> Tensor:
-    found = as_tensor(indices)
-    require(found.dtype.is_integer, op, f"indices must be integers, got {found.dtype.name}")
-    require(found.ndim > 0, op, "indices must be at least a vector")
-    return found
-
-
-def gather_nd(
-    params: Any, indices: Any, batch_dims: Any = 0, name: str | None = None,
-    bad_indices_policy: str = "",
-) -> Tensor:  # fmt: skip
-    """What lies at tuples of indices: elements, or slices where the tuples are shorter.
-
-    Args:
-      params: A tensor of any dtype.
-      indices: Integers from 0 on; the last axis runs through a tuple, an index for each of the
-        first axes of ``params``.
-      batch_dims: How many leading axes both have in common.
-      name: Not used.
-      bad_indices_policy: "IGNORE": an index out of range gives zeros; else it is an error.
-
-    Returns:
-      A tensor of the dtype of ``params``, of shape indices.shape[:-1] + params.shape[k:] for tuples
-      of length k.
-
-    Raises:
-      InvalidArgumentError: If an index is out of range or no integer, or the shapes do not fit.
-
-    Example:
-      >>> tf.gather_nd([[1, 2], [3, 4]], [[0, 1], [1, 0]]).numpy()
-      array([2, 3], dtype=int32)
-      >>> tf.gather_nd([[1, 2], [3, 4]], [[1]]).numpy()
-      array([[3, 4]], dtype=int32)
-    """
-    ignore = _policy(bad_indices_policy, "GatherNd")
-    x, found = as_tensor(params), _of_integers(indices, "GatherNd")
-    lead = movement.static(batch_dims)
-    if not isinstance(lead, int) or not 0 <= lead < found.ndim:
-        raise ValueError(f"batch_dims = {batch_dims!r} must be in [0, {found.ndim}).")
-    require(x.ndim > 0, "GatherNd", "params must be at least a vector")
-    if lead:
-        found = _with_batch(x, found, lead)
-    depth = found.shape[-1]
-    require(
-        depth <= x.ndim, "GatherNd",
-        f"index innermost dimension length must be <= params rank; saw: {depth} vs. {x.ndim}",
-    )  # fmt: skip
-    sizes, rest = tuple(x.shape[:depth]), tuple(x.shape[depth:])
-    shape = (*found.shape[:-1], *rest)
-    require(
-        math.prod(sizes) > 0 or not math.prod(shape), "GatherNd",
-        "Requested more than 0 entries, but params is empty.",
-    )  # fmt: skip
-    inside = None
-    if ignore:
-        found, inside = _clipped(found, sizes)
-    at = places(found, sizes, "GatherNd")
-    flat = movement.reshape(x, (math.prod(sizes), *rest))
-    taken = movement.reshape(record(GATHER, (flat, at), axis=0), shape)
-    if inside is None:
-        return taken
-    here = movement.reshape(inside, (*found.shape[:-1], *(1 for _ in rest)))
-    return elementwise.select(here, taken, elementwise.cast(0, taken.dtype))
-
-
-def _with_batch(x: Tensor, indices: Tensor, lead: int) -> Tensor:
-    """Tuples that begin with the numbers of the batches that they are in."""
-    shape = tuple(indices.shape)
-    said = f"params {x.shape} and indices {indices.shape} must agree in the first {lead} axes"
-    require(shape[:lead] == tuple(x.shape[:lead]), "GatherNd", said)
-    numbers = np.moveaxis(np.indices(shape[:-1])[:lead], 0, -1)
-    return concat([as_tensor(numbers), elementwise.cast(indices, dtypes.int64)], -1)
-
-
-def _policy(policy: str, op: str) -> bool:
-    """Whether indices out of range are left out."""
-    if policy not in ("", "DEFAULT", "ERROR", "IGNORE"):
-        raise InvalidArgumentError(
-            f"bad_indices_policy is ERROR or IGNORE, got {policy!r} [Op:{op}]"
-        )
-    return policy == "IGNORE"
-
-
-def _clipped(indices: Tensor, sizes: Shape) -> tuple[Tensor, Tensor]:
-    """Indices that are all in range, and which tuples were."""
-    wide, most = elementwise.cast(indices, dtypes.int64), np.array(sizes, np.int64) - 1
-    good = elementwise.maximum(elementwise.minimum(wide, most), np.int64(0))
-    same = elementwise.cast(comparison.equal(good, wide), dtypes.int32)
-    return good, comparison.equal(reduce_sum(same, -1), len(sizes))
 
 
 def _parts(
     indices: Any, updates: Any, shape: Shape, like: Spec | None, op: str, policy: str = ""
 ) -> tuple[Tensor, Tensor, int, Shape]:
     """Flat places, updates in a row of slices, how many slices there are, and their shape."""
-    ignore = _policy(policy, op)
-    found, given = _of_integers(indices, op), as_tensor(updates, like, op)
+    ignore = is_lenient(policy, op)
+    found, given = of_integers(indices, op), as_tensor(updates, like, op)
+    if found.ndim == 1:  # of a vector each number is a tuple of one
+        found = movement.expand_dims(found, -1)
     depth = found.shape[-1]
     said = f"The inner {depth} dimensions of indices {found.shape} do not index into shape {shape}"
     require(depth <= len(shape), op, said)
@@ -169,7 +41,7 @@ def _parts(
     count = math.prod(found.shape[:-1])
     given = movement.reshape(given, (count, *rest))
     if ignore:
-        inside = movement.reshape(_clipped(found, sizes)[1], (-1,))
+        inside = movement.reshape(clipped(found, sizes)[1], (-1,))
         found = boolean_mask(movement.reshape(found, (count, depth)), inside)
         given = boolean_mask(given, inside)
     return places(found, sizes, op), given, math.prod(sizes), rest
@@ -197,6 +69,7 @@ def scatter_nd(
       >>> tf.scatter_nd([[3], [1], [3]], [9, 10, 1], shape=[5]).numpy()
       array([ 0, 10,  0, 10,  0], dtype=int32)
     """
+    require(not isinstance(movement.static(shape), int), "ScatterNd", "Shape must be a vector")
     whole = movement.static_shape(shape)
     require(min(whole, default=0) >= 0, "ScatterNd", f"shape must be >= 0, got {whole}")
     at, given, size, _ = _parts(indices, updates, whole, None, "ScatterNd", bad_indices_policy)
@@ -227,8 +100,13 @@ def _into(out: Array, x: Array, at: Array, updates: Array, how: str) -> None:
         out[here] = updates[last[here]]
         return
     ufunc = _HOW[how]
-    if how == "div" and x.dtype.kind in "iu":
-        ufunc = np.floor_divide
+    if how == "div" and x.dtype.kind in "iu":  # towards 0
+        for k, u in zip(at, updates, strict=True):
+            signs = np.sign(out[k]) * np.sign(u)
+            out[k] = np.abs(out[k]) // np.abs(u) * signs
+        return
+    if how in ("max", "min") and x.dtype.kind == "f":  # as TensorFlow: NaN replaces nothing
+        updates = np.where(np.isnan(updates), -np.inf if how == "max" else np.inf, updates)
     with np.errstate(all="ignore"):
         ufunc.at(out, at, updates)
 
@@ -240,6 +118,8 @@ def _into_vjp(g: Tensor, y: Tensor, x: Tensor, at: Tensor, updates: Tensor, how:
     if how == "update":
         zero = elementwise.zeros_of(updates)
         return record(INTO, (g, at, zero), how="update"), None, record(GATHER, (g, at), axis=0)
+    if how not in ("max", "min"):
+        raise LookupError(f"gradient registry has no entry for: ResourceScatter{how.capitalize()}")
     # As TensorFlow: shared evenly among all that are the extreme value.
     own = elementwise.cast(comparison.equal(x, y), g.dtype)
     theirs = elementwise.cast(
@@ -260,6 +140,7 @@ def scattered(
     """A tensor with updates at tuples of indices."""
     x = as_tensor(tensor)
     shape = tuple(x.shape)
+    require(how == "update" or not x.dtype.is_bool, op, "bools are not added or compared")
     require(x.ndim > 0, op, "the tensor must be at least a vector")
     at, given, size, rest = _parts(indices, updates, shape, x._spec, op, policy)
     if given.dtype is not x.dtype:

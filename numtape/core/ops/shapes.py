@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..log.op import ARRAY, STOP, Op, defop
+from ..log.op import ARRAY, Op, defop
 from ..log.record import record, require
 from ..log.tensors import as_tensor
 from ..values import dtypes
@@ -31,10 +31,14 @@ def shape_n(input: Any, out_type: Any = dtypes.int32, name: str | None = None) -
     Returns:
       A list of vectors.
 
+    Raises:
+      InvalidArgumentError: If there are none.
+
     Example:
       >>> [shape.numpy().tolist() for shape in tf.shape_n([tf.zeros((2, 3)), tf.zeros(4)])]
       [[2, 3], [4]]
     """
+    require(bool(len(input)), "ShapeN", "Expected at least one tensor")
     return [shape_of(x, out_type) for x in input]
 
 
@@ -80,10 +84,14 @@ def identity_n(input: Any, name: str | None = None) -> list[Tensor]:
     Returns:
       A list of tensors.
 
+    Raises:
+      InvalidArgumentError: If there are none.
+
     Example:
       >>> [x.numpy() for x in tf.identity_n([1.0, 2])]
       [np.float32(1.0), np.int32(2)]
     """
+    require(bool(len(input)), "IdentityN", "Expected at least one tensor")
     return [movement.identity(x) for x in input]
 
 
@@ -178,12 +186,12 @@ def _bitcast(out: Array, x: Array, to: str) -> None:
 
 
 BITCAST = defop(
-    "Bitcast", ARRAY, 1, _bitcast_spec, compute=_bitcast, gradient=STOP, on_host=True
+    "Bitcast", ARRAY, 1, _bitcast_spec, compute=_bitcast, on_host=True
 )
 
 
 def bitcast(input: Any, type: Any, name: str | None = None) -> Tensor:
-    """The same bits as another dtype. No gradient flows through.
+    """The same bits as another dtype. It has no derivative: to ask for one is a LookupError.
 
     Args:
       input: A tensor of numbers.

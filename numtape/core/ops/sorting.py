@@ -52,7 +52,7 @@ def _ordered(x: Tensor, k: int, descending: bool, output: str) -> Tensor:
 def _along_last(x: Tensor, indices: Tensor) -> Tensor:
     """``x[..., indices[..., j]]``: one gather from all rows laid end to end."""
     if x.ndim == 1:
-        return record(GATHER, (x, indices), axis=0)
+        return record(GATHER, (movement.reshape(x, (-1,)), indices), axis=0)  # a dense derivative
     lead, n = tuple(x.shape[:-1]), x.shape[-1]
     starts = np.arange(math.prod(lead), dtype=np.int64).reshape(*lead, 1) * n
     at = elementwise.cast(indices, dtypes.int64) + starts

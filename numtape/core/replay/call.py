@@ -238,7 +238,7 @@ def _outputs(trace: Trace, result: Any) -> tuple[list[Output], Callable[[list[An
     """The leaves of what a call returns."""
     if type(result) is Tensor:
         return [_output(trace, result)], _first
-    leaves, rebuild = flatten_with(result)
+    leaves, rebuild = flatten_with(result, True)
     if len(leaves) == 1 and leaves[0] is result:
         rebuild = _first
     elif type(result) in (list, tuple) and all(map(operator.is_, leaves, result)):
@@ -346,5 +346,5 @@ def as_returned(result: Any) -> Any:
     """What a function returns, with tensors in the places of variables, numbers and arrays."""
     if type(result) is Tensor:
         return result
-    found, rebuild = flatten_with(result)
+    found, rebuild = flatten_with(result, True)
     return rebuild([returned(leaf) for leaf in found])

@@ -363,7 +363,7 @@ class Calls:
             )
             if result is _NONE:
                 return _NONE
-            found, _ = flatten_with(result)
+            found, _ = flatten_with(result, True)
             what = self._different(call, expected, found, bits, journal)
             if what:
                 raise self._difference(what)

@@ -11,17 +11,19 @@ import numpy as np
 from ..settings import unset
 from . import dtypes
 from .dtypes import DType, shown
+from .indexed_slices import IndexedSlices
 from .memory import converted
 from .spec import Spec
 from .tensor import Tensor
 
 NUMPY = (np.ndarray, np.generic)
 
-# What rooms above do with a value: whether it is an array on a GPU, its copy as a tensor, and a
-# nest of lists with tensors inside as one tensor. Set in `core.wiring`.
+# What rooms above do with a value: whether it is an array on a GPU, its copy as a tensor, a nest
+# of lists with tensors inside as one tensor, and slices made dense. Set in `core.wiring`.
 is_on_gpu: Callable[[Any], bool] = unset
 copy_of: Callable[[Any, DType | None], Tensor] = unset
 pack: Callable[[Any, DType | None], Tensor] = unset
+dense_of: Callable[[IndexedSlices, DType | None], Tensor] = unset
 # What becomes of an array and its copy: in a call that is recorded it may be an input of the
 # recording. Set in `core.replay.trace`.
 entering: Callable[[Any, Any], Any] = lambda value, array: array  # noqa: E731
@@ -41,6 +43,8 @@ def to_array(value: Any, like: Spec | None, op: str) -> Any:
     """
     if like is None:
         return new_array(value)
+    if isinstance(value, IndexedSlices):
+        return dense_of(value, None)
     if not isinstance(value, (*NUMPY, bool)):
         if is_on_gpu(value):
             return copy_of(value, like.dtype)
@@ -71,6 +75,8 @@ def new_array(value: Any, dtype: DType | None = None) -> Any:
         return entering(value, array) if isinstance(value, np.ndarray) else array
     if is_on_gpu(value):
         return copy_of(value, dtype)
+    if isinstance(value, IndexedSlices):
+        return dense_of(value, dtype)
     kinds = _kinds(value)
     if _has_tensors(kinds):
         return pack(value, dtype)
@@ -231,4 +237,6 @@ def _kinds(value: Any) -> set[type]:
 
 
 def _has_tensors(kinds: set[type]) -> bool:
-    return any(kind is Tensor or hasattr(kind, "_read_in") for kind in kinds)
+    return any(
+        kind is Tensor or kind is IndexedSlices or hasattr(kind, "_read_in") for kind in kinds
+    )

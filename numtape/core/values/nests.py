@@ -8,13 +8,22 @@ from typing import Any
 
 import optree
 
+from .indexed_slices import IndexedSlices
 
-def flatten_with(structure: Any) -> tuple[list[Any], Callable[[list[Any]], Any]]:
+COMPOSITES = "numtape.composites"  # where Optree takes slices apart
+
+
+def flatten_with(
+    structure: Any, composites: bool = False
+) -> tuple[list[Any], Callable[[list[Any]], Any]]:
     """The leaves, in order, and a function that puts others in their places.
 
-    Dicts are gone through by sorted key, an OrderedDict too. ``None`` is a leaf.
+    Dicts are gone through by sorted key, an OrderedDict too. ``None`` is a leaf. So are
+    `IndexedSlices`, unless ``composites`` are to be taken apart.
     """
-    leaves, treedef = optree.tree_flatten(structure, none_is_leaf=True)
+    leaves, treedef = optree.tree_flatten(
+        structure, none_is_leaf=True, namespace=COMPOSITES if composites else ""
+    )
     if not _has_ordered(treedef):
         return leaves, lambda values: optree.tree_unflatten(treedef, values)
     numbers = optree.tree_unflatten(treedef, range(len(leaves)))
@@ -53,3 +62,12 @@ def by_key(structure: Any) -> Any:
 
 def _is_ordered(x: Any) -> bool:
     return type(x) is OrderedDict
+
+
+def _parts(slices: Any) -> tuple[tuple[Any, ...], None]:
+    return (slices.values, slices.indices, slices.dense_shape), None
+
+
+optree.register_pytree_node(
+    IndexedSlices, _parts, lambda _, parts: IndexedSlices(*parts), namespace=COMPOSITES
+)

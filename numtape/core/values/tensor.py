@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -108,6 +108,49 @@ class Tensor(Operators):
     def get_shape(self) -> TensorShape:
         """The shape."""
         return self._spec.shape
+
+    def set_shape(self, shape: Any) -> None:
+        """Check the shape: it is known, and stays.
+
+        Args:
+          shape: The shape; None in it stands for any size.
+
+        Raises:
+          ValueError: If it is another one.
+        """
+        said = "Tensor's shape {} is not compatible with supplied shape {}."
+        check_shape(self._spec.shape, shape, said)
+
+    @property
+    def backing_device(self) -> str:
+        """Where the value lives: `device`."""
+        return self.device
+
+    @property
+    def is_packed(self) -> bool:
+        """False: a tensor has one value on one device."""
+        return False
+
+    def cpu(self) -> Tensor:
+        """The tensor itself: its value comes to the CPU where it is looked at."""
+        return self
+
+    def consumers(self) -> NoReturn:
+        """A NotImplementedError: there is no graph."""
+        raise NotImplementedError(
+            "Tensor.consumers is undefined when eager execution is enabled."
+        )
+
+    def eval(self, feed_dict: Any = None, session: Any = None) -> NoReturn:
+        """A NotImplementedError: `numpy` gives the value."""
+        raise NotImplementedError(
+            "eval is not supported when eager execution is enabled, is .numpy() what you're "
+            "looking for?"
+        )
+
+    def experimental_ref(self) -> Reference:
+        """A hashable reference: `ref`."""
+        return self.ref()
 
     def _array(self) -> np.ndarray[Any, Any]:
         """The value, computed now if need be: the array behind it, not to be written to."""
@@ -270,6 +313,39 @@ class Tensor(Operators):
 
 
 Tensor.__name__ = Tensor.__qualname__ = "EagerTensor"  # what TensorFlow's programs print
+
+
+def _missing(name: str, said: str) -> property:
+    def refuse(self: Tensor) -> NoReturn:
+        raise AttributeError(said)
+
+    return property(refuse, doc=f"An AttributeError: tensors have no ``{name}``.")
+
+
+for _name in ("op", "graph", "name", "value_index"):
+    _said = f"Tensor.{_name} is undefined when eager execution is enabled."
+    setattr(Tensor, _name, _missing(_name, _said))
+# What NumPy's arrays have, and what to write instead.
+_INSTEAD = {
+    "T": "transpose(x)", "astype": "cast(x, dtype)", "ravel": "reshape(x, -1)",
+    "transpose": "transpose(x, perm)", "reshape": "reshape(x, shape)", "size": "size(x)",
+    "clip": "clip_by_value(x, low, high)", "tolist": "x.numpy().tolist()",
+    "data": "x.numpy().data",
+}  # fmt: skip
+for _name, _instead in _INSTEAD.items():
+    _said = f"EagerTensor object has no attribute '{_name}'. Use `{_instead}`."
+    setattr(Tensor, _name, _missing(_name, _said))
+
+
+def check_shape(own: TensorShape, shape: Any, said: str) -> None:
+    """Raise ValueError unless ``shape``, which may have None in it, is compatible with a shape."""
+    if shape is None:
+        return
+    wanted = TensorShape(shape)
+    if len(wanted) != len(own) or any(
+        size not in (None, dim) for size, dim in zip(wanted, own, strict=True)
+    ):
+        raise ValueError(said.format(own, wanted))
 
 
 class Reference:

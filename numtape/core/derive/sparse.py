@@ -1,0 +1,64 @@
+"""Derivatives that are slices: adjoints of `gather` that nobody added up yet.
+
+The adjoint of a gather along the first axis is one row, which adds slices up by index. Where a
+source's whole adjoint is such a row, or a sum of several, the row's operands are what is wanted:
+the row itself is left alone, and so it is never computed.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..log.log import LEAF_CODE, Log
+from ..log.op import CODES
+from ..log.tensors import owned
+from ..ops.elementwise import add, cast
+from ..ops.indexing import SCATTER_ADD
+from ..ops.joining import concat
+from ..ops.movement import identity, shaped
+from ..values.dtypes import int64
+from ..values.indexed_slices import IndexedSlices
+from ..values.spec import SPECS
+from ..values.tensor import Tensor
+
+
+def slices_of(log: Log, total: Tensor, first: int) -> IndexedSlices | None:
+    """The slices that a source's adjoint adds up, or None if it adds up anything else.
+
+    Rows from ``first`` on are those of adjoints.
+    """
+    parts: list[int] = []
+    pending = [total._row]
+    while pending:
+        row = pending.pop()
+        if row < first:
+            return None
+        op, attributes = CODES.entries[log.code[row]]
+        if op is SCATTER_ADD and attributes["axis"] == 0:
+            parts.append(row)
+        elif op is add.op:
+            a, b = log.a[row], log.b[row]
+            if SPECS.specs[log.spec[a]] is not SPECS.specs[log.spec[b]]:
+                return None
+            pending += [b, a]
+        else:
+            return None
+    shape = tuple(total.shape)
+    found = [_pair(log, row, shape[1:]) for row in parts]
+    values, indices = [x for x, _ in found], [x for _, x in found]
+    if len(found) > 1:
+        if len({x.dtype for x in indices}) > 1:
+            indices = [cast(x, int64) for x in indices]
+        values, indices = [concat(values, 0)], [concat(indices, 0)]
+    return IndexedSlices(values[0], indices[0], owned(np.array(shape, np.int32)))
+
+
+def _pair(log: Log, row: int, rest: tuple[int, ...]) -> tuple[Tensor, Tensor]:
+    values, indices = (
+        log.tensor(at, SPECS.specs[log.spec[at]]) for at in (log.a[row], log.b[row])
+    )
+    count = indices._spec.size
+    values = shaped(values, (count, *rest))
+    if values._home is log and log.code[values._row] == LEAF_CODE:
+        values = identity(values)  # others may have this constant, too
+    return values, shaped(indices, (count,))

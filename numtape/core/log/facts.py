@@ -1,0 +1,146 @@
+"""What a variable is: name, shape, dtype, and what TensorFlow's arguments said."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import numpy as np
+
+from ..values import dtypes
+from ..values.dtypes import DType
+from ..values.policies import VariableAggregation, VariableSynchronization
+from ..values.spec import Spec, TensorShape, intern
+from ..values.tensor import Reference, Tensor, check_shape, of_array
+
+
+class Facts:
+    """Base of `Variable`."""
+
+    __slots__ = ()
+
+    if TYPE_CHECKING:
+        _name: str
+        _trainable: bool
+        _spec: Spec
+        _value: Tensor
+        _policy: tuple[Any, VariableSynchronization, VariableAggregation]
+
+    @property
+    def name(self) -> str:
+        """The name, with TensorFlow's ``:0``.
+
+        Example:
+          >>> tf.Variable(1.0, name="offset").name
+          'offset:0'
+        """
+        return f"{self._name}:0"
+
+    @property
+    def trainable(self) -> bool:
+        """Whether tapes watch it by themselves.
+
+        Example:
+          >>> tf.Variable(1.0, trainable=False).trainable
+          False
+        """
+        return self._trainable
+
+    @property
+    def shape(self) -> TensorShape:
+        """The shape."""
+        return self._spec.shape
+
+    @property
+    def dtype(self) -> DType:
+        """The dtype."""
+        return self._spec.dtype
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return self._spec.rank
+
+    @property
+    def device(self) -> str:
+        """Where the value lives, in TensorFlow's spelling."""
+        return self._value.device
+
+    def get_shape(self) -> TensorShape:
+        """The shape."""
+        return self._spec.shape
+
+    def set_shape(self, shape: Any) -> None:
+        """Check the shape: it is known, and stays.
+
+        Args:
+          shape: The shape; None in it stands for any size.
+
+        Raises:
+          ValueError: If it is another one.
+        """
+        check_shape(self._spec.shape, shape, "Shapes {} and {} are not compatible")
+
+    @property
+    def constraint(self) -> Any:
+        """The function that optimizers put its new value through, or None."""
+        return self._policy[0]
+
+    @property
+    def synchronization(self) -> VariableSynchronization:
+        """What was given as ``synchronization``."""
+        return self._policy[1]
+
+    @property
+    def aggregation(self) -> VariableAggregation:
+        """What was given as ``aggregation``."""
+        return self._policy[2]
+
+    @property
+    def initializer(self) -> None:
+        """None: a variable has its value from the beginning."""
+
+    def is_initialized(self, name: str | None = None) -> Tensor:
+        """True: a variable has its value from the beginning."""
+        return of_array(np.array(True), intern((), dtypes.bool_))
+
+    def read_value_no_copy(self: Any) -> Tensor:
+        """The current value: `read_value`."""
+        found: Tensor = self.read_value()
+        return found
+
+    def load(self: Any, value: Any, session: Any = None) -> None:
+        """Change the value: `assign`."""
+        self.assign(value)
+
+    def experimental_ref(self: Any) -> Reference:
+        """A hashable reference: `ref`."""
+        found: Reference = self.ref()
+        return found
+
+    def eval(self, session: Any = None) -> NoReturn:
+        """A RuntimeError: `numpy` gives the value."""
+        raise RuntimeError("This operation is not supported when eager execution is enabled.")
+
+    def to_proto(self, export_scope: Any = None) -> NoReturn:
+        """A RuntimeError: numtape has no protocol buffers."""
+        raise RuntimeError("This operation is not supported when eager execution is enabled.")
+
+    @property
+    def create(self) -> NoReturn:
+        """A RuntimeError: a variable has its value from the beginning."""
+        raise RuntimeError("This operation is not supported when eager execution is enabled.")
+
+    @property
+    def initial_value(self) -> NoReturn:
+        """A RuntimeError: the first value is not kept."""
+        raise RuntimeError("This property is not supported when eager execution is enabled.")
+
+    @property
+    def op(self) -> NoReturn:
+        """An AttributeError: there is no graph."""
+        raise AttributeError("Tensor.op is undefined when eager execution is enabled.")
+
+    @property
+    def graph(self) -> NoReturn:
+        """An AttributeError: there is no graph."""
+        raise AttributeError("Tensor.graph is undefined when eager execution is enabled.")
