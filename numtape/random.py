@@ -2,19 +2,44 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING as _TYPE_CHECKING
+from types import SimpleNamespace as _SimpleNamespace
 
+from .core.ops.distributions import categorical, gamma, poisson
+from .core.ops.generator import (
+    Generator,
+    create_rng_state,
+    get_global_generator,
+    set_global_generator,
+)
 from .core.ops.random import normal, set_seed, shuffle, truncated_normal, uniform
-from .names import getter as _getter
+from .core.ops.stateless import Algorithm
+from .core.ops.stateless_random import (
+    fold_in,
+    split,
+    stateless_binomial,
+    stateless_categorical,
+    stateless_gamma,
+    stateless_normal,
+    stateless_poisson,
+    stateless_shuffle,
+    stateless_truncated_normal,
+    stateless_uniform,
+)
+
+experimental = _SimpleNamespace(
+    Algorithm=Algorithm, Generator=Generator, create_rng_state=create_rng_state,
+    get_global_generator=get_global_generator, set_global_generator=set_global_generator,
+    stateless_fold_in=fold_in, stateless_shuffle=stateless_shuffle, stateless_split=split,
+)  # fmt: skip
 
 __all__ = [
-    "normal", "set_seed", "shuffle", "truncated_normal", "uniform",
+    "Generator", "categorical", "create_rng_state", "fold_in",
+    "gamma", "get_global_generator", "normal", "poisson", "set_global_generator", "set_seed",
+    "shuffle", "split", "stateless_binomial", "stateless_categorical", "stateless_gamma",
+    "stateless_normal", "stateless_poisson", "stateless_truncated_normal", "stateless_uniform",
+    "truncated_normal", "uniform",
 ]  # fmt: skip
 
 
 def __dir__() -> list[str]:
     return sorted(__all__)
-
-
-if not _TYPE_CHECKING:
-    __getattr__ = _getter(__name__)

@@ -37,7 +37,7 @@ NO_ERROR = {"set_record_traceback", "summary", "to_dot",
             "init_scope", "is_numeric_tensor", "is_symbolic_tensor", "no_op", "timestamp", "tuple",
             "is_traceback_filtering_enabled",
 
-    "zero_fraction",
+    "get_global_generator", "zero_fraction",
     "flatten", "functions_run_eagerly", "get_soft_device_placement", "identity", "is_nested",
     "is_tensor", "linear", "list_physical_devices", "load_digits", "rank", "round",
     "run_functions_eagerly", "set_soft_device_placement", "shape", "simulated", "size",

@@ -333,7 +333,7 @@ RULES: dict[str, Rule] = {
     **dict.fromkeys(("FFT", "IFFT", "RFFT", "IRFFT"), _leading),
     **dict.fromkeys(("UnsortedSegmentMax", "UnsortedSegmentMin", "UnsortedSegmentProd"), _segments),
     **dict.fromkeys(("Cumprod", "CumulativeLogsumexp", "LinearRecurrence", "Shift"), _axis),
-    "TopKV2": _leading, "LowerBound": _leading,
+    "RandomGammaGrad": _leading, "TopKV2": _leading, "LowerBound": _leading,
     **dict.fromkeys(("Conv", "ConvBackpropInput", "MaxPool", "MaxPoolGrad", "MaxPoolGradGrad",
                      "MaxPoolPlace", "AvgPool", "AvgPoolGrad"), _pictures),
     "ConvBackpropFilter": _filters,
@@ -366,5 +366,8 @@ RULES: dict[str, Rule] = {
 
 # Ops without a rule, which are done lane by lane.
 LOOPED: set[str] = {
-    "DenseBincount", "HistogramFixedWidth", "InTopKV2", "PseudoInverse", "Unique",
+    "DenseBincount", "HistogramFixedWidth", "InTopKV2", "PseudoInverse",
+    "RandomPoissonV2", "RngReadAndSkip",
+    "StatelessMultinomial", "StatelessRandom", "StatelessRandomBinomial",
+    "StatelessRandomGamma", "StatelessRandomPoisson", "StatelessRandomUniformInt", "Unique",
 }  # fmt: skip

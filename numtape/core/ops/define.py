@@ -181,12 +181,12 @@ def named(functions: dict[str, Any], module: str) -> None:
             function.__module__ = module
 
 
-def document(arguments: str) -> Callable[[_F], _F]:
-    """Put a text that several functions share in the place of <arguments> of their docstrings."""
+def document(text: str, place: str = "<arguments>") -> Callable[[_F], _F]:
+    """Put a text that several functions share in its place in their docstrings."""
 
     def documented(function: _F) -> _F:
         if function.__doc__ is not None:
-            function.__doc__ = function.__doc__.replace("    <arguments>", arguments.strip("\n"))
+            function.__doc__ = function.__doc__.replace(f"    {place}", text.strip("\n"))
         return function
 
     return documented

@@ -107,7 +107,8 @@ class Draw(NamedTuple):
         return self.make(source, *self.parameters)
 
 
-def _drawn(make: Callable[..., Any], seed: int | None, *parameters: Any) -> Tensor:
+def drawn(make: Callable[..., Any], seed: int | None, *parameters: Any) -> Tensor:
+    """What a function of a seed sequence and parameters gives, drawn anew in each replay."""
     draw = Draw(make, None if seed is None else _integer(seed), parameters)
     found: Tensor | None = local.log.draw(draw)
     if found is not None:
@@ -183,7 +184,7 @@ def normal(
       >>> bool(abs(tf.reduce_mean(x) - 5.0) < 0.5)
       True
     """
-    draws = _drawn(_floats, seed, "normal", _floating(shape, dtype))
+    draws = drawn(_floats, seed, "normal", _floating(shape, dtype))
     if type(stddev) is not float or stddev != 1.0:
         draws = draws * stddev
     if type(mean) is not float or mean != 0.0:
@@ -226,7 +227,7 @@ def truncated_normal(
       >>> bool(tf.reduce_max(abs(x)) <= 2.0)
       True
     """
-    draws = _drawn(_truncated, seed, _floating(shape, dtype))
+    draws = drawn(_truncated, seed, _floating(shape, dtype))
     found: Tensor = draws * stddev + mean
     return found
 
@@ -274,8 +275,8 @@ def uniform(
         if maxval is None:
             raise ValueError(f"Must specify maxval for integer dtype {wanted!r}")
         low, high = (_bounds(bound) for bound in (minval, maxval))
-        return _drawn(_integers, seed, low, high, _vector(shape), wanted.numpy_dtype)
-    draws = _drawn(_floats, seed, "uniform", _floating(shape, wanted))
+        return drawn(_integers, seed, low, high, _vector(shape), wanted.numpy_dtype)
+    draws = drawn(_floats, seed, "uniform", _floating(shape, wanted))
     end: Any = 1.0 if maxval is None else maxval
     minval, end = (
         x if isinstance(x, int | float) else as_tensor(x, intern((), wanted), "RandomUniform")
@@ -334,4 +335,4 @@ def shuffle(value: Any, seed: int | None = None, name: str | None = None) -> Ten
     x = as_tensor(value)
     if not x.ndim:
         return identity(x)
-    return shuffled(gather(x, _drawn(_permutation, seed, int(x.shape[0]))))
+    return shuffled(gather(x, drawn(_permutation, seed, int(x.shape[0]))))

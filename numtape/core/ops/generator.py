@@ -1,0 +1,290 @@
+"""``tf.random.Generator``: random numbers of a state, which each draw moves on."""
+
+from __future__ import annotations
+
+import secrets
+from typing import Any
+
+import numpy as np
+
+from ..log.op import ARRAY, STOP, defop
+from ..log.record import record
+from ..log.tensors import as_tensor
+from ..log.variable import Variable
+from ..values import dtypes
+from ..values.dtypes import as_dtype
+from ..values.tensor import Tensor
+from . import elementwise, joining, movement, stateless
+from .philox import RESERVED
+from .stateless import algorithm, checked_shape, floating
+
+Array = np.ndarray[Any, Any]
+
+_SIZE = 3  # a counter of two integers, and a key
+_MASK = 2**64 - 1
+
+
+def _signed(number: int) -> int:
+    number &= _MASK
+    return number - 2**64 if number >= 2**63 else number
+
+
+def _skip(out: Array, state: Array, delta: int) -> None:
+    low, high, key = (int(x) & _MASK for x in state.tolist())
+    counter = (high << 64 | low) + delta * RESERVED
+    out[:] = _signed(counter), _signed(counter >> 64), _signed(key)
+
+
+SKIP = defop(
+    "RngReadAndSkip", ARRAY, 1, lambda op, state, delta: state, compute=_skip, gradient=STOP,
+    on_host=True,
+)  # fmt: skip
+
+
+def _state(value: Any) -> Tensor:
+    """Integers as a state; unsigned ones of 64 bits wrap around."""
+    if isinstance(value, list | tuple) and all(isinstance(x, int) for x in value):
+        value = np.array([_signed(x) for x in value], np.int64)
+    return elementwise.cast(as_tensor(value), dtypes.int64)
+
+
+def _checked(state: Tensor, shape: tuple[int, ...], what: str) -> Tensor:
+    if tuple(state.shape) != shape:
+        raise ValueError(f"The {what} has shape {shape}, not {tuple(state.shape)}.")
+    return state
+
+
+def create_rng_state(seed: Any, alg: Any) -> Tensor:
+    """The state of a `Generator` of a seed.
+
+    Args:
+      seed: An integer of any size, or a vector of integers.
+      alg: The generator: ``"philox"`` or ``"auto_select"``, which is the same.
+
+    Returns:
+      A tensor of three int64: the counter's two, and the key.
+
+    Raises:
+      ValueError: If ``alg`` is another one.
+      UnimplementedError: If it is ``"threefry"``.
+
+    Example:
+      >>> tf.random.create_rng_state(1234, "philox").numpy()
+      array([1234,    0,    0])
+    """
+    algorithm(alg)
+    if isinstance(seed, int):
+        seed = [seed >> 64 * k & _MASK for k in range(_SIZE)]
+    words = movement.reshape(_state(seed), (-1,))
+    count = words.shape[0]
+    if count >= _SIZE:
+        return words[:_SIZE]
+    return joining.concat([as_tensor(np.zeros(_SIZE - count, np.int64)), words], 0)
+
+
+class Generator:
+    """A generator of random numbers (Philox), whose state each draw moves on.
+
+    The numbers of a seed are TensorFlow's, but for binomial ones. The state is a variable: in a
+    recorded function each replay draws other numbers, and what a tape has seen stays.
+
+    Args:
+      copy_from: A generator whose state to begin with.
+      state: Three integers, the counter's two and the key, or a variable of them.
+      alg: The generator: ``"philox"`` or ``"auto_select"``, which is the same.
+
+    Raises:
+      ValueError: If neither ``copy_from`` nor both of the others are given, or the state is no
+        vector of three.
+      UnimplementedError: If ``alg`` is ``"threefry"``.
+
+    Example:
+      >>> g = tf.random.Generator.from_seed(1234)
+      >>> g.normal([3]).numpy()
+      array([ 0.9356609 ,  1.0854305 , -0.93788373], dtype=float32)
+    """
+
+    def __init__(self, copy_from: Generator | None = None, state: Any = None, alg: Any = None):
+        if copy_from is not None:
+            state, alg = copy_from.state.read_value(), copy_from.algorithm
+        if alg is None or state is None:
+            raise ValueError("A generator needs `copy_from`, or `state` and `alg`.")
+        self._alg = algorithm(alg)
+        if isinstance(state, Variable):
+            _checked(state.read_value(), (_SIZE,), "state")
+            self._state = state
+        else:
+            value = _checked(_state(state), (_SIZE,), "state")
+            self._state = Variable(value, trainable=False, name="StateVar", dtype=dtypes.int64)
+
+    @classmethod
+    def from_state(cls, state: Any, alg: Any) -> Generator:
+        """A generator that begins with a state: the counter's two integers, and the key."""
+        return cls(state=state, alg=alg)
+
+    @classmethod
+    def from_seed(cls, seed: Any, alg: Any = None) -> Generator:
+        """A generator of a seed: an integer of any size, or a vector of integers."""
+        alg = 1 if alg is None else alg
+        return cls(state=create_rng_state(seed, alg), alg=alg)
+
+    @classmethod
+    def from_non_deterministic_state(cls, alg: Any = None) -> Generator:
+        """A generator whose state is another one in each run."""
+        words = [secrets.randbits(64) for _ in range(_SIZE)]
+        return cls(state=words, alg=1 if alg is None else alg)
+
+    @classmethod
+    def from_key_counter(cls, key: Any, counter: Any, alg: Any) -> Generator:
+        """A generator of a key, an integer, and a counter, two of them."""
+        return cls(state=_joined(key, counter), alg=alg)
+
+    def reset(self, state: Any) -> None:
+        """Go on from a state."""
+        self._state.assign(_checked(_state(state), (_SIZE,), "state"))
+
+    def reset_from_seed(self, seed: Any) -> None:
+        """Go on as a new generator of a seed does."""
+        self._state.assign(create_rng_state(seed, self._alg))
+
+    def reset_from_key_counter(self, key: Any, counter: Any) -> None:
+        """Go on from a key and a counter."""
+        self._state.assign(_joined(key, counter))
+
+    @property
+    def state(self) -> Variable:
+        """The variable: the counter's two integers, and the key."""
+        return self._state
+
+    @property
+    def algorithm(self) -> int:
+        """The number of the generator: 1, Philox."""
+        return self._alg
+
+    @property
+    def key(self) -> Tensor:
+        """The key, a scalar."""
+        return self._state.read_value()[-1]
+
+    def skip(self, delta: Any) -> Tensor:
+        """Move on as drawing ``delta`` numbers does; gives the state before."""
+        before = self._state.read_value()
+        self._state.assign(record(SKIP, (before,), delta=movement.static(delta)))
+        return before
+
+    def _drawn(self, kind: str, shape: Any, dtype: dtypes.DType) -> Tensor:
+        dims = checked_shape(shape, "StatelessRandom")
+        return stateless.drawn(self.skip(stateless.number_of(dims)), kind, dims, dtype)
+
+    def normal(
+        self, shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = dtypes.float32,
+        name: str | None = None,
+    ) -> Tensor:  # fmt: skip
+        """Draws from a normal distribution; gradients reach ``mean`` and ``stddev``."""
+        rest = self._drawn("normal", shape, floating(dtype))
+        return stateless.scaled(rest, stddev, mean, "StatelessRandomNormal")
+
+    def truncated_normal(
+        self, shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = dtypes.float32,
+        name: str | None = None,
+    ) -> Tensor:  # fmt: skip
+        """Draws from a normal distribution, those beyond two deviations drawn again."""
+        rest = self._drawn("truncated", shape, floating(dtype))
+        return stateless.scaled(rest, stddev, mean, "StatelessTruncatedNormal")
+
+    def uniform(
+        self, shape: Any, minval: Any = 0, maxval: Any = None, dtype: Any = dtypes.float32,
+        name: str | None = None,
+    ) -> Tensor:  # fmt: skip
+        """Draws from ``minval`` up to, not including, ``maxval``; see `stateless_uniform`."""
+        op = "StatelessRandomUniform"
+        dims = checked_shape(shape, op)
+        before = self._state.read_value()
+        found = stateless.uniform(before, dims, minval, maxval, dtype, op)
+        self.skip(stateless.number_of(dims))
+        return found
+
+    def uniform_full_int(
+        self, shape: Any, dtype: Any = dtypes.uint64, name: str | None = None
+    ) -> Tensor:
+        """Integers of all values of a dtype: int32, int64, uint32 or uint64."""
+        return self.uniform(shape, None, None, _integer(dtype))
+
+    def binomial(
+        self, shape: Any, counts: Any, probs: Any, dtype: Any = dtypes.int32,
+        name: str | None = None,
+    ) -> Tensor:  # fmt: skip
+        """Numbers of successes in trials; not those that TensorFlow draws."""
+        dims = checked_shape(shape, "StatefulRandomBinomial")
+        found = stateless.binomial(self._state.read_value(), dims, counts, probs, dtype)
+        # As far as TensorFlow moves on: 50 for a number, and 150 for a distribution.
+        kinds = stateless.number_of(
+            stateless.ending_of([as_tensor(counts), as_tensor(probs)], "StatefulRandomBinomial")
+        )
+        self.skip(150 * kinds + 50 * stateless.number_of(dims))
+        return found
+
+    def make_seeds(self, count: Any = 1) -> Tensor:
+        """Seeds for stateless functions: the columns of a tensor of shape (2, count)."""
+        keys = self.uniform_full_int([movement.static(count)], dtypes.int64)
+        return joining.stack([keys, elementwise.zeros_of(keys)])
+
+    def split(self, count: int = 1) -> list[Generator]:
+        """Generators that are independent of each other and of this one."""
+        keys = self.uniform_full_int([movement.static(count)], dtypes.int64)
+        zeros = as_tensor(np.zeros(_SIZE - 1, np.int64))
+        return [
+            Generator(state=joining.concat([zeros, keys[k : k + 1]], 0), alg=self._alg)
+            for k in range(keys.shape[0])
+        ]
+
+
+def _integer(dtype: Any) -> dtypes.DType:
+    found = as_dtype(dtype)
+    if not found.is_integer:
+        raise TypeError(f"dtype={found.name} is not of integers.")
+    return found
+
+
+def _joined(key: Any, counter: Any) -> Tensor:
+    words = _checked(_state(counter), (_SIZE - 1,), "counter")
+    last = _checked(_state(_signed(key) if isinstance(key, int) else key), (), "key")
+    return joining.concat([words, movement.reshape(last, (1,))], 0)
+
+
+_global: list[Generator] = []
+
+
+def get_global_generator() -> Generator:
+    """The generator that all parts of a program share; it begins with a state from the system.
+
+    Returns:
+      The generator.
+
+    Example:
+      >>> tf.random.get_global_generator() is tf.random.get_global_generator()
+      True
+    """
+    if not _global:
+        _global.append(Generator.from_non_deterministic_state())
+    return _global[0]
+
+
+def set_global_generator(generator: Generator) -> None:
+    """Put another generator in the place of the one that all parts of a program share.
+
+    Args:
+      generator: The generator. A recorded function that has drawn from the former one goes on with
+        that, as in TensorFlow: `Generator.reset` gives the shared one another state.
+
+    Raises:
+      TypeError: If it is none.
+
+    Example:
+      >>> tf.random.set_global_generator(tf.random.Generator.from_seed(1))
+      >>> tf.random.get_global_generator().uniform([2]).shape
+      TensorShape([2])
+    """
+    if not isinstance(generator, Generator):
+        raise TypeError(f"{generator!r} is no Generator.")
+    _global[:] = [generator]

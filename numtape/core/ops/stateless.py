@@ -1,0 +1,331 @@
+"""Random numbers that a seed says altogether: TensorFlow's, from Philox4x32-10 on the host."""
+
+from __future__ import annotations
+
+import enum
+import math
+from typing import Any
+
+import numpy as np
+
+from ...errors import InvalidArgumentError, UnimplementedError
+from ..log.op import ARRAY, MISSING, STOP, Op, defop
+from ..log.record import record, require
+from ..log.tensors import as_tensor
+from ..values import dtypes
+from ..values.dtypes import as_dtype, shown
+from ..values.spec import Spec, broadcast, intern
+from ..values.tensor import Tensor
+from . import draws, elementwise, joining, movement, philox
+from .indexing import GATHER
+from .reduction import reduce_sum
+from .sorting import argsort
+
+Array = np.ndarray[Any, Any]
+
+
+class Algorithm(enum.Enum):
+    """Generators of random numbers; numtape has Philox, which is what AUTO_SELECT takes."""
+
+    PHILOX = 1
+    THREEFRY = 2
+    AUTO_SELECT = 3
+
+
+_ALGORITHMS = {"philox": 1, "threefry": 2, "auto_select": 3}
+_INTEGERS = (dtypes.int32, dtypes.int64, dtypes.uint32, dtypes.uint64)
+_FLOATS = (dtypes.float32, dtypes.float64)
+
+
+def algorithm(alg: Any) -> int:
+    """The number of an algorithm; an error unless it is Philox."""
+    found = alg.value if isinstance(alg, Algorithm) else alg
+    if isinstance(found, str):
+        found = _ALGORITHMS.get(found.lower())
+    elif not isinstance(found, int):
+        found = movement.static(found)
+    if found not in (1, 2, 3):
+        raise ValueError(
+            f"Argument `alg` got unsupported value {alg}. Supported values are philox for the "
+            "Philox algorithm, threefry for the ThreeFry algorithm, and auto_select for "
+            "auto-selection."
+        )
+    if found == 2:
+        raise UnimplementedError("numtape has no ThreeFry generator: take alg='philox'.")
+    return 1
+
+
+# The ops. Their first operand is a seed of two integers, or the state of a `Generator`, of three.
+
+
+def _drawn_spec(op: Op, *specs: Spec, shape: tuple[int, ...], dtype: str, **_: Any) -> Spec:
+    return intern(shape, as_dtype(dtype))
+
+
+_KINDS = {
+    "uniform": philox.uniform, "normal": philox.normal, "truncated": philox.truncated,
+    "integers": philox.integers,
+}  # fmt: skip
+
+
+def _random(out: Array, state: Array, kind: str, shape: tuple[int, ...], dtype: str) -> None:
+    out[...] = _KINDS[kind](philox.Philox(state), out.size, out.dtype).reshape(shape)
+
+
+RANDOM = defop(
+    "StatelessRandom", ARRAY, 1, _drawn_spec, compute=_random, gradient=STOP, on_host=True
+)
+
+
+def _between(
+    out: Array, state: Array, low: Array, high: Array, shape: tuple[int, ...], dtype: str
+) -> None:
+    unsigned = out.dtype.str.replace("i", "u")
+    words = philox.integers(philox.Philox(state), out.size, unsigned)
+    width = high.view(unsigned) - low.view(unsigned)
+    out[...] = (words % width + low.view(unsigned)).view(out.dtype).reshape(shape)
+
+
+BETWEEN = defop(
+    "StatelessRandomUniformInt", ARRAY, 3, _drawn_spec, compute=_between, gradient=STOP,
+    on_host=True,
+)  # fmt: skip
+
+
+def _gamma(out: Array, state: Array, alpha: Array, shape: tuple[int, ...], dtype: str) -> None:
+    count = out.size // max(alpha.size, 1)
+    out[...] = draws.gamma(philox.Philox(state), alpha, count).reshape(shape)
+
+
+def _gamma_vjp(
+    g: Tensor, y: Tensor, state: Tensor, alpha: Tensor, shape: tuple[int, ...], dtype: str
+) -> tuple[None, Tensor]:
+    """Implicit differentiation: Figurnov, Mohamed and Mnih (2018)."""
+    lead = y.ndim - alpha.ndim
+    each = g * record(GAMMA_SLOPE, (movement.broadcast_to(alpha, shape), y))
+    return None, reduce_sum(each, tuple(range(lead)))
+
+
+GAMMA = defop(
+    "StatelessRandomGamma", ARRAY, 2, _drawn_spec, compute=_gamma, vjp=_gamma_vjp, on_host=True
+)
+GAMMA_SLOPE = defop(
+    "RandomGammaGrad", ARRAY, 2, lambda op, alpha, x: x, on_host=True, gradient=MISSING,
+    compute=lambda out, alpha, x: np.copyto(
+        out, draws.gamma_slope(alpha, x), casting="same_kind"
+    ),
+)  # fmt: skip
+
+
+def _counts(found: Array, out: Array) -> None:
+    """NaN, where there is no such number, is 0 among integers."""
+    out[...] = found if out.dtype.kind == "f" else np.nan_to_num(found)
+
+
+def _poisson(out: Array, state: Array, rate: Array, shape: tuple[int, ...], dtype: str) -> None:
+    count = out.size // max(rate.size, 1)
+    _counts(draws.poisson(philox.Philox(state), rate, count).reshape(shape), out)
+
+
+# Of a seed that is given no gradient flows; of one that is drawn TensorFlow has none registered.
+POISSON = defop(
+    "StatelessRandomPoisson", ARRAY, 2, _drawn_spec, compute=_poisson, gradient=STOP, on_host=True
+)
+POISSON_DRAWN = defop("RandomPoissonV2", ARRAY, 2, _drawn_spec, compute=_poisson, on_host=True)
+
+
+def _binomial(
+    out: Array, state: Array, counts: Array, probs: Array, shape: tuple[int, ...], dtype: str
+) -> None:
+    _counts(draws.binomial(philox.Philox(state), counts, probs, shape), out)
+
+
+BINOMIAL = defop(
+    "StatelessRandomBinomial", ARRAY, 3, _drawn_spec, compute=_binomial, gradient=STOP,
+    on_host=True,
+)
+
+
+def _categorical(
+    out: Array, state: Array, logits: Array, shape: tuple[int, ...], dtype: str
+) -> None:
+    out[...] = draws.categorical(philox.Philox(state), logits, shape[1])
+
+
+CATEGORICAL = defop(
+    "StatelessMultinomial", ARRAY, 2, _drawn_spec, compute=_categorical, gradient=STOP,
+    on_host=True,
+)  # fmt: skip
+
+
+# Arguments.
+
+
+def checked_shape(shape: Any, op: str) -> tuple[int, ...]:
+    """A shape of numbers to be drawn."""
+    found = movement.static(shape)
+    require(
+        not isinstance(found, int), op, "shape must be a vector of {int32,int64}, got shape []"
+    )
+    dims = movement.static_shape(found)
+    require(min(dims, default=0) >= 0, op, f"Dimension {min(dims, default=0)} must be >= 0")
+    return dims
+
+
+def checked_seed(seed: Any, op: str) -> Tensor:
+    """A seed as a tensor of two integers."""
+    found = as_tensor(seed)
+    if found.dtype not in (dtypes.int32, dtypes.int64):
+        raise InvalidArgumentError(
+            f"A seed is of int32 or int64, not {found.dtype.name} [Op:{op}]"
+        )
+    require(
+        tuple(found.shape) == (2,), op, f"seed must have shape [2], not {found.shape.as_list()}"
+    )
+    return found
+
+
+def floating(dtype: Any) -> dtypes.DType:
+    """A dtype of floats to be drawn."""
+    found = as_dtype(dtype)
+    if found not in _FLOATS:
+        raise TypeError(f"Random floats are float32 or float64, not dtype={found.name}.")
+    return found
+
+
+def operand(value: Any, dtype: dtypes.DType, op: str) -> Tensor:
+    """A parameter as a tensor of a dtype."""
+    found = as_tensor(value, intern((), dtype), op)
+    if found.dtype is not dtype:
+        raise ValueError(
+            f"Tensor conversion requested dtype {dtype.name} for Tensor with dtype "
+            f"{found.dtype.name}."
+        )
+    return found
+
+
+def drawn(state: Tensor, kind: str, shape: tuple[int, ...], dtype: dtypes.DType) -> Tensor:
+    """Numbers of one kind."""
+    return record(RANDOM, (state,), kind=kind, shape=shape, dtype=dtype.name)
+
+
+def scaled(rest: Tensor, scale: Any, start: Any, op: str) -> Tensor:
+    """``rest * scale + start``, of the shape of ``rest``."""
+    found = rest * operand(scale, rest.dtype, op) + operand(start, rest.dtype, op)
+    require(
+        found.shape == rest.shape, op, f"Parameters do not broadcast to shape {rest.shape}"
+    )
+    return found
+
+
+def uniform(
+    state: Tensor, shape: tuple[int, ...], minval: Any, maxval: Any, dtype: Any, op: str
+) -> Tensor:
+    """Numbers in a range: floats, or integers."""
+    wanted = as_dtype(dtype)
+    if wanted in _FLOATS:
+        low = operand(0 if minval is None else minval, wanted, op)
+        high = operand(1 if maxval is None else maxval, wanted, op)
+        return scaled(drawn(state, "uniform", shape, wanted), high - low, low, op)
+    if wanted not in _INTEGERS:
+        raise ValueError(
+            f"Argument `dtype` got invalid value {wanted!r}. Accepted dtypes are float32, float64, "
+            "int32, int64, uint32 and uint64."
+        )
+    if (minval is None) != (maxval is None):
+        raise ValueError(
+            f"For integer `dtype` argument {wanted!r}, argument `minval` and `maxval` must be both "
+            f"None or not None. Got `minval`={minval} and `maxval`={maxval}."
+        )
+    if minval is None:
+        return drawn(state, "integers", shape, wanted)
+    low, high = operand(minval, wanted, op), operand(maxval, wanted, op)
+    require(not low.ndim and not high.ndim, op, "minval and maxval must be 0-D")
+    least, most = low.numpy(), high.numpy()
+    require(bool(least < most), op, f"Need minval < maxval, got {least} >= {most}")
+    return record(BETWEEN, (state, low, high), shape=shape, dtype=wanted.name)
+
+
+def ending_of(parameters: list[Tensor], op: str) -> tuple[int, ...]:
+    """The shape to which parameters broadcast."""
+    return broadcast(op, *(x._spec for x in parameters))
+
+
+def ending(shape: tuple[int, ...], parameters: list[Tensor], op: str) -> tuple[int, ...]:
+    """The shape to which parameters broadcast, with which the other one has to end."""
+    common = ending_of(parameters, op)
+    require(
+        len(common) <= len(shape) and shape[len(shape) - len(common) :] == common, op,
+        "Shape passed in must end with broadcasted shape.",
+    )  # fmt: skip
+    return common
+
+
+def gamma(state: Tensor, shape: tuple[int, ...], alpha: Tensor, beta: Any, op: str) -> Tensor:
+    """Numbers of a gamma distribution, whose shape ends with that of ``alpha``."""
+    found = record(GAMMA, (state, alpha), shape=shape, dtype=alpha.dtype.name)
+    tiny = float(np.finfo(alpha.dtype.as_numpy_dtype).tiny)
+    return elementwise.maximum(as_tensor(tiny, alpha._spec), found / beta)
+
+
+def poisson(
+    op: Op, state: Tensor, shape: tuple[int, ...], rate: Tensor, dtype: Any
+) -> Tensor:
+    """Numbers of a Poisson distribution, whose shape ends with that of the rate."""
+    wanted = as_dtype(dtype)
+    if wanted not in (*_FLOATS, dtypes.int32, dtypes.int64):
+        raise InvalidArgumentError(
+            f"Value for attr 'dtype' of {wanted.name} is not in the list of allowed values: float, "
+            f"double, int32, int64 [Op:{op.name}]"
+        )
+    return record(op, (state, rate), shape=shape, dtype=wanted.name)
+
+
+def binomial(
+    state: Tensor, shape: tuple[int, ...], counts: Any, probs: Any, dtype: Any
+) -> Tensor:
+    """Numbers of successes."""
+    op, wanted = BINOMIAL.name, as_dtype(dtype)
+    if wanted not in (*_FLOATS, dtypes.int32, dtypes.int64):
+        raise InvalidArgumentError(
+            f"Value for attr 'dtype' of {wanted.name} is not in the list of allowed values: float, "
+            f"double, int32, int64 [Op:{op}]"
+        )
+    number, chance = (elementwise.cast(as_tensor(x), dtypes.float64) for x in (counts, probs))
+    ending(shape, [number, chance], op)
+    return record(BINOMIAL, (state, number, chance), shape=shape, dtype=wanted.name)
+
+
+def categorical(state: Tensor, logits: Any, num_samples: Any, dtype: Any) -> Tensor:
+    """Classes by their logits."""
+    op = CATEGORICAL.name
+    wanted = dtypes.int64 if dtype is None else as_dtype(dtype)
+    if wanted not in (dtypes.int32, dtypes.int64):
+        raise ValueError(
+            f"Argument `dtype` got invalid value {wanted!r}. Accepted dtypes are int32 and int64."
+        )
+    x, count = as_tensor(logits), movement.static(num_samples)
+    require(x.ndim == 2, op, f"logits should be a matrix, got shape {x.shape.as_list()}")
+    require(type(count) is int, op, f"num_samples should be a scalar, got {shown(num_samples)}")
+    require(count >= 0, op, f"num_samples should be non-negative, got {count}")
+    require(x.shape[1] > 0, op, "num_classes should be positive, got 0")
+    shape = (x.shape[0], count)
+    return record(CATEGORICAL, (state, x), shape=shape, dtype=wanted.name)
+
+
+def shuffled(state: Tensor, value: Any) -> Tensor:
+    """Slices along the first axis in an order that the state says."""
+    x = as_tensor(value)
+    require(x.ndim > 0, "StatelessShuffle", "value must have at least one axis")
+    keys = drawn(state, "integers", (x.shape[0],), dtypes.int64)
+    return record(GATHER, (x, argsort(keys)), axis=0)
+
+
+def pair(first: Tensor, second: Tensor) -> Tensor:
+    """Two scalars as a vector."""
+    return joining.stack([first, second])
+
+
+def number_of(shape: tuple[int, ...]) -> int:
+    """How many numbers there are."""
+    return math.prod(shape)

@@ -1,0 +1,191 @@
+"""Random numbers of a seed or a generator: TensorFlow 2.21's, and what draws them anew."""
+
+import mpmath
+import numpy as np
+import pytest
+import scipy.stats
+
+from numtape.core.ops import draws
+
+pytestmark = [
+    pytest.mark.numtape_only("some are numbers that TensorFlow gave once"),
+    pytest.mark.usefixtures("isolated"),
+]
+SEED = [1, 2]
+
+
+def near(found, expected, rtol=1e-5):
+    np.testing.assert_allclose(found, expected, rtol=rtol)
+
+
+def test_numbers_are_tensorflows(tf):
+    r = tf.random
+    near(r.stateless_normal([5], SEED),
+         [0.54411012, 0.20738031, 0.07356432, 0.04643455, -1.30158985])  # fmt: skip
+    near(r.stateless_normal([3], SEED, dtype=tf.float64),
+         [-0.1423118100189212, 0.7406072461585091, -1.469047669443883], 1e-12)  # fmt: skip
+    np.testing.assert_array_equal(r.stateless_uniform([3], [-1, 2], dtype=tf.float64).numpy(),
+                                  [0.3087963007764851, 0.22477476893397474, 0.3479561918083396])
+    found = r.stateless_uniform([6], SEED, minval=-3, maxval=17, dtype=tf.int32)
+    np.testing.assert_array_equal(found, [-3, 6, 11, 16, 4, 2])
+    found = r.stateless_uniform([3], SEED, minval=-3, maxval=2**40, dtype=tf.int64)
+    np.testing.assert_array_equal(found, [1036172738669, 635315242662, 846071781177])
+    near(r.stateless_truncated_normal([9], SEED),
+         [0.54411012, 0.20738031, 0.07356432, 0.04643455, 0.16820592, -1.68503332, 0.24202858,
+          1.70345032, 1.10606778])  # fmt: skip
+    near(r.stateless_truncated_normal([5], SEED, dtype=tf.float64),
+         [-0.14231181, 0.74060725, -0.55238776, -0.73445009, -0.39842024])  # fmt: skip
+    near(r.stateless_gamma([6], SEED, alpha=0.3, beta=2.0),
+         [0.00288745, 0.1562486, 0.01354594, 0.00192358, 0.01640261, 0.32033929])  # fmt: skip
+    near(r.stateless_gamma([2, 2], SEED, alpha=[1.0, 3.0], beta=[[2.0], [3.0]]),
+         [[1.74972117, 1.49453163], [0.74957842, 1.11679184]])  # fmt: skip
+    np.testing.assert_array_equal(
+        r.stateless_poisson([3, 2], SEED, lam=[3.0, 40.0]), [[5, 57], [5, 34], [4, 45]])
+    logits = np.log([[0.2, 0.5, 0.3], [0.1, 0.1, 0.8]]).astype("float32")
+    np.testing.assert_array_equal(
+        r.stateless_categorical(logits, 6, SEED), [[2, 2, 0, 2, 1, 1], [2] * 6])
+    wide = r.fold_in(tf.constant(SEED, tf.int64), tf.constant(3, tf.int64))
+    np.testing.assert_array_equal(wide, [7464880146280614444, 3])
+
+
+def test_a_generators_numbers_are_tensorflows(tf):
+    g = tf.random.Generator.from_seed(1234)
+    near(g.normal([2, 3]),
+         [[0.9356609, 1.0854305, -0.93788373], [-0.5061547, 1.3169702, 0.7137579]])  # fmt: skip
+    np.testing.assert_array_equal(g.state.numpy(), [2770, 0, 0])
+    near(g.uniform([3]), [0.65126133, 0.92959058, 0.50873387])
+    np.testing.assert_array_equal(g.uniform([3], 0, 10, dtype=tf.int32), [2, 4, 7])
+    found = g.uniform_full_int([2]).numpy()
+    assert found.tolist() == [6684997737015905965, 17874969876196819646]
+    g.uniform_full_int([2], dtype=tf.int32)
+    near(g.truncated_normal([3], 1.0, 2.0), [-2.2758982, -2.1146316, -2.0884292])
+    np.testing.assert_array_equal(g.skip(5), [6098, 0, 0])
+    np.testing.assert_array_equal(g.make_seeds(2),
+                                  [[1861259395182723258, -3561440675053107221], [0, 0]])
+    keys = [h.key.numpy() for h in g.split(2)]
+    assert keys == [-3474735750219672632, 6002889772828618313]
+    g.binomial([4, 2], [10.0, 20.0], 0.4)
+    seeds = {2**64 + 5: [5, 1, 0], -1: [-1, -1, -1], (1, 2): [0, 1, 2]}
+    for seed, state in seeds.items():
+        seed = list(seed) if isinstance(seed, tuple) else seed
+        np.testing.assert_array_equal(tf.random.Generator.from_seed(seed).state.numpy(), state)
+
+
+def test_states(tf):
+    g = tf.random.Generator.from_state([-1, 0, 3], "philox")
+    near(g.normal([1]), [-1.0824763])
+    np.testing.assert_array_equal(g.state.numpy(), [255, 1, 3])  # carried
+    g.reset([1, 2, 3])
+    h = tf.random.Generator(copy_from=g)
+    g.reset_from_key_counter(7, [8, 9])
+    np.testing.assert_array_equal(g.state.numpy(), [8, 9, 7])
+    np.testing.assert_array_equal(h.state.numpy(), [1, 2, 3])
+    g.reset_from_seed(5)
+    np.testing.assert_array_equal(g.state.numpy(), [5, 0, 0])
+    with pytest.raises(ValueError, match="shape"):
+        g.reset([1, 2])
+    with pytest.raises(tf.errors.UnimplementedError, match="ThreeFry"):
+        tf.random.Generator.from_seed(1, alg="threefry")
+    with pytest.raises(ValueError, match="alg"):
+        tf.random.Generator.from_seed(1, alg="other")
+    with pytest.raises(ValueError, match="needs"):
+        tf.random.Generator()
+    np.testing.assert_array_equal(g.state.numpy(), [5, 0, 0])
+
+
+def test_replays_draw_anew(tf):
+    g = tf.random.Generator.from_seed(3)
+
+    @tf.function
+    def draw(seed, alpha):
+        return (tf.random.gamma([3], alpha), tf.random.poisson([3], 900.0),
+                tf.random.categorical(tf.zeros([1, 1000]), 3),
+                tf.random.stateless_uniform([3], seed), g.normal([3]))  # fmt: skip
+
+    calls = []
+    for k in range(6):
+        calls.append([x.numpy() for x in draw(tf.constant([k, 1]), tf.constant(2.0))])
+        near(calls[-1][3], tf.random.stateless_uniform([3], [k, 1]))
+    for results in zip(*calls, strict=True):
+        assert len({x.tobytes() for x in results}) == 6
+    np.testing.assert_array_equal(g.state.numpy(), [3 + 6 * 3 * 256, 0, 0])
+    again = tf.random.Generator.from_seed(3)
+    for call in calls:
+        np.testing.assert_array_equal(call[4], again.normal([3]))
+
+
+def test_seeds_of_ops_repeat(tf):
+    def numbers():
+        tf.random.set_seed(4)
+        return [tf.random.gamma([2], 2.0), tf.random.gamma([2], 2.0),
+                tf.random.poisson([2], 50.0, seed=3)]  # fmt: skip
+
+    first, second = numbers(), numbers()
+    for x, y in zip(first, second, strict=True):
+        np.testing.assert_array_equal(x, y)
+    assert not np.array_equal(first[0], first[1])
+
+
+def test_a_tape_sees_what_was_drawn(tf):
+    alpha, g = tf.constant([0.7, 5.0], tf.float64), tf.random.Generator.from_seed(1)
+    mean = tf.Variable(1.0)
+    with tf.GradientTape(persistent=True) as tape:
+        tape.watch(alpha)
+        x = tf.random.gamma([4], alpha, dtype=tf.float64)
+        y = x * x
+        z = g.normal([3], mean) ** 2
+    drawn = x.numpy()
+    for _ in range(2):
+        expected = (2 * drawn * draws.gamma_slope(alpha.numpy(), drawn)).sum(0)
+        near(tape.gradient(y, alpha), expected, 1e-12)
+        rest = tf.random.Generator.from_seed(1).normal([3]).numpy()
+        near(tape.gradient(z, mean), (2 * (1 + rest)).sum())
+
+
+@pytest.mark.parametrize("alpha", [0.01, 0.3, 1.0, 2.5, 30.0, 1000.0])
+def test_slope_of_a_gamma_number(alpha):
+    """Against differences of the distribution function in 40 digits."""
+    with mpmath.workdps(40):
+        step = mpmath.mpf(10) ** -12
+        for share in (1e-6, 0.3, 0.9, 1 - 1e-9):
+            x = mpmath.mpf(float(scipy.stats.gamma.ppf(share, alpha)))
+            if x == 0:
+                continue
+            low, high = (mpmath.gammainc(alpha + k * step, 0, x, regularized=True) for k in (-1, 1))
+            density = x ** (alpha - 1) * mpmath.exp(-x) / mpmath.gamma(alpha)
+            exact = float((low - high) / (2 * step) / density)
+            near(draws.gamma_slope(alpha, float(x)), exact, 1e-10)
+
+
+@pytest.mark.parametrize("alpha", [0.3, 1.0, 4.0])
+def test_gamma_distribution(tf, alpha):
+    x = tf.random.stateless_gamma([20000], [3, 4], alpha, dtype=tf.float64)
+    assert scipy.stats.kstest(x.numpy(), "gamma", (alpha,)).pvalue > 0.01
+
+
+@pytest.mark.parametrize("rate", [0.5, 9.0, 10.0, 200.0])
+def test_poisson_distribution(tf, rate):
+    x = tf.random.stateless_poisson([20000], [5, 6], rate).numpy()
+    assert abs(x.mean() - rate) < 4 * np.sqrt(rate / 20000)
+    assert abs(x.var() / rate - 1) < 0.06
+
+
+def test_errors(tf):
+    r = tf.random
+    for seed in ([1], 1, [1.0, 2.0]):
+        with pytest.raises(tf.errors.InvalidArgumentError):
+            r.stateless_normal([2], seed)
+    with pytest.raises(TypeError):
+        r.stateless_normal([2], SEED, dtype=tf.int32)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="minval < maxval"):
+        r.stateless_uniform([2], SEED, 5, 3, dtype=tf.int32)
+    with pytest.raises(ValueError, match="must be both None"):
+        r.stateless_uniform([2], SEED, dtype=tf.int32)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="must end with"):
+        r.stateless_gamma([3], SEED, alpha=[1.0, 2.0])
+    with pytest.raises(tf.errors.InvalidArgumentError, match="matrix"):
+        r.categorical([1.0, 2.0], 3)
+    with pytest.raises(LookupError, match="RandomPoissonV2"), tf.GradientTape() as tape:
+        rate = tf.constant(2.0)
+        tape.watch(rate)
+        tape.gradient(r.poisson([4], rate), rate)
