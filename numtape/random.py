@@ -33,11 +33,11 @@ experimental = _SimpleNamespace(
 )  # fmt: skip
 
 __all__ = [
-    "Generator", "categorical", "create_rng_state", "fold_in",
-    "gamma", "get_global_generator", "normal", "poisson", "set_global_generator", "set_seed",
-    "shuffle", "split", "stateless_binomial", "stateless_categorical", "stateless_gamma",
-    "stateless_normal", "stateless_poisson", "stateless_truncated_normal", "stateless_uniform",
-    "truncated_normal", "uniform",
+    "Generator", "categorical", "create_rng_state", "fold_in", "gamma", "get_global_generator",
+    "normal", "poisson", "set_global_generator", "set_seed", "shuffle", "split",
+    "stateless_binomial", "stateless_categorical", "stateless_gamma", "stateless_normal",
+    "stateless_poisson", "stateless_truncated_normal", "stateless_uniform", "truncated_normal",
+    "uniform",
 ]  # fmt: skip
 
 

@@ -93,7 +93,7 @@ def stateless_uniform(
     <arguments>
       minval: The lower bound. If it and ``maxval`` are None, integers are of all values.
       maxval: The upper bound; None is 1, for floats.
-      dtype: float32, float64, int32, int64, uint32 or uint64.
+      dtype: float32, float64, int32 or int64; of all values, uint32 or uint64 too.
     <common>
     Example:
       >>> tf.random.stateless_uniform([3], seed=[1, 2]).numpy()
@@ -103,7 +103,9 @@ def stateless_uniform(
     """
     op = "StatelessRandomUniform"
     algorithm(alg)
-    dims = checked_shape(shape, op)
+    dims, wanted = checked_shape(shape, op), dtypes.as_dtype(dtype)
+    if wanted in (dtypes.uint32, dtypes.uint64) and not minval is maxval is None:
+        raise ValueError(f"With bounds, random integers are int32 or int64, not {wanted.name}.")
     return stateless.uniform(checked_seed(seed, op), dims, minval, maxval, dtype, op)
 
 
