@@ -23,7 +23,7 @@ from ..log.tensors import as_tensor, owned
 from ..log.variable import Variable
 from ..ops.checks import every
 from ..ops.joining import stack
-from ..ops.random import _drawn
+from ..ops.random import drawn as drawn_anew
 from ..values.memory import Array
 from ..values.spec import SPECS, Spec
 from ..values.tensor import Tensor
@@ -187,7 +187,7 @@ class SliceLog(Log):
     def draw(self, draw: Any) -> Tensor:
         """Random numbers: others for each slice."""
         with self.outside():
-            drawn = [_drawn(draw.make, draw.seed, *draw.parameters) for _ in range(self.count)]
+            drawn = [drawn_anew(draw.make, draw.seed, *draw.parameters) for _ in range(self.count)]
             values = stack(drawn)
         return self.slice(values, drawn[0]._spec)
 
