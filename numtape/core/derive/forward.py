@@ -22,8 +22,9 @@ from ..ops.complex import conj
 from ..ops.creation import zeros
 from ..ops.elementwise import add
 from ..ops.joining import CONCAT
+from ..ops.movement import BROADCAST
 from ..values.interning import cache
-from ..values.spec import SPECS, Spec
+from ..values.spec import SPECS, Spec, intern
 from ..values.tensor import Tensor
 from .reach import operands
 from .tape import Tape
@@ -236,6 +237,12 @@ def _built(
         return Template([], NOTHING, [])
     number = {1: OUTPUT} | {2 + k: OPERAND - k for k in range(places - 2)}
     rows: list[tuple[int, int, int, int, int]] = []
+    if _reads_adjoint(scratch, found[0], places):  # linear in it all the same: at zero, then
+        scalar = intern((), out.dtype)
+        zero = BROADCAST.with_attributes({"shape": tuple(out.shape)})
+        rows.append((LEAF_CODE, 0, NOTHING, NOTHING, scalar.id))
+        rows.append((zero.id, 0, NOTHING, NOTHING, out.id))
+        number[0] = 1
     for row in _needed(scratch, found[0], places):
         number[row], code, spec = len(rows), scratch.code[row], scratch.spec[row]
         if code == LEAF_CODE:
@@ -249,6 +256,10 @@ def _built(
         rows.append((code, a, b, c, spec))
     held = [*(CODES[row[0]] for row in rows), *(SPECS[row[4]] for row in rows)]
     return Template(rows, number[found[0]], held)
+
+
+def _reads_adjoint(scratch: Log, result: int, places: int) -> bool:
+    return any(0 in operands(scratch, row) for row in _needed(scratch, result, places))
 
 
 def _needed(scratch: Log, result: int, places: int) -> list[int]:
