@@ -35,7 +35,8 @@ def test_jvp_is_the_jacobian_times_the_tangents(tf, case):
                     pytest.skip("its Jacobians have too many axes")
                 c = tf.cast(random.normal(size=y.shape), y.dtype)
                 total = tf.reduce_sum(y * y * c)
-            slopes = tape.gradient(total, floats)
+            slopes = [None if slope is None else tf.convert_to_tensor(slope)
+                      for slope in tape.gradient(total, floats)]  # fmt: skip
     rtol = 1e-8 if y.dtype.name == "float64" else 1e-5
     compare(acc.jvp(y), product(tape.jacobian(y, floats), tangents), rtol)
     backward = outer.gradient(acc.jvp(total), floats) if acc.jvp(total) is not None else slopes
@@ -43,7 +44,7 @@ def test_jvp_is_the_jacobian_times_the_tangents(tf, case):
         if slope is not None:
             wanted = product(outer.jacobian(slope, floats), tangents)
             compare(acc.jvp(slope), wanted, rtol)
-            compare(other, wanted, rtol)
+            compare(other if other is None else tf.convert_to_tensor(other), wanted, rtol)
 
 
 def product(jacobians, tangents):
