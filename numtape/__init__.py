@@ -23,7 +23,7 @@ from . import bitwise, config, dtypes, errors, image, linalg, math, nn, random
 from .core.log.variable import Variable
 from .core.ops.activations import sigmoid
 from .core.ops.along_axis import argmax, argmin, cumsum
-from .core.ops.arithmetic import divide, realdiv, truncatediv, truncatemod
+from .core.ops.arithmetic import divide, realdiv, saturate_cast, truncatediv, truncatemod
 from .core.ops.arithmetic import divide as truediv
 from .core.ops.arithmetic import pow_ as pow
 from .core.ops.arrange import (
@@ -102,6 +102,7 @@ from .core.ops.getitem import strided_slice_ as strided_slice
 from .core.ops.indexing import boolean_mask, gather, one_hot, repeat, where
 from .core.ops.joining import concat, stack, tile
 from .core.ops.linalg import matmul, tensordot
+from .core.ops.matrix_functions import sqrtm as matrix_square_root
 from .core.ops.movement import (
     broadcast_to,
     expand_dims,
@@ -190,8 +191,9 @@ __all__ = [
     "Assert", "DType", "DeviceError", "GradientTape", "IndexedSlices", "Module",
     "RegisterGradient", "Tensor", "TensorShape", "TensorSpec", "UnconnectedGradients",
     "Variable", "VariableAggregation", "VariableSynchronization", "abs", "acos", "acosh", "add",
-    "add_n", "argmax", "argmin", "argsort", "as_dtype", "asin", "asinh", "atan", "atan2",
-    "atanh", "batch_to_space", "bfloat16", "bitcast", "bitwise", "bool", "boolean_mask",
+    "add_n", "argmax", "argmin", "argsort", "as_dtype", "asin", "asinh", "assert_equal",
+    "assert_greater", "assert_less", "assert_rank", "atan", "atan2", "atanh", "autodiff",
+    "batch_to_space", "bfloat16", "bitcast", "bitwise", "bool", "boolean_mask",
     "broadcast_dynamic_shape", "broadcast_static_shape", "broadcast_to", "case", "cast",
     "clip_by_global_norm", "clip_by_norm", "clip_by_value", "complex", "complex128",
     "complex64", "concat", "cond", "config", "constant", "control_dependencies",
@@ -204,28 +206,28 @@ __all__ = [
     "histogram_fixed_width_bins", "identity", "identity_n", "image", "init_scope",
     "initializers", "int16", "int32", "int64", "int8", "is_symbolic_tensor", "is_tensor",
     "keras", "less", "less_equal", "linalg", "linspace", "logical_and", "logical_not",
-    "logical_or", "losses", "map_fn", "math", "matmul", "maximum", "meshgrid", "minimum",
-    "multiply", "name_scope", "negative", "nest", "newaxis", "nn", "no_gradient", "no_op",
-    "norm", "not_equal", "numpy_function", "one_hot", "ones", "ones_like", "optimizers", "pad",
-    "parallel_stack", "pow", "print", "py_function", "random", "range", "rank", "realdiv",
-    "recompute_grad", "reduce_all", "reduce_any", "reduce_logsumexp", "reduce_max",
-    "reduce_mean", "reduce_min", "reduce_prod", "reduce_sum", "repeat",
-    "required_space_to_batch_paddings", "reshape", "reverse", "reverse_sequence", "roll",
-    "round", "scalar_mul", "scan", "scatter_nd", "searchsorted", "sequence_mask", "shape",
-    "shape_n", "sigmoid", "sign", "signal", "sin", "sinh", "size", "slice", "sort",
-    "space_to_batch", "space_to_batch_nd", "split", "sqrt", "square", "squeeze", "stack",
-    "stop_gradient", "strided_slice", "string", "subtract", "switch_case", "tan", "tanh",
-    "tensor_scatter_nd_add", "tensor_scatter_nd_max", "tensor_scatter_nd_min",
+    "logical_or", "losses", "map_fn", "math", "matmul", "matrix_square_root", "maximum",
+    "meshgrid", "minimum", "multiply", "name_scope", "negative", "nest", "newaxis", "nn",
+    "no_gradient", "no_op", "norm", "not_equal", "numpy_function", "one_hot", "ones",
+    "ones_like", "optimizers", "pad", "parallel_stack", "pow", "print", "py_function", "random",
+    "range", "rank", "realdiv", "recompute_grad", "reduce_all", "reduce_any",
+    "reduce_logsumexp", "reduce_max", "reduce_mean", "reduce_min", "reduce_prod", "reduce_sum",
+    "repeat", "required_space_to_batch_paddings", "reshape", "reverse", "reverse_sequence",
+    "roll", "round", "saturate_cast", "scalar_mul", "scan", "scatter_nd", "searchsorted",
+    "sequence_mask", "shape", "shape_n", "sigmoid", "sign", "signal", "sin", "sinh", "size",
+    "slice", "sort", "space_to_batch", "space_to_batch_nd", "split", "sqrt", "square",
+    "squeeze", "stack", "stop_gradient", "strided_slice", "string", "subtract", "switch_case",
+    "tan", "tanh", "tensor_scatter_nd_add", "tensor_scatter_nd_max", "tensor_scatter_nd_min",
     "tensor_scatter_nd_sub", "tensor_scatter_nd_update", "tensordot", "testing", "tile",
     "timestamp", "transpose", "truediv", "truncatediv", "truncatemod", "tuple",
     "type_spec_from_value", "uint16", "uint32", "uint64", "uint8", "unique",
-    "unique_with_counts", "unravel_index", "unstack", "where", "while_loop", "zeros",
-    "zeros_like",
+    "unique_with_counts", "unravel_index", "unstack", "vectorized_map", "where", "while_loop",
+    "zeros", "zeros_like",
 ]  # fmt: skip
 
 if _typing.TYPE_CHECKING:
-    from . import data, datasets, debugging, experimental, keras, nest, signal, testing
-    from .assertions import Assert
+    from . import autodiff, data, datasets, debugging, experimental, keras, nest, signal, testing
+    from .assertions import Assert, assert_equal, assert_greater, assert_less
     from .control import cond, map_fn, scan, while_loop
     from .custom import (
         RegisterGradient,
@@ -248,6 +250,7 @@ if _typing.TYPE_CHECKING:
         switch_case,
     )
     from .flow import tuple_ as tuple
+    from .form_assertions import assert_rank
     from .host import (
         get_static_value,
         is_symbolic_tensor,
@@ -258,37 +261,31 @@ if _typing.TYPE_CHECKING:
     )
     from .host import print_ as print
     from .keras import initializers, losses, optimizers
+    from .vectorized import vectorized_map
 
 # Modules that are imported when they are first used, and functions of such modules.
-_FUNCTIONS = dict.fromkeys(("cond", "map_fn", "scan", "while_loop"), "control")
-_FUNCTIONS |= dict.fromkeys(
-    ("RegisterGradient", "custom_gradient", "grad_pass_through", "gradients", "no_gradient",
-     "recompute_grad"), "custom",
-)  # fmt: skip
-_FUNCTIONS |= dict.fromkeys(
-    ("case", "control_dependencies", "executing_eagerly", "foldl", "foldr", "group", "init_scope",
-     "name_scope", "no_op", "switch_case", "tuple"), "flow",
-)  # fmt: skip
-_FUNCTIONS |= dict.fromkeys(
-    ("get_static_value", "is_symbolic_tensor", "numpy_function", "print", "py_function",
-     "timestamp", "type_spec_from_value"), "host",
-)  # fmt: skip
-_FUNCTIONS["Assert"] = "assertions"
+_FUNCTIONS = {
+    name: module
+    for module, names in {
+        "assertions": "Assert assert_equal assert_greater assert_less",
+        "control": "cond map_fn scan while_loop",
+        "custom": "RegisterGradient custom_gradient grad_pass_through gradients no_gradient "
+                  "recompute_grad",
+        "flow": "case control_dependencies executing_eagerly foldl foldr group init_scope "
+                "name_scope no_op switch_case tuple",
+        "form_assertions": "assert_rank",
+        "host": "get_static_value is_symbolic_tensor numpy_function print py_function timestamp "
+                "type_spec_from_value",
+        "vectorized": "vectorized_map",
+    }.items() for name in names.split()
+}  # fmt: skip
 _LAZY = {
     **{name: name for name in (
-        "data", "datasets", "debugging", "experimental", "keras", "nest", "signal", "testing",
+        "autodiff", "data", "datasets", "debugging", "experimental", "keras", "nest", "signal",
+        "testing",
     )},
     **{name: f"keras.{name}" for name in ("initializers", "losses", "optimizers")},
-}
-
-
-# Forward mode, and a function done for all slices.
-_LAZY["autodiff"] = "autodiff"
-_FUNCTIONS["vectorized_map"] = "vectorized"
-__all__ += ["autodiff", "vectorized_map"]
-if _typing.TYPE_CHECKING:
-    from . import autodiff
-    from .vectorized import vectorized_map
+}  # fmt: skip
 
 
 def _found(name: str) -> _typing.Any:

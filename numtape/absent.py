@@ -108,6 +108,8 @@ INSTEAD = {
     "type_spec_from_value": _SPECS,
     "variable_creator_scope": "variables are made where the program makes them",
     "vectorized_map*": "use `tf.map_fn`",
+    "eig": "use `numpy.linalg.eig`: its results are complex",
+    "eigvals": "use `numpy.linalg.eigvals`: its results are complex",
     # Names in modules.
     "config.experimental.*mlir*": _GRAPH,
     "config.experimental_connect*": "numtape computes in this process",
@@ -118,6 +120,7 @@ INSTEAD = {
     "data.TextLineDataset": _FILES,
     "data.FixedLengthRecordDataset": _FILES,
     "data.*": "iterate a `tf.data.Dataset`",
+    "debugging.?et_log_device_placement": "look at `tensor.device`",
     "debugging.experimental*": "`tf.debugging.enable_check_numerics` names the first NaN",
     "dtypes.q*": _QUANTIZED,
     "dtypes.resource": "a `tf.Variable` is an object of Python",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any
 
 from . import nest
@@ -18,12 +19,17 @@ from .gradient_tape import (
     _unconnected,
     _warn_here,
 )
+from .names import getter as _getter
 
 __all__ = ["ForwardAccumulator", "GradientTape"]
 
 
 def __dir__() -> list[str]:
-    return __all__
+    return sorted(__all__)
+
+
+if not _TYPE_CHECKING:
+    __getattr__ = _getter(__name__)
 
 
 class ForwardAccumulator:

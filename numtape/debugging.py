@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any
 
 import numpy as np
@@ -39,6 +40,7 @@ from .form_assertions import (
     assert_shapes,
     assert_type,
 )
+from .names import getter as _getter
 
 __all__ = [
     "Assert", "assert_all_finite", "assert_equal", "assert_greater", "assert_greater_equal",
@@ -53,6 +55,10 @@ __all__ = [
 
 def __dir__() -> list[str]:
     return sorted(__all__)
+
+
+if not _TYPE_CHECKING:
+    __getattr__ = _getter(__name__)
 
 
 def check_numerics(tensor: Any, message: str, name: str | None = None) -> Tensor:

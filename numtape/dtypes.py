@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
+from .core.ops.arithmetic import saturate_cast
 from .core.ops.complex import complex_ as complex
 from .core.ops.elementwise import cast
 from .core.values.dtypes import (
@@ -33,7 +34,7 @@ from .names import getter as _getter
 __all__ = [
     "DType", "as_dtype", "bfloat16", "bool", "cast", "complex", "complex128", "complex64",
     "double", "float16", "float32", "float64", "half", "int16", "int32", "int64", "int8",
-    "string", "uint16", "uint32", "uint64", "uint8",
+    "saturate_cast", "string", "uint16", "uint32", "uint64", "uint8",
 ]  # fmt: skip
 
 

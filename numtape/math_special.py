@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+
 from .core.ops.bessel import (
     bessel_i0,
     bessel_i0e,
@@ -17,6 +19,7 @@ from .core.ops.bessel import (
     bessel_y1,
 )
 from .core.ops.special import dawsn, expint, fresnel_cos, fresnel_sin, spence
+from .names import getter as _getter
 
 __all__ = [
     "bessel_i0", "bessel_i0e", "bessel_i1", "bessel_i1e", "bessel_j0", "bessel_j1", "bessel_k0",
@@ -27,3 +30,7 @@ __all__ = [
 
 def __dir__() -> list[str]:
     return sorted(__all__)
+
+
+if not _TYPE_CHECKING:
+    __getattr__ = _getter("math.special")

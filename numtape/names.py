@@ -30,7 +30,7 @@ def instead(name: str) -> str | None:
     import fnmatch
 
     for pattern, advice in INSTEAD.items():
-        if name == pattern or ("*" in pattern and fnmatch.fnmatchcase(name, pattern)):
+        if fnmatch.fnmatchcase(name, pattern):
             return advice
     return None
 

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+
 from .core.ops.dropout import general_dropout, stateless_dropout
+from .names import getter as _getter
 
 __all__ = ["general_dropout", "stateless_dropout"]
 
 
 def __dir__() -> list[str]:
     return sorted(__all__)
+
+
+if not _TYPE_CHECKING:
+    __getattr__ = _getter("nn.experimental")

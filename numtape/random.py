@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from types import SimpleNamespace as _SimpleNamespace
+from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from .core.ops.distributions import categorical, gamma, poisson
 from .core.ops.generator import (
@@ -25,6 +26,7 @@ from .core.ops.stateless_random import (
     stateless_truncated_normal,
     stateless_uniform,
 )
+from .names import getter as _getter
 
 experimental = _SimpleNamespace(
     Algorithm=Algorithm, Generator=Generator, create_rng_state=create_rng_state,
@@ -43,3 +45,7 @@ __all__ = [
 
 def __dir__() -> list[str]:
     return sorted(__all__)
+
+
+if not _TYPE_CHECKING:
+    __getattr__ = _getter(__name__)

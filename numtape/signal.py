@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any
 
 import numpy as np
@@ -43,6 +44,7 @@ from .core.ops.signal_windows import (
 from .core.ops.slicing import strided_slice
 from .core.values.spec import one_axis
 from .core.values.tensor import Tensor
+from .names import getter as _getter
 
 __all__ = [
     "dct", "fft", "fft2d", "fft3d", "fftshift", "frame", "hamming_window", "hann_window", "idct",
@@ -55,6 +57,10 @@ __all__ = [
 
 def __dir__() -> list[str]:
     return sorted(__all__)
+
+
+if not _TYPE_CHECKING:
+    __getattr__ = _getter(__name__)
 
 
 # Frames.

@@ -128,6 +128,13 @@ def contrast(x, contrast_factor):
     return (x - middle) * contrast_factor + middle
 
 
+def saturated(x, dtype):
+    if np.dtype(dtype).kind == "f":
+        return x.astype(dtype)
+    limits = np.iinfo(dtype)
+    return np.clip(x.astype("float64"), limits.min, limits.max).astype(dtype)
+
+
 # Elementwise ops.
 
 U, BIG = (-0.95, 0.95), 1e3
@@ -183,6 +190,9 @@ UNARY = [
     Case("math.is_finite", np.isfinite, order=MISSING),
     Case("logical_not", np.logical_not, dtypes=("bool",), order=STOP),
     Case("operator.invert", np.invert, dtypes=(*INTEGERS, "bool"), order=STOP),
+    Case("saturate_cast", saturated, ranges=((-400.0, 400.0),), ints=((-300, 300),), dtypes=FI,
+         options=[{"dtype": "uint8"}, {"dtype": "int16"}, {"dtype": "float32"}], ulp=0, order=1,
+         special=()),
     Case("cast", lambda x, dtype: np.asarray(x).astype(dtype), ints=((0, 100),), ranges=((0, 99),),
          options=[{"dtype": dtype} for dtype in ALL], dtypes=ALL, ulp=0, order=1, special=()),
 ]  # fmt: skip

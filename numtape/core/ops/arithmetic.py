@@ -13,6 +13,7 @@ from .checks import every
 from .comparison import greater_equal, not_equal_
 from .elementwise import (
     cast,
+    clip_by_value,
     floor_divide_float,
     floor_divide_int,
     floor_mod_float,
@@ -297,3 +298,33 @@ def reciprocal_no_nan(x: Any, name: str | None = None) -> Tensor:
       array([0.5, 0. ], dtype=float32)
     """
     return real_divide_no_nan(1, as_tensor(x))
+
+
+def saturate_cast(value: Any, dtype: Any, name: str | None = None) -> Tensor:
+    """The elements converted to another dtype; what it does not have becomes the nearest it has.
+
+    Args:
+      value: A tensor of numbers.
+      dtype: A `DType` of numbers, or what `as_dtype` takes.
+      name: Not used.
+
+    Returns:
+      A tensor of the shape of ``value`` and dtype ``dtype``.
+
+    Raises:
+      TypeError: If there is no such dtype.
+
+    Example:
+      >>> tf.saturate_cast([300, -5, 7], tf.uint8).numpy()
+      array([255,   0,   7], dtype=uint8)
+    """
+    x, wanted = as_tensor(value), dtypes.as_dtype(dtype)
+    own = x.dtype
+    if not (own.is_integer or own.is_floating) or not (wanted.is_integer or wanted.is_floating):
+        return cast(x, wanted)
+    if own.is_integer and wanted.is_integer:
+        low, high = max(own.min, wanted.min), min(own.max, wanted.max)
+        return cast(clip_by_value(x, low, high), wanted)
+    if own.is_floating and wanted.is_floating and own.max > wanted.max:
+        return cast(clip_by_value(x, float(wanted.min), float(wanted.max)), wanted)
+    return cast(x, wanted)  # floats beyond an integer's range become its ends
