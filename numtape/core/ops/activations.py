@@ -281,6 +281,9 @@ def _threshold_spec(op: Op, x: Spec) -> Spec:
 
 
 def _threshold(out: Array, x: Array) -> None:
+    if not x.size:
+        out[...] = np.nan
+        return
     ordered = -np.sort(-x, -1)
     counts = np.arange(1, x.shape[-1] + 1, dtype=x.dtype)
     levels = (np.cumsum(ordered, -1, dtype=x.dtype) - 1) / counts

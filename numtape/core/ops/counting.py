@@ -181,6 +181,7 @@ def histogram_fixed_width(
     """
     op = HISTOGRAM.name
     x = as_tensor(values)
+    require(not x.dtype.is_complex, op, f"values must be real, got {x.dtype.name}")
     ends = as_tensor(value_range, x._spec, op)
     count = movement.static(nbins)
     output = _checked_dtype(dtype, _INTEGERS, op)

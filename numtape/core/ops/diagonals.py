@@ -48,7 +48,12 @@ def _layout(rows: int, columns: int, low: int, high: int, align: str) -> tuple[A
 
 def _band_of(k: Any, op: str) -> tuple[int, int]:
     found = static(k)
-    low, high = (found, found) if isinstance(found, int) else (found[0], found[-1])
+    ends = (found,) if isinstance(found, int) else found
+    require(
+        len(ends) in (1, 2) and all(isinstance(end, int) for end in ends), op,
+        f"diag_index must be one int or two, received {k!r}",
+    )  # fmt: skip
+    low, high = ends[0], ends[-1]
     require(
         low <= high, op,
         f"lower_diag_index must not be larger than upper_diag_index: {low} > {high}",
@@ -184,9 +189,8 @@ def diag(
     longest = x.shape[-1]
     rows, columns = number_of(num_rows, op), number_of(num_cols, op)
     least = longest - min(high, 0), longest + max(low, 0)
-    require(rows in (-1, *range(least[0], rows + 1)), op, "The number of rows is too small.")
-    require(columns in (-1, *range(least[1], columns + 1)), op,
-            "The number of columns is too small.")  # fmt: skip
+    require(rows == -1 or rows >= least[0], op, "The number of rows is too small.")
+    require(columns == -1 or columns >= least[1], op, "The number of columns is too small.")
     if rows == -1 and columns == -1:
         rows = columns = max(least)
     rows, columns = (least[0] if rows == -1 else rows), (least[1] if columns == -1 else columns)

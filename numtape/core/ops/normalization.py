@@ -8,6 +8,7 @@ import numpy as np
 
 from ..log.record import require
 from ..log.tensors import as_tensor
+from ..values.arguments import number
 from ..values.tensor import Tensor
 from . import arithmetic, elementwise, linalg, movement
 
@@ -73,7 +74,7 @@ def local_response_normalization(
       A tensor of the same shape and dtype.
 
     Raises:
-      InvalidArgumentError: If there are not four axes.
+      InvalidArgumentError: If there are not four axes, or the radius is negative.
 
     Example:
       >>> x = tf.constant([[[[1.0, 2.0, 2.0]]]])
@@ -82,9 +83,11 @@ def local_response_normalization(
     """
     x = as_tensor(input)
     require(x.ndim == 4, "LRN", "in must be 4-dimensional")
+    radius = int(number(depth_radius, "depth_radius"))
+    require(0 <= radius < 2**31, "LRN", f"depth_radius = {radius} is negative or too large")
     n = int(x.shape[-1])
-    near = np.abs(np.subtract.outer(np.arange(n), np.arange(n))) <= depth_radius
+    near = np.abs(np.subtract.outer(np.arange(n), np.arange(n))) <= radius
     squares = movement.shaped(elementwise.square(x), (x._spec.size // max(n, 1), n))
     sums = linalg.matmul(squares, as_tensor(near.astype(x.dtype.as_numpy_dtype)))
     sums = movement.shaped(sums, tuple(x.shape))
-    return elementwise.multiply(x, arithmetic.pow_(sums * alpha + bias, -float(beta)))
+    return elementwise.multiply(x, arithmetic.pow_(sums * alpha + bias, -number(beta, "beta")))

@@ -9,6 +9,7 @@ import numpy as np
 from ...errors import DtypeError
 from ..log.record import require
 from ..log.tensors import as_tensor
+from ..values.arguments import number
 from ..values.dtypes import shown
 from ..values.tensor import Tensor
 from . import elementwise, linalg, movement
@@ -255,16 +256,18 @@ def central_crop(image: Any, central_fraction: Any) -> Tensor:
       A tensor of the same dtype.
 
     Raises:
-      ValueError: If the fraction is out of range, or there are less than three axes.
+      TypeError: If the fraction is no number.
+      ValueError: If it is out of range, or there are less than three axes.
 
     Example:
       >>> tf.image.central_crop(tf.ones((4, 6, 3)), 0.5).shape
       TensorShape([2, 4, 3])
     """
-    if not 0 < central_fraction <= 1:
+    fraction = number(central_fraction, "central_fraction")
+    if not 0 < fraction <= 1:
         raise ValueError("central_fraction must be within (0, 1]")
     x = _picture(image)
-    top, left = (int((size - size * central_fraction) / 2) for size in x.shape[-3:-1])
+    top, left = (int((size - size * fraction) / 2) for size in x.shape[-3:-1])
     return crop_to_bounding_box(x, top, left, x.shape[-3] - 2 * top, x.shape[-2] - 2 * left)
 
 

@@ -369,7 +369,7 @@ def pool(
     if not 1 <= rank <= 3 or x.ndim != rank + 2:
         raise ValueError(f"Shape {x.shape} must have rank {rank + 2}")
     kinds = {"MAX": "MaxPool", "AVG": "AvgPool"}
-    if pooling_type not in kinds:
+    if not isinstance(pooling_type, str) or pooling_type not in kinds:
         raise ValueError(f"{rank}-D {shown(pooling_type)} pooling is not supported.")
     steps = windows.sizes(strides, rank, False, "strides")
     rates = windows.sizes(dilations, rank, False, "dilations")

@@ -14,6 +14,7 @@ from ..values.dtypes import shown
 from ..values.tensor import Tensor
 from . import movement, windows
 from .conv import conv_input, swapped
+from .triangles import number_of
 from .windows import back, channels_first, explicit, in_space, last
 
 
@@ -242,7 +243,7 @@ def atrous_conv2d_transpose(
              [0., 0., 0.],
              [1., 0., 1.]], dtype=float32)
     """
-    if movement.static(rate) < 1:
+    if number_of(rate, "Conv2DBackpropInput") < 1:
         raise ValueError(f"`rate` cannot be less than one. Received: rate={rate}")
     return _transposed(
         value, filters, output_shape, 2, 1, padding, "NHWC", rate, "Conv2DBackpropInput"

@@ -59,9 +59,12 @@ def sizes(value: Any, rank: int, first: bool, what: str) -> tuple[int, ...]:
 
 def _number(value: Any) -> int:
     try:
-        return int(value)
+        found = int(value)
     except (TypeError, ValueError, OverflowError):
         raise TypeError(f"A size is an int, not {shown(value)}.") from None
+    if abs(found) >= 2**31:
+        raise ValueError(f"A size of {shown(value)} is too big: it has to fit int32.")
+    return found
 
 
 def in_space(values: tuple[int, ...], op: str, what: str) -> Ints:
@@ -76,7 +79,7 @@ def in_space(values: tuple[int, ...], op: str, what: str) -> Ints:
 
 def explicit(padding: Any, rank: int, first: bool, op: str) -> tuple[tuple[int, int], ...] | None:
     """The paddings in space if they are given one by one, None for a name."""
-    if isinstance(padding, str):
+    if isinstance(padding, str | bytes):
         allowed = '"SAME", "VALID", "EXPLICIT"'
         require(
             padding in ("SAME", "VALID"), op,
@@ -86,14 +89,19 @@ def explicit(padding: Any, rank: int, first: bool, op: str) -> tuple[tuple[int, 
         return None
     if not isinstance(padding, Sequence | np.ndarray):
         raise TypeError(f"padding is a string or a list, not {shown(padding)} [Op:{op}]")
+    for k, pair in enumerate(padding):
+        if not isinstance(pair, Sequence | np.ndarray) or len(pair) != 2:
+            raise ValueError(
+                f"When `padding` is a list, each element of `padding` must be a list/tuple of size "
+                f"2. Received: padding={shown(padding)} with element at index {k} of type "
+                f"{type(pair)}"
+            )
     pairs = [tuple(map(_number, pair)) for pair in padding]
     if len(pairs) != rank + 2:
         raise ValueError(
             f"When padding is a list, it must be of size {rank + 2}. Received: padding="
             f"{shown(padding)} of size {len(pairs)}"
         )
-    if any(len(pair) != 2 for pair in pairs):
-        raise ValueError(f"Each element of padding must be two ints. Received: {shown(padding)}")
     require(min(map(min, pairs)) >= 0, op, "All elements of padding must be nonnegative")
     if first:
         pairs.append(pairs.pop(1))

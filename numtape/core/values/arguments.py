@@ -1,0 +1,50 @@
+"""Arguments that are plain Python values, looked at: a number, one of some words."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from .dtypes import shown
+
+
+def number(value: Any, name: str) -> float:
+    """A real number: of Python, of NumPy, or a tensor of one element.
+
+    Args:
+      value: What a caller gave.
+      name: What the argument is called.
+
+    Raises:
+      TypeError: If it is none.
+    """
+    if type(value) in (int, float):
+        return float(_fitting(value, name)) if type(value) is int else value
+    try:
+        array = np.asarray(value)
+        if array.size == 1 and array.dtype.kind in "biuf":
+            return float(array.item())
+    except ValueError:  # a ragged list
+        pass
+    raise TypeError(f"`{name}` is a real number, not {shown(value)}.")
+
+
+def whole(value: Any, name: str) -> int:
+    """An int that fits int64: of Python, of NumPy, or a tensor of one.
+
+    Raises:
+      TypeError: If it is none.
+      ValueError: If it is too large.
+    """
+    try:
+        return _fitting(operator.index(value), name)
+    except TypeError:
+        raise TypeError(f"Expected int for argument '{name}' not {shown(value)}.") from None
+
+
+def _fitting(value: int, name: str) -> int:
+    if not -(2**63) <= value < 2**63:
+        raise ValueError(f"`{name}`={shown(value)} does not fit int64.")
+    return value
