@@ -108,3 +108,13 @@ def test_linear_operators(tf, kind, arguments, dense):
     ]  # fmt: skip
     for found, wanted in pairs:
         np.testing.assert_allclose(found, wanted, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.numtape_only(reason="of the kernels")
+def test_kernels_find_letters_where_they_are_put():
+    from numtape.core.cpu import routines
+    from numtape.kernels.cpu import lapack
+
+    places = {letter: 8 * k for k, letter in enumerate(routines.LETTERS)}
+    assert places == {letter: getattr(lapack, letter) for letter in places}
+    assert lapack.ONE == 8 * len(places) and lapack.HEADER == len(places) + 2

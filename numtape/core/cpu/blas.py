@@ -1,4 +1,4 @@
-"""BLAS from SciPy, as addresses that jitted kernels call."""
+"""BLAS and LAPACK from SciPy, as addresses that jitted kernels call."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
 from typing import Any
 
-_MODULE = "scipy.linalg.cython_blas"
+_LAPACK = ("gesdd", "getrf", "potrf")
 _lock = threading.RLock()
 _loading: list[str] = []
 
 
 def address(name: str) -> int:
-    """The address of a BLAS function such as ``sgemm``; 0 where kernels cannot call it."""
+    """The address of a function such as ``sgemm``; 0 where kernels cannot call it."""
     with _lock:  # the module can be loaded only once
         if _loading:
             raise RuntimeError(
@@ -36,7 +36,8 @@ def address(name: str) -> int:
 def _address(name: str) -> int:
     if sys.byteorder != "little":  # they pass addresses of int64s for 32-bit integers
         return 0
-    capsule = _module().__pyx_capi__[name]
+    room = "cython_lapack" if name[1:] in _LAPACK else "cython_blas"
+    capsule = _module(room).__pyx_capi__[name]
     # Functions of our own: those of `ctypes.pythonapi` are everybody's.
     name_of = ctypes.PYFUNCTYPE(ctypes.c_char_p)(("PyCapsule_GetName", ctypes.pythonapi))
     pointer_of = ctypes.PYFUNCTYPE(ctypes.c_void_p)(("PyCapsule_GetPointer", ctypes.pythonapi))
@@ -48,15 +49,16 @@ def _address(name: str) -> int:
 
 
 @cache
-def _module() -> Any:
+def _module(name: str) -> Any:
     """SciPy's module, loaded without the package around it, which takes five times as long."""
+    whole = f"scipy.linalg.{name}"
     scipy = importlib.util.find_spec("scipy")  # finds it without importing it
-    if _MODULE not in sys.modules and scipy is not None and scipy.origin is not None:
+    if whole not in sys.modules and scipy is not None and scipy.origin is not None:
         for suffix in EXTENSION_SUFFIXES:
-            file = Path(scipy.origin).parent / "linalg" / f"cython_blas{suffix}"
-            spec = importlib.util.spec_from_file_location(_MODULE, file)
+            file = Path(scipy.origin).parent / "linalg" / f"{name}{suffix}"
+            spec = importlib.util.spec_from_file_location(whole, file)
             if file.exists() and spec is not None and spec.loader is not None:
                 module = importlib.util.module_from_spec(spec)
                 spec.loader.exec_module(module)
                 return module
-    return importlib.import_module(_MODULE)
+    return importlib.import_module(whole)

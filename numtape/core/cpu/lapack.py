@@ -75,9 +75,17 @@ def lu(out: Array, a: Array) -> None:
         packed[n * n :] = pivots
 
 
+def factor(out: Array, a: Array) -> None:
+    """As `lu`, but column by column."""
+    n = a.shape[-1]
+    lu(out, a)
+    for packed in out.reshape(-1, n * n + n) if n else ():
+        packed[: n * n] = packed[: n * n].reshape(n, n).T.ravel()
+
+
 def factored(packed: Array, n: int) -> tuple[Array, Array]:
-    """The factors and the pivots of one packed row."""
-    return packed[: n * n].reshape(n, n), packed[n * n :].astype(np.int32)
+    """The factors and the pivots of one row that `factor` packed."""
+    return packed[: n * n].reshape(n, n).T, packed[n * n :].astype(np.int32)
 
 
 def lu_solve(out: Array, factor: Array, b: Array, adjoint: bool) -> None:
@@ -117,6 +125,15 @@ def triangular_solve(out: Array, a: Array, b: Array, lower: bool, adjoint: bool)
 def cholesky(out: Array, a: Array) -> None:
     """The lower triangular factors."""
     careful(np.linalg.cholesky, (out,), a)
+
+
+def cholesky_grad(out: Array, g: Array, y: Array) -> None:
+    """Adjoints of the matrices, from those of the factors."""
+    low = np.tril(y.swapaxes(-1, -2) @ np.tril(g))
+    middle = 0.5 * (low + np.tril(low, -1).swapaxes(-1, -2))
+    half = np.empty_like(out)
+    triangular_solve(half, y, middle, True, True)
+    triangular_solve(out, y, np.ascontiguousarray(half.swapaxes(-1, -2)), True, True)
 
 
 def qr(out: Array, a: Array, full: bool) -> None:

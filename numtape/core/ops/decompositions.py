@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...errors import InvalidArgumentError
-from ..cpu import lapack
-from ..log.op import ARRAY, Op, defop
+from ..cpu import lapack, routines
+from ..log.op import ARRAY, Native, Op, defop
 from ..log.record import record, require
 from ..log.tensors import as_tensor
 from ..values.spec import Spec, intern
@@ -34,16 +34,39 @@ def _cholesky_spec(op: Op, a: Spec) -> Spec:
     return a
 
 
+def _cholesky_native(out: Spec, a: Spec) -> Native | None:
+    n = a.shape[-1]
+    return routines.native("cholesky", a, ("potrf",), (n,), n**3 // 6)
+
+
 def _cholesky_vjp(g: Tensor, y: Tensor, a: Tensor) -> tuple[Tensor]:
-    """Murray, "Differentiation of the Cholesky decomposition" (2016)."""
-    middle = record(FROM_LOWER, (matmul(y, g, adjoint_a=True),))
-    half = triangular(y, 0.5 * middle, True, True)
-    return (triangular(y, adjoint_of(half), True, True),)
+    return (record(CHOLESKY_GRAD, (g, y)),)
 
 
 CHOLESKY = defop(
-    "Cholesky", ARRAY, 1, _cholesky_spec, compute=lapack.cholesky, vjp=_cholesky_vjp, on_host=True
-)
+    "Cholesky", ARRAY, 1, _cholesky_spec, compute=lapack.cholesky, native=_cholesky_native,
+    vjp=_cholesky_vjp, on_host=True,
+)  # fmt: skip
+
+
+def _cholesky_grad_vjp(w: Tensor, r: Tensor, g: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+    """That of ``r = inv(y.T) @ s @ inv(y)`` with ``s`` made of ``y.T @ g``."""
+    middle = triangular(y, adjoint_of(triangular(y, adjoint_of(w))))
+    sums = record(LOWER_SUMS, (0.5 * middle,))
+    both = adjoint_of(triangular(y, w + adjoint_of(w)))
+    return matmul(y, sums), matmul(g, sums, adjoint_b=True) - matmul(r, both)
+
+
+def _cholesky_grad_native(out: Spec, g: Spec, y: Spec) -> Native | None:
+    n = y.shape[-1]
+    return routines.native("cholesky_grad", y, ("trmm", "trsm"), (n,), 3 * n**3 // 2)
+
+
+# Murray, "Differentiation of the Cholesky decomposition" (2016).
+CHOLESKY_GRAD = defop(
+    "CholeskyGrad", ARRAY, 2, lambda op, g, y: y, compute=lapack.cholesky_grad,
+    native=_cholesky_grad_native, vjp=_cholesky_grad_vjp, on_host=True,
+)  # fmt: skip
 
 
 def cholesky(input: Any, name: str | None = None) -> Tensor:
@@ -273,7 +296,20 @@ def _thin(u: Tensor, gu: Tensor, k: int) -> tuple[Tensor, Tensor]:
     return u, gu - matmul(last, matmul(glast, u, adjoint_a=True))
 
 
-SVD = defop("Svd", ARRAY, 1, _svd_spec, compute=lapack.svd, vjp=_svd_vjp, on_host=True)
+def _svd_native(out: Spec, a: Spec, full: bool, vectors: bool) -> Native | None:
+    m, n = a.shape[-2:]
+    k = min(m, n)
+    if not k:
+        return None
+    us, vs = (m if full else k, n if full else k) if vectors else (0, 0)
+    job = 8 * routines.LETTERS.index(("A" if full else "S") if vectors else "N")
+    more, sizes = (*routines.memory(), job), (m, n, k, us, vs, max(us, 1))
+    return routines.native("svd", a, ("gesdd",), sizes, 20 * m * n * k, more)
+
+
+SVD = defop(
+    "Svd", ARRAY, 1, _svd_spec, compute=lapack.svd, native=_svd_native, vjp=_svd_vjp, on_host=True
+)
 
 
 def svd(

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...errors import InvalidArgumentError
-from ..cpu import lapack
-from ..log.op import ARRAY, STOP, Op, defop
+from ..cpu import lapack, routines
+from ..log.op import ARRAY, STOP, Native, Op, defop
 from ..log.record import record
 from ..log.tensors import as_tensor
 from ..values.dtypes import as_dtype, int32, int64
@@ -37,6 +37,7 @@ def part(packed: Tensor, begin: int, shape: tuple[int, ...]) -> Tensor:
 
 
 # The factors of a matrix. No gradient flows through them: ops that use them have the matrix, too.
+# `FACTOR` lays them out by columns, as LAPACK wants them, `LU` by rows.
 
 
 def _lu_spec(op: Op, a: Spec) -> Spec:
@@ -45,9 +46,15 @@ def _lu_spec(op: Op, a: Spec) -> Spec:
     return intern((*a.shape[:-2], n * n + n), a.dtype)
 
 
+def _factor_native(out: Spec, a: Spec) -> Native | None:
+    n = a.shape[-1]
+    return routines.native("factor", a, ("getrf",), (n,), n**3 // 3)
+
+
 FACTOR = defop(
-    "LuFactor", ARRAY, 1, _lu_spec, compute=lapack.lu, gradient=STOP, on_host=True
-)
+    "LuFactor", ARRAY, 1, _lu_spec, compute=lapack.factor, native=_factor_native, gradient=STOP,
+    on_host=True,
+)  # fmt: skip
 LU = defop("Lu", ARRAY, 1, _lu_spec, compute=lapack.lu, on_host=True)
 
 
@@ -149,8 +156,14 @@ def _solve_vjp(
     return elementwise.negative(ga), None, gb
 
 
+def _solve_native(out: Spec, a: Spec, factor: Spec, b: Spec, adjoint: bool) -> Native | None:
+    n, k = b.shape[-2:]
+    sizes = (n, k, int(adjoint), 0)
+    return routines.native("lu_solve", a, ("trsm", "trsv"), sizes, n * n * k)
+
+
 SOLVE = defop(
-    "MatrixSolve", ARRAY, 3, _solve_spec, vjp=_solve_vjp, on_host=True,
+    "MatrixSolve", ARRAY, 3, _solve_spec, vjp=_solve_vjp, native=_solve_native, on_host=True,
     compute=lambda out, a, factor, b, adjoint: lapack.lu_solve(out, factor, b, adjoint),
 )  # fmt: skip
 
@@ -164,9 +177,14 @@ def _inverse_vjp(g: Tensor, y: Tensor, a: Tensor, factor: Tensor) -> tuple[Tenso
     return elementwise.negative(matmul(matmul(y, g, adjoint_a=True), y, adjoint_b=True)), None
 
 
+def _inverse_native(out: Spec, a: Spec, factor: Spec) -> Native | None:
+    n = a.shape[-1]
+    return routines.native("lu_solve", a, ("trsm", "trsv"), (n, n, 0, 1), n**3)
+
+
 INVERSE = defop(
     "MatrixInverse", ARRAY, 2, lambda op, a, factor: a, compute=_inverse, vjp=_inverse_vjp,
-    on_host=True,
+    native=_inverse_native, on_host=True,
 )  # fmt: skip
 
 

@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 
 from ...errors import InvalidArgumentError
-from ..cpu import lapack
-from ..log.op import ARRAY, defop
+from ..cpu import lapack, routines
+from ..log.op import ARRAY, Native, defop
 from ..log.record import record, require, spec_of
 from ..log.tensors import as_tensor
 from ..values.dtypes import int64, mismatch
+from ..values.spec import Spec
 from ..values.tensor import Tensor
 from . import comparison, elementwise, movement
 from .creation import eye
@@ -95,9 +96,15 @@ def _triangular_vjp(
     return elementwise.negative(triangle(ga, lower)), gb
 
 
+def _triangular_native(out: Spec, a: Spec, b: Spec, lower: bool, adjoint: bool) -> Native | None:
+    n, k = b.shape[-2:]
+    sizes = (n, k, int(lower), int(adjoint))
+    return routines.native("triangular_solve", a, ("trsm", "trsv"), sizes, n * n * k // 2)
+
+
 TRIANGULAR = defop(
     "MatrixTriangularSolve", ARRAY, 2, lambda op, a, b, lower, adjoint: b,
-    compute=lapack.triangular_solve, vjp=_triangular_vjp, on_host=True,
+    compute=lapack.triangular_solve, vjp=_triangular_vjp, native=_triangular_native, on_host=True,
 )  # fmt: skip
 
 

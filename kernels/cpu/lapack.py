@@ -1,0 +1,295 @@
+"""Kernels that call LAPACK and BLAS on each matrix of a batch; see `arrays` for what they get.
+
+Fortran counts columns first: it takes a matrix where it lies for its transpose. Parameters: what
+`numtape.core.cpu.routines` lays out, letters and numbers that are passed by address (on a
+little-endian machine that of an int64 will do for a letter and for a 32-bit integer), then
+functions and sizes. A unit of work is a matrix. What cannot be factored is NaN everywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+from ..jit import INT64, POINTERS, jit, stack
+
+number, word = POINTERS["int64"], POINTERS["int32"]
+
+# Where parameters are, in bytes; as in numtape/core/cpu/routines.py (a test compares).
+N, T, U, L, R, A, S, ONE, STEP = (8 * k for k in range(9))
+HEADER = 9
+TILE = 16
+
+_scratch = stack(64)
+
+
+@intrinsic
+def call(typingctx: Any, function: Any, arguments: Any) -> Any:
+    """Call a function at an address with a tuple of int64s. Returns what it returns."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        function, packed = args
+        values = cgutils.unpack_tuple(builder, packed)
+        kind = ir.FunctionType(INT64, [INT64] * len(values))
+        return builder.call(builder.inttoptr(function, kind.as_pointer()), values)
+
+    return types.intp(types.intp, arguments), codegen
+
+
+def _helpers(dtype: str) -> tuple[Any, Any, Any]:
+    """Transpose a matrix, copy numbers, write NaN."""
+    at, kind = POINTERS[dtype], getattr(types, dtype)
+
+    def turn(out_: int, x_: int, rows: int, columns: int) -> None:
+        out, x = at(out_), at(x_)
+        for i0 in range(0, rows, TILE):
+            for j0 in range(0, columns, TILE):
+                for i in range(i0, min(rows, i0 + TILE)):
+                    for j in range(j0, min(columns, j0 + TILE)):
+                        out[j * rows + i] = x[i * columns + j]
+
+    def copy(out_: int, x_: int, count: int) -> None:
+        out, x = at(out_), at(x_)
+        for k in range(count):
+            out[k] = x[k]
+
+    def fail(out_: int, count: int) -> None:
+        out, zero = at(out_), kind(0)
+        for k in range(count):
+            out[k] = zero / zero
+
+    return jit(turn), jit(copy), jit(fail)
+
+
+def cholesky(dtype: str) -> Any:
+    """Lower factors. Parameters: potrf, n."""
+    at, kind, size = POINTERS[dtype], getattr(types, dtype), getattr(types, dtype).bitwidth // 8
+    _, _, fail = _helpers(dtype)
+
+    def kernel(
+        out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int
+    ) -> None:
+        p, info = number(parameters), _scratch()
+        n = p[HEADER + 1]
+        for b in range(begin, end):
+            here = out_ + b * n * n * size
+            out, x = at(here), at(x_ + b * n * n * size)
+            for i in range(n):
+                for j in range(i + 1):
+                    out[i * n + j] = x[i * n + j]
+                for j in range(i + 1, n):
+                    out[i * n + j] = kind(0)
+            count = parameters + 8 * (HEADER + 1)
+            call(p[HEADER], (parameters + U, count, here, count, info))
+            if word(info)[0] != 0:
+                fail(here, n * n)
+
+    return kernel
+
+
+def cholesky_grad(dtype: str) -> Any:
+    """Adjoints of the matrices, from those of factors, and factors. Parameters: trmm, trsm, n."""
+    at, kind, size = POINTERS[dtype], getattr(types, dtype), getattr(types, dtype).bitwidth // 8
+    _, copy, _ = _helpers(dtype)
+
+    def halve(out_: int, n: int) -> None:
+        """Half of the lower triangle, and the same above the diagonal."""
+        out, half = at(out_), kind(0.5)
+        for i0 in range(0, n, TILE):
+            for j0 in range(0, i0 + 1, TILE):
+                for i in range(i0, min(n, i0 + TILE)):
+                    for j in range(j0, min(i + 1, j0 + TILE)):
+                        value = half * out[i * n + j]
+                        out[i * n + j] = value
+                        out[j * n + i] = value
+
+    halved = jit(halve)
+
+    def kernel(
+        out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int
+    ) -> None:
+        p, q = number(parameters), parameters
+        n, count = p[HEADER + 2], q + 8 * (HEADER + 2)
+        for b in range(begin, end):
+            step = b * n * n * size
+            out, y = out_ + step, y_ + step
+            copy(out, x_ + step, n * n)
+            sizes = (count, count, q + ONE, y, count, out, count)
+            call(p[HEADER], (q + R, q + U, q + T, q + N, *sizes))
+            halved(out, n)
+            call(p[HEADER + 1], (q + L, q + U, q + N, q + N, *sizes))
+            call(p[HEADER + 1], (q + R, q + U, q + T, q + N, *sizes))
+
+    return kernel
+
+
+def factor(dtype: str) -> Any:
+    """Triangles, by columns, then where row k went in step k. Parameters: getrf, n."""
+    at, kind, size = POINTERS[dtype], getattr(types, dtype), getattr(types, dtype).bitwidth // 8
+    turn, _, _ = _helpers(dtype)
+
+    def kernel(
+        out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int
+    ) -> None:
+        p, info = number(parameters), _scratch()
+        n, count = p[HEADER + 1], parameters + 8 * (HEADER + 1)
+        for b in range(begin, end):
+            here = out_ + b * (n * n + n) * size
+            turn(here, x_ + b * n * n * size, n, n)
+            # The 32-bit numbers lie where the floats will: from the last one on none is lost.
+            places = here + n * n * size
+            call(p[HEADER], (count, count, here, count, places, info))
+            for k in range(n - 1, -1, -1):
+                at(places)[k] = kind(word(places)[k] - 1)
+
+    return kernel
+
+
+def lu_solve(dtype: str) -> Any:
+    """Solve with factors of `factor`. Parameters: trsm, trsv, n, k, adjoint, identity."""
+    at, kind, size = POINTERS[dtype], getattr(types, dtype), getattr(types, dtype).bitwidth // 8
+    _, copy, _ = _helpers(dtype)
+
+    def exchange(out_: int, places_: int, n: int, k: int, backward: int) -> None:
+        out, places = at(out_), at(places_)
+        for step in range(n):
+            i = n - 1 - step if backward else step
+            other = int(places[i])
+            if other != i:
+                for j in range(k):
+                    held = out[i * k + j]
+                    out[i * k + j] = out[other * k + j]
+                    out[other * k + j] = held
+
+    exchanged = jit(exchange)
+
+    def identity(out_: int, n: int) -> None:
+        out = at(out_)
+        for k in range(n * n):
+            out[k] = kind(0)
+        for k in range(n):
+            out[k * n + k] = kind(1)
+
+    identical = jit(identity)
+
+    def solve(p_: int, a: int, out: int, upper: int, adjoint: int) -> None:
+        p = number(p_)
+        n, k = p_ + 8 * (HEADER + 2), p_ + 8 * (HEADER + 3)
+        uplo, diag = (p_ + U, p_ + N) if upper else (p_ + L, p_ + U)
+        if p[HEADER + 3] == 1:
+            turned = p_ + T if adjoint else p_ + N
+            call(p[HEADER + 1], (uplo, turned, diag, n, a, n, out, p_ + STEP))
+        else:
+            turned = p_ + N if adjoint else p_ + T
+            call(p[HEADER], (p_ + R, uplo, turned, diag, k, n, p_ + ONE, a, n, out, k))
+
+    solved = jit(solve)
+
+    def kernel(
+        out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int
+    ) -> None:
+        p = number(parameters)
+        n, k, adjoint = p[HEADER + 2], p[HEADER + 3], p[HEADER + 4]
+        for b in range(begin, end):
+            here, a = out_ + b * n * k * size, y_ + b * (n * n + n) * size
+            places = a + n * n * size
+            if p[HEADER + 5]:
+                identical(here, n)
+            else:
+                copy(here, z_ + b * n * k * size, n * k)
+            if not adjoint:
+                exchanged(here, places, n, k, 0)
+            solved(parameters, a, here, adjoint, adjoint)
+            solved(parameters, a, here, 1 - adjoint, adjoint)
+            if adjoint:
+                exchanged(here, places, n, k, 1)
+
+    return kernel
+
+
+def triangular_solve(dtype: str) -> Any:
+    """Solve with triangles. Parameters: trsm, trsv, n, k, lower, adjoint."""
+    size = getattr(types, dtype).bitwidth // 8
+    _, copy, _ = _helpers(dtype)
+
+    def kernel(
+        out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int
+    ) -> None:
+        p, q = number(parameters), parameters
+        n, k, adjoint = p[HEADER + 2], p[HEADER + 3], p[HEADER + 5]
+        rows, columns = q + 8 * (HEADER + 2), q + 8 * (HEADER + 3)
+        uplo = q + U if p[HEADER + 4] else q + L
+        for b in range(begin, end):
+            here, a = out_ + b * n * k * size, x_ + b * n * n * size
+            copy(here, y_ + b * n * k * size, n * k)
+            if k == 1:
+                turned = q + N if adjoint else q + T
+                call(p[HEADER + 1], (uplo, turned, q + N, rows, a, rows, here, q + STEP))
+            else:
+                turned = q + T if adjoint else q + N
+                call(
+                    p[HEADER],
+                    (q + R, uplo, turned, q + N, columns, rows, q + ONE, a, rows, here, columns),
+                )
+
+    return kernel
+
+
+def svd(dtype: str) -> Any:
+    """Singular values, U and V, packed.
+
+    Parameters: gesdd, allocation, release, its letter as an address behind the first parameter,
+    m, n, k, columns of U, columns of V, from one row of U to the next.
+    """
+    at, size = POINTERS[dtype], getattr(types, dtype).bitwidth // 8
+    turn, copy, fail = _helpers(dtype)
+
+    def kernel(
+        out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int
+    ) -> None:
+        p, q, info = number(parameters), parameters, _scratch()
+        m, n, k, us, vs = (
+            p[HEADER + 4], p[HEADER + 5], p[HEADER + 6], p[HEADER + 7], p[HEADER + 8]
+        )  # fmt: skip
+        rows, columns, inner = q + 8 * (HEADER + 4), q + 8 * (HEADER + 5), q + 8 * (HEADER + 9)
+        job, one = q + p[HEADER + 3], info + 16
+        number(info)[1] = -1
+        # With -1 it tells what room it wants.
+        call(p[HEADER], (
+            job, columns, rows, x_, columns, x_, x_, columns, x_, inner, one, info + 8, x_, info
+        ))  # fmt: skip
+        room = int(at(one)[0]) + 64
+        number(info)[1] = room
+        held = call(p[HEADER + 1], (8 * 8 * k + size * (m * n + n * vs + room),))
+        whole = k + m * us + n * vs
+        a = held + 8 * 8 * k
+        v = a + size * m * n
+        work = v + size * n * vs
+        for b in range(begin, end):
+            here = out_ + b * whole * size
+            if held == 0:
+                fail(here, whole)
+            else:
+                copy(a, x_ + b * m * n * size, m * n)
+                call(p[HEADER], (
+                    job, columns, rows, a, columns, here, v, columns, here + k * size, inner, work,
+                    info + 8, held, info,
+                ))  # fmt: skip
+                if word(info)[0] != 0:
+                    fail(here, whole)
+                else:
+                    turn(here + (k + m * us) * size, v, vs, n)
+        call(p[HEADER + 2], (held,))
+
+    return kernel
+
+
+KERNELS: dict[str, Callable[..., Any]] = {
+    function.__name__: function
+    for function in (cholesky, cholesky_grad, factor, lu_solve, triangular_solve, svd)
+}
