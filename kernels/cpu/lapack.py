@@ -22,7 +22,8 @@ number, word = POINTERS["int64"], POINTERS["int32"]
 
 # Where parameters are, in bytes; as in numtape/core/cpu/routines.py (a test compares).
 N, T, U, L, R, A, S, ONE, STEP = (8 * k for k in range(9))
-HEADER = 9
+ASK, SET = 9, 10  # what tells and sets how many threads they take; 0: these stay as they are
+HEADER = 11
 TILE = 16
 
 _scratch = stack(64)
@@ -66,6 +67,27 @@ def _helpers(dtype: str) -> tuple[Any, Any, Any]:
     return jit(turn), jit(copy), jit(fail)
 
 
+def _alone(kernel: Any) -> Any:
+    """The kernel, in which LAPACK takes one thread: to share small matrices takes longer.
+
+    Where several threads do so at once, only those that saw more than one set them again.
+    """
+    inner = jit(kernel)
+
+    def alone(out: int, x: int, y: int, z: int, parameters: int, begin: int, end: int) -> None:
+        p = number(parameters)
+        threads = 1
+        if p[ASK]:
+            threads = call(p[ASK], (parameters,)) & 0xFFFF
+        if threads > 1:
+            call(p[SET], (1,))
+        inner(out, x, y, z, parameters, begin, end)
+        if threads > 1:
+            call(p[SET], (threads,))
+
+    return alone
+
+
 def cholesky(dtype: str) -> Any:
     """Lower factors. Parameters: potrf, n."""
     at, kind, size = POINTERS[dtype], getattr(types, dtype), getattr(types, dtype).bitwidth // 8
@@ -89,7 +111,7 @@ def cholesky(dtype: str) -> Any:
             if word(info)[0] != 0:
                 fail(here, n * n)
 
-    return kernel
+    return _alone(kernel)
 
 
 def cholesky_grad(dtype: str) -> Any:
@@ -125,7 +147,7 @@ def cholesky_grad(dtype: str) -> Any:
             call(p[HEADER + 1], (q + L, q + U, q + N, q + N, *sizes))
             call(p[HEADER + 1], (q + R, q + U, q + T, q + N, *sizes))
 
-    return kernel
+    return _alone(kernel)
 
 
 def factor(dtype: str) -> Any:
@@ -147,7 +169,7 @@ def factor(dtype: str) -> Any:
             for k in range(n - 1, -1, -1):
                 at(places)[k] = kind(word(places)[k] - 1)
 
-    return kernel
+    return _alone(kernel)
 
 
 def lu_solve(dtype: str) -> Any:
@@ -209,7 +231,7 @@ def lu_solve(dtype: str) -> Any:
             if adjoint:
                 exchanged(here, places, n, k, 1)
 
-    return kernel
+    return _alone(kernel)
 
 
 def triangular_solve(dtype: str) -> Any:
@@ -237,7 +259,7 @@ def triangular_solve(dtype: str) -> Any:
                     (q + R, uplo, turned, q + N, columns, rows, q + ONE, a, rows, here, columns),
                 )
 
-    return kernel
+    return _alone(kernel)
 
 
 def svd(dtype: str) -> Any:
@@ -286,7 +308,7 @@ def svd(dtype: str) -> Any:
                     turn(here + (k + m * us) * size, v, vs, n)
         call(p[HEADER + 2], (held,))
 
-    return kernel
+    return _alone(kernel)
 
 
 KERNELS: dict[str, Callable[..., Any]] = {

@@ -48,6 +48,25 @@ def _address(name: str) -> int:
     return found
 
 
+def threads() -> tuple[int, int]:
+    """The addresses of what tells and sets how many threads the library takes; 0 if unknown."""
+    address("sgemm")
+    return _threads()
+
+
+@cache
+def _threads() -> tuple[int, int]:
+    library = ctypes.CDLL(_module("cython_blas").__file__)
+    for name in ("scipy_openblas_{}_num_threads", "openblas_{}_num_threads"):
+        names = [name.format(word) for word in ("get", "set")]
+        if all(hasattr(library, found) for found in names):
+            told, set_ = (
+                ctypes.cast(getattr(library, found), ctypes.c_void_p).value or 0 for found in names
+            )
+            return told, set_
+    return 0, 0
+
+
 @cache
 def _module(name: str) -> Any:
     """SciPy's module, loaded without the package around it, which takes five times as long."""

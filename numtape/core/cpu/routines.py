@@ -16,6 +16,8 @@ from . import blas
 _INT32 = 2**31 - 1  # they count with these
 # Passed by address; as in kernels/cpu/lapack.py (a test compares). The 1 of the dtype follows.
 LETTERS = "NTULRAS"
+# Up to so many rows and columns a thread computes a matrix alone.
+SMALL = 1024
 
 
 def native(
@@ -41,7 +43,8 @@ def native(
     if not all(places) or not units or max(sizes) > _INT32:
         return None
     one = int(np.ones(1, dtype.numpy_dtype).view(f"int{8 * dtype.size}")[0])
-    header = (*map(ord, LETTERS), one, 1)
+    small = max(matrices.shape[-2:]) <= SMALL
+    header = (*map(ord, LETTERS), one, 1, *(blas.threads() if small else (0, 0)))
     work = units * (cost // 16 + 8 * math.prod(matrices.shape[-2:]))
     parameters = (*header, *places, *more, *sizes)
     return Native(f"lapack.{kernel}", (dtype.name,), parameters, units, work)
