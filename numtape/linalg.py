@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
+from .core.ops.cholesky import cholesky, logdet
 from .core.ops.clipping import global_norm, l2_normalize
 from .core.ops.creation import eye
-from .core.ops.decompositions import cholesky, eigh, eigvalsh, logdet, qr, svd
+from .core.ops.decompositions import eigh, eigvalsh, qr, svd
 from .core.ops.diagonals import (
     cross,
     diag,

@@ -6,8 +6,8 @@ from typing import Any
 
 from .core.log.tensors import to_tensor
 from .core.ops import elementwise, movement, reduction
+from .core.ops.cholesky import cholesky
 from .core.ops.creation import eye, ones
-from .core.ops.decompositions import cholesky
 from .core.ops.diagonals import diagonal, diagonal_matrix
 from .core.ops.factors import det, matrix_of, slogdet
 from .core.ops.linalg import matmul

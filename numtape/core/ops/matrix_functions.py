@@ -14,8 +14,9 @@ from ..values.dtypes import float32, int32, mismatch
 from ..values.spec import Spec, intern
 from ..values.tensor import Tensor
 from . import elementwise, movement, reduction, rules, slicing
+from .cholesky import cholesky
 from .creation import eye
-from .decompositions import SVD, cholesky
+from .decompositions import SVD
 from .linalg import matmul
 from .solves import alike, cholesky_solve
 from .triangles import adjoint_of, check_square
