@@ -17,6 +17,7 @@ from .core.ops.diagonals import (
     tensor_diag_part,
     trace,
 )
+from .core.ops.eigen import eig, eigvals, logm
 from .core.ops.einsum import einsum
 from .core.ops.factors import det, inv, lu, slogdet
 from .core.ops.linalg import matmul, matvec, tensordot
@@ -45,11 +46,11 @@ __all__ = [
     "LinearOperator", "LinearOperatorDiag", "LinearOperatorFullMatrix",
     "LinearOperatorIdentity", "LinearOperatorLowerTriangular", "LinearOperatorScaledIdentity",
     "adjoint", "band_part", "cholesky", "cholesky_solve", "cross", "det", "diag", "diag_part",
-    "eigh", "eigvalsh", "einsum", "expm", "eye", "global_norm", "inv", "l2_normalize", "logdet",
-    "lstsq", "lu", "lu_matrix_inverse", "lu_reconstruct", "lu_solve", "matmul", "matrix_rank",
-    "matrix_transpose", "matvec", "norm", "normalize", "pinv", "qr", "set_diag", "slogdet",
-    "solve", "sqrtm", "svd", "tensor_diag", "tensor_diag_part", "tensordot", "trace",
-    "triangular_solve",
+    "eig", "eigh", "eigvals", "eigvalsh", "einsum", "expm", "eye", "global_norm", "inv",
+    "l2_normalize", "logdet", "logm", "lstsq", "lu", "lu_matrix_inverse", "lu_reconstruct",
+    "lu_solve", "matmul", "matrix_rank", "matrix_transpose", "matvec", "norm", "normalize",
+    "pinv", "qr", "set_diag", "slogdet", "solve", "sqrtm", "svd", "tensor_diag",
+    "tensor_diag_part", "tensordot", "trace", "triangular_solve",
 ]  # fmt: skip
 
 

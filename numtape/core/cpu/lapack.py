@@ -57,7 +57,7 @@ def _routine(kind: str, name: str, x: Array) -> Any:
     import scipy.linalg.lapack
 
     module = scipy.linalg.lapack if kind == "lapack" else scipy.linalg.blas
-    return getattr(module, ("s" if x.dtype.itemsize == 4 else "d") + name)
+    return getattr(module, {"f": "s", "d": "d", "F": "c", "D": "z"}[x.dtype.char] + name)
 
 
 # Factors, packed: the matrix, then its pivots.
@@ -85,7 +85,7 @@ def factor(out: Array, a: Array) -> None:
 
 def factored(packed: Array, n: int) -> tuple[Array, Array]:
     """The factors and the pivots of one row that `factor` packed."""
-    return packed[: n * n].reshape(n, n).T, packed[n * n :].astype(np.int32)
+    return packed[: n * n].reshape(n, n).T, packed[n * n :].real.astype(np.int32)
 
 
 def lu_solve(out: Array, factor: Array, b: Array, adjoint: bool) -> None:
@@ -94,16 +94,22 @@ def lu_solve(out: Array, factor: Array, b: Array, adjoint: bool) -> None:
         return
     n, k = b.shape[-2:]
     getrs = _routine("lapack", "getrs", out)
+    trans = _turned(out, adjoint)
     flat = factor.reshape(-1, n * n + n), b.reshape(-1, n, k), out.reshape(-1, n, k)
     for packed, right, found in zip(*flat, strict=True):
         factors, pivots = factored(packed, n)
-        found[...] = getrs(factors, pivots, right, trans=1 if adjoint else 0)[0]
+        found[...] = getrs(factors, pivots, right, trans=trans)[0]
+
+
+def _turned(x: Array, adjoint: bool) -> int:
+    """What LAPACK is told: 0 as it lies, 1 transposed, 2 the adjoint."""
+    return 0 if not adjoint else 2 if x.dtype.kind == "c" else 1
 
 
 def permutation(pivots: Array) -> Array:
     """Which row of the matrix each row of the factors is."""
     order = np.arange(pivots.size)
-    for k, other in enumerate(pivots.astype(int)):
+    for k, other in enumerate(pivots.real.astype(int)):
         order[k], order[other] = order[other], order[k]
     return order
 
@@ -114,12 +120,12 @@ def triangular_solve(out: Array, a: Array, b: Array, lower: bool, adjoint: bool)
         return
     n, k = b.shape[-2:]
     trsm = _routine("blas", "trsm", out)
-    one = out.dtype.type(1)
+    one, trans = out.dtype.type(1), _turned(out, adjoint)
     flat = a.reshape(-1, n, n), b.reshape(-1, n, k), out.reshape(-1, n, k)
     for matrix, right, found in zip(*flat, strict=True):
         # From the right: x.T = b.T inv(a.T). Fortran reads the transpose where `a` lies.
         turned = np.asfortranarray(matrix.T)
-        found[...] = trsm(one, turned, right.T, side=1, lower=not lower, trans_a=adjoint).T
+        found[...] = trsm(one, turned, right.T, side=1, lower=not lower, trans_a=trans).T
 
 
 def cholesky(out: Array, a: Array) -> None:
@@ -164,7 +170,7 @@ def svd(out: Array, a: Array, full: bool, vectors: bool) -> None:
 
     def function(x: Array) -> tuple[Array, ...]:
         found = np.linalg.svd(x, full_matrices=full)
-        return found.U, found.S, found.Vh.swapaxes(-1, -2)
+        return found.U, found.S, found.Vh.swapaxes(-1, -2).conj()
 
     careful(function, (u, s, v), a)
 

@@ -11,14 +11,15 @@ from ..log.tensors import as_tensor
 from ..values.spec import Spec
 from ..values.tensor import Tensor
 from . import elementwise, reduction, rules
+from .complex import real
 from .diagonals import diagonal
 from .linalg import matmul
 from .solves import triangular
-from .triangles import LOWER_SUMS, adjoint_of, check_square
+from .triangles import FROM_LOWER, LOWER_SUMS, adjoint_of, check_square
 
 
 def _cholesky_spec(op: Op, a: Spec) -> Spec:
-    rules.floating(op, a)
+    rules.analytic(op, a)
     check_square(op, a)
     return a
 
@@ -29,12 +30,16 @@ def _cholesky_native(out: Spec, a: Spec) -> Native | None:
 
 
 def _cholesky_vjp(g: Tensor, y: Tensor, a: Tensor) -> tuple[Tensor]:
-    return (record(CHOLESKY_GRAD, (g, y)),)
+    if not y.dtype.is_complex:
+        return (record(CHOLESKY_GRAD, (g, y)),)
+    middle = record(FROM_LOWER, (matmul(y, g, adjoint_a=True),))
+    half = triangular(y, 0.5 * middle, True, True)
+    return (triangular(y, adjoint_of(half), True, True),)
 
 
 CHOLESKY = defop(
     "Cholesky", ARRAY, 1, _cholesky_spec, compute=lapack.cholesky, native=_cholesky_native,
-    vjp=_cholesky_vjp, on_host=True,
+    vjp=_cholesky_vjp, on_host=True, of_complex="other",
 )  # fmt: skip
 
 
@@ -99,4 +104,4 @@ def logdet(matrix: Any, name: str | None = None) -> Tensor:
       >>> tf.linalg.logdet([[4.0, 2.0], [2.0, 5.0]]).numpy()
       np.float32(2.7725887)
     """
-    return 2.0 * reduction.reduce_sum(elementwise.log(diagonal(cholesky(matrix))), -1)
+    return 2.0 * reduction.reduce_sum(elementwise.log(real(diagonal(cholesky(matrix)))), -1)

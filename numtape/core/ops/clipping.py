@@ -14,6 +14,7 @@ from ..values import dtypes
 from ..values.dtypes import mismatch
 from ..values.tensor import Tensor
 from . import comparison, elementwise
+from .complex import conj, real
 from .reduction import reduce_sum
 
 
@@ -141,6 +142,9 @@ def reduce_euclidean_norm(
       array([ 5., 10.], dtype=float32)
     """
     x = as_tensor(input_tensor)
+    if x.dtype.is_complex:
+        length = elementwise.sqrt(reduce_sum(real(x * conj(x)), axis, keepdims))
+        return elementwise.cast(length, x.dtype)
     if x._spec.is_float or x.dtype.is_bool:
         return elementwise.sqrt(reduce_sum(elementwise.square(x), axis, keepdims))
     wide = elementwise.cast(x, dtypes.float64)
@@ -176,6 +180,10 @@ def l2_normalize(
             raise ValueError("Cannot specify both 'axis' and 'dim'.")
         axis = dim
     found = as_tensor(x)
+    if found.dtype.is_complex:
+        square = reduce_sum(real(found * conj(found)), axis, True)
+        inverse = elementwise.rsqrt(elementwise.maximum(square, epsilon))
+        return found * elementwise.cast(inverse, found.dtype)
     if not found._spec.is_float:
         raise TypeError(f"Cannot convert {epsilon} to dtype {found.dtype.name}: `cast` before.")
     square = reduce_sum(elementwise.square(found), axis, True)

@@ -21,6 +21,7 @@ from ..values.spec import Spec, broadcast, intern
 from ..values.tensor import Tensor
 from . import rules
 from .comparison import less
+from .conjugates import conjugate
 from .elementwise import (
     cast,
     negative,
@@ -60,10 +61,6 @@ _joined: Recorder = binary(defop(
 _real: Recorder = _part("Real", lambda g, y, x: (cast(g, x.dtype),))
 _imag: Recorder = _part("Imag", lambda g, y, x: (_joined(0.0, g),))
 _angle: Recorder = _part("Angle", lambda g, y, x: _over_square(g, x))
-_conj: Recorder = unary(defop(
-    "Conj", ELEMENTWISE, 1, rules.complex_only, body="conjugate(x)",
-    vjp=lambda g, y, x: (_conj(g),),
-))  # fmt: skip
 
 
 def complex_(real: Any, imag: Any, name: str | None = None) -> Tensor:
@@ -175,7 +172,7 @@ def conj(x: Any, name: str | None = None) -> Tensor:
       array([1.-2.j])
     """
     found = _numbers("x", x)
-    return _conj(found) if found.dtype.is_complex else found
+    return conjugate(found) if found.dtype.is_complex else found
 
 
 def _numbers(argument: str, value: Any) -> Tensor:

@@ -15,10 +15,11 @@ from ..values.spec import Spec, intern
 from ..values.tensor import Tensor
 from . import comparison, elementwise, rules, slicing
 from .checks import every
-from .diagonals import diagonal_matrix
+from .complex import complex_, imag, real
+from .diagonals import diagonal, diagonal_matrix
 from .factors import part, square_floats
 from .linalg import matmul
-from .movement import expand_dims
+from .movement import expand_dims, squeeze
 from .solves import triangular
 from .triangles import FROM_LOWER, LOWER_SUMS, adjoint_of
 
@@ -29,7 +30,7 @@ Array = np.ndarray[Any, Any]
 
 
 def _matrix_floats(op: Op, a: Spec) -> None:
-    rules.floating(op, a)
+    rules.analytic(op, a)
     require(a.rank >= 2, op, f"Input tensor 0 must have rank >= 2, got {a.rank}")
 
 
@@ -97,7 +98,9 @@ def _qr_tall(gq: Tensor, gr: Tensor, q: Tensor, r: Tensor) -> Tensor:
     return adjoint_of(triangular(r, adjoint_of(x), False, False))
 
 
-QR = defop("Qr", ARRAY, 1, _qr_spec, compute=lapack.qr, vjp=_qr_vjp, on_host=True)
+QR = defop(
+    "Qr", ARRAY, 1, _qr_spec, compute=lapack.qr, vjp=_qr_vjp, on_host=True, of_complex="other"
+)
 
 
 class Qr(NamedTuple):
@@ -186,8 +189,12 @@ def _svd_vjp(g: Tensor, y: Tensor, a: Tensor, full: bool, vectors: bool) -> tupl
     uu, vv = matmul(u, gu, adjoint_a=True), matmul(v, gv, adjoint_a=True)
     turns, tilts = gaps * uu, gaps * vv
     middle = (turns + adjoint_of(turns)) * across + down * (tilts + adjoint_of(tilts))
-    found = matmul(middle + diagonal_matrix(gs), v, adjoint_b=True)
     inverse = elementwise.real_divide_no_nan(1.0, across)
+    if a.dtype.is_complex:
+        # Of the phases of a column of u and of one of v, only the difference is given.
+        turn = imag(diagonal(uu)) if m > n else -imag(diagonal(vv))
+        gs = complex_(real(gs), turn * real(squeeze(inverse, -2)))
+    found = matmul(middle + diagonal_matrix(gs), v, adjoint_b=True)
     if m > n:
         rest = (gu - matmul(u, uu)) * inverse
         return (matmul(u, found) + matmul(rest, v, adjoint_b=True),)
@@ -220,7 +227,8 @@ def _svd_native(out: Spec, a: Spec, full: bool, vectors: bool) -> Native | None:
 
 
 SVD = defop(
-    "Svd", ARRAY, 1, _svd_spec, compute=lapack.svd, native=_svd_native, vjp=_svd_vjp, on_host=True
+    "Svd", ARRAY, 1, _svd_spec, compute=lapack.svd, native=_svd_native, vjp=_svd_vjp, on_host=True,
+    of_complex="other",
 )
 
 
@@ -257,8 +265,9 @@ def svd(
     a = as_tensor(tensor)
     full = bool(full_matrices)
     if not compute_uv:
-        return record(SVD, (a,), full=False, vectors=False)
-    return tuple(_parts(record(SVD, (a,), full=full, vectors=True), *_svd_shapes(a, full)))
+        return real(record(SVD, (a,), full=False, vectors=False))
+    s, u, v = _parts(record(SVD, (a,), full=full, vectors=True), *_svd_shapes(a, full))
+    return real(s), u, v
 
 
 # Eigenvalues of symmetric matrices.
@@ -286,7 +295,8 @@ def _eigh_vjp(g: Tensor, y: Tensor, a: Tensor, vectors: bool) -> tuple[Tensor]:
 
 
 EIGH = defop(
-    "SelfAdjointEigV2", ARRAY, 1, _eigh_spec, compute=lapack.eigh, vjp=_eigh_vjp, on_host=True
+    "SelfAdjointEigV2", ARRAY, 1, _eigh_spec, compute=lapack.eigh, vjp=_eigh_vjp, on_host=True,
+    of_complex="other",
 )
 
 

@@ -15,6 +15,7 @@ from ..values.spec import Spec, broadcast, intern
 from ..values.tensor import Tensor
 from . import rules
 from .comparison import not_equal_
+from .conjugates import conjugate
 from .define import binary_op, named, unary_op
 from .movement import broadcast_to
 
@@ -72,8 +73,9 @@ pow_float: Recorder = binary_op(
 pow_int = binary_op("Pow", "int_power(x, y)", spec=rules.integer, gradient=STOP)
 squared_difference = binary_op(
     "SquaredDifference", "(x - y) * (x - y)",
-    lambda g, z, x, y: (g * (2.0 * (x - y)), g * (2.0 * (y - x))), doc="""
-    ``(x - y) * (x - y)``, elementwise.
+    lambda g, z, x, y: (_real_part(g) * (2.0 * (x - y)), _real_part(g) * (2.0 * (y - x))),
+    rules.number, of_complex="other", complex_body="absolute(x - y) * absolute(x - y)", doc="""
+    ``(x - y) * (x - y)``, elementwise; of complex numbers, the square of ``abs(x - y)``.
 
     >>> tf.math.squared_difference([1.0, 5.0], [4.0, 4.0]).numpy()
     array([9., 1.], dtype=float32)
@@ -133,10 +135,10 @@ abs_ = unary_op("Abs", "absolute(x)", lambda g, y, x: (_abs_vjp(g, y, x),), rule
 """)
 sign: Recorder = unary_op(
     "Sign", "select(x > 0, 1, select(x < 0, -1, select(x == 0, 0, x)))",
-    lambda g, y, x: (zeros_of(x),), rules.number, complex_body="unit(x)", doc="""
+    lambda g, y, x: (_sign_vjp(g, y, x),), rules.number, of_complex="other",
+    complex_body="unit(x)", doc="""
     -1, 0 or 1 by the sign of each element; NaN where ``x`` is NaN. Its derivative is 0.
-
-    That of a complex number is ``x / abs(x)``, or 0; TensorFlow counts its derivative as 0, too.
+    That of a complex number is ``x / abs(x)``, or 0, with the derivative of this.
 
     >>> tf.sign([-3.0, 0.0, 7.0]).numpy()
     array([-1.,  0.,  1.], dtype=float32)
@@ -475,6 +477,15 @@ def cast(x: Any, dtype: Any, name: str | None = None) -> Tensor:
     if tensor.dtype is wanted:
         return tensor
     return record(CAST_TO_BOOL if wanted.is_bool else CAST, (tensor,), dtype=wanted.name)
+
+
+def _real_part(x: Tensor) -> Tensor:
+    return cast(cast(x, x.dtype.real_dtype), x.dtype) if x.dtype.is_complex else x
+
+
+def _sign_vjp(g: Tensor, y: Tensor, x: Tensor) -> Tensor:
+    across = g - y * _real_part(conjugate(y) * g) if x.dtype.is_complex else None
+    return zeros_of(x) if across is None else real_divide_no_nan(across, cast(abs_(x), x.dtype))
 
 
 def _abs_vjp(g: Tensor, y: Tensor, x: Tensor) -> Tensor:

@@ -16,6 +16,7 @@ from ..values.spec import Spec, intern
 from ..values.tensor import Tensor
 from . import comparison, elementwise, movement, rules, slicing
 from .checks import every
+from .complex import complex_, conj, imag, real
 from .linalg import matmul
 from .triangles import adjoint_of, check_square
 
@@ -23,8 +24,8 @@ Array = np.ndarray[Any, Any]
 
 
 def square_floats(op: Op | str, x: Spec) -> None:
-    """Refuse what is no square matrix of floats."""
-    rules.floating(op if isinstance(op, Op) else LU, x)
+    """Refuse what is no square matrix of floats or complex numbers."""
+    rules.analytic(op if isinstance(op, Op) else LU, x)
     check_square(op, x)
 
 
@@ -53,9 +54,9 @@ def _factor_native(out: Spec, a: Spec) -> Native | None:
 
 FACTOR = defop(
     "LuFactor", ARRAY, 1, _lu_spec, compute=lapack.factor, native=_factor_native, gradient=STOP,
-    on_host=True,
+    on_host=True, of_complex="other",
 )  # fmt: skip
-LU = defop("Lu", ARRAY, 1, _lu_spec, compute=lapack.lu, on_host=True)
+LU = defop("Lu", ARRAY, 1, _lu_spec, compute=lapack.lu, on_host=True, of_complex="other")
 
 
 def _pivots(packed: Tensor) -> Tensor:
@@ -102,7 +103,7 @@ def _permutation(out: Array, pivots: Array) -> None:
 
 PERMUTATION = defop(
     "LuPermutation", ARRAY, 1, lambda op, x, output: intern(tuple(x.shape), as_dtype(output)),
-    compute=lambda out, x, output: _permutation(out, x), on_host=True,
+    compute=lambda out, x, output: _permutation(out, x), on_host=True, of_complex="other",
 )  # fmt: skip
 
 
@@ -164,6 +165,7 @@ def _solve_native(out: Spec, a: Spec, factor: Spec, b: Spec, adjoint: bool) -> N
 
 SOLVE = defop(
     "MatrixSolve", ARRAY, 3, _solve_spec, vjp=_solve_vjp, native=_solve_native, on_host=True,
+    of_complex="other",
     compute=lambda out, a, factor, b, adjoint: lapack.lu_solve(out, factor, b, adjoint),
 )  # fmt: skip
 
@@ -184,7 +186,7 @@ def _inverse_native(out: Spec, a: Spec, factor: Spec) -> Native | None:
 
 INVERSE = defop(
     "MatrixInverse", ARRAY, 2, lambda op, a, factor: a, compute=_inverse, vjp=_inverse_vjp,
-    native=_inverse_native, on_host=True,
+    native=_inverse_native, on_host=True, of_complex="other",
 )  # fmt: skip
 
 
@@ -215,30 +217,34 @@ def _spread(g: Tensor) -> Tensor:
 
 
 def _det_vjp(g: Tensor, y: Tensor, a: Tensor, factor: Tensor) -> tuple[Tensor, None]:
-    return _spread(g * y) * adjoint_of(record(INVERSE, (a, factor))), None
+    return _spread(g * conj(y)) * adjoint_of(record(INVERSE, (a, factor))), None
 
 
 def _log_det_vjp(g: Tensor, y: Tensor, a: Tensor, factor: Tensor) -> tuple[Tensor, None]:
     inverse = adjoint_of(record(INVERSE, (a, factor)))
-    return _spread(part(g, 1, ())) * inverse, None
+    slope = part(g, 1, ())
+    if a.dtype.is_complex:
+        turn = imag(part(g, 0, ()) * conj(part(y, 0, ())))
+        slope = complex_(real(slope), turn)
+    return _spread(slope) * inverse, None
 
 
 DET = defop(
     "MatrixDeterminant", ARRAY, 2, lambda op, a, factor: intern(tuple(a.shape[:-2]), a.dtype),
-    compute=_det, vjp=_det_vjp, on_host=True,
+    compute=_det, vjp=_det_vjp, on_host=True, of_complex="other",
 )  # fmt: skip
 LOG_DET = defop(
     "LogMatrixDeterminant", ARRAY, 2,
     lambda op, a, factor: intern((*a.shape[:-2], 2), a.dtype), compute=_log_det,
-    vjp=_log_det_vjp, on_host=True,
+    vjp=_log_det_vjp, on_host=True, of_complex="other",
 )  # fmt: skip
 
 
 def matrix_of(value: Any, op: str, like: Any = None) -> Tensor:
-    """An operand of square matrices of floats."""
+    """An operand of square matrices of floats or complex numbers."""
     x = as_tensor(value, like, op)
-    if not x._spec.is_float:
-        rules._allowed(LU, x.dtype, "double, float")
+    if not x._spec.inexact:
+        rules._allowed(LU, x.dtype, "double, float, half, complex64, complex128")
     check_square(op, x._spec)
     return x
 

@@ -16,6 +16,7 @@ from ..values.dtypes import float32, mismatch
 from ..values.spec import Spec, intern, one_axis
 from ..values.tensor import Tensor
 from . import movement
+from .complex import conj
 
 Array = np.ndarray[Any, Any]
 
@@ -122,8 +123,8 @@ def matmul(
       transpose_a: Whether the last two axes of ``a`` are swapped first. BLAS does so while it
         reads.
       transpose_b: Likewise for ``b``.
-      adjoint_a: The same as ``transpose_a``: no dtype is complex.
-      adjoint_b: The same as ``transpose_b``.
+      adjoint_a: Likewise, and complex elements are conjugated.
+      adjoint_b: Likewise for ``b``.
       name: Not used.
 
     Returns:
@@ -147,6 +148,11 @@ def matmul(
     for name, both in (("a", transpose_a and adjoint_a), ("b", transpose_b and adjoint_b)):
         if both:
             raise ValueError(f"Only one of `transpose_{name}` and `adjoint_{name}` can be True.")
+    if adjoint_a or adjoint_b:
+        a = as_tensor(a, spec_of(b), "MatMul")
+        b = as_tensor(b, a._spec, "MatMul")
+        a = conj(a) if adjoint_a and a.dtype.is_complex else a
+        b = conj(b) if adjoint_b and b.dtype.is_complex else b
     return _PRODUCTS[bool(transpose_a or adjoint_a), bool(transpose_b or adjoint_b)](a, b)
 
 
@@ -159,7 +165,7 @@ def matvec(
       a: A tensor of numbers, of shape (..., m, n).
       b: A tensor of the same dtype, of shape (..., n).
       transpose_a: Whether the last two axes of ``a`` are swapped first.
-      adjoint_a: The same as ``transpose_a``: no dtype is complex.
+      adjoint_a: Likewise, and complex elements are conjugated.
       name: Not used.
 
     Returns:

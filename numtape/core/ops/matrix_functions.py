@@ -25,7 +25,7 @@ Array = np.ndarray[Any, Any]
 
 
 def _floats(op: Op, a: Spec) -> Spec:
-    rules.floating(op, a)
+    rules.analytic(op, a)
     check_square(op, a)
     return a
 
@@ -57,7 +57,8 @@ def _expm_vjp(g: Tensor, y: Tensor, a: Tensor) -> tuple[Tensor]:
 
 
 EXPM: Op = defop(
-    "MatrixExponential", ARRAY, 1, _floats, compute=_expm, vjp=_expm_vjp, on_host=True
+    "MatrixExponential", ARRAY, 1, _floats, compute=_expm, vjp=_expm_vjp, on_host=True,
+    of_complex="other",
 )
 
 
@@ -84,7 +85,7 @@ def expm(input: Any, name: str | None = None) -> Tensor:
              [0., 1.]], dtype=float32)
     """
     a = as_tensor(input)
-    if not a._spec.is_float:
+    if not a._spec.inexact:
         raise ValueError(f"tf.linalg.expm does not support matrices of type {a.dtype!r}")
     return record(EXPM, (a,))
 
@@ -111,7 +112,7 @@ def _sylvester_vjp(g: Tensor, s: Tensor, a: Tensor, b: Tensor, c: Tensor) -> tup
 # The s of a s + s b = c.
 SYLVESTER: Op = defop(
     "Sylvester", ARRAY, 3, lambda op, a, b, c: c, compute=_sylvester, vjp=_sylvester_vjp,
-    on_host=True,
+    on_host=True, of_complex="other",
 )  # fmt: skip
 
 
@@ -122,8 +123,8 @@ def _sqrtm(out: Array, a: Array) -> None:
         if not x.size:
             continue
         value = root(x) if np.isfinite(x).all() else np.nan
-        real = not np.iscomplexobj(value)
-        found[...] = value if real else np.nan
+        fits = out.dtype.kind == "c" or not np.iscomplexobj(value)
+        found[...] = value if fits else np.nan
 
 
 def _sqrtm_vjp(g: Tensor, y: Tensor, a: Tensor) -> tuple[Tensor]:
@@ -132,7 +133,8 @@ def _sqrtm_vjp(g: Tensor, y: Tensor, a: Tensor) -> tuple[Tensor]:
 
 
 SQRTM = defop(
-    "MatrixSquareRoot", ARRAY, 1, _floats, compute=_sqrtm, vjp=_sqrtm_vjp, on_host=True
+    "MatrixSquareRoot", ARRAY, 1, _floats, compute=_sqrtm, vjp=_sqrtm_vjp, on_host=True,
+    of_complex="other",
 )
 
 

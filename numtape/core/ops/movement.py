@@ -15,6 +15,7 @@ from ..values.dtypes import shown
 from ..values.spec import MAX_DIM, Spec, check_axis, intern
 from ..values.tensor import Tensor
 from . import rules
+from .conjugates import conjugate as conjugated
 from .define import named, unary_op
 
 Array = np.ndarray[Any, Any]
@@ -215,7 +216,7 @@ def transpose(a: Any, perm: Any = None, conjugate: bool = False, name: str = "tr
     Args:
       a: A tensor of any dtype.
       perm: The axes in their new order; None is the reversed order.
-      conjugate: Not used: no dtype is complex.
+      conjugate: Whether complex elements are conjugated, too.
       name: Not used.
 
     Returns:
@@ -240,6 +241,8 @@ def transpose(a: Any, perm: Any = None, conjugate: bool = False, name: str = "tr
         f"perm must name each of the {x.ndim} axes of shape {x.shape} once, got {len(order)}: "
         f"{order}",
     )  # fmt: skip
+    if conjugate and x.dtype.is_complex:
+        return permuted(conjugated(x), order)
     if order == tuple(range(x.ndim)):
         return identity(x)
     return record(TRANSPOSE, (x,), perm=order)

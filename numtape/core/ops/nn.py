@@ -167,7 +167,7 @@ def moments(
     """
     x = as_tensor(x)
     mean = reduce_mean(x, axes, True)
-    variance = reduce_mean(elementwise.square(x - mean), axes, keepdims)
+    variance = reduce_mean(elementwise.squared_difference(x, mean), axes, keepdims)
     return (mean if keepdims else movement.squeeze(mean, axes)), variance
 
 

@@ -14,6 +14,7 @@ from ..values.dtypes import shown
 from ..values.spec import axes_of
 from ..values.tensor import Tensor
 from . import arithmetic, elementwise, movement, reduction
+from .complex import conj, real
 from .decompositions import SVD
 
 
@@ -26,7 +27,7 @@ def norm(
     Its derivative at 0 is NaN.
 
     Args:
-      tensor: A tensor of floats.
+      tensor: A tensor of floats or complex numbers.
       ord: For vectors "euclidean", 1, ``np.inf`` or another positive number p: ``sum(|x|**p) ** (1
         / p)``. For matrices "euclidean" or "fro" (Frobenius), 1 (the largest sum of a column),
         ``np.inf`` (of a row) or 2 (the largest singular value).
@@ -35,7 +36,8 @@ def norm(
       name: Not used.
 
     Returns:
-      A tensor of the same dtype.
+      A tensor of the same dtype; of complex numbers, the Euclidean norm is complex as well, and
+      others are real.
 
     Raises:
       ValueError: If ``ord`` is something else, or ``axis`` a list that does not name two axes.
@@ -59,7 +61,10 @@ def norm(
     if not isinstance(ord, str | int | float | np.number) or (ord == "fro" and not pair):
         raise ValueError(f"'ord' must be a supported vector norm, got {shown(ord)}")
     if ord in ("euclidean", "fro", 2) and not (ord == 2 and pair):
-        return elementwise.sqrt(reduction.reduce_sum(x * x, axis, keepdims))
+        if not x.dtype.is_complex:
+            return elementwise.sqrt(reduction.reduce_sum(x * x, axis, keepdims))
+        square = reduction.reduce_sum(real(x * conj(x)), axis, keepdims)
+        return elementwise.cast(elementwise.sqrt(square), x.dtype)
     magnitude = elementwise.abs_(x)
     if pair:
         first, second = axes_of("Norm", axis, x.ndim)
@@ -85,7 +90,7 @@ def _largest_singular_value(x: Tensor, first: int, second: int, keepdims: bool) 
     """The 2-norm of matrices."""
     rest = tuple(axis for axis in range(x.ndim) if axis not in (first, second))
     values = record(SVD, (movement.permuted(x, (*rest, first, second)),), full=False, vectors=False)
-    found = reduction.reduce_max(values, -1)
+    found = reduction.reduce_max(real(values), -1)
     if not keepdims:
         return found
     return movement.reshape(

@@ -15,6 +15,7 @@ from ..values.dtypes import bool_, mismatch
 from ..values.spec import Spec, axes_of, intern
 from ..values.tensor import Tensor
 from . import comparison, elementwise, joining, movement
+from .complex import conj, real
 from .rules import of_complex
 from .slicing import strided_slice
 
@@ -390,7 +391,7 @@ def reduce_variance(
       A tensor of the same dtype.
 
     Raises:
-      DtypeError: If the elements are no floats.
+      DtypeError: If the elements are neither floats nor complex numbers.
       InvalidArgumentError: If an axis is out of range or named twice.
 
     Example:
@@ -398,9 +399,13 @@ def reduce_variance(
       np.float32(1.25)
     """
     x = as_tensor(input_tensor)
-    if not x._spec.is_float:
-        raise DtypeError(f"Input must be of floats, got {x.dtype.name}. Use `cast`.")
+    if not x._spec.inexact:
+        raise DtypeError(
+            f"Input must be of floats or complex numbers, got {x.dtype.name}. Use `cast`."
+        )
     distance = x - reduce_mean(x, axis, True)
+    if x.dtype.is_complex:
+        return reduce_mean(real(distance * conj(distance)), axis, keepdims)
     return reduce_mean(elementwise.square(distance), axis, keepdims)
 
 

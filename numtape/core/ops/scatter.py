@@ -130,7 +130,8 @@ def _into_vjp(g: Tensor, y: Tensor, x: Tensor, at: Tensor, updates: Tensor, how:
 
 
 INTO = defop(
-    "TensorScatter", ARRAY, 3, _into_spec, compute=_into, vjp=_into_vjp, on_host=True
+    "TensorScatter", ARRAY, 3, _into_spec, compute=_into, vjp=_into_vjp, on_host=True,
+    of_complex="analytic",
 )
 
 
@@ -141,6 +142,9 @@ def scattered(
     x = as_tensor(tensor)
     shape = tuple(x.shape)
     require(how == "update" or not x.dtype.is_bool, op, "bools are not added or compared")
+    require(
+        how not in ("max", "min") or not x.dtype.is_complex, op, "complex numbers have no order"
+    )
     require(x.ndim > 0, op, "the tensor must be at least a vector")
     at, given, size, rest = _parts(indices, updates, shape, x._spec, op, policy)
     if given.dtype is not x.dtype:

@@ -105,6 +105,7 @@ def _triangular_native(out: Spec, a: Spec, b: Spec, lower: bool, adjoint: bool) 
 TRIANGULAR = defop(
     "MatrixTriangularSolve", ARRAY, 2, lambda op, a, b, lower, adjoint: b,
     compute=lapack.triangular_solve, vjp=_triangular_vjp, native=_triangular_native, on_host=True,
+    of_complex="other",
 )  # fmt: skip
 
 

@@ -20,10 +20,10 @@ Array = np.ndarray[Any, Any]
 
 # Products and quotients that are 0 where the first operand is.
 
-_counts = unary_op("NonZero", "select(x == 0, 0, 1)", spec=rules.floating, gradient=STOP)
+_counts = unary_op("NonZero", "select(x == 0, 0, 1)", spec=rules.analytic, gradient=STOP)
 xlogy: Recorder = binary_op(
     "Xlogy", "select(x == 0, x, x * log(y))",
-    lambda g, z, x, y: (g * xlogy(_counts(x), y), g * xdivy(x, y)), rules.floating, doc="""
+    lambda g, z, x, y: (g * xlogy(_counts(x), y), g * xdivy(x, y)), rules.analytic, doc="""
     ``x * log(y)``, but 0 where ``x`` is 0, whatever ``y`` is, elementwise.
 
     The derivatives follow the same rule.
@@ -33,7 +33,7 @@ xlogy: Recorder = binary_op(
 """)  # fmt: skip
 xlog1py: Recorder = binary_op(
     "Xlog1py", "select(x == 0, x, x * log1p(y))",
-    lambda g, z, x, y: (g * xlog1py(_counts(x), y), g * xdivy(x, y + 1.0)), rules.floating, doc="""
+    lambda g, z, x, y: (g * xlog1py(_counts(x), y), g * xdivy(x, y + 1.0)), rules.analytic, doc="""
     ``x * log(1 + y)``, but 0 where ``x`` is 0, whatever ``y`` is, elementwise.
 
     The derivatives follow the same rule.
@@ -44,7 +44,7 @@ xlog1py: Recorder = binary_op(
 xdivy: Recorder = binary_op(
     "Xdivy", "select(x == 0, x, x / y)",
     lambda g, z, x, y: (g * xdivy(_counts(x), y), g * xdivy(negative(x), square(y))),
-    rules.floating, doc="""
+    rules.analytic, doc="""
     ``x / y``, but 0 where ``x`` is 0, whatever ``y`` is, elementwise.
 
     The derivatives follow the same rule.

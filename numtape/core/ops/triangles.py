@@ -12,6 +12,7 @@ from ..log.record import record, require
 from ..log.tensors import as_tensor
 from ..values.spec import Spec
 from ..values.tensor import Tensor
+from .complex import conj
 from .movement import permuted, static
 
 Array = np.ndarray[Any, Any]
@@ -24,7 +25,7 @@ def turned(x: Tensor) -> Tensor:
 
 def adjoint_of(x: Tensor) -> Tensor:
     """The adjoints of matrices, in derivative rules: their transposes, conjugated if complex."""
-    return turned(x)
+    return turned(conj(x) if x.dtype.is_complex else x)
 
 
 # Triangles and bands.
@@ -56,6 +57,7 @@ def _band(out: Array, x: Array, lower: int, upper: int) -> None:
 BAND: Op = defop(
     "MatrixBandPart", ARRAY, 1, _band_spec, compute=_band,
     vjp=lambda g, y, x, lower, upper: (record(BAND, (g,), lower=lower, upper=upper),),
+    of_complex="analytic",
 )  # fmt: skip
 
 
@@ -65,12 +67,21 @@ def triangle(x: Tensor, lower: bool) -> Tensor:
 
 
 def _from_lower(out: Array, x: Array) -> None:
-    low = np.tril(x)
-    np.add(low, np.tril(x, -1).swapaxes(-1, -2), out=out)
+    _with_real_diagonal(out, np.tril(x), np.tril(x, -1))
 
 
 def _lower_sums(out: Array, x: Array) -> None:
-    np.add(np.tril(x), np.triu(x, 1).swapaxes(-1, -2), out=out)
+    _with_real_diagonal(out, np.tril(x), np.triu(x, 1))
+
+
+def _with_real_diagonal(out: Array, x: Array, strict: Array) -> None:
+    """A triangle plus the adjoint of one without a diagonal."""
+    if out.dtype.kind != "c":
+        np.add(x, strict.swapaxes(-1, -2), out=out)
+        return
+    np.add(x, strict.swapaxes(-1, -2).conj(), out=out)
+    at = np.arange(out.shape[-1])
+    out[..., at, at] = out[..., at, at].real
 
 
 def _same(op: Op, x: Spec) -> Spec:
@@ -78,13 +89,13 @@ def _same(op: Op, x: Spec) -> Spec:
     return x
 
 
-# A symmetric matrix of a lower triangle; and the adjoint of that.
+# A symmetric (Hermitian) matrix of a lower triangle; and the adjoint of that.
 FROM_LOWER: Op = defop(
-    "SymmetricFromLower", ARRAY, 1, _same, compute=_from_lower,
+    "SymmetricFromLower", ARRAY, 1, _same, compute=_from_lower, of_complex="other",
     vjp=lambda g, y, x: (record(LOWER_SUMS, (g,)),),
 )  # fmt: skip
 LOWER_SUMS: Op = defop(
-    "LowerOfSymmetric", ARRAY, 1, _same, compute=_lower_sums,
+    "LowerOfSymmetric", ARRAY, 1, _same, compute=_lower_sums, of_complex="other",
     vjp=lambda g, y, x: (record(FROM_LOWER, (g,)),),
 )  # fmt: skip
 
@@ -136,7 +147,7 @@ def matrix_transpose(a: Any, name: str = "matrix_transpose", conjugate: bool = F
     Args:
       a: A tensor of any dtype, of shape (..., m, n).
       name: Not used.
-      conjugate: Changes nothing for real dtypes.
+      conjugate: Whether to conjugate complex elements, too.
 
     Returns:
       A tensor of shape (..., n, m) and the same dtype.
@@ -154,11 +165,11 @@ def matrix_transpose(a: Any, name: str = "matrix_transpose", conjugate: bool = F
         raise ValueError(
             f"Argument `a` should be a (batch) matrix with rank >= 2, got shape {x.shape}"
         )
-    return turned(x)
+    return adjoint_of(x) if conjugate else turned(x)
 
 
 def adjoint(matrix: Any, name: str | None = None) -> Tensor:
-    """The adjoint of matrices: for real dtypes, the transpose.
+    """The adjoint of matrices: the transpose, whose elements are conjugated if complex.
 
     Args:
       matrix: A tensor of any dtype, of shape (..., m, n).
@@ -175,4 +186,4 @@ def adjoint(matrix: Any, name: str | None = None) -> Tensor:
       array([[1., 3.],
              [2., 4.]], dtype=float32)
     """
-    return matrix_transpose(matrix)
+    return matrix_transpose(matrix, conjugate=True)

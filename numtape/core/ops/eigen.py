@@ -1,0 +1,174 @@
+"""Eigenvalues of any square matrices, which are complex."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...errors import InvalidArgumentError
+from ..cpu import lapack
+from ..log.op import ARRAY, Op, defop
+from ..log.record import record
+from ..log.tensors import as_tensor
+from ..values import dtypes
+from ..values.spec import Spec, intern
+from ..values.tensor import Tensor
+from . import comparison, elementwise, rules
+from .checks import every
+from .complex import conj, real
+from .decompositions import _gaps, _parts
+from .diagonals import diagonal, diagonal_matrix
+from .factors import FACTOR, SOLVE, square_floats
+from .linalg import matmul
+from .triangles import adjoint_of, check_square
+
+Array = np.ndarray[Any, Any]
+
+
+def _eig_spec(op: Op, a: Spec, vectors: bool) -> Spec:
+    square_floats(op, a)
+    n = a.shape[-1]
+    wide = a.dtype in (dtypes.float64, dtypes.complex128)
+    dtype = dtypes.complex128 if wide else dtypes.complex64
+    return intern((*a.shape[:-2], n + n * n if vectors else n), dtype)
+
+
+def _eig(out: Array, a: Array, vectors: bool) -> None:
+    """Eigenvalues, then vectors, packed."""
+    n = a.shape[-1]
+    finite = np.asarray(np.isfinite(a).all((-2, -1), keepdims=True))
+    a = np.where(finite, a, 0)
+    if vectors:
+        lapack.careful(lambda x: tuple(np.linalg.eig(x)), tuple(lapack.parts(out, (n,), (n, n))), a)
+    else:
+        lapack.careful(np.linalg.eigvals, (out,), a)
+    out[~finite[..., 0, 0]] = np.nan
+
+
+def _eig_vjp(g: Tensor, y: Tensor, a: Tensor, vectors: bool) -> tuple[Tensor]:
+    """Boeddeker et al., "On the computation of complex-valued gradients" (2017), eq. 4.77."""
+    n = a.shape[-1]
+    whole = y if vectors else record(EIG, (a,), vectors=True)
+    e, v = _parts(whole, (n,), (n, n))
+    turned = adjoint_of(v)
+    if vectors:
+        ge, gv = _parts(g, (n,), (n, n))
+        tilt = matmul(turned, gv)
+        # Vectors have length 1.
+        lengths = diagonal_matrix(elementwise.cast(real(diagonal(tilt)), tilt.dtype))
+        tilt = tilt - matmul(matmul(turned, v), lengths)
+        middle = diagonal_matrix(ge) + conj(_gaps(e)) * tilt
+    else:
+        middle = diagonal_matrix(g)
+    factor = record(FACTOR, (turned,))
+    found = record(SOLVE, (turned, factor, matmul(middle, turned)), adjoint=False)
+    return (elementwise.cast(found, a.dtype),)
+
+
+EIG = defop(
+    "Eig", ARRAY, 1, _eig_spec, compute=_eig, vjp=_eig_vjp, on_host=True, of_complex="other"
+)
+
+
+def _found(values: Tensor) -> None:
+    said = "Eigen decomposition was not successful. The input might not be valid. [Op:Eig]"
+    if not every(
+        real(values), lambda x: ~np.isnan(x),
+        lambda rows: comparison.logical_not(comparison.is_nan(rows)), said,
+    ):  # fmt: skip
+        raise InvalidArgumentError(said)
+
+
+def eig(tensor: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
+    """Eigenvalues and eigenvectors of square matrices, which are complex.
+
+    They come in the order of LAPACK. Vectors have length 1, and any phase. Where eigenvalues are
+    equal, the gradient leaves out what cannot be told.
+
+    Args:
+      tensor: A tensor of floats or complex numbers, of shape (..., n, n).
+      name: Not used.
+
+    Returns:
+      A tuple of the eigenvalues, of shape (..., n), and the eigenvectors, the columns of matrices
+      of shape (..., n, n): complex128 if the elements have 64 bits a part, else complex64.
+
+    Raises:
+      InvalidArgumentError: If a matrix is not square, or has NaN.
+
+    Example:
+      >>> e, v = tf.linalg.eig([[0.0, 1.0], [-1.0, 0.0]])
+      >>> e.numpy()
+      array([0.+1.j, 0.-1.j], dtype=complex64)
+    """
+    a = as_tensor(tensor)
+    n = a.shape[-1] if a.ndim else 0
+    e, v = _parts(record(EIG, (a,), vectors=True), (n,), (n, n))
+    _found(e)
+    return e, v
+
+
+def eigvals(tensor: Any, name: str | None = None) -> Tensor:
+    """Eigenvalues of square matrices, which are complex.
+
+    Args:
+      tensor: A tensor of floats or complex numbers, of shape (..., n, n).
+      name: Not used.
+
+    Returns:
+      A tensor of shape (..., n), of complex128 if the elements have 64 bits a part, else of
+      complex64; in the order of LAPACK.
+
+    Raises:
+      InvalidArgumentError: If a matrix is not square, or has NaN.
+
+    Example:
+      >>> tf.linalg.eigvals([[0.0, 1.0], [-1.0, 0.0]]).numpy()
+      array([0.+1.j, 0.-1.j], dtype=complex64)
+    """
+    found = record(EIG, (as_tensor(tensor),), vectors=False)
+    _found(found)
+    return found
+
+
+def _log_spec(op: Op, a: Spec) -> Spec:
+    rules.complex_only(op, a)
+    check_square(op, a)
+    return a
+
+
+def _logm(out: Array, a: Array) -> None:
+    from scipy.linalg import logm as logarithm
+
+    for x, found in lapack.each(a, out):
+        if x.size:
+            found[...] = logarithm(x, disp=False)[0] if np.isfinite(x).all() else np.nan
+
+
+LOGM = defop(
+    "MatrixLogarithm", ARRAY, 1, _log_spec, compute=_logm, on_host=True, of_complex="other"
+)
+
+
+def logm(input: Any, name: str | None = None) -> Tensor:
+    """The principal logarithms of square matrices of complex numbers.
+
+    There is no gradient, as in TensorFlow.
+
+    Args:
+      input: A tensor of complex numbers, of shape (..., n, n).
+      name: Not used.
+
+    Returns:
+      A tensor of the same shape and dtype.
+
+    Raises:
+      InvalidArgumentError: If a matrix is not square, or the elements are not complex.
+
+    Example:
+      >>> tf.linalg.logm([[1.0 + 0j, 0.0], [0.0, -1.0]]).numpy().round(3)
+      array([[0.+0.j   , 0.+0.j   ],
+             [0.+0.j   , 0.+3.142j]])
+    """
+    return record(LOGM, (as_tensor(input),))
