@@ -120,3 +120,25 @@ def test_kernels_find_letters_where_they_are_put():
     assert places == {letter: getattr(lapack, letter) for letter in places}
     assert lapack.ONE == 8 * len(places)
     assert lapack.HEADER == len(places) + 4
+
+
+@pytest.mark.numtape_only(reason="of the kernels")
+def test_slices_of_as_many_axes_as_there_can_be(tf):
+    from numtape.kernels.cpu import slices
+
+    from numtape.core.values import spec
+
+    assert slices.AXES == spec.MAX_RANK
+    whole = np.arange(6 * 2.0**7).reshape((2,) * 7 + (6,))
+    for axes in (8, 4, 1):
+        x = whole.reshape((-1, *whole.shape[9 - axes :]))
+        for key in ((Ellipsis, slice(None, None, -2)), (slice(1, None), Ellipsis)):
+            with tf.GradientTape() as tape:
+                a = tf.constant(x)
+                tape.watch(a)
+                y = a[key]
+                z = tf.reduce_sum(y**2)
+            np.testing.assert_array_equal(y, x[key])
+            expected = np.zeros_like(x)
+            expected[key] = 2 * x[key]
+            np.testing.assert_allclose(tape.gradient(z, a), expected, rtol=1e-14)

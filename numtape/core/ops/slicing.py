@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
-from ..log.op import ARRAY, Op, defop
+from ..log.op import ARRAY, Native, Op, defop
 from ..log.record import record, require
 from ..log.tensors import as_tensor
 from ..values.dtypes import int64
@@ -161,6 +162,32 @@ def _slice(out: Array, x: Array, begin: Array, counts: Ints, steps: Ints) -> Non
     out[...] = _part(np.ascontiguousarray(x).reshape(x.shape), begin, counts, steps)
 
 
+def _native(kernel: str, whole: Spec, counts: Ints, steps: Ints) -> Native | None:
+    """The kernel for a slice of ``counts`` elements, on as few axes as it has runs of runs."""
+    axes: list[tuple[int, int]] = []
+    size = stride = whole.dtype.size
+    if 0 in counts:
+        return None
+    for dim, count, step in zip(*(reversed(x) for x in (whole.shape, counts, steps)), strict=True):
+        if axes and stride * step == axes[-1][0] * axes[-1][1]:
+            axes[-1] = (axes[-1][0] * count, axes[-1][1])
+        elif count > 1:
+            axes.append((count, stride * step))
+        stride *= dim
+    axes = axes or [(1, size)]
+    parameters = (size, whole.size * size, len(axes), *(n for axis in axes[::-1] for n in axis))
+    work = math.prod(counts) if kernel == "part" else math.prod(counts) + whole.size
+    return Native(f"slices.{kernel}", (f"uint{8 * size}",), parameters, 1, work)
+
+
+def _slice_native(out: Spec, x: Spec, begin: Spec, counts: Ints, steps: Ints) -> Native | None:
+    return _native("part", x, counts, steps)
+
+
+def _zeros_native(out: Spec, g: Spec, begin: Spec, shape: Ints, steps: Ints) -> Native | None:
+    return _native("among_zeros", out, tuple(g.shape), steps)
+
+
 def _slice_vjp(
     g: Tensor, y: Tensor, x: Tensor, begin: Tensor, counts: Ints, steps: Ints
 ) -> tuple[Tensor, None]:
@@ -168,7 +195,7 @@ def _slice_vjp(
 
 
 SLICE = defop(
-    "StridedSlice", ARRAY, 2, _slice_spec, compute=_slice, vjp=_slice_vjp,
+    "StridedSlice", ARRAY, 2, _slice_spec, compute=_slice, native=_slice_native, vjp=_slice_vjp,
     of_complex="analytic",
 )  # fmt: skip
 
@@ -187,7 +214,7 @@ def _into_zeros_vjp(
 # The derivative of a slice: the slice's elements among zeros.
 SLICE_INTO_ZEROS = defop(
     "StridedSliceGrad", ARRAY, 2, lambda op, g, begin, shape, steps: intern(shape, g.dtype),
-    compute=_into_zeros, vjp=_into_zeros_vjp,
+    compute=_into_zeros, native=_zeros_native, vjp=_into_zeros_vjp,
     of_complex="analytic",
 )  # fmt: skip
 

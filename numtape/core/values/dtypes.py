@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import importlib
 import math
+from functools import cache
 from typing import Any
 
 import numpy as np
 
 from ...errors import DtypeError, UnimplementedError
+
+_finfo, _iinfo = cache(np.finfo), cache(np.iinfo)
 
 
 class DType:
@@ -181,10 +184,10 @@ class DType:
         if self is bfloat16:
             return getattr(importlib.import_module("ml_dtypes").finfo(self.as_numpy_dtype), name)
         if self.is_floating:
-            return getattr(np.finfo(self.name), name)
+            return getattr(_finfo(self.name), name)
         if not self.is_integer:
             raise TypeError(f"Cannot find {word} value of {self} with type {self}.")
-        return getattr(np.iinfo(self.name), name)
+        return getattr(_iinfo(self.name), name)
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, DType):

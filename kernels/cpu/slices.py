@@ -1,0 +1,88 @@
+"""Kernels for strided slices; see `arrays` for what they get.
+
+Parameters: the bytes of an element, those of what is sliced, how many axes, then for each axis how
+many elements the slice has, and the bytes from one to the next. The operand y is the slice's first
+element, counted in the whole. The last axis is one of runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..jit import POINTERS, jit, stack
+
+number = POINTERS["int64"]
+AXES = 8  # as in numtape/core/values/spec.py (a test compares)
+
+_places = stack(8 * AXES)
+
+
+def _sliced(item: str, into: bool) -> Any:
+    at = POINTERS[item]
+    size = int(item[4:]) // 8
+
+    def run(out_: int, x_: int, count: int, step: int) -> None:
+        """One run of a slice: ``out`` is packed; or ``x`` is, and goes to its places."""
+        if step == size:
+            out, x = at(out_), at(x_)
+            for k in range(count):
+                out[k] = x[k]
+        elif into:
+            x = at(x_)
+            for k in range(count):
+                at(out_ + k * step)[0] = x[k]
+        else:
+            out = at(out_)
+            for k in range(count):
+                out[k] = at(x_ + k * step)[0]
+
+    copied = jit(run)
+
+    def kernel(
+        out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int
+    ) -> None:
+        p, places = number(parameters), number(_places())
+        axes, whole = p[2], number(y_)[0] * size
+        inner, step = p[3 + 2 * (axes - 1)], p[4 + 2 * (axes - 1)]
+        runs = 1
+        for k in range(axes - 1):
+            places[k] = 0
+            runs *= p[3 + 2 * k]
+        if into:
+            out = at(out_)
+            for k in range(p[1] // size):
+                out[k] = 0
+        packed = 0
+        for _ in range(runs):
+            if into:
+                copied(out_ + whole, x_ + packed, inner, step)
+            else:
+                copied(out_ + packed, x_ + whole, inner, step)
+            packed += inner * size
+            k = axes - 2
+            while k >= 0:
+                places[k] += 1
+                whole += p[4 + 2 * k]
+                if places[k] < p[3 + 2 * k]:
+                    break
+                whole -= p[3 + 2 * k] * p[4 + 2 * k]
+                places[k] = 0
+                k -= 1
+
+    return kernel
+
+
+def part(item: str) -> Any:
+    """The elements of a slice."""
+    return _sliced(item, False)
+
+
+def among_zeros(item: str) -> Any:
+    """Elements where a slice would take them; 0 elsewhere."""
+    return _sliced(item, True)
+
+
+KERNELS: dict[str, Callable[..., Any]] = {
+    function.__name__: function for function in (part, among_zeros)
+}
