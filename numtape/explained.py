@@ -7,6 +7,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from .core.log.op import CODES, LEAF, READ
+from .core.values.arguments import whole
 from .core.values.spec import SPECS
 
 if TYPE_CHECKING:
@@ -101,6 +102,9 @@ class Explained:
         Returns:
           A text.
 
+        Raises:
+          TypeError: If ``most`` is no int.
+
         Example:
           >>> v = tf.Variable(2.0)
           >>> with tf.GradientTape() as tape:
@@ -115,7 +119,7 @@ class Explained:
         from .core.derive.reach import operands
 
         rows = self._rows()
-        shown = rows[max(len(rows) - most, 0) :]
+        shown = rows[max(len(rows) - whole("most", most), 0) :]
         number = {row: k for k, row in enumerate(shown)}
         lines = ["digraph tape {"]
         if len(shown) < len(rows):

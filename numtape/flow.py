@@ -12,7 +12,9 @@ from .control import _axis
 from .core.derive.custom import unrecorded
 from .core.log.log import local
 from .core.log.tensors import as_tensor
-from .core.values.tensor import Tensor
+from .core.values.arguments import items
+from .core.values.dtypes import shown
+from .core.values.tensor import Reference, Tensor
 from .errors import OutOfRangeError
 
 
@@ -111,6 +113,11 @@ def case(
             raise ValueError(
                 "Unordered dictionaries are not supported for the 'pred_fn_pairs' argument when "
                 "`exclusive=False` and eager mode is enabled."
+            )
+        if not all(isinstance(key, Reference) for key in pred_fn_pairs):
+            raise TypeError(
+                f"The keys of a dict of conditions are what `ref()` of tensors gives, got "
+                f"{shown(list(pred_fn_pairs))}."
             )
         pred_fn_pairs = [(key.deref(), branch) for key, branch in pred_fn_pairs.items()]
     if not pred_fn_pairs:
@@ -278,7 +285,7 @@ def control_dependencies(control_inputs: Any) -> Iterator[None]:
       np.float32(2.0)
     """
     if control_inputs is not None and not callable(control_inputs):
-        iter(control_inputs)
+        items(control_inputs, "control_inputs")
     elif callable(control_inputs):
         raise TypeError(f"{type(control_inputs).__name__!r} object is not iterable")
     yield

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from bad_calls import more
 from op_cases import CASES
 from test_ops import arity, draw
 
@@ -64,22 +65,25 @@ def bad(tf):
 
 
 # What a caller can be told: a wrong type, a wrong value, an error of an op, a missing derivative,
-# or that numtape does not have it. An IndexError or KeyError would say nothing, nor would others.
+# or that numtape does not have it. A KeyError would say nothing, nor would others.
 NAMED = (TypeError, ValueError, NotImplementedError, LookupError, numtape.errors.OpError)
 # Words of errors that Python raises by itself, deep inside.
 RAW = (
     "object has no attribute", "is not subscriptable", "unsupported operand", "is not iterable",
     "not supported between", "index out of range", "unpack", "has no len()", "unhashable type",
     "bad operand type", "cannot be interpreted as an integer", "zip() argument",
-    "must be real number", "only integer scalar arrays", "ufunc", "broadcast input array",
+    "must be real number", "is out of bounds for axis", "only integer scalar arrays", "ufunc",
+    "broadcast input array",
 )  # fmt: skip
 
 
 def is_named(error):
     """Whether an error is of a kind for callers, and says something of its own."""
-    if not isinstance(error, NAMED) or type(error) in (IndexError, KeyError):
-        return False
     text = str(error)
+    if type(error) is AttributeError:  # as TensorFlow's, but with a word on what is expected
+        return ": expected a" in text
+    if not isinstance(error, NAMED) or type(error) is KeyError:
+        return False
     return len(text) > 10 and not any(words in text for words in RAW)
 
 
@@ -247,14 +251,29 @@ def others(tf):
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", list(others(numtape)))
-def test_bad_arguments_of_other_functions(tf, name, limited):
+def tried(tf, name, count):
+    """Call another function with its arguments replaced."""
+
     def make():
-        function, arguments, options = others(tf)[name]
+        function, arguments, options = (more if ": " in name else others)(tf)[name]
         return function, list(arguments), dict(options)
 
     _, arguments, options = make()
-    checked(tf, make, [*range(len(arguments)), *options], seeded(name), 100)
+    checked(tf, make, [*range(len(arguments)), *options], seeded(name), count)
+
+
+names = pytest.mark.parametrize("name", [*others(numtape), *more(numtape)])
+
+
+@names
+def test_bad_arguments_of_other_functions(tf, name, limited):
+    tried(tf, name, 4)
+
+
+@pytest.mark.slow
+@names
+def test_all_bad_arguments_of_other_functions(tf, name, limited):
+    tried(tf, name, 100)
 
 
 @pytest.mark.parametrize("method", ["gradient", "jacobian", "batch_jacobian"])

@@ -7,6 +7,7 @@ from collections.abc import Iterator as Elements
 from itertools import chain, islice, repeat
 from typing import Any, Self
 
+from ..core.values.dtypes import shown
 from ..errors import InvalidArgumentError
 from . import elements, flows
 from .pipeline import INFINITE_CARDINALITY, UNKNOWN_CARDINALITY, Draws, Pipeline, least, whole
@@ -181,13 +182,15 @@ class Order(Sources):
           A `Dataset`.
 
         Raises:
-          TypeError: If structures or dtypes differ.
+          TypeError: If it is no dataset, or structures or dtypes differ.
 
         Example:
           >>> data = tf.data.Dataset.range(2).concatenate(tf.data.Dataset.range(5, 7))
           >>> [int(x) for x in data]
           [0, 1, 5, 6]
         """
+        if not isinstance(dataset, Pipeline):
+            raise TypeError(f"`dataset` is a Dataset, not {shown(dataset)}.")
         counts = [self._count, dataset._count]
         total = sum(counts) if min(counts) >= 0 else (
             INFINITE_CARDINALITY if INFINITE_CARDINALITY in counts else UNKNOWN_CARDINALITY

@@ -5,7 +5,6 @@ Iterating runs the pipeline one element at a time, in the thread that iterates.
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Iterable
 from collections.abc import Iterator as Elements
 from itertools import count, islice
@@ -15,6 +14,7 @@ import numpy as np
 
 from ..core.log.tensors import as_tensor
 from ..core.ops.random import STATE
+from ..core.values import arguments
 from ..core.values.tensor import Tensor
 from ..errors import InvalidArgumentError, OutOfRangeError
 from . import elements
@@ -295,12 +295,9 @@ def whole(name: str, value: Any) -> int:
 
     Raises:
       TypeError: If it is none.
+      ValueError: If it does not fit int64.
     """
-    given = value.numpy() if isinstance(value, Tensor) else value
-    try:
-        return operator.index(given)
-    except TypeError:
-        raise TypeError(f"`{name}` must be an integer, got {value!r}.") from None
+    return arguments.whole(name, value.numpy() if isinstance(value, Tensor) else value)
 
 
 def least(counts: list[int]) -> int:

@@ -13,7 +13,7 @@ from ..core.values.dtypes import as_dtype, int64
 from ..tensor_spec import TensorSpec
 from . import elements, flows
 from .elements import as_arrays, map_leaves, spec_of
-from .pipeline import INFINITE_CARDINALITY, UNKNOWN_CARDINALITY, Draws, Pipeline, least
+from .pipeline import INFINITE_CARDINALITY, UNKNOWN_CARDINALITY, Draws, Pipeline, least, whole
 
 
 class Sources(Pipeline):
@@ -136,6 +136,7 @@ class Sources(Pipeline):
           A `Dataset` of tensors of shape ().
 
         Raises:
+          TypeError: If one is no integer.
           ValueError: If there are not one to three arguments, or the step is 0.
 
         Example:
@@ -144,7 +145,7 @@ class Sources(Pipeline):
         """
         if not 1 <= len(args) <= 3:
             raise ValueError(f"Invalid `args`. Must have 1 to 3 values, got {len(args)}.")
-        numbers = range(*(int(x) for x in args))
+        numbers = range(*(whole("args", x) for x in args))
         dtype = as_dtype(output_type)
         make = dtype.as_numpy_dtype
         return cls._made(

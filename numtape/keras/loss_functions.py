@@ -10,7 +10,9 @@ from ..core.ops import activations, elementwise, movement, nn, reduction
 from ..core.ops.arithmetic import divide_no_nan, pow_
 from ..core.ops.comparison import equal, less_equal, logical_or, not_equal
 from ..core.ops.indexing import where
+from ..core.values.arguments import number
 from ..core.values.dtypes import float32, int64
+from ..core.values.spec import one_axis
 from ..core.values.tensor import Tensor
 from .described import described
 
@@ -241,8 +243,10 @@ def poisson(y_true: Any, y_pred: Any) -> Tensor:
 
 
 def _smoothed(y_true: Tensor, smoothing: float) -> Tensor:
-    if not smoothing:
+    if not (smoothing := number(smoothing, "label_smoothing")):
         return y_true
+    if not y_true.ndim or not y_true.shape[-1]:
+        raise ValueError(f"Labels of shape {y_true.shape} are of no classes: none can be smoothed.")
     found: Tensor = y_true * (1.0 - smoothing) + smoothing / y_true.shape[-1]
     return found
 
@@ -277,12 +281,13 @@ def sparse_categorical_crossentropy(
     array([0.2876821], dtype=float32)
     """
     y_pred, y_true = as_tensor(y_pred), as_tensor(y_true)
+    axis = one_axis("SparseCategoricalCrossentropy", axis, y_pred.ndim)
     if y_true.ndim == y_pred.ndim and y_true.shape[axis] == 1:
         y_true = movement.squeeze(y_true, axis)
     labels = elementwise.cast(y_true, int64)
-    if axis not in (-1, y_pred.ndim - 1):
-        order = [k for k in range(y_pred.ndim) if k != axis % y_pred.ndim]
-        y_pred = movement.transpose(y_pred, [*order, axis % y_pred.ndim])
+    if axis != y_pred.ndim - 1:
+        order = [k for k in range(y_pred.ndim) if k != axis]
+        y_pred = movement.transpose(y_pred, [*order, axis])
     counted = None
     if ignore_class is not None:
         counted = not_equal(labels, ignore_class)

@@ -39,7 +39,12 @@ def dense_of(slices: IndexedSlices, dtype: DType | None = None) -> Tensor:
             f"Tensor conversion requested for IndexedSlices for argument `value` without "
             f"dense_shape: {slices}"
         )
-    size = slices.shape[0]
+    shape = movement.static_shape(slices.dense_shape)
+    require(
+        len(shape) > 0, "UnsortedSegmentSum",
+        f"dense_shape must be a vector with an element or more, got {slices.dense_shape}",
+    )  # fmt: skip
+    size = shape[0]
     require(
         tuple(values.shape[: indices.ndim]) == tuple(indices.shape), "UnsortedSegmentSum",
         f"values of shape {values.shape} do not begin with the shape of the indices, "

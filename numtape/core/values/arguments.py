@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -31,7 +32,7 @@ def number(value: Any, name: str) -> float:
     raise TypeError(f"`{name}` is a real number, not {shown(value)}.")
 
 
-def whole(value: Any, name: str) -> int:
+def whole(name: str, value: Any) -> int:
     """An int that fits int64: of Python, of NumPy, or a tensor of one.
 
     Raises:
@@ -41,7 +42,24 @@ def whole(value: Any, name: str) -> int:
     try:
         return _fitting(operator.index(value), name)
     except TypeError:
-        raise TypeError(f"Expected int for argument '{name}' not {shown(value)}.") from None
+        raise TypeError(f"`{name}` must be an integer, got {shown(value)}.") from None
+
+
+def items(value: Any, name: str) -> list[Any]:
+    """What is in a list, or in anything else that can be gone through.
+
+    Raises:
+      TypeError: If nothing is.
+    """
+    if isinstance(value, Iterable):
+        try:
+            return list(value)
+        except TypeError:  # a tensor or an array of no axes
+            pass
+    raise TypeError(
+        f"`{name}` is a list or another iterable: a {type(value).__name__!r} object, "
+        f"{shown(value)}, is none."
+    )
 
 
 def _fitting(value: int, name: str) -> int:
