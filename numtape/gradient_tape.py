@@ -17,7 +17,7 @@ from .core.derive.tape import Tape
 from .core.derive.transpose import transposed
 from .core.log.log import LEAF_CODE, Log, local
 from .core.log.variable import Variable, by_creation, original
-from .core.ops.creation import zeros
+from .core.ops.creation import zeros, zeros_like
 from .core.ops.movement import broadcast_to, identity, permuted, shaped
 from .core.values.convert import NUMPY
 from .core.values.dtypes import mismatch
@@ -376,8 +376,9 @@ class GradientTape(Explained):
                             total = own if total is None else total + own
                 if total is not None and total._spec is not source._spec:
                     raise AssertionError("an adjoint of another shape than its primal")
-                if total is None and zero:
-                    total = zeros(source.shape, source.dtype)
+                if total is None and zero:  # another tape that follows the source follows it
+                    variable = isinstance(source, Variable)
+                    total = zeros(source.shape, source.dtype) if variable else zeros_like(source)
                 elif total is not None and total._home is log:
                     slices = slices_of(log, total, first)
                     if slices is not None:

@@ -73,9 +73,12 @@ def test_mel(tf):
 
 def test_three_axes_and_errors(tf):
     z = np.random.default_rng(2).normal(size=(2, 3, 4)) * (1 + 0.5j)
-    np.testing.assert_allclose(tf.signal.fft3d(z), np.fft.fftn(z))
-    np.testing.assert_allclose(tf.signal.ifft3d(tf.signal.fft3d(z)), z)
-    spectrum = tf.signal.rfft3d(z.real)
+    # Arrays become complex64 and float32, tensors stay what they are.
+    assert tf.signal.fft3d(z).dtype == tf.signal.rfft3d(z.real).dtype == tf.complex64
+    assert tf.signal.irfft3d(z).dtype == tf.float32
+    np.testing.assert_allclose(tf.signal.fft3d(tf.constant(z)), np.fft.fftn(z))
+    np.testing.assert_allclose(tf.signal.ifft3d(tf.signal.fft3d(tf.constant(z))), z)
+    spectrum = tf.signal.rfft3d(tf.constant(z.real))
     np.testing.assert_allclose(spectrum, np.fft.rfftn(z.real))
     np.testing.assert_allclose(tf.signal.irfft3d(spectrum), z.real)
     assert tf.signal.rfft(tf.zeros((2, 0))).shape == (2, 0)

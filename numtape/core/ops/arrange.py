@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import InvalidArgumentError
-from ..log.record import require
+from ..log.record import require, spec_of
 from ..log.tensors import as_tensor, owned
 from ..values import dtypes
 from ..values.spec import broadcast, check_axis, intern
@@ -222,7 +222,8 @@ def broadcast_dynamic_shape(shape_x: Any, shape_y: Any) -> Tensor:
       >>> tf.broadcast_dynamic_shape([1, 2, 3], [5, 1, 3]).numpy()
       array([5, 2, 3], dtype=int32)
     """
-    x, y = as_tensor(shape_x), as_tensor(shape_y)
+    x = as_tensor(shape_x, spec_of(shape_y), "BroadcastArgs")
+    y = as_tensor(shape_y, x._spec, "BroadcastArgs")
     # An empty list is no list of floats here.
     x, y = (
         elementwise.cast(one, other.dtype if other.dtype.is_integer else dtypes.int32)

@@ -13,12 +13,13 @@ from ..values.dtypes import shown
 from ..values.tensor import Tensor
 from . import linalg, movement, windows
 from .conv import Geometry, conv
+from .joining import alike
 from .windows import back, channels_first, explicit, in_space, last
 
 
 def _pair(x: Any, w: Any, op: str) -> tuple[Tensor, Tensor]:
-    x = as_tensor(x)
-    return x, as_tensor(w, x._spec, op)
+    x, w = alike((x, w), op)
+    return x, w
 
 
 def _ranks(x: Tensor, w: Tensor, rank: int, op: str) -> None:

@@ -14,7 +14,6 @@ from ..log.op import ARRAY, Op, defop
 from ..log.record import record, require, spec_of
 from ..log.tensors import as_tensor, to_tensor
 from ..values import dtypes
-from ..values.convert import numeric
 from ..values.spec import Spec, axes_of, intern
 from ..values.tensor import Tensor
 from .complex import complex_, real
@@ -129,12 +128,8 @@ def _fitted(x: Tensor, lengths: tuple[int, ...]) -> Tensor:
 
 
 def _complex_input(value: Any) -> Tensor:
-    """A tensor, or a value: real numbers of Python's and NumPy's become complex64."""
-    if spec_of(value) is not None:
-        return as_tensor(value)
-    found = numeric(value)
-    wide = found.dtype == np.complex128 and isinstance(value, np.ndarray | np.generic)
-    return to_tensor(value, dtypes.complex128 if wide else dtypes.complex64)
+    """A tensor, or a value: Python's and NumPy's become complex64, as TensorFlow's do."""
+    return as_tensor(value) if spec_of(value) is not None else to_tensor(value, dtypes.complex64)
 
 
 def _lengths(op: str, fft_length: Any, axes: int) -> tuple[int, ...]:
@@ -188,7 +183,7 @@ def _real_function(axes: int) -> Callable[..., Tensor]:
     def transform(input_tensor: Any, fft_length: Any = None, name: str | None = None) -> Tensor:
         x = input_tensor
         if spec_of(x) is None:
-            x = to_tensor(x, None if isinstance(x, np.ndarray) else dtypes.float32)
+            x = to_tensor(x, dtypes.float32)
         x = as_tensor(x)
         if x.dtype not in (dtypes.float32, dtypes.float64):
             raise ValueError(f"RFFT requires tf.float32 or tf.float64 inputs, got: {x.dtype!r}")

@@ -11,6 +11,7 @@ from ..log.tensors import as_tensor
 from ..values.dtypes import shown
 from ..values.tensor import Tensor
 from . import activations, comparison, elementwise, movement
+from .joining import alike
 from .reduction import reduce_sum
 
 
@@ -147,8 +148,7 @@ def bias_add(
                 "`data_format` must be of the form `N...C` or `NC...`. Received: data_format="
                 f"{shown(data_format)}"
             )
-    x = as_tensor(value)
-    b = as_tensor(bias, x._spec, op)
+    x, b = alike((value, bias), op)
     require(x.ndim >= 2, op, f"Input tensor must be at least 2D: {x.shape.as_list()}")
     require(b.ndim == 1, op, f"Biases must be 1D: {b.shape.as_list()}")
     require(

@@ -9,8 +9,10 @@ import numpy as np
 from ..log.record import require
 from ..log.tensors import as_tensor
 from ..values.arguments import number
+from ..values.dtypes import float32
 from ..values.tensor import Tensor
 from . import arithmetic, elementwise, linalg, movement
+from .creation import convert_to_tensor
 
 
 def batch_normalization(
@@ -81,7 +83,7 @@ def local_response_normalization(
       >>> tf.nn.local_response_normalization(x, 1, 0.0).numpy().ravel().round(4)
       array([0.4472, 0.6667, 0.7071], dtype=float32)
     """
-    x = as_tensor(input)
+    x = convert_to_tensor(input, dtype_hint=float32)  # arrays, too
     require(x.ndim == 4, "LRN", "in must be 4-dimensional")
     radius = int(number(depth_radius, "depth_radius"))
     require(0 <= radius < 2**31, "LRN", f"depth_radius = {radius} is negative or too large")

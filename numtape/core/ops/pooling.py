@@ -9,11 +9,12 @@ from typing import Any
 from ...errors import UnimplementedError
 from ..log.record import require
 from ..log.tensors import as_tensor
-from ..values.dtypes import shown
+from ..values.dtypes import float32, shown
 from ..values.tensor import Tensor
 from . import movement, windows
 from .conv import Geometry
 from .convolutions import both_used
+from .creation import convert_to_tensor
 from .pool_ops import average_of, max_pool_of
 from .windows import back, channels_first, explicit, in_space, last
 
@@ -171,6 +172,7 @@ def max_pool2d(
       >>> tf.nn.max_pool2d(x, [2, 1], 1, "VALID").numpy().ravel()
       array([2., 5.], dtype=float32)
     """
+    input = convert_to_tensor(input, dtype_hint=float32)  # arrays, too
     return _pooled("MaxPool", input, 2, ksize, strides, padding, data_format)
 
 

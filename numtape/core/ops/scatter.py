@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..log.op import ARRAY, Op, defop
-from ..log.record import record, require
+from ..log.record import record, require, spec_of
 from ..log.tensors import as_tensor
 from ..values import dtypes
 from ..values.spec import Spec, intern
@@ -139,7 +139,7 @@ def scattered(
     tensor: Any, indices: Any, updates: Any, how: str, op: str, policy: str = ""
 ) -> Tensor:
     """A tensor with updates at tuples of indices."""
-    x = as_tensor(tensor)
+    x = as_tensor(tensor, spec_of(updates), op)
     shape = tuple(x.shape)
     require(how == "update" or not x.dtype.is_bool, op, "bools are not added or compared")
     require(

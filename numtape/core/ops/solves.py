@@ -11,11 +11,11 @@ from ..cpu import lapack, routines
 from ..log.op import ARRAY, Native, defop
 from ..log.record import record, require, spec_of
 from ..log.tensors import as_tensor
-from ..values.dtypes import int64, mismatch
+from ..values.dtypes import float32, int64, mismatch
 from ..values.spec import Spec
 from ..values.tensor import Tensor
 from . import comparison, elementwise, movement
-from .creation import eye
+from .creation import convert_to_tensor, eye
 from .diagonals import diagonal, diagonal_matrix
 from .factors import FACTOR, SOLVE, invertible, matrix_of
 from .indexing import gather
@@ -176,6 +176,11 @@ def _order(p: Any, op: str) -> Tensor:
     return found
 
 
+def _single(value: Any) -> Tensor:
+    """What is no tensor is one of float32 here, arrays of float64 and integers too."""
+    return convert_to_tensor(value, dtype_hint=float32)
+
+
 def lu_solve(
     lower_upper: Any, perm: Any, rhs: Any, validate_args: bool = False, name: str | None = None
 ) -> Tensor:
@@ -200,7 +205,7 @@ def lu_solve(
       array([[1.],
              [2.]], dtype=float32)
     """
-    a, b = alike(*_system(lower_upper, rhs, "LuSolve"), "LuSolve")
+    a, b = alike(*_system(_single(lower_upper), rhs, "LuSolve"), "LuSolve")
     order = movement.broadcast_to(_order(perm, "LuSolve"), tuple(a.shape[:-1]))
     b = _rows_taken(b, order)
     strict = triangle(a, True) - _only_diagonal(a) + eye(a.shape[-1], dtype=a.dtype)
@@ -238,7 +243,7 @@ def lu_matrix_inverse(
       array([[-1.  ,  0.5 ],
              [ 1.  , -0.25]], dtype=float32)
     """
-    a = matrix_of(lower_upper, "LuMatrixInverse")
+    a = matrix_of(_single(lower_upper), "LuMatrixInverse")
     return lu_solve(a, perm, eye(a.shape[-1], dtype=a.dtype))
 
 
@@ -264,7 +269,7 @@ def lu_reconstruct(
       array([[1., 2.],
              [4., 4.]], dtype=float32)
     """
-    a = matrix_of(lower_upper, "LuReconstruct")
+    a = matrix_of(_single(lower_upper), "LuReconstruct")
     order = movement.broadcast_to(_order(perm, "LuReconstruct"), tuple(a.shape[:-1]))
     strict = triangle(a, True) - _only_diagonal(a) + eye(a.shape[-1], dtype=a.dtype)
     product = matmul(strict, triangle(a, False))

@@ -14,6 +14,7 @@ from ..values.dtypes import shown
 from ..values.tensor import Tensor
 from . import movement, windows
 from .conv import conv_input, swapped
+from .joining import alike
 from .triangles import number_of
 from .windows import back, channels_first, explicit, in_space, last
 
@@ -22,8 +23,7 @@ def _transposed(
     input: Any, filters: Any, output_shape: Any, rank: int, strides: Any, padding: Any,
     data_format: Any, dilations: Any, op: str,
 ) -> Tensor:  # fmt: skip
-    g = as_tensor(input)
-    w = as_tensor(filters, g._spec, op)
+    w, g = alike((filters, input), op)  # of two arrays the filters' dtype counts
     first = channels_first(data_format, rank, op)
     for x, what in ((g, "out_backprop"), (w, "filter")):
         require(

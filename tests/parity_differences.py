@@ -1,0 +1,133 @@
+"""What random calls are made of, and where numtape differs from TensorFlow in them, and why."""
+
+import numpy as np
+from cases_complex import CASES as COMPLEX
+
+SHAPES = [(), (1,), (3,), (2, 3), (3, 1), (2, 1, 3), (0, 3), (2, 0), (1, 2, 2, 2)]
+DTYPES = ["float32", "float64", "float32", "float64", "int32", "int64", "uint8", "bool"]
+# Of the largest element, in the value; in a derivative there are a few operations more.
+NEAR = {"float32": 3e-6, "float64": 3e-14, "complex64": 3e-6, "complex128": 3e-14}
+NEARER = {"float32": 2e-4, "float64": 1e-10, "complex64": 2e-4, "complex128": 1e-10}
+
+# Where numtape differs, and why: what is not compared.
+SKIPPED = {
+    "keras.layers.LayerNormalization": "made of other ops there",
+    "keras.activations.sparsemax": "does not add up to 1 there where more than one element is left",
+    "random.shuffle": "other random numbers",
+    "concat": "of one tensor, any axis will do there",
+    "cast": "a float beyond the range of an integer is undefined there",
+    "nn.moments": "TensorFlow stops a part of the second derivative",
+    "image.adjust_contrast": "TensorFlow's is that of float32 images",
+    "nn.softmax_cross_entropy_with_logits": "TensorFlow's derivative wants labels of sum 1",
+    "parallel_stack": "not of eager tensors there",
+}
+ONE_ORDER = {
+    "nn.softsign": "TensorFlow has no second derivative",
+    "reduce_prod": "of one element TensorFlow has a second derivative, which is 0",
+    "math.igamma": "TensorFlow has no second derivative",
+    "math.igammac": "TensorFlow has no second derivative",
+    "nn.max_pool_with_argmax": "TensorFlow has no second derivative",
+    "nn.local_response_normalization": "TensorFlow has no second derivative",
+    "nn.ctc_loss": "TensorFlow's second derivative is NaN",
+}
+# TensorFlow computes these in float32, or in its precision, whatever the dtype.
+SINGLE = {
+    "histogram_fixed_width_bins", "image.adjust_brightness", "image.per_image_standardization",
+    "image.resize", "image.rgb_to_grayscale", "math.in_top_k", "nn.ctc_loss", "nn.gelu",
+}  # fmt: skip
+# How far from TensorFlow's these may be, because it is that far from the truth.
+LOOSE = {
+    "nn.leaky_relu": "its slope is a float32",
+    "math.digamma": "near its root it loses digits there",
+    "nn.elu": "near 0 it is a difference",
+    "nn.selu": "near 0 it is a difference",
+}
+
+
+def _repeated(call):
+    """Of several slices that go to one place TensorFlow gives each the derivative."""
+    places = np.concatenate(call.options["indices"])
+    return len(set(places.tolist())) < places.size
+
+
+def _first_not_followed(call):
+    """`identity_n` is one op there, whose results are all followed if one operand is."""
+    return not (call.watched[0] and call.arguments[0].followed)
+
+
+def _complex(call):
+    """TensorFlow forgets to conjugate."""
+    return len(call.arguments) > 2
+
+
+def _not_single(call):
+    """`tf.image` takes floats and keeps float64; TensorFlow's is float32, of integers too."""
+    return any(argument.value.dtype != np.float32 for argument in call.arguments)
+
+
+def _far(call):
+    """NaN and infinity stay in the sums that follow; in TensorFlow they are forgotten."""
+    return any(not (abs(argument.value) < 1e9).all() for argument in call.arguments)
+
+
+def _seeded(call):
+    """An index has no derivative here, even where a gradient that flows into it is given."""
+    return call.seeded
+
+
+def _equal(call):
+    """Of equal elements the first has the derivative; there each of them has it."""
+    x = call.arguments[0].value
+    return np.unique(x).size < x.size
+
+
+def _bytes(call):
+    """Squares of uint8 wrap around there."""
+    return any(argument.value.dtype == np.uint8 for argument in call.arguments)
+
+
+# Calls that are not compared.
+DIFFERS = {
+    **dict.fromkeys(SINGLE, _not_single),
+    "argsort": _seeded,
+    "math.reduce_euclidean_norm": _bytes,
+    "math.cumulative_logsumexp": _far,
+    "nn.max_pool3d": _equal,
+    "nn.top_k": _seeded,
+    "dynamic_stitch": _repeated,
+    "identity_n": _first_not_followed,
+    "math.multiply_no_nan": _complex,
+}
+
+# TensorFlow computes with fewer dtypes and formats; and clip_by_value broadcasts here.
+NOT_THERE = ("not in the list of allowed values", "Could not find device", "are incompatible",
+             "to EagerTensor of dtype",
+             "Expected float for argument 'alpha'", "must equal `rank(perm) + 1`",
+             "only supports NHWC", "only supports the NHWC", "has no attribute 'decode'",
+             "grouped convolutions are not supported")  # fmt: skip
+# What a function says of dtypes that do not go together is one error here, and several there.
+OF_DTYPES = ("InvalidArgumentError", "TypeError", "ValueError", "NotFoundError")
+LOGICAL = ("logical_not", "logical_and", "logical_or", "math.logical_xor")
+
+# Elements at the edge of what there is, for what is computed element by element.
+EDGES = {
+    "f": lambda dtype: np.array(
+        [np.inf, -np.inf, np.nan, 0.0, -0.0, 1.0, -1.0, 2.0, 1e30, -1e30, 1e-30, 0.5], dtype),
+    "i": lambda dtype: np.array([np.iinfo(dtype).min, np.iinfo(dtype).max, 0, 1, -1], dtype),
+    "u": lambda dtype: np.array([0, 1, np.iinfo(dtype).max], dtype),
+}  # fmt: skip
+_FAR = ("linalg", "signal", "image", "nn.conv", "nn.atrous", "nn.depthwise", "nn.separable",
+        "nn.ctc", "nn.local", "math.bessel")  # fmt: skip
+
+
+def refused_there(call, error):
+    """Whether this is an error of TensorFlow's that is no difference."""
+    said = str(error)
+    if call.case.name.startswith("signal."):  # the derivative with another `fft_length`
+        return "Incompatible shapes" in said or "size-incompatible" in said
+    return any(text in said for text in NOT_THERE)
+
+
+def at_edges(case):
+    """Whether elements are computed one by one, or added up: no matrices, no windows."""
+    return not case.name.startswith(_FAR) and not any(case is row for row in COMPLEX)
