@@ -9,7 +9,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from functools import cache, partial
-from importlib import import_module
 from typing import Any, NoReturn
 
 from .absent import HABITS, INSTEAD, PARTLY
@@ -66,7 +65,7 @@ def _nearest(module: str, name: str) -> str | None:
     )
     if found:
         return f"did you mean tf.{min(found, key=len)}?"
-    own = import_module(f"numtape.{module}" if module else "numtape")
+    own = present(module) if module else sys.modules["numtape"]
     near = difflib.get_close_matches(name, getattr(own, "__all__", ()), 1, 0.8)
     return f"did you mean {near[0]!r}?" if near else None
 

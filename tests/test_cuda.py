@@ -159,6 +159,7 @@ for case in CASES:
                 second.watch([w for w in weights if w.dtype.is_floating])
                 if case.order > 0:
                     slopes = first.gradient(results, watched, weights, "zero")
+                    slopes = [tf.convert_to_tensor(x) for x in slopes]  # slices of a gather, too
             if case.order > 0:
                 results += slopes + second.gradient(slopes, [*watched, *weights], None, "zero")
             for x in results:

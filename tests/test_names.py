@@ -33,6 +33,8 @@ HINTS = {
     "tf.TensorArray": "append to a Python list",
     "tf.strings.join": "no string tensors",
     "tf.keras.layers.MultiHeadAttention": "write this one as a `Layer`",
+    "tf.math.special.dawson": "did you mean 'dawsn'",
+    "tf.nn.experimental.nosuch": "has no attribute 'nosuch'$",
     "tf.nosuch": "has no attribute 'nosuch'$",
     "tf._hidden": "has no attribute '_hidden'$",
 }
