@@ -287,7 +287,7 @@ def control_dependencies(control_inputs: Any) -> Iterator[None]:
     if control_inputs is not None and not callable(control_inputs):
         items(control_inputs, "control_inputs")
     elif callable(control_inputs):
-        raise TypeError(f"{type(control_inputs).__name__!r} object is not iterable")
+        raise TypeError(f"`control_inputs` is a list of tensors, not {shown(control_inputs)}.")
     yield
 
 

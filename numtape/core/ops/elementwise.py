@@ -137,8 +137,7 @@ sign: Recorder = unary_op(
     "Sign", "select(x > 0, 1, select(x < 0, -1, select(x == 0, 0, x)))",
     lambda g, y, x: (_sign_vjp(g, y, x),), rules.number, of_complex="other",
     complex_body="unit(x)", doc="""
-    -1, 0 or 1 by the sign of each element; NaN where ``x`` is NaN. Its derivative is 0.
-    That of a complex number is ``x / abs(x)``, or 0, with the derivative of this.
+    -1, 0 or 1 by the sign of each element, with derivative 0; of complex ones ``x / abs(x)``.
 
     >>> tf.sign([-3.0, 0.0, 7.0]).numpy()
     array([-1.,  0.,  1.], dtype=float32)
