@@ -60,6 +60,16 @@ def _complex(call):
     return len(call.arguments) > 2
 
 
+def _complex_of_one(call):
+    """TensorFlow forgets to conjugate, here or in the second derivative; differences show it."""
+    return len(call.arguments) > 1
+
+
+def _no_order(call):
+    """Eigenvalues of matrices that are not symmetric come in any order."""
+    return True
+
+
 def _not_single(call):
     """`tf.image` takes floats and keeps float64; TensorFlow's is float32, of integers too."""
     return any(argument.value.dtype != np.float32 for argument in call.arguments)
@@ -96,7 +106,11 @@ DIFFERS = {
     "nn.top_k": _seeded,
     "dynamic_stitch": _repeated,
     "identity_n": _first_not_followed,
-    "math.multiply_no_nan": _complex,
+    **dict.fromkeys(
+        ("math.multiply_no_nan", "math.squared_difference", "math.xlogy"), _complex),
+    **dict.fromkeys(
+        ("linalg.slogdet", "linalg.sqrtm", "linalg.svd", "math.cumprod"), _complex_of_one),
+    **dict.fromkeys(("linalg.eig", "linalg.eigvals"), _no_order),
 }
 
 # TensorFlow computes with fewer dtypes and formats; and clip_by_value broadcasts here.
@@ -117,7 +131,8 @@ EDGES = {
     "u": lambda dtype: np.array([0, 1, np.iinfo(dtype).max], dtype),
 }  # fmt: skip
 _FAR = ("linalg", "signal", "image", "nn.conv", "nn.atrous", "nn.depthwise", "nn.separable",
-        "nn.ctc", "nn.local", "math.bessel")  # fmt: skip
+        "nn.ctc", "nn.local", "math.bessel",
+        "broadcast_dynamic_shape", "math.reduce_euclidean_norm")  # fmt: skip
 
 
 def refused_there(call, error):
