@@ -3,11 +3,11 @@
 So the values, and the derivatives to third order, are compared with those of real functions.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.linalg
-from op_case import Case, over
+from op_case import MISSING, Case, over
 
 WHOLE = ((2, 3), (2, 3))
 
@@ -113,6 +113,7 @@ MATRICES = [
     on(gram, "linalg.eigvalsh", lambda x: np.linalg.eigvalsh(x) + 0j),
     on(gram, "linalg.sqrtm", root), on(shifted, "linalg.eigvals", np.linalg.eigvals),
     on(lambda x: x * 0.1, "linalg.expm", lambda x: scipy.linalg.expm(np.complex128(x))),
+    replace(on(gram, "linalg.logm", lambda x: scipy.linalg.logm(np.complex128(x))), order=MISSING),
     taken(shifted, "linalg.eig", lambda found: abs(found[1]), np.linalg.eig),
     taken(gram, "linalg.eigh", lambda found: first(found[1], found[1]), np.linalg.eigh),
     taken(lambda x: x, "linalg.svd", lambda found: first(*found[1:]), numpy_svd, (3, 2)),

@@ -142,31 +142,45 @@ from numtape.core.cuda import launches
 from numtape.core.log.op import CODES
 from test_ops import CASES, draw, variants
 
-found = set()
+found, alone = set(), set()
 launches.Launch.run = launches.Product.run = lambda self, gpu, at: None
-launches.OnHost.run = lambda self, gpu, at: found.add(self.op.name)
+
+def on_host(self, gpu, at):
+    found.add(self.op.name)
+    if not any(spec.wide for spec in self.specs):  # NumPy computes all of these
+        alone.add(self.op.name)
+
+launches.OnHost.run = on_host
+
+def differentiated(case, tensors, options):
+    watched = [x for x in tensors if x.dtype.is_floating]
+    with tf.GradientTape() as second:
+        second.watch(watched)
+        with tf.GradientTape() as first:
+            first.watch(watched)
+            results = tf.nest.flatten(case.function(tf)(*tensors, **options))
+        weights = [tf.ones_like(y) for y in results]
+        second.watch([w for w in weights if w.dtype.is_floating])
+        if case.order > 0:
+            slopes = first.gradient(results, watched, weights, "zero")
+            slopes = [tf.convert_to_tensor(x) for x in slopes]  # slices of a gather, too
+    if case.order > 0:
+        results += slopes + second.gradient(slopes, [*watched, *weights], None, "zero")
+    for x in results:
+        tf.convert_to_tensor(x).numpy()
+
 for case in CASES:
     for dtype in case.dtypes:
         for shapes, options in variants(case):
             tensors = [tf.constant(x) for x in draw(case, shapes, dtype)]
-            watched = [x for x in tensors if x.dtype.is_floating]
-            with tf.GradientTape() as second:
-                second.watch(watched)
-                with tf.GradientTape() as first:
-                    first.watch(watched)
-                    results = tf.nest.flatten(case.function(tf)(*tensors, **options))
-                weights = [tf.ones_like(y) for y in results]
-                second.watch([w for w in weights if w.dtype.is_floating])
-                if case.order > 0:
-                    slopes = first.gradient(results, watched, weights, "zero")
-                    slopes = [tf.convert_to_tensor(x) for x in slopes]  # slices of a gather, too
-            if case.order > 0:
-                results += slopes + second.gradient(slopes, [*watched, *weights], None, "zero")
-            for x in results:
-                x.numpy()
-print(*sorted(found ^ {op.name for op in CODES.ops if op.on_host}))
+            try:
+                differentiated(case, tensors, options)
+            except tf.errors.InvalidArgumentError:
+                pass  # a check of values, which nobody computed
+said = {op.name for op in CODES.ops if op.on_host}
+print(*sorted(alone - said), *sorted(said - found))
 """
-    assert run(script, timeout=540, **SIMULATED).split() == []
+    assert run(script, timeout=540, **SIMULATED).strip() == ""
 
 
 @simulator

@@ -55,7 +55,7 @@ def _band(out: Array, x: Array, lower: int, upper: int) -> None:
 
 
 BAND: Op = defop(
-    "MatrixBandPart", ARRAY, 1, _band_spec, compute=_band,
+    "MatrixBandPart", ARRAY, 1, _band_spec, compute=_band, on_host=True,
     vjp=lambda g, y, x, lower, upper: (record(BAND, (g,), lower=lower, upper=upper),),
     of_complex="analytic",
 )  # fmt: skip
@@ -91,11 +91,11 @@ def _same(op: Op, x: Spec) -> Spec:
 
 # A symmetric (Hermitian) matrix of a lower triangle; and the adjoint of that.
 FROM_LOWER: Op = defop(
-    "SymmetricFromLower", ARRAY, 1, _same, compute=_from_lower, of_complex="other",
+    "SymmetricFromLower", ARRAY, 1, _same, compute=_from_lower, of_complex="other", on_host=True,
     vjp=lambda g, y, x: (record(LOWER_SUMS, (g,)),),
 )  # fmt: skip
 LOWER_SUMS: Op = defop(
-    "LowerOfSymmetric", ARRAY, 1, _same, compute=_lower_sums, of_complex="other",
+    "LowerOfSymmetric", ARRAY, 1, _same, compute=_lower_sums, of_complex="other", on_host=True,
     vjp=lambda g, y, x: (record(FROM_LOWER, (g,)),),
 )  # fmt: skip
 
