@@ -143,7 +143,7 @@ def _logm(out: Array, a: Array) -> None:
 
     for x, found in lapack.each(a, out):
         if x.size:
-            found[...] = logarithm(x)[0] if np.isfinite(x).all() else np.nan
+            found[...] = logarithm(x.astype(np.complex128)) if np.isfinite(x).all() else np.nan
 
 
 LOGM = defop(
