@@ -14,7 +14,7 @@ from .core.values.nests import by_key, has_ordered
 from .core.values.nests import flatten_with as flatten_with
 from .names import getter as _getter
 
-__all__ = ["flatten", "is_nested", "map_structure", "pack_sequence_as"]
+__all__ = ["assert_same_structure", "flatten", "is_nested", "map_structure", "pack_sequence_as"]
 
 
 def __dir__() -> list[str]:
@@ -58,7 +58,7 @@ def map_structure(
       A structure of the form of the first one.
 
     Raises:
-      TypeError: If ``func`` is no function.
+      TypeError: If ``func`` is no function, or a list stands where another structure has a tuple.
       ValueError: If the forms differ, or there is no structure.
 
     Example:
@@ -70,13 +70,52 @@ def map_structure(
     if not structures:
         raise ValueError("Expected at least one structure.")
     plain = structures if check_types else tuple(map(_loose, structures))
-    corresponding = _up_to(*plain)
+    try:
+        corresponding = _up_to(*plain)
+    except ValueError:
+        if not check_types or not _fit(*map(_loose, structures)):
+            raise
+        raise TypeError(
+            "The structures differ in type alone: one has a list where another has a tuple."
+        ) from None
     for x in chain.from_iterable(others for _, *others in corresponding):
         if is_nested(x):
             raise ValueError(
                 f"The structures differ: one has {shown(x)} where the first one has a leaf."
             )
     return flatten_with(structures[0])[1]([func(*x) for x in corresponding])
+
+
+def _fit(*structures: Any) -> bool:
+    """Whether all structures are as deep as the first one."""
+    try:
+        _up_to(*structures)
+    except ValueError:
+        return False
+    return True
+
+
+def assert_same_structure(
+    nest1: Any, nest2: Any, check_types: bool = True, expand_composites: bool = False
+) -> None:
+    """Raise an error unless two structures have the same form.
+
+    Args:
+      nest1: Lists, tuples, namedtuples and dicts, nested.
+      nest2: Another one.
+      check_types: Whether a list and a tuple are different forms.
+      expand_composites: Accepted for TensorFlow's sake.
+
+    Raises:
+      TypeError: If a list stands where the other one has a tuple.
+      ValueError: If the forms differ.
+
+    Example:
+      >>> tf.nest.assert_same_structure([1, (2,)], [3, (4,)]) is None
+      True
+    """
+    for first, second in ((nest1, nest2), (nest2, nest1)):
+        map_structure(lambda *_: None, first, second, check_types=check_types)
 
 
 def map_up_to(func: Callable[..., Any], first: Any, other: Any) -> Any:

@@ -1,6 +1,7 @@
 """One set of tests, two libraries: numtape by default, TensorFlow with `--against tensorflow`."""
 
 import contextlib
+import functools
 import gc
 import importlib
 import os
@@ -50,11 +51,41 @@ def pytest_configure(config):
         config.addinivalue_line("filterwarnings", "ignore")
 
 
+# What the rows of subjects are tried with besides values and derivatives.
+THOROUGH_FILES = {"test_bad_input", "test_batching", "test_forward", "test_vectorized"}
+THOROUGH_TESTS = {
+    "test_value_of_a_strided_array", "test_operands_stay_as_they_are", "test_gradient_in_float32",
+}  # fmt: skip
+
+
+@functools.cache
+def later_rows():
+    """Two of three rows of each `cases_*.py`."""
+    from op_cases import SUBJECTS
+
+    return {id(case) for subject in SUBJECTS for k, case in enumerate(subject.CASES) if k % 3}
+
+
+def is_thorough(item):
+    """Whether a test of a row runs with --slow only: there are some 400 of them."""
+    chosen = getattr(item, "callspec", None)
+    if chosen is None or id(chosen.params.get("case")) not in later_rows():
+        return False
+    name = getattr(item, "originalname", "")
+    module = item.module.__name__
+    again = "reference" in chosen.params.values() or name in THOROUGH_TESTS
+    return module in THOROUGH_FILES or (module == "test_ops" and again)
+
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config, items):
     shard, count = map(int, config.getoption("--shard").split("/"))
     if count > 1:
         config.hook.pytest_deselected(items=[x for k, x in enumerate(items) if k % count != shard])
         items[:] = items[shard::count]
+    for item in items:
+        if is_thorough(item):
+            item.add_marker(pytest.mark.slow)
     if not config.getoption("--slow"):
         for item in items:
             if item.get_closest_marker("slow"):

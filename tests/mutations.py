@@ -187,11 +187,12 @@ def of_ops(module: Module) -> Iterator[Mutant]:
         for call in ast.walk(statement):
             if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name):
                 continue
-            if call.func.id not in ("defop", "unary_op", "binary_op"):
+            if call.func.id not in ("defop", "unary_op", "binary_op", "host_op"):
                 continue
             fields = {word.arg: word.value for word in call.keywords}
             if call.func.id != "defop":
-                fields |= dict(zip(("name", "body", "vjp"), call.args, strict=False))
+                second = "function" if call.func.id == "host_op" else "body"
+                fields |= dict(zip(("name", second, "vjp"), call.args, strict=False))
             if not call.args or (name := constant(call.args[0], {})) is None:
                 continue
             if (text := constant(fields.get("body"), strings)) is not None:

@@ -15,6 +15,13 @@ ALL = (*FI, "bool")
 STOP, MISSING = 0, -1
 
 
+# These take arrays of float64 as float32, as TensorFlow does.
+SINGLE = {
+    "linalg.lu_matrix_inverse", "linalg.lu_reconstruct", "linalg.lu_solve", "nn.max_pool2d",
+    "nn.local_response_normalization", "signal.rfft", "signal.rfft2d",
+}  # fmt: skip
+
+
 @dataclass(frozen=True)
 class Case:
     """A row.
@@ -51,6 +58,11 @@ class Case:
     special: Sequence[tuple[list[Any], dict[str, Any]]] | None = None
     exact: str = ""
     widest: bool = False
+
+    @property
+    def tensors(self) -> bool:
+        """Whether operands are given as tensors."""
+        return self.name in SINGLE
 
     @property
     def elementwise(self) -> bool:

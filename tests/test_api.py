@@ -620,6 +620,18 @@ def test_structures_that_differ_in_types_alone(tf):
         tf.nest.map_structure(lambda *_: 0, [1, [2]], (1, 2), check_types=False)
 
 
+def test_structures_of_the_same_form(tf):
+    same = tf.nest.assert_same_structure
+    assert same({"a": [1, (2,)]}, {"a": [3, (4,)]}) is None
+    same([1, (2,)], (1, [2]), check_types=False)
+    for other in ([1, [2]], (1, (2,))):
+        with pytest.raises(TypeError):
+            same([1, (2,)], other)
+    for other in ([1], [1, 2], [1, ((2,),)], [1, (2, 3)]):
+        with pytest.raises(ValueError):
+            same([1, (2,)], other)
+
+
 def test_mapping_nothing(tf):
     with pytest.raises(ValueError, match="at least one structure"):
         tf.nest.map_structure(len)

@@ -137,7 +137,7 @@ def kernel_modules():
     top = numtape.kernels_folder()
     found = [p.relative_to(top).as_posix() for p in top.rglob("*.py") if p.name != "__init__.py"]
     # What the CPU uses for a first gradient; the others' keys have a test of their own below.
-    later = {"cpu/conv.py", "cpu/panels.py", "cpu/pool.py"}
+    later = {f"cpu/{name}.py" for name in ("conv", "lapack", "panels", "pool", "slices")}
     return [name for name in found if not name.startswith("cuda/") and name not in later]
 
 

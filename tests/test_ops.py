@@ -158,7 +158,8 @@ def allowed(case, device):
 
 def compare(tf, case, operands, options, dtype, device, view=np.asarray):
     """Assert that the values are right. Returns how many there are."""
-    found = case.function(tf)(*map(view, operands), **options)
+    given = map(view, operands)
+    found = case.function(tf)(*(map(tf.constant, given) if case.tensors else given), **options)
     wanted = expected(case, operands, options)
     if not isinstance(wanted, list):
         found, wanted = [found], [wanted]

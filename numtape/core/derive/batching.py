@@ -359,14 +359,15 @@ RULES: dict[str, Rule] = {
     **dict.fromkeys((
         "MatrixBandPart", "SymmetricFromLower", "LowerOfSymmetric", "LuFactor", "Lu",
         "LuPermutation", "MatrixSolve", "MatrixInverse", "MatrixDeterminant",
-        "LogMatrixDeterminant", "MatrixTriangularSolve", "Cholesky", "Qr", "Svd",
-        "SelfAdjointEigV2", "MatrixExponential", "MatrixSquareRoot", "Sylvester", "MatrixSolveLs",
+        "LogMatrixDeterminant", "MatrixTriangularSolve", "Cholesky", "CholeskyGrad", "Qr",
+        "Svd", "SelfAdjointEigV2", "MatrixExponential", "MatrixLogarithm", "MatrixSquareRoot",
+        "Sylvester", "MatrixSolveLs",
     ), _leading),
 }  # fmt: skip
 
 # Ops without a rule, which are done lane by lane.
 LOOPED: set[str] = {
-    "DenseBincount", "HistogramFixedWidth", "InTopKV2", "PseudoInverse",
+    "DenseBincount", "Eig", "HistogramFixedWidth", "InTopKV2", "PseudoInverse",
     "RandomPoissonV2", "RngReadAndSkip",
     "StatelessMultinomial", "StatelessRandom", "StatelessRandomBinomial",
     "StatelessRandomGamma", "StatelessRandomPoisson", "StatelessRandomUniformInt", "Unique",

@@ -307,7 +307,7 @@ def _found(values: Tensor) -> None:
     )
     if not every(
         values, lambda x: ~np.isnan(x),
-        lambda rows: comparison.logical_not(comparison.is_nan(rows)), said,
+        lambda rows: comparison.equal(rows, rows), said,
     ):  # fmt: skip
         raise InvalidArgumentError(said)
 

@@ -75,7 +75,7 @@ def _found(values: Tensor) -> None:
     said = "Eigen decomposition was not successful. The input might not be valid. [Op:Eig]"
     if not every(
         real(values), lambda x: ~np.isnan(x),
-        lambda rows: comparison.logical_not(comparison.is_nan(rows)), said,
+        lambda rows: comparison.equal(rows, rows), said,
     ):  # fmt: skip
         raise InvalidArgumentError(said)
 
