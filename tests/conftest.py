@@ -85,10 +85,10 @@ def pytest_collection_modifyitems(config, items):
         items[:] = items[shard::count]
     for item in items:
         if is_thorough(item):
-            item.add_marker(pytest.mark.slow)
+            item.add_marker(pytest.mark.thorough)
     if not config.getoption("--slow"):
         for item in items:
-            if item.get_closest_marker("slow"):
+            if item.get_closest_marker("slow") or item.get_closest_marker("thorough"):
                 item.add_marker(pytest.mark.skip(reason="slow: runs with --slow"))
     if any(item.get_closest_marker("gpu") for item in items) and (reason := no_gpu()):
         # A test of every device says nothing of the GPU where there is none.
