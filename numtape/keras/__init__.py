@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from ..names import getter as _getter
 from . import activations, initializers, layers, losses, optimizers
-from .layers import Layer
+from .layer import Layer
 from .loss import Loss
 
 __all__ = ["Layer", "Loss", "activations", "initializers", "layers", "losses", "optimizers"]
