@@ -5,11 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from ..names import getter as _getter
-from . import activations, initializers, layers, losses, optimizers
+from . import activations, constraints, initializers, layers, losses, optimizers, regularizers
 from .layer import Layer
 from .loss import Loss
 
-__all__ = ["Layer", "Loss", "activations", "initializers", "layers", "losses", "optimizers"]
+__all__ = [
+    "Layer", "Loss", "activations", "constraints", "initializers", "layers", "losses",
+    "optimizers", "regularizers",
+]  # fmt: skip
 
 
 def __dir__() -> list[str]:

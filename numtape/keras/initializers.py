@@ -1,18 +1,172 @@
-"""Initial values of variables, by name."""
+"""``tf.keras.initializers``: initial values of variables, as classes and by name."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any
 
-from ..core.ops.creation import ones, zeros
-from ..core.ops.random import normal, truncated_normal, uniform
+import numpy as np
+
+from ..core.ops.elementwise import cast
+from ..core.values.dtypes import as_dtype
+from ..core.values.spec import TensorShape
 from ..core.values.tensor import Tensor
 from ..names import getter as _getter
+from .described import described
+from .initial import (
+    Constant,
+    Identity,
+    Initializer,
+    Ones,
+    Orthogonal,
+    RandomNormal,
+    RandomUniform,
+    TruncatedNormal,
+    VarianceScaling,
+    Zeros,
+)
+from .named import Kind
 
-__all__ = ["get"]
+_MEANINGS = {
+    "seed": "An integer, which says the numbers; None draws one when the object is made.",
+    "input_axes": "The axes that count as inputs; None for the last but one, times all before.",
+    "output_axes": "Those that count as outputs; None for the last, times all but two.",
+}
+_law = described(_MEANINGS, "", "ValueError: If ``seed`` is no integer.")
+
+
+class _Scaled(VarianceScaling):
+    """A variance scaling whose law is said by the class."""
+
+    _law: tuple[float, str, str]
+
+    def __init__(
+        self, seed: int | None = None, input_axes: Any = None, output_axes: Any = None
+    ) -> None:
+        super().__init__(*self._law, seed, input_axes, output_axes)
+
+    def get_config(self) -> dict[str, Any]:
+        """What it was made with.
+
+        Returns:
+          A dict of arguments.
+        """
+        config = super().get_config()
+        return {name: config[name] for name in ("seed", "input_axes", "output_axes")}
+
+
+@_law
+class GlorotUniform(_Scaled):
+    """Uniform draws within ``sqrt(6 / (inputs + outputs))``.
+
+    From Glorot and Bengio, "Understanding the difficulty of training deep feedforward neural
+    networks" (2010).
+
+    >>> kernel = tf.keras.initializers.GlorotUniform(seed=1)((300, 100))
+    >>> bool(abs(tf.math.reduce_variance(kernel) * 200.0 - 1.0) < 0.1)
+    True
+    """
+
+    _law = 1.0, "fan_avg", "uniform"
+
+
+@_law
+class GlorotNormal(_Scaled):
+    """Draws from a truncated normal distribution of variance ``2 / (inputs + outputs)``.
+
+    From Glorot and Bengio, "Understanding the difficulty of training deep feedforward neural
+    networks" (2010).
+
+    >>> kernel = tf.keras.initializers.GlorotNormal(seed=1)((300, 100))
+    >>> bool(abs(tf.math.reduce_variance(kernel) * 200.0 - 1.0) < 0.1)
+    True
+    """
+
+    _law = 1.0, "fan_avg", "truncated_normal"
+
+
+@_law
+class HeUniform(_Scaled):
+    """Uniform draws within ``sqrt(6 / inputs)``.
+
+    From He, Zhang, Ren and Sun, "Delving Deep into Rectifiers" (2015).
+
+    >>> kernel = tf.keras.initializers.HeUniform(seed=1)((100, 300))
+    >>> bool(abs(tf.math.reduce_variance(kernel) * 50.0 - 1.0) < 0.1)
+    True
+    """
+
+    _law = 2.0, "fan_in", "uniform"
+
+
+@_law
+class HeNormal(_Scaled):
+    """Draws from a truncated normal distribution of variance ``2 / inputs``.
+
+    From He, Zhang, Ren and Sun, "Delving Deep into Rectifiers" (2015).
+
+    >>> kernel = tf.keras.initializers.HeNormal(seed=1)((100, 300))
+    >>> bool(abs(tf.math.reduce_variance(kernel) * 50.0 - 1.0) < 0.1)
+    True
+    """
+
+    _law = 2.0, "fan_in", "truncated_normal"
+
+
+@_law
+class LecunUniform(_Scaled):
+    """Uniform draws within ``sqrt(3 / inputs)``.
+
+    From LeCun, Bottou, Orr and Müller, "Efficient BackProp" (1998).
+
+    >>> kernel = tf.keras.initializers.LecunUniform(seed=1)((100, 300))
+    >>> bool(abs(tf.math.reduce_variance(kernel) * 100.0 - 1.0) < 0.1)
+    True
+    """
+
+    _law = 1.0, "fan_in", "uniform"
+
+
+@_law
+class LecunNormal(_Scaled):
+    """Draws from a truncated normal distribution of variance ``1 / inputs``.
+
+    From LeCun, Bottou, Orr and Müller, "Efficient BackProp" (1998).
+
+    >>> kernel = tf.keras.initializers.LecunNormal(seed=1)((100, 300))
+    >>> bool(abs(tf.math.reduce_variance(kernel) * 100.0 - 1.0) < 0.1)
+    True
+    """
+
+    _law = 1.0, "fan_in", "truncated_normal"
+
+
+constant = Constant
+glorot_normal = GlorotNormal
+glorot_uniform = GlorotUniform
+he_normal = HeNormal
+he_uniform = HeUniform
+IdentityInitializer = identity = Identity
+lecun_normal = LecunNormal
+lecun_uniform = LecunUniform
+ones = Ones
+OrthogonalInitializer = orthogonal = Orthogonal
+random_normal = RandomNormal
+random_uniform = RandomUniform
+truncated_normal = TruncatedNormal
+variance_scaling = VarianceScaling
+zeros = Zeros
+
+__all__ = [
+    "Constant", "GlorotNormal", "GlorotUniform", "HeNormal", "HeUniform", "Identity",
+    "IdentityInitializer", "Initializer", "LecunNormal", "LecunUniform", "Ones", "Orthogonal",
+    "OrthogonalInitializer", "RandomNormal", "RandomUniform", "TruncatedNormal",
+    "VarianceScaling", "Zeros", "constant", "deserialize", "get", "glorot_normal",
+    "glorot_uniform", "he_normal", "he_uniform", "identity", "lecun_normal", "lecun_uniform",
+    "ones", "orthogonal", "random_normal", "random_uniform", "serialize", "truncated_normal",
+    "variance_scaling", "zeros",
+]  # fmt: skip
 
 
 def __dir__() -> list[str]:
@@ -22,70 +176,86 @@ def __dir__() -> list[str]:
 if not _TYPE_CHECKING:
     __getattr__ = _getter(__name__)
 
+_KIND = Kind(
+    "initializer",
+    [Constant, GlorotNormal, GlorotUniform, HeNormal, HeUniform, Identity, Initializer,
+     LecunNormal, LecunUniform, Ones, Orthogonal, RandomNormal, RandomUniform, TruncatedNormal,
+     VarianceScaling, Zeros],
+    {"IdentityInitializer": Identity, "OrthogonalInitializer": Orthogonal, "normal": RandomNormal,
+     "one": Ones, "uniform": RandomUniform, "zero": Zeros},
+)  # fmt: skip
 
-def _scaled(fan: Callable[[int, int], float], draw: str) -> Callable[..., Tensor]:
-    """Draws of variance 1 / fan (Glorot and Bengio 2010; He et al. 2015)."""
 
-    def initializer(shape: Any, dtype: Any) -> Tensor:
-        scale = 1.0 / max(1.0, fan(shape[-2] if len(shape) > 1 else shape[0], shape[-1]))
-        if draw == "uniform":
-            limit = math.sqrt(3.0 * scale)
-            return uniform(shape, -limit, limit, dtype)
-        # Truncating at two standard deviations lowers the deviation by this factor.
-        return truncated_normal(shape, 0.0, math.sqrt(scale) / 0.87962566103423978, dtype)
+def get(identifier: Any) -> Any:
+    """The initializer that a name, a configuration or an array stands for.
+
+    Args:
+      identifier: A name such as ``"he_normal"`` or ``"HeNormal"``, what `serialize` gave, an
+        initializer, a class of them, a function of a shape and a dtype, a tensor or array of
+        values, or None.
+
+    Returns:
+      A function of a shape and a dtype; None for None.
+
+    Raises:
+      ValueError: If the name is unknown, or it is nothing of those.
+
+    Example:
+      >>> tf.keras.initializers.get("ones")((2,), tf.float64).numpy()
+      array([1., 1.])
+    """
+    if isinstance(identifier, np.ndarray | np.generic | Tensor):
+        return _values(identifier)
+    return _KIND.get(identifier)
+
+
+def _values(given: Any) -> Callable[..., Tensor]:
+    def initializer(shape: Any, dtype: Any = None) -> Tensor:
+        if tuple(TensorShape(shape)) != tuple(given.shape):
+            raise ValueError(
+                f"Expected `shape` to be {tuple(given.shape)} for direct tensor as initializer. "
+                f"Received shape={tuple(TensorShape(shape))}"
+            )
+        return cast(given, as_dtype("float32" if dtype is None else dtype))
 
     return initializer
 
 
-def _normal(shape: Any, dtype: Any) -> Tensor:
-    return normal(shape, 0.0, 0.05, dtype)
-
-
-def _uniform(shape: Any, dtype: Any) -> Tensor:
-    return uniform(shape, -0.05, 0.05, dtype)
-
-
-_BY_NAME: dict[str, Callable[..., Tensor]] = {
-    "zeros": zeros, "ones": ones, "random_normal": _normal, "random_uniform": _uniform,
-    "glorot_uniform": _scaled(lambda a, b: (a + b) / 2, "uniform"),
-    "glorot_normal": _scaled(lambda a, b: (a + b) / 2, "normal"),
-    "he_uniform": _scaled(lambda a, b: a / 2, "uniform"),
-    "he_normal": _scaled(lambda a, b: a / 2, "normal"),
-    "lecun_uniform": _scaled(lambda a, b: a, "uniform"),
-    "lecun_normal": _scaled(lambda a, b: a, "normal"),
-}  # fmt: skip
-
-
-def get(identifier: Any) -> Callable[..., Any]:
-    """The function (shape, dtype) -> tensor that a name or a function stands for.
-
-    Names are zeros, ones, random_normal, random_uniform, and glorot, he or lecun with _uniform or
-    _normal, whose variance is 2 / (inputs + outputs), 2 / inputs and 1 / inputs (Glorot and Bengio,
-    "Understanding the difficulty of training deep feedforward neural networks", 2010; He, Zhang,
-    Ren and Sun, "Delving Deep into Rectifiers", 2015; LeCun, Bottou, Orr and Müller, "Efficient
-    BackProp", 1998).
+def serialize(initializer: Any) -> Any:
+    """The class and arguments of an initializer, as a dict.
 
     Args:
-      identifier: A name or a function.
+      initializer: An initializer, a named function, or None.
 
     Returns:
-      A function of a shape and a dtype.
+      A dict that JSON can hold; None for None.
 
     Raises:
-      ValueError: If the name is unknown.
+      ValueError: If it has no configuration.
 
     Example:
-      >>> kernel = tf.keras.initializers.get("glorot_uniform")((300, 100), tf.float64)
-      >>> bool(abs(tf.math.reduce_variance(kernel) * 200.0 - 1.0) < 0.1)
-      True
+      >>> tf.keras.initializers.serialize(tf.keras.initializers.Constant(2.0))["config"]
+      {'value': 2.0}
     """
-    if callable(identifier):
-        function: Callable[..., Any] = identifier
-        return function
-    found = _BY_NAME.get(identifier) if isinstance(identifier, str) else None
-    if found is None:
-        raise ValueError(
-            f"Could not interpret initializer identifier: {identifier!r}. Known: "
-            f"{', '.join(_BY_NAME)}."
-        )
-    return found
+    return _KIND.serialize(initializer)
+
+
+def deserialize(config: Any, custom_objects: dict[str, Any] | None = None) -> Any:
+    """The initializer that a dict describes.
+
+    Args:
+      config: What `serialize` gave, or a name.
+      custom_objects: Classes and functions of one's own, by name.
+
+    Returns:
+      An initializer.
+
+    Raises:
+      ValueError: If its class is unknown.
+
+    Example:
+      >>> config = tf.keras.initializers.serialize(tf.keras.initializers.HeNormal(seed=3))
+      >>> tf.keras.initializers.deserialize(config)
+      HeNormal(seed=3, input_axes=None, output_axes=None)
+    """
+    return _KIND.deserialize(config, custom_objects)

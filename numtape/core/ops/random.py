@@ -129,6 +129,17 @@ def drawn(make: Callable[..., Any], seed: int | None, *parameters: Any) -> Tenso
     return owned(array)
 
 
+def fresh_seed() -> int | None:
+    """A seed drawn from the global sequence; None where no global seed is set."""
+    with STATE.lock:
+        if STATE.seed is None:
+            return None
+        number = STATE.draws
+        STATE.draws = number + 1
+        key = (STATE.seed % 2**63, 0, number)
+    return int(SeedSequence(key).generate_state(1)[0]) % 10**9 + 1
+
+
 def _vector(shape: Any) -> tuple[int, ...]:
     if isinstance(shape, int | np.integer):
         from ...errors import InvalidArgumentError

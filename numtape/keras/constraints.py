@@ -1,0 +1,237 @@
+"""``tf.keras.constraints``: what weights are made to be after each step."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+from typing import Any
+
+from ..core.log.tensors import as_tensor
+from ..core.ops.clipping import reduce_euclidean_norm
+from ..core.ops.elementwise import clip_by_value, maximum
+from ..core.values.tensor import Tensor
+from ..names import getter as _getter
+from .described import described
+from .named import Configured, Kind
+
+_EPSILON = 1e-7
+_MEANINGS = {
+    "max_value": "The largest length.",
+    "min_value": "The smallest length.",
+    "rate": "How far lengths are moved into the bounds: 1 for all the way.",
+    "axis": "The axes along which lengths are taken: 0 for what comes into each unit of a `Dense` "
+            "layer, ``[0, 1, 2]`` for each filter of a `Conv2D` layer.",
+}  # fmt: skip
+_constraint = described(_MEANINGS, "", "")
+
+
+class Constraint(Configured):
+    """Base class of constraints: override ``__call__(w)``.
+
+    Example:
+      >>> class Whole(tf.keras.constraints.Constraint):
+      ...     def __call__(self, w):
+      ...         return tf.round(w)
+      >>> Whole()(tf.constant([1.2, 2.9])).numpy()
+      array([1., 3.], dtype=float32)
+    """
+
+    def __call__(self, w: Any) -> Any:
+        """What a weight becomes: itself, unless overridden."""
+        return w
+
+
+class _Norm(Constraint):
+    """A constraint on lengths."""
+
+    axis: Any
+
+    def _scaled(self, w: Any) -> Tensor:
+        w = as_tensor(w)
+        lengths = reduce_euclidean_norm(w, self.axis, True)
+        found: Tensor = w * (self._wanted(lengths) / (_EPSILON + lengths))
+        return found
+
+    def _wanted(self, lengths: Tensor) -> Any:
+        raise NotImplementedError
+
+
+@_constraint
+class MaxNorm(_Norm):
+    """Weights whose length is at most ``max_value``.
+
+    From Srivastava, Hinton, Krizhevsky, Sutskever and Salakhutdinov, "Dropout" (2014).
+
+    >>> tf.keras.constraints.MaxNorm(1.0)(tf.constant([[3.0, 0.0], [4.0, 0.5]])).numpy()
+    array([[0.6, 0. ],
+           [0.8, 0.5]], dtype=float32)
+    """
+
+    def __init__(self, max_value: float = 2, axis: Any = 0) -> None:
+        self.max_value, self.axis = max_value, axis
+
+    def __call__(self, w: Any) -> Tensor:
+        """The weight with such lengths."""
+        return self._scaled(w)
+
+    def _wanted(self, lengths: Tensor) -> Any:
+        return clip_by_value(lengths, 0.0, float(self.max_value))
+
+    def get_config(self) -> dict[str, Any]:
+        """What it was made with.
+
+        Returns:
+          A dict of arguments.
+        """
+        return {"max_value": self.max_value, "axis": self.axis}
+
+
+@_constraint
+class NonNeg(Constraint):
+    """Weights of at least 0.
+
+    >>> tf.keras.constraints.NonNeg()(tf.constant([-1.0, 2.0])).numpy()
+    array([0., 2.], dtype=float32)
+    """
+
+    def __call__(self, w: Any) -> Tensor:
+        """The weight with zeros where it is negative."""
+        return maximum(as_tensor(w), 0.0)
+
+
+@_constraint
+class UnitNorm(_Norm):
+    """Weights of length 1.
+
+    >>> tf.keras.constraints.UnitNorm()(tf.constant([[3.0], [4.0]])).numpy()
+    array([[0.6],
+           [0.8]], dtype=float32)
+    """
+
+    def __init__(self, axis: Any = 0) -> None:
+        self.axis = axis
+
+    def __call__(self, w: Any) -> Tensor:
+        """The weight with such lengths."""
+        w = as_tensor(w)
+        found: Tensor = w / (_EPSILON + reduce_euclidean_norm(w, self.axis, True))
+        return found
+
+    def get_config(self) -> dict[str, Any]:
+        """What it was made with.
+
+        Returns:
+          A dict of arguments.
+        """
+        return {"axis": self.axis}
+
+
+@_constraint
+class MinMaxNorm(_Norm):
+    """Weights whose length is between two bounds, or moves there at a rate.
+
+    >>> tf.keras.constraints.MinMaxNorm(1.0, 2.0)(tf.constant([[3.0, 0.0], [4.0, 0.5]])).numpy()
+    array([[1.2      , 0.       ],
+           [1.6      , 0.9999998]], dtype=float32)
+    """
+
+    def __init__(
+        self, min_value: float = 0.0, max_value: float = 1.0, rate: float = 1.0, axis: Any = 0
+    ) -> None:
+        self.min_value, self.max_value, self.rate, self.axis = min_value, max_value, rate, axis
+
+    def __call__(self, w: Any) -> Tensor:
+        """The weight with such lengths."""
+        return self._scaled(w)
+
+    def _wanted(self, lengths: Tensor) -> Any:
+        within = clip_by_value(lengths, float(self.min_value), float(self.max_value))
+        return self.rate * within + (1 - self.rate) * lengths
+
+    def get_config(self) -> dict[str, Any]:
+        """What it was made with.
+
+        Returns:
+          A dict of arguments.
+        """
+        return {"min_value": self.min_value, "max_value": self.max_value, "rate": self.rate,
+                "axis": self.axis}  # fmt: skip
+
+
+max_norm = MaxNorm
+min_max_norm = MinMaxNorm
+non_neg = NonNeg
+unit_norm = UnitNorm
+
+__all__ = [
+    "Constraint", "MaxNorm", "MinMaxNorm", "NonNeg", "UnitNorm", "deserialize", "get", "max_norm",
+    "min_max_norm", "non_neg", "serialize", "unit_norm",
+]  # fmt: skip
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
+if not _TYPE_CHECKING:
+    __getattr__ = _getter(__name__)
+
+_KIND = Kind("constraint", [Constraint, MaxNorm, MinMaxNorm, NonNeg, UnitNorm])
+
+
+def get(identifier: Any) -> Any:
+    """The constraint that a name or a configuration stands for.
+
+    Args:
+      identifier: A name such as ``"max_norm"`` or ``"MaxNorm"``, what `serialize` gave, a
+        constraint, a class of them, a function of a tensor, or None.
+
+    Returns:
+      A function of a tensor; None for None.
+
+    Raises:
+      ValueError: If the name is unknown, or it is nothing of those.
+
+    Example:
+      >>> tf.keras.constraints.get("unit_norm")
+      UnitNorm(axis=0)
+    """
+    return _KIND.get(identifier)
+
+
+def serialize(constraint: Any) -> Any:
+    """The class and arguments of a constraint, as a dict.
+
+    Args:
+      constraint: A constraint, a named function, or None.
+
+    Returns:
+      A dict that JSON can hold; None for None.
+
+    Raises:
+      ValueError: If it has no configuration.
+
+    Example:
+      >>> tf.keras.constraints.serialize(tf.keras.constraints.UnitNorm(1))["config"]
+      {'axis': 1}
+    """
+    return _KIND.serialize(constraint)
+
+
+def deserialize(config: Any, custom_objects: dict[str, Any] | None = None) -> Any:
+    """The constraint that a dict describes.
+
+    Args:
+      config: What `serialize` gave, or a name.
+      custom_objects: Classes and functions of one's own, by name.
+
+    Returns:
+      A constraint.
+
+    Raises:
+      ValueError: If its class is unknown.
+
+    Example:
+      >>> tf.keras.constraints.deserialize({"class_name": "UnitNorm", "config": {"axis": 1}})
+      UnitNorm(axis=1)
+    """
+    return _KIND.deserialize(config, custom_objects)

@@ -1,0 +1,377 @@
+"""Initializers: values that are the same everywhere, and draws from a seed of each its own."""
+
+from __future__ import annotations
+
+import math
+import random
+from typing import Any, Self
+
+import numpy as np
+
+from ..core.ops.creation import eye, ones, zeros
+from ..core.ops.decompositions import qr
+from ..core.ops.diagonals import diag_part
+from ..core.ops.elementwise import cast, sign
+from ..core.ops.movement import reshape, transpose
+from ..core.ops.random import fresh_seed
+from ..core.ops.stateless_random import (
+    stateless_normal,
+    stateless_truncated_normal,
+    stateless_uniform,
+)
+from ..core.values import dtypes
+from ..core.values.dtypes import DType, as_dtype, shown
+from ..core.values.spec import TensorShape
+from ..core.values.tensor import Tensor
+from .described import described
+from .named import Configured
+
+# A normal distribution without what is beyond two standard deviations has this deviation.
+_TRUNCATED = 0.87962566103423978
+_MEANINGS = {
+    "value": "The value of all elements: a number, or what has the shape that is asked for.",
+    "gain": "What the matrix is multiplied by.",
+    "mean": "The mean.",
+    "stddev": "The standard deviation.",
+    "minval": "The lower bound.",
+    "maxval": "The upper bound, which is not reached.",
+    "scale": "The variance times the number of inputs, of outputs, or their mean.",
+    "mode": '``"fan_in"`` (inputs), ``"fan_out"`` (outputs) or ``"fan_avg"`` (their mean).',
+    "distribution": '``"truncated_normal"``, ``"untruncated_normal"`` or ``"uniform"``.',
+    "seed": "An integer, which says the numbers; None draws a seed when the object is made, so "
+            "that one object gives the same numbers at each call, and another one others.",
+    "input_axes": "The axes of the shape that count as inputs; None for the last but one, times "
+                  "all before it.",
+    "output_axes": "Those that count as outputs; None for the last, times all but two.",
+}  # fmt: skip
+_constant = described(_MEANINGS, "", "")
+_random = described(_MEANINGS, "", "ValueError: If an argument is none of those.")
+
+
+class Initializer(Configured):
+    """Base class of initializers: override ``__call__(shape, dtype)``.
+
+    Example:
+      >>> class Sevens(tf.keras.initializers.Initializer):
+      ...     def __call__(self, shape, dtype=None):
+      ...         return tf.fill(shape, tf.constant(7.0, dtype))
+      >>> dense = tf.keras.layers.Dense(1, kernel_initializer=Sevens())
+      >>> dense(tf.constant([[1.0, 2.0]])).numpy()
+      array([[21.]], dtype=float32)
+    """
+
+    def __call__(self, shape: Any, dtype: Any = None) -> Any:
+        """Initial values.
+
+        Args:
+          shape: Their shape.
+          dtype: Their dtype; None is float32.
+        """
+        raise NotImplementedError("Initializer subclasses must implement the `__call__()` method.")
+
+    def clone(self) -> Self:
+        """An initializer made with the same arguments.
+
+        Returns:
+          A new object.
+        """
+        return self.from_config(self.get_config())
+
+
+def _asked(shape: Any, dtype: Any) -> tuple[tuple[int, ...], DType]:
+    sizes = tuple(int(n) for n in TensorShape(shape))
+    return sizes, as_dtype("float32" if dtype is None else dtype)
+
+
+@_constant
+class Zeros(Initializer):
+    """Zeros.
+
+    >>> tf.keras.initializers.Zeros()((2,)).numpy()
+    array([0., 0.], dtype=float32)
+    """
+
+    def __call__(self, shape: Any, dtype: Any = None) -> Tensor:
+        """Zeros of a shape and a dtype."""
+        return zeros(*_asked(shape, dtype))
+
+
+@_constant
+class Ones(Initializer):
+    """Ones.
+
+    >>> tf.keras.initializers.Ones()((2,)).numpy()
+    array([1., 1.], dtype=float32)
+    """
+
+    def __call__(self, shape: Any, dtype: Any = None) -> Tensor:
+        """Ones of a shape and a dtype."""
+        return ones(*_asked(shape, dtype))
+
+
+@_constant
+class Constant(Initializer):
+    """One value everywhere.
+
+    >>> tf.keras.initializers.Constant(2.5)((2,)).numpy()
+    array([2.5, 2.5], dtype=float32)
+    """
+
+    def __init__(self, value: Any = 0.0) -> None:
+        self.value = value
+
+    def __call__(self, shape: Any, dtype: Any = None) -> Tensor:
+        """The value in each element of a shape, in a dtype."""
+        sizes, wanted = _asked(shape, dtype)
+        found: Tensor = cast(self.value, wanted) * ones(sizes, wanted)
+        return found
+
+    def get_config(self) -> dict[str, Any]:
+        """What it was made with.
+
+        Returns:
+          A dict of arguments.
+        """
+        value = self.value
+        return {"value": value.tolist() if isinstance(value, np.ndarray | np.generic) else value}
+
+
+@_constant
+class Identity(Initializer):
+    """A matrix of ones on the diagonal and zeros elsewhere.
+
+    >>> tf.keras.initializers.Identity(2.0)((2, 2)).numpy()
+    array([[2., 0.],
+           [0., 2.]], dtype=float32)
+    """
+
+    def __init__(self, gain: float = 1.0) -> None:
+        self.gain = gain
+
+    def __call__(self, shape: Any, dtype: Any = None) -> Tensor:
+        """The matrix of a shape, which has two axes, in a dtype."""
+        sizes, wanted = _asked(shape, dtype)
+        if len(sizes) != 2:
+            raise ValueError(
+                f"Identity matrix initializer can only be used for 2D matrices. Received: "
+                f"shape={sizes} of rank {len(sizes)}."
+            )
+        found: Tensor = eye(*sizes, dtype=wanted) * self.gain
+        return found
+
+    def get_config(self) -> dict[str, Any]:
+        """What it was made with.
+
+        Returns:
+          A dict of arguments.
+        """
+        return {"gain": self.gain}
+
+
+class RandomInitializer(Initializer):
+    """Base class of those that draw."""
+
+    def __init__(self, seed: int | None = None) -> None:
+        if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int | np.integer)):
+            raise ValueError(
+                f"`seed` argument should be an integer or None. Received: seed={shown(seed)}"
+            )
+        self._given = seed
+        if seed is None:
+            seed = fresh_seed()
+        if seed is None:
+            seed = random.randint(1, 10**9)  # so that `random.seed` says it, as in Keras
+        self.seed = int(seed)
+
+    def get_config(self) -> dict[str, Any]:
+        """What it was made with.
+
+        Returns:
+          A dict of arguments.
+        """
+        return {"seed": self._given}
+
+    def _drawn(self, draw: Any, shape: Any, dtype: Any, *parameters: Any) -> Tensor:
+        """Numbers that a stateless function draws from the seed: those of Keras on TensorFlow."""
+        sizes, wanted = _asked(shape, dtype)
+        exact = wanted if wanted is dtypes.float64 or not wanted.is_floating else dtypes.float32
+        seed = np.array([self.seed % (2**31 - 2), 0], np.int32)
+        return cast(draw(sizes, seed, *parameters, dtype=exact), wanted)
+
+
+@_random
+class RandomNormal(RandomInitializer):
+    """Draws from a normal distribution.
+
+    >>> draws = tf.keras.initializers.RandomNormal(stddev=2.0, seed=1)((1000,))
+    >>> bool(abs(tf.math.reduce_std(draws) - 2.0) < 0.1)
+    True
+    """
+
+    def __init__(self, mean: Any = 0.0, stddev: Any = 0.05, seed: int | None = None) -> None:
+        self.mean, self.stddev = mean, stddev
+        super().__init__(seed)
+
+    def __call__(self, shape: Any, dtype: Any = None) -> Tensor:
+        """Draws of a shape, in a dtype."""
+        return self._drawn(stateless_normal, shape, dtype, self.mean, self.stddev)
+
+    def get_config(self) -> dict[str, Any]:
+        """What it was made with.
+
+        Returns:
+          A dict of arguments.
+        """
+        return {"mean": self.mean, "stddev": self.stddev, **super().get_config()}
+
+
+@_random
+class TruncatedNormal(RandomNormal):
+    """Draws from a normal distribution, without those beyond two standard deviations.
+
+    >>> draws = tf.keras.initializers.TruncatedNormal(stddev=1.0, seed=1)((1000,))
+    >>> bool(tf.reduce_max(abs(draws)) <= 2.0)
+    True
+    """
+
+    def __call__(self, shape: Any, dtype: Any = None) -> Tensor:
+        """Draws of a shape, in a dtype."""
+        return self._drawn(stateless_truncated_normal, shape, dtype, self.mean, self.stddev)
+
+
+@_random
+class RandomUniform(RandomInitializer):
+    """Draws between two bounds, each as likely as the others.
+
+    >>> draws = tf.keras.initializers.RandomUniform(0.0, 3.0, seed=1)((1000,))
+    >>> bool(tf.reduce_min(draws) >= 0.0), bool(tf.reduce_max(draws) < 3.0)
+    (True, True)
+    """
+
+    def __init__(self, minval: Any = -0.05, maxval: Any = 0.05, seed: int | None = None) -> None:
+        self.minval, self.maxval = minval, maxval
+        super().__init__(seed)
+
+    def __call__(self, shape: Any, dtype: Any = None) -> Tensor:
+        """Draws of a shape, in a dtype."""
+        return self._drawn(stateless_uniform, shape, dtype, self.minval, self.maxval)
+
+    def get_config(self) -> dict[str, Any]:
+        """What it was made with.
+
+        Returns:
+          A dict of arguments.
+        """
+        return {"minval": self.minval, "maxval": self.maxval, **super().get_config()}
+
+
+def compute_fans(
+    shape: tuple[int, ...], input_axes: Any = None, output_axes: Any = None
+) -> tuple[int, int]:
+    """How many inputs and outputs a kernel of a shape connects."""
+    if input_axes is not None and output_axes is not None:
+        return math.prod(shape[i] for i in input_axes), math.prod(shape[i] for i in output_axes)
+    if len(shape) < 2:
+        return math.prod(shape), math.prod(shape)
+    window = math.prod(shape[:-2])  # of a convolution
+    return shape[-2] * window, shape[-1] * window
+
+
+_MODES = ("fan_in", "fan_out", "fan_avg")
+_LAWS = ("uniform", "truncated_normal", "untruncated_normal")
+
+
+@_random
+class VarianceScaling(RandomInitializer):
+    """Draws of mean 0 whose variance is ``scale`` over the number of inputs, outputs, or both.
+
+    >>> draws = tf.keras.initializers.VarianceScaling(2.0, seed=1)((100, 100))
+    >>> bool(abs(tf.math.reduce_variance(draws) * 50.0 - 1.0) < 0.1)
+    True
+    """
+
+    def __init__(
+        self, scale: float = 1.0, mode: str = "fan_in", distribution: str = "truncated_normal",
+        seed: int | None = None, input_axes: Any = None, output_axes: Any = None,
+    ) -> None:  # fmt: skip
+        if not isinstance(scale, int | float) or not scale > 0.0:
+            raise ValueError(
+                f"Argument `scale` must be positive float. Received: scale={shown(scale)}"
+            )
+        if mode not in _MODES:
+            raise ValueError(f"Invalid `mode` argument: {shown(mode)}. Please use one of {_MODES}.")
+        law = distribution.lower() if isinstance(distribution, str) else distribution
+        law = "truncated_normal" if law == "normal" else law
+        if law not in _LAWS:
+            raise ValueError(
+                f"Invalid `distribution` argument: {shown(distribution)}. Please use one of "
+                f"{_LAWS}."
+            )
+        self.scale, self.mode, self.distribution = scale, mode, law
+        self.input_axes, self.output_axes = input_axes, output_axes
+        super().__init__(seed)
+
+    def __call__(self, shape: Any, dtype: Any = None) -> Tensor:
+        """Draws of a shape, in a dtype."""
+        sizes, _ = _asked(shape, dtype)
+        ins, outs = compute_fans(sizes, self.input_axes, self.output_axes)
+        fan = {"fan_in": ins, "fan_out": outs, "fan_avg": (ins + outs) / 2.0}[self.mode]
+        variance = self.scale / max(1.0, fan)
+        if self.distribution == "uniform":
+            limit = math.sqrt(3.0 * variance)
+            return self._drawn(stateless_uniform, shape, dtype, -limit, limit)
+        deviation = math.sqrt(variance)
+        if self.distribution == "untruncated_normal":
+            return self._drawn(stateless_normal, shape, dtype, 0.0, deviation)
+        return self._drawn(stateless_truncated_normal, shape, dtype, 0.0, deviation / _TRUNCATED)
+
+    def get_config(self) -> dict[str, Any]:
+        """What it was made with.
+
+        Returns:
+          A dict of arguments.
+        """
+        return {
+            "scale": self.scale, "mode": self.mode, "distribution": self.distribution,
+            **super().get_config(), "input_axes": self.input_axes, "output_axes": self.output_axes,
+        }  # fmt: skip
+
+
+@_random
+class Orthogonal(RandomInitializer):
+    """A matrix whose columns, or rows if there are fewer, are orthogonal and of length ``gain``.
+
+    All axes but the last count as one. From Saxe, McClelland and Ganguli, "Exact solutions to the
+    nonlinear dynamics of learning in deep linear neural networks" (2014).
+
+    >>> q = tf.keras.initializers.Orthogonal(seed=1)((3, 2))
+    >>> np.allclose(tf.transpose(q) @ q, np.eye(2), atol=1e-6)
+    True
+    """
+
+    def __init__(self, gain: float = 1.0, seed: int | None = None) -> None:
+        self.gain = gain
+        super().__init__(seed)
+
+    def __call__(self, shape: Any, dtype: Any = None) -> Tensor:
+        """The matrix of a shape, which has two axes or more, in a dtype."""
+        sizes, wanted = _asked(shape, dtype)
+        if len(sizes) < 2:
+            raise ValueError(
+                f"The tensor to initialize must be at least two-dimensional. Received: "
+                f"shape={sizes} of rank {len(sizes)}."
+            )
+        rows, columns = math.prod(sizes[:-1]), sizes[-1]
+        exact = dtypes.float64 if wanted is dtypes.float64 else dtypes.float32
+        q, r = qr(self._drawn(stateless_normal, (max(rows, columns), min(rows, columns)), exact))
+        q = q * sign(diag_part(r))  # so that all such matrices are equally likely
+        found: Tensor = reshape(transpose(q) if rows < columns else q, sizes) * self.gain
+        return cast(found, wanted)
+
+    def get_config(self) -> dict[str, Any]:
+        """What it was made with.
+
+        Returns:
+          A dict of arguments.
+        """
+        return {"gain": self.gain, **super().get_config()}

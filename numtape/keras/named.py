@@ -1,0 +1,123 @@
+"""Objects of Keras that are made of a name or a configuration: initializers, regularizers, ..."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any, Self
+
+from ..core.values.dtypes import shown
+from ..module import snake_case
+
+
+class Configured:
+    """What is described by the arguments that it was made with.
+
+    Example:
+      >>> tf.keras.constraints.MaxNorm(3.0).get_config()
+      {'max_value': 3.0, 'axis': 0}
+    """
+
+    def get_config(self) -> dict[str, Any]:
+        """What it was made with.
+
+        Returns:
+          A dict of arguments.
+        """
+        return {}
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> Self:
+        """The object made with these arguments.
+
+        Args:
+          config: What `get_config` gave.
+
+        Returns:
+          A new object.
+        """
+        return cls(**config)
+
+    def __repr__(self) -> str:
+        options = ", ".join(f"{key}={value!r}" for key, value in self.get_config().items())
+        return f"{type(self).__name__}({options})"
+
+
+class Kind:
+    """The known classes of one kind, by their names in CamelCase and snake_case.
+
+    Args:
+      word: What an object of the kind is called, such as ``"initializer"``.
+      classes: The classes.
+      aliases: Further names.
+    """
+
+    def __init__(
+        self, word: str, classes: list[type], aliases: dict[str, type] | None = None
+    ) -> None:
+        self.word = word
+        self.module = f"keras.{word}s"
+        self.classes = {one.__name__: one for one in classes}
+        self.known = {**self.classes, **{snake_case(n): one for n, one in self.classes.items()}}
+        self.known.update(aliases or {})
+
+    def get(self, identifier: Any) -> Any:
+        """The object that a name, a configuration, a class or an object stands for."""
+        if identifier is None:
+            return None
+        found = identifier
+        if isinstance(identifier, str):
+            found = self.known.get(identifier)
+        elif isinstance(identifier, dict):
+            found = self.deserialize(identifier)
+        if inspect.isclass(found):
+            found = found()
+        if not callable(found):
+            raise self._unknown(identifier)
+        return found
+
+    def _unknown(self, identifier: Any) -> ValueError:
+        names = ", ".join(name for name in self.known if name.islower())
+        return ValueError(
+            f"Could not interpret {self.word} identifier: {shown(identifier)}. Known: {names}."
+        )
+
+    def serialize(self, thing: Any) -> dict[str, Any] | None:
+        """The class and arguments of an object, as a dict that JSON can hold."""
+        if thing is None:
+            return None
+        if not hasattr(thing, "get_config"):
+            name = getattr(thing, "__name__", None)
+            if name is None:
+                raise ValueError(f"This {self.word} has no configuration: {shown(thing)}.")
+            return {"module": "builtins", "class_name": "function", "config": name,
+                    "registered_name": name}  # fmt: skip
+        name = type(thing).__name__
+        own = self.classes.get(name) is type(thing)
+        return {
+            "module": self.module if own else type(thing).__module__, "class_name": name,
+            "config": thing.get_config(), "registered_name": None if own else name,
+        }  # fmt: skip
+
+    def deserialize(
+        self, config: Any, custom_objects: dict[str, Callable[..., Any]] | None = None
+    ) -> Any:
+        """What `serialize` described."""
+        if config is None:
+            return None
+        known = {**self.known, **(custom_objects or {})}
+        if isinstance(config, str):
+            config = {"class_name": config, "config": {}}
+        if not isinstance(config, dict) or not isinstance(config.get("class_name"), str):
+            raise self._unknown(config)
+        name, arguments = config["class_name"], config.get("config")
+        if name == "function" and isinstance(arguments, str):
+            name, arguments = arguments, {}
+        found = known.get(name)
+        if found is None:
+            raise self._unknown(config)
+        if not inspect.isclass(found):
+            return found
+        if arguments is not None and not isinstance(arguments, dict):
+            raise self._unknown(config)
+        return found.from_config(arguments or {}) if hasattr(found, "from_config") else found()

@@ -1,0 +1,277 @@
+"""``tf.keras.regularizers``: what large weights add to the loss."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+from typing import Any
+
+from ..core.log.tensors import as_tensor
+from ..core.ops.clipping import l2_normalize
+from ..core.ops.creation import eye, zeros
+from ..core.ops.elementwise import abs_, square
+from ..core.ops.linalg import matmul
+from ..core.ops.movement import transpose
+from ..core.ops.reduction import reduce_sum
+from ..core.values.dtypes import shown
+from ..core.values.tensor import Tensor
+from ..names import getter as _getter
+from .described import described
+from .named import Configured, Kind
+
+_MEANINGS = {
+    "l1": "The factor of the sum of absolute values.",
+    "l2": "The factor of the sum of squares.",
+    "factor": "What the mean is multiplied by.",
+    "mode": '``"rows"`` or ``"columns"``.',
+}
+_penalty = described(_MEANINGS, "", "ValueError: If a factor is no finite number from 0 on.")
+
+
+class Regularizer(Configured):
+    """Base class of regularizers: override ``__call__(x)``.
+
+    Example:
+      >>> class Largest(tf.keras.regularizers.Regularizer):
+      ...     def __call__(self, x):
+      ...         return tf.reduce_max(tf.abs(x))
+      >>> Largest()(tf.constant([1.0, -3.0])).numpy()
+      np.float32(3.0)
+    """
+
+    def __call__(self, x: Any) -> Any:
+        """What a tensor adds to the loss: nothing, unless overridden."""
+        return 0.0
+
+    def get_config(self) -> dict[str, Any]:
+        """What it was made with.
+
+        Returns:
+          A dict of arguments.
+
+        Raises:
+          NotImplementedError: If it is not overridden.
+        """
+        raise NotImplementedError(f"{type(self).__name__} does not implement get_config()")
+
+    def __repr__(self) -> str:
+        own = type(self).get_config is not Regularizer.get_config
+        return super().__repr__() if own else object.__repr__(self)
+
+
+def _factor(value: Any, name: str) -> float:
+    if (
+        not isinstance(value, int | float) or math.isnan(value) or math.isinf(value) or value < 0
+    ):  # fmt: skip
+        raise ValueError(
+            f"Invalid value for argument {name}: expected a non-negative float. Received: "
+            f"{name}={shown(value)}"
+        )
+    return float(value)
+
+
+@_penalty
+class L1L2(Regularizer):
+    """``l1 * sum(abs(x)) + l2 * sum(square(x))``.
+
+    >>> tf.keras.regularizers.L1L2(l1=0.5, l2=0.25)(tf.constant([2.0, -4.0])).numpy()
+    np.float32(8.0)
+    """
+
+    def __init__(self, l1: float | None = 0.0, l2: float | None = 0.0) -> None:
+        self.l1 = _factor(0.0 if l1 is None else l1, "l1")
+        self.l2 = _factor(0.0 if l2 is None else l2, "l2")
+
+    def __call__(self, x: Any) -> Tensor:
+        """The penalty of a tensor."""
+        x = as_tensor(x)
+        found: Tensor | None = None
+        if self.l1:
+            found = reduce_sum(abs_(x)) * self.l1
+        if self.l2:
+            squares = reduce_sum(square(x)) * self.l2
+            found = squares if found is None else found + squares
+        return zeros((), x.dtype) if found is None else found
+
+    def get_config(self) -> dict[str, Any]:
+        """What it was made with.
+
+        Returns:
+          A dict of arguments.
+        """
+        return {"l1": self.l1, "l2": self.l2}
+
+
+@_penalty
+class L1(Regularizer):
+    """``l1 * sum(abs(x))``.
+
+    >>> tf.keras.regularizers.L1(0.5)(tf.constant([2.0, -4.0])).numpy()
+    np.float32(3.0)
+    """
+
+    def __init__(self, l1: float | None = 0.01) -> None:
+        self.l1 = _factor(0.01 if l1 is None else l1, "l1")
+
+    def __call__(self, x: Any) -> Tensor:
+        """The penalty of a tensor."""
+        found: Tensor = reduce_sum(abs_(as_tensor(x))) * self.l1
+        return found
+
+    def get_config(self) -> dict[str, Any]:
+        """What it was made with.
+
+        Returns:
+          A dict of arguments.
+        """
+        return {"l1": self.l1}
+
+
+@_penalty
+class L2(Regularizer):
+    """``l2 * sum(square(x))``.
+
+    >>> tf.keras.regularizers.L2(0.25)(tf.constant([2.0, -4.0])).numpy()
+    np.float32(5.0)
+    """
+
+    def __init__(self, l2: float | None = 0.01) -> None:
+        self.l2 = _factor(0.01 if l2 is None else l2, "l2")
+
+    def __call__(self, x: Any) -> Tensor:
+        """The penalty of a tensor."""
+        found: Tensor = reduce_sum(square(as_tensor(x))) * self.l2
+        return found
+
+    def get_config(self) -> dict[str, Any]:
+        """What it was made with.
+
+        Returns:
+          A dict of arguments.
+        """
+        return {"l2": self.l2}
+
+
+@_penalty
+class OrthogonalRegularizer(Regularizer):
+    """``factor`` times the mean absolute cosine between rows, or columns, of a matrix.
+
+    >>> x = tf.constant([[1.0, 0.0], [1.0, 0.0], [0.0, 2.0]])
+    >>> tf.keras.regularizers.OrthogonalRegularizer(3.0)(x).numpy()
+    np.float32(1.0)
+    """
+
+    def __init__(self, factor: float = 0.01, mode: str = "rows") -> None:
+        self.factor = _factor(factor, "factor")
+        if mode not in ("rows", "columns"):
+            raise ValueError(
+                f"Invalid value for argument `mode`. Expected one of {{'rows', 'columns'}}. "
+                f"Received: mode={shown(mode)}"
+            )
+        self.mode = mode
+
+    def __call__(self, inputs: Any) -> Tensor:
+        """The penalty of a matrix."""
+        x = as_tensor(inputs)
+        if x.ndim != 2:
+            raise ValueError(
+                f"Inputs to OrthogonalRegularizer must have rank 2. Received: "
+                f"inputs.shape={tuple(x.shape)}"
+            )
+        if self.mode == "columns":
+            x = transpose(x)
+        x = l2_normalize(x, 1)
+        size = int(x.shape[0])
+        others = matmul(x, x, transpose_b=True) * (1.0 - eye(size, dtype=x.dtype))
+        pairs = size * (size - 1.0) / 2.0
+        found: Tensor = reduce_sum(abs_(others)) * (0.5 * self.factor) / pairs
+        return found
+
+    def get_config(self) -> dict[str, Any]:
+        """What it was made with.
+
+        Returns:
+          A dict of arguments.
+        """
+        return {"factor": self.factor, "mode": self.mode}
+
+
+l1 = L1
+l1_l2 = L1L2
+l2 = L2
+orthogonal_regularizer = OrthogonalRegularizer
+
+__all__ = [
+    "L1", "L1L2", "L2", "OrthogonalRegularizer", "Regularizer", "deserialize", "get", "l1",
+    "l1_l2", "l2", "orthogonal_regularizer", "serialize",
+]  # fmt: skip
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
+if not _TYPE_CHECKING:
+    __getattr__ = _getter(__name__)
+
+_KIND = Kind("regularizer", [L1, L1L2, L2, OrthogonalRegularizer, Regularizer],
+             {"l1_l2": L1L2, "l1l2": L1L2})  # fmt: skip
+
+
+def get(identifier: Any) -> Any:
+    """The regularizer that a name or a configuration stands for.
+
+    Args:
+      identifier: A name such as ``"l2"`` or ``"L2"``, what `serialize` gave, a regularizer, a
+        class of them, a function of a tensor, or None.
+
+    Returns:
+      A function of a tensor; None for None.
+
+    Raises:
+      ValueError: If the name is unknown, or it is nothing of those.
+
+    Example:
+      >>> tf.keras.regularizers.get("l2")
+      L2(l2=0.01)
+    """
+    return _KIND.get(identifier)
+
+
+def serialize(regularizer: Any) -> Any:
+    """The class and arguments of a regularizer, as a dict.
+
+    Args:
+      regularizer: A regularizer, a named function, or None.
+
+    Returns:
+      A dict that JSON can hold; None for None.
+
+    Raises:
+      ValueError: If it has no configuration.
+
+    Example:
+      >>> tf.keras.regularizers.serialize(tf.keras.regularizers.L2(0.5))["config"]
+      {'l2': 0.5}
+    """
+    return _KIND.serialize(regularizer)
+
+
+def deserialize(config: Any, custom_objects: dict[str, Any] | None = None) -> Any:
+    """The regularizer that a dict describes.
+
+    Args:
+      config: What `serialize` gave, or a name.
+      custom_objects: Classes and functions of one's own, by name.
+
+    Returns:
+      A regularizer.
+
+    Raises:
+      ValueError: If its class is unknown.
+
+    Example:
+      >>> tf.keras.regularizers.deserialize({"class_name": "L1", "config": {"l1": 0.5}})
+      L1(l1=0.5)
+    """
+    return _KIND.deserialize(config, custom_objects)
