@@ -2,42 +2,23 @@
 
 from __future__ import annotations
 
-from collections import Counter
+import warnings
 from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
+from ..core.log import ambient
+from ..core.log.ambient import mask_of, set_mask
 from ..core.log.tensors import as_tensor
-from ..core.log.variable import Alias, Variable
+from ..core.log.variable import Variable
 from ..core.ops.elementwise import cast
-from ..core.values.dtypes import DType, as_dtype
-from ..core.values.spec import TensorShape
-from ..module import Module, snake_case
-from . import initializers
-
-_count: Counter[str] = Counter()
-
-
-class LayerVariable(Alias):
-    """A variable as its layer names it: ``kernel``; tapes know it as ``dense/kernel:0``."""
-
-    __slots__ = ()
-
-    @property
-    def name(self) -> str:
-        """The name inside the layer, such as ``kernel``."""
-        return self.path.rpartition("/")[2]
-
-    @property
-    def path(self) -> str:
-        """The layer's name and the variable's."""
-        return self._of._name
-
-    def __repr__(self) -> str:
-        return (
-            f"<Variable path={self.path}, shape={self.shape}, dtype={self.dtype.name}, "
-            f"value={self.numpy()}>"
-        )
+from ..core.values.tensor import Tensor
+from ..nest import flatten, map_structure
+from .call_arguments import is_tensor, shapes_for, signature_of, tensors_in
+from .input_spec import assert_input_compatibility
+from .layer_state import LayerState
+from .layer_variable import LayerVariable as LayerVariable
+from .symbolic import KerasTensor, Node, inferred, is_symbolic
 
 
 def _noted(build: Callable[..., Any]) -> Callable[..., Any]:
@@ -45,14 +26,20 @@ def _noted(build: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(build)
     def noted(self: Layer, *args: Any, **kwargs: Any) -> None:
-        build(self, *args, **kwargs)
+        self._check_begun()
+        before = len(self._own)
+        try:
+            build(self, *args, **kwargs)
+        except BaseException:
+            del self._own[before:]
+            raise
         if type(self).build is noted:  # else a subclass is not done yet
             self.built = True
 
     return noted
 
 
-class Layer(Module):
+class Layer(LayerState):
     """Base class of layers: override ``build(input_shape)`` and ``call(inputs)``.
 
     The first call makes the variables, when the shape of the inputs is known.
@@ -60,10 +47,14 @@ class Layer(Module):
     Args:
       trainable: Whether the variables it makes are.
       name: Its name; default: the class's in snake case, numbered.
-      dtype: The dtype of its variables.
+      dtype: The dtype of its variables, and of what it computes: floats are cast to it.
+      activity_regularizer: A function of an output that gives a loss.
+      autocast: Whether floats among the inputs are cast to ``dtype``.
+      **kwargs: ``input_shape``, without the batch, or ``input_dim``: for `Sequential`.
 
     Raises:
       TypeError: If there is no such dtype.
+      ValueError: If an argument is unknown.
 
     Example:
       >>> class Scale(tf.keras.Layer):
@@ -72,22 +63,37 @@ class Layer(Module):
       ...     def call(self, inputs):
       ...         return inputs * self.scale
       >>> layer = Scale()
-      >>> layer([[1.0, 2.0]]).numpy(), layer.trainable_variables[0].name
+      >>> layer(tf.constant([[1.0, 2.0]])).numpy(), layer.trainable_variables[0].name
       (array([[1., 2.]], dtype=float32), 'scale')
     """
 
+    # Whether arguments of `call` by position may be anything.
+    _allow_non_tensor_positional_args = False
+    _input_spec: Any = None
+
     def __init__(
-        self, trainable: bool = True, name: str | None = None, dtype: Any = "float32"
-    ) -> None:
-        if name is None:
-            kind = snake_case(type(self).__name__)
-            number = _count[kind]
-            _count[kind] += 1
-            name = f"{kind}_{number}" if number else kind
-        self._name = name
-        self.trainable = trainable
+        self, trainable: bool = True, name: str | None = None, dtype: Any = None,
+        activity_regularizer: Any = None, autocast: bool = True, **kwargs: Any,
+    ) -> None:  # fmt: skip
+        self._begin(trainable, name, dtype)
+        self.activity_regularizer = self._function_named("regularizers", activity_regularizer)
+        self.autocast = autocast
         self.built = False
-        self._dtype: DType = as_dtype(dtype)
+        size = kwargs.pop("input_dim", None)
+        shape = kwargs.pop("input_shape", None) if size is None else (size,)
+        if shape is not None:
+            warnings.warn(
+                "Do not pass an `input_shape`/`input_dim` argument to a layer. When using "
+                "Sequential models, prefer using an `Input(shape)` object as the first layer in "
+                "the model instead.",
+                stacklevel=3,
+            )
+            self._input_shape_arg = tuple(shape)
+        if kwargs:
+            raise ValueError(
+                f"Unrecognized keyword arguments passed to {type(self).__name__}: {kwargs}"
+            )
+        self._supports_masking = type(self).compute_mask is not Layer.compute_mask
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -95,92 +101,297 @@ class Layer(Module):
             cls.build = _noted(cls.build)  # type: ignore[method-assign]
 
     @property
-    def dtype(self) -> str:
-        """The name of the variables' dtype."""
-        return self._dtype.name
+    def input_spec(self) -> Any:
+        """What it expects of its inputs: an `InputSpec`, a list of them, or None. It can be set."""
+        return self._input_spec
 
-    def add_weight(
-        self, shape: Any = (), initializer: Any = "glorot_uniform", dtype: Any = None,
-        trainable: bool = True, name: str = "variable",
-    ) -> LayerVariable:  # fmt: skip
-        """A new variable of this layer.
+    @input_spec.setter
+    def input_spec(self, value: Any) -> None:
+        self._input_spec = value
 
-        Args:
-          shape: Its shape.
-          initializer: A function (shape, dtype) -> tensor, or the name of one.
-          dtype: Its dtype; None is the layer's.
-          trainable: Whether it is trainable, in a layer that is.
-          name: Its name inside the layer.
+    @property
+    def supports_masking(self) -> bool:
+        """Whether it gives masks of its inputs to its outputs. It can be set."""
+        return self._supports_masking
 
-        Returns:
-          The variable.
+    @supports_masking.setter
+    def supports_masking(self, value: bool) -> None:
+        self._supports_masking = bool(value)
 
-        Raises:
-          ValueError: If no initializer has this name.
-
-        Example:
-          >>> layer = tf.keras.Layer(name="mine")
-          >>> layer.offset = layer.add_weight((2,), "zeros", name="offset")
-          >>> [v.path for v in layer.variables]
-          ['mine/offset']
-        """
-        wanted = self._dtype if dtype is None else as_dtype(dtype)
-        value = initializers.get(initializer)(tuple(shape), wanted)
-        return LayerVariable(
-            Variable(value, trainable and self.trainable, name=f"{self._name}/{name}")
-        )
-
-    def build(self, input_shape: TensorShape) -> None:
+    def build(self, input_shape: Any) -> None:
         """Make the variables. The first call does so, unless it was done before.
 
         Args:
-          input_shape: The shape of the inputs.
+          input_shape: The shape of the inputs; of several, their shapes in the same structure.
         """
+        self.built = True
 
-    def call(self, inputs: Any) -> Any:
-        """What the layer computes.
+    def call(self, *args: Any, **kwargs: Any) -> Any:
+        """What the layer computes, to be overridden.
+
+        ``training`` and ``mask`` are given to it if it has parameters of these names.
 
         Args:
-          inputs: A tensor of the layer's dtype.
+          *args: Tensors, or lists and dicts of them.
+          **kwargs: Others.
 
         Returns:
           What the call gives.
+
+        Raises:
+          NotImplementedError: If it is not overridden.
         """
-        return inputs
+        raise NotImplementedError(
+            f"Layer {type(self).__name__} does not have a `call()` method implemented."
+        )
 
-    def __call__(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
-        """The output for the inputs; the first call makes the variables."""
-        inputs = as_tensor(inputs)
-        if inputs.dtype is not self._dtype:
-            inputs = cast(inputs, self._dtype)
-        if not self.built:
-            self.build(inputs.shape)
-            self.built = True
-        return self.call(inputs, *args, **kwargs)
+    def compute_mask(self, inputs: Any, previous_mask: Any) -> Any:
+        """The mask of the outputs.
 
-    @property
-    def weights(self) -> list[Variable]:
-        """All variables, as a list.
+        Args:
+          inputs: The inputs.
+          previous_mask: Their mask.
+
+        Returns:
+          A mask, or None.
+        """
+        return previous_mask
+
+    def compute_output_shape(self, *args: Any, **kwargs: Any) -> Any:
+        """The shape of the output, found by a call with zeros unless it is overridden.
+
+        Args:
+          *args: Shapes of the inputs; None stands for any size.
+          **kwargs: Those given by name.
+
+        Returns:
+          A tuple, or a structure of them.
 
         Example:
-          >>> dense = tf.keras.layers.Dense(2)
-          >>> _ = dense(tf.ones((1, 3)))
-          >>> [v.shape.as_list() for v in dense.weights]
-          [[3, 2], [2]]
+          >>> tf.keras.layers.Dense(2).compute_output_shape((None, 3))
+          (None, 2)
         """
-        return list(super().variables)
+        symbols = _symbols((args, kwargs), self.dtype)
+        if not self.built:
+            self._build(signature_of(type(self).call).arguments(symbols[0], {
+                name.removesuffix("_shape"): x for name, x in symbols[1].items()}))  # fmt: skip
+        outputs = inferred(self.call, *symbols)
+        self._clear_losses()
+        return map_structure(lambda x: x.shape, outputs)
+
+    def compute_output_spec(self, *args: Any, **kwargs: Any) -> Any:
+        """What a call gives for symbolic tensors: symbolic tensors.
+
+        Args:
+          *args: A call's arguments.
+          **kwargs: Those given by name.
+
+        Returns:
+          A `KerasTensor`, or a structure of them.
+        """
+        method = type(self).compute_output_shape
+        if method is Layer.compute_output_shape:
+            return inferred(self.call, args, kwargs)
+        arguments = signature_of(type(self).call).arguments(args, kwargs)
+        shape = self.compute_output_shape(**shapes_for(method, arguments, type(self).__name__))
+        return _symbols(shape, self.dtype)
+
+    # --- Losses ------------------------------------------------------------------------------
+
+    def add_loss(self, loss: Any) -> None:
+        """Add a loss to those that training makes small, in ``call``.
+
+        Args:
+          loss: A scalar tensor, or a list of them.
+
+        Raises:
+          ValueError: If it is no tensor.
+
+        Example:
+          >>> class Small(tf.keras.Layer):
+          ...     def call(self, x):
+          ...         self.add_loss(tf.reduce_sum(x * x))
+          ...         return x
+          >>> layer = Small()
+          >>> _ = layer(tf.constant([3.0]))
+          >>> [float(loss) for loss in layer.losses]
+          [9.0]
+        """
+        losses = flatten(loss)
+        for x in losses:
+            if not isinstance(x, Tensor):
+                raise ValueError(
+                    f"`add_loss()` can only be called from inside `build()` or `call()`, on a "
+                    f"tensor input. Received invalid value: {x}"
+                )
+        for x in losses:
+            self._losses.add(x)
 
     @property
-    def variables(self) -> list[Variable]:  # type: ignore[override]
-        """All variables, as a list."""
-        return list(super().variables)
+    def losses(self) -> list[Tensor]:
+        """Losses that calls added, in it and in layers inside it, and those of regularizers."""
+        found = [loss for layer in self._flatten_layers() for loss in layer._losses.all()]
+        return found + [
+            v.regularizer(v) for v in self.trainable_weights
+            if getattr(v, "regularizer", None) is not None
+        ]  # fmt: skip
+
+    def _clear_losses(self) -> None:
+        for layer in self._flatten_layers():
+            layer._losses.clear()
+
+    # --- A call ------------------------------------------------------------------------------
+
+    def _converted(self, x: Any) -> Any:
+        """An argument: arrays and variables as tensors, floats as tensors of the layer's dtype."""
+        if isinstance(x, Variable) or (not isinstance(x, Tensor) and hasattr(x, "__array__")
+                                       and not isinstance(x, KerasTensor)):  # fmt: skip
+            x = as_tensor(x)
+        if isinstance(x, Tensor) and self.autocast and x.dtype.is_floating:
+            if x.dtype is not self._dtype and self._dtype.is_floating:
+                mask = mask_of(x)
+                x = cast(x, self._dtype)
+                set_mask(x, mask)
+        return x
+
+    def _build(self, arguments: dict[str, Any]) -> None:
+        method = type(self).build
+        if method is Layer.build:
+            self.built = True
+        else:
+            self.build(**shapes_for(method, arguments, type(self).__name__))
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """The output for the inputs; the first call makes the variables."""
+        self._check_begun()
+        given = args, kwargs
+        if kwargs or len(args) != 1 or type(args[0]) is not Tensor:
+            args, kwargs = map_structure(self._converted, (args, kwargs))
+        else:
+            args, kwargs = (self._converted(args[0]),), {}
+        if not self._allow_non_tensor_positional_args:
+            for x in flatten(args):
+                if x is not None and not is_tensor(x):
+                    raise ValueError(
+                        f"Only input tensors may be passed as positional arguments. The following "
+                        f"argument value should be passed as a keyword argument: {x} (of type "
+                        f"{type(x)})"
+                    )
+        signature = signature_of(type(self).call)
+        training = kwargs.get("training")
+        if training is None:
+            training = ambient.training()
+        if training is None:
+            training = signature.defaults.get("training")
+        kwargs.pop("training", None)
+        if "training" in signature.all and (
+            training is not None or "training" not in signature.defaults
+        ):
+            kwargs["training"] = bool(training) if training is None else training
+        elif given[1].get("training") is not None and signature.open:
+            kwargs["training"] = training
+        arguments = signature.arguments(args, kwargs)
+        if not arguments and not args:
+            raise TypeError(f"{type(self).__name__}.__call__() is missing its inputs.")
+        first = args[0] if args else next(iter(arguments.values()))
+        assert_input_compatibility(self._input_spec, first, self._name)
+        if not self.built:
+            self._build(arguments)
+        symbolic = is_symbolic((args, kwargs))
+        mask = None if symbolic else self._masks(signature.all, first, arguments, kwargs)
+        before = ambient.enter(training)
+        try:
+            if not before[1]:
+                self._clear_losses()
+            if symbolic:
+                outputs = self.compute_output_spec(*args, **kwargs)
+                self._clear_losses()
+            else:
+                outputs = self.call(*args, **kwargs)
+                self.built = True
+                self._finish(first, outputs, mask)
+        finally:
+            ambient.leave(before)
+        if symbolic:
+            Node(self, given[0], given[1], outputs)
+        return outputs
+
+    def _masks(
+        self, names: tuple[str, ...], first: Any, arguments: dict[str, Any], kwargs: dict[str, Any]
+    ) -> Any:
+        """Give ``call`` the masks of its inputs, where it has parameters for them.
+
+        Returns:
+          The mask of the first input.
+        """
+        if any(name.endswith("mask") for name in names):
+            tensors = tensors_in(arguments)
+            for name, x in tensors.items():
+                parameter = "mask" if len(tensors) == 1 else f"{name}_mask"
+                if parameter in names and arguments.get(parameter) is None:
+                    kwargs[parameter] = map_structure(mask_of, x)
+        mask = kwargs.get("mask")
+        return map_structure(mask_of, first) if mask is None else mask
+
+    def _finish(self, first: Any, outputs: Any, mask: Any) -> None:
+        """Add the loss of outputs, and give them their mask."""
+        if self.activity_regularizer is not None:
+            for x in flatten(outputs):
+                if isinstance(x, Tensor):
+                    loss = self.activity_regularizer(x)
+                    self._losses.add(loss / float(x.shape[0]) if x.ndim else loss)
+        if mask is None:
+            if not self._supports_masking or type(self).compute_mask is Layer.compute_mask:
+                return
+        elif not any(m is not None for m in flatten(mask)) and not self._supports_masking:
+            return
+        if not self._supports_masking:
+            warnings.warn(
+                f"Layer '{self._name}' (of type {type(self).__name__}) was passed an input with a "
+                f"mask attached to it. However, this layer does not support masking and will "
+                f"therefore destroy the mask information. Downstream layers will not see the mask.",
+                stacklevel=4,
+            )
+            return
+        found = [x for x in flatten(outputs) if isinstance(x, Tensor)]
+        if not all(mask_of(x) is not None for x in found):
+            masks = self.compute_mask(first, mask)
+            if masks is not None:
+                for x, its in zip(found, flatten(masks), strict=False):
+                    if its is not None and mask_of(x) is None:
+                        set_mask(x, its)
+
+    # --- Its place in a graph ----------------------------------------------------------------
+
+    def _node(self, what: str) -> Node:
+        if len(self._inbound_nodes) == 1:
+            node: Node = self._inbound_nodes[0]
+            return node
+        problem = "has multiple inbound nodes" if self._inbound_nodes else "has never been called"
+        raise AttributeError(
+            f"The layer {self._name} {problem}, hence the notion of 'layer {what}' is ill-defined."
+        )
 
     @property
-    def trainable_variables(self) -> list[Variable]:  # type: ignore[override]
-        """The trainable ones, as a list."""
-        return [v for v in self.variables if v.trainable]
+    def input(self) -> Any:
+        """The symbolic tensor that it was called with, or a list of them."""
+        inputs = self._node("input").inputs
+        return inputs[0] if len(inputs) == 1 else inputs
 
     @property
-    def trainable_weights(self) -> list[Variable]:
-        """The trainable ones, as a list."""
-        return self.trainable_variables
+    def output(self) -> Any:
+        """The symbolic tensor that it gave, or a structure of them."""
+        return self._node("output").structure
+
+
+def _symbols(shape: Any, dtype: Any) -> Any:
+    """Symbolic tensors in the places of shapes."""
+    if isinstance(shape, KerasTensor | str) or not isinstance(shape, list | tuple | dict):
+        return shape
+    if isinstance(shape, dict):
+        return {name: _symbols(x, dtype) for name, x in shape.items()}
+    if shape and all(n is None or isinstance(n, int) for n in shape) or (
+        type(shape) is not list and not shape
+    ):
+        return KerasTensor(shape, dtype)
+    return type(shape)(_symbols(x, dtype) for x in shape)

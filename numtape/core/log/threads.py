@@ -59,6 +59,8 @@ class Local(threading.local):
     looking: tuple[Log, ...] = ()  # what is being swept or rewound, further up
     rule: Rule | None = None
     scope: str = ""  # what names of variables begin with
+    training: bool | None = None  # what layers inherit from the layer that calls them
+    layers: int = 0  # how many layers call one another just now
     new: ClassVar[Any]  # set in `numtape.core.log.log`
 
     def __init__(self) -> None:

@@ -44,13 +44,15 @@ class Tensor(Operators):
     # _sliced, where set, is the variable that the tensor is a slice of, and the key. _cell, where
     # set, is what the cell of a row with this value holds: its bits, or its address. _copied, where
     # set, is the value on the GPU, if it was on the host when another library asked for it.
-    __slots__ = ("_cell", "_copied", "_home", "_row", "_sliced", "_spec")
+    # _keras_mask, where a layer set it, says which steps count.
+    __slots__ = ("_cell", "_copied", "_home", "_keras_mask", "_row", "_sliced", "_spec")
 
     __array_priority__ = 100
 
     _cell: int
     _copied: DeviceArray
     _home: Log | Any
+    _keras_mask: Any
     _row: int
     _spec: Spec
     _sliced: tuple[Variable, Any]

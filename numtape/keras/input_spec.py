@@ -1,0 +1,161 @@
+"""`InputSpec`: what a layer expects of its inputs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..core.values.dtypes import as_dtype
+from ..nest import flatten
+
+
+class InputSpec:
+    """What a layer expects of an input: set ``input_spec`` of a layer to one, or to a list.
+
+    Args:
+      dtype: Its dtype.
+      shape: Its shape; None stands for any size.
+      ndim: How many axes it has.
+      max_ndim: How many at most.
+      min_ndim: How many at least.
+      axes: A dict from axes to their sizes.
+      allow_last_axis_squeeze: Whether a last axis of size 1 may be there or not.
+      name: Its key in a dict of inputs.
+      optional: Whether None may be given.
+
+    Raises:
+      TypeError: If ``axes`` is no dict of ints.
+      ValueError: If it names an axis that an input does not have.
+
+    Example:
+      >>> tf.keras.layers.InputSpec(min_ndim=2, axes={-1: 3})
+      InputSpec(min_ndim=2, axes={-1: 3})
+    """
+
+    def __init__(
+        self, dtype: Any = None, shape: Any = None, ndim: int | None = None,
+        max_ndim: int | None = None, min_ndim: int | None = None,
+        axes: dict[int, int | None] | None = None, allow_last_axis_squeeze: bool = False,
+        name: str | None = None, optional: bool = False,
+    ) -> None:  # fmt: skip
+        self.dtype = None if dtype is None else as_dtype(dtype).name
+        self.shape = None if shape is None else tuple(shape)
+        self.ndim = ndim if self.shape is None else len(self.shape)
+        self.max_ndim, self.min_ndim = max_ndim, min_ndim
+        self.name, self.optional = name, optional
+        self.allow_last_axis_squeeze = allow_last_axis_squeeze
+        try:
+            self.axes = {int(axis): size for axis, size in (axes or {}).items()}
+        except (AttributeError, TypeError, ValueError):
+            raise TypeError(
+                f"Argument `axes` must be a dict with integer keys. Received: axes={axes}"
+            ) from None
+        most = self.ndim or self.max_ndim
+        if self.axes and most and max(self.axes) >= most:
+            raise ValueError(
+                f"Axis {max(self.axes)} is greater than the maximum allowed value: {most - 1}"
+            )
+
+    def __repr__(self) -> str:
+        names = ("dtype", "shape", "ndim", "max_ndim", "min_ndim", "axes")
+        parts = [f"{name}={getattr(self, name)}" for name in names if getattr(self, name)]
+        return f"InputSpec({', '.join(parts)})"
+
+    def get_config(self) -> dict[str, Any]:
+        """What it was made with.
+
+        Returns:
+          A dict of arguments.
+
+        Example:
+          >>> tf.keras.layers.InputSpec(ndim=2).get_config()["ndim"]
+          2
+        """
+        names = ("dtype", "shape", "ndim", "max_ndim", "min_ndim", "axes", "optional")
+        return {name: getattr(self, name) for name in names}
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> InputSpec:
+        """The one made with these arguments.
+
+        Args:
+          config: What `get_config` gave.
+
+        Returns:
+          An `InputSpec`.
+
+        Example:
+          >>> tf.keras.layers.InputSpec.from_config({"ndim": 2})
+          InputSpec(ndim=2)
+        """
+        return cls(**config)
+
+
+def assert_input_compatibility(input_spec: Any, inputs: Any, layer_name: str) -> None:
+    """Raise a ValueError, in Keras's words, if inputs are not what a layer expects.
+
+    Args:
+      input_spec: An `InputSpec`, a list of them, or None, which expects nothing.
+      inputs: A tensor, or a list or dict of tensors.
+      layer_name: The layer's name.
+    """
+    if not input_spec:
+        return
+    specs = flatten(input_spec)
+    names = [spec.name for spec in specs if spec is not None]
+    if isinstance(inputs, dict) and len(names) == len(specs) and all(names):
+        for name in names:
+            if name not in inputs:
+                raise ValueError(
+                    f'Missing data for input "{name}". You passed a data dictionary with keys '
+                    f"{list(inputs)}. Expected the following keys: {names}"
+                )
+        found = [inputs[name] for name in names]
+    else:
+        found = flatten(inputs)
+    if len(found) != len(specs):
+        raise ValueError(
+            f'Layer "{layer_name}" expects {len(specs)} input(s), but it received {len(found)} '
+            f"input tensors. Inputs received: {found}"
+        )
+    for number, (x, spec) in enumerate(zip(found, specs, strict=True)):
+        if spec is not None and not (x is None and spec.optional):
+            if not hasattr(x, "shape"):
+                raise ValueError(
+                    f"Inputs to a layer should be tensors. Got '{x}' (of type {type(x)}) as input "
+                    f"for layer '{layer_name}'."
+                )
+            wrong = _unfit(spec, tuple(x.shape), x.dtype)
+            if wrong:
+                raise ValueError(
+                    f"Input {number} with name '{spec.name}' of layer '{layer_name}' is "
+                    f"incompatible with the layer: {wrong}"
+                )
+
+
+def _unfit(spec: InputSpec, shape: tuple[Any, ...], dtype: Any) -> str:
+    """What is wrong with an input, or ""."""
+    ndim = len(shape)
+    full = f"Full shape received: {shape}"
+    if spec.ndim is not None and not spec.allow_last_axis_squeeze and ndim != spec.ndim:
+        return f"expected ndim={spec.ndim}, found ndim={ndim}. {full}"
+    if spec.max_ndim is not None and ndim > spec.max_ndim:
+        return f"expected max_ndim={spec.max_ndim}, found ndim={ndim}"
+    if spec.min_ndim is not None and ndim < spec.min_ndim:
+        return f"expected min_ndim={spec.min_ndim}, found ndim={ndim}. {full}"
+    if spec.dtype is not None and as_dtype(dtype).name != spec.dtype:
+        return f"expected dtype={spec.dtype}, found dtype={as_dtype(dtype).name}"
+    for axis, size in spec.axes.items():
+        if size is not None and shape[axis] not in (size, None):
+            return (
+                f"expected axis {axis} of input shape to have value {size}, but received input "
+                f"with shape {shape}"
+            )
+    wanted = spec.shape
+    if wanted is not None:
+        if spec.allow_last_axis_squeeze:
+            shape = shape[:-1] if shape and shape[-1] == 1 else shape
+            wanted = wanted[:-1] if wanted and wanted[-1] == 1 else wanted
+        for a, b in zip(wanted, shape, strict=False):
+            if a is not None and b is not None and a != b:
+                return f"expected shape={spec.shape}, found shape={shape}"
+    return ""

@@ -1,0 +1,228 @@
+"""Symbolic tensors: shapes that a functional model's graph is drawn with."""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import Any, NoReturn
+
+from ..core.log.log import local
+from ..core.log.tensors import as_tensor
+from ..core.log.variable import Variable, set_values
+from ..core.ops.creation import zeros
+from ..core.ops.movement import reshape, squeeze
+from ..core.values.dtypes import as_dtype
+from ..core.values.tensor import Tensor
+from ..nest import flatten, map_structure
+
+_numbers: Counter[str] = Counter()
+
+# Two sizes that stand for an unknown one: of the first axis, and of others.
+_SAMPLES = (2, 3), (128, 256)
+
+
+def auto_name(kind: str) -> str:
+    """A new name for an object of a class: ``Conv2D`` gives conv2d, then conv2d_1."""
+    name = re.sub(r"([a-z])([A-Z])", r"\1_\2", re.sub(r"(.)([A-Z][a-z]+)", r"\1_\2", kind)).lower()
+    number = _numbers[name]
+    _numbers[name] += 1
+    return f"{name}_{number}" if number else name
+
+
+def reset_names() -> None:
+    """Count from the start again."""
+    _numbers.clear()
+
+
+class Node:
+    """One call of an operation in a graph.
+
+    Attributes:
+      operation: A layer, or an `Operation`.
+      args: The call's arguments, symbolic tensors and others.
+      kwargs: Those given by name.
+      inputs: The symbolic tensors among them.
+      outputs: The symbolic tensors that it gave.
+      structure: These, in the structure that it gave them in.
+    """
+
+    def __init__(
+        self, operation: Any, args: tuple[Any, ...], kwargs: dict[str, Any], structure: Any
+    ) -> None:
+        self.operation, self.args, self.kwargs = operation, args, kwargs
+        self.structure = structure
+        self.inputs = [x for x in flatten((args, kwargs)) if isinstance(x, KerasTensor)]
+        self.outputs = [x for x in flatten(structure) if isinstance(x, KerasTensor)]
+        for x in self.outputs:
+            x._node = self
+        operation._inbound_nodes.append(self)
+
+
+class Operation:
+    """A function in a graph that is no layer, such as ``+``."""
+
+    def __init__(self, function: Callable[..., Any], kind: str) -> None:
+        self.function, self.kind = function, kind
+        self.name = auto_name(kind)
+        self._inbound_nodes: list[Node] = []
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """The function's value; of symbolic tensors a symbolic one."""
+        if not is_symbolic((args, kwargs)):
+            return self.function(*args, **kwargs)
+        outputs = inferred(self.function, args, kwargs)
+        Node(self, args, kwargs, outputs)
+        return outputs
+
+
+class KerasTensor:
+    """A tensor without a value, which stands for what a functional model will be given.
+
+    `Input` makes one; layers and operators make others of it.
+
+    Args:
+      shape: Its shape; None stands for any size.
+      dtype: Its dtype.
+      name: A name.
+
+    Raises:
+      TypeError: If there is no such dtype.
+
+    Example:
+      >>> x = tf.keras.Input((3,))
+      >>> x + 1.0
+      <KerasTensor shape=(None, 3), dtype=float32, sparse=False, ragged=False, name=keras_tensor_1>
+    """
+
+    __array_priority__ = 200
+
+    def __init__(self, shape: Any, dtype: Any = "float32", name: str | None = None) -> None:
+        self.shape: tuple[int | None, ...] = tuple(shape)
+        self.dtype: str = as_dtype(dtype).name
+        self.name = name or auto_name("KerasTensor")
+        self._node: Node | None = None
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return len(self.shape)
+
+    def reshape(self, newshape: Any) -> Any:
+        """The same elements in another shape.
+
+        Args:
+          newshape: The shape, the batch's axis included; -1 stands for what is left.
+
+        Returns:
+          A symbolic tensor.
+        """
+        return Operation(lambda x: reshape(x, newshape), "Reshape")(self)
+
+    def squeeze(self, axis: Any = None) -> Any:
+        """Without axes of size 1.
+
+        Args:
+          axis: Which; None is all of them.
+
+        Returns:
+          A symbolic tensor.
+        """
+        return Operation(lambda x: squeeze(x, axis), "Squeeze")(self)
+
+    def __repr__(self) -> str:
+        return (
+            f"<KerasTensor shape={self.shape}, dtype={self.dtype}, sparse=False, ragged=False, "
+            f"name={self.name}>"
+        )
+
+    def __array__(self, *args: Any, **kwargs: Any) -> NoReturn:
+        raise ValueError(
+            "A KerasTensor is symbolic: it's a placeholder for a shape and a dtype. It doesn't "
+            "have any actual numerical value. You cannot convert it to a NumPy array, nor give it "
+            "to a function of `tf`: put that function into a `keras.layers.Lambda`, or into the "
+            "`call` of a layer of your own, and call the layer on the KerasTensor."
+        )
+
+    def __bool__(self) -> NoReturn:
+        raise TypeError("A symbolic KerasTensor cannot be used as a boolean.")
+
+    def __iter__(self) -> Iterator[Any]:
+        raise TypeError("Iterating over a symbolic KerasTensor is not supported.")
+
+    def __len__(self) -> NoReturn:
+        raise TypeError("A symbolic KerasTensor has no length: see its shape.")
+
+    def __getitem__(self, key: Any) -> Any:
+        return Operation(operator.getitem, "GetItem")(self, key)
+
+    def __eq__(self, other: Any) -> bool:
+        return self is other
+
+    def __hash__(self) -> int:
+        return id(self)
+
+
+def _binary(function: Callable[[Any, Any], Any], kind: str, swapped: bool = False) -> Any:
+    def method(self: KerasTensor, other: Any) -> Any:
+        return Operation(function, kind)(*((other, self) if swapped else (self, other)))
+
+    return method
+
+
+for _name, _kind in {
+    "add": "Add", "sub": "Subtract", "mul": "Multiply", "truediv": "TrueDivide",
+    "floordiv": "FloorDivide", "mod": "Mod", "pow": "Power", "matmul": "Matmul",
+}.items():  # fmt: skip
+    _function = getattr(operator, _name)
+    setattr(KerasTensor, f"__{_name}__", _binary(_function, _kind))
+    setattr(KerasTensor, f"__r{_name}__", _binary(_function, _kind, True))
+for _name, _kind in {
+    "lt": "Less", "le": "LessEqual", "gt": "Greater", "ge": "GreaterEqual", "ne": "NotEqual",
+}.items():  # fmt: skip
+    setattr(KerasTensor, f"__{_name}__", _binary(getattr(operator, _name), _kind))
+for _name, _kind in {"neg": "Negative", "abs": "Absolute"}.items():
+    setattr(KerasTensor, f"__{_name}__", lambda self, f=getattr(operator, _name), kind=_kind: (
+        Operation(f, kind)(self)))  # fmt: skip
+
+
+def is_symbolic(structure: Any) -> bool:
+    """Whether a symbolic tensor is in a structure."""
+    return any(isinstance(x, KerasTensor) for x in flatten(structure))
+
+
+def inferred(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+    """What a function would give for symbolic tensors: symbolic ones.
+
+    It is called with zeros, of which nothing is computed unless it looks at them. It is called
+    twice if sizes are unknown, with others each time: a size that differs then is unknown as well.
+    What it assigns is undone.
+    """
+    unknown = any(
+        None in x.shape for x in flatten((args, kwargs)) if isinstance(x, KerasTensor)
+    )
+    found = [_sampled(function, args, kwargs, k) for k in range(1 + unknown)]
+
+    def symbol(x: Tensor, *others: Tensor) -> KerasTensor:
+        sizes = zip(x.shape, *(other.shape for other in others), strict=True)
+        return KerasTensor([n[0] if len(set(n)) == 1 else None for n in sizes], x.dtype)
+
+    return map_structure(symbol, *found)
+
+
+def _sampled(function: Callable[..., Any], args: Any, kwargs: Any, k: int) -> Any:
+    def sample(x: Any) -> Any:
+        if not isinstance(x, KerasTensor):
+            return x
+        sizes = [_SAMPLES[axis > 0][k] if n is None else n for axis, n in enumerate(x.shape)]
+        return zeros(sizes, as_dtype(x.dtype))
+
+    args, kwargs = map_structure(sample, (tuple(args), kwargs))
+    before, journal = local.journal, dict[int, tuple[Variable, Tensor]]()
+    local.journal = journal
+    try:
+        return map_structure(as_tensor, function(*args, **kwargs))
+    finally:
+        local.journal = before
+        set_values([v for v, _ in journal.values()], [value for _, value in journal.values()])
