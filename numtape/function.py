@@ -127,6 +127,8 @@ class Function:
         self.name = getattr(python_function, "__name__", type(python_function).__name__)
         self._jit_compile = jit_compile
         self._freeze = freeze
+        self._training: bool | None = None  # what the layer that calls it was told
+        self._trained: dict[bool, Function] = {}  # the function under layers that were told
         self._attribute = ""  # its name in a class, which a class body tells
         self._call: Any = python_function
         self._known: dict[Any, Any] = {}  # calls by their arguments' specs and values
@@ -188,6 +190,8 @@ class Function:
             # Called in this frame: functions that call themselves may be deep.
             with self._inside(args, kwargs) as (args, kwargs, as_returned):
                 return as_returned(self._call(*args, **kwargs))
+        if local.training is not self._training:
+            return self._under(bool(local.training))(*args, **kwargs)
         plain: tuple[Any, ...] = ()
         if not kwargs:  # the most common case: tensors alone
             plain = tuple([x._spec for x in args if type(x) is Tensor])
@@ -215,6 +219,16 @@ class Function:
             elif all(type(x) in PLAIN for x in args[given:]):  # defaults that cannot change
                 self._plain[plain] = calls, self._parameters.defaults(), alike
         return calls(leaves)
+
+    def _under(self, training: bool) -> Function:
+        """The function within a layer's call that was told whether it trains."""
+        made = self._trained.get(training)
+        if made is None:
+            made = object.__new__(Function)
+            vars(made).update(vars(self))
+            made._known, made._plain, made._training = {}, {}, training
+            self._trained[training] = made
+        return made
 
     def _forget(self) -> None:
         """Forget signatures of which nothing was recorded: there may come ever new ones."""

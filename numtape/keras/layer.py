@@ -14,6 +14,7 @@ from ..core.log.variable import Variable
 from ..core.ops.elementwise import cast
 from ..core.values.tensor import Tensor
 from ..nest import flatten, map_structure
+from . import regularizers
 from .call_arguments import is_tensor, shapes_for, signature_of, tensors_in
 from .input_spec import assert_input_compatibility
 from .layer_state import LayerState
@@ -76,7 +77,7 @@ class Layer(LayerState):
         activity_regularizer: Any = None, autocast: bool = True, **kwargs: Any,
     ) -> None:  # fmt: skip
         self._begin(trainable, name, dtype)
-        self.activity_regularizer = self._function_named("regularizers", activity_regularizer)
+        self.activity_regularizer = regularizers.get(activity_regularizer)
         self.autocast = autocast
         self.built = False
         size = kwargs.pop("input_dim", None)
@@ -171,11 +172,13 @@ class Layer(LayerState):
           >>> tf.keras.layers.Dense(2).compute_output_shape((None, 3))
           (None, 2)
         """
-        symbols = _symbols((args, kwargs), self.dtype)
+        if len(kwargs) == 1 and not args:  # of the inputs, whatever `call` names them
+            args, kwargs = (*kwargs.values(),), {}
+        inputs = tuple(_symbols(x, self.dtype) for x in args)
+        named = {k.removesuffix("_shape"): _symbols(x, self.dtype) for k, x in kwargs.items()}
         if not self.built:
-            self._build(signature_of(type(self).call).arguments(symbols[0], {
-                name.removesuffix("_shape"): x for name, x in symbols[1].items()}))  # fmt: skip
-        outputs = inferred(self.call, *symbols)
+            self._build(signature_of(type(self).call).arguments(inputs, named))
+        outputs = inferred(self.call, inputs, named)
         self._clear_losses()
         return map_structure(lambda x: x.shape, outputs)
 
@@ -231,10 +234,8 @@ class Layer(LayerState):
     def losses(self) -> list[Tensor]:
         """Losses that calls added, in it and in layers inside it, and those of regularizers."""
         found = [loss for layer in self._flatten_layers() for loss in layer._losses.all()]
-        return found + [
-            v.regularizer(v) for v in self.trainable_weights
-            if getattr(v, "regularizer", None) is not None
-        ]  # fmt: skip
+        functions = [(getattr(v, "regularizer", None), v) for v in self.trainable_weights]
+        return found + [function(v) for function, v in functions if function is not None]
 
     def _clear_losses(self) -> None:
         for layer in self._flatten_layers():
@@ -283,11 +284,11 @@ class Layer(LayerState):
             training = ambient.training()
         if training is None:
             training = signature.defaults.get("training")
-        kwargs.pop("training", None)
+        kwargs = {name: x for name, x in kwargs.items() if name != "training"}
         if "training" in signature.all and (
             training is not None or "training" not in signature.defaults
         ):
-            kwargs["training"] = bool(training) if training is None else training
+            kwargs["training"] = False if training is None else training
         elif given[1].get("training") is not None and signature.open:
             kwargs["training"] = training
         arguments = signature.arguments(args, kwargs)
@@ -390,7 +391,7 @@ def _symbols(shape: Any, dtype: Any) -> Any:
         return shape
     if isinstance(shape, dict):
         return {name: _symbols(x, dtype) for name, x in shape.items()}
-    if shape and all(n is None or isinstance(n, int) for n in shape) or (
+    if (shape and all(n is None or isinstance(n, int) for n in shape)) or (
         type(shape) is not list and not shape
     ):
         return KerasTensor(shape, dtype)

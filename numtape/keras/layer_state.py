@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import itertools
 from collections.abc import Iterator
 from typing import Any
@@ -10,28 +9,28 @@ from typing import Any
 import numpy as np
 
 from ..core.log.ambient import Losses
-from ..core.log.variable import Variable, assign_all, original
 from ..core.log.tensors import as_tensor
+from ..core.log.variable import Variable, assign_all, original
 from ..core.values.dtypes import DType, as_dtype
 from ..module import Module
-from . import initializers
+from . import constraints, initializers, regularizers
+from .layer_config import LayerConfig
 from .layer_variable import LayerVariable
 from .symbolic import auto_name
 
 
-class LayerState(Module):
+class LayerState(LayerConfig, Module):
     """The part of `Layer` that holds variables and layers."""
 
     # Attributes of numtape's own, in which no variables or layers are looked for.
     _INTERNAL = frozenset({"_own", "_inbound_nodes", "_losses", "_made_with", "_shapes", "built"})
 
     _own: list[LayerVariable]
-    _made_with: tuple[tuple[Any, ...], dict[str, Any]]
 
-    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
-        made = super().__new__(cls)
-        made._made_with = args, kwargs
-        return made
+    _name: str
+    _trainable: bool
+    activity_regularizer: Any = None
+    built: bool
 
     def _begin(self, trainable: bool, name: str | None, dtype: Any) -> None:
         if name is None:
@@ -48,11 +47,6 @@ class LayerState(Module):
         self._own = []
         self._inbound_nodes: list[Any] = []
         self._losses = Losses()
-
-    @property
-    def dtype(self) -> str:
-        """The name of the variables' dtype."""
-        return self._dtype.name
 
     @property
     def variable_dtype(self) -> str:
@@ -123,20 +117,14 @@ class LayerState(Module):
             name = "variable" if not self._own else f"variable_{len(self._own)}"
         variable = LayerVariable(
             Variable(value, trainable, name=f"{self._name}/{name}", dtype=wanted,
-                     constraint=self._function_named("constraints", constraint)),
-            self._function_named("regularizers", regularizer),
+                     constraint=constraints.get(constraint)),
+            regularizers.get(regularizer),
             trainable and self._trainable,
         )  # fmt: skip
         self._own.append(variable)
         return variable
 
     add_variable = add_weight
-
-    @staticmethod
-    def _function_named(kind: str, identifier: Any) -> Any:
-        if identifier is None or callable(identifier):
-            return identifier
-        raise ValueError(f"Could not interpret {kind[:-1]} identifier: {identifier!r}")
 
     def _check_begun(self) -> None:
         if "_own" not in vars(self):
@@ -323,8 +311,6 @@ class LayerState(Module):
             )
         return sum(v._spec.size for v in self.weights)
 
-    built: bool
-
     @property
     def metrics(self) -> list[Any]:
         """The metrics in its attributes and in layers inside it."""
@@ -338,59 +324,6 @@ class LayerState(Module):
         for name in list(attributes):
             if name not in internal:
                 yield from _metrics_in(attributes[name])
-
-    # --- Configuration -----------------------------------------------------------------------
-
-    def get_config(self) -> dict[str, Any]:
-        """What it was made with. A class with more arguments adds them, or has them added.
-
-        Returns:
-          A dict of arguments.
-
-        Raises:
-          NotImplementedError: If a class's arguments are more than names, numbers, and lists of
-            them: it has to override this method.
-
-        Example:
-          >>> tf.keras.Layer(name="mine").get_config()
-          {'name': 'mine', 'trainable': True, 'dtype': 'float32'}
-        """
-        base = {"name": self._name, "trainable": self._trainable, "dtype": self.dtype}
-        regularizer = getattr(self, "activity_regularizer", None)
-        if regularizer is not None:
-            base["activity_regularizer"] = regularizer
-        if type(self).get_config is not LayerState.get_config:
-            return base  # the class's own method adds to it
-        args, kwargs = self._made_with
-        given = inspect.signature(type(self)).bind_partial(*args, **kwargs).arguments
-        given = {**given, **given.pop("kwargs", {})}
-        if not all(_is_plain(x) for x in given.values()):
-            raise NotImplementedError(
-                f"Object {type(self).__name__} was created by passing non-serializable argument "
-                f"values in `__init__()`, and therefore the object must override `get_config()`."
-            )
-        accepted = inspect.signature(type(self)).parameters
-        open_ = any(p.kind is p.VAR_KEYWORD for p in accepted.values())
-        return {**{k: x for k, x in base.items() if open_ or k in accepted}, **given}
-
-    @classmethod
-    def from_config(cls, config: dict[str, Any]) -> Any:
-        """The layer made with these arguments.
-
-        Args:
-          config: What `get_config` gave.
-
-        Returns:
-          A layer.
-
-        Raises:
-          TypeError: If the class does not take them.
-
-        Example:
-          >>> tf.keras.Layer.from_config({"name": "mine"}).name
-          'mine'
-        """
-        return cls(**config)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} name={self.name}, built={self.built}>"
@@ -427,11 +360,3 @@ def _metrics_in(value: Any) -> Iterator[Any]:
             yield from _metrics_in(item)
     elif hasattr(type(value), "update_state") and hasattr(type(value), "reset_state"):
         yield value
-
-
-def _is_plain(x: Any) -> bool:
-    if isinstance(x, list | tuple):
-        return all(map(_is_plain, x))
-    if isinstance(x, dict):
-        return all(map(_is_plain, x.values()))
-    return x is None or isinstance(x, str | int | float)

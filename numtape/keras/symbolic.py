@@ -171,6 +171,10 @@ def _binary(function: Callable[[Any, Any], Any], kind: str, swapped: bool = Fals
     return method
 
 
+def _unary(function: Callable[[Any], Any], kind: str) -> Any:
+    return lambda self: Operation(function, kind)(self)
+
+
 for _name, _kind in {
     "add": "Add", "sub": "Subtract", "mul": "Multiply", "truediv": "TrueDivide",
     "floordiv": "FloorDivide", "mod": "Mod", "pow": "Power", "matmul": "Matmul",
@@ -183,8 +187,7 @@ for _name, _kind in {
 }.items():  # fmt: skip
     setattr(KerasTensor, f"__{_name}__", _binary(getattr(operator, _name), _kind))
 for _name, _kind in {"neg": "Negative", "abs": "Absolute"}.items():
-    setattr(KerasTensor, f"__{_name}__", lambda self, f=getattr(operator, _name), kind=_kind: (
-        Operation(f, kind)(self)))  # fmt: skip
+    setattr(KerasTensor, f"__{_name}__", _unary(getattr(operator, _name), _kind))
 
 
 def is_symbolic(structure: Any) -> bool:

@@ -16,7 +16,8 @@ def training() -> bool | None:
 def enter(value: bool | None) -> tuple[bool | None, int]:
     """Begin a layer's call; returns what `leave` takes: the second is 0 for the outermost one."""
     before = local.training, local.layers
-    local.training, local.layers = value, before[1] + 1
+    local.training = None if value is None else bool(value)
+    local.layers = before[1] + 1
     return before
 
 
@@ -40,16 +41,30 @@ class Losses:
     """The losses that a layer added in the last call of the outermost layer."""
 
     def __init__(self) -> None:
-        self._of: list[Any] = []
+        self._of: list[Tensor] = []
 
-    def add(self, loss: Any) -> None:
+    def add(self, loss: Tensor) -> None:
         """Add a loss."""
         self._of.append(loss)
+        local.losses.add(self)
 
     def clear(self) -> None:
         """Forget them."""
         self._of.clear()
+        local.losses.discard(self)
 
-    def all(self) -> list[Any]:
+    def all(self) -> list[Tensor]:
         """They."""
         return list(self._of)
+
+    def __deepcopy__(self, memo: Any) -> Losses:
+        return Losses()
+
+    def __reduce__(self) -> Any:
+        return Losses, ()
+
+
+def forget_losses(log: Any) -> None:
+    """Forget the losses that were recorded in a log, which ends."""
+    for losses in list(local.losses):
+        losses._of = [loss for loss in losses._of if loss._home is not log]

@@ -6,9 +6,11 @@ import sys
 import threading
 from types import CodeType
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from weakref import WeakSet
 
 if TYPE_CHECKING:
     from ..values.tensor import Tensor
+    from .ambient import Losses
     from .log import Log
     from .variable import Variable
 
@@ -61,7 +63,9 @@ class Local(threading.local):
     scope: str = ""  # what names of variables begin with
     training: bool | None = None  # what layers inherit from the layer that calls them
     layers: int = 0  # how many layers call one another just now
+    losses: WeakSet[Losses]  # those of layers that have some
     new: ClassVar[Any]  # set in `numtape.core.log.log`
 
     def __init__(self) -> None:
         self.log = self.new()
+        self.losses = WeakSet()

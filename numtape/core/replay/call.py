@@ -19,6 +19,7 @@ import numpy as np
 
 from ..derive.tape import Tape
 from ..log import variable as variables
+from ..log.ambient import forget_losses
 from ..log.log import READ_CODE, Log, local
 from ..log.look import alive, executor
 from ..log.tensors import to_tensor
@@ -121,6 +122,7 @@ def traced(
         if trace.opaque and caller.tapes and caller.recorded():
             trace.refuse("a gradient function of it looks at values, assigns or draws")
         trace.forget_slices()
+        forget_losses(trace)
         trace.calls = {link: made.kept() for link, made in trace.calls.items()}
         del result, stand_ins, new
     except BaseException:

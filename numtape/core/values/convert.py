@@ -184,6 +184,8 @@ def numeric(value: Any) -> np.ndarray[Any, Any]:
     try:
         array = np.asarray(value)
     except ValueError as error:
+        if hasattr(value, "__array__"):  # it says itself why
+            raise
         raise ValueError(
             f"Can't convert non-rectangular Python sequence to Tensor: {shown(value)}"
         ) from error

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from ...names import getter as _getter
+from ..input_spec import InputSpec
 from ..layer import Layer
 from .dense import Dense
 from .normalization import LayerNormalization
 
-__all__ = ["Dense", "Layer", "LayerNormalization"]
+__all__ = ["Dense", "InputSpec", "Layer", "LayerNormalization"]
 
 
 def __dir__() -> list[str]:

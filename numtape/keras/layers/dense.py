@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ...core.log.tensors import as_tensor
 from ...core.log.variable import original
+from ...core.ops.elementwise import cast
 from ...core.ops.linalg import matmul, tensordot
 from ...core.values.dtypes import shown
 from ...core.values.spec import MAX_DIM, TensorShape
 from ...core.values.tensor import Tensor
 from .. import activations, initializers
+from ..input_spec import InputSpec
 from ..layer import Layer, LayerVariable
 
 
@@ -46,13 +47,15 @@ class Dense(Layer):
     def __init__(
         self, units: int, activation: Any = None, use_bias: bool = True,
         kernel_initializer: Any = "glorot_uniform", bias_initializer: Any = "zeros",
-        name: str | None = None, dtype: Any = "float32", trainable: bool = True,
+        name: str | None = None, dtype: Any = None, trainable: bool = True,
     ) -> None:  # fmt: skip
         super().__init__(trainable=trainable, name=name, dtype=dtype)
         if not isinstance(units, int) or not 0 < units <= MAX_DIM:
             raise ValueError(f"Received an invalid value for `units`, expected a positive "
                              f"integer. Received: units={shown(units)}")  # fmt: skip
         self.units = units
+        self.input_spec = InputSpec(min_ndim=2)
+        self.supports_masking = True
         self.activation: Callable[..., Any] = activations.get(activation)
         self.use_bias = use_bias
         self.bias: LayerVariable | None = None
@@ -67,40 +70,10 @@ class Dense(Layer):
           input_shape: The shape of the inputs.
         """
         kernel, bias = self._initializers
+        self.input_spec = InputSpec(min_ndim=2, axes={-1: input_shape[-1]})
         self.kernel = self.add_weight((input_shape[-1], self.units), kernel, name="kernel")
         if self.use_bias:
             self.bias = self.add_weight((self.units,), bias, name="bias")
-
-    def _leaves(self) -> Any:
-        # Kernel before bias, though "b" comes before "k".
-        if self.built:
-            yield from (v for v in (self.kernel, self.bias) if v is not None)
-
-    def __call__(self, inputs: Any, *args: Any, **kwargs: Any) -> Tensor:
-        """The layer's output, of shape (..., units), for inputs of shape (..., n)."""
-        if isinstance(inputs, list | tuple):
-            raise ValueError(f"Layer {self.name!r} expects a tensor or array, got a list.")
-        if isinstance(inputs, str | int | float) or inputs is None:
-            raise ValueError(
-                f"Inputs to a layer should be tensors. Got {inputs!r} (of type {type(inputs)}) as "
-                f"input for layer {self.name!r}."
-            )
-        if not hasattr(inputs, "ndim"):
-            inputs = as_tensor(inputs)
-        rank = inputs.ndim
-        if rank < 2:
-            raise ValueError(
-                f"Input 0 of layer {self.name!r} is incompatible with the layer: expected "
-                f"min_ndim=2, found ndim={rank}. Full shape received: {tuple(inputs.shape)}"
-            )
-        if self.built and inputs.shape[-1] != self.kernel.shape[0]:
-            raise ValueError(
-                f"Input 0 of layer {self.name!r} is incompatible with the layer: expected axis -1 "
-                f"of input shape to have value {self.kernel.shape[0]}, but received input with "
-                f"shape {tuple(inputs.shape)}"
-            )
-        result: Tensor = super().__call__(inputs, *args, **kwargs)
-        return result
 
     def call(self, inputs: Tensor) -> Tensor:
         """``activation(inputs @ kernel + bias)``.
@@ -111,6 +84,8 @@ class Dense(Layer):
         Returns:
           A tensor of shape (..., units).
         """
+        if inputs.dtype is not self._dtype:  # ints
+            inputs = cast(inputs, self._dtype)
         kernel = original(self.kernel)  # variables themselves are recorded faster than aliases
         product = matmul(inputs, kernel) if inputs.ndim == 2 else tensordot(inputs, kernel, 1)
         if self.bias is not None:

@@ -41,10 +41,11 @@ class LayerNormalization(Layer):
     def __init__(
         self, axis: int = -1, epsilon: float = 1e-3, center: bool = True, scale: bool = True,
         beta_initializer: Any = "zeros", gamma_initializer: Any = "ones",
-        name: str | None = None, dtype: Any = "float32", trainable: bool = True,
+        name: str | None = None, dtype: Any = None, trainable: bool = True,
     ) -> None:  # fmt: skip
         super().__init__(trainable=trainable, name=name, dtype=dtype)
         self.axis = axis
+        self.supports_masking = True
         self.epsilon = epsilon
         self.center, self.scale = center, scale
         self.beta: LayerVariable | None = None
@@ -78,10 +79,6 @@ class LayerNormalization(Layer):
             self.gamma = self.add_weight(shape, gamma, name="gamma")
         if self.center:
             self.beta = self.add_weight(shape, beta, name="beta")
-
-    def _leaves(self) -> Any:
-        # Gamma before beta, as Keras lists them.
-        yield from (v for v in (self.gamma, self.beta) if v is not None)
 
     def call(self, inputs: Tensor) -> Tensor:
         """The layer's output, of the shape of the inputs.

@@ -1,0 +1,89 @@
+"""What a layer was made with."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+from ..core.values.dtypes import DType
+from . import regularizers
+
+
+class LayerConfig:
+    """The part of `Layer` that knows its arguments."""
+
+    _made_with: tuple[tuple[Any, ...], dict[str, Any]]
+    _dtype: DType
+    _name: str
+    _trainable: bool
+    activity_regularizer: Any = None
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        """Keep the arguments, for `get_config`."""
+        made = super().__new__(cls)
+        made._made_with = args, kwargs
+        return made
+
+    @property
+    def dtype(self) -> str:
+        """The name of the variables' dtype."""
+        return self._dtype.name
+
+    def get_config(self) -> dict[str, Any]:
+        """What it was made with. A class with more arguments adds them, or has them added.
+
+        Returns:
+          A dict of arguments.
+
+        Raises:
+          NotImplementedError: If a class's arguments are more than names, numbers, and lists of
+            them: it has to override this method.
+
+        Example:
+          >>> tf.keras.Layer(name="mine").get_config()
+          {'name': 'mine', 'trainable': True, 'dtype': 'float32'}
+        """
+        base: dict[str, Any] = {"name": self._name, "trainable": self._trainable}
+        base["dtype"] = self.dtype
+        if self.activity_regularizer is not None:
+            base["activity_regularizer"] = regularizers.serialize(self.activity_regularizer)
+        if type(self).get_config is not LayerConfig.get_config:
+            return base  # the class's own method adds to it
+        args, kwargs = self._made_with
+        given = inspect.signature(type(self)).bind_partial(*args, **kwargs).arguments
+        given = {**given, **given.pop("kwargs", {})}
+        if not all(_is_plain(x) for x in given.values()):
+            raise NotImplementedError(
+                f"Object {type(self).__name__} was created by passing non-serializable argument "
+                f"values in `__init__()`, and therefore the object must override `get_config()`."
+            )
+        accepted = inspect.signature(type(self)).parameters
+        open_ = any(p.kind is p.VAR_KEYWORD for p in accepted.values())
+        return {**{k: x for k, x in base.items() if open_ or k in accepted}, **given}
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> Any:
+        """The layer made with these arguments.
+
+        Args:
+          config: What `get_config` gave.
+
+        Returns:
+          A layer.
+
+        Raises:
+          TypeError: If the class does not take them.
+
+        Example:
+          >>> tf.keras.Layer.from_config({"name": "mine"}).name
+          'mine'
+        """
+        return cls(**config)
+
+
+def _is_plain(x: Any) -> bool:
+    if isinstance(x, list | tuple):
+        return all(map(_is_plain, x))
+    if isinstance(x, dict):
+        return all(map(_is_plain, x.values()))
+    return x is None or isinstance(x, str | int | float)
