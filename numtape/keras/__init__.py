@@ -5,13 +5,23 @@ from __future__ import annotations
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from ..names import getter as _getter
-from . import activations, constraints, initializers, layers, losses, optimizers, regularizers
+from . import (
+    activations,
+    constraints,
+    initializers,
+    layers,
+    losses,
+    metrics,
+    optimizers,
+    regularizers,
+)
 from .layer import Layer
 from .loss import Loss
+from .metrics import Metric
 
 __all__ = [
-    "Layer", "Loss", "activations", "constraints", "initializers", "layers", "losses",
-    "optimizers", "regularizers",
+    "Layer", "Loss", "Metric", "activations", "constraints", "initializers", "layers", "losses",
+    "metrics", "optimizers", "regularizers",
 ]  # fmt: skip
 
 

@@ -1,0 +1,216 @@
+"""How often predictions are right. Functions say so of each example, classes of all of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...core.log.tensors import as_tensor
+from ...core.ops.along_axis import argmax
+from ...core.ops.comparison import equal, greater
+from ...core.ops.elementwise import cast
+from ...core.ops.movement import expand_dims, reshape, squeeze
+from ...core.ops.reduction import reduce_any
+from ...core.ops.sorting import in_top_k
+from ...core.values.arguments import number
+from ...core.values.dtypes import float32, int32
+from ...core.values.tensor import Tensor
+from ..described import described
+from ..loss_functions import same_rank
+from .metric import MEANINGS, metric_class
+from .reductions import FunctionMetric
+
+_function = described(
+    MEANINGS, "A float32 tensor: 1 for each example that is right, 0 for others.",
+    "InvalidArgumentError: If shapes do not go together.",
+)  # fmt: skip
+
+
+def accuracy(y_true: Any, y_pred: Any) -> Tensor:
+    """Where predictions equal what is wanted."""
+    y_pred = as_tensor(y_pred)
+    y_true, y_pred = same_rank(cast(as_tensor(y_true), y_pred.dtype), y_pred)
+    return cast(equal(y_true, y_pred), float32)
+
+
+@_function
+def binary_accuracy(y_true: Any, y_pred: Any, threshold: Any = 0.5) -> Tensor:
+    """Where predictions are on the side of the threshold that labels 0 and 1 say.
+
+    >>> tf.keras.metrics.binary_accuracy([[1.0], [0.0]], [[0.7], [0.6]]).numpy()
+    array([[1.],
+           [0.]], dtype=float32)
+    """
+    y_true, y_pred = same_rank(as_tensor(y_true), as_tensor(y_pred))
+    if not y_pred.dtype.is_floating:
+        y_pred = cast(y_pred, float32)
+    above = greater(y_pred, number(threshold, "threshold"))
+    return cast(equal(y_true, cast(above, y_true.dtype)), float32)
+
+
+def _right(labels: Tensor, y_pred: Tensor) -> Tensor:
+    """Where the largest prediction is that of the label: of the labels' shape."""
+    shape = labels.shape
+    if labels.ndim == y_pred.ndim and shape[-1] == 1:
+        labels = squeeze(labels, -1)
+    found = cast(equal(labels, cast(argmax(y_pred, -1), labels.dtype)), float32)
+    return reshape(found, shape) if found.ndim < len(shape) else found
+
+
+@_function
+def categorical_accuracy(y_true: Any, y_pred: Any) -> Tensor:
+    """Where the largest prediction is that of the class that one-hot labels say.
+
+    >>> tf.keras.metrics.categorical_accuracy([[0, 1], [1, 0]], [[0.1, 0.9], [0.2, 0.8]]).numpy()
+    array([1., 0.], dtype=float32)
+    """
+    return _right(argmax(y_true, -1), as_tensor(y_pred))
+
+
+@_function
+def sparse_categorical_accuracy(y_true: Any, y_pred: Any) -> Tensor:
+    """Where the largest prediction is that of the class whose number is wanted.
+
+    >>> tf.keras.metrics.sparse_categorical_accuracy([1, 0], [[0.1, 0.9], [0.2, 0.8]]).numpy()
+    array([1., 0.], dtype=float32)
+    """
+    y_pred = as_tensor(y_pred)
+    found = _right(cast(as_tensor(y_true), y_pred.dtype), y_pred)
+    return squeeze(found, -1) if found.ndim > 1 and found.shape[-1] == 1 else found
+
+
+def _among(labels: Tensor, y_pred: Tensor, k: Any) -> Tensor:
+    """Where labels are among the ``k`` classes of the largest predictions."""
+    shape = labels.shape
+    rows = reshape(cast(y_pred, float32), (-1, y_pred.shape[-1])) if y_pred.ndim > 2 else y_pred
+    found = in_top_k(reshape(cast(labels, int32), (-1,)), rows, k)
+    return reshape(cast(found, float32), shape)
+
+
+@_function
+def top_k_categorical_accuracy(y_true: Any, y_pred: Any, k: int = 5) -> Tensor:
+    """Where the class that one-hot labels say is among those of the ``k`` largest predictions.
+
+    >>> tf.keras.metrics.top_k_categorical_accuracy([[0, 0, 1]], [[0.1, 0.6, 0.3]], k=2).numpy()
+    array([1.], dtype=float32)
+    """
+    return _among(argmax(y_true, -1), as_tensor(y_pred), k)
+
+
+@_function
+def sparse_top_k_categorical_accuracy(
+    y_true: Any, y_pred: Any, k: int = 5, from_sorted_ids: bool = False
+) -> Tensor:
+    """Where the class whose number is wanted is among those of the ``k`` largest predictions.
+
+    >>> tf.keras.metrics.sparse_top_k_categorical_accuracy([2], [[0.1, 0.6, 0.3]], k=2).numpy()
+    array([1.], dtype=float32)
+    """
+    y_true, y_pred = as_tensor(y_true), as_tensor(y_pred)
+    if not from_sorted_ids:
+        return _among(y_true, y_pred, k)
+    shape = y_true.shape
+    labels = reshape(cast(y_true, y_pred.dtype), (-1,))
+    rows = reshape(y_pred, (-1, y_pred.shape[-1]))[:, :k]
+    found = reduce_any(equal(expand_dims(labels, 1), rows), 1)
+    return reshape(cast(found, float32), shape)
+
+
+@metric_class
+class Accuracy(FunctionMetric):
+    """How often predictions equal what is wanted.
+
+    >>> metric = tf.keras.metrics.Accuracy()
+    >>> metric([[1], [2], [3], [4]], [[0], [2], [3], [4]]).numpy()
+    np.float32(0.75)
+    """
+
+    _direction = "up"
+
+    def __init__(self, name: str | None = "accuracy", dtype: Any = None) -> None:
+        super().__init__(accuracy, name, dtype)
+
+
+@metric_class
+class BinaryAccuracy(FunctionMetric):
+    """How often predictions are on the side of the threshold that labels 0 and 1 say.
+
+    >>> metric = tf.keras.metrics.BinaryAccuracy()
+    >>> metric([[1], [1], [0], [0]], [[0.98], [1], [0], [0.6]]).numpy()
+    np.float32(0.75)
+    """
+
+    _direction = "up"
+
+    def __init__(
+        self, name: str | None = "binary_accuracy", dtype: Any = None, threshold: float = 0.5
+    ) -> None:
+        super().__init__(binary_accuracy, name, dtype, threshold=threshold)
+
+
+@metric_class
+class CategoricalAccuracy(FunctionMetric):
+    """How often the largest prediction is that of the class that one-hot labels say.
+
+    >>> metric = tf.keras.metrics.CategoricalAccuracy()
+    >>> metric([[0, 0, 1], [0, 1, 0]], [[0.1, 0.9, 0.8], [0.05, 0.95, 0]]).numpy()
+    np.float32(0.5)
+    """
+
+    _direction = "up"
+
+    def __init__(self, name: str | None = "categorical_accuracy", dtype: Any = None) -> None:
+        super().__init__(categorical_accuracy, name, dtype)
+
+
+@metric_class
+class SparseCategoricalAccuracy(FunctionMetric):
+    """How often the largest prediction is that of the class whose number is wanted.
+
+    >>> metric = tf.keras.metrics.SparseCategoricalAccuracy()
+    >>> metric([2, 1], [[0.1, 0.6, 0.3], [0.05, 0.95, 0]]).numpy()
+    np.float32(0.5)
+    """
+
+    _direction = "up"
+
+    def __init__(
+        self, name: str | None = "sparse_categorical_accuracy", dtype: Any = None
+    ) -> None:
+        super().__init__(sparse_categorical_accuracy, name, dtype)
+
+
+@metric_class
+class TopKCategoricalAccuracy(FunctionMetric):
+    """How often the class that one-hot labels say is among those of the largest predictions.
+
+    >>> metric = tf.keras.metrics.TopKCategoricalAccuracy(k=1)
+    >>> metric([[0, 0, 1], [0, 1, 0]], [[0.1, 0.9, 0.8], [0.05, 0.95, 0]]).numpy()
+    np.float32(0.5)
+    """
+
+    _direction = "up"
+
+    def __init__(
+        self, k: int = 5, name: str | None = "top_k_categorical_accuracy", dtype: Any = None
+    ) -> None:
+        super().__init__(top_k_categorical_accuracy, name, dtype, k=k)
+
+
+@metric_class
+class SparseTopKCategoricalAccuracy(FunctionMetric):
+    """How often the class whose number is wanted is among those of the largest predictions.
+
+    >>> metric = tf.keras.metrics.SparseTopKCategoricalAccuracy(k=1)
+    >>> metric([2, 1], [[0.1, 0.9, 0.8], [0.05, 0.95, 0]]).numpy()
+    np.float32(0.5)
+    """
+
+    _direction = "up"
+
+    def __init__(
+        self, k: int = 5, name: str | None = "sparse_top_k_categorical_accuracy",
+        dtype: Any = None, from_sorted_ids: bool = False,
+    ) -> None:  # fmt: skip
+        super().__init__(
+            sparse_top_k_categorical_accuracy, name, dtype, k=k, from_sorted_ids=from_sorted_ids
+        )

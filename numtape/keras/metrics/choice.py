@@ -1,0 +1,111 @@
+"""Metrics by their names, and which of several a name means for outputs of a shape."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ...core.values.tensor import Tensor
+from ..described import described
+from ..named import Kind
+from . import accuracies, confusion, correlations, curves, errors, overlap, reductions, scores
+from .metric import Metric
+
+CLASSES: list[type] = [
+    Metric,
+    *(reductions.Mean, reductions.Sum, reductions.MeanMetricWrapper),
+    *(errors.MeanSquaredError, errors.RootMeanSquaredError, errors.MeanAbsoluteError),
+    *(errors.MeanAbsolutePercentageError, errors.MeanSquaredLogarithmicError),
+    *(errors.CosineSimilarity, errors.LogCoshError, scores.R2Score),
+    *(curves.AUC, confusion.FalseNegatives, confusion.FalsePositives, confusion.Precision),
+    *(curves.PrecisionAtRecall, confusion.Recall, curves.RecallAtPrecision),
+    *(curves.SensitivityAtSpecificity, curves.SpecificityAtSensitivity),
+    *(confusion.TrueNegatives, confusion.TruePositives),
+    *(correlations.ConcordanceCorrelation, correlations.PearsonCorrelation),
+    *(errors.Hinge, errors.SquaredHinge, errors.CategoricalHinge, errors.KLDivergence),
+    *(errors.Poisson, errors.BinaryCrossentropy, errors.CategoricalCrossentropy),
+    *(errors.SparseCategoricalCrossentropy, accuracies.Accuracy, accuracies.BinaryAccuracy),
+    *(accuracies.CategoricalAccuracy, accuracies.SparseCategoricalAccuracy),
+    *(accuracies.TopKCategoricalAccuracy, accuracies.SparseTopKCategoricalAccuracy),
+    *(scores.F1Score, scores.FBetaScore, overlap.IoU, overlap.BinaryIoU, overlap.MeanIoU),
+    *(overlap.OneHotIoU, overlap.OneHotMeanIoU),
+]
+_ALIASES = {
+    "bce": errors.BinaryCrossentropy, "mse": errors.MeanSquaredError,
+    "mae": errors.MeanAbsoluteError, "mape": errors.MeanAbsolutePercentageError,
+    "msle": errors.MeanSquaredLogarithmicError,
+}  # fmt: skip
+_KIND = Kind(
+    "metric", CLASSES, {**_ALIASES, **{name.upper(): one for name, one in _ALIASES.items()}}
+)
+
+_named = described(
+    {
+        "identifier": "A name such as ``\"mse\"`` or ``\"AUC\"``; a dict of a class and "
+                      "arguments; a function, a class or a metric; or None.",
+        "metric": "A metric or a function.",
+        "config": "What `serialize` gave.",
+        "custom_objects": "Further classes and functions, by name.",
+    },
+    "A metric or a function; a dict if a metric is described; None for None.",
+    "ValueError: If there is none of this name, or it cannot be described.",
+)  # fmt: skip
+
+
+@_named
+def get(identifier: Any) -> Any:
+    """A metric by its name.
+
+    >>> tf.keras.metrics.get("mse")
+    <MeanSquaredError name=mean_squared_error>
+    """
+    return _KIND.get(identifier)
+
+
+@_named
+def serialize(metric: Any) -> Any:
+    """The class and arguments of a metric, as a dict that JSON can hold.
+
+    >>> tf.keras.metrics.serialize(tf.keras.metrics.Mean("loss"))["config"]
+    {'name': 'loss', 'dtype': 'float32'}
+    """
+    return _KIND.serialize(metric)
+
+
+@_named
+def deserialize(config: Any, custom_objects: dict[str, Callable[..., Any]] | None = None) -> Any:
+    """The metric that `serialize` described.
+
+    >>> config = tf.keras.metrics.serialize(tf.keras.metrics.Mean("loss"))
+    >>> tf.keras.metrics.deserialize(config)
+    <Mean name=loss>
+    """
+    return _KIND.deserialize(config, custom_objects)
+
+
+def for_outputs(identifier: Any, y_true: Tensor, y_pred: Tensor) -> Metric | None:
+    """The metric that `compile` means by an identifier: "accuracy" depends on the shapes.
+
+    Args:
+      identifier: What `get` takes, ``"accuracy"`` or ``"acc"``.
+      y_true: What is wanted.
+      y_pred: What was predicted.
+
+    Returns:
+      A metric that is called as the identifier is; None for None.
+    """
+    if identifier is None:
+        return None
+    if str(identifier).lower() in ("accuracy", "acc"):
+        classes = y_pred.shape[-1] if y_pred.ndim else 1
+        if classes == 1:
+            return accuracies.BinaryAccuracy(name=identifier)
+        if y_true.ndim < y_pred.ndim or y_true.shape[-1] == 1:
+            return accuracies.SparseCategoricalAccuracy(name=identifier)
+        return accuracies.CategoricalAccuracy(name=identifier)
+    found = get(identifier)
+    name = getattr(found, "name", None) or getattr(found, "__name__", type(found).__name__)
+    metric = found if isinstance(found, Metric) else reductions.MeanMetricWrapper(found, name)
+    if isinstance(identifier, str):
+        metric.name = identifier
+    return metric

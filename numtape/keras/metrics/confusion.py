@@ -1,0 +1,297 @@
+"""Counts of true and false, positive and negative predictions, and what follows from them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ...core.log.tensors import as_tensor
+from ...core.ops.activations import relu
+from ...core.ops.along_axis import cumsum
+from ...core.ops.arithmetic import divide_no_nan
+from ...core.ops.comparison import greater
+from ...core.ops.elementwise import cast, ceil, clip_by_value, select
+from ...core.ops.indexing import one_hot
+from ...core.ops.movement import broadcast_to, expand_dims, reshape, squeeze, transpose
+from ...core.ops.reduction import reduce_sum
+from ...core.ops.segments import unsorted_segment_sum
+from ...core.ops.sorting import top_k as largest
+from ...core.values import dtypes
+from ...core.values.tensor import Tensor
+from ..loss_functions import EPSILON, same_rank
+from .metric import Metric, add_all, metric_class, the_only
+
+LOWEST = -1e10  # what a prediction becomes that is none of the largest
+
+
+def parsed(thresholds: Any, default: float = 0.5) -> list[float]:
+    """Thresholds as a list.
+
+    Raises:
+      ValueError: If one is not in [0, 1].
+    """
+    if thresholds is None:
+        return [default]
+    several = isinstance(thresholds, list | tuple | np.ndarray)
+    found = list(thresholds) if several else [thresholds]
+    wrong = [t for t in found if not isinstance(t, int | float | np.number) or not 0 <= t <= 1]
+    if wrong or not found:
+        raise ValueError(f"Threshold values must be in [0, 1]. Received: {wrong}")
+    return found
+
+
+def evenly(thresholds: Sequence[float]) -> bool:
+    """Whether thresholds divide the range from 0 to 1 into equal parts."""
+    count = len(thresholds)
+    return count > 2 and np.allclose(thresholds, np.linspace(0, 1, count), atol=EPSILON)
+
+
+class Counter:
+    """What one batch adds to the counts of true and false positives and negatives.
+
+    Args:
+      thresholds: Predictions above one are positive; a count for each.
+      top_k: Only that many of the largest predictions of an example count as positive.
+      class_id: A class that is looked at alone.
+      multi_label: Whether each column has counts of its own.
+      label_weights: What each column counts.
+    """
+
+    def __init__(
+        self, thresholds: Sequence[float], top_k: int | None = None, class_id: int | None = None,
+        multi_label: bool = False, label_weights: Any = None,
+    ) -> None:  # fmt: skip
+        self.thresholds = np.array(thresholds, np.float32)
+        self.even = evenly(thresholds)
+        self.top_k = top_k
+        self.class_id = class_id
+        self.multi_label = multi_label
+        self.label_weights = label_weights
+
+    def __call__(self, names: Sequence[str], y_true: Any, y_pred: Any, weight: Any) -> list[Tensor]:
+        """Counts by their names: "tp", "fp", "tn", "fn".
+
+        Raises:
+          ValueError: If shapes do not go together.
+        """
+        y_pred, y_true = (cast(as_tensor(x), dtypes.float32) for x in (y_pred, y_true))
+        y_pred, y_true = same_rank(y_pred, y_true)
+        if y_pred.shape != y_true.shape:
+            raise ValueError(f"Shapes {y_pred.shape} and {y_true.shape} are incompatible")
+        if weight is not None:
+            weight = expand_dims(cast(as_tensor(weight), dtypes.float32), -1)
+            if weight.ndim == y_true.ndim + 1:
+                weight = squeeze(weight, -1)
+        if self.top_k is not None:
+            chosen = one_hot(largest(y_pred, self.top_k).indices, y_pred.shape[-1])
+            y_pred = select(reduce_sum(chosen, -2) > 0.0, y_pred, LOWEST)
+        if self.class_id is not None:
+            if y_pred.ndim == 1:
+                raise ValueError(
+                    "When class_id is provided, y_pred must be a 2D array with shape (num_samples, "
+                    f"num_classes), found shape: {y_pred.shape}"
+                )
+            y_true, y_pred = (x[..., self.class_id, None] for x in (y_true, y_pred))
+        if weight is not None:
+            weight = broadcast_to(weight, y_pred.shape)
+        if self.label_weights is not None:
+            labels = broadcast_to(as_tensor(self.label_weights)[None], y_pred.shape)
+            weight = labels if weight is None else weight * labels
+        positive = cast(cast(y_true, dtypes.bool_), dtypes.float32)
+        negative = 1.0 - positive
+        if weight is not None:
+            positive, negative = positive * weight, negative * weight
+        if not self.multi_label:
+            y_pred, positive, negative = (reshape(x, (-1,)) for x in (y_pred, positive, negative))
+        above = self._above_even if self.even else self._above
+        found = {}
+        for part, true, false in ((positive, "tp", "fn"), (negative, "fp", "tn")):
+            if true in names or false in names:
+                found[true] = above(y_pred, part)
+                found[false] = reduce_sum(part, 0) - found[true]
+        return [found[name] for name in names]
+
+    def _above(self, y_pred: Tensor, amounts: Tensor) -> Tensor:
+        """The sum of the amounts of predictions above each threshold."""
+        limits = as_tensor(self.thresholds.reshape(-1, *(1,) * y_pred.ndim))
+        return reduce_sum(select(greater(y_pred[None], limits), amounts[None], 0.0), 1)
+
+    def _above_even(self, y_pred: Tensor, amounts: Tensor) -> Tensor:
+        """The same for even thresholds: each prediction is put between two of them.
+
+        It takes a number of steps that is the sum of both numbers, not their product.
+        """
+        count = len(self.thresholds)
+        at = ceil(clip_by_value(y_pred, 0.0, 1.0) * (count - 1.0)) - 1.0
+        if self.thresholds[0] < 0.0 or self.thresholds[-1] > 1.0:
+            at = relu(at)  # the first threshold is below all predictions
+        place = cast(at, dtypes.int32)
+        if not self.multi_label:
+            return cumsum(unsorted_segment_sum(amounts, place, count), reverse=True)
+        columns = y_pred.shape[1]
+        # Those of a column follow one another. What is below the first threshold is left out.
+        first = as_tensor(np.arange(columns, dtype=np.int32) * count)
+        place = select(place < 0, -1, place + first)
+        found = unsorted_segment_sum(amounts, place, count * columns)
+        return cumsum(transpose(reshape(found, (columns, count))), reverse=True)
+
+
+class _Count(Metric):
+    """A metric that counts one of the four kinds of predictions."""
+
+    _kind: str
+
+    def __init__(self, thresholds: Any = None, name: str | None = None, dtype: Any = None) -> None:
+        super().__init__(dtype, name)
+        self.init_thresholds = thresholds
+        self.thresholds = parsed(thresholds)
+        self._counter = Counter(self.thresholds)
+        self.accumulator = self.add_variable((len(self.thresholds),), "zeros", name="accumulator")
+
+    def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> None:
+        """Count the predictions of a batch.
+
+        Args:
+          y_true: Labels 0 and 1.
+          y_pred: Predictions from 0 to 1, of the same shape.
+          sample_weight: A weight for each example or element.
+        """
+        found = self._counter((self._kind,), y_true, y_pred, sample_weight)
+        add_all([self.accumulator], found)
+
+    def result(self) -> Tensor:
+        """The count so far.
+
+        Returns:
+          A scalar, or a vector with an element for each threshold.
+        """
+        return the_only(self.accumulator.read_value())
+
+    def get_config(self) -> dict[str, Any]:
+        """What it was made with.
+
+        Returns:
+          A dict of arguments.
+        """
+        return {**super().get_config(), "thresholds": self.init_thresholds}
+
+
+@metric_class
+class TruePositives(_Count):
+    """How many positive examples are predicted to be positive.
+
+    >>> tf.keras.metrics.TruePositives()([0, 1, 1, 1], [1, 0, 1, 1]).numpy()
+    np.float32(2.0)
+    """
+
+    _kind = "tp"
+
+
+@metric_class
+class TrueNegatives(_Count):
+    """How many negative examples are predicted to be negative.
+
+    >>> tf.keras.metrics.TrueNegatives()([0, 1, 0, 0], [1, 1, 0, 0]).numpy()
+    np.float32(2.0)
+    """
+
+    _kind = "tn"
+
+
+@metric_class
+class FalsePositives(_Count):
+    """How many negative examples are predicted to be positive.
+
+    >>> tf.keras.metrics.FalsePositives()([0, 1, 0, 0], [0, 0, 1, 1]).numpy()
+    np.float32(2.0)
+    """
+
+    _kind = "fp"
+
+
+@metric_class
+class FalseNegatives(_Count):
+    """How many positive examples are predicted to be negative.
+
+    >>> tf.keras.metrics.FalseNegatives()([0, 1, 1, 1], [0, 1, 0, 0]).numpy()
+    np.float32(2.0)
+    """
+
+    _kind = "fn"
+
+
+class _Share(Metric):
+    """A metric that is the share of true positives among others."""
+
+    _direction = "up"
+    _other: tuple[str, str]
+
+    def __init__(
+        self, thresholds: Any = None, top_k: int | None = None, class_id: int | None = None,
+        name: str | None = None, dtype: Any = None,
+    ) -> None:  # fmt: skip
+        super().__init__(dtype, name)
+        self.init_thresholds = thresholds
+        self.top_k = top_k
+        self.class_id = class_id
+        self.thresholds = parsed(thresholds, 0.5 if top_k is None else LOWEST)
+        self._counter = Counter(self.thresholds, top_k, class_id)
+        shape = (len(self.thresholds),)
+        self.true_positives = self.add_variable(shape, "zeros", name="true_positives")
+        other = self.add_variable(shape, "zeros", name=self._other[1])
+        setattr(self, self._other[1], other)
+
+    def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> None:
+        """Count the predictions of a batch.
+
+        Args:
+          y_true: Labels 0 and 1.
+          y_pred: Predictions from 0 to 1, of the same shape.
+          sample_weight: A weight for each example or element.
+        """
+        found = self._counter(("tp", self._other[0]), y_true, y_pred, sample_weight)
+        add_all([self.true_positives, getattr(self, self._other[1])], found)
+
+    def result(self) -> Tensor:
+        """The share so far; 0 without any.
+
+        Returns:
+          A scalar, or a vector with an element for each threshold.
+        """
+        right, wrong = self.true_positives.read_value(), getattr(self, self._other[1])
+        return the_only(divide_no_nan(right, right + wrong))
+
+    def get_config(self) -> dict[str, Any]:
+        """What it was made with.
+
+        Returns:
+          A dict of arguments.
+        """
+        return {
+            **super().get_config(), "thresholds": self.init_thresholds, "top_k": self.top_k,
+            "class_id": self.class_id,
+        }  # fmt: skip
+
+
+@metric_class
+class Precision(_Share):
+    """The share of positive examples among those that are predicted to be.
+
+    >>> tf.keras.metrics.Precision()([0, 1, 1, 1], [1, 0, 1, 1]).numpy()
+    np.float32(0.6666667)
+    """
+
+    _other = ("fp", "false_positives")
+
+
+@metric_class
+class Recall(_Share):
+    """The share of those that are predicted to be positive among positive examples.
+
+    >>> tf.keras.metrics.Recall()([0, 1, 1, 1], [1, 0, 1, 1]).numpy()
+    np.float32(0.6666667)
+    """
+
+    _other = ("fn", "false_negatives")

@@ -1,0 +1,190 @@
+"""Sums and means of values, and of what a function says of each example."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ...core.log.ambient import mask_of
+from ...core.log.tensors import as_tensor
+from ...core.ops.arithmetic import divide_no_nan
+from ...core.ops.elementwise import cast
+from ...core.ops.movement import broadcast_to
+from ...core.ops.reduction import reduce_mean, reduce_sum
+from ...core.values.dtypes import DType
+from ...core.values.tensor import Tensor
+from .. import loss_functions
+from ..loss import Loss
+from ..loss_functions import same_rank
+from .metric import Metric, add_all, metric_class
+
+
+def _masked(weight: Any, mask: Any, dtype: DType) -> Any:
+    """Weights that are 0 where a mask says that an element does not count."""
+    if weight is not None:
+        weight = cast(as_tensor(weight), dtype)
+    if mask is None:
+        return weight
+    counted = cast(as_tensor(mask), dtype)
+    if weight is None:
+        return counted
+    counted, weight = same_rank(counted, weight)
+    return counted * weight
+
+
+def _each_example(
+    values: Any, weight: Any, reduce: Callable[..., Tensor], dtype: DType
+) -> tuple[Tensor, Tensor | None]:
+    """A number for each example, times its weight, and the weights.
+
+    Axes beyond those that weights have are reduced before they are weighed.
+    """
+    mask = mask_of(values)
+    values = cast(as_tensor(values), dtype)
+    if weight is not None:
+        values, weight = same_rank(values, _masked(weight, mask, dtype))
+        axes = weight.ndim
+        if values.ndim > axes:
+            values = reduce(values, list(range(axes, values.ndim)))
+        weight = broadcast_to(weight, values.shape)
+        values = values * weight
+        if axes > 1:
+            weight = reduce(weight, list(range(1, axes)))
+    if values.ndim > 1:
+        values = reduce(values, list(range(1, values.ndim)))
+    return values, weight
+
+
+@metric_class
+class Sum(Metric):
+    """The sum of values, each times its weight.
+
+    >>> metric = tf.keras.metrics.Sum()
+    >>> metric.update_state([1.0, 3.0])
+    >>> metric([5.0, 7.0], sample_weight=[1.0, 0.0]).numpy()
+    np.float32(9.0)
+    """
+
+    def __init__(self, name: str | None = "sum", dtype: Any = None) -> None:
+        super().__init__(dtype, name)
+        self.total = self.add_variable((), "zeros", self._dtype, name="total")
+
+    def update_state(self, values: Any, sample_weight: Any = None) -> None:
+        """Add values to the sum.
+
+        Args:
+          values: A tensor of any shape.
+          sample_weight: A weight for each example or element.
+        """
+        values, _ = _each_example(values, sample_weight, reduce_sum, self._dtype)
+        add_all([self.total], [reduce_sum(values)])
+
+    def result(self) -> Tensor:
+        """The sum so far.
+
+        Returns:
+          A scalar.
+        """
+        found: Tensor = self.total.read_value()
+        return found
+
+
+@metric_class
+class Mean(Metric):
+    """The mean of values, each with its weight.
+
+    >>> metric = tf.keras.metrics.Mean()
+    >>> metric.update_state([1.0, 3.0])
+    >>> metric([5.0, 7.0], sample_weight=[1.0, 0.0]).numpy()
+    np.float32(3.0)
+    """
+
+    def __init__(self, name: str | None = "mean", dtype: Any = None) -> None:
+        super().__init__(dtype, name)
+        self.total = self.add_variable((), "zeros", self._dtype, name="total")
+        self.count = self.add_variable((), "zeros", self._dtype, name="count")
+
+    def update_state(self, values: Any, sample_weight: Any = None) -> None:
+        """Add values to the sum, and their number, or the sum of their weights, to the count.
+
+        Args:
+          values: A tensor of any shape; the mean of each example is one value.
+          sample_weight: A weight for each example or element.
+        """
+        values, weight = _each_example(values, sample_weight, reduce_mean, self._dtype)
+        if weight is None:
+            count = cast(as_tensor(float(values.shape[0] if values.ndim else 1)), self._dtype)
+        else:
+            count = reduce_sum(weight)
+        add_all([self.total, self.count], [reduce_sum(values), count])
+
+    def result(self) -> Tensor:
+        """The mean so far; 0 without values.
+
+        Returns:
+          A scalar.
+        """
+        return divide_no_nan(self.total, self.count)
+
+
+@metric_class
+class MeanMetricWrapper(Mean):
+    """The mean of what a function says of each example.
+
+    >>> def error(y_true, y_pred):
+    ...     return (y_true - y_pred) ** 2
+    >>> metric = tf.keras.metrics.MeanMetricWrapper(error, name="error")
+    >>> metric(tf.constant([1.0, 2.0]), tf.constant([1.0, 4.0])).numpy()
+    np.float32(2.0)
+    """
+
+    def __init__(
+        self, fn: Callable[..., Any], name: str | None = None, dtype: Any = None, **kwargs: Any
+    ) -> None:
+        super().__init__(name, dtype)
+        if not callable(fn):
+            raise TypeError(f"fn is a function of y_true and y_pred, not {fn!r}.")
+        self._fn = fn
+        self._fn_kwargs = kwargs
+        known = getattr(loss_functions, getattr(fn, "__name__", ""), None) is fn
+        if self._direction is None and (known or isinstance(fn, Loss)):
+            self._direction = "down"
+
+    def update_state(  # type: ignore[override]
+        self, y_true: Any, y_pred: Any, sample_weight: Any = None
+    ) -> None:
+        """Add what the function says of each example.
+
+        Args:
+          y_true: What is wanted.
+          y_pred: What was predicted. What a mask of it excludes does not count.
+          sample_weight: A weight for each example or element.
+        """
+        weight = _masked(sample_weight, mask_of(y_pred), self._dtype)
+        super().update_state(self._fn(y_true, y_pred, **self._fn_kwargs), weight)
+
+    def get_config(self) -> dict[str, Any]:
+        """What it was made with.
+
+        Returns:
+          A dict of arguments.
+        """
+        return {**super().get_config(), "fn": self._fn, **self._fn_kwargs}
+
+
+class FunctionMetric(MeanMetricWrapper):
+    """A mean of what one known function says: its arguments are attributes."""
+
+    def __init__(
+        self, fn: Callable[..., Any], name: str | None, dtype: Any, **arguments: Any
+    ) -> None:
+        super().__init__(fn, name, dtype, **arguments)
+        vars(self).update(arguments)
+
+    def get_config(self) -> dict[str, Any]:
+        """What it was made with.
+
+        Returns:
+          A dict of arguments.
+        """
+        return {"name": self.name, "dtype": self.dtype, **self._fn_kwargs}

@@ -1,0 +1,270 @@
+"""F-scores of classifications, and the coefficient of determination of regressions."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from ...core.log.tensors import as_tensor
+from ...core.ops.comparison import is_inf, logical_and
+from ...core.ops.elementwise import abs_, cast, select
+from ...core.ops.movement import broadcast_to, expand_dims
+from ...core.ops.reduction import reduce_max, reduce_mean, reduce_sum
+from ...core.values.tensor import Tensor
+from ..loss_functions import EPSILON, same_rank
+from .metric import Metric, add_all, metric_class
+
+
+def _need_matrices(name: str, y_true: Tensor, y_pred: Tensor) -> None:
+    if y_true.ndim != 2 or y_pred.ndim != 2:
+        raise ValueError(
+            f"{name} expects 2D inputs with shape (batch_size, output_dim). Received input shapes: "
+            f"y_pred.shape={y_pred.shape} and y_true.shape={y_true.shape}."
+        )
+
+
+@metric_class
+class FBetaScore(Metric):
+    """The weighted harmonic mean of precision and recall.
+
+    It is ``(1 + beta ** 2) * precision * recall / (beta ** 2 * precision + recall)``.
+
+    >>> metric = tf.keras.metrics.FBetaScore(beta=2.0, threshold=0.5)
+    >>> y_true = [[1, 1, 1], [1, 0, 0], [1, 1, 0]]
+    >>> y_pred = [[0.2, 0.6, 0.7], [0.2, 0.6, 0.6], [0.6, 0.8, 0.0]]
+    >>> metric(y_true, y_pred).numpy()
+    array([0.38461536, 0.90909085, 0.8333332 ], dtype=float32)
+    """
+
+    _direction = "up"
+
+    def __init__(
+        self, average: str | None = None, beta: float = 1.0, threshold: float | None = None,
+        name: str | None = "fbeta_score", dtype: Any = None,
+    ) -> None:  # fmt: skip
+        super().__init__(dtype, name)
+        if average not in (None, "micro", "macro", "weighted"):
+            raise ValueError(
+                "Invalid `average` argument value. Expected one of: {None, 'micro', 'macro', "
+                f"'weighted'}}. Received: average={average}"
+            )
+        if not isinstance(beta, float) or not beta > 0.0:
+            raise ValueError(
+                "Invalid `beta` argument value. It should be a Python float > 0. Received: "
+                f"beta={beta} of type '{type(beta)}'"
+            )
+        if threshold is not None and not (isinstance(threshold, float) and 0.0 < threshold <= 1.0):
+            raise ValueError(
+                "Invalid `threshold` argument value. It should be a Python float, 0 < threshold "
+                f"<= 1. Received: threshold={threshold} of type '{type(threshold)}'"
+            )
+        self.average = average
+        self.beta = beta
+        self.threshold = threshold
+        self._built = False
+
+    def _build(self, classes: int) -> None:
+        shape = () if self.average == "micro" else (classes,)
+        for name in (
+            "true_positives", "false_positives", "false_negatives", "intermediate_weights",
+        ):  # fmt: skip
+            setattr(self, name, self.add_variable(shape, "zeros", self._dtype, name=name))
+        self._built = True
+
+    def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> None:
+        """Count the predictions of a batch.
+
+        Args:
+          y_true: Labels 0 and 1, of shape (examples, classes).
+          y_pred: Predictions, of the same shape.
+          sample_weight: A weight for each example.
+
+        Raises:
+          ValueError: If these are no matrices.
+        """
+        y_true, y_pred = (cast(as_tensor(x), self._dtype) for x in (y_true, y_pred))
+        _need_matrices("FBetaScore", y_true, y_pred)
+        if not self._built:
+            self._build(y_pred.shape[-1])
+        if self.threshold is None:
+            largest = y_pred >= reduce_max(y_pred, -1, True)
+            chosen = logical_and(largest, abs_(y_pred) > 1e-9)
+        else:
+            chosen = y_pred > self.threshold
+        found = cast(chosen, self._dtype)
+        weight = None
+        if sample_weight is not None:
+            weight = expand_dims(cast(as_tensor(sample_weight), self._dtype), 1)
+        axis = None if self.average == "micro" else 0
+        parts = (found * y_true, found * (1.0 - y_true), (1.0 - found) * y_true, y_true)
+        add_all(self._variables, [
+            reduce_sum(part if weight is None else part * weight, axis) for part in parts
+        ])  # fmt: skip
+
+    def result(self) -> Tensor:
+        """The score so far.
+
+        Returns:
+          A scalar, or a vector with an element for each class.
+
+        Raises:
+          ValueError: Before the first batch.
+        """
+        if not self._built:
+            raise ValueError(f"{type(self).__name__} has seen no batch yet, and knows no classes.")
+        tp, fp, fn, weights = (variable.read_value() for variable in self._variables)
+        precision, recall = tp / (tp + fp + EPSILON), tp / (tp + fn + EPSILON)
+        square = self.beta**2
+        score: Tensor = precision * recall / (square * precision + recall + EPSILON) * (1 + square)
+        if self.average == "weighted":
+            return reduce_sum(score * (weights / (reduce_sum(weights) + EPSILON)))
+        return score if self.average is None else reduce_mean(score)
+
+    def get_config(self) -> dict[str, Any]:
+        """What it was made with.
+
+        Returns:
+          A dict of arguments.
+        """
+        return {
+            **super().get_config(), "average": self.average, "beta": self.beta,
+            "threshold": self.threshold,
+        }  # fmt: skip
+
+
+@metric_class
+class F1Score(FBetaScore):
+    """The harmonic mean of precision and recall.
+
+    >>> metric = tf.keras.metrics.F1Score(threshold=0.5)
+    >>> y_true = [[1, 1, 1], [1, 0, 0], [1, 1, 0]]
+    >>> y_pred = [[0.2, 0.6, 0.7], [0.2, 0.6, 0.6], [0.6, 0.8, 0.0]]
+    >>> metric(y_true, y_pred).numpy()
+    array([0.4999999 , 0.79999995, 0.6666665 ], dtype=float32)
+    """
+
+    def __init__(
+        self, average: str | None = None, threshold: float | None = None,
+        name: str | None = "f1_score", dtype: Any = None,
+    ) -> None:  # fmt: skip
+        super().__init__(average, 1.0, threshold, name, dtype)
+
+    def get_config(self) -> dict[str, Any]:
+        """What it was made with.
+
+        Returns:
+          A dict of arguments.
+        """
+        config = super().get_config()
+        del config["beta"]
+        return config
+
+
+@metric_class
+class R2Score(Metric):
+    """The coefficient of determination: 1 less the squared errors over the variance.
+
+    >>> metric = tf.keras.metrics.R2Score()
+    >>> metric([[1], [4], [3]], [[2], [4], [4]]).numpy()
+    np.float32(0.57142854)
+    """
+
+    _direction = "up"
+
+    def __init__(
+        self, class_aggregation: str | None = "uniform_average", num_regressors: int = 0,
+        name: str | None = "r2_score", dtype: Any = None,
+    ) -> None:  # fmt: skip
+        super().__init__(dtype, name)
+        known = (None, "uniform_average", "variance_weighted_average")
+        if class_aggregation not in known:
+            raise ValueError(
+                f"Invalid value for argument `class_aggregation`. Expected one of {known}. "
+                f"Received: class_aggregation={class_aggregation}"
+            )
+        if not isinstance(num_regressors, int) or num_regressors < 0:
+            raise ValueError(
+                "Invalid value for argument `num_regressors`. Expected a value >= 0. Received: "
+                f"num_regressors={num_regressors!r}"
+            )
+        self.class_aggregation = class_aggregation
+        self.num_regressors = num_regressors
+        self.num_samples = self.add_variable((), "zeros", name="num_samples")
+        self._built = False
+
+    def _build(self, outputs: int) -> None:
+        self.squared_sum = self.add_variable((outputs,), "zeros", name="squared_sum")
+        self.sum = self.add_variable((outputs,), "zeros", name="sum")
+        self.total_mse = self.add_variable((outputs,), "zeros", name="residual")
+        self.count = self.add_variable((outputs,), "zeros", name="count")
+        self._built = True
+
+    def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> None:
+        """Add the sums of a batch.
+
+        Args:
+          y_true: What is wanted, of shape (examples, outputs).
+          y_pred: What was predicted, of the same shape.
+          sample_weight: A weight for each example or element.
+
+        Raises:
+          ValueError: If these are no matrices.
+        """
+        pair = [cast(as_tensor(x), self._dtype) for x in (y_true, y_pred)]
+        y_true, y_pred = same_rank(*pair)
+        _need_matrices("R2Score", y_true, y_pred)
+        weight = cast(as_tensor(1.0 if sample_weight is None else sample_weight), self._dtype)
+        weight = broadcast_to(expand_dims(weight, 1) if weight.ndim == 1 else weight, y_true.shape)
+        if not self._built:
+            self._build(y_pred.shape[-1])
+        weighed = y_true * weight
+        sums = (y_true * weighed, weighed, (y_true - y_pred) ** 2 * weight, weight)
+        add_all(self._variables, [
+            as_tensor(float(y_true._spec.size)),
+            *(cast(reduce_sum(part, 0), "float32") for part in sums),
+        ])  # fmt: skip
+
+    def result(self) -> Tensor:
+        """The score so far.
+
+        Returns:
+          A scalar, or a vector with an element for each output.
+
+        Raises:
+          ValueError: Before the first batch.
+        """
+        if not self._built:
+            raise ValueError("R2Score has seen no batch yet, and knows no outputs.")
+        samples, squares, sums, errors, count = (v.read_value() for v in self._variables)
+        total = squares - sums * (sums / count)
+        scores = 1.0 - errors / total
+        scores = select(is_inf(scores), 0.0, scores)
+        if self.class_aggregation == "uniform_average":
+            scores = reduce_mean(scores)
+        elif self.class_aggregation is not None:
+            scores = reduce_sum(total * scores) / reduce_sum(total)
+        return self._adjusted(scores, samples) if self.num_regressors else scores
+
+    def _adjusted(self, score: Tensor, samples: Tensor) -> Tensor:
+        """The score that takes the number of inputs into account."""
+        free = float(samples) - 1.0 - self.num_regressors
+        if free <= 0.0:
+            problem = (
+                "Division by zero in Adjusted R2 score." if free == 0.0 else
+                "More independent predictors than datapoints in adjusted R2 score."
+            )  # fmt: skip
+            warnings.warn(f"{problem} Falling back to standard R2 score.", stacklevel=3)
+            return score
+        found: Tensor = 1.0 - (1.0 - score) * (samples - 1.0) / free
+        return found
+
+    def get_config(self) -> dict[str, Any]:
+        """What it was made with.
+
+        Returns:
+          A dict of arguments.
+        """
+        return {
+            **super().get_config(), "class_aggregation": self.class_aggregation,
+            "num_regressors": self.num_regressors,
+        }  # fmt: skip
