@@ -20,6 +20,7 @@ if not (_here / "kernels").is_dir():
     __path__.append(str(_here.parent))
 
 from . import bitwise, config, dtypes, errors, image, linalg, math, nn, random
+from .concrete import ConcreteFunction as _ConcreteFunction
 from .core.log.variable import Variable
 from .core.ops.activations import sigmoid
 from .core.ops.along_axis import argmax, argmin, cumsum
@@ -175,11 +176,14 @@ from .core.values.policies import VariableAggregation, VariableSynchronization
 from .core.values.spec import TensorShape
 from .core.values.tensor import Tensor
 from .errors import DeviceError
+from .function import Function as _Function
 from .function import function
 from .gradient_tape import GradientTape, UnconnectedGradients
 from .module import Module
 from .placement import device
 from .tensor_spec import TensorSpec
+from .tracebacks import guard as _guard
+from .tracebacks import guard_module as _guard_module
 
 __version__ = "0.1.0"
 newaxis = None
@@ -293,7 +297,9 @@ def _found(name: str) -> _typing.Any:
     """What is imported when it is first used."""
     if name in _FUNCTIONS:
         module = _import_module(f"numtape.{_FUNCTIONS[name]}")
-        return getattr(module, f"{name}_" if name in ("print", "tuple") else name)
+        found = getattr(module, f"{name}_" if name in ("print", "tuple") else name)
+        _guard([found])
+        return found
     if name in _LAZY:
         return _import_module(f"numtape.{_LAZY[name]}")
     return _import_module("numtape.names").missing("", name)
@@ -305,3 +311,7 @@ if not _typing.TYPE_CHECKING:
 
 def __dir__() -> list[str]:
     return sorted({*__all__, "__version__"})
+
+
+_guard_module(__name__)
+_guard([_found, _Function, _ConcreteFunction])

@@ -20,6 +20,7 @@ from .gradient_tape import (
     _warn_here,
 )
 from .names import getter as _getter
+from .tracebacks import guard_module as _guard_module
 
 __all__ = ["ForwardAccumulator", "GradientTape"]
 
@@ -194,3 +195,5 @@ def _refuse_others(x: Any, attribute: str) -> None:
             f"{type(x).__name__!r} object has no attribute {attribute!r}: expected a tensor or a "
             f"variable, got {x!r}."
         )
+
+_guard_module(__name__)

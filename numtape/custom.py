@@ -17,6 +17,7 @@ from .core.log.variable import Variable, by_creation
 from .core.ops.movement import identity
 from .core.values.tensor import Tensor
 from .gradient_tape import GradientTape, UnconnectedGradients
+from .tracebacks import guard
 
 
 def custom_gradient(f: Callable[..., Any] | None = None) -> Any:
@@ -77,6 +78,9 @@ class _Custom:
         if instance is None:
             return self
         return _Custom(self.__wrapped__.__get__(instance, owner), self._inner)  # type: ignore[attr-defined]
+
+
+guard([_Custom])
 
 
 def _called(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from . import tracebacks
 from .assertions import (
     Assert,
     assert_equal,
@@ -41,6 +42,7 @@ from .form_assertions import (
     assert_type,
 )
 from .names import getter as _getter
+from .tracebacks import guard_module as _guard_module
 
 __all__ = [
     "Assert", "assert_all_finite", "assert_equal", "assert_greater", "assert_greater_equal",
@@ -176,11 +178,8 @@ def is_numeric_tensor(tensor: Any) -> bool:
     return isinstance(tensor, Tensor) and tensor.dtype.name != "bool"
 
 
-_filtering = [True]
-
-
 def disable_traceback_filtering() -> None:
-    """Accepted for TensorFlow's sake: numtape's tracebacks have all frames anyway.
+    """Have tracebacks show numtape's frames too: for a look at where within an error comes from.
 
     Example:
       >>> tf.debugging.disable_traceback_filtering()
@@ -188,20 +187,23 @@ def disable_traceback_filtering() -> None:
       False
       >>> tf.debugging.enable_traceback_filtering()
     """
-    _filtering[0] = False
+    tracebacks.enable(False)
 
 
 def enable_traceback_filtering() -> None:
-    """Undo `disable_traceback_filtering`.
+    """Have tracebacks show the program's lines, and none of numtape's: undo the above.
+
+    It is so from the beginning. Frames of libraries that numtape calls go as well, and errors
+    that came up and were caught within.
 
     Example:
       >>> tf.debugging.enable_traceback_filtering()
     """
-    _filtering[0] = True
+    tracebacks.enable(True)
 
 
 def is_traceback_filtering_enabled() -> bool:
-    """Whether `disable_traceback_filtering` was not called.
+    """Whether tracebacks are without numtape's frames.
 
     Returns:
       A bool.
@@ -210,4 +212,7 @@ def is_traceback_filtering_enabled() -> bool:
       >>> tf.debugging.is_traceback_filtering_enabled()
       True
     """
-    return _filtering[0]
+    return tracebacks.enabled()
+
+
+_guard_module(__name__)

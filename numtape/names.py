@@ -12,6 +12,7 @@ from functools import cache, partial
 from typing import Any, NoReturn
 
 from .absent import HABITS, INSTEAD, PARTLY
+from .tracebacks import guard
 
 
 @cache
@@ -54,6 +55,9 @@ def missing(module: str, name: str) -> NoReturn:
     if advice is None:
         advice = _nearest(module, name)
     raise AttributeError(f"{place}{': ' if advice else ''}{advice or ''}")
+
+
+guard([missing])
 
 
 def _nearest(module: str, name: str) -> str | None:

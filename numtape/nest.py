@@ -13,6 +13,7 @@ from .core.values.dtypes import shown
 from .core.values.nests import by_key, has_ordered
 from .core.values.nests import flatten_with as flatten_with
 from .names import getter as _getter
+from .tracebacks import guard_module as _guard_module
 
 __all__ = ["assert_same_structure", "flatten", "is_nested", "map_structure", "pack_sequence_as"]
 
@@ -189,3 +190,5 @@ def pack_sequence_as(
 def structure(structure: Any) -> Any:
     """A key of the form of a structure: equal for structures that differ in leaves alone."""
     return optree.tree_structure(by_key(structure), none_is_leaf=True)
+
+_guard_module(__name__)

@@ -45,6 +45,7 @@ from .core.ops.slicing import strided_slice
 from .core.values.spec import one_axis
 from .core.values.tensor import Tensor
 from .names import getter as _getter
+from .tracebacks import guard_module as _guard_module
 
 __all__ = [
     "dct", "fft", "fft2d", "fft3d", "fftshift", "frame", "hamming_window", "hann_window", "idct",
@@ -378,3 +379,5 @@ def mfccs_from_log_mel_spectrograms(log_mel_spectrograms: Any, name: str | None 
     if not x.ndim or not x.shape[-1]:
         raise ValueError(f"num_mel_bins must be positive. Got: {x._describe()}")
     return dct(x, 2) * (1 / math.sqrt(2 * x.shape[-1]))
+
+_guard_module(__name__)

@@ -12,6 +12,7 @@ from . import nest
 from .core.log.tensors import as_tensor
 from .core.values.tensor import Tensor
 from .gradient_tape import GradientTape
+from .tracebacks import guard_module as _guard_module
 
 __all__ = ["check_grads"]
 
@@ -120,3 +121,5 @@ def _worst(found: Array, slope: Callable[[Array], float]) -> str:
     error = np.nan_to_num(np.abs(found - expected), nan=np.inf)
     worst = tuple(int(k) for k in np.unravel_index(error.argmax(), error.shape))
     return f"element {worst} is {found[worst]:.9g}, central differences give {expected[worst]:.9g}"
+
+_guard_module(__name__)

@@ -10,6 +10,8 @@ import pytest
 from counting import fresh_log
 from devices import CHOSEN, DEVICES, EXECUTORS
 
+from numtape import tracebacks
+
 LIBRARIES = ("numtape", "tensorflow")
 
 
@@ -47,6 +49,7 @@ def pytest_addoption(parser):
 
 
 def pytest_configure(config):
+    tracebacks.enable(False)  # a failed test shows where within an error came up
     if config.getoption("--against") == "tensorflow":
         config.addinivalue_line("filterwarnings", "ignore")
 

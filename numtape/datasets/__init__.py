@@ -5,6 +5,8 @@ from importlib import resources
 import numpy as np
 import numpy.typing as npt
 
+from ..tracebacks import guard_module as _guard_module
+
 __all__ = ["load_digits"]
 
 
@@ -32,3 +34,5 @@ def load_digits() -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint8]]:
     file = resources.files(__name__).joinpath("digits.npz")
     with file.open("rb") as stream, np.load(stream, allow_pickle=False) as archive:
         return archive["images"], archive["labels"]
+
+_guard_module(__name__)

@@ -15,6 +15,8 @@ from . import (
     optimizers,
     regularizers,
 )
+from ..tracebacks import guard_module as _guard_module
+from . import activations, initializers, layers, losses, optimizers
 from .layer import Layer
 from .loss import Loss
 from .metrics import Metric
@@ -31,3 +33,5 @@ def __dir__() -> list[str]:
 
 if not _TYPE_CHECKING:
     __getattr__ = _getter(__name__)
+
+_guard_module(__name__)
