@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from ..names import getter as _getter
+from ..tracebacks import guard_module as _guard_module
 from . import (
     activations,
     constraints,
@@ -15,8 +16,6 @@ from . import (
     optimizers,
     regularizers,
 )
-from ..tracebacks import guard_module as _guard_module
-from . import activations, initializers, layers, losses, optimizers
 from .layer import Layer
 from .loss import Loss
 from .metrics import Metric
