@@ -30,7 +30,7 @@ from .core.ops.fft import (
     rfft3d,
 )
 from .core.ops.indexing import gather
-from .core.ops.movement import permuted, reshape
+from .core.ops.movement import permuted, reshape, static
 from .core.ops.padding import pad
 from .core.ops.reduction import reduce_sum
 from .core.ops.signal_windows import (
@@ -42,6 +42,7 @@ from .core.ops.signal_windows import (
     vorbis_window,
 )
 from .core.ops.slicing import strided_slice
+from .core.values.arguments import integral
 from .core.values.spec import one_axis
 from .core.values.tensor import Tensor
 from .names import getter as _getter
@@ -109,7 +110,11 @@ def frame(
       array([[1, 2, 3],
              [2, 3, 4]], dtype=int32)
     """
-    x, length, step = as_tensor(signal), int(frame_length), int(frame_step)
+    x = as_tensor(signal)
+    length = static(integral(frame_length, "frame_length"))
+    step = static(integral(frame_step, "frame_step"))
+    if not isinstance(length, int) or not isinstance(step, int):
+        raise ValueError(f"{frame_length=} and {frame_step=} must be scalars")
     if length < 1 or step < 1:
         raise ValueError(f"frame_length={length} and frame_step={step} must be positive")
     at = one_axis("frame", axis, x.ndim)
@@ -145,7 +150,9 @@ def overlap_and_add(signal: Any, frame_step: Any, name: str | None = None) -> Te
       >>> tf.signal.overlap_and_add([[1, 2, 3], [4, 5, 6]], 1).numpy()
       array([1, 6, 8, 6], dtype=int32)
     """
-    x, step = as_tensor(signal), int(frame_step)
+    x, step = as_tensor(signal), static(integral(frame_step, "frame_step"))
+    if not isinstance(step, int):
+        raise ValueError(f"{frame_step=} must be a scalar")
     if x.ndim < 2:
         raise ValueError(f"Shape {x.shape} must have rank at least 2")
     if step < 1:

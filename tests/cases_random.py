@@ -1,11 +1,11 @@
 """Rows of random numbers that a seed says, against Philox4x32-10 in Python's integers."""
 
 import math
+from importlib import import_module
 
 import numpy as np
 from op_case import STOP, Case, over
 
-import numtape
 from numtape.core.ops import draws, philox
 
 MASK = 2**32 - 1
@@ -59,9 +59,14 @@ def of(function, x, shape, **options):
     return function(shape, x, **options)
 
 
+def library(function):
+    """The library of a function."""
+    return import_module(function.__module__.partition(".")[0])
+
+
 def slope(function, x, alpha, shape):
     """The gradient by alpha."""
-    tf = numtape
+    tf = library(function)
     a = tf.constant(alpha, tf.float64)
     with tf.GradientTape() as tape:
         tape.watch(a)
@@ -84,8 +89,9 @@ def counts(x, shape, lam):
     return draws.poisson(philox.Philox(x), np.array(lam), shape[0]).astype("int32")
 
 
-def of_one_class(function, x, tf=numtape):
+def of_one_class(function, x):
     """Numbers that a call draws for itself, of which one is sure."""
+    tf = library(function)
     generator = tf.random.Generator.from_state(tf.concat([tf.cast(x, tf.int64), [0]], 0), "philox")
     generator.skip(3)
     return [generator.state.read_value(), function([3], -1.0, dtype=tf.int32)]

@@ -48,6 +48,57 @@ def test_numbers_are_tensorflows(tf):
     np.testing.assert_array_equal(wide, [7464880146280614444, 3])
 
 
+HALVES = {
+    "float16": (
+        [0.54296875, 0.2353515625, 0.060546875], [0.5439453125, 0.2073974609375, 0.07354736328125],
+        [-1.6845703125, 0.2420654296875], [1.595703125, 1.224609375],
+    ),
+    "bfloat16": (
+        [0.34375, 0.8828125, 0.484375], [0.54296875, 0.20703125, 0.07373046875],
+        [-1.6875, 0.2421875], [1.765625, 2.796875],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", HALVES)
+def test_numbers_of_16_bits_are_tensorflows(tf, dtype):
+    r, (uniform, normal, truncated, bounded) = tf.random, HALVES[dtype]
+    g = r.Generator.from_seed(7)
+    for found, right in (
+        (r.stateless_uniform([3], SEED, dtype=dtype), uniform),
+        (r.stateless_normal([3], SEED, dtype=dtype), normal),
+        (r.stateless_truncated_normal([7], SEED, dtype=dtype)[5:], truncated),
+        (g.uniform([2], 1, 3, dtype=dtype), bounded),
+    ):
+        assert found.dtype == dtype
+        np.testing.assert_array_equal(tf.cast(found, "float32"), right)
+    if dtype == "float16":
+        found = r.stateless_gamma([2], SEED, 0.3, dtype=dtype)
+        assert found.numpy().tolist() == [0.005779266357421875, 0.3125]
+        assert r.stateless_poisson([3], SEED, 3.0, dtype=dtype).numpy().tolist() == [5, 5, 4]
+    else:
+        for draw in (r.stateless_gamma, r.stateless_poisson, r.poisson, r.gamma):
+            seed = [SEED] if "stateless" in draw.__name__ else []
+            with pytest.raises((tf.errors.InvalidArgumentError, ValueError), match="bfloat16"):
+                draw([2], *seed, 1.0, dtype=dtype)
+
+
+@pytest.mark.parametrize("dtype", HALVES)
+def test_draws_of_16_bits(tf, dtype):
+    tf.random.set_seed(3)
+    for draw, mean, spread in (
+        (tf.random.uniform, 0.5, 12**-0.5), (tf.random.normal, 0.0, 1.0),
+        (tf.random.truncated_normal, 0.0, 0.8796),
+    ):  # fmt: skip
+        found = draw([20000], dtype=dtype)
+        assert found.dtype == dtype
+        values = found.numpy().astype("float64")
+        assert abs(values.mean() - mean) < 0.03 and abs(values.std() - spread) < 0.03
+        assert draw is not tf.random.uniform or (values.min() >= 0 and values.max() < 1)
+    dropped = tf.nn.dropout(tf.ones(2000, dtype), 0.5)
+    assert dropped.dtype == dtype and set(dropped.numpy().tolist()) == {0.0, 2.0}
+
+
 def test_a_generators_numbers_are_tensorflows(tf):
     g = tf.random.Generator.from_seed(1234)
     near(g.normal([2, 3]),

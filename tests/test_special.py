@@ -113,6 +113,32 @@ def test_igamma_in_its_shape_at_the_ends(tf):
     )
 
 
+def test_igamma_of_nothing_and_of_infinity(tf):
+    """In its shape nothing changes there; TensorFlow's values."""
+    a, x = tf.constant([0.0, 1.0, np.inf, np.inf]), tf.constant([0.0, 0.0, 0.0, 1.0])
+    for function in (tf.math.igamma, tf.math.igammac):
+        with tf.GradientTape() as tape:
+            tape.watch(a)
+            y = function(a, x)
+        np.testing.assert_array_equal(tape.gradient(y, a), [0.0] * 4)
+    np.testing.assert_array_equal(tf.math.igamma(a, x), [0.0] * 4)
+
+
+@pytest.mark.parametrize("x", [-np.inf, -1e300, 3e9, 1e30, np.inf])
+def test_derivatives_of_scaled_bessel_functions_far_out(tf, x):
+    """About 0 there; its second derivative, which another function of order 2 is in, too."""
+    x = tf.constant(x, tf.float64)
+    for function in (tf.math.bessel_i0e, tf.math.bessel_i1e):
+        with tf.GradientTape() as outer:
+            outer.watch(x)
+            with tf.GradientTape() as inner:
+                inner.watch(x)
+                y = function(x)
+            first = inner.gradient(y, x)
+        assert abs(first.numpy()) < 1e-14
+        assert abs(outer.gradient(first, x).numpy()) < 1e-14
+
+
 @pytest.mark.parametrize("name", ["bessel_k0", "bessel_y1"])
 def test_a_limit_where_there_is_no_value(tf, name):
     """As TensorFlow has it, for numbers less than 0 and in all dtypes."""

@@ -10,6 +10,7 @@ from ...errors import InvalidArgumentError
 from ..log.record import require, spec_of
 from ..log.tensors import as_tensor, owned
 from ..values import dtypes
+from ..values.arguments import integral
 from ..values.spec import broadcast, check_axis, intern
 from ..values.tensor import Tensor
 from . import elementwise, movement
@@ -197,7 +198,7 @@ def sequence_mask(
     if maxlen is None:
         values = found._array()
         maxlen = max(int(values.max()), 0) if values.size else 0
-    count = int(maxlen) if isinstance(maxlen, float) else movement.static(maxlen)
+    count = movement.static(integral(maxlen, "maxlen"))
     if not isinstance(count, int):
         raise ValueError(f"Argument `maxlen` must be scalar for sequence_mask, got {maxlen!r}")
     require(count >= 0, "Range", f"Requires start <= limit when delta > 0: 0/{count}")

@@ -35,13 +35,16 @@ def _positive(name: str, below: float) -> Callable[[Array], Array]:
     return compute
 
 
-def _higher(name: str, function: str, slope: Callable[..., Tensor]) -> Higher:
+def _higher(
+    name: str, function: str | Callable[[int, Array], Array], slope: Callable[..., Tensor]
+) -> Higher:
     """Those of order 2 and more of one kind, which only derivatives need."""
 
     def compute(out: Array, x: Array, order: int) -> None:
         import scipy.special
 
-        out[...] = getattr(scipy.special, function)(order, np.asarray(x, np.float64))
+        known = getattr(scipy.special, function) if isinstance(function, str) else function
+        out[...] = known(order, np.asarray(x, np.float64))
 
     def vjp(g: Tensor, y: Tensor, x: Tensor, order: int) -> tuple[Tensor]:
         return (g * slope(x, y, order),)
@@ -87,7 +90,19 @@ bessel_i1e: Recorder = host_op(
     >>> tf.math.bessel_i1e([0.0, 1.0]).numpy()
     array([0.        , 0.20791042], dtype=float32)
 """)  # fmt: skip
-_ive: Higher = _higher("BesselIve", "ive", lambda x, y, n: 0.5 * (
+
+
+def _scaled(order: int, x: Array) -> Array:
+    """SciPy's `ive`, and where that is lost, beyond 1e9, its asymptotic series (9.7.1)."""
+    from scipy.special import i0e, ive
+
+    large = np.maximum(np.abs(x), 1e9)
+    far = i0e(large) * np.exp(-order * order / (2 * large))
+    odd = np.sign(x) if order % 2 else 1.0
+    return np.where(np.abs(x) > 1e9, odd * far, ive(order, x))
+
+
+_ive: Higher = _higher("BesselIve", _scaled, lambda x, y, n: 0.5 * (
     (bessel_i1e(x) if n == 2 else _ive(x, n - 1)) + _ive(x, n + 1)) - sign(x) * y)  # fmt: skip
 
 # Modified, of the second kind.

@@ -36,7 +36,7 @@ def gamma(
       shape: The shape of the draws from each distribution: ints, or a tensor of ints.
       alpha: The shape parameter. A negative one gives NaN.
       beta: The inverse scale; None is 1. It broadcasts with ``alpha``.
-      dtype: float32 or float64.
+      dtype: float16, float32 or float64.
       seed: A seed of its own, beside the global one.
       name: Not used.
 
@@ -57,8 +57,8 @@ def gamma(
       (True, True)
     """
     wanted = dtypes.as_dtype(dtype)
-    if wanted not in (dtypes.float32, dtypes.float64):
-        raise ValueError(f"Random floats are float32 or float64, not dtype={wanted.name}.")
+    if not wanted.is_floating or wanted is dtypes.bfloat16:
+        raise ValueError(f"{wanted.name} is none of float16, float32 and float64.")
     op = "RandomGamma"
     a = operand(alpha, wanted, op)
     b = operand(1 if beta is None else beta, wanted, op)
@@ -76,7 +76,7 @@ def poisson(
     Args:
       shape: The shape of the draws from each distribution: ints, or a tensor of ints.
       lam: The rate, which is the mean.
-      dtype: float32, float64, int32 or int64.
+      dtype: float16, float32, float64, int32 or int64.
       seed: A seed of its own, beside the global one.
       name: Not used.
 

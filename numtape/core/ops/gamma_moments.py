@@ -61,8 +61,10 @@ def _moment(n: int, a: Array, x: Array) -> Array:
     rest = np.exp(x - a * near) * rest
     part = np.where(left & (far > near), part + rest, part) * _density_of_log(a, x)
     found = np.where(left, part, whole - part)
-    found = np.where(x == 0, 0.0, np.where(x == np.inf, whole, found))
-    return np.where((a > 0) & (a < np.inf) & (x >= 0), found, np.nan)
+    found = np.where(x == np.inf, whole, found)
+    found = np.where((a > 0) & (a < np.inf) & (x >= 0), found, np.nan)
+    # Nothing is left of the integral to 0, or of a variable that is infinite.
+    return np.where((a >= 0) & (x == 0) | (a == np.inf) & (x >= 0) & (x < np.inf), 0.0, found)
 
 
 def _distance(left: Array, a: Array, x: Array) -> Array:

@@ -126,7 +126,7 @@ def stack(values: Any, axis: Any = 0, name: str = "stack") -> Tensor:
         return as_tensor(values)
     values = list(values)
     plain = values and not any(spec_of(x) or isinstance(x, np.ndarray) for x in values)
-    tensors = unstack(as_tensor(values)) if plain else alike(values, "Pack", _of_arrays(values))
+    tensors = _of_list(values) if plain else alike(values, "Pack", _of_arrays(values))
     require(bool(tensors), "Pack", "Expected at least one tensor to stack")
     shape = tensors[0].shape
     for j, x in enumerate(tensors):
@@ -137,6 +137,15 @@ def stack(values: Any, axis: Any = 0, name: str = "stack") -> Tensor:
         )  # fmt: skip
     at = axis_of(axis, len(shape) + 1, "Pack")
     return concat([expand_dims(x, at) for x in tensors], at)
+
+
+def _of_list(values: list[Any]) -> list[Tensor]:
+    """The items of a list of lists; where they are of several shapes, each by itself."""
+    try:
+        whole = as_tensor(values)
+    except ValueError:
+        return alike(values, "Pack")
+    return list(unstack(whole))
 
 
 def _of_arrays(values: Sequence[Any]) -> DType | None:

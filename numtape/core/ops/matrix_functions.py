@@ -15,7 +15,7 @@ from ..values.spec import Spec, intern
 from ..values.tensor import Tensor
 from . import elementwise, movement, reduction, rules, slicing
 from .cholesky import cholesky
-from .creation import eye
+from .creation import convert_to_tensor, eye
 from .decompositions import SVD
 from .linalg import matmul
 from .solves import alike, cholesky_solve
@@ -240,15 +240,16 @@ def matrix_rank(
       An int32 tensor of shape (...). No gradient flows through.
 
     Raises:
+      TypeError: If it is a tensor of anything else.
       InvalidArgumentError: If the rank is below 2.
 
     Example:
       >>> tf.linalg.matrix_rank([[1.0, 2.0], [2.0, 4.0]]).numpy()
       np.int32(1)
     """
-    x = as_tensor(a)
-    if not x._spec.is_float:
-        x = elementwise.cast(x, float32)
+    x = convert_to_tensor(a, dtype_hint=float32)  # lists of integers, too
+    if not x.dtype.is_floating:
+        raise TypeError(f"Input `a` must have `float`-like `dtype` (saw {x.dtype.name}).")
     s = record(SVD, (x,), full=False, vectors=False)
     if tol is None:
         eps = float(np.finfo(x.dtype.as_numpy_dtype).eps)

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..log.record import require
 from ..log.tensors import as_tensor
-from ..values.arguments import number
+from ..values.arguments import integral, number
 from ..values.dtypes import float32
 from ..values.tensor import Tensor
 from . import arithmetic, elementwise, linalg, movement
@@ -85,7 +85,7 @@ def local_response_normalization(
     """
     x = convert_to_tensor(input, dtype_hint=float32)  # arrays, too
     require(x.ndim == 4, "LRN", "in must be 4-dimensional")
-    radius = int(number(depth_radius, "depth_radius"))
+    radius = int(integral(number(depth_radius, "depth_radius"), "depth_radius"))
     require(0 <= radius < 2**31, "LRN", f"depth_radius = {radius} is negative or too large")
     n = int(x.shape[-1])
     near = np.abs(np.subtract.outer(np.arange(n), np.arange(n))) <= radius

@@ -59,7 +59,11 @@ class Philox:
 
 
 def floats(words: Array, dtype: Any) -> Array:
-    """Numbers from 0 to 1: of each word, or of each two."""
+    """Numbers from 0 to 1: of each word, or of each two. Half of a word's bits do for a half."""
+    if np.dtype(dtype).itemsize == 2:
+        fraction = 10 if dtype == np.float16 else 7
+        ends = (words & np.uint32(2**fraction - 1)).astype(np.float32)
+        return np.asarray((ends * np.float32(2.0**-fraction)).astype(dtype))
     if dtype == np.float32:
         return (words & np.uint32(0x7FFFFF) | np.uint32(127 << 23)).view(np.float32) - np.float32(1)
     pairs = words.reshape(-1, 2).astype(np.uint64)
@@ -74,7 +78,9 @@ def longs(words: Array) -> Array:
 
 
 def normals(words: Array, dtype: Any) -> Array:
-    """Normal numbers, by Box and Muller (1958)."""
+    """Normal numbers, by Box and Muller (1958); those of 16 bits are float32's, rounded."""
+    if np.dtype(dtype).itemsize == 2:
+        return normals(words, np.float32).astype(dtype)
     u = floats(words, dtype).reshape(-1, 2)
     kind = u.dtype.type
     radius = np.sqrt(kind(-2) * np.log(np.maximum(u[:, 0], kind(1e-7))))

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...errors import InvalidArgumentError
 from ..log.log import local
 from ..log.look import executor
 from ..log.tensors import as_tensor, owned
@@ -142,22 +143,31 @@ def fresh_seed() -> int | None:
 
 def _vector(shape: Any) -> tuple[int, ...]:
     if isinstance(shape, int | np.integer):
-        from ...errors import InvalidArgumentError
-
         raise InvalidArgumentError(f"shape must be a vector of ints, got {shape}")
     return static_shape(shape)
 
 
 def _floats(source: SeedSequence, name: str, spec: Spec) -> Any:
+    if spec.dtype.size == 2:
+        return _halves(source, name, spec)
     key = source.generate_state(2, np.uint64).tolist()  # as `numpy.random.Philox` makes it
     return executor().draw(name, key, spec)
+
+
+def _halves(source: SeedSequence, name: str, spec: Spec) -> Array:
+    """Floats of 16 bits, drawn on the host: uniform ones are multiples of the last bit below 1."""
+    generator, kind = _generator(source), spec.dtype.as_numpy_dtype
+    if name == "normal":
+        return np.asarray(generator.standard_normal(spec.shape, np.float32)).astype(kind)
+    bits = 10 if spec.dtype is dtypes.float16 else 7  # of the fraction
+    return (generator.integers(0, 2**bits, spec.shape) * np.float32(2.0**-bits)).astype(kind)
 
 
 def _floating(shape: Any, dtype: Any) -> Spec:
     """The spec of floats to be drawn."""
     wanted, dims = as_dtype(dtype), _vector(shape)
-    if not (wanted is dtypes.float32 or wanted is dtypes.float64):
-        raise TypeError(f"Random floats are float32 or float64, not dtype={wanted.name}.")
+    if not wanted.is_floating:
+        raise TypeError(f"Random floats are of a floating dtype, not dtype={wanted.name}.")
     if dims and min(dims) < 0:
         raise ValueError(f"Shape {dims} of random numbers: negative dimensions are not allowed.")
     return intern(dims, wanted)
@@ -177,7 +187,7 @@ def normal(
       shape: The shape: ints, or a tensor of ints.
       mean: The mean; it broadcasts to ``shape``, and gradients reach it.
       stddev: The standard deviation, likewise.
-      dtype: float32 or float64.
+      dtype: A floating dtype.
       seed: A seed of its own, beside the global one.
       name: Not used.
 
@@ -204,11 +214,12 @@ def normal(
 
 
 def _truncated(source: SeedSequence, spec: Spec) -> Array:
-    generator, dtype = _generator(source), spec.dtype.as_numpy_dtype
+    generator = _generator(source)
+    dtype = np.float64 if spec.dtype is dtypes.float64 else np.float32
     draws = np.asarray(generator.standard_normal(spec.shape, dtype))
     while (far := np.abs(draws) > 2).any():
         draws[far] = generator.standard_normal(int(far.sum()), dtype)
-    return draws
+    return draws.astype(spec.dtype.as_numpy_dtype, copy=False)
 
 
 def truncated_normal(
@@ -221,7 +232,7 @@ def truncated_normal(
       shape: The shape: ints, or a tensor of ints.
       mean: The mean of the distribution; it broadcasts to ``shape``.
       stddev: Its standard deviation before the tails go (after it, it is 0.8796 times as large).
-      dtype: float32 or float64.
+      dtype: A floating dtype.
       seed: A seed of its own, beside the global one.
       name: Not used.
 
@@ -247,6 +258,10 @@ def _integers(
     source: SeedSequence, low: Any, high: Any, shape: tuple[int, ...], dtype: Any
 ) -> Array:
     bounds = np.array(low), np.array(high)
+    if (bounds[0] >= bounds[1]).any():
+        raise InvalidArgumentError(
+            f"Need minval < maxval, got {low} >= {high} [Op:RandomUniformInt]"
+        )
     try:
         return np.asarray(_generator(source).integers(*bounds, shape, dtype=dtype))
     except ValueError as error:
@@ -263,7 +278,7 @@ def uniform(
       shape: The shape: ints, or a tensor of ints.
       minval: The lower bound.
       maxval: The upper bound; None is 1, for floats.
-      dtype: float32, float64 or an integer dtype.
+      dtype: A floating or an integer dtype.
       seed: A seed of its own, beside the global one.
       name: Not used.
 
@@ -274,7 +289,8 @@ def uniform(
       TypeError: If ``dtype`` is another one.
       ValueError: If ``dtype`` is an integer and ``maxval`` is not given, bounds do not fit, a size
         is negative, or ``seed`` no integer.
-      InvalidArgumentError: If ``shape`` is a number.
+      InvalidArgumentError: If ``shape`` is a number, or ``maxval`` of integers not above
+        ``minval``.
 
     Example:
       >>> x = tf.random.uniform((1000,), 1, 7, dtype=tf.int32)

@@ -136,6 +136,8 @@ def embedding_lookup(
     if len(tables) == 1:
         return _limited(gather(tables[0], found), found.ndim, max_norm)
     tables = [x if isinstance(x, Tensor | Variable) else as_tensor(x) for x in tables]
+    for x in tables:
+        require(len(x.shape) > 0, "EmbeddingLookup", "params must be at least 1 dimensional")
     total, parts = sum(x.shape[0] for x in tables), len(tables)
     each, extra = divmod(total, parts)
     flat = checked_indices(found, total, "EmbeddingLookup")._array().ravel().astype(np.int64)

@@ -34,7 +34,8 @@ class Algorithm(enum.Enum):
 
 _ALGORITHMS = {"philox": 1, "threefry": 2, "auto_select": 3}
 _INTEGERS = (dtypes.int32, dtypes.int64, dtypes.uint32, dtypes.uint64)
-_FLOATS = (dtypes.float32, dtypes.float64)
+_FLOATS = (dtypes.float32, dtypes.float64, dtypes.float16, dtypes.bfloat16)
+_COUNTS = (dtypes.float16, dtypes.float32, dtypes.float64, dtypes.int32, dtypes.int64)
 
 
 def algorithm(alg: Any) -> int:
@@ -69,7 +70,8 @@ _KINDS = {
 
 
 def _random(out: Array, state: Array, kind: str, shape: tuple[int, ...], dtype: str) -> None:
-    out[...] = _KINDS[kind](philox.Philox(state), out.size, out.dtype).reshape(shape)
+    wanted = as_dtype(dtype).as_numpy_dtype  # of which ``out`` may be a wider one
+    out[...] = _KINDS[kind](philox.Philox(state), out.size, wanted).reshape(shape)
 
 
 RANDOM = defop(
@@ -189,7 +191,7 @@ def floating(dtype: Any) -> dtypes.DType:
     """A dtype of floats to be drawn."""
     found = as_dtype(dtype)
     if found not in _FLOATS:
-        raise TypeError(f"Random floats are float32 or float64, not dtype={found.name}.")
+        raise TypeError(f"Random floats are of a floating dtype, not dtype={found.name}.")
     return found
 
 
@@ -229,8 +231,8 @@ def uniform(
         return scaled(drawn(state, "uniform", shape, wanted), high - low, low, op)
     if wanted not in _INTEGERS:
         raise ValueError(
-            f"Argument `dtype` got invalid value {wanted!r}. Accepted dtypes are float32, float64, "
-            "int32, int64, uint32 and uint64."
+            f"Argument `dtype` got invalid value {wanted!r}. Accepted dtypes are float16, "
+            "bfloat16, float32, float64, int32, int64, uint32 and uint64."
         )
     if (minval is None) != (maxval is None):
         raise ValueError(
@@ -273,10 +275,10 @@ def poisson(
 ) -> Tensor:
     """Numbers of a Poisson distribution, whose shape ends with that of the rate."""
     wanted = as_dtype(dtype)
-    if wanted not in (*_FLOATS, dtypes.int32, dtypes.int64):
+    if wanted not in _COUNTS:
         raise InvalidArgumentError(
-            f"Value for attr 'dtype' of {wanted.name} is not in the list of allowed values: float, "
-            f"double, int32, int64 [Op:{op.name}]"
+            f"Value for attr 'dtype' of {wanted.name} is not in the list of allowed values: half, "
+            f"float, double, int32, int64 [Op:{op.name}]"
         )
     return record(op, (state, rate), shape=shape, dtype=wanted.name)
 
@@ -286,10 +288,10 @@ def binomial(
 ) -> Tensor:
     """Numbers of successes."""
     op, wanted = BINOMIAL.name, as_dtype(dtype)
-    if wanted not in (*_FLOATS, dtypes.int32, dtypes.int64):
+    if wanted not in _COUNTS:
         raise InvalidArgumentError(
-            f"Value for attr 'dtype' of {wanted.name} is not in the list of allowed values: float, "
-            f"double, int32, int64 [Op:{op}]"
+            f"Value for attr 'dtype' of {wanted.name} is not in the list of allowed values: half, "
+            f"float, double, int32, int64 [Op:{op}]"
         )
     number, chance = (elementwise.cast(as_tensor(x), dtypes.float64) for x in (counts, probs))
     ending(shape, [number, chance], op)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..log.record import require
 from ..log.tensors import as_tensor
 from ..values import dtypes
 from ..values.tensor import Tensor
@@ -42,7 +43,7 @@ def stateless_normal(
     <arguments>
       mean: The mean; it broadcasts to ``shape``, and gradients reach it.
       stddev: The standard deviation, likewise.
-      dtype: float32 or float64.
+      dtype: A floating dtype.
     <common>
     Example:
       >>> tf.random.stateless_normal([3], seed=[1, 2]).numpy()
@@ -66,7 +67,7 @@ def stateless_truncated_normal(
     <arguments>
       mean: The mean; it broadcasts to ``shape``, and gradients reach it.
       stddev: The standard deviation before the tails go, likewise.
-      dtype: float32 or float64.
+      dtype: A floating dtype.
     <common>
     Example:
       >>> tf.random.stateless_truncated_normal([3], seed=[1, 2]).numpy()
@@ -93,7 +94,7 @@ def stateless_uniform(
     <arguments>
       minval: The lower bound. If it and ``maxval`` are None, integers are of all values.
       maxval: The upper bound; None is 1, for floats.
-      dtype: float32, float64, int32 or int64; of all values, uint32 or uint64 too.
+      dtype: A floating dtype, int32 or int64; of all values, uint32 or uint64 too.
     <common>
     Example:
       >>> tf.random.stateless_uniform([3], seed=[1, 2]).numpy()
@@ -123,14 +124,15 @@ def stateless_gamma(
       seed: Two integers, int32 or int64.
       alpha: The shape parameter. A negative one gives NaN.
       beta: The inverse scale; None is 1.
-      dtype: float32 or float64.
+      dtype: float16, float32 or float64.
       name: Not used.
 
     Returns:
       A tensor.
 
     Raises:
-      InvalidArgumentError: If the seed is no pair of integers, or the shape does not end so.
+      InvalidArgumentError: If the seed is no pair of integers, or the shape does not end so, or
+        ``dtype`` is bfloat16.
       TypeError: If ``dtype`` is another one.
       ValueError: If parameters are tensors of another dtype.
 
@@ -139,6 +141,7 @@ def stateless_gamma(
       array([2.81727356, 1.92413657, 3.33600669])
     """
     op, wanted = "StatelessRandomGammaV3", floating(dtype)
+    require(wanted is not dtypes.bfloat16, op, "numbers are of half, float or double, not bfloat16")
     a = operand(alpha, wanted, op)
     b = operand(1 if beta is None else beta, wanted, op)
     dims = checked_shape(shape, op)
@@ -155,7 +158,7 @@ def stateless_poisson(
       shape: The shape of the result: it ends with that of ``lam``.
       seed: Two integers, int32 or int64.
       lam: The rate, which is the mean.
-      dtype: float32, float64, int32 or int64.
+      dtype: float16, float32, float64, int32 or int64.
       name: Not used.
 
     Returns:
@@ -188,7 +191,7 @@ def stateless_binomial(
       seed: Two integers, int32 or int64.
       counts: How many trials.
       probs: How likely a success is.
-      output_dtype: float32, float64, int32 or int64.
+      output_dtype: float16, float32, float64, int32 or int64.
       name: Not used.
 
     Returns:

@@ -10,7 +10,7 @@ from typing import Any
 
 from ..log.record import require
 from ..log.tensors import as_tensor
-from ..values.dtypes import shown
+from ..values.dtypes import mismatch, shown
 from ..values.tensor import Tensor
 from . import movement, windows
 from .conv import conv_input, swapped
@@ -25,6 +25,8 @@ def _transposed(
 ) -> Tensor:  # fmt: skip
     w, g = alike((filters, input), op)  # of two arrays the filters' dtype counts
     first = channels_first(data_format, rank, op)
+    if g.dtype is not w.dtype:
+        raise mismatch(op, 2, w.dtype, g.dtype)
     for x, what in ((g, "out_backprop"), (w, "filter")):
         require(
             x.ndim == rank + 2, op, f"{what} must be {rank + 2}-dimensional: {x.shape.as_list()}"

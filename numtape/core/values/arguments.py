@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Iterable
 from typing import Any
@@ -66,3 +67,12 @@ def _fitting(value: int, name: str) -> int:
     if not -(2**63) <= value < 2**63:
         raise ValueError(f"`{name}`={shown(value)} does not fit int64.")
     return value
+
+
+def integral(value: Any, name: str) -> Any:
+    """A float as an integer, without its fraction; anything else as it is."""
+    if not isinstance(value, float):
+        return value
+    if not math.isfinite(value):
+        raise ValueError(f"{name} must be finite, got {value}")
+    return int(value)
