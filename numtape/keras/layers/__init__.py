@@ -7,10 +7,107 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 from ...names import getter as _getter
 from ..input_spec import InputSpec
 from ..layer import Layer
+from .activation import Activation, ReLU, LeakyReLU, ELU, PReLU, Softmax
+from .attention import Attention, AdditiveAttention
+from .batch_normalization import BatchNormalization
+from .borders import (
+    Cropping1D,
+    Cropping2D,
+    Cropping3D,
+    ZeroPadding1D,
+    ZeroPadding2D,
+    ZeroPadding3D,
+    UpSampling1D,
+    UpSampling2D,
+    UpSampling3D,
+)
+from .convolution import Conv1D, Conv2D, Conv3D
 from .dense import Dense
-from .normalization import LayerNormalization
+from .dot import Dot
+from .einsum_dense import EinsumDense
+from .embedding import Embedding
+from .functional import Lambda, Identity, Masking, ActivityRegularization
+from .merging import Add, Subtract, Multiply, Average, Maximum, Minimum, Concatenate
+from .merging_functions import add, subtract, multiply, average, maximum, minimum, concatenate, dot
+from .multi_head_attention import MultiHeadAttention
+from .noise import (
+    Dropout,
+    SpatialDropout1D,
+    SpatialDropout2D,
+    SpatialDropout3D,
+    GaussianNoise,
+    GaussianDropout,
+    AlphaDropout,
+)
+from .normalization import (
+    LayerNormalization,
+    GroupNormalization,
+    UnitNormalization,
+    RMSNormalization,
+)
+from .pooling import (
+    MaxPooling1D,
+    MaxPooling2D,
+    MaxPooling3D,
+    AveragePooling1D,
+    AveragePooling2D,
+    AveragePooling3D,
+    GlobalAveragePooling1D,
+    GlobalAveragePooling2D,
+    GlobalAveragePooling3D,
+    GlobalMaxPooling1D,
+    GlobalMaxPooling2D,
+    GlobalMaxPooling3D,
+)
+from .reshaping import Flatten, Reshape, Permute, RepeatVector
+from .scaling import Normalization, Rescaling
+from .separable import DepthwiseConv1D, DepthwiseConv2D, SeparableConv1D, SeparableConv2D
+from .transposed import Conv1DTranspose, Conv2DTranspose, Conv3DTranspose
 
 __all__ = ["Dense", "InputSpec", "Layer", "LayerNormalization"]
+# Their other names.
+AvgPool1D = AveragePooling1D
+AvgPool2D = AveragePooling2D
+AvgPool3D = AveragePooling3D
+Convolution1D = Conv1D
+Convolution1DTranspose = Conv1DTranspose
+Convolution2D = Conv2D
+Convolution2DTranspose = Conv2DTranspose
+Convolution3D = Conv3D
+Convolution3DTranspose = Conv3DTranspose
+GlobalAvgPool1D = GlobalAveragePooling1D
+GlobalAvgPool2D = GlobalAveragePooling2D
+GlobalAvgPool3D = GlobalAveragePooling3D
+GlobalMaxPool1D = GlobalMaxPooling1D
+GlobalMaxPool2D = GlobalMaxPooling2D
+GlobalMaxPool3D = GlobalMaxPooling3D
+MaxPool1D = MaxPooling1D
+MaxPool2D = MaxPooling2D
+MaxPool3D = MaxPooling3D
+SeparableConvolution1D = SeparableConv1D
+SeparableConvolution2D = SeparableConv2D
+
+__all__ = [
+    "Activation", "ActivityRegularization", "Add", "AdditiveAttention", "AlphaDropout",
+    "Attention", "Average", "AveragePooling1D", "AveragePooling2D", "AveragePooling3D",
+    "AvgPool1D", "AvgPool2D", "AvgPool3D", "BatchNormalization", "Concatenate", "Conv1D",
+    "Conv1DTranspose", "Conv2D", "Conv2DTranspose", "Conv3D", "Conv3DTranspose", "Convolution1D",
+    "Convolution1DTranspose", "Convolution2D", "Convolution2DTranspose", "Convolution3D",
+    "Convolution3DTranspose", "Cropping1D", "Cropping2D", "Cropping3D", "Dense", "DepthwiseConv1D",
+    "DepthwiseConv2D", "Dot", "Dropout", "ELU", "EinsumDense", "Embedding", "Flatten",
+    "GaussianDropout", "GaussianNoise", "GlobalAveragePooling1D", "GlobalAveragePooling2D",
+    "GlobalAveragePooling3D", "GlobalAvgPool1D", "GlobalAvgPool2D", "GlobalAvgPool3D",
+    "GlobalMaxPool1D", "GlobalMaxPool2D", "GlobalMaxPool3D", "GlobalMaxPooling1D",
+    "GlobalMaxPooling2D", "GlobalMaxPooling3D", "GroupNormalization", "Identity", "InputSpec",
+    "Lambda", "Layer", "LayerNormalization", "LeakyReLU", "Masking", "MaxPool1D", "MaxPool2D",
+    "MaxPool3D", "MaxPooling1D", "MaxPooling2D", "MaxPooling3D", "Maximum", "Minimum",
+    "MultiHeadAttention", "Multiply", "Normalization", "PReLU", "Permute", "RMSNormalization",
+    "ReLU", "RepeatVector", "Rescaling", "Reshape", "SeparableConv1D", "SeparableConv2D",
+    "SeparableConvolution1D", "SeparableConvolution2D", "Softmax", "SpatialDropout1D",
+    "SpatialDropout2D", "SpatialDropout3D", "Subtract", "UnitNormalization", "UpSampling1D",
+    "UpSampling2D", "UpSampling3D", "ZeroPadding1D", "ZeroPadding2D", "ZeroPadding3D", "add",
+    "average", "concatenate", "dot", "maximum", "minimum", "multiply", "subtract",
+]
 
 
 def __dir__() -> list[str]:

@@ -1,97 +1,270 @@
-"""Layers that normalize their inputs."""
+"""Layers that normalize each element of a batch by itself."""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from ...core.log.variable import original
-from ...core.ops.nn import normalize
-from ...core.values.spec import TensorShape
+from ...core.ops import elementwise, movement
+from ...core.ops.nn import moments, normalize
+from ...core.ops.reduction import reduce_mean, reduce_sum
+from ...core.values.dtypes import shown
 from ...core.values.tensor import Tensor
-from .. import initializers
-from ..layer import Layer, LayerVariable
+from ..input_spec import InputSpec
+from ..layer import LayerVariable
+from .configured import ConfiguredLayer, Shape, documented
 
 
-class LayerNormalization(Layer):
-    """``gamma * (x - mean) / sqrt(variance + epsilon) + beta`` over the last axis.
+def counted(axis: Any, shape: Any) -> tuple[int, ...]:
+    """Axes as numbers from 0, for a shape.
+
+    Raises:
+      ValueError: If one is out of bounds.
+    """
+    shape = tuple(shape)
+    axes = (axis,) if isinstance(axis, int) else tuple(axis)
+    for number in axes:
+        if not -len(shape) <= number < len(shape):
+            raise ValueError(
+                f"Axis {number} is out of bounds for input shape {shape}. Received: axis={axis}"
+            )
+    return tuple(number % len(shape) for number in axes)
+
+
+def listed(axis: Any) -> int | list[int]:
+    """An axis, or a list of them.
+
+    Raises:
+      TypeError: If it is something else.
+    """
+    if isinstance(axis, int) and not isinstance(axis, bool):
+        return axis
+    if isinstance(axis, list | tuple) and all(isinstance(a, int) for a in axis):
+        return list(axis)
+    raise TypeError(
+        "Invalid value for `axis` argument: expected an int or a list/tuple of ints. Received: "
+        f"axis={shown(axis)}"
+    )
+
+
+class Normalizing(ConfiguredLayer):
+    """A layer that normalizes: the shape stays; a gamma scales, a beta shifts."""
+
+    def _keep_affine(
+        self, axis: Any, epsilon: float, center: bool, scale: bool, **initializers: Any
+    ) -> None:
+        self._keep(
+            axis=axis, epsilon=float(epsilon), center=center, scale=scale, **initializers
+        )
+        self.supports_masking = True
+        self.gamma: LayerVariable | None = None
+        self.beta: LayerVariable | None = None
+
+    def _build_affine(self, shape: Any) -> None:
+        self.gamma = self._weight("gamma", shape) if self.scale else None
+        self.beta = self._weight("beta", shape) if self.center else None
+
+    def compute_output_shape(self, input_shape: Any) -> Shape:
+        """Give the shape of the inputs."""
+        counted(self.axis, input_shape)
+        return tuple(input_shape)
+
+
+_BOUNDS = "ValueError: If a name is unknown; at the first call, if the inputs have no such axis."
+
+
+@documented(f"TypeError: If ``axis`` is no int or list of ints.\n{_BOUNDS}")
+class LayerNormalization(Normalizing):
+    """``gamma * (x - mean) / sqrt(variance + epsilon) + beta`` over one axis or several.
 
     From Ba, Kiros and Hinton, "Layer Normalization" (2016).
 
-    Args:
-      axis: The axis; only the last one.
-      epsilon: What keeps the quotient finite.
-      center: Whether there is a ``beta``.
-      scale: Whether there is a ``gamma``.
-      beta_initializer: A function (shape, dtype) -> tensor, or a name.
-      gamma_initializer: Likewise.
-      name: Its name.
-      dtype: The dtype of its variables; inputs are cast to it.
-      trainable: Whether its variables are.
-
-    Raises:
-      ValueError: If a name is unknown; at the first call, if ``axis`` is not the last.
-
-    Example:
-      >>> layer = tf.keras.layers.LayerNormalization(epsilon=0.0)
-      >>> layer(tf.constant([[1.0, 3.0], [10.0, 30.0]])).numpy()
-      array([[-1.,  1.],
-             [-1.,  1.]], dtype=float32)
+    >>> layer = tf.keras.layers.LayerNormalization(epsilon=0.0)
+    >>> layer(tf.constant([[1.0, 3.0], [10.0, 30.0]])).numpy()
+    array([[-1.,  1.],
+           [-1.,  1.]], dtype=float32)
     """
 
     def __init__(
-        self, axis: int = -1, epsilon: float = 1e-3, center: bool = True, scale: bool = True,
+        self, axis: Any = -1, epsilon: float = 1e-3, center: bool = True, scale: bool = True,
         beta_initializer: Any = "zeros", gamma_initializer: Any = "ones",
-        name: str | None = None, dtype: Any = None, trainable: bool = True,
+        beta_regularizer: Any = None, gamma_regularizer: Any = None, beta_constraint: Any = None,
+        gamma_constraint: Any = None, **kwargs: Any,
     ) -> None:  # fmt: skip
-        super().__init__(trainable=trainable, name=name, dtype=dtype)
-        self.axis = axis
-        self.supports_masking = True
-        self.epsilon = epsilon
-        self.center, self.scale = center, scale
-        self.beta: LayerVariable | None = None
-        self.gamma: LayerVariable | None = None
-        for initializer in (beta_initializer, gamma_initializer):
-            initializers.get(initializer)
-        self._initializers = beta_initializer, gamma_initializer
+        super().__init__(**kwargs)
+        self._keep_affine(
+            listed(axis), epsilon, center, scale, beta_initializer=beta_initializer,
+            gamma_initializer=gamma_initializer, beta_regularizer=beta_regularizer,
+            gamma_regularizer=gamma_regularizer, beta_constraint=beta_constraint,
+            gamma_constraint=gamma_constraint,
+        )  # fmt: skip
 
-    def build(self, input_shape: TensorShape) -> None:
-        """Make ``gamma`` and ``beta``, of the shape of the last axis.
-
-        Args:
-          input_shape: The shape of the inputs.
-
-        Raises:
-          ValueError: If the layer's axis is not the last, or the input is a scalar.
-        """
-        if not input_shape:
+    def build(self, input_shape: Any) -> None:
+        """Make ``gamma`` and ``beta``, of the sizes of the axes that are normalized."""
+        shape = tuple(input_shape)
+        if not shape:
             raise ValueError(
                 f"Input 0 of layer {self.name!r} is incompatible with the layer: expected "
                 f"min_ndim=1, found ndim=0. Full shape received: ()"
             )
-        if self.axis not in (-1, len(input_shape) - 1):
-            raise ValueError(
-                f"LayerNormalization is over the last axis; axis={self.axis} of an input of shape "
-                f"{tuple(input_shape)} is another one."
-            )
-        beta, gamma = self._initializers
-        shape = (input_shape[-1],)
-        if self.scale:
-            self.gamma = self.add_weight(shape, gamma, name="gamma")
-        if self.center:
-            self.beta = self.add_weight(shape, beta, name="beta")
+        self._build_affine(shape[axis] for axis in counted(self.axis, shape))
 
     def call(self, inputs: Tensor) -> Tensor:
-        """The layer's output, of the shape of the inputs.
-
-        Args:
-          inputs: A tensor.
-
-        Returns:
-          A tensor.
-        """
-        result = normalize(inputs, self.epsilon)
+        """Give the inputs, normalized, scaled and shifted."""
+        shape = tuple(inputs.shape)
+        axes = counted(self.axis, shape)
+        result = self._normalized(inputs, shape, axes)
+        wide = tuple(n if k in axes else 1 for k, n in enumerate(shape))
         if self.gamma is not None:
-            result = result * original(self.gamma)
+            result = result * self._along(original(self.gamma), wide, axes)
         if self.beta is not None:
-            result = result + original(self.beta)
+            result = result + self._along(original(self.beta), wide, axes)
         return result
+
+    def _normalized(self, x: Tensor, shape: tuple[int, ...], axes: tuple[int, ...]) -> Tensor:
+        if sorted(axes) == list(range(len(shape) - len(axes), len(shape))):
+            if len(axes) == 1:
+                return normalize(x, self.epsilon)
+            lead = shape[: -len(axes)]
+            rows = movement.reshape(x, (*lead, math.prod(shape[len(lead) :])))
+            return movement.reshape(normalize(rows, self.epsilon), shape)
+        mean, variance = moments(x, list(axes), keepdims=True)
+        found: Tensor = (x - mean) * elementwise.rsqrt(variance + self.epsilon)
+        return found
+
+    def _along(self, weight: Any, wide: tuple[int, ...], axes: tuple[int, ...]) -> Any:
+        """A weight in a shape that broadcasts with the inputs."""
+        if axes == (len(wide) - 1,):
+            return weight
+        return movement.reshape(weight, wide)
+
+
+@documented(
+    f"{_BOUNDS[:-1]},\n    or its size cannot be parted.",
+    groups="Into how many groups the channels are parted; -1 for one each.",
+    axis="The axis of the channels.",
+)
+class GroupNormalization(Normalizing):
+    """Each group of channels normalized by its mean and variance, over all places.
+
+    From Wu and He, "Group Normalization" (2018).
+
+    >>> layer = tf.keras.layers.GroupNormalization(2, epsilon=0.0)
+    >>> layer(tf.constant([[1.0, 3.0, 10.0, 30.0]])).numpy()
+    array([[-1.,  1., -1.,  1.]], dtype=float32)
+    """
+
+    def __init__(
+        self, groups: int = 32, axis: int = -1, epsilon: float = 1e-3, center: bool = True,
+        scale: bool = True, beta_initializer: Any = "zeros", gamma_initializer: Any = "ones",
+        beta_regularizer: Any = None, gamma_regularizer: Any = None, beta_constraint: Any = None,
+        gamma_constraint: Any = None, **kwargs: Any,
+    ) -> None:  # fmt: skip
+        super().__init__(**kwargs)
+        self._keep(groups=groups)
+        self._keep_affine(
+            axis, epsilon, center, scale, beta_initializer=beta_initializer,
+            gamma_initializer=gamma_initializer, beta_regularizer=beta_regularizer,
+            gamma_regularizer=gamma_regularizer, beta_constraint=beta_constraint,
+            gamma_constraint=gamma_constraint,
+        )  # fmt: skip
+
+    def build(self, input_shape: Any) -> None:
+        """Make ``gamma`` and ``beta``, of the size of the channels' axis."""
+        shape = tuple(input_shape)
+        (axis,) = counted(self.axis, shape)
+        size = shape[axis]
+        if self.groups == -1:
+            self.groups = size
+        if size < self.groups:
+            raise ValueError(
+                f"Number of groups ({self.groups}) cannot be more than the number of channels "
+                f"({size})."
+            )
+        if self.groups <= 0 or size % self.groups:
+            raise ValueError(
+                f"Number of groups ({self.groups}) must be a multiple of the number of channels "
+                f"({size})."
+            )
+        self._build_affine((size,))
+        self.input_spec = InputSpec(ndim=len(shape), axes={self.axis: size})
+
+    def call(self, inputs: Tensor) -> Tensor:
+        """Give the inputs, normalized, scaled and shifted."""
+        shape = tuple(inputs.shape)
+        (axis,) = counted(self.axis, shape)
+        each = shape[axis] // self.groups
+        apart = (*shape[:axis], self.groups, each, *shape[axis + 1 :])
+        x = movement.reshape(inputs, apart)
+        axes = [k for k in range(1, len(apart)) if k != axis]
+        mean, variance = moments(x, axes, keepdims=True)
+        wide = tuple(n if k in (axis, axis + 1) else 1 for k, n in enumerate(apart))
+        factor: Any = elementwise.rsqrt(variance + self.epsilon)
+        result = (x - mean) * factor
+        if self.gamma is not None:
+            result = result * movement.reshape(original(self.gamma), wide)
+        if self.beta is not None:
+            result = result + movement.reshape(original(self.beta), wide)
+        return movement.reshape(result, shape)
+
+
+@documented("TypeError: If ``axis`` is no int or list of ints.")
+class UnitNormalization(ConfiguredLayer):
+    """Each element of a batch scaled to a Euclidean length of 1.
+
+    >>> tf.keras.layers.UnitNormalization()(tf.constant([[3.0, 4.0]])).numpy()
+    array([[0.6, 0.8]], dtype=float32)
+    """
+
+    def __init__(self, axis: Any = -1, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self._keep(axis=listed(axis))
+        self.supports_masking = True
+
+    def call(self, inputs: Tensor) -> Tensor:
+        """Give the inputs, divided by their length."""
+        square = reduce_sum(elementwise.square(inputs), self.axis, True)
+        found: Tensor = inputs * elementwise.minimum(elementwise.rsqrt(square), 1e12)
+        return found
+
+    def compute_output_shape(self, input_shape: Any) -> Shape:
+        """Give the shape of the inputs."""
+        counted(self.axis, input_shape)
+        return tuple(input_shape)
+
+
+@documented("TypeError: If ``axis`` is no int or list of ints.")
+class RMSNormalization(ConfiguredLayer):
+    """``scale * x / sqrt(mean(x ** 2) + epsilon)``.
+
+    From Zhang and Sennrich, "Root Mean Square Layer Normalization" (2019).
+
+    >>> tf.keras.layers.RMSNormalization()(tf.constant([[1.0, 7.0]])).numpy()
+    array([[0.2, 1.4]], dtype=float32)
+    """
+
+    def __init__(self, axis: Any = -1, epsilon: float = 1e-6, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self._keep(axis=listed(axis), epsilon=epsilon)
+
+    def build(self, input_shape: Any) -> None:
+        """Make ``scale``, of the sizes of the axes that are normalized."""
+        shape = tuple(input_shape)
+        sizes = tuple(shape[axis] for axis in sorted(counted(self.axis, shape)))
+        self.scale = self.add_weight(shape=sizes, initializer="ones", name="scale")
+
+    def call(self, inputs: Tensor) -> Tensor:
+        """Give the inputs, normalized and scaled."""
+        shape = tuple(inputs.shape)
+        axes = counted(self.axis, shape)
+        mean = reduce_mean(elementwise.square(inputs), list(axes), True)
+        wide = tuple(n if k in axes else 1 for k, n in enumerate(shape))
+        factor = elementwise.rsqrt(mean + self.epsilon)
+        found: Tensor = inputs * factor * movement.reshape(original(self.scale), wide)
+        return found
+
+    def compute_output_shape(self, input_shape: Any) -> Shape:
+        """Give the shape of the inputs."""
+        counted(self.axis, input_shape)
+        return tuple(input_shape)

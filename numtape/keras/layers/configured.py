@@ -1,0 +1,191 @@
+"""What layers have in common: arguments that are kept, checked, described, and put in a config."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+from ...core.values.dtypes import shown
+from .. import activations, constraints, initializers, regularizers
+from ..described import Described, described
+from ..layer import Layer, LayerVariable
+
+Shape = tuple[int | None, ...]
+
+# What an argument is, by the last word of its name.
+_KINDS: dict[str, ModuleType] = {
+    "activation": activations, "constraint": constraints, "initializer": initializers,
+    "regularizer": regularizers,
+}  # fmt: skip
+
+_INITIALIZER = "Where the {} begins: an initializer, a function (shape, dtype) -> tensor, or a name."
+_REGULARIZER = "A regularizer or its name: what the {} adds to the loss; None for nothing."
+_CONSTRAINT = "A constraint or its name: what the {} becomes after each step; None for itself."
+_WEIGHTS = ("kernel", "bias", "depthwise", "pointwise", "beta", "gamma", "alpha", "embeddings")
+
+# Each argument that several layers have, said once.
+ARGUMENTS = {
+    **{f"{name}_initializer": _INITIALIZER.format(name) for name in _WEIGHTS},
+    **{f"{name}_regularizer": _REGULARIZER.format(name) for name in _WEIGHTS},
+    **{f"{name}_constraint": _CONSTRAINT.format(name) for name in _WEIGHTS},
+    "kwargs": "``name``, ``dtype`` and ``trainable``, which every `Layer` takes.",
+    "activation": "A function or the name of one; default: none.",
+    "activity_regularizer": "A regularizer or its name: what the output adds to the loss.",
+    "axis": "The axis, or a list of them.",
+    "center": "Whether there is a beta.",
+    "data_format": '"channels_last", which is what None means, or "channels_first".',
+    "depth_multiplier": "How many features each channel has.",
+    "dilation_rate": "How far apart the elements are that the kernel meets: an int, or one for "
+                     "each axis in space.",
+    "epsilon": "What keeps the quotient finite.",
+    "filters": "How many features the output has.",
+    "groups": "In how many groups the channels are: each feature sees one of them.",
+    "kernel_size": "The size of the kernel: an int, or one for each axis in space.",
+    "noise_shape": "The shape of what is drawn, which broadcasts to the inputs'; None in it is "
+                   "their size.",
+    "output_padding": "How many elements are added at the end of each axis in space; None for what "
+                      "undoes the convolution's shape.",
+    "padding": '"valid", only where the window has all it needs, or "same": as many results as '
+               "there are strides in the input.",
+    "pool_size": "The size of the window: an int, or one for each axis in space.",
+    "rate": "The part of the elements that are dropped, from 0 to 1.",
+    "scale": "Whether there is a gamma.",
+    "seed": "A seed of its own, beside the global one.",
+    "strides": "How far the window goes each time: an int, or one for each axis in space.",
+    "use_bias": "Whether there is a bias.",
+}  # fmt: skip
+
+
+def documented(raises: str = "", **own: str) -> Callable[[Described], Described]:
+    """A decorator that describes a layer's arguments: those of its own, the others as above.
+
+    Args:
+      raises: The errors of a wrong argument.
+      **own: What arguments mean that only this layer has, or that mean something else here.
+    """
+    return described({**ARGUMENTS, **own}, "", raises)
+
+
+class ConfiguredLayer(Layer):
+    """A layer that keeps its arguments as attributes, and gives them back as its config."""
+
+    _kept: tuple[str, ...] = ()
+
+    def _keep(self, **arguments: Any) -> None:
+        """Keep arguments under their names; names of functions become functions."""
+        for name, value in arguments.items():
+            kind = _KINDS.get(name.rpartition("_")[2])
+            setattr(self, name, kind.get(value) if kind else value)
+        self._kept = (*self._kept, *arguments)
+
+    def get_config(self) -> dict[str, Any]:
+        """Give the arguments that make a layer like this one."""
+        config = dict(super().get_config())
+        for name in self._kept:
+            kind, value = _KINDS.get(name.rpartition("_")[2]), getattr(self, name)
+            config[name] = kind.serialize(value) if kind and value is not None else value
+        return config
+
+    def _weight(
+        self, name: str, shape: Any, kind: str | None = None, trainable: bool = True
+    ) -> LayerVariable:
+        """A weight with the initializer, regularizer and constraint that arguments gave it."""
+        kind = kind or name
+        weight: LayerVariable = self.add_weight(
+            shape=tuple(shape), initializer=getattr(self, f"{kind}_initializer"), name=name,
+            trainable=trainable, regularizer=getattr(self, f"{kind}_regularizer", None),
+            constraint=getattr(self, f"{kind}_constraint", None),
+        )  # fmt: skip
+        return weight
+
+
+def integers(value: Any, count: int, name: str, least: int = 1) -> tuple[int, ...]:
+    """A tuple of as many ints as are wanted, out of one int or of several.
+
+    Args:
+      value: The argument.
+      count: How many.
+      name: Its name, for the error.
+      least: The least value that is allowed.
+
+    Raises:
+      ValueError: If they are not so many, no ints, or too small.
+    """
+    said = (
+        f"The `{name}` argument must be a tuple of {count} integers. Received "
+        f"{name}={shown(value)}"
+    )
+    try:
+        found = (value,) * count if isinstance(value, int) else tuple(value)
+        if len(found) != count or any(isinstance(n, str) for n in found):
+            raise ValueError
+        found = tuple(int(n) for n in found)
+    except (TypeError, ValueError):
+        raise ValueError(said) from None
+    wrong = {n for n in found if n < least}
+    if wrong:
+        raise ValueError(
+            f"{said}, including values {wrong} that do not satisfy `value "
+            f"{'>= 0' if least == 0 else '> 0'}`"
+        )
+    return found
+
+
+def positive(value: Any, name: str) -> int:
+    """An int that is larger than 0.
+
+    Raises:
+      ValueError: If it is something else.
+    """
+    if isinstance(value, bool) or not isinstance(value, int) or value <= 0:
+        raise ValueError(
+            f"Invalid value for argument `{name}`. Expected a strictly positive value. Received "
+            f"{name}={shown(value)}."
+        )
+    return value
+
+
+def padded(value: Any, *more: str) -> str:
+    """The name of a padding, in small letters.
+
+    Raises:
+      ValueError: If there is none of this name.
+    """
+    known = ("valid", "same", *more)
+    if not isinstance(value, str) or value.lower() not in known:
+        raise ValueError(
+            f"The `padding` argument must be one of {known}. Received: {shown(value)}"
+        )
+    return value.lower()
+
+
+def formatted(value: Any) -> str:
+    """Where the channels are: "channels_last", unless it is said to be "channels_first".
+
+    Raises:
+      ValueError: If it is neither.
+    """
+    known = ("channels_first", "channels_last")
+    name = "channels_last" if value is None else value
+    if not isinstance(name, str) or name.lower() not in known:
+        raise ValueError(
+            f"The `data_format` argument must be one of {known}. Received: "
+            f"data_format={shown(value)}"
+        )
+    return name.lower()
+
+
+def parted(shape: Any, data_format: str) -> tuple[Shape, int | None]:
+    """The sizes in space and the number of channels of a shape."""
+    shape = tuple(shape)
+    if data_format == "channels_last":
+        return shape[1:-1], shape[-1]
+    return shape[2:], shape[1]
+
+
+def joined(batch: int | None, space: Any, channels: int | None, data_format: str) -> Shape:
+    """The shape of a batch, sizes in space, and a number of channels."""
+    if data_format == "channels_last":
+        return (batch, *space, channels)
+    return (batch, channels, *space)

@@ -1,0 +1,244 @@
+"""Convolutions over one to three axes in space: what all kinds have in common, and the plain one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...core.log.variable import Variable, original
+from ...core.ops import convolutions, movement
+from ...core.ops.padding import pad
+from ...core.values.tensor import Tensor
+from ..input_spec import InputSpec
+from ..layer import LayerVariable
+from .configured import (
+    ConfiguredLayer,
+    Shape,
+    documented,
+    formatted,
+    integers,
+    joined,
+    padded,
+    parted,
+    positive,
+)
+
+# What `tf.nn` calls the two formats, by the number of axes in space.
+FORMATS = {
+    "channels_last": {1: "NWC", 2: "NHWC", 3: "NDHWC"},
+    "channels_first": {1: "NCW", 2: "NCHW", 3: "NCDHW"},
+}
+_CONVOLUTIONS = {1: convolutions.conv1d, 2: convolutions.conv2d, 3: convolutions.conv3d}
+
+WRONG = (
+    "ValueError: If an argument is out of range or a name unknown; at a call, if the inputs have "
+    "another\n    number of axes or of channels, or are smaller than the kernel."
+)
+CAUSAL = (
+    '"valid", only where the kernel has all it needs, "same", as many results as there are '
+    'strides in the input, or "causal": results that see nothing behind them.'
+)
+
+
+def both_used(strides: tuple[int, ...], rates: tuple[int, ...]) -> None:
+    """Refuse strides together with dilations."""
+    if max(strides) > 1 and max(rates) > 1:
+        raise ValueError(
+            "`strides > 1` not supported in conjunction with `dilation_rate > 1`. Received: "
+            f"strides={strides} and dilation_rate={rates}"
+        )
+
+
+def slid(
+    space: Shape, kernel: tuple[int, ...], strides: tuple[int, ...], rates: tuple[int, ...],
+    padding: str,
+) -> Shape:  # fmt: skip
+    """How many places a window has that slides over axes of given sizes."""
+    found: list[int | None] = []
+    for size, width, stride, rate in zip(space, kernel, strides, rates, strict=True):
+        if size is None:
+            found.append(None)
+        elif padding == "valid":
+            found.append((size - rate * (width - 1) - 1) // stride + 1)
+        else:
+            found.append((size - 1) // stride + 1)
+    return tuple(found)
+
+
+class Sliding(ConfiguredLayer):
+    """A layer whose kernel slides over the axes in space; its features may get a bias.
+
+    Args of the constructor are kept as in `Convolution`.
+    """
+
+    rank: int
+
+    def _keep_window(
+        self, kernel_size: Any, strides: Any, padding: str, data_format: Any, dilation_rate: Any
+    ) -> None:
+        self._keep(
+            kernel_size=integers(kernel_size, self.rank, "kernel_size"),
+            strides=integers(strides, self.rank, "strides"),
+            padding=padding,
+            data_format=formatted(data_format),
+            dilation_rate=integers(dilation_rate, self.rank, "dilation_rate"),
+        )
+        self.input_spec = InputSpec(min_ndim=self.rank + 2, max_ndim=self.rank + 2)
+        self.bias: LayerVariable | None = None
+
+    @property
+    def _channel_axis(self) -> int:
+        return -1 if self.data_format == "channels_last" else 1
+
+    def _channels(self, input_shape: Any) -> int:
+        """The number of channels, which from now on all inputs have."""
+        self.compute_output_shape(input_shape)
+        channels = int(tuple(input_shape)[self._channel_axis])
+        ndim = self.rank + 2
+        self.input_spec = InputSpec(
+            min_ndim=ndim, max_ndim=ndim, axes={self._channel_axis: channels}
+        )
+        return channels
+
+    def _convolved(self, x: Tensor, kernel: Any, strides: Any, padding: str) -> Tensor:
+        found: Tensor = _CONVOLUTIONS[self.rank](
+            x, kernel, list(strides), padding.upper(), FORMATS[self.data_format][self.rank],
+            list(self.dilation_rate),
+        )  # fmt: skip
+        return found
+
+    def _depthwise(self, x: Tensor, kernel: Any) -> Tensor:
+        """Each channel by itself: as many groups as there are channels."""
+        *size, channels, each = kernel.shape
+        grouped = movement.reshape(kernel, (*size, 1, channels * each))
+        return self._convolved(x, grouped, self.strides, self.padding)
+
+    def _finished(self, x: Tensor) -> Tensor:
+        """What was convolved, plus the bias, through the activation."""
+        if self.bias is not None:
+            bias: Variable | Tensor = original(self.bias)
+            if self.data_format == "channels_first":
+                bias = movement.reshape(bias, (1, -1, *[1] * self.rank))
+            x = x + bias
+        result: Tensor = self.activation(x)
+        return result
+
+    def _features(self, channels: int | None) -> int | None:
+        """How many channels the output has."""
+        features: int = self.filters
+        return features
+
+    def _space(self, space: Shape) -> Shape:
+        """The sizes in space of the output."""
+        return slid(space, self.kernel_size, self.strides, self.dilation_rate, self.padding)
+
+    def compute_output_shape(self, input_shape: Any) -> Shape:
+        """Give the shape of the output: sizes in space that the kernel leaves, and features."""
+        shape = tuple(input_shape)
+        if len(shape) != self.rank + 2:
+            raise ValueError(
+                f"Kernel shape must have the same length as input, but received kernel of shape "
+                f"{self.kernel_size} and input of shape {shape}."
+            )
+        space, channels = parted(shape, self.data_format)
+        found = self._space(space)
+        if any(n is not None and n <= 0 < (m or 1) for n, m in zip(found, space, strict=True)):
+            raise ValueError(
+                "Computed output size would be zero or negative. Received `inputs "
+                f"shape={shape}`, `kernel shape={self.kernel_size}`, "
+                f"`dilation_rate={self.dilation_rate}`, `strides={self.strides}`, "
+                f"`padding={self.padding}`."
+            )
+        return joined(shape[0], found, self._features(channels), self.data_format)
+
+
+class Convolution(Sliding):
+    """A convolution over `rank` axes in space, as `Conv1D`, `Conv2D` and `Conv3D` are."""
+
+    def __init__(
+        self, filters: int, kernel_size: Any, strides: Any = 1, padding: str = "valid",
+        data_format: str | None = None, dilation_rate: Any = 1, groups: int = 1,
+        activation: Any = None, use_bias: bool = True,
+        kernel_initializer: Any = "glorot_uniform", bias_initializer: Any = "zeros",
+        kernel_regularizer: Any = None, bias_regularizer: Any = None,
+        activity_regularizer: Any = None, kernel_constraint: Any = None,
+        bias_constraint: Any = None, **kwargs: Any,
+    ) -> None:  # fmt: skip
+        super().__init__(activity_regularizer=activity_regularizer, **kwargs)
+        self._keep(filters=positive(filters, "filters"), groups=positive(groups, "groups"))
+        if filters % groups:
+            raise ValueError(
+                "The number of filters must be evenly divisible by the number of groups. "
+                f"Received: groups={groups}, filters={filters}."
+            )
+        causal = ("causal",) if self.rank == 1 else ()
+        self._keep_window(
+            kernel_size, strides, padded(padding, *causal), data_format, dilation_rate
+        )
+        both_used(self.strides, self.dilation_rate)
+        self._keep(
+            activation=activation, use_bias=use_bias, kernel_initializer=kernel_initializer,
+            bias_initializer=bias_initializer, kernel_regularizer=kernel_regularizer,
+            bias_regularizer=bias_regularizer, activity_regularizer=activity_regularizer,
+            kernel_constraint=kernel_constraint, bias_constraint=bias_constraint,
+        )  # fmt: skip
+
+    def build(self, input_shape: Any) -> None:
+        """Make ``kernel``, of shape (sizes in space, channels, features), and ``bias``."""
+        channels = self._channels(input_shape)
+        if channels % self.groups:
+            raise ValueError(
+                "The number of input channels must be evenly divisible by the number of groups. "
+                f"Received groups={self.groups}, but the input has {channels} channels (full "
+                f"input shape is {tuple(input_shape)})."
+            )
+        shape = (*self.kernel_size, channels // self.groups, self.filters)
+        self.kernel = self._weight("kernel", shape)
+        self.bias = self._weight("bias", (self.filters,)) if self.use_bias else None
+
+    def call(self, inputs: Tensor) -> Tensor:
+        """Give the features of each place."""
+        padding = self.padding
+        if padding == "causal":
+            before = self.dilation_rate[0] * (self.kernel_size[0] - 1)
+            pairs = [[0, 0], [0, 0], [0, 0]]
+            pairs[1 if self.data_format == "channels_last" else 2][0] = before
+            inputs, padding = pad(inputs, pairs), "valid"
+        kernel = original(self.kernel)
+        return self._finished(self._convolved(inputs, kernel, self.strides, padding))
+
+
+@documented(WRONG, padding=CAUSAL)
+class Conv1D(Convolution):
+    """A convolution over one axis: inputs of shape (batch, steps, channels).
+
+    >>> layer = tf.keras.layers.Conv1D(1, 2, kernel_initializer="ones", padding="causal")
+    >>> layer(tf.reshape([1.0, 2.0, 3.0], (1, 3, 1))).numpy().ravel()
+    array([1., 3., 5.], dtype=float32)
+    """
+
+    rank = 1
+
+
+@documented(WRONG)
+class Conv2D(Convolution):
+    """A convolution of pictures: inputs of shape (batch, height, width, channels).
+
+    >>> layer = tf.keras.layers.Conv2D(8, 3, strides=2, padding="same", activation="relu")
+    >>> layer(tf.ones((1, 5, 5, 2))).shape
+    TensorShape([1, 3, 3, 8])
+    >>> [(v.name, v.shape.as_list()) for v in layer.variables]
+    [('kernel', [3, 3, 2, 8]), ('bias', [8])]
+    """
+
+    rank = 2
+
+
+@documented(WRONG)
+class Conv3D(Convolution):
+    """A convolution over three axes: inputs of shape (batch, depth, height, width, channels).
+
+    >>> tf.keras.layers.Conv3D(4, (1, 2, 3))(tf.ones((1, 3, 3, 3, 2))).shape
+    TensorShape([1, 3, 2, 1, 4])
+    """
+
+    rank = 3

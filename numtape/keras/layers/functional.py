@@ -1,0 +1,147 @@
+"""Layers of a function, of nothing, of masks and of penalties."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from ...core.ops.comparison import not_equal
+from ...core.ops.elementwise import cast
+from ...core.ops.reduction import reduce_any
+from ...core.values.dtypes import shown
+from ...core.values.tensor import Tensor
+from .. import regularizers
+from .configured import ConfiguredLayer, Shape, documented
+
+
+@documented(
+    "TypeError: If ``function`` is none.",
+    function="A function of the inputs; if it takes ``mask`` or ``training``, it gets them.",
+    output_shape="The shape of the output without the batch, or a function of the inputs' shape; "
+                 "None: it is found by a call.",
+    mask="The mask of the output, or a function (inputs, mask) that gives it.",
+    arguments="Keyword arguments of the function, as a dict.",
+)  # fmt: skip
+class Lambda(ConfiguredLayer):
+    """A function as a layer. Its variables are not the layer's: write a `Layer` that has some.
+
+    >>> tf.keras.layers.Lambda(lambda x: x**2)(tf.constant([1.0, 3.0])).numpy()
+    array([1., 9.], dtype=float32)
+    """
+
+    def __init__(
+        self, function: Callable[..., Any], output_shape: Any = None, mask: Any = None,
+        arguments: dict[str, Any] | None = None, **kwargs: Any,
+    ) -> None:  # fmt: skip
+        super().__init__(**kwargs)
+        if not callable(function):
+            raise TypeError(f"`function` must be a function, received {shown(function)}")
+        self._keep(
+            function=function, output_shape=output_shape, mask=mask,
+            arguments=dict(arguments or {}),
+        )  # fmt: skip
+        self.supports_masking = mask is not None
+        taken = inspect.signature(function).parameters
+        self._passed = tuple(name for name in ("mask", "training") if name in taken)
+
+    def call(self, inputs: Any, mask: Any = None, training: bool | None = None) -> Any:
+        """Give what the function gives."""
+        more = dict(self.arguments)
+        for name, value in (("mask", mask), ("training", training)):
+            if name in self._passed:
+                more.setdefault(name, value)
+        return self.function(inputs, **more)
+
+    def compute_output_shape(self, input_shape: Any) -> Any:
+        """Give the shape that was said, or that a call gives."""
+        if self.output_shape is None:
+            return super().compute_output_shape(input_shape)
+        if callable(self.output_shape):
+            return self.output_shape(input_shape)
+        batch = tuple(input_shape)[0]
+        if isinstance(self.output_shape, int):
+            return (batch, self.output_shape)
+        return (batch, *self.output_shape)
+
+    def compute_mask(self, inputs: Any, previous_mask: Any = None) -> Any:
+        """Give the mask that was said."""
+        return self.mask(inputs, previous_mask) if callable(self.mask) else self.mask
+
+
+@documented()
+class Identity(ConfiguredLayer):
+    """The inputs themselves.
+
+    >>> tf.keras.layers.Identity()(tf.constant([1.0, 2.0])).numpy()
+    array([1., 2.], dtype=float32)
+    """
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.supports_masking = True
+
+    def call(self, inputs: Any) -> Any:
+        """Give the inputs."""
+        return inputs
+
+    def compute_output_shape(self, input_shape: Any) -> Any:
+        """Give the shape of the inputs."""
+        return input_shape
+
+
+@documented(mask_value="What all features of a step are that does not count.")
+class Masking(ConfiguredLayer):
+    """A mask of the steps that count: the others become 0, and layers behind leave them out.
+
+    >>> layer = tf.keras.layers.Masking()
+    >>> layer.compute_mask(tf.constant([[[1.0, 0.0], [0.0, 0.0]]])).numpy()
+    array([[ True, False]])
+    """
+
+    def __init__(self, mask_value: float = 0.0, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self._keep(mask_value=mask_value)
+        self.supports_masking = True
+
+    def call(self, inputs: Tensor) -> Tensor:
+        """Give the inputs, and 0 where all features are the mask's value."""
+        there = reduce_any(not_equal(inputs, self.mask_value), -1, True)
+        found: Tensor = inputs * cast(there, inputs.dtype)
+        return found
+
+    def compute_mask(self, inputs: Any, previous_mask: Any = None) -> Any:
+        """Give where a feature is not the mask's value."""
+        return reduce_any(not_equal(inputs, self.mask_value), -1)
+
+    def compute_output_shape(self, input_shape: Any) -> Shape:
+        """Give the shape of the inputs."""
+        return tuple(input_shape)
+
+
+@documented(
+    "ValueError: If a factor is no number that is finite and not negative.",
+    l1="The factor of the sum of absolute values.",
+    l2="The factor of the sum of squares.",
+)
+class ActivityRegularization(ConfiguredLayer):
+    """The inputs themselves, whose size is added to the loss.
+
+    >>> layer = tf.keras.layers.ActivityRegularization(l2=0.5)
+    >>> _ = layer(tf.constant([[2.0, 4.0]]))
+    >>> [float(loss) for loss in layer.losses]
+    [10.0]
+    """
+
+    def __init__(self, l1: float = 0.0, l2: float = 0.0, **kwargs: Any) -> None:
+        super().__init__(activity_regularizer=regularizers.L1L2(l1=l1, l2=l2), **kwargs)
+        self._keep(l1=l1, l2=l2)
+        self.supports_masking = True
+
+    def call(self, inputs: Tensor) -> Tensor:
+        """Give the inputs."""
+        return inputs
+
+    def compute_output_shape(self, input_shape: Any) -> Shape:
+        """Give the shape of the inputs."""
+        return tuple(input_shape)

@@ -1,0 +1,269 @@
+"""Layers that make one tensor of several."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ...core.ops import comparison, elementwise, movement
+from ...core.ops.creation import ones_like
+from ...core.ops.joining import concat
+from ...core.ops.reduction import reduce_any
+from ...core.values.dtypes import bool_, shown
+from .configured import ConfiguredLayer, Shape, documented
+
+
+def shapes_of(input_shape: Any, kind: str, count: str = "a list of inputs") -> list[Shape]:
+    """The shapes of several inputs.
+
+    Raises:
+      ValueError: If it is the shape of one.
+    """
+    if not isinstance(input_shape, list | tuple) or not all(
+        isinstance(shape, Sequence) for shape in input_shape
+    ) or not input_shape:  # fmt: skip
+        raise ValueError(
+            f"A {kind} layer should be called on {count}. Received: input_shape="
+            f"{shown(input_shape)} (not a list of shapes)"
+        )
+    return [tuple(shape) for shape in input_shape]
+
+
+def _common(first: Shape, second: Shape) -> Shape:
+    """The shape that two broadcast to.
+
+    Raises:
+      ValueError: If they do not.
+    """
+    if len(first) < len(second):
+        first, second = second, first
+    lead = len(first) - len(second)
+    sizes = list(first[:lead])
+    for m, n in zip(first[lead:], second, strict=True):
+        if m is None or n is None:
+            sizes.append(None)
+        elif m != n and 1 not in (m, n):
+            raise ValueError(
+                f"Inputs have incompatible shapes. Received shapes {first} and {second}"
+            )
+        else:
+            sizes.append(n if m == 1 else m)
+    return tuple(sizes)
+
+
+class Merge(ConfiguredLayer):
+    """Several tensors of one shape, or that broadcast, made one, element by element."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.supports_masking = True
+
+    def _merged(self, inputs: list[Any]) -> Any:
+        raise NotImplementedError
+
+    def build(self, input_shape: Any) -> None:
+        """Check the shapes: there are no weights."""
+        self.compute_output_shape(input_shape)
+
+    def call(self, inputs: Any) -> Any:
+        """Give what the inputs make; those with less axes get some behind the batch."""
+        if not isinstance(inputs, list | tuple):
+            raise ValueError(
+                "A merge layer should be called on a list of inputs. Received: inputs="
+                f"{inputs} (not a list of tensors)"
+            )
+        rank = max(x.ndim for x in inputs)
+        return self._merged([
+            x if x.ndim == rank
+            else movement.reshape(x, (x.shape[0], *[1] * (rank - x.ndim), *x.shape[1:]))
+            for x in inputs
+        ])  # fmt: skip
+
+    def compute_output_shape(self, input_shape: Any) -> Shape:
+        """Give the shape that all inputs broadcast to."""
+        shapes = shapes_of(input_shape, "merge")
+        batches = {shape[0] for shape in shapes if shape} - {None}
+        if len(batches) > 1:
+            raise ValueError(
+                "Cannot merge tensors with different batch sizes. Received tensors with shapes "
+                f"{shapes}"
+            )
+        found = shapes[0][1:]
+        for shape in shapes[1:]:
+            found = _common(found, shape[1:])
+        return (next(iter(batches), None), *found)
+
+    def compute_mask(self, inputs: Any, previous_mask: Any = None) -> Any:
+        """Give where one of the masks is true; none if an input has none."""
+        masks = _masks(inputs, previous_mask)
+        if masks is None or any(mask is None for mask in masks):
+            return None
+        found = masks[0]
+        for mask in masks[1:]:
+            found = comparison.logical_or(found, mask)
+        return found
+
+
+def _masks(inputs: Any, masks: Any) -> list[Any] | None:
+    """The masks of several inputs; None if there are none."""
+    if masks is None:
+        return None
+    for name, value in (("mask", masks), ("inputs", inputs)):
+        if not isinstance(value, list | tuple):
+            raise ValueError(f"`{name}` should be a list. Received: {name}={shown(value)}")
+    if len(masks) != len(inputs):
+        raise ValueError(
+            "The lists `inputs` and `mask` should have the same length. Received: inputs of "
+            f"length {len(inputs)}, and mask of length {len(masks)}"
+        )
+    return list(masks)
+
+
+_WRONG = "ValueError: At a call, if the inputs are no list, or their shapes do not fit."
+
+
+class _Folded(Merge):
+    """Inputs that are made one by a function of two."""
+
+    def _merged(self, inputs: list[Any]) -> Any:
+        found = inputs[0]
+        for x in inputs[1:]:
+            found = self._both(found, x)
+        return found
+
+    def _both(self, x: Any, y: Any) -> Any:
+        raise NotImplementedError
+
+
+@documented(_WRONG)
+class Add(_Folded):
+    """The sum of the inputs.
+
+    >>> tf.keras.layers.Add()([tf.constant([1.0, 2.0]), tf.constant([3.0, 4.0])]).numpy()
+    array([4., 6.], dtype=float32)
+    """
+
+    def _both(self, x: Any, y: Any) -> Any:
+        return x + y
+
+
+@documented(_WRONG)
+class Subtract(Merge):
+    """The first input less the second.
+
+    >>> tf.keras.layers.Subtract()([tf.constant([1.0, 2.0]), tf.constant([3.0, 3.0])]).numpy()
+    array([-2., -1.], dtype=float32)
+    """
+
+    def build(self, input_shape: Any) -> None:
+        """Check that there are two inputs."""
+        super().build(input_shape)
+        if len(input_shape) != 2:
+            raise ValueError(
+                "A `Subtract` layer should be called on exactly 2 inputs. Received: "
+                f"input_shape={input_shape}"
+            )
+
+    def _merged(self, inputs: list[Any]) -> Any:
+        return inputs[0] - inputs[1]
+
+
+@documented(_WRONG)
+class Multiply(_Folded):
+    """The product of the inputs, element by element.
+
+    >>> tf.keras.layers.Multiply()([tf.constant([1.0, 2.0]), tf.constant([3.0, 4.0])]).numpy()
+    array([3., 8.], dtype=float32)
+    """
+
+    def _both(self, x: Any, y: Any) -> Any:
+        return x * y
+
+
+@documented(_WRONG)
+class Average(Add):
+    """The mean of the inputs.
+
+    >>> tf.keras.layers.Average()([tf.constant([1.0, 2.0]), tf.constant([3.0, 4.0])]).numpy()
+    array([2., 3.], dtype=float32)
+    """
+
+    def _merged(self, inputs: list[Any]) -> Any:
+        return super()._merged(inputs) / len(inputs)
+
+
+@documented(_WRONG)
+class Maximum(_Folded):
+    """The largest of the inputs, element by element.
+
+    >>> tf.keras.layers.Maximum()([tf.constant([1.0, 5.0]), tf.constant([3.0, 4.0])]).numpy()
+    array([3., 5.], dtype=float32)
+    """
+
+    def _both(self, x: Any, y: Any) -> Any:
+        return elementwise.maximum(x, y)
+
+
+@documented(_WRONG)
+class Minimum(_Folded):
+    """The smallest of the inputs, element by element.
+
+    >>> tf.keras.layers.Minimum()([tf.constant([1.0, 5.0]), tf.constant([3.0, 4.0])]).numpy()
+    array([1., 4.], dtype=float32)
+    """
+
+    def _both(self, x: Any, y: Any) -> Any:
+        return elementwise.minimum(x, y)
+
+
+@documented(_WRONG, axis="The axis along which they are put one behind the other.")
+class Concatenate(Merge):
+    """The inputs, one behind the other.
+
+    >>> tf.keras.layers.Concatenate()([tf.ones((2, 3)), tf.ones((2, 1))]).shape
+    TensorShape([2, 4])
+    """
+
+    def __init__(self, axis: int = -1, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self._keep(axis=axis)
+
+    def call(self, inputs: Any) -> Any:
+        """Give the inputs, one behind the other."""
+        return concat(list(inputs), self.axis)
+
+    def compute_output_shape(self, input_shape: Any) -> Shape:
+        """Give the shape, whose size along the axis is the sum of the inputs'."""
+        shapes = shapes_of(input_shape, "`Concatenate`", "a list of at least 1 input")
+        rank = len(shapes[0])
+        same = all(
+            len(shape) == rank and all(
+                k == self.axis % rank or None in (m, n) or m == n
+                for k, (m, n) in enumerate(zip(shape, shapes[0], strict=True))
+            )
+            for shape in shapes
+        )  # fmt: skip
+        if not same:
+            raise ValueError(
+                "A `Concatenate` layer requires inputs with matching shapes except for the "
+                f"concatenation axis. Received: input_shape={shapes}"
+            )
+        sizes = [shape[self.axis] for shape in shapes]
+        whole = list(shapes[0])
+        whole[self.axis] = None if None in sizes else sum(n for n in sizes if n is not None)
+        return tuple(whole)
+
+    def compute_mask(self, inputs: Any, previous_mask: Any = None) -> Any:
+        """Give the masks, one behind the other; where an input has none, all counts."""
+        masks = _masks(inputs, previous_mask)
+        if masks is None or all(mask is None for mask in masks):
+            return None
+        whole = []
+        for x, mask in zip(inputs, masks, strict=True):
+            if mask is None:
+                whole.append(ones_like(x, bool_))
+            elif mask.ndim < x.ndim:
+                whole.append(movement.broadcast_to(movement.expand_dims(mask, -1), tuple(x.shape)))
+            else:
+                whole.append(mask)
+        return reduce_any(concat(whole, self.axis), -1)

@@ -1,0 +1,252 @@
+"""Layers that drop elements or add noise while a model is trained, and else do nothing."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ...core.ops.dropout import dropout
+from ...core.ops.elementwise import cast
+from ...core.ops.random import normal, uniform
+from ...core.values.dtypes import shown
+from ...core.values.tensor import Tensor
+from ..input_spec import InputSpec
+from .configured import ConfiguredLayer, Shape, documented, formatted, joined, parted
+
+_RANGE = "ValueError: If the rate is not between 0 and 1."
+
+
+def _part(rate: Any) -> float:
+    """A rate between 0 and 1.
+
+    Raises:
+      ValueError: If it is something else.
+    """
+    if isinstance(rate, bool) or not isinstance(rate, int | float) or not 0 <= rate <= 1:
+        raise ValueError(
+            "Invalid value received for argument `rate`. Expected a float value between 0 and 1. "
+            f"Received: rate={shown(rate)}"
+        )
+    return rate
+
+
+class _Noise(ConfiguredLayer):
+    """A layer that changes its inputs in training only: their shape and mask stay."""
+
+    _amount = "rate"
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.supports_masking = True
+
+    def _changed(self, inputs: Tensor) -> Tensor:
+        raise NotImplementedError
+
+    def call(self, inputs: Tensor, training: bool | None = False) -> Tensor:
+        """Give the inputs, changed if the model is trained."""
+        if training and getattr(self, self._amount) > 0:
+            return self._changed(inputs)
+        return inputs
+
+    def compute_output_shape(self, input_shape: Any) -> Shape:
+        """Give the shape of the inputs."""
+        return tuple(input_shape)
+
+
+def _noise_shape(noise_shape: Any, inputs: Tensor) -> tuple[int, ...]:
+    if noise_shape is None:
+        return tuple(inputs.shape)
+    sizes = zip(noise_shape, tuple(inputs.shape), strict=True)
+    return tuple(size if wanted is None else wanted for wanted, size in sizes)
+
+
+@documented(f"{_RANGE[:-1]}, or ``noise_shape`` is no shape.")
+class Dropout(_Noise):
+    """In training, elements become 0 with a probability; the others are divided by the rest.
+
+    See Srivastava et al., "Dropout: A Simple Way to Prevent Neural Networks from Overfitting"
+    (2014).
+
+    >>> x = tf.keras.layers.Dropout(0.5)(tf.ones((2, 100)), training=True)
+    >>> np.unique(x).tolist()
+    [0.0, 2.0]
+    """
+
+    def __init__(
+        self, rate: float, noise_shape: Any = None, seed: int | None = None, **kwargs: Any
+    ) -> None:
+        super().__init__(**kwargs)
+        if noise_shape is not None and not isinstance(noise_shape, list | tuple):
+            raise ValueError(
+                "Invalid value received for argument `noise_shape`. Expected a tuple or list of "
+                f"integers. Received: noise_shape={shown(noise_shape)}"
+            )
+        self._keep(rate=_part(rate), seed=seed, noise_shape=noise_shape)
+
+    def _drawn(self, inputs: Tensor) -> Any:
+        return self.noise_shape
+
+    def _changed(self, inputs: Tensor) -> Tensor:
+        if self.rate == 1:
+            return inputs * 0.0
+        return dropout(inputs, self.rate, self._drawn(inputs), self.seed)
+
+
+class _Spatial(Dropout):
+    """Dropout of whole channels over `rank` axes in space."""
+
+    rank: int
+    data_format = "channels_last"
+
+    def __init__(
+        self, rate: float, data_format: Any, seed: int | None, name: str | None, dtype: Any,
+        **kwargs: Any,
+    ) -> None:  # fmt: skip
+        super().__init__(rate, None, seed, name=name, dtype=dtype, **kwargs)
+        self._kept = ("rate", "seed")
+        self.data_format = formatted(data_format)
+        self.input_spec = InputSpec(ndim=self.rank + 2)
+
+    def _drawn(self, inputs: Tensor) -> Any:
+        shape = tuple(inputs.shape)
+        channels = parted(shape, self.data_format)[1]
+        return joined(shape[0], (1,) * self.rank, channels, self.data_format)
+
+
+_NAMED = {"name": "Its name.", "dtype": "The dtype it computes in."}
+
+
+@documented(_RANGE, **_NAMED)
+class SpatialDropout1D(_Spatial):
+    """`Dropout` of whole channels: inputs of shape (batch, steps, channels).
+
+    >>> x = tf.keras.layers.SpatialDropout1D(0.5)(tf.ones((1, 5, 8)), training=True)
+    >>> set(x.numpy().sum(1).ravel().tolist()) <= {0.0, 10.0}
+    True
+    """
+
+    rank = 1
+
+    def __init__(
+        self, rate: float, seed: int | None = None, name: str | None = None, dtype: Any = None,
+        **kwargs: Any,
+    ) -> None:  # fmt: skip
+        super().__init__(rate, None, seed, name, dtype, **kwargs)
+
+
+@documented(_RANGE, **_NAMED)
+class SpatialDropout2D(_Spatial):
+    """`Dropout` of whole channels of pictures, of shape (batch, height, width, channels).
+
+    >>> x = tf.keras.layers.SpatialDropout2D(0.5)(tf.ones((1, 2, 2, 8)), training=True)
+    >>> set(x.numpy().sum((1, 2)).ravel().tolist()) <= {0.0, 8.0}
+    True
+    """
+
+    rank = 2
+
+    def __init__(
+        self, rate: float, data_format: str | None = None, seed: int | None = None,
+        name: str | None = None, dtype: Any = None, **kwargs: Any,
+    ) -> None:  # fmt: skip
+        super().__init__(rate, data_format, seed, name, dtype, **kwargs)
+        self._keep(data_format=self.data_format)
+
+
+@documented(_RANGE, **_NAMED)
+class SpatialDropout3D(_Spatial):
+    """`Dropout` of whole channels: inputs of shape (batch, depth, height, width, channels).
+
+    >>> x = tf.keras.layers.SpatialDropout3D(0.5)(tf.ones((1, 1, 2, 2, 8)), training=True)
+    >>> set(x.numpy().sum((1, 2, 3)).ravel().tolist()) <= {0.0, 8.0}
+    True
+    """
+
+    rank = 3
+
+    def __init__(
+        self, rate: float, data_format: str | None = None, seed: int | None = None,
+        name: str | None = None, dtype: Any = None, **kwargs: Any,
+    ) -> None:  # fmt: skip
+        super().__init__(rate, data_format, seed, name, dtype, **kwargs)
+        self._keep(data_format=self.data_format)
+
+
+@documented(
+    "ValueError: If the deviation is not between 0 and 1.",
+    stddev="The standard deviation of what is added, from 0 to 1.",
+)
+class GaussianNoise(_Noise):
+    """In training, numbers of a normal distribution around 0 are added.
+
+    >>> x = tf.keras.layers.GaussianNoise(0.5)(tf.zeros((100, 100)), training=True)
+    >>> bool(0.45 < tf.math.reduce_std(x) < 0.55)
+    True
+    """
+
+    _amount = "stddev"
+
+    def __init__(self, stddev: float, seed: int | None = None, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        if isinstance(stddev, bool) or not isinstance(stddev, int | float) or not 0 <= stddev <= 1:
+            raise ValueError(
+                "Invalid value received for argument `stddev`. Expected a float value between 0 "
+                f"and 1. Received: stddev={shown(stddev)}"
+            )
+        self._keep(stddev=stddev, seed=seed)
+
+    def _changed(self, inputs: Tensor) -> Tensor:
+        noise = normal(tuple(inputs.shape), 0.0, self.stddev, inputs.dtype, self.seed)
+        found: Tensor = inputs + noise
+        return found
+
+
+@documented(
+    _RANGE,
+    rate="What the part of dropped elements would be: the deviation is sqrt(rate / (1 - rate)).",
+)
+class GaussianDropout(_Noise):
+    """In training, elements are multiplied by numbers of a normal distribution around 1.
+
+    >>> x = tf.keras.layers.GaussianDropout(0.5)(tf.ones((100, 100)), training=True)
+    >>> bool(0.9 < tf.math.reduce_std(x) < 1.1)
+    True
+    """
+
+    def __init__(self, rate: float, seed: int | None = None, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self._keep(rate=_part(rate), seed=seed)
+
+    def _changed(self, inputs: Tensor) -> Tensor:
+        deviation = math.sqrt(self.rate / (1.0 - self.rate)) if self.rate < 1 else math.inf
+        noise = normal(tuple(inputs.shape), 1.0, deviation, inputs.dtype, self.seed)
+        found: Tensor = inputs * noise
+        return found
+
+
+@documented(_RANGE)
+class AlphaDropout(_Noise):
+    """`Dropout` that keeps mean and variance, for what `selu` gives.
+
+    See Klambauer, Unterthiner, Mayr and Hochreiter, "Self-Normalizing Neural Networks" (2017).
+
+    >>> x = tf.keras.layers.AlphaDropout(0.2)(tf.random.normal((100, 100)), training=True)
+    >>> bool(0.9 < tf.math.reduce_std(x) < 1.1)
+    True
+    """
+
+    def __init__(
+        self, rate: float, noise_shape: Any = None, seed: int | None = None, **kwargs: Any
+    ) -> None:
+        super().__init__(**kwargs)
+        self._keep(rate=_part(rate), seed=seed, noise_shape=noise_shape)
+
+    def _changed(self, inputs: Tensor) -> Tensor:
+        if self.rate == 1:
+            raise ValueError("`AlphaDropout` with a rate of 1 leaves nothing to scale.")
+        low = -1.6732632423543772 * 1.0507009873554805  # what selu gives far below 0
+        scale = ((1 - self.rate) * (1 + self.rate * low**2)) ** -0.5
+        draws = uniform(_noise_shape(self.noise_shape, inputs), 0, 1, inputs.dtype, self.seed)
+        kept = cast(draws >= self.rate, inputs.dtype)
+        found: Tensor = scale * (inputs * kept + low * (1 - kept)) - scale * low * self.rate
+        return found

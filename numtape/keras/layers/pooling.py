@@ -1,0 +1,270 @@
+"""Pooling: the largest or the mean of each window, or of all places."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from ...core.ops import pooling
+from ...core.ops.elementwise import cast, select
+from ...core.ops.movement import expand_dims
+from ...core.ops.reduction import reduce_max, reduce_mean, reduce_sum
+from ...core.values.dtypes import bool_
+from ...core.values.tensor import Tensor
+from ..input_spec import InputSpec
+from .configured import ConfiguredLayer, Shape, documented, formatted, integers, joined, padded, parted
+from .convolution import FORMATS, slid
+
+_WRONG = (
+    "ValueError: If an argument is out of range or a name unknown; at a call, if the inputs have "
+    "another\n    number of axes, or are smaller than the window."
+)
+_STRIDES = "How far the window goes each time: an int, or one for each axis; None: its size."
+
+
+class Pooling(ConfiguredLayer):
+    """The largest or the mean of windows that slide over `rank` axes in space."""
+
+    rank: int
+    _pool: ClassVar[Any]
+
+    def __init__(
+        self, pool_size: Any = 2, strides: Any = None, padding: str = "valid",
+        data_format: str | None = None, name: str | None = None, **kwargs: Any,
+    ) -> None:  # fmt: skip
+        super().__init__(name=name, **kwargs)
+        size = integers(pool_size, self.rank, "pool_size")
+        steps = size if strides is None else integers(strides, self.rank, "strides")
+        self._keep(
+            pool_size=size, strides=steps, padding=padded(padding),
+            data_format=formatted(data_format),
+        )  # fmt: skip
+        self.input_spec = InputSpec(ndim=self.rank + 2)
+
+    def call(self, inputs: Tensor) -> Tensor:
+        """Give one element for each window and channel."""
+        self.compute_output_shape(inputs.shape)
+        found: Tensor = self._pool(
+            inputs, list(self.pool_size), list(self.strides), self.padding.upper(),
+            FORMATS[self.data_format][self.rank],
+        )  # fmt: skip
+        return found
+
+    def compute_output_shape(self, input_shape: Any) -> Shape:
+        """Give the shape of the output: as many places as the window has."""
+        shape = tuple(input_shape)
+        space, channels = parted(shape, self.data_format)
+        found = slid(space, self.pool_size, self.strides, (1,) * self.rank, self.padding)
+        if any(n is not None and n <= 0 < (m or 1) for n, m in zip(found, space, strict=True)):
+            raise ValueError(
+                "Computed output size would be zero or negative. Received: `inputs.shape="
+                f"{shape}`, `pool_size={self.pool_size}`, `strides={self.strides}`, "
+                f"`padding={self.padding}`."
+            )
+        return joined(shape[0], found, channels, self.data_format)
+
+
+@documented(_WRONG, strides=_STRIDES, name="Its name.")
+class MaxPooling1D(Pooling):
+    """The largest element of each window over one axis: inputs of shape (batch, steps, channels).
+
+    >>> tf.keras.layers.MaxPooling1D(2)(tf.reshape([1.0, 5.0, 2.0, 3.0], (1, 4, 1))).numpy().ravel()
+    array([5., 3.], dtype=float32)
+    """
+
+    rank = 1
+    _pool = staticmethod(pooling.max_pool1d)
+
+
+@documented(_WRONG, strides=_STRIDES, name="Its name.")
+class MaxPooling2D(Pooling):
+    """The largest element of each window of pictures, of shape (batch, height, width, channels).
+
+    >>> tf.keras.layers.MaxPooling2D()(tf.ones((1, 6, 4, 3))).shape
+    TensorShape([1, 3, 2, 3])
+    """
+
+    rank = 2
+    _pool = staticmethod(pooling.max_pool2d)
+
+
+@documented(_WRONG, strides=_STRIDES, name="Its name.")
+class MaxPooling3D(Pooling):
+    """The largest element of each window: (batch, depth, height, width, channels).
+
+    >>> tf.keras.layers.MaxPooling3D()(tf.ones((1, 6, 4, 2, 3))).shape
+    TensorShape([1, 3, 2, 1, 3])
+    """
+
+    rank = 3
+    _pool = staticmethod(pooling.max_pool3d)
+
+
+class _Average(Pooling):
+    """Pooling by means, whose window has no size by default."""
+
+    def __init__(
+        self, pool_size: Any, strides: Any = None, padding: str = "valid",
+        data_format: str | None = None, name: str | None = None, **kwargs: Any,
+    ) -> None:  # fmt: skip
+        super().__init__(pool_size, strides, padding, data_format, name, **kwargs)
+
+
+@documented(_WRONG, strides=_STRIDES, name="Its name.")
+class AveragePooling1D(_Average):
+    """The mean of each window over one axis: inputs of shape (batch, steps, channels).
+
+    >>> x = tf.reshape([1.0, 5.0, 2.0, 4.0], (1, 4, 1))
+    >>> tf.keras.layers.AveragePooling1D(2)(x).numpy().ravel()
+    array([3., 3.], dtype=float32)
+    """
+
+    rank = 1
+    _pool = staticmethod(pooling.avg_pool1d)
+
+
+@documented(_WRONG, strides=_STRIDES, name="Its name.")
+class AveragePooling2D(_Average):
+    """The mean of each window of pictures, of shape (batch, height, width, channels).
+
+    >>> tf.keras.layers.AveragePooling2D(2, strides=1)(tf.ones((1, 6, 4, 3))).shape
+    TensorShape([1, 5, 3, 3])
+    """
+
+    rank = 2
+    _pool = staticmethod(pooling.avg_pool2d)
+
+
+@documented(_WRONG, strides=_STRIDES, name="Its name.")
+class AveragePooling3D(_Average):
+    """The mean of each window: inputs of shape (batch, depth, height, width, channels).
+
+    >>> tf.keras.layers.AveragePooling3D(2)(tf.ones((1, 6, 4, 2, 3))).shape
+    TensorShape([1, 3, 2, 1, 3])
+    """
+
+    rank = 3
+    _pool = staticmethod(pooling.avg_pool3d)
+
+
+class GlobalPooling(ConfiguredLayer):
+    """The largest or the mean of all places in `rank` axes in space."""
+
+    rank: int
+    _reduce: ClassVar[Any]
+
+    def __init__(
+        self, data_format: str | None = None, keepdims: bool = False, **kwargs: Any
+    ) -> None:
+        super().__init__(**kwargs)
+        self._keep(data_format=formatted(data_format), keepdims=keepdims)
+        self.input_spec = InputSpec(ndim=self.rank + 2)
+
+    @property
+    def _axes(self) -> list[int]:
+        first = 1 if self.data_format == "channels_last" else 2
+        return list(range(first, first + self.rank))
+
+    def call(self, inputs: Tensor) -> Tensor:
+        """Give one element for each channel."""
+        found: Tensor = self._reduce(inputs, self._axes, self.keepdims)
+        return found
+
+    def compute_output_shape(self, input_shape: Any) -> Shape:
+        """Give the shape (batch, channels), or with axes of size 1 in space."""
+        shape = tuple(input_shape)
+        channels = parted(shape, self.data_format)[1]
+        space = (1,) * self.rank if self.keepdims else ()
+        return joined(shape[0], space, channels, self.data_format)
+
+
+_KEEPDIMS = "Whether the axes in space stay, with size 1."
+_FORMAT = "ValueError: If the format is unknown; at a call, if the inputs have other axes."
+
+
+@documented(_FORMAT, keepdims=_KEEPDIMS)
+class GlobalAveragePooling1D(GlobalPooling):
+    """The mean over the steps: inputs of shape (batch, steps, channels). A mask leaves out steps.
+
+    >>> tf.keras.layers.GlobalAveragePooling1D()(tf.constant([[[1.0, 2.0], [3.0, 6.0]]])).numpy()
+    array([[2., 4.]], dtype=float32)
+    """
+
+    rank = 1
+    _reduce = staticmethod(reduce_mean)
+
+    def __init__(
+        self, data_format: str | None = None, keepdims: bool = False, **kwargs: Any
+    ) -> None:
+        super().__init__(data_format, keepdims, **kwargs)
+        self.supports_masking = True
+
+    def call(self, inputs: Tensor, mask: Any = None) -> Tensor:
+        """Give the mean of each channel, over the steps where the mask is true."""
+        if mask is None:
+            return super().call(inputs)
+        there = expand_dims(cast(mask, bool_), 2 if self.data_format == "channels_last" else 1)
+        total = reduce_sum(select(there, inputs, 0.0), self._axes, self.keepdims)
+        return total / reduce_sum(cast(there, inputs.dtype), self._axes, self.keepdims)
+
+    def compute_mask(self, inputs: Any, previous_mask: Any = None) -> None:
+        """Give no mask: there are no steps any more."""
+
+
+@documented(_FORMAT, keepdims=_KEEPDIMS)
+class GlobalAveragePooling2D(GlobalPooling):
+    """The mean over pictures: inputs of shape (batch, height, width, channels).
+
+    >>> tf.keras.layers.GlobalAveragePooling2D()(tf.ones((2, 4, 4, 3))).shape
+    TensorShape([2, 3])
+    """
+
+    rank = 2
+    _reduce = staticmethod(reduce_mean)
+
+
+@documented(_FORMAT, keepdims=_KEEPDIMS)
+class GlobalAveragePooling3D(GlobalPooling):
+    """The mean over three axes: inputs of shape (batch, depth, height, width, channels).
+
+    >>> tf.keras.layers.GlobalAveragePooling3D(keepdims=True)(tf.ones((2, 4, 4, 4, 3))).shape
+    TensorShape([2, 1, 1, 1, 3])
+    """
+
+    rank = 3
+    _reduce = staticmethod(reduce_mean)
+
+
+@documented(_FORMAT, keepdims=_KEEPDIMS)
+class GlobalMaxPooling1D(GlobalPooling):
+    """The largest over the steps: inputs of shape (batch, steps, channels).
+
+    >>> tf.keras.layers.GlobalMaxPooling1D()(tf.constant([[[1.0, 7.0], [3.0, 6.0]]])).numpy()
+    array([[3., 7.]], dtype=float32)
+    """
+
+    rank = 1
+    _reduce = staticmethod(reduce_max)
+
+
+@documented(_FORMAT, keepdims=_KEEPDIMS)
+class GlobalMaxPooling2D(GlobalPooling):
+    """The largest over pictures: inputs of shape (batch, height, width, channels).
+
+    >>> tf.keras.layers.GlobalMaxPooling2D()(tf.ones((2, 4, 4, 3))).shape
+    TensorShape([2, 3])
+    """
+
+    rank = 2
+    _reduce = staticmethod(reduce_max)
+
+
+@documented(_FORMAT, keepdims=_KEEPDIMS)
+class GlobalMaxPooling3D(GlobalPooling):
+    """The largest over three axes: inputs of shape (batch, depth, height, width, channels).
+
+    >>> tf.keras.layers.GlobalMaxPooling3D()(tf.ones((2, 4, 4, 4, 3))).shape
+    TensorShape([2, 3])
+    """
+
+    rank = 3
+    _reduce = staticmethod(reduce_max)

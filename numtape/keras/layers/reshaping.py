@@ -1,0 +1,148 @@
+"""Layers that arrange elements in another shape."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ...core.ops import movement
+from ...core.values.dtypes import shown
+from ...core.values.tensor import Tensor
+from ..input_spec import InputSpec
+from .configured import ConfiguredLayer, Shape, documented, formatted
+
+
+def _product(sizes: Any) -> int | None:
+    """The product of sizes; None if one is not known."""
+    return None if None in sizes else math.prod(sizes)
+
+
+@documented("ValueError: If the format is unknown.")
+class Flatten(ConfiguredLayer):
+    """Each element of a batch as a vector.
+
+    >>> tf.keras.layers.Flatten()(tf.ones((2, 3, 4))).shape
+    TensorShape([2, 12])
+    """
+
+    def __init__(self, data_format: str | None = None, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self._keep(data_format=formatted(data_format))
+        self.input_spec = InputSpec(min_ndim=1)
+
+    def call(self, inputs: Tensor) -> Tensor:
+        """Give a matrix with a row for each element of the batch, channels last."""
+        rank, shape = inputs.ndim, self.compute_output_shape(inputs.shape)
+        if self.data_format == "channels_first" and rank > 2:
+            inputs = movement.transpose(inputs, (0, *range(2, rank), 1))
+        return movement.reshape(inputs, shape)
+
+    def compute_output_shape(self, input_shape: Any) -> Shape:
+        """Give the shape (batch, number of elements)."""
+        batch, *sizes = tuple(input_shape)
+        return (batch, _product(sizes))
+
+
+@documented(
+    "ValueError: At a call, if the number of elements is another one.",
+    target_shape="The new shape without the batch; one size may be -1, which is the rest.",
+)
+class Reshape(ConfiguredLayer):
+    """Each element of a batch in another shape.
+
+    >>> tf.keras.layers.Reshape((2, -1))(tf.ones((5, 6))).shape
+    TensorShape([5, 2, 3])
+    """
+
+    def __init__(self, target_shape: Any, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        shape = (target_shape,) if isinstance(target_shape, int) else tuple(target_shape)
+        if shape.count(-1) > 1:
+            raise ValueError(
+                "There must be at most one unknown dimension in `target_shape` (-1). Received: "
+                f"target_shape={shown(target_shape)}."
+            )
+        self._keep(target_shape=shape)
+
+    def call(self, inputs: Tensor) -> Tensor:
+        """Give the inputs in the new shape."""
+        return movement.reshape(inputs, self.compute_output_shape(inputs.shape))
+
+    def compute_output_shape(self, input_shape: Any) -> Shape:
+        """Give the batch and the new shape."""
+        batch, *sizes = tuple(input_shape)
+        total, wanted = _product(sizes), self.target_shape
+        known = math.prod(n for n in wanted if n != -1)
+        if total is None:
+            return (batch, *(None if n == -1 else n for n in wanted))
+        if (total % known if known else total) if -1 in wanted else total != known:
+            raise ValueError(
+                "The total size of the tensor must be unchanged. Received: "
+                f"input_shape={tuple(input_shape)}, target_shape={wanted}"
+            )
+        return (batch, *(total // max(known, 1) if n == -1 else n for n in wanted))
+
+
+@documented(
+    "ValueError: If ``dims`` are not all of 1, 2, ...; at a call, if there are other axes.",
+    dims="The axes in their new order, from 1: the batch stays where it is.",
+)
+class Permute(ConfiguredLayer):
+    """The axes of each element of a batch in another order.
+
+    >>> tf.keras.layers.Permute((2, 1))(tf.ones((5, 2, 3))).shape
+    TensorShape([5, 3, 2])
+    """
+
+    def __init__(self, dims: Any, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self._keep(dims=tuple(dims))
+        if sorted(self.dims) != list(range(1, len(self.dims) + 1)):
+            raise ValueError(
+                "Invalid permutation argument `dims` for Permute Layer. The set of indices in "
+                "`dims` must be consecutive and start from 1. Received dims="
+                f"{shown(dims)}"
+            )
+        self.input_spec = InputSpec(ndim=len(self.dims) + 1)
+
+    def call(self, inputs: Tensor) -> Tensor:
+        """Give the inputs with their axes in the new order."""
+        return movement.transpose(inputs, (0, *self.dims))
+
+    def compute_output_shape(self, input_shape: Any) -> Shape:
+        """Give the sizes in the new order."""
+        shape = tuple(input_shape)
+        return (shape[0], *(shape[axis] for axis in self.dims))
+
+
+@documented(
+    "TypeError: If ``n`` is no int.\nValueError: If it is not positive; at a call, if the inputs "
+    "are no matrix.",
+    n="How often.",
+)
+class RepeatVector(ConfiguredLayer):
+    """Each vector of a batch several times: (batch, features) to (batch, n, features).
+
+    >>> tf.keras.layers.RepeatVector(2)(tf.constant([[1.0, 2.0]])).numpy()
+    array([[[1., 2.],
+            [1., 2.]]], dtype=float32)
+    """
+
+    def __init__(self, n: int, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        if not isinstance(n, int):
+            raise TypeError(f"Expected an integer value for `n`, got {type(n)}.")
+        if n <= 0:
+            raise ValueError(f"Argument `n` should be a positive integer. Received: n={n}")
+        self._keep(n=n)
+        self.input_spec = InputSpec(ndim=2)
+
+    def call(self, inputs: Tensor) -> Tensor:
+        """Give the inputs, repeated along a new axis."""
+        shape = self.compute_output_shape(inputs.shape)
+        return movement.broadcast_to(movement.expand_dims(inputs, 1), shape)
+
+    def compute_output_shape(self, input_shape: Any) -> Shape:
+        """Give the shape (batch, n, features)."""
+        batch, features = tuple(input_shape)
+        return (batch, self.n, features)
