@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
+from ...core.log.tensors import as_tensor
 from ...core.log.variable import original
 from ...core.ops import comparison, movement
 from ...core.ops.dropout import dropout
 from ...core.ops.elementwise import cast, select, tanh
 from ...core.ops.linalg import matmul
 from ...core.ops.nn import softmax
-from ...core.ops.ranges import arange
 from ...core.ops.reduction import reduce_sum
 from ...core.values.dtypes import bool_, shown
 from ...core.values.tensor import Tensor
@@ -25,9 +27,7 @@ _CALL = (
 
 def causal(queries: int, values: int) -> Tensor:
     """Where a value is not behind the query: a triangle, of shape (1, queries, values)."""
-    rows, columns = arange(queries), arange(values)
-    found: Tensor = movement.reshape(rows, (1, queries, 1)) >= columns
-    return found
+    return as_tensor(np.tri(queries, values, dtype=bool)[None])
 
 
 class _Attention(ConfiguredLayer):

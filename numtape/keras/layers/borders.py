@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from ...core.ops import movement
@@ -93,7 +94,7 @@ class _Cropping(_Borders):
 
 _CROP = (
     "ValueError: If they are no such numbers, or negative; at a call, if the inputs have other "
-    "axes\n    or nothing is left."
+    "axes or nothing is left."
 )
 _CUT = "How many elements are cut off: an int, an int for each axis, or a pair for each axis."
 
@@ -223,6 +224,11 @@ class ZeroPadding3D(_ZeroPadding):
         self._keep_pairs("padding", padding, data_format)
 
 
+def parts_of(shape: tuple[int, ...], axis: int) -> tuple[int, int, int]:
+    """How many elements there are before an axis, along it and behind it."""
+    return math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1 :])
+
+
 class _UpSampling(ConfiguredLayer):
     """Each element several times along `rank` axes in space."""
 
@@ -237,17 +243,16 @@ class _UpSampling(ConfiguredLayer):
 
     def call(self, inputs: Tensor) -> Tensor:
         """Give the inputs with each element repeated, or what lies between elements."""
-        whole = self.compute_output_shape(inputs.shape)
         if self.interpolation != "nearest":
-            return self._resized(inputs, whole)
-        times = joined(1, self._times, 1, self.data_format)
-        apart, wide = [], []
-        for size, count in zip(tuple(inputs.shape), times, strict=True):
-            apart += [size, 1]
-            wide += [size, count]
-        return movement.reshape(
-            movement.broadcast_to(movement.reshape(inputs, apart), wide), whole
-        )
+            return self._resized(inputs, self.compute_output_shape(inputs.shape))
+        for axis, times in enumerate(joined(1, self._times, 1, self.data_format)):
+            if times > 1:
+                before, size, behind = parts_of(tuple(inputs.shape), axis)
+                apart = movement.reshape(inputs, (before, size, 1, behind))
+                wide = movement.broadcast_to(apart, (before, size, times, behind))
+                inputs = movement.reshape(wide, (
+                    *inputs.shape[:axis], size * times, *inputs.shape[axis + 1 :]))  # fmt: skip
+        return inputs
 
     def _resized(self, inputs: Tensor, whole: Shape) -> Tensor:
         if self.data_format == "channels_last":
@@ -292,7 +297,7 @@ class UpSampling1D(_UpSampling):
 
 _TIMES = "How often each element is there: an int, or one for each axis in space."
 _SIZES = "ValueError: If an argument is out of range or a name unknown; at a call, if the inputs " \
-         "have\n    other axes."  # fmt: skip
+         "have other axes."  # fmt: skip
 
 
 @documented(

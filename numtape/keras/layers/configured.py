@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any
@@ -64,7 +65,9 @@ def documented(raises: str = "", **own: str) -> Callable[[Described], Described]
       raises: The errors of a wrong argument.
       **own: What arguments mean that only this layer has, or that mean something else here.
     """
-    return described({**ARGUMENTS, **own}, "", raises)
+    lines = [line for error in raises.splitlines() for line in textwrap.wrap(
+        error, 92, initial_indent="", subsequent_indent="    ")]  # fmt: skip
+    return described({**ARGUMENTS, **own}, "", "\n  ".join(lines))
 
 
 class ConfiguredLayer(Layer):
@@ -184,8 +187,8 @@ def parted(shape: Any, data_format: str) -> tuple[Shape, int | None]:
     return shape[2:], shape[1]
 
 
-def joined(batch: int | None, space: Any, channels: int | None, data_format: str) -> Shape:
-    """The shape of a batch, sizes in space, and a number of channels."""
+def joined(batch: Any, space: Any, channels: Any, data_format: str) -> tuple[Any, ...]:
+    """What belongs to the batch, to each axis in space, and to the channels, in their order."""
     if data_format == "channels_last":
         return (batch, *space, channels)
     return (batch, channels, *space)

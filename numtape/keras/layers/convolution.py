@@ -31,7 +31,7 @@ _CONVOLUTIONS = {1: convolutions.conv1d, 2: convolutions.conv2d, 3: convolutions
 
 WRONG = (
     "ValueError: If an argument is out of range or a name unknown; at a call, if the inputs have "
-    "another\n    number of axes or of channels, or are smaller than the kernel."
+    "another number of axes or of channels, or are smaller than the kernel."
 )
 CAUSAL = (
     '"valid", only where the kernel has all it needs, "same", as many results as there are '
@@ -100,11 +100,19 @@ class Sliding(ConfiguredLayer):
         return channels
 
     def _convolved(self, x: Tensor, kernel: Any, strides: Any, padding: str) -> Tensor:
+        if padding == "causal":  # all that is added is before the steps
+            before = self.dilation_rate[0] * (self.kernel_size[0] - 1)
+            x = pad(x, list(joined((0, 0), [(before, 0)], (0, 0), self.data_format)))
+            padding = "valid"
         found: Tensor = _CONVOLUTIONS[self.rank](
-            x, kernel, list(strides), padding.upper(), FORMATS[self.data_format][self.rank],
-            list(self.dilation_rate),
+            x, kernel, self._for_all_axes(strides), padding.upper(),
+            FORMATS[self.data_format][self.rank], self._for_all_axes(self.dilation_rate),
         )  # fmt: skip
         return found
+
+    def _for_all_axes(self, steps: tuple[int, ...]) -> list[Any]:
+        """Steps in space, and ones for the batch and the channels."""
+        return list(joined(1, steps, 1, self.data_format))
 
     def _depthwise(self, x: Tensor, kernel: Any) -> Tensor:
         """Each channel by itself: as many groups as there are channels."""
@@ -197,14 +205,8 @@ class Convolution(Sliding):
 
     def call(self, inputs: Tensor) -> Tensor:
         """Give the features of each place."""
-        padding = self.padding
-        if padding == "causal":
-            before = self.dilation_rate[0] * (self.kernel_size[0] - 1)
-            pairs = [[0, 0], [0, 0], [0, 0]]
-            pairs[1 if self.data_format == "channels_last" else 2][0] = before
-            inputs, padding = pad(inputs, pairs), "valid"
         kernel = original(self.kernel)
-        return self._finished(self._convolved(inputs, kernel, self.strides, padding))
+        return self._finished(self._convolved(inputs, kernel, self.strides, self.padding))
 
 
 @documented(WRONG, padding=CAUSAL)

@@ -16,7 +16,7 @@ from .configured import ConfiguredLayer, Shape, documented
 
 @documented(
     "ValueError: If ``units`` is no positive int, or a name is unknown; at a call, if the inputs "
-    "have\n    less than two axes or another last one than at the first call.",
+    "have less than two axes or another last one than at the first call.",
     units="The size of the output's last axis.",
 )
 class Dense(ConfiguredLayer):

@@ -95,7 +95,7 @@ def _shapes(equation: str, bias_axes: str | None, inputs: Shape, given: Shape) -
 
 @documented(
     "ValueError: If ``output_shape`` has no ints; when the weights are made, if the equation is "
-    "not of\n    such a form, or does not fit the inputs.",
+    "not of such a form, or does not fit the inputs.",
     equation='Letters for the axes of inputs, kernel and output, such as ``"abc,cd->abd"``; an '
              "ellipsis may stand before or behind those of inputs and output.",
     output_shape="The output's shape without the batch and what the ellipsis stands for: an int "

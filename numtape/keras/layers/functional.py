@@ -138,6 +138,12 @@ class ActivityRegularization(ConfiguredLayer):
         self._keep(l1=l1, l2=l2)
         self.supports_masking = True
 
+    def get_config(self) -> dict[str, Any]:
+        """Give the arguments that make a layer like this one."""
+        config = super().get_config()
+        config.pop("activity_regularizer", None)  # it is made of the factors
+        return config
+
     def call(self, inputs: Tensor) -> Tensor:
         """Give the inputs."""
         return inputs

@@ -6,11 +6,13 @@ import math
 import string
 from typing import Any
 
+import numpy as np
+
+from ...core.log.tensors import as_tensor
 from ...core.ops import comparison, movement
 from ...core.ops.elementwise import cast, select
 from ...core.ops.einsum import einsum
 from ...core.ops.nn import softmax
-from ...core.ops.ranges import arange
 from ...core.values.dtypes import bool_, shown
 from ...core.values.tensor import Tensor
 from .attention import causal
@@ -173,12 +175,18 @@ class MultiHeadAttention(ConfiguredLayer):
         for mask in (value_mask, key_mask):
             if mask is not None:
                 parts.append(movement.expand_dims(cast(mask, bool_), -2))
-        if triangle:
-            parts.append(causal(query.shape[1], value.shape[1]))
-        if self.sliding_window is not None:
-            rows, columns = arange(query.shape[1]), arange(value.shape[1])
-            apart = abs(movement.reshape(rows, (1, -1, 1)) - columns)
-            parts.append(apart < self.sliding_window)
+        if triangle or self.sliding_window is not None:
+            if len(self._axes) != 1:
+                raise ValueError(
+                    "`use_causal_mask` and `sliding_window` need an order of the values: attention "
+                    f"over one axis. Received: attention_axes={self._axes}"
+                )
+            sizes = query.shape[self._axes[0]], value.shape[self._axes[0]]
+            if triangle:
+                parts.append(causal(*sizes))
+            if self.sliding_window is not None:
+                apart = np.abs(np.subtract.outer(*map(np.arange, sizes)))
+                parts.append(as_tensor((apart < self.sliding_window)[None]))
         found = None
         for part in parts:
             found = part if found is None else comparison.logical_and(found, part)

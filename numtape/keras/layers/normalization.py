@@ -108,7 +108,7 @@ class LayerNormalization(Normalizing):
                 f"Input 0 of layer {self.name!r} is incompatible with the layer: expected "
                 f"min_ndim=1, found ndim=0. Full shape received: ()"
             )
-        self._build_affine(shape[axis] for axis in counted(self.axis, shape))
+        self._build_affine(tuple(shape[axis] for axis in counted(self.axis, shape)))
 
     def call(self, inputs: Tensor) -> Tensor:
         """Give the inputs, normalized, scaled and shifted."""
@@ -141,7 +141,7 @@ class LayerNormalization(Normalizing):
 
 
 @documented(
-    f"{_BOUNDS[:-1]},\n    or its size cannot be parted.",
+    f"{_BOUNDS[:-1]}, or its size cannot be parted.",
     groups="Into how many groups the channels are parted; -1 for one each.",
     axis="The axis of the channels.",
 )

@@ -16,7 +16,7 @@ from .convolution import FORMATS, slid
 
 _WRONG = (
     "ValueError: If an argument is out of range or a name unknown; at a call, if the inputs have "
-    "another\n    number of axes, or are smaller than the window."
+    "another number of axes, or are smaller than the window."
 )
 _STRIDES = "How far the window goes each time: an int, or one for each axis; None: its size."
 

@@ -20,7 +20,7 @@ from .configured import ConfiguredLayer, Shape, documented
 
 @documented(
     "ValueError: If one of mean and variance is missing, or their shapes do not fit; at the first "
-    "call,\n    if the inputs have no such axis.",
+    "call, if the inputs have no such axis.",
     axis="The axes whose elements have a mean and a variance of their own; None for one for all.",
     mean="The mean; None: `adapt` finds it.",
     variance="The variance, likewise.",
