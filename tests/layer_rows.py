@@ -62,7 +62,7 @@ def row(name, *args, shape=(2, 3), formula=None, training=False, ints=0, call=No
     )
 
 
-# --- What NumPy says -------------------------------------------------------------------------------
+# --- What NumPy says ----------------------------------------------------------------------------
 
 
 def conv(x, w, stride=1, rate=1, same=False):
@@ -134,6 +134,7 @@ def crop(x, *pairs):
 
 SEQUENCE, PICTURE, VOLUME = (2, 6, 4), (2, 6, 5, 4), (2, 3, 4, 5, 2)
 PAIR = [(2, 3, 4), (2, 3, 4)]
+STEPS = np.arange(12).reshape(2, 6) % 3 > 0
 
 ROWS = [
     row("Dense", 3, formula=lambda w, x: x @ w[0] + w[1], activation="linear"),
@@ -179,8 +180,6 @@ ROWS = [
         formula=lambda w, x: depthwise(x, w[0], rate=2, same=True) + w[1]),
     row("SeparableConv1D", 5, 3, shape=SEQUENCE, depth_multiplier=2,
         formula=lambda w, x: depthwise(x, w[0]) @ w[1][0] + w[2]),
-    row("SeparableConv1D", 5, 2, shape=SEQUENCE, padding="causal", formula=lambda w, x: depthwise(
-        np.pad(x, [(0, 0), (1, 0), (0, 0)]), w[0]) @ w[1][0] + w[2]),
     row("SeparableConv2D", 5, 3, shape=PICTURE, strides=2, padding="same", activation="relu",
         formula=lambda w, x: np.maximum(
             depthwise(x, w[0], stride=2, same=True) @ w[1][0, 0] + w[2], 0)),
@@ -198,9 +197,9 @@ ROWS = [
       for rank, shape in ((1, SEQUENCE), (2, PICTURE), (3, VOLUME))),
     row("GlobalMaxPooling2D", shape=PICTURE, data_format="channels_first",
         formula=lambda w, x: x.max((2, 3))),
-    row("GlobalAveragePooling1D", shape=SEQUENCE, call={"mask": np.arange(12).reshape(2, 6) % 3 > 0},
-        formula=lambda w, x: np.stack([x[k][np.arange(6 * k, 6 * k + 6) % 3 > 0].mean(0)
-                                       for k in range(2)]), batchless=False),
+    row("GlobalAveragePooling1D", shape=SEQUENCE, call={"mask": STEPS}, batchless=False,
+        formula=lambda w, x: np.stack([part[there].mean(0) for part, there in zip(
+            x, STEPS, strict=True)])),
     # Shapes
     row("Flatten", shape=PICTURE, formula=lambda w, x: x.reshape(2, -1)),
     row("Flatten", shape=PICTURE, data_format="channels_first",

@@ -32,7 +32,7 @@ HINTS = {
     "tf.arange": "use tf.range",
     "tf.TensorArray": "append to a Python list",
     "tf.strings.join": "no string tensors",
-    "tf.keras.layers.MultiHeadAttention": "write this one as a `Layer`",
+    "tf.keras.layers.GroupQueryAttention": "write this one as a `Layer`",
     "tf.math.special.dawson": "did you mean 'dawsn'",
     "tf.nn.experimental.nosuch": "has no attribute 'nosuch'$",
     "tf.nosuch": "has no attribute 'nosuch'$",

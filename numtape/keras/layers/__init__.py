@@ -7,48 +7,45 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 from ...names import getter as _getter
 from ..input_spec import InputSpec
 from ..layer import Layer
-from .activation import Activation, ReLU, LeakyReLU, ELU, PReLU, Softmax
-from .attention import Attention, AdditiveAttention
+from .activation import ELU, Activation, LeakyReLU, PReLU, ReLU, Softmax
+from .attention import AdditiveAttention, Attention
 from .batch_normalization import BatchNormalization
 from .borders import (
     Cropping1D,
     Cropping2D,
     Cropping3D,
-    ZeroPadding1D,
-    ZeroPadding2D,
-    ZeroPadding3D,
     UpSampling1D,
     UpSampling2D,
     UpSampling3D,
+    ZeroPadding1D,
+    ZeroPadding2D,
+    ZeroPadding3D,
 )
 from .convolution import Conv1D, Conv2D, Conv3D
 from .dense import Dense
 from .dot import Dot
 from .einsum_dense import EinsumDense
 from .embedding import Embedding
-from .functional import Lambda, Identity, Masking, ActivityRegularization
-from .merging import Add, Subtract, Multiply, Average, Maximum, Minimum, Concatenate
-from .merging_functions import add, subtract, multiply, average, maximum, minimum, concatenate, dot
+from .functional import ActivityRegularization, Identity, Lambda, Masking
+from .merging import Add, Average, Concatenate, Maximum, Minimum, Multiply, Subtract
+from .merging_functions import add, average, concatenate, dot, maximum, minimum, multiply, subtract
 from .multi_head_attention import MultiHeadAttention
 from .noise import (
+    AlphaDropout,
     Dropout,
+    GaussianDropout,
+    GaussianNoise,
     SpatialDropout1D,
     SpatialDropout2D,
     SpatialDropout3D,
-    GaussianNoise,
-    GaussianDropout,
-    AlphaDropout,
 )
 from .normalization import (
-    LayerNormalization,
     GroupNormalization,
-    UnitNormalization,
+    LayerNormalization,
     RMSNormalization,
+    UnitNormalization,
 )
 from .pooling import (
-    MaxPooling1D,
-    MaxPooling2D,
-    MaxPooling3D,
     AveragePooling1D,
     AveragePooling2D,
     AveragePooling3D,
@@ -58,8 +55,11 @@ from .pooling import (
     GlobalMaxPooling1D,
     GlobalMaxPooling2D,
     GlobalMaxPooling3D,
+    MaxPooling1D,
+    MaxPooling2D,
+    MaxPooling3D,
 )
-from .reshaping import Flatten, Reshape, Permute, RepeatVector
+from .reshaping import Flatten, Permute, RepeatVector, Reshape
 from .scaling import Normalization, Rescaling
 from .separable import DepthwiseConv1D, DepthwiseConv2D, SeparableConv1D, SeparableConv2D
 from .transposed import Conv1DTranspose, Conv2DTranspose, Conv3DTranspose

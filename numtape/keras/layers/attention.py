@@ -10,7 +10,7 @@ from ...core.log.tensors import as_tensor
 from ...core.log.variable import original
 from ...core.ops import comparison, movement
 from ...core.ops.dropout import dropout
-from ...core.ops.elementwise import cast, select, tanh
+from ...core.ops.elementwise import cast, multiply, select, tanh
 from ...core.ops.linalg import matmul
 from ...core.ops.nn import softmax
 from ...core.ops.reduction import reduce_sum
@@ -141,8 +141,8 @@ class Attention(_Attention):
 
     def _scores(self, query: Tensor, key: Tensor) -> Tensor:
         if self.score_mode == "dot":
-            found: Any = matmul(query, key, transpose_b=True)
-            return found if self.scale is None else found * original(self.scale)
+            found = matmul(query, key, transpose_b=True)
+            return found if self.scale is None else multiply(found, original(self.scale))
         both: Any = movement.expand_dims(query, -2) + movement.expand_dims(key, -3)
         if self.scale is not None:
             both = both * original(self.scale)

@@ -73,6 +73,7 @@ class BatchNormalization(Normalizing):
 
     def call(self, inputs: Tensor, training: bool | None = None, mask: Any = None) -> Tensor:
         """Give the inputs, normalized, scaled and shifted; in training, move the moments."""
+        inputs = self._floats(inputs)
         shape = tuple(inputs.shape)
         if mask is not None and len(mask.shape) != len(shape) - 1:
             raise ValueError(
@@ -83,15 +84,22 @@ class BatchNormalization(Normalizing):
         mean: Any = original(self.moving_mean)
         variance: Any = original(self.moving_variance)
         if training and self.trainable:
-            mean, variance = self._moments(inputs, [k for k in range(len(shape)) if k != axis], mask)
+            others = [k for k in range(len(shape)) if k != axis]
+            mean, variance = self._moments(inputs, others, mask)
             self._move(self.moving_mean, mean)
             self._move(self.moving_variance, variance)
-        parts = [mean, variance, *(None if v is None else original(v) for v in (
-            self.beta, self.gamma))]  # fmt: skip
-        if axis != len(shape) - 1:
-            wide = [n if k == axis else 1 for k, n in enumerate(shape)]
-            parts = [None if part is None else movement.reshape(part, wide) for part in parts]
-        return batch_normalization(inputs, *parts, self.epsilon)
+        wide = [n if k == axis else 1 for k, n in enumerate(shape)]
+
+        def along(part: Any) -> Any:
+            """Moments or a weight in a shape that broadcasts with the inputs."""
+            if part is None or axis == len(shape) - 1:
+                return part
+            return movement.reshape(part, wide)
+
+        beta, gamma = (None if v is None else original(v) for v in (self.beta, self.gamma))
+        return batch_normalization(
+            inputs, along(mean), along(variance), along(beta), along(gamma), self.epsilon
+        )
 
     def _moments(self, x: Tensor, axes: list[int], mask: Any) -> tuple[Tensor, Tensor]:
         if mask is None:

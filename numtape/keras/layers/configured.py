@@ -5,9 +5,11 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Callable
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from ...core.ops.elementwise import cast
 from ...core.values.dtypes import shown
+from ...core.values.tensor import Tensor
 from .. import activations, constraints, initializers, regularizers
 from ..described import Described, described
 from ..layer import Layer, LayerVariable
@@ -20,7 +22,7 @@ _KINDS: dict[str, ModuleType] = {
     "regularizer": regularizers,
 }  # fmt: skip
 
-_INITIALIZER = "Where the {} begins: an initializer, a function (shape, dtype) -> tensor, or a name."
+_INITIALIZER = "Where the {} begins: an initializer or its name, or a function (shape, dtype)."
 _REGULARIZER = "A regularizer or its name: what the {} adds to the loss; None for nothing."
 _CONSTRAINT = "A constraint or its name: what the {} becomes after each step; None for itself."
 _WEIGHTS = ("kernel", "bias", "depthwise", "pointwise", "beta", "gamma", "alpha", "embeddings")
@@ -75,6 +77,10 @@ class ConfiguredLayer(Layer):
 
     _kept: tuple[str, ...] = ()
 
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any: ...
+
     def _keep(self, **arguments: Any) -> None:
         """Keep arguments under their names; names of functions become functions."""
         for name, value in arguments.items():
@@ -89,6 +95,10 @@ class ConfiguredLayer(Layer):
             kind, value = _KINDS.get(name.rpartition("_")[2]), getattr(self, name)
             config[name] = kind.serialize(value) if kind and value is not None else value
         return config
+
+    def _floats(self, x: Tensor) -> Tensor:
+        """Ints as floats of the layer's dtype; floats as they are."""
+        return x if x.dtype.is_floating or x.dtype.is_complex else cast(x, self._dtype)
 
     def _weight(
         self, name: str, shape: Any, kind: str | None = None, trainable: bool = True

@@ -1,4 +1,4 @@
-"""Convolutions over one to three axes in space: what all kinds have in common, and the plain one."""
+"""Convolutions over one to three axes in space: what all kinds share, and the plain one."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ class Sliding(ConfiguredLayer):
             x = pad(x, list(joined((0, 0), [(before, 0)], (0, 0), self.data_format)))
             padding = "valid"
         found: Tensor = _CONVOLUTIONS[self.rank](
-            x, kernel, self._for_all_axes(strides), padding.upper(),
+            self._floats(x), kernel, self._for_all_axes(strides), padding.upper(),
             FORMATS[self.data_format][self.rank], self._for_all_axes(self.dilation_rate),
         )  # fmt: skip
         return found

@@ -62,6 +62,7 @@ class Dense(ConfiguredLayer):
 
     def call(self, inputs: Tensor) -> Tensor:
         """Give ``activation(inputs @ kernel + bias)``, of shape (..., units)."""
+        inputs = self._floats(inputs)
         kernel = original(self.kernel)  # variables themselves are recorded faster than aliases
         product = matmul(inputs, kernel) if inputs.ndim == 2 else tensordot(inputs, kernel, 1)
         if self.bias is not None:

@@ -41,7 +41,7 @@ def _shapes(equation: str, bias_axes: str | None, inputs: Shape, given: Shape) -
         )
     before, x, w, y, behind = match.groups()
     elided = len(inputs) - len(x)
-    if elided < 0 or elided and not (before or behind):
+    if elided < 0 or (elided and not (before or behind)):
         raise ValueError(
             f"The equation '{equation}' is for inputs of {len(x)} axes, but received inputs of "
             f"shape {inputs}."
@@ -145,7 +145,7 @@ class EinsumDense(ConfiguredLayer):
 
     def call(self, inputs: Tensor) -> Tensor:
         """Give ``activation(einsum(equation, inputs, kernel) + bias)``."""
-        found = einsum(self.equation, inputs, original(self.kernel))
+        found = einsum(self.equation, self._floats(inputs), original(self.kernel))
         if self.bias is not None:
             found = found + original(self.bias)
         result: Tensor = self.activation(found)

@@ -59,7 +59,7 @@ class Lambda(ConfiguredLayer):
             return super().compute_output_shape(input_shape)
         if callable(self.output_shape):
             return self.output_shape(input_shape)
-        batch = tuple(input_shape)[0]
+        batch, *_ = input_shape
         if isinstance(self.output_shape, int):
             return (batch, self.output_shape)
         return (batch, *self.output_shape)

@@ -10,8 +10,8 @@ import numpy as np
 
 from ...core.log.tensors import as_tensor
 from ...core.ops import comparison, movement
-from ...core.ops.elementwise import cast, select
 from ...core.ops.einsum import einsum
+from ...core.ops.elementwise import cast, select
 from ...core.ops.nn import softmax
 from ...core.values.dtypes import bool_, shown
 from ...core.values.tensor import Tensor
@@ -120,7 +120,9 @@ class MultiHeadAttention(ConfiguredLayer):
         layer.build(shape)
         return layer
 
-    def build(self, query_shape: Any, value_shape: Any, key_shape: Any = None) -> None:
+    def build(  # type: ignore[override]
+        self, query_shape: Any, value_shape: Any, key_shape: Any = None
+    ) -> None:
         """Make the projections of query, keys and values, and the one of the output."""
         query, value = tuple(query_shape), tuple(value_shape)
         key = value if key_shape is None else tuple(key_shape)

@@ -93,8 +93,10 @@ class LayerNormalization(Normalizing):
         gamma_constraint: Any = None, **kwargs: Any,
     ) -> None:  # fmt: skip
         super().__init__(**kwargs)
+        axes = listed(axis)
+        axes = sorted(axes) if isinstance(axes, list) else axes
         self._keep_affine(
-            listed(axis), epsilon, center, scale, beta_initializer=beta_initializer,
+            axes, epsilon, center, scale, beta_initializer=beta_initializer,
             gamma_initializer=gamma_initializer, beta_regularizer=beta_regularizer,
             gamma_regularizer=gamma_regularizer, beta_constraint=beta_constraint,
             gamma_constraint=gamma_constraint,
@@ -112,6 +114,7 @@ class LayerNormalization(Normalizing):
 
     def call(self, inputs: Tensor) -> Tensor:
         """Give the inputs, normalized, scaled and shifted."""
+        inputs = self._floats(inputs)
         shape = tuple(inputs.shape)
         axes = counted(self.axis, shape)
         result = self._normalized(inputs, shape, axes)
@@ -170,6 +173,8 @@ class GroupNormalization(Normalizing):
             gamma_constraint=gamma_constraint,
         )  # fmt: skip
 
+    groups: int
+
     def build(self, input_shape: Any) -> None:
         """Make ``gamma`` and ``beta``, of the size of the channels' axis."""
         shape = tuple(input_shape)
@@ -192,6 +197,7 @@ class GroupNormalization(Normalizing):
 
     def call(self, inputs: Tensor) -> Tensor:
         """Give the inputs, normalized, scaled and shifted."""
+        inputs = self._floats(inputs)
         shape = tuple(inputs.shape)
         (axis,) = counted(self.axis, shape)
         each = shape[axis] // self.groups
@@ -224,6 +230,7 @@ class UnitNormalization(ConfiguredLayer):
 
     def call(self, inputs: Tensor) -> Tensor:
         """Give the inputs, divided by their length."""
+        inputs = self._floats(inputs)
         square = reduce_sum(elementwise.square(inputs), self.axis, True)
         found: Tensor = inputs * elementwise.minimum(elementwise.rsqrt(square), 1e12)
         return found
@@ -256,6 +263,7 @@ class RMSNormalization(ConfiguredLayer):
 
     def call(self, inputs: Tensor) -> Tensor:
         """Give the inputs, normalized and scaled."""
+        inputs = self._floats(inputs)
         shape = tuple(inputs.shape)
         axes = counted(self.axis, shape)
         mean = reduce_mean(elementwise.square(inputs), list(axes), True)

@@ -11,7 +11,16 @@ from ...core.ops.reduction import reduce_max, reduce_mean, reduce_sum
 from ...core.values.dtypes import bool_
 from ...core.values.tensor import Tensor
 from ..input_spec import InputSpec
-from .configured import ConfiguredLayer, Shape, documented, formatted, integers, joined, padded, parted
+from .configured import (
+    ConfiguredLayer,
+    Shape,
+    documented,
+    formatted,
+    integers,
+    joined,
+    padded,
+    parted,
+)
 from .convolution import FORMATS, slid
 
 _WRONG = (

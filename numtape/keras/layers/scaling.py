@@ -194,6 +194,7 @@ class Normalization(ConfiguredLayer):
 
     def call(self, inputs: Tensor) -> Tensor:
         """Give the inputs, normalized, or back as they were."""
+        inputs = self._floats(inputs)
         scale = elementwise.maximum(elementwise.sqrt(self.variance), 1e-7)
         found: Tensor = self.mean + inputs * scale if self.invert else (inputs - self.mean) / scale
         return found
@@ -223,7 +224,7 @@ class Rescaling(ConfiguredLayer):
     def call(self, inputs: Tensor) -> Tensor:
         """Give ``inputs * scale + offset``."""
         scale, offset = (np.asarray(value, self.dtype) for value in (self.scale, self.offset))
-        found: Tensor = inputs * as_tensor(scale) + as_tensor(offset)
+        found: Tensor = self._floats(inputs) * as_tensor(scale) + as_tensor(offset)
         return found
 
     def compute_output_shape(self, input_shape: Any) -> Shape:

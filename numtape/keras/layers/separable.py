@@ -7,7 +7,7 @@ from typing import Any
 from ...core.log.variable import original
 from ...core.values.tensor import Tensor
 from .configured import documented, padded, positive
-from .convolution import CAUSAL, WRONG, Sliding
+from .convolution import WRONG, Sliding
 
 
 class Depthwise(Sliding):
@@ -92,10 +92,7 @@ class Separable(Sliding):
             filters=positive(filters, "filters"),
             depth_multiplier=positive(depth_multiplier, "depth_multiplier"),
         )
-        causal = ("causal",) if self.rank == 1 else ()
-        self._keep_window(
-            kernel_size, strides, padded(padding, *causal), data_format, dilation_rate
-        )
+        self._keep_window(kernel_size, strides, padded(padding), data_format, dilation_rate)
         self._keep(
             activation=activation, use_bias=use_bias,
             depthwise_initializer=depthwise_initializer,
@@ -123,7 +120,7 @@ class Separable(Sliding):
         return self._finished(self._convolved(each, original(self.pointwise_kernel), once, "valid"))
 
 
-@documented(WRONG, padding=CAUSAL)
+@documented(WRONG)
 class SeparableConv1D(Separable):
     """`DepthwiseConv1D` and a product that mixes the channels.
 

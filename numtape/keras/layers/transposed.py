@@ -75,7 +75,7 @@ class Transposed(Sliding):
     def call(self, inputs: Tensor) -> Tensor:
         """Give the features of each place."""
         found = conv_transpose(
-            inputs, original(self.kernel), self.compute_output_shape(inputs.shape),
+            self._floats(inputs), original(self.kernel), self.compute_output_shape(inputs.shape),
             list(self.strides), self.padding.upper(), FORMATS[self.data_format][self.rank],
             list(self.dilation_rate),
         )  # fmt: skip
@@ -114,3 +114,19 @@ class Conv3DTranspose(Transposed):
     """
 
     rank = 3
+
+    def __init__(
+        self, filters: int, kernel_size: Any, strides: Any = 1, padding: str = "valid",
+        data_format: str | None = None, output_padding: Any = None, dilation_rate: Any = 1,
+        activation: Any = None, use_bias: bool = True,
+        kernel_initializer: Any = "glorot_uniform", bias_initializer: Any = "zeros",
+        kernel_regularizer: Any = None, bias_regularizer: Any = None,
+        activity_regularizer: Any = None, kernel_constraint: Any = None,
+        bias_constraint: Any = None, **kwargs: Any,
+    ) -> None:  # fmt: skip
+        # Keras has the padding of the output and the format in another order here.
+        super().__init__(
+            filters, kernel_size, strides, padding, output_padding, data_format, dilation_rate,
+            activation, use_bias, kernel_initializer, bias_initializer, kernel_regularizer,
+            bias_regularizer, activity_regularizer, kernel_constraint, bias_constraint, **kwargs,
+        )  # fmt: skip
