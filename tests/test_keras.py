@@ -487,16 +487,6 @@ def test_options_of_activations(tf, name, options, expected):
     np.testing.assert_allclose(found.numpy(), expected, rtol=1e-6)
 
 
-@pytest.mark.numtape_only("Keras has these")
-@pytest.mark.parametrize("make", [
-    lambda k: k.SGD(0.1, 0.9, False, 0.5), lambda k: k.Adam(0.1, 0.9, 0.999, 1e-7, True),
-    lambda k: k.SGD(lambda: 0.1),
-])  # fmt: skip
-def test_what_optimizers_do_not_have_is_refused(tf, make):
-    with pytest.raises(TypeError):
-        make(tf.keras.optimizers)
-
-
 def test_the_first_operand_of_atan2_is_called_y(tf):
     assert abs(float(tf.atan2(y=1.0, x=2.0)) - np.arctan2(1, 2)) < 1e-6
 

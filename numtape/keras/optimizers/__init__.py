@@ -1,0 +1,118 @@
+"""``tf.keras.optimizers``: gradient descent in many forms, and schedules of its step size."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+from typing import Any
+
+from ...core.values.dtypes import shown as _shown
+from ...names import getter as _getter
+from . import schedules
+from .adadelta import Adadelta
+from .adafactor import Adafactor
+from .adagrad import Adagrad
+from .adam import Adam, AdamW
+from .adamax import Adamax
+from .configs import from_config as _from_config
+from .configs import to_config as _to_config
+from .ftrl import Ftrl
+from .lion import Lion
+from .nadam import Nadam
+from .optimizer import Optimizer
+from .rmsprop import RMSprop
+from .sgd import SGD
+
+__all__ = [
+    "SGD", "Adadelta", "Adafactor", "Adagrad", "Adam", "AdamW", "Adamax", "Ftrl", "Lion", "Nadam",
+    "Optimizer", "RMSprop", "deserialize", "get", "schedules", "serialize",
+]  # fmt: skip
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
+if not _TYPE_CHECKING:
+    __getattr__ = _getter(__name__)
+
+_CLASSES: dict[str, type] = {
+    kind.__name__: kind
+    for kind in (
+        SGD, Adadelta, Adafactor, Adagrad, Adam, AdamW, Adamax, Ftrl, Lion, Nadam, RMSprop,
+    )
+}  # fmt: skip
+
+
+def serialize(optimizer: Optimizer) -> dict[str, Any]:
+    """The class of an optimizer and what it was made with.
+
+    Args:
+      optimizer: An optimizer.
+
+    Returns:
+      A dict, of which `deserialize` makes an equal optimizer as it was before the first step.
+
+    Raises:
+      TypeError: If it is no optimizer.
+
+    Example:
+      >>> config = tf.keras.optimizers.serialize(tf.keras.optimizers.SGD(0.5))
+      >>> config["class_name"], config["config"]["learning_rate"]
+      ('SGD', 0.5)
+    """
+    if not isinstance(optimizer, Optimizer):
+        raise TypeError(f"{_shown(optimizer)} is no optimizer.")
+    return _to_config(optimizer, "keras.optimizers", _CLASSES)
+
+
+def deserialize(
+    config: dict[str, Any], custom_objects: dict[str, Any] | None = None
+) -> Optimizer:
+    """The optimizer that a dict stands for.
+
+    Args:
+      config: A dict of `serialize`. The case of letters in its class's name does not matter.
+      custom_objects: Classes of your own, by name.
+
+    Returns:
+      An optimizer.
+
+    Raises:
+      ValueError: If it is no such dict, or the class is unknown.
+
+    Example:
+      >>> config = {"class_name": "sgd", "config": {"momentum": 0.5}}
+      >>> tf.keras.optimizers.deserialize(config).momentum
+      0.5
+    """
+    found: Optimizer = _from_config(config, "optimizer", _CLASSES, custom_objects)
+    return found
+
+
+def get(identifier: Any) -> Any:
+    """The optimizer that a name, a dict or an optimizer stands for.
+
+    Args:
+      identifier: A name in any case, for default arguments; a dict of `serialize`; an optimizer,
+        which comes back; or None.
+
+    Returns:
+      An optimizer; None for None.
+
+    Raises:
+      ValueError: If it is something else, or the name is unknown.
+
+    Example:
+      >>> tf.keras.optimizers.get("adam").beta_2
+      0.999
+    """
+    if identifier is None or isinstance(identifier, Optimizer):
+        return identifier
+    if isinstance(identifier, dict):
+        return deserialize(identifier)
+    if isinstance(identifier, str) and identifier.lower() in map(str.lower, _CLASSES):
+        return deserialize({"class_name": identifier, "config": {}})
+    raise ValueError(
+        f"Could not interpret optimizer identifier: {_shown(identifier)}. Names are "
+        f"{', '.join(map(repr, map(str.lower, _CLASSES)))}."
+    )

@@ -1,0 +1,107 @@
+"""`Adafactor`: mean squares of rows and columns only."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ...core.log.variable import Variable
+from ...core.ops.arithmetic import pow_
+from ...core.ops.creation import zeros
+from ...core.ops.elementwise import cast, maximum, minimum, sqrt, square
+from ...core.ops.movement import expand_dims
+from ...core.ops.reduction import reduce_mean
+from ...core.values.tensor import Tensor
+from .arguments import optimizer_class, real
+from .optimizer import Optimizer
+from .state import named
+from .stepping import Changes, Operand
+
+
+@optimizer_class
+class Adafactor(Optimizer):
+    """Gradients over the root of their mean square, of which rows and columns alone are kept.
+
+    Of a matrix the mean squares of rows, r, and columns, c, are kept, and ``r * c / mean(r)``
+    stands for the whole; of more axes the last two are rows and columns. Steps are as long as the
+    variable's root mean square says: Shazeer and Stern, "Adafactor: Adaptive Learning Rates with
+    Sublinear Memory Cost" (2018).
+
+    >>> v, optimizer = tf.Variable(tf.ones((2, 2))), tf.keras.optimizers.Adafactor(0.5)
+    >>> _ = optimizer.apply_gradients([(tf.fill((2, 2), 1000.0), v)])
+    >>> v.numpy().tolist()
+    [[0.5, 0.5], [0.5, 0.5]]
+    """
+
+    def __init__(
+        self, learning_rate: Any = 0.001, beta_2_decay: float = -0.8, epsilon_1: float = 1e-30,
+        epsilon_2: float = 1e-3, clip_threshold: float = 1.0, relative_step: bool = True,
+        weight_decay: float | None = None,
+        clipnorm: float | None = None,
+        clipvalue: float | None = None, global_clipnorm: float | None = None,
+        use_ema: bool = False, ema_momentum: float = 0.99,
+        ema_overwrite_frequency: int | None = None, loss_scale_factor: float | None = None,
+        gradient_accumulation_steps: int | None = None, name: str | None = None,
+    ) -> None:  # fmt: skip
+        real(
+            beta_2_decay=beta_2_decay, epsilon_1=epsilon_1, epsilon_2=epsilon_2,
+            clip_threshold=clip_threshold,
+        )  # fmt: skip
+        super().__init__(
+            learning_rate, weight_decay, clipnorm, clipvalue, global_clipnorm, use_ema,
+            ema_momentum, ema_overwrite_frequency, loss_scale_factor, gradient_accumulation_steps,
+            name,
+        )  # fmt: skip
+        self.beta_2_decay = beta_2_decay
+        self.epsilon_1 = epsilon_1
+        self.epsilon_2 = epsilon_2
+        self.clip_threshold = clip_threshold
+        self.relative_step = relative_step
+
+    def _build(self, trained: list[Variable]) -> None:
+        super()._build(trained)
+        for variable, own in zip(trained, self._slots, strict=True):
+            shape, dtype, sizes = tuple(variable.shape), variable.dtype, {}
+            if len(shape) > 1:
+                sizes = {"row": shape[:-1], "column": (*shape[:-2], shape[-1])}
+            for name, size in {**sizes, "velocity": shape}.items():
+                own.append(self._own(zeros(size, dtype), named(variable, name), dtype))
+
+    def _shared(self, rate: Tensor, changes: Changes) -> Any:
+        step = cast(self.iterations + 1, rate.dtype)
+        slowest = 1.0 / sqrt(step)
+        if isinstance(self._learning_rate, Variable) and self.relative_step:
+            rate = minimum(rate, slowest)
+        return minimum(rate, slowest), 1.0 - pow_(step, self.beta_2_decay)
+
+    def _update(
+        self, variable: Operand, gradient: Tensor, shared: Any, slots: Sequence[Operand]
+    ) -> tuple[Tensor, list[Tensor]]:
+        rate, stays = shared
+        squares = square(gradient) + self.epsilon_1
+        if len(slots) == 1:
+            new = [stays * slots[0] + (1.0 - stays) * squares]
+        else:
+            rows = stays * slots[0] + (1.0 - stays) * reduce_mean(squares, -1)
+            columns = stays * slots[1] + (1.0 - stays) * reduce_mean(squares, -2)
+            ratio = rows / reduce_mean(rows, -1, True)
+            new = [rows, columns, expand_dims(ratio, -1) * expand_dims(columns, -2)]
+        step = gradient / sqrt(new[-1])
+        step = step / maximum(1.0, _size(step) / self.clip_threshold)
+        return variable - maximum(self.epsilon_2, _size(variable)) * rate * step, new
+
+    def get_config(self) -> dict[str, Any]:
+        """What it was made with: a dict of arguments."""
+        return {
+            **super().get_config(),
+            "beta_2_decay": self.beta_2_decay,
+            "epsilon_1": self.epsilon_1,
+            "epsilon_2": self.epsilon_2,
+            "clip_threshold": self.clip_threshold,
+            "relative_step": self.relative_step,
+        }
+
+
+def _size(x: Operand) -> Tensor:
+    """The root of the mean square."""
+    return sqrt(reduce_mean(square(x)))

@@ -1,0 +1,122 @@
+"""`Adam` and `AdamW`: running means of gradients and of their squares."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ...core.log.tensors import as_tensor
+from ...core.ops.arithmetic import pow_
+from ...core.ops.elementwise import cast, maximum, sqrt, square
+from ...core.values.tensor import Tensor
+from .arguments import optimizer_class, real
+from .optimizer import Optimizer
+from .state import Groups
+from .stepping import Changes, Operand
+
+
+def powers(base: float, step: Any, rate: Tensor) -> Tensor:
+    """``base**step`` in the dtype of the step size."""
+    return pow_(as_tensor(base, rate._spec), cast(step, rate.dtype))
+
+
+@optimizer_class
+class Adam(Optimizer):
+    """Gradient descent by running means of gradients, m, and of their squares, s.
+
+    In step t it is ``v -= a * m / (sqrt(s) + epsilon)``, where a is ``learning_rate * sqrt(1 -
+    beta_2**t) / (1 - beta_1**t)``: Kingma and Ba, "Adam: A Method for Stochastic Optimization"
+    (2015), in the form at the end of section 2, where epsilon lies outside of the bias correction,
+    as in Keras. With ``amsgrad`` s is the largest so far: Reddi, Kale and Kumar, "On the
+    Convergence of Adam and Beyond" (2018).
+
+    >>> v, optimizer = tf.Variable(1.0), tf.keras.optimizers.Adam(0.1)
+    >>> _ = optimizer.apply_gradients([(tf.constant(1000.0), v)])
+    >>> round(float(v), 4)
+    0.9
+    """
+
+    def __init__(
+        self, learning_rate: Any = 0.001, beta_1: float = 0.9, beta_2: float = 0.999,
+        epsilon: float = 1e-7, amsgrad: bool = False, weight_decay: float | None = None,
+        clipnorm: float | None = None,
+        clipvalue: float | None = None, global_clipnorm: float | None = None,
+        use_ema: bool = False, ema_momentum: float = 0.99,
+        ema_overwrite_frequency: int | None = None, loss_scale_factor: float | None = None,
+        gradient_accumulation_steps: int | None = None, name: str | None = None,
+    ) -> None:  # fmt: skip
+        real(beta_1=beta_1, beta_2=beta_2, epsilon=epsilon)
+        super().__init__(
+            learning_rate, weight_decay, clipnorm, clipvalue, global_clipnorm, use_ema,
+            ema_momentum, ema_overwrite_frequency, loss_scale_factor, gradient_accumulation_steps,
+            name,
+        )  # fmt: skip
+        self.beta_1 = beta_1
+        self.beta_2 = beta_2
+        self.epsilon = epsilon
+        self.amsgrad = amsgrad
+
+    def _groups(self) -> Groups:
+        groups = [[("momentum", 0.0), ("velocity", 0.0)]]
+        return [*groups, [("velocity_hat", 0.0)]] if self.amsgrad else groups
+
+    def _shared(self, rate: Tensor, changes: Changes) -> Any:
+        # In the variable's own precision: 1 - beta**t cancels most of its digits.
+        step = self.iterations + 1
+        root = sqrt(1.0 - powers(self.beta_2, step, rate))
+        return rate * root / (1.0 - powers(self.beta_1, step, rate))
+
+    def _update(
+        self, variable: Operand, gradient: Tensor, shared: Any, slots: Sequence[Operand]
+    ) -> tuple[Tensor, list[Tensor]]:
+        momentum, velocity, *largest = slots
+        m = momentum + (gradient - momentum) * (1 - self.beta_1)
+        s = velocity + (square(gradient) - velocity) * (1 - self.beta_2)
+        new = [m, s]
+        if self.amsgrad:
+            s = maximum(largest[0], s)
+            new.append(s)
+        return variable - m * shared / (sqrt(s) + self.epsilon), new
+
+    def get_config(self) -> dict[str, Any]:
+        """What it was made with: a dict of arguments."""
+        return {
+            **super().get_config(),
+            "beta_1": self.beta_1,
+            "beta_2": self.beta_2,
+            "epsilon": self.epsilon,
+            "amsgrad": self.amsgrad,
+        }
+
+
+@optimizer_class
+class AdamW(Adam):
+    """`Adam` that takes away some of its variables in each step.
+
+    That is ``weight_decay * learning_rate`` of them: Loshchilov and Hutter, "Decoupled Weight Decay
+    Regularization" (2019).
+
+    >>> v, optimizer = tf.Variable(1.0), tf.keras.optimizers.AdamW(0.5, weight_decay=0.5)
+    >>> _ = optimizer.apply_gradients([(tf.constant(0.0), v)])
+    >>> v.numpy()
+    np.float32(0.75)
+    """
+
+    def __init__(
+        self, learning_rate: Any = 0.001, weight_decay: float = 0.004, beta_1: float = 0.9,
+        beta_2: float = 0.999, epsilon: float = 1e-7, amsgrad: bool = False,
+        clipnorm: float | None = None,
+        clipvalue: float | None = None, global_clipnorm: float | None = None,
+        use_ema: bool = False, ema_momentum: float = 0.99,
+        ema_overwrite_frequency: int | None = None, loss_scale_factor: float | None = None,
+        gradient_accumulation_steps: int | None = None, name: str | None = None,
+    ) -> None:  # fmt: skip
+        if weight_decay is None:
+            raise ValueError(
+                "Argument `weight_decay` must be a float. Received: weight_decay=None"
+            )
+        super().__init__(
+            learning_rate, beta_1, beta_2, epsilon, amsgrad, weight_decay, clipnorm, clipvalue,
+            global_clipnorm, use_ema, ema_momentum, ema_overwrite_frequency, loss_scale_factor,
+            gradient_accumulation_steps, name,
+        )  # fmt: skip

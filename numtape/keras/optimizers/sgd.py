@@ -1,0 +1,77 @@
+"""`SGD`: gradient descent, with momentum if wanted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ...core.log.variable import Variable
+from ...core.ops.slices import updated
+from ...core.values.dtypes import shown
+from ...core.values.indexed_slices import IndexedSlices
+from ...core.values.tensor import Tensor
+from .arguments import optimizer_class
+from .optimizer import Optimizer
+from .state import Groups
+from .stepping import Operand, dense
+
+
+@optimizer_class
+class SGD(Optimizer):
+    """Gradient descent: ``v -= learning_rate * gradient``.
+
+    With momentum ``m = momentum * m - learning_rate * gradient`` is added instead; with
+    ``nesterov``, ``momentum * m - learning_rate * gradient`` of the new m (Sutskever, Martens, Dahl
+    and Hinton, "On the importance of initialization and momentum in deep learning", 2013).
+
+    >>> v, optimizer = tf.Variable(1.0), tf.keras.optimizers.SGD(0.1, momentum=0.5)
+    >>> for _ in range(2):
+    ...     _ = optimizer.apply_gradients([(tf.constant(1.0), v)])
+    >>> v.numpy()
+    np.float32(0.75)
+    """
+
+    def __init__(
+        self, learning_rate: Any = 0.01, momentum: float = 0.0, nesterov: bool = False,
+        weight_decay: float | None = None, clipnorm: float | None = None,
+        clipvalue: float | None = None, global_clipnorm: float | None = None,
+        use_ema: bool = False, ema_momentum: float = 0.99,
+        ema_overwrite_frequency: int | None = None, loss_scale_factor: float | None = None,
+        gradient_accumulation_steps: int | None = None, name: str | None = None,
+    ) -> None:  # fmt: skip
+        if not isinstance(momentum, float) or not 0 <= momentum <= 1:
+            raise ValueError(f"`momentum` must be a float between [0, 1]. Got {shown(momentum)}.")
+        super().__init__(
+            learning_rate, weight_decay, clipnorm, clipvalue, global_clipnorm, use_ema,
+            ema_momentum, ema_overwrite_frequency, loss_scale_factor, gradient_accumulation_steps,
+            name,
+        )  # fmt: skip
+        self.momentum = momentum
+        self.nesterov = nesterov
+
+    def _groups(self) -> Groups:
+        return [[("momentum", 0.0)]] if self.momentum else []
+
+    def _takes_slices(self, variable: Variable) -> bool:
+        changed = (self._accumulators, self.momentum, self.clipnorm, self.clipvalue,
+                   self.global_clipnorm, self.loss_scale_factor)  # fmt: skip
+        return not any(changed)
+
+    def _update(
+        self, variable: Operand, gradient: Any, shared: Any, slots: Sequence[Operand]
+    ) -> tuple[Tensor, list[Tensor]]:
+        if isinstance(gradient, IndexedSlices):
+            if isinstance(variable, Variable):  # only these rows are touched
+                return updated(variable, gradient.indices, gradient.values * shared, "sub"), []
+            gradient = dense(gradient, variable)
+        step = gradient * shared
+        if not slots:
+            return variable - step, []
+        velocity = slots[0] * self.momentum - step
+        if self.nesterov:
+            return variable + (velocity * self.momentum - step), [velocity]
+        return variable + velocity, [velocity]
+
+    def get_config(self) -> dict[str, Any]:
+        """What it was made with: a dict of arguments."""
+        return {**super().get_config(), "momentum": self.momentum, "nesterov": self.nesterov}

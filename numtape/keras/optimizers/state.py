@@ -1,0 +1,380 @@
+"""What an optimizer keeps: its step counter, its step size, and variables for each one trained."""
+
+from __future__ import annotations
+
+import warnings
+from collections import Counter
+from collections.abc import Iterable, Mapping, MutableMapping, Sequence
+from typing import Any
+
+from ...core.log.tensors import as_tensor
+from ...core.log.variable import Variable, assign_all, original
+from ...core.ops.arithmetic import floordiv
+from ...core.ops.creation import fill
+from ...core.ops.elementwise import cast
+from ...core.values.dtypes import as_dtype, float32, int64, shown
+from ...core.values.tensor import Tensor
+from ...module import snake_case
+from .. import initializers
+from .schedule import LearningRateSchedule
+
+_count: Counter[str] = Counter()
+
+# Names of variables and what they begin with: of each group, every trained variable has one of
+# each name, and then those of the next group come.
+Groups = Sequence[Sequence[tuple[str, float]]]
+
+
+def trained_variables(variables: Iterable[Any]) -> list[Variable]:
+    """The variables that hold the state of these."""
+    found = []
+    for variable in variables:
+        if not isinstance(variable, Variable):
+            raise TypeError(f"{shown(variable)} is no variable: there is nothing to train.")
+        found.append(original(variable))
+    return found
+
+
+class State:
+    """Base of optimizers: variables by the order of those to train, and where to find them.
+
+    A copy, or one read from a pickle, knows the variables that were copied with it. If it was
+    copied without them, it takes the first ones that it gets, if they have the same names, shapes
+    and dtypes in the same order.
+    """
+
+    gradient_accumulation_steps: int | None = None
+
+    def __init__(self, learning_rate: Any, name: str | None) -> None:
+        if not (callable(learning_rate) or isinstance(learning_rate, float)):
+            raise ValueError(
+                f"Argument `learning_rate` should be float, or an instance of "
+                f"LearningRateSchedule, or a callable (that takes no arguments and returns the "
+                f"learning rate). Received instead: learning_rate={shown(learning_rate)}"
+            )
+        if name is None:
+            name = snake_case(type(self).__name__)
+            _count[name] += 1
+            name += f"_{_count[name] - 1}" * (_count[name] > 1)
+        self.name = name
+        self.built = False
+        self._variables: tuple[Variable, ...] = ()
+        self._trained: list[Variable] = []  # what it was built for
+        self._slots: list[list[Variable]] = []  # those of each
+        self._averages: list[Variable] = []
+        self._accumulators: list[Variable] = []
+        self._index: dict[int, int] = {}
+        self._apart = False
+        self._iterations = self._own(0, "iteration", int64)
+        self._learning_rate = learning_rate
+        if not callable(learning_rate):
+            self._learning_rate = self._own(learning_rate, "learning_rate", float32)
+
+    def _own(self, value: Any, name: str, dtype: Any) -> Variable:
+        """A variable of the optimizer."""
+        found = Variable(value, trainable=False, name=name, dtype=dtype)
+        self._variables = (*self._variables, found)  # a new one: it may be read by a recording
+        return found
+
+    @property
+    def iterations(self) -> Variable | Tensor:
+        """The number of steps so far, an int64 variable.
+
+        With ``gradient_accumulation_steps`` a tensor: how often all variables were changed.
+        """
+        if self.gradient_accumulation_steps:
+            return floordiv(self._iterations, self.gradient_accumulation_steps)
+        return self._iterations
+
+    @property
+    def learning_rate(self) -> Any:
+        """The step size, a variable: assign it to change it, in a recorded function as well.
+
+        Of a schedule it is what that gives for this step, a tensor; of a function what that
+        returns.
+
+        Raises:
+          TypeError: If it is assigned and there is a schedule.
+
+        Example:
+          >>> optimizer = tf.keras.optimizers.SGD(0.5)
+          >>> optimizer.learning_rate = 0.25
+          >>> optimizer.learning_rate.numpy()
+          np.float32(0.25)
+        """
+        rate = self._learning_rate
+        if isinstance(rate, LearningRateSchedule):
+            return rate(self._iterations)
+        return rate() if callable(rate) else rate
+
+    @learning_rate.setter
+    def learning_rate(self, value: Any) -> None:
+        current = self._learning_rate
+        if callable(value):
+            self._learning_rate = value
+            self._variables = tuple(v for v in self._variables if v is not current)
+        elif isinstance(current, Variable):
+            current.assign(value)
+        elif isinstance(current, LearningRateSchedule):
+            raise TypeError(
+                "This optimizer was created with a `LearningRateSchedule` object as its "
+                "`learning_rate` constructor argument, hence its learning rate is not settable. "
+                "If you need the learning rate to be settable, you should instantiate the "
+                "optimizer with a float `learning_rate` argument."
+            )
+        else:
+            raise TypeError(
+                f"The learning rate of this optimizer is a function, {current!r}, which a number "
+                f"cannot replace: make the optimizer with a float `learning_rate`."
+            )
+
+    def _rate(self) -> Tensor:
+        """The step size of this step, a scalar."""
+        return as_tensor(self.learning_rate)
+
+    @property
+    def variables(self) -> list[Variable]:
+        """The optimizer's own variables: step counter, learning rate, those of each one trained.
+
+        Example:
+          >>> optimizer = tf.keras.optimizers.Adam()
+          >>> optimizer.build([tf.Variable([1.0, 2.0], name="v")])
+          >>> [v.name for v in optimizer.variables]
+          ['iteration:0', 'learning_rate:0', 'v_momentum:0', 'v_velocity:0']
+        """
+        return list(self._variables)
+
+    # --- Building
+
+    def build(self, variables: Iterable[Variable]) -> None:
+        """Make the optimizer's variables for those to train. The first step does so by itself.
+
+        Args:
+          variables: The variables to train.
+
+        Raises:
+          TypeError: If one is no variable.
+
+        Example:
+          >>> optimizer = tf.keras.optimizers.SGD(momentum=0.9)
+          >>> optimizer.build([tf.Variable([1.0, 2.0])])
+          >>> len(optimizer.variables)
+          3
+        """
+        if self.built:
+            return
+        trained = trained_variables(variables)
+        before = self._variables
+        try:
+            self._build(trained)
+        except BaseException:
+            self._variables = before
+            raise
+        self._trained = trained
+        self._number()
+        self.built = True
+
+    def _build(self, trained: list[Variable]) -> None:
+        """Make the variables for those to train."""
+        averages, accumulators = [], []
+        if getattr(self, "use_ema", False):
+            averages = [self.add_variable_from_reference(v, "average") for v in trained]
+        if self.gradient_accumulation_steps:
+            name = "gradient_accumulator"
+            accumulators = [self.add_variable_from_reference(v, name) for v in trained]
+        slots: list[list[Variable]] = [[] for _ in trained]
+        for group in self._groups():
+            for variable, own in zip(trained, slots, strict=True):
+                for name, start in group:
+                    made = fill(variable.shape, as_tensor(start, variable._spec))
+                    own.append(self._own(made, named(variable, name), variable.dtype))
+        self._averages, self._accumulators, self._slots = averages, accumulators, slots
+
+    def _groups(self) -> Groups:
+        """Which variables there are for each one trained."""
+        return []
+
+    def add_variable(
+        self, shape: Any, initializer: Any = "zeros", dtype: Any = None,
+        aggregation: str = "none", layout: Any = None, name: str | None = None,
+    ) -> Variable:  # fmt: skip
+        """A variable of the optimizer, for one of your own.
+
+        Args:
+          shape: Its shape.
+          initializer: What it begins with: a name or a function of a shape and a dtype.
+          dtype: Its dtype: float32 without.
+          aggregation: Accepted for Keras's sake.
+          layout: Likewise.
+          name: Its name.
+
+        Returns:
+          A variable, which `variables` has.
+        """
+        made_by, dtype = initializers.get(initializer), as_dtype(dtype or "float32")
+        return self._own(made_by(tuple(shape), dtype), name or "variable", dtype)
+
+    def add_variable_from_reference(
+        self, reference_variable: Variable, name: str | None = None, initializer: Any = "zeros"
+    ) -> Variable:
+        """A variable of the optimizer, of the shape and dtype of another.
+
+        Args:
+          reference_variable: The other.
+          name: What its name ends with.
+          initializer: What it begins with.
+
+        Returns:
+          A variable.
+        """
+        full = named(original(reference_variable), name or "var")
+        return self.add_variable(
+            reference_variable.shape, initializer, reference_variable.dtype, name=full
+        )
+
+    def add_optimizer_variables(
+        self, trainable_variables: Iterable[Variable], name: Any, initializer: Any = "zeros"
+    ) -> Any:
+        """A variable of the optimizer, or several, for each of these.
+
+        Args:
+          trainable_variables: The others.
+          name: What names end with; or a list, for several each.
+          initializer: What they begin with; or a list of the same length.
+
+        Returns:
+          A list of variables; or a tuple of lists, one for each name.
+
+        Raises:
+          ValueError: If lists have different lengths.
+
+        Example:
+          >>> optimizer = tf.keras.optimizers.SGD()
+          >>> m, s = optimizer.add_optimizer_variables([tf.Variable([1.0, 2.0])], ["m", "s"])
+          >>> m[0].name, s[0].shape
+          ('Variable_m:0', TensorShape([2]))
+        """
+        names = [name] if isinstance(name, str) else list(name)
+        starts = list(initializer) if isinstance(initializer, list | tuple) else (
+            [initializer] * len(names))  # fmt: skip
+        if len(names) != len(starts):
+            raise ValueError(
+                f"The number of provided names must match the number of provided initializers. "
+                f"Received name={name!r}, initializer={initializer!r}"
+            )
+        found: tuple[list[Variable], ...] = tuple([] for _ in names)
+        for variable in trainable_variables:
+            for own, each, start in zip(found, names, starts, strict=True):
+                own.append(self.add_variable_from_reference(variable, each, start))
+        return found[0] if isinstance(name, str) else found
+
+    # --- Which variables are known
+
+    def _number(self) -> None:
+        """Note where each variable's own are."""
+        self._index = {id(variable): k for k, variable in enumerate(self._trained)}
+
+    def _get_variable_index(self, variable: Variable) -> int:
+        """The place of a variable among those it was built for."""
+        return self._index[id(original(variable))]
+
+    def _known(self, variables: list[Variable]) -> None:
+        """Check that it was built for these variables, or take them in their copies' place."""
+        unknown = next((v for v in variables if id(v) not in self._index), None)
+        if unknown is not None:
+            if not (self._apart and list(map(_kind, variables)) == list(map(_kind, self._trained))):
+                raise ValueError(
+                    f"Unknown variable: {unknown!r}. This optimizer can only be called for the "
+                    f"variables it was originally built with. When working with a new set of "
+                    f"variables, you should recreate a new optimizer instance."
+                )
+            self._trained = variables
+            self._number()
+        if self._apart:
+            self._apart = False
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {key: value for key, value in vars(self).items() if key != "_index"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, _apart=True)
+        self._number()
+
+    # --- Saving
+
+    def set_weights(self, weights: Sequence[Any]) -> None:
+        """Give the optimizer's variables values: all of them, or, if one does not fit, none.
+
+        Args:
+          weights: Arrays in the order of `variables`.
+
+        Raises:
+          ValueError: If it has not been built, or shapes or their number differ.
+        """
+        if not self.built:
+            raise ValueError(
+                "You are calling `set_weights()` on an optimizer that has not yet been built. "
+                "Please call `optimizer.build(trainable_variables)` to create the optimizer "
+                "weights before calling `set_weights()`."
+            )
+        self._set_values(weights)
+
+    def _set_values(self, weights: Sequence[Any]) -> None:
+        if len(weights) != len(self._variables):
+            raise ValueError(
+                f"Optimizer '{self.name}' has {len(self._variables)} variables, but was given "
+                f"{len(weights)} weights."
+            )
+        values = []
+        for variable, weight in zip(self._variables, weights, strict=True):
+            value = cast(weight, variable.dtype)
+            if value.shape != variable.shape:
+                raise ValueError(
+                    f"Optimizer variable {variable.name} has shape {variable.shape} not compatible "
+                    f"with provided weight shape {value.shape}."
+                )
+            values.append(value)
+        assign_all(self._variables, values)
+
+    def save_own_variables(self, store: MutableMapping[str, Any]) -> None:
+        """Put the values of `variables` into a dict.
+
+        Args:
+          store: A dict, whose keys become ``"0"``, ``"1"`` and so on.
+
+        Example:
+          >>> store = {}
+          >>> tf.keras.optimizers.SGD(0.5).save_own_variables(store)
+          >>> store
+          {'0': np.int64(0), '1': np.float32(0.5)}
+        """
+        for k, variable in enumerate(self._variables):
+            store[str(k)] = variable.numpy()
+
+    def load_own_variables(self, store: Mapping[str, Any]) -> None:
+        """Give `variables` the values of a dict; with a warning none if it has another length.
+
+        Args:
+          store: What `save_own_variables` filled.
+
+        Raises:
+          ValueError: If shapes differ.
+        """
+        if len(store) != len(self._variables):
+            warnings.warn(
+                f"Skipping variable loading for optimizer '{self.name}', because it has "
+                f"{len(self._variables)} variables whereas the saved optimizer has {len(store)} "
+                f"variables.", stacklevel=2,
+            )  # fmt: skip
+            return
+        self._set_values([store[str(k)] for k in range(len(store))])
+
+
+def named(variable: Variable, name: str) -> str:
+    """The name of an optimizer's variable for another."""
+    return f"{variable._name.replace('/', '_')}_{name}"
+
+
+def _kind(variable: Variable) -> tuple[Any, ...]:
+    """What a variable's copy has in common with it."""
+    return variable._name, variable._spec
