@@ -23,7 +23,8 @@ pytestmark = [
 ]
 
 # What has no example of its own.
-QUIET = {"Assert", "check_grads", "disable_check_numerics", "enable_traceback_filtering", "group",
+QUIET = {"Assert", "TensorBoard", "check_grads", "disable_check_numerics",
+         "enable_traceback_filtering", "group",
          "no_op"}  # fmt: skip
 NO_EXAMPLE = {
     "PhysicalDevice": "list_physical_devices makes them",

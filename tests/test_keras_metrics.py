@@ -463,10 +463,10 @@ def test_names(tf, name):
 
 @rows
 def test_configurations(tf, name, options, kind, formula):
+    if tf is not numtape and "label_weights" in options:
+        pytest.skip("Keras does not read its own")
     metric = getattr(tf.keras.metrics, name)(**options, name="mine")
-    config = tf.keras.metrics.serialize(metric)
-    if "label_weights" not in options:
-        config = json.loads(json.dumps(config))
+    config = json.loads(json.dumps(tf.keras.metrics.serialize(metric)))
     again = tf.keras.metrics.deserialize(config)
     assert type(again) is type(metric) and again.name == "mine"
     y, p = DATA[kind][0]

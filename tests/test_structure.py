@@ -170,6 +170,7 @@ def test_every_import_is_a_declared_dependency_or_of_python():
     for path in SOURCES:
         if KERNELS not in path.parents:
             extra = {"cuda"} if path.parent.name == "runtime" else set()  # of the extra [cuda]
+            extra |= {"tensorboardX"} if path.name == "tensorboard.py" else set()  # of its own
             found = {n.partition(".")[0] for n in imported(path, PACKAGE)}
             assert found <= known | extra, place(path)
 

@@ -8,6 +8,7 @@ from ..names import getter as _getter
 from ..tracebacks import guard_module as _guard_module
 from . import (
     activations,
+    callbacks,
     constraints,
     initializers,
     layers,
@@ -21,8 +22,8 @@ from .loss import Loss
 from .metrics import Metric
 
 __all__ = [
-    "Layer", "Loss", "Metric", "activations", "constraints", "initializers", "layers", "losses",
-    "metrics", "optimizers", "regularizers",
+    "Layer", "Loss", "Metric", "activations", "callbacks", "constraints", "initializers",
+    "layers", "losses", "metrics", "optimizers", "regularizers",
 ]  # fmt: skip
 
 

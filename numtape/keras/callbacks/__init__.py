@@ -1,0 +1,28 @@
+"""``tf.keras.callbacks``: what is called while a model is trained."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+
+from ...names import getter as _getter
+from .callback import Callback, History, LambdaCallback
+from .callback_list import CallbackList
+from .checkpoint import ModelCheckpoint
+from .monitor import EarlyStopping
+from .rates import LearningRateScheduler, ReduceLROnPlateau
+from .records import CSVLogger, TerminateOnNaN
+from .tensorboard import TensorBoard
+
+__all__ = [
+    "CSVLogger", "Callback", "CallbackList", "EarlyStopping", "History", "LambdaCallback",
+    "LearningRateScheduler", "ModelCheckpoint", "ReduceLROnPlateau", "TensorBoard",
+    "TerminateOnNaN",
+]  # fmt: skip
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
+if not _TYPE_CHECKING:
+    __getattr__ = _getter(__name__)

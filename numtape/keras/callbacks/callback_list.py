@@ -1,0 +1,186 @@
+"""`CallbackList`: several callbacks that are called as one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...nest import flatten
+from .callback import Callback, History
+
+# What has another name besides: a callback that overrides that one is called as well.
+_OLDER = {"on_train_batch_begin": "on_batch_begin", "on_train_batch_end": "on_batch_end"}
+
+
+def as_numbers(logs: dict[str, Any] | None) -> dict[str, Any]:
+    """Logs by the order of their names, with floats for what can be one; inner dicts opened."""
+    found: dict[str, Any] = {}
+    for name, value in sorted((logs or {}).items()):
+        if isinstance(value, dict):
+            found.update(as_numbers(value))
+            continue
+        try:
+            found[name] = float(value)
+        except (TypeError, ValueError):
+            found[name] = value
+    return found
+
+
+def _overrides(callback: Any, name: str) -> bool:
+    """Whether a callback does anything in a method."""
+    method = getattr(callback, name, None)
+    return method is not None and getattr(method, "__func__", None) is not vars(Callback)[name]
+
+
+class CallbackList(Callback):
+    """Several callbacks, called as one, in their order.
+
+    Logs become floats here, and only if a callback wants them: what no callback overrides costs
+    nothing.
+
+    Args:
+      callbacks: Callbacks, also in lists inside a list.
+      add_history: Whether to add a `History`, if there is none.
+      add_progbar: Not to be had: ``fit`` shows its progress by itself.
+      model: The model.
+      params: What ``fit`` was told.
+
+    Raises:
+      NotImplementedError: If a progress bar is asked for.
+
+    Example:
+      >>> callbacks = tf.keras.callbacks.CallbackList(add_history=True, epochs=1)
+      >>> callbacks.on_epoch_end(0, {"loss": tf.constant(0.5)})
+      >>> callbacks.callbacks[0].history
+      {'loss': [0.5]}
+    """
+
+    def __init__(
+        self, callbacks: Any = None, add_history: bool = False, add_progbar: bool = False,
+        model: Any = None, **params: Any,
+    ) -> None:  # fmt: skip
+        if add_progbar:
+            raise NotImplementedError(
+                "A CallbackList has no progress bar: `fit`, `evaluate` and `predict` show one "
+                "themselves, unless they are told verbose=0."
+            )
+        self.callbacks: list[Any] = flatten(callbacks) if callbacks else []
+        histories = [one for one in self.callbacks if isinstance(one, History)]
+        if not histories and add_history:
+            histories = [History()]
+            self.callbacks.append(histories[0])
+        self._history = histories[-1] if histories else None
+        self._wanted: dict[str, list[Any]] = {}
+        self.set_model(model)
+        self.set_params(params)
+
+    def set_params(self, params: dict[str, Any]) -> None:
+        """Tell all callbacks what ``fit`` was told."""
+        self.params = params
+        if params:
+            for callback in self.callbacks:
+                callback.set_params(params)
+
+    def set_model(self, model: Any) -> None:
+        """Tell all callbacks the model."""
+        if model is None:
+            return
+        super().set_model(model)
+        if self._history is not None:
+            model.history = self._history
+        for callback in self.callbacks:
+            callback.set_model(model)
+
+    def wants(self, name: str) -> bool:
+        """Whether a callback does anything in a method: if not, nobody needs to compute its logs.
+
+        Args:
+          name: The name of a method, such as ``"on_train_batch_end"``.
+
+        Returns:
+          A bool.
+        """
+        return bool(self._wanting(name))
+
+    def _wanting(self, name: str) -> list[Any]:
+        """The callbacks that override a method; looked for once in a training."""
+        found = self._wanted.get(name)
+        if found is None:
+            names = [name, *([_OLDER[name]] if name in _OLDER else [])]
+            found = [one for one in self.callbacks if any(_overrides(one, n) for n in names)]
+            self._wanted[name] = found
+        return found
+
+    def _call(self, name: str, *place: int, logs: dict[str, Any] | None) -> None:
+        wanting = self._wanting(name)
+        if wanting:
+            logs = as_numbers(logs)
+            for callback in wanting:
+                getattr(callback, name)(*place, logs=logs)
+
+    def _begin(self, name: str, logs: dict[str, Any] | None) -> None:
+        self._wanted.clear()  # callbacks may have been added, or given other methods
+        self._call(name, logs=logs)
+
+    def on_batch_begin(self, batch: int, logs: dict[str, Any] | None = None) -> None:
+        """Call all callbacks."""
+        self._call("on_batch_begin", batch, logs=logs)
+
+    def on_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
+        """Call all callbacks."""
+        self._call("on_batch_end", batch, logs=logs)
+
+    def on_epoch_begin(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
+        """Call all callbacks."""
+        self._call("on_epoch_begin", epoch, logs=logs)
+
+    def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
+        """Call all callbacks."""
+        self._call("on_epoch_end", epoch, logs=logs)
+
+    def on_train_batch_begin(self, batch: int, logs: dict[str, Any] | None = None) -> None:
+        """Call all callbacks."""
+        self._call("on_train_batch_begin", batch, logs=logs)
+
+    def on_train_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
+        """Call all callbacks."""
+        self._call("on_train_batch_end", batch, logs=logs)
+
+    def on_test_batch_begin(self, batch: int, logs: dict[str, Any] | None = None) -> None:
+        """Call all callbacks."""
+        self._call("on_test_batch_begin", batch, logs=logs)
+
+    def on_test_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
+        """Call all callbacks."""
+        self._call("on_test_batch_end", batch, logs=logs)
+
+    def on_predict_batch_begin(self, batch: int, logs: dict[str, Any] | None = None) -> None:
+        """Call all callbacks."""
+        self._call("on_predict_batch_begin", batch, logs=logs)
+
+    def on_predict_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
+        """Call all callbacks."""
+        self._call("on_predict_batch_end", batch, logs=logs)
+
+    def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
+        """Call all callbacks."""
+        self._begin("on_train_begin", logs)
+
+    def on_train_end(self, logs: dict[str, Any] | None = None) -> None:
+        """Call all callbacks."""
+        self._call("on_train_end", logs=logs)
+
+    def on_test_begin(self, logs: dict[str, Any] | None = None) -> None:
+        """Call all callbacks."""
+        self._begin("on_test_begin", logs)
+
+    def on_test_end(self, logs: dict[str, Any] | None = None) -> None:
+        """Call all callbacks."""
+        self._call("on_test_end", logs=logs)
+
+    def on_predict_begin(self, logs: dict[str, Any] | None = None) -> None:
+        """Call all callbacks."""
+        self._begin("on_predict_begin", logs)
+
+    def on_predict_end(self, logs: dict[str, Any] | None = None) -> None:
+        """Call all callbacks."""
+        self._call("on_predict_end", logs=logs)

@@ -1,0 +1,146 @@
+"""`ModelCheckpoint`: models or weights that are saved while they are trained."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .monitor import MonitorCallback, say
+
+
+class ModelCheckpoint(MonitorCallback):
+    """Saves the model, or its weights, after each epoch or some batches.
+
+    It calls ``model.save`` or ``model.save_weights``, which write a whole file or none.
+
+    Args:
+      filepath: Where; the text may name the epoch and losses: ``"{epoch:02d}-{loss:.2f}.keras"``.
+      monitor: The loss or metric that says which model is best.
+      verbose: 1 to say what is saved.
+      save_best_only: Whether only a model that is better than those before is saved.
+      save_weights_only: Whether weights are saved, not the model.
+      mode: "min" if less is better, "max" if more is, "auto" to know by the metric.
+      save_freq: "epoch", or after how many batches.
+      initial_value_threshold: What the first model has to be better than.
+
+    Raises:
+      ValueError: If ``save_freq`` is neither, or in training, if "auto" does not know the metric.
+      KeyError: In training, if ``filepath`` names what is not in the logs.
+
+    Example:
+      >>> checkpoint = tf.keras.callbacks.ModelCheckpoint("{epoch}.keras", "loss",
+      ...                                                 save_best_only=True)
+      >>> class Model:
+      ...     def save(self, path, overwrite):
+      ...         print("saved", path)
+      >>> checkpoint.set_model(Model())
+      >>> for epoch, loss in enumerate([2.0, 3.0, 1.0]):
+      ...     checkpoint.on_epoch_end(epoch, {"loss": loss})
+      saved 1.keras
+      saved 3.keras
+    """
+
+    def __init__(
+        self, filepath: str | os.PathLike[str], monitor: str = "val_loss", verbose: int = 0,
+        save_best_only: bool = False, save_weights_only: bool = False, mode: str = "auto",
+        save_freq: str | int = "epoch", initial_value_threshold: float | None = None,
+    ) -> None:  # fmt: skip
+        super().__init__(monitor, mode, initial_value_threshold)
+        if save_freq != "epoch" and not isinstance(save_freq, int):
+            raise ValueError(
+                f"Unrecognized save_freq: {save_freq}. Expected save_freq are 'epoch' or integer "
+                "values"
+            )
+        self.filepath = os.fspath(filepath)
+        self.verbose = verbose
+        self.save_best_only = save_best_only
+        self.save_weights_only = save_weights_only
+        self.save_freq = save_freq
+        self._current_epoch = 0
+        self._batches = 0  # since something was saved
+        self._last_batch: int | None = None
+
+    def on_epoch_begin(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
+        """Note the epoch."""
+        self._current_epoch = epoch
+
+    def on_train_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
+        """Save, if there were enough batches."""
+        if isinstance(self.save_freq, str):
+            return
+        anew = self._last_batch is None or batch <= self._last_batch
+        self._batches += batch + 1 if anew else batch - (self._last_batch or 0)
+        self._last_batch = batch
+        if self._batches >= self.save_freq:
+            self._batches = 0
+            self._save(self._current_epoch, batch, logs or {})
+
+    def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
+        """Save, if that is to be done after epochs."""
+        if self.save_freq == "epoch":
+            self._save(epoch, None, logs or {})
+
+    def _save(self, epoch: int, batch: int | None, logs: dict[str, Any]) -> None:
+        path = self._path(epoch, batch, logs)
+        save, best = self._asked(epoch, logs, path)
+        if not save:
+            return
+        if Path(path).is_dir():
+            raise OSError(
+                "Please specify a non-directory filepath for ModelCheckpoint. Filepath used is an "
+                f"existing directory: {path}"
+            )
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        if self.save_weights_only:
+            self.model.save_weights(path, overwrite=True)
+        else:
+            self.model.save(path, overwrite=True)
+        self.best = best  # what failed to be saved is not the best
+        if self.verbose > 0:
+            say(f"\nEpoch {epoch + 1}: finished saving model to {path}")
+
+    def _asked(self, epoch: int, logs: dict[str, Any], path: str) -> tuple[bool, Any]:
+        """Whether the model is to be saved, and what the best value is then."""
+        begin = f"\nEpoch {epoch + 1}:"
+        if not self.save_best_only:
+            if self.verbose > 0:
+                say(f"{begin} saving model to {path}")
+            return True, self.best
+        current = logs.get(self.monitor)
+        if current is None:
+            warnings.warn(
+                f"Can save best model only with {self.monitor} available.", stacklevel=4
+            )
+            return True, self.best
+        if np.ndim(current):
+            warnings.warn(
+                "Can save best model only when `monitor` is a scalar value. Received: "
+                f"{current}. Falling back to `save_best_only=False`.", stacklevel=4,
+            )  # fmt: skip
+            return True, self.best
+        before = "None" if self.best is None else f"{self.best:.5f}"
+        better = self._is_improvement(current, self.best)
+        if self.verbose > 0 and better:
+            say(
+                f"{begin} {self.monitor} improved from {before} to {current:.5f}, saving model to "
+                f"{path}"
+            )
+        elif self.verbose > 0:
+            say(f"{begin} {self.monitor} did not improve from {before}")
+        return better, current
+
+    def _path(self, epoch: int, batch: int | None, logs: dict[str, Any]) -> str:
+        """The path, with the values that it names."""
+        values = {"epoch": epoch + 1, **logs}
+        if batch is not None and "batch" not in logs:
+            values["batch"] = batch + 1
+        try:
+            return self.filepath.format(**values)
+        except KeyError as error:
+            raise KeyError(
+                f'Failed to format this callback filepath: "{self.filepath}". Reason: {error}'
+            ) from None

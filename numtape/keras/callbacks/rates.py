@@ -1,0 +1,166 @@
+"""Callbacks that change the learning rate."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .callback import Callback
+from .monitor import MonitorCallback, say
+
+
+def rate(optimizer: Any) -> float:
+    """An optimizer's learning rate."""
+    if not hasattr(optimizer, "learning_rate"):
+        raise ValueError('Optimizer must have a "learning_rate" attribute.')
+    return float(np.asarray(optimizer.learning_rate))
+
+
+class LearningRateScheduler(Callback):
+    """Sets the learning rate at the begin of each epoch.
+
+    Args:
+      schedule: A function of the epoch, which counts from 0, and the learning rate so far, that
+        gives the new one; or a function of the epoch alone.
+      verbose: 1 to say so.
+
+    Raises:
+      ValueError: In training, if the function gives no float.
+
+    Example:
+      >>> schedule = tf.keras.callbacks.LearningRateScheduler(lambda epoch, rate: rate / 2.0)
+      >>> class Model:
+      ...     optimizer = tf.keras.optimizers.SGD(1.0)
+      >>> schedule.set_model(Model())
+      >>> schedule.on_epoch_begin(0)
+      >>> schedule.model.optimizer.learning_rate.numpy()
+      np.float32(0.5)
+    """
+
+    def __init__(self, schedule: Callable[..., float], verbose: int = 0) -> None:
+        self.schedule = schedule
+        self.verbose = verbose
+
+    def on_epoch_begin(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
+        """Set the learning rate."""
+        optimizer = self.model.optimizer
+        before = rate(optimizer)
+        try:
+            found = self.schedule(epoch, before)
+        except TypeError:  # a function of the epoch alone
+            found = self.schedule(epoch)
+        if not isinstance(found, float | np.float32 | np.float64):
+            raise ValueError(
+                f"The output of the `schedule` function should be a float. Got: {found}"
+            )
+        optimizer.learning_rate = found
+        if self.verbose > 0:
+            say(
+                f"\nEpoch {epoch + 1}: LearningRateScheduler setting learning rate to {found}."
+            )
+
+    def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
+        """Add the learning rate to the logs."""
+        if logs is not None:
+            logs["learning_rate"] = rate(self.model.optimizer)
+
+
+class ReduceLROnPlateau(MonitorCallback):
+    """Makes the learning rate smaller when a loss or metric does not get better any more.
+
+    Args:
+      monitor: The name of the loss or metric.
+      factor: What the learning rate is multiplied with.
+      patience: After how many epochs without anything better.
+      verbose: 1 to say so.
+      mode: "min" if less is better, "max" if more is, "auto" to know by the metric.
+      min_delta: How much better it has to be to count.
+      cooldown: How many epochs after that do not count.
+      min_lr: The smallest learning rate.
+      kwargs: Not used.
+
+    Raises:
+      ValueError: If ``factor`` is not less than 1.
+
+    Example:
+      >>> reduce = tf.keras.callbacks.ReduceLROnPlateau("loss", factor=0.5, patience=1)
+      >>> class Model:
+      ...     optimizer = tf.keras.optimizers.SGD(1.0)
+      >>> reduce.set_model(Model())
+      >>> reduce.on_train_begin()
+      >>> for epoch, loss in enumerate([2.0, 1.0, 1.0, 0.5]):
+      ...     reduce.on_epoch_end(epoch, {"loss": loss})
+      >>> reduce.model.optimizer.learning_rate.numpy()
+      np.float32(0.5)
+    """
+
+    def __init__(
+        self, monitor: str = "val_loss", factor: float = 0.1, patience: int = 10,
+        verbose: int = 0, mode: str = "auto", min_delta: float = 1e-4, cooldown: int = 0,
+        min_lr: float = 0.0, **kwargs: Any,
+    ) -> None:  # fmt: skip
+        super().__init__(monitor, mode, min_delta=min_delta)
+        if factor >= 1.0:
+            raise ValueError(
+                f"ReduceLROnPlateau does not support a factor >= 1.0. Received factor={factor}"
+            )
+        self.factor = factor
+        self.min_lr = min_lr
+        self.patience = patience
+        self.verbose = verbose
+        self.cooldown = cooldown
+        self.cooldown_counter = 0
+        self.wait = 0
+
+    def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
+        """Forget an earlier training."""
+        self.best = None
+        self.cooldown_counter = 0
+        self.wait = 0
+
+    def in_cooldown(self) -> bool:
+        """Whether epochs do not count for now.
+
+        Returns:
+          A bool.
+        """
+        return self.cooldown_counter > 0
+
+    def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
+        """Look whether it got better; add the learning rate to the logs."""
+        if self.monitor_op is None:
+            self._set_monitor_op()
+        logs = {} if logs is None else logs
+        logs["learning_rate"] = rate(self.model.optimizer)
+        current = logs.get(self.monitor)
+        if current is None:
+            warnings.warn(
+                f"Learning rate reduction is conditioned on metric `{self.monitor}` which is not "
+                f"available. Available metrics are: {','.join(logs)}.", stacklevel=2,
+            )  # fmt: skip
+            return
+        if self.in_cooldown():
+            self.cooldown_counter -= 1
+            self.wait = 0
+        if self._is_improvement(current, self.best):
+            self.best = current
+            self.wait = 0
+        elif not self.in_cooldown():
+            self.wait += 1
+            if self.wait >= self.patience and self._reduce(epoch):
+                self.cooldown_counter = self.cooldown
+                self.wait = 0
+
+    def _reduce(self, epoch: int) -> bool:
+        """Make the learning rate smaller; False if it cannot be smaller."""
+        before = rate(self.model.optimizer)
+        if before <= np.float32(self.min_lr):
+            return False
+        found = max(before * self.factor, self.min_lr)
+        self.model.optimizer.learning_rate = found
+        if self.verbose > 0:
+            say(f"\nEpoch {epoch + 1}: ReduceLROnPlateau reducing learning rate to {found}.")
+        return True

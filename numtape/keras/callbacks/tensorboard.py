@@ -1,0 +1,151 @@
+"""`TensorBoard`: losses, metrics and weights for the program of this name."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .callback import Callback
+from .rates import rate
+
+
+def _writer_class() -> Any:
+    try:
+        from tensorboardX import SummaryWriter
+    except ImportError as error:
+        raise ImportError(
+            "The callback TensorBoard writes with the package tensorboardX, which is not "
+            "installed: pip install 'numtape[tensorboard]'"
+        ) from error
+    return SummaryWriter
+
+
+class TensorBoard(Callback):
+    """Writes losses, metrics and weights, which the program TensorBoard shows.
+
+    Files are written with the package tensorboardX, into the folders ``train`` and
+    ``validation``. Names are Keras's: ``epoch_loss``, ``batch_loss``,
+    ``evaluation_loss_vs_iterations``, ``layer/kernel/histogram``.
+
+    Args:
+      log_dir: The folder.
+      histogram_freq: After how many epochs histograms of weights are written; 0 for never.
+      write_graph: Not used: numtape has no graphs.
+      write_images: Only False.
+      write_steps_per_second: Whether to write how many batches were trained in a second.
+      update_freq: "epoch", or after how many batches their losses are written; "batch" is 1.
+      profile_batch: Only 0.
+      embeddings_freq: Only 0.
+      embeddings_metadata: Only None.
+
+    Raises:
+      ImportError: If tensorboardX is not installed.
+      NotImplementedError: If images, profiles or embeddings are asked for.
+
+    Example:
+      >>> import importlib.util, tempfile
+      >>> if importlib.util.find_spec("tensorboardX"):
+      ...     callback = tf.keras.callbacks.TensorBoard(tempfile.mkdtemp(), histogram_freq=1)
+    """
+
+    def __init__(
+        self, log_dir: str | os.PathLike[str] = "logs", histogram_freq: int = 0,
+        write_graph: bool = True, write_images: bool = False,
+        write_steps_per_second: bool = False, update_freq: str | int = "epoch",
+        profile_batch: Any = 0, embeddings_freq: int = 0, embeddings_metadata: Any = None,
+    ) -> None:  # fmt: skip
+        for name, value in (
+            ("write_images", write_images), ("profile_batch", profile_batch),
+            ("embeddings_freq", embeddings_freq), ("embeddings_metadata", embeddings_metadata),
+        ):  # fmt: skip
+            if value:
+                raise NotImplementedError(
+                    f"numtape's TensorBoard has no {name}={value!r}: it writes losses, metrics and "
+                    "histograms of weights."
+                )
+        self._class = _writer_class()
+        self.log_dir = os.fspath(log_dir)
+        self.histogram_freq = histogram_freq
+        self.write_graph = write_graph
+        self.write_steps_per_second = write_steps_per_second
+        self.update_freq = 1 if update_freq == "batch" else update_freq
+        self._writers: dict[str, Any] = {}
+        self._batches = 0
+        self._batch_begin = self._epoch_begin = 0.0
+        self._steps_before = 0
+
+    def _writer(self, name: str) -> Any:
+        """The writer of a folder: the file is made when there is something to write."""
+        if name not in self._writers:
+            self._writers[name] = self._class(str(Path(self.log_dir) / name))
+        return self._writers[name]
+
+    def _write(self, where: str, values: dict[str, Any], pattern: str, step: int) -> None:
+        for name, value in values.items():
+            self._writer(where).add_scalar(pattern.format(name), value, step)
+
+    def _now(self) -> bool:
+        """Whether this batch is written."""
+        return not isinstance(self.update_freq, str) and self._batches % self.update_freq == 0
+
+    def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
+        """Count batches anew."""
+        self._batches = 0
+
+    def on_train_batch_begin(self, batch: int, logs: dict[str, Any] | None = None) -> None:
+        """Count the batch."""
+        self._batches += 1
+        self._batch_begin = time.perf_counter()
+
+    def on_train_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
+        """Write the batch's losses and metrics."""
+        if self._now():
+            if self.write_steps_per_second:
+                speed = 1.0 / max(time.perf_counter() - self._batch_begin, 1e-9)
+                self._write("train", {"steps_per_second": speed}, "batch_{}", self._batches)
+            self._write("train", logs or {}, "batch_{}", self._batches)
+
+    def on_epoch_begin(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
+        """Note the time."""
+        if self.write_steps_per_second:
+            self._steps_before = int(np.asarray(self.model.optimizer.iterations))
+            self._epoch_begin = time.perf_counter()
+
+    def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
+        """Write the epoch's losses and metrics, and histograms of weights."""
+        logs = logs or {}
+        train = {name: value for name, value in logs.items() if not name.startswith("val_")}
+        optimizer = getattr(self.model, "optimizer", None)
+        if logs and optimizer is not None:
+            train["learning_rate"] = rate(optimizer)
+            if self.write_steps_per_second:
+                steps = int(np.asarray(optimizer.iterations)) - self._steps_before
+                seconds = max(time.perf_counter() - self._epoch_begin, 1e-9)
+                train["steps_per_second"] = steps / seconds
+        self._write("train", train, "epoch_{}", epoch)
+        validation = {name[4:]: value for name, value in logs.items() if name.startswith("val_")}
+        self._write("validation", validation, "epoch_{}", epoch)
+        if self.histogram_freq and epoch % self.histogram_freq == 0:
+            for layer in self.model.layers:
+                for weight in layer.weights:
+                    name = f"{layer.name}/{weight.name.replace(':', '_')}/histogram"
+                    self._writer("train").add_histogram(name, weight.numpy(), epoch)
+        for writer in self._writers.values():
+            writer.flush()
+
+    def on_test_end(self, logs: dict[str, Any] | None = None) -> None:
+        """Write the losses and metrics of an evaluation, by the steps of training."""
+        optimizer = getattr(self.model, "optimizer", None)
+        if optimizer is not None and hasattr(optimizer, "iterations"):
+            step = int(np.asarray(optimizer.iterations))
+            self._write("validation", logs or {}, "evaluation_{}_vs_iterations", step)
+
+    def on_train_end(self, logs: dict[str, Any] | None = None) -> None:
+        """Close the files; a further training opens others."""
+        for writer in self._writers.values():
+            writer.close()
+        self._writers.clear()

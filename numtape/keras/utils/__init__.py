@@ -1,0 +1,1 @@
+"""``tf.keras.utils``: data in other forms, and seeds."""
