@@ -1,0 +1,55 @@
+"""Layers as dicts and back: for layers that are made of others."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from ..layer import Layer
+from ..named import Kind
+
+
+def _kind() -> Kind:
+    module = sys.modules["numtape.keras.layers"]
+    known = (getattr(module, name) for name in module.__all__)
+    return Kind("layer", [x for x in known if isinstance(x, type) and issubclass(x, Layer)])
+
+
+def serialize(layer: Any) -> Any:
+    """The class and arguments of a layer, as a dict.
+
+    Args:
+      layer: A layer.
+
+    Returns:
+      A dict that JSON can hold.
+
+    Raises:
+      ValueError: If it has no configuration.
+
+    Example:
+      >>> tf.keras.layers.serialize(tf.keras.layers.LSTM(3))["class_name"]
+      'LSTM'
+    """
+    return _kind().serialize(layer)
+
+
+def deserialize(config: Any, custom_objects: dict[str, Any] | None = None) -> Any:
+    """The layer that a dict describes.
+
+    Args:
+      config: What `serialize` gave.
+      custom_objects: Classes of one's own, by name.
+
+    Returns:
+      A layer, with variables of its own.
+
+    Raises:
+      ValueError: If its class is unknown.
+
+    Example:
+      >>> config = tf.keras.layers.serialize(tf.keras.layers.LSTM(3))
+      >>> tf.keras.layers.deserialize(config).units
+      3
+    """
+    return _kind().deserialize(config, custom_objects)

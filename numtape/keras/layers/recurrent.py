@@ -1,0 +1,400 @@
+"""`RNN`: a cell at each time of sequences; and cells on top of each other."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...core.log.tensors import as_tensor
+from ...core.log.variable import Variable, assign_all
+from ...core.ops.creation import zeros
+from ...core.ops.elementwise import cast
+from ...core.ops.joining import stack
+from ...core.values.dtypes import bool_, shown
+from ...core.values.tensor import Tensor
+from ...nest import flatten, is_nested, map_structure
+from ..layer import Layer
+from .configured import ConfiguredLayer, documented
+from .nested import deserialize, serialize
+from .recurrence import passed, time_first, unstacked
+from .recurrent_cells import Cell
+
+# What all recurrent layers take.
+ARGUMENTS = {
+    "cell": "A layer with a `state_size`, whose call takes inputs of shape (batch, features) and a "
+            "list of states, and gives an output and new states; or a list of them, on top of "
+            "each other.",
+    "return_sequences": "Whether the outputs of all times are given, or the last one's.",
+    "return_state": "Whether the last states are given as well.",
+    "go_backwards": "Whether time goes backwards; outputs are in that order.",
+    "stateful": "Whether the last states are where the next call begins, until `reset_states`.",
+    "unroll": "Accepted for Keras's sake: steps are recorded one by one.",
+    "use_cudnn": "Accepted for Keras's sake.",
+    "zero_output_for_mask": "Whether outputs of masked times are 0, or the last before them.",
+}  # fmt: skip
+_recurrent = documented("ValueError: If ``cell`` is none.", **ARGUMENTS)
+
+
+def _sized(cell: Any, what: str, argument: str) -> None:
+    if not hasattr(cell, "call"):
+        raise ValueError(f"{what} should have a `call` method. Received: {argument}={shown(cell)}")
+    if not hasattr(cell, "state_size"):
+        raise ValueError(
+            f"{what} should have a `state_size` attribute (single integer or list of integers, one "
+            f"integer per RNN state). Received: {argument}={shown(cell)}"
+        )
+
+
+def _first_state(cell: Any, batch_size: int, dtype: Any) -> Any:
+    """The states of a cell before the first step."""
+    if hasattr(cell, "get_initial_state"):
+        return cell.get_initial_state(batch_size=batch_size)
+    sizes = cell.state_size
+    return map_structure(lambda n: zeros((batch_size, n), dtype), sizes)
+
+
+@documented("ValueError: If one of them is no cell.",
+            cells="A list of cells; the outputs of each are the inputs of the next.")  # fmt: skip
+class StackedRNNCells(Layer):
+    """Cells on top of each other, as one cell.
+
+    >>> cells = [tf.keras.layers.LSTMCell(n) for n in (3, 2)]
+    >>> layer = tf.keras.layers.RNN(tf.keras.layers.StackedRNNCells(cells))
+    >>> layer(tf.ones((1, 5, 4))).shape
+    TensorShape([1, 2])
+    """
+
+    def __init__(self, cells: Any, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        if not isinstance(cells, list | tuple) or not cells:
+            raise ValueError(f"`cells` is a list of cells. Received: cells={shown(cells)}")
+        for cell in cells:
+            _sized(cell, "All cells", "cell")
+        self.cells = list(cells)
+
+    @property
+    def state_size(self) -> list[Any]:
+        """The sizes of the states, of each cell."""
+        return [cell.state_size for cell in self.cells]
+
+    @property
+    def output_size(self) -> int:
+        """The size of the output: the last cell's."""
+        return _output_size(self.cells[-1])
+
+    def get_initial_state(self, batch_size: Any = None) -> list[Any]:
+        """The states before the first step.
+
+        Args:
+          batch_size: The number of examples.
+
+        Returns:
+          A list of what each cell has.
+        """
+        return [_first_state(cell, batch_size, self._dtype) for cell in self.cells]
+
+    def build(self, input_shape: Any) -> None:
+        """Make the variables of the cells.
+
+        Args:
+          input_shape: The shape of the inputs, (batch, features).
+        """
+        for cell in self.cells:
+            if isinstance(cell, Layer) and not cell.built:
+                cell.build(input_shape)
+            input_shape = (input_shape[0], _output_size(cell))
+
+    def call(self, inputs: Any, states: Any, training: bool = False) -> tuple[Any, list[Any]]:
+        """One step of all cells.
+
+        Args:
+          inputs: A tensor of shape (batch, features).
+          states: A list of the states of each.
+          training: Whether it is training.
+
+        Returns:
+          The output, and a list of the new states of each.
+        """
+        new = []
+        for cell, state in zip(self.cells, states, strict=True):
+            inputs, found = _called(cell, inputs, state, training)
+            new.append(found)
+        return inputs, new
+
+    def get_config(self) -> dict[str, Any]:
+        """Give the arguments that make a layer like this one."""
+        return {**super().get_config(), "cells": [serialize(cell) for cell in self.cells]}
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Any:
+        """The layer made with these arguments.
+
+        Args:
+          config: What `get_config` gave.
+          custom_objects: Classes of one's own, by name.
+
+        Returns:
+          A layer.
+        """
+        cells = [deserialize(cell, custom_objects) for cell in config["cells"]]
+        return cls(**{**config, "cells": cells})
+
+
+def _output_size(cell: Any) -> int:
+    size = getattr(cell, "output_size", None)
+    if size is None:
+        size = cell.state_size
+    found = size[0] if isinstance(size, list | tuple) else size
+    if not isinstance(found, int):
+        raise ValueError("output_size must be an integer.")
+    return found
+
+
+def _called(cell: Any, inputs: Any, states: Any, training: Any) -> tuple[Any, Any]:
+    """A step of any cell; its states as they were given, alone or in a list."""
+    single = not is_nested(states)
+    named: dict[str, Any] = {}
+    if isinstance(cell, Layer):
+        named = {"training": training} if cell.takes("training") else {}
+    step = cell if callable(cell) else cell.call
+    output, new = step(inputs, [states] if single else list(states), **named)
+    new = list(new) if is_nested(new) else [new]
+    return output, new[0] if single else new
+
+
+def _over(
+    cell: Any, inputs: list[Tensor], whole: Tensor | None, states: Any, masks: Any, training: Any,
+    zero_output: bool,
+) -> tuple[list[Tensor], Any]:  # fmt: skip
+    """The outputs of a cell at all times, and its last states.
+
+    Of cells on top of each other, the first goes through all times, then the next: what a masked
+    step gives to the next cell is masked there, too.
+
+    Args:
+      cell: A cell.
+      inputs: Its inputs at each time.
+      whole: The same as one tensor of shape (time, batch, ...), if there is one.
+      states: Its states before the first.
+      masks: Which examples have each time.
+      training: Whether it is training.
+      zero_output: Whether outputs of masked times are 0.
+    """
+    if isinstance(cell, StackedRNNCells):
+        last = []
+        for one, state in zip(cell.cells, states, strict=True):
+            listed = is_nested(state)
+            inputs, new = _over(one, inputs, whole, list(state) if listed else [state], masks,
+                                training, zero_output)  # fmt: skip
+            last.append(new if listed else new[0])
+            whole = None
+        return inputs, last
+    if not isinstance(cell, Cell):
+        def step(x: Any, states: list[Any]) -> tuple[Any, list[Any]]:
+            return _called(cell, x, states, training)
+
+        return passed(step, inputs, states, masks, zero_output)
+    whole = stack(inputs) if whole is None else whole
+    project, step = cell.over(int(whole.shape[1]), int(whole.shape[2]), training)
+    parts = [unstacked(part) for part in project(whole)]
+    return passed(step, [*zip(*parts, strict=True)], states, masks, zero_output)
+
+
+@_recurrent
+class RNN(ConfiguredLayer):
+    """A cell at each time of inputs of shape (batch, time, features).
+
+    >>> layer = tf.keras.layers.RNN(tf.keras.layers.GRUCell(3), return_sequences=True)
+    >>> layer(tf.ones((2, 5, 4))).shape
+    TensorShape([2, 5, 3])
+    """
+
+    # Its states are no weights.
+    _INTERNAL = Layer._INTERNAL | {"states"}
+
+    def __init__(
+        self, cell: Any, return_sequences: bool = False, return_state: bool = False,
+        go_backwards: bool = False, stateful: bool = False, unroll: bool = False,
+        zero_output_for_mask: bool = False, **kwargs: Any,
+    ) -> None:  # fmt: skip
+        if isinstance(cell, list | tuple):
+            cell = StackedRNNCells(cell)
+        _sized(cell, "Argument `cell`", "cell")
+        super().__init__(**kwargs)
+        self.cell = cell
+        self._keep(
+            return_sequences=return_sequences, return_state=return_state,
+            go_backwards=go_backwards, stateful=stateful, unroll=unroll,
+            zero_output_for_mask=zero_output_for_mask,
+        )  # fmt: skip
+        self.supports_masking = True
+        self.states: list[Any] | None = None
+        size = cell.state_size
+        if not isinstance(size, int | list | tuple):
+            raise ValueError("state_size must be an integer, or a list/tuple of integers (one for "
+                             "each state tensor).")  # fmt: skip
+        self.state_size = [size] if isinstance(size, int) else list(size)
+
+    def build(self, sequences_shape: Any, initial_state_shape: Any = None) -> None:
+        """Make the cell's variables, and states if they are kept.
+
+        Args:
+          sequences_shape: The shape of the inputs, (batch, time, features).
+          initial_state_shape: Not used.
+        """
+        if isinstance(self.cell, Layer) and not self.cell.built:
+            self.cell.build((sequences_shape[0], *sequences_shape[2:]))
+        if self.stateful and self.states is None:
+            if sequences_shape[0] is None:
+                raise ValueError(
+                    f"When using `stateful=True` in a RNN, the batch size must be static. Found "
+                    f"dynamic batch size: sequence.shape={tuple(sequences_shape)}"
+                )
+            self.states = map_structure(
+                lambda x: Variable(x, trainable=False, name=f"{self.name}/rnn_state"),
+                self.get_initial_state(sequences_shape[0]),
+            )
+
+    def get_initial_state(self, batch_size: Any) -> list[Any]:
+        """The states before the first step.
+
+        Args:
+          batch_size: The number of examples.
+
+        Returns:
+          A list of tensors, or of lists of them for cells on top of each other.
+        """
+        found = _first_state(self.cell, batch_size, self._dtype)
+        return list(found) if is_nested(found) else [found]
+
+    def reset_state(self) -> None:
+        """Begin the next call with zeros, if states are kept."""
+        kept = flatten(self.states or [])
+        assign_all(kept, [zeros(tuple(v.shape), v.dtype) for v in kept])
+
+    def reset_states(self) -> None:
+        """Begin the next call with zeros, if states are kept."""
+        self.reset_state()
+
+    def call(
+        self, sequences: Any, initial_state: Any = None, mask: Any = None, training: bool = False
+    ) -> Any:
+        """The outputs of the cell.
+
+        Args:
+          sequences: A tensor of shape (batch, time, ...).
+          initial_state: The states before the first step; None for zeros, or for those kept.
+          mask: Which times each example has: bools of shape (batch, time); None for all.
+          training: Whether it is training.
+
+        Returns:
+          The last output, or all of shape (batch, time, units); and the states, if they are wanted.
+        """
+        batch, length = int(sequences.shape[0]), int(sequences.shape[1])
+        if not length:
+            raise ValueError(
+                f"Layer '{self.name}' needs sequences of at least one time step. Received: "
+                f"sequences.shape={tuple(sequences.shape)}"
+            )
+        if sequences.dtype is not self._dtype:
+            sequences = cast(sequences, self._dtype)
+        states = self._begun(batch, initial_state)
+        whole = time_first(sequences)
+        masks = None if mask is None else self._masks(mask, batch, length)
+        fused = isinstance(self.cell, Cell) or (
+            isinstance(self.cell, StackedRNNCells) and isinstance(self.cell.cells[0], Cell)
+        )
+        if self.go_backwards:
+            whole = whole[::-1]
+            masks = None if masks is None else masks[::-1]
+        outputs, states = _over(
+            self.cell, [] if fused else unstacked(whole), whole, states, masks, training,
+            self.zero_output_for_mask,
+        )  # fmt: skip
+        if self.stateful:
+            assign_all(flatten(self.states), flatten(states))
+        found = stack(outputs, 1) if self.return_sequences else outputs[-1]
+        return (found, *states) if self.return_state else found
+
+    def _begun(self, batch: int, initial_state: Any) -> list[Any]:
+        """The states at the beginning, checked."""
+        if self.stateful:
+            size = int(flatten(self.states)[0].shape[0])
+            if batch != size:
+                raise ValueError(
+                    f"If an RNN is stateful, the batch size of the input sequences must be the "
+                    f"same as the batch size of the initial state. \n"
+                    f"- Expected batch size: {size}\n- Received batch size: {batch}"
+                )
+        if initial_state is None:
+            initial_state = self.states if self.stateful else self.get_initial_state(batch)
+        states = list(initial_state) if is_nested(initial_state) else [initial_state]
+        if len(states) != len(self.state_size):
+            raise ValueError(
+                f"Layer '{self.name}' has {len(self.state_size)} states, but got initial_state of "
+                f"{len(states)}."
+            )
+        return [map_structure(self._state, state) for state in states]
+
+    def _state(self, x: Any) -> Tensor:
+        found = as_tensor(x)
+        return found if found.dtype is self._dtype else cast(found, self._dtype)
+
+    def _masks(self, mask: Any, batch: int, length: int) -> list[Tensor]:
+        found = flatten(mask)[0]
+        found = cast(as_tensor(found), bool_)
+        if tuple(found.shape[:2]) != (batch, length):
+            raise ValueError(
+                f"Layer '{self.name}' got a mask of shape {tuple(found.shape)} for sequences of "
+                f"batch size {batch} and {length} time steps."
+            )
+        if found.ndim == 2:
+            found = found[:, :, None]
+        return unstacked(time_first(found))
+
+    def compute_mask(self, inputs: Any, previous_mask: Any) -> Any:
+        """The mask of the outputs: that of the inputs, if all of them are given.
+
+        Args:
+          inputs: The inputs.
+          previous_mask: Their mask.
+
+        Returns:
+          A mask or None, in a list with None for each state if these are given.
+        """
+        found = flatten(previous_mask)[0] if self.return_sequences else None
+        return [found, *(None for _ in self.state_size)] if self.return_state else found
+
+    def compute_output_shape(self, sequences_shape: Any, initial_state_shape: Any = None) -> Any:
+        """The shape of the output.
+
+        Args:
+          sequences_shape: The shape of the inputs.
+          initial_state_shape: Not used.
+
+        Returns:
+          A tuple, or one for the output and one for each state.
+        """
+        batch, length = sequences_shape[0], sequences_shape[1]
+        size = _output_size(self.cell)
+        found = (batch, length, size) if self.return_sequences else (batch, size)
+        if not self.return_state:
+            return found
+        return found, *([(batch, n) for n in state] if isinstance(state, list | tuple)
+                        else (batch, state) for state in self.state_size)  # fmt: skip
+
+    def get_config(self) -> dict[str, Any]:
+        """Give the arguments that make a layer like this one."""
+        return {**super().get_config(), "cell": serialize(self.cell)}
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Any:
+        """The layer made with these arguments.
+
+        Args:
+          config: What `get_config` gave.
+          custom_objects: Classes of one's own, by name.
+
+        Returns:
+          A layer.
+        """
+        return cls(**{**config, "cell": deserialize(config["cell"], custom_objects)})

@@ -1,0 +1,327 @@
+"""Cells of recurrent layers: what one step does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ...core.log.variable import original
+from ...core.ops.creation import ones, zeros
+from ...core.ops.dropout import dropout as dropped
+from ...core.ops.elementwise import cast
+from ...core.ops.joining import concat
+from ...core.ops.linalg import matmul
+from ...core.ops.movement import reshape
+from ...core.ops.slicing import split
+from ...core.values.dtypes import shown
+from ...core.values.tensor import Tensor
+from .. import initializers
+from ...nest import is_nested
+from ..layer import LayerVariable
+from .configured import ConfiguredLayer, documented
+from .recurrence import Step
+
+# What all cells take, besides a number of units.
+ARGUMENTS = {
+    "units": "The size of the output and of each state.",
+    "activation": "A function or the name of one; None for none.",
+    "recurrent_activation": "The same of the gates.",
+    "recurrent_initializer": "Where the recurrent kernel begins: an initializer, a function "
+                             "(shape, dtype) -> tensor, or a name.",
+    "recurrent_regularizer": "A regularizer or its name: what the recurrent kernel adds to the "
+                             "loss; None for nothing.",
+    "recurrent_constraint": "A constraint or its name: what the recurrent kernel becomes after "
+                            "each step; None for itself.",
+    "unit_forget_bias": "Whether the bias of the forget gate begins with ones.",
+    "dropout": "The part of the inputs that are dropped in training: the same at all times.",
+    "recurrent_dropout": "The part of the states that are dropped, likewise.",
+    "reset_after": "Whether the reset gate works after the product with the recurrent kernel, "
+                   "which then has a bias of its own, or before.",
+    "seed": "A seed of what is dropped, beside the global one.",
+}  # fmt: skip
+_cell = documented("ValueError: If ``units`` is no positive int, or a name is unknown.", **ARGUMENTS)
+# Projections of inputs, by gates or groups of them.
+Project = Callable[[Tensor], list[Tensor]]
+
+
+class Cell(ConfiguredLayer):
+    """A cell whose kernels have one block of columns for each gate."""
+
+    _gates = 1
+    units: int
+    use_bias: bool
+    dropout: float
+    recurrent_dropout: float
+    seed: int | None
+    activation: Any
+    bias: LayerVariable | None
+
+    def __init__(self, units: Any, dropout: Any, recurrent_dropout: Any, **kwargs: Any) -> None:
+        if isinstance(units, bool) or not isinstance(units, int) or units <= 0:
+            raise ValueError(
+                f"Received an invalid value for argument `units`, expected a positive integer, "
+                f"got {shown(units)}."
+            )
+        # Keras's 1 drops inputs anew for each gate; 2, which it prefers, all gates alike.
+        self.implementation = kwargs.pop("implementation", 2) if self._gates > 1 else 2
+        super().__init__(**kwargs)
+        self._keep(units=units)
+        self.state_size: Any = units
+        self.output_size = units
+        for name, rate in (("dropout", dropout), ("recurrent_dropout", recurrent_dropout)):
+            try:
+                self._keep(**{name: float(min(1.0, max(0.0, rate)))})
+            except TypeError:
+                raise ValueError(
+                    f"`{name}` is a number from 0 to 1. Received: {shown(rate)}"
+                ) from None
+        if self._gates > 1 and self.recurrent_dropout != 0.0:
+            self.implementation = 1
+
+    def build(self, input_shape: Any) -> None:
+        """Make the kernels and the bias.
+
+        Args:
+          input_shape: The shape of the inputs, (batch, features).
+        """
+        columns = self._gates * self.units
+        self.kernel = self._weight("kernel", (input_shape[-1], columns))
+        self.recurrent_kernel = self._weight("recurrent_kernel", (self.units, columns), "recurrent")
+        self.bias = self._biased() if self.use_bias else None
+
+    def _biased(self) -> LayerVariable:
+        return self._weight("bias", (self._gates * self.units,))
+
+    def get_initial_state(self, batch_size: Any = None) -> list[Tensor]:
+        """The states before the first step: zeros.
+
+        Args:
+          batch_size: The number of examples.
+
+        Returns:
+          A list of tensors.
+        """
+        sizes = self.state_size if isinstance(self.state_size, list) else [self.state_size]
+        state = zeros((int(batch_size), self.units), self._dtype)
+        return [state for _ in sizes]
+
+    def _dropped(self, batch: int, size: int, rate: float, training: Any) -> list[Tensor]:
+        """What inputs or states are multiplied by, for each gate or for all; empty for nothing."""
+        if not training or not 0.0 < rate < 1.0:
+            return []
+        count = self._gates if self.implementation == 1 else 1
+        whole = ones((batch, size), self._dtype)
+        return [dropped(whole, rate, seed=self.seed) for _ in range(count)]
+
+    def _product(self, x: Tensor, kernel: Any, masks: list[Tensor]) -> Tensor:
+        """``x @ kernel``, with what is dropped, for any number of axes."""
+        if len(masks) > 1:
+            parts = zip(masks, split(kernel, len(masks), 1), strict=True)
+            return concat([self._product(x * mask, k, []) for mask, k in parts], -1)
+        if masks:
+            x = x * masks[0]
+        if x.ndim == 2:
+            return matmul(x, kernel)
+        found = matmul(reshape(x, (-1, int(x.shape[-1]))), kernel)
+        return reshape(found, (*x.shape[:-1], int(kernel.shape[1])))
+
+    def over(self, batch: int, features: int, training: Any) -> tuple[Project, Step]:
+        """What projects inputs, of one time or of all, and what goes one step with them.
+
+        Args:
+          batch: The number of examples.
+          features: The size of the inputs.
+          training: Whether inputs and states are dropped.
+        """
+        kernel, bias = original(self.kernel), None if self.bias is None else original(self.bias)
+        masks = self._dropped(batch, features, self.dropout, training)
+        states = self._dropped(batch, self.units, self.recurrent_dropout, training)
+
+        def project(x: Tensor) -> list[Tensor]:
+            found = self._product(x, kernel, masks)
+            return self._grouped(found, bias)
+
+        return project, self._step(original(self.recurrent_kernel), bias, states)
+
+    def _grouped(self, found: Tensor, bias: Any) -> list[Tensor]:
+        return [found if bias is None else found + bias]
+
+    def _step(self, kernel: Any, bias: Any, masks: list[Tensor]) -> Step:
+        raise NotImplementedError
+
+    def call(self, inputs: Any, states: Any, training: bool = False) -> tuple[Tensor, Any]:
+        """One step.
+
+        Args:
+          inputs: A tensor of shape (batch, features).
+          states: A list of tensors of shape (batch, units).
+          training: Whether inputs and states are dropped.
+
+        Returns:
+          The output, and a list of the new states.
+        """
+        inputs = inputs if inputs.dtype is self._dtype else cast(inputs, self._dtype)
+        project, step = self.over(int(inputs.shape[0]), int(inputs.shape[-1]), training)
+        output, new = step(project(inputs), list(states) if is_nested(states) else [states])
+        return output, new if is_nested(states) else new[0]
+
+
+@_cell
+class SimpleRNNCell(Cell):
+    """One step of `SimpleRNN`: ``activation(x @ kernel + bias + h @ recurrent_kernel)``.
+
+    >>> cell = tf.keras.layers.SimpleRNNCell(1, "linear", kernel_initializer="ones",
+    ...                                      recurrent_initializer="ones")
+    >>> output, states = cell(tf.constant([[1.0, 2.0]]), [tf.constant([[10.0]])])
+    >>> output.numpy()
+    array([[13.]], dtype=float32)
+    """
+
+    def __init__(
+        self, units: int, activation: Any = "tanh", use_bias: bool = True,
+        kernel_initializer: Any = "glorot_uniform", recurrent_initializer: Any = "orthogonal",
+        bias_initializer: Any = "zeros", kernel_regularizer: Any = None,
+        recurrent_regularizer: Any = None, bias_regularizer: Any = None,
+        kernel_constraint: Any = None, recurrent_constraint: Any = None,
+        bias_constraint: Any = None, dropout: float = 0.0, recurrent_dropout: float = 0.0,
+        seed: int | None = None, **kwargs: Any,
+    ) -> None:  # fmt: skip
+        super().__init__(units, dropout, recurrent_dropout, **kwargs)
+        self._keep(
+            activation=activation, use_bias=use_bias, kernel_initializer=kernel_initializer,
+            recurrent_initializer=recurrent_initializer, bias_initializer=bias_initializer,
+            kernel_regularizer=kernel_regularizer, recurrent_regularizer=recurrent_regularizer,
+            bias_regularizer=bias_regularizer, kernel_constraint=kernel_constraint,
+            recurrent_constraint=recurrent_constraint, bias_constraint=bias_constraint, seed=seed,
+        )  # fmt: skip
+
+    def _step(self, kernel: Any, bias: Any, masks: list[Tensor]) -> Step:
+        def step(x: list[Tensor], states: list[Tensor]) -> tuple[Tensor, list[Tensor]]:
+            h = self.activation(x[0] + self._product(states[0], kernel, masks))
+            return h, [h]
+
+        return step
+
+
+@_cell
+class LSTMCell(Cell):
+    """One step of `LSTM`.
+
+    >>> cell = tf.keras.layers.LSTMCell(3)
+    >>> output, (h, c) = cell(tf.ones((2, 4)), cell.get_initial_state(2))
+    >>> output is h, c.shape
+    (True, TensorShape([2, 3]))
+    """
+
+    _gates = 4
+
+    def __init__(
+        self, units: int, activation: Any = "tanh", recurrent_activation: Any = "sigmoid",
+        use_bias: bool = True, kernel_initializer: Any = "glorot_uniform",
+        recurrent_initializer: Any = "orthogonal", bias_initializer: Any = "zeros",
+        unit_forget_bias: bool = True, kernel_regularizer: Any = None,
+        recurrent_regularizer: Any = None, bias_regularizer: Any = None,
+        kernel_constraint: Any = None, recurrent_constraint: Any = None,
+        bias_constraint: Any = None, dropout: float = 0.0, recurrent_dropout: float = 0.0,
+        seed: int | None = None, **kwargs: Any,
+    ) -> None:  # fmt: skip
+        super().__init__(units, dropout, recurrent_dropout, **kwargs)
+        self._keep(
+            activation=activation, recurrent_activation=recurrent_activation, use_bias=use_bias,
+            kernel_initializer=kernel_initializer, recurrent_initializer=recurrent_initializer,
+            bias_initializer=bias_initializer, unit_forget_bias=unit_forget_bias,
+            kernel_regularizer=kernel_regularizer, recurrent_regularizer=recurrent_regularizer,
+            bias_regularizer=bias_regularizer, kernel_constraint=kernel_constraint,
+            recurrent_constraint=recurrent_constraint, bias_constraint=bias_constraint, seed=seed,
+        )  # fmt: skip
+        self.state_size = [units, units]
+
+    def _biased(self) -> LayerVariable:
+        given, units = self.bias_initializer, self.units
+
+        def initializer(shape: Any, dtype: Any = None) -> Tensor:
+            parts = ((given, 1), (initializers.Ones(), 1), (given, 2))
+            return concat([make((n * units,), dtype) for make, n in parts], 0)
+
+        return self.add_weight(
+            (4 * units,), initializer if self.unit_forget_bias else given, name="bias",
+            regularizer=self.bias_regularizer, constraint=self.bias_constraint,
+        )  # fmt: skip
+
+    def _step(self, kernel: Any, bias: Any, masks: list[Tensor]) -> Step:
+        gate, bent = self.recurrent_activation, self.activation
+
+        def step(x: list[Tensor], states: list[Tensor]) -> tuple[Tensor, list[Tensor]]:
+            h, c = states
+            i, f, new, o = split(x[0] + self._product(h, kernel, masks), 4, 1)
+            c = gate(f) * c + gate(i) * bent(new)
+            h = gate(o) * bent(c)
+            return h, [h, c]
+
+        return step
+
+
+@_cell
+class GRUCell(Cell):
+    """One step of `GRU`.
+
+    >>> cell = tf.keras.layers.GRUCell(3)
+    >>> output, (h,) = cell(tf.ones((2, 4)), cell.get_initial_state(2))
+    >>> output is h
+    True
+    """
+
+    _gates = 3
+
+    def __init__(
+        self, units: int, activation: Any = "tanh", recurrent_activation: Any = "sigmoid",
+        use_bias: bool = True, kernel_initializer: Any = "glorot_uniform",
+        recurrent_initializer: Any = "orthogonal", bias_initializer: Any = "zeros",
+        kernel_regularizer: Any = None, recurrent_regularizer: Any = None,
+        bias_regularizer: Any = None, kernel_constraint: Any = None,
+        recurrent_constraint: Any = None, bias_constraint: Any = None, dropout: float = 0.0,
+        recurrent_dropout: float = 0.0, reset_after: bool = True, seed: int | None = None,
+        **kwargs: Any,
+    ) -> None:  # fmt: skip
+        super().__init__(units, dropout, recurrent_dropout, **kwargs)
+        self._keep(
+            activation=activation, recurrent_activation=recurrent_activation, use_bias=use_bias,
+            kernel_initializer=kernel_initializer, recurrent_initializer=recurrent_initializer,
+            bias_initializer=bias_initializer, kernel_regularizer=kernel_regularizer,
+            recurrent_regularizer=recurrent_regularizer, bias_regularizer=bias_regularizer,
+            kernel_constraint=kernel_constraint, recurrent_constraint=recurrent_constraint,
+            bias_constraint=bias_constraint, reset_after=reset_after, seed=seed,
+        )  # fmt: skip
+
+    def _biased(self) -> LayerVariable:
+        columns = 3 * self.units
+        return self._weight("bias", (2, columns) if self.reset_after else (columns,))
+
+    def _grouped(self, found: Tensor, bias: Any) -> list[Tensor]:
+        if bias is not None:
+            found = found + (bias[0] if self.reset_after else bias)
+        return split(found, [2 * self.units, self.units], -1)
+
+    def _step(self, kernel: Any, bias: Any, masks: list[Tensor]) -> Step:
+        gate, bent, units = self.recurrent_activation, self.activation, self.units
+        gates, candidate = masks[:2], masks[2:]
+        inner_bias = bias[1] if bias is not None and self.reset_after else None
+        if not self.reset_after:
+            gates_kernel, candidate_kernel = split(kernel, [2 * units, units], 1)
+
+        def step(x: list[Tensor], states: list[Tensor]) -> tuple[Tensor, list[Tensor]]:
+            h = states[0]
+            if self.reset_after:
+                inner = self._product(h, kernel, masks)
+                if inner_bias is not None:
+                    inner = inner + inner_bias
+                both, rest = split(inner, [2 * units, units], 1)
+                z, r = split(gate(x[0] + both), 2, 1)
+                rest = r * rest
+            else:
+                z, r = split(gate(x[0] + self._product(h, gates_kernel, gates)), 2, 1)
+                rest = self._product(r * h, candidate_kernel, candidate)
+            h = z * h + (1.0 - z) * bent(x[1] + rest)
+            return h, [h]
+
+        return step
