@@ -120,4 +120,9 @@ class Kind:
             return found
         if arguments is not None and not isinstance(arguments, dict):
             raise self._unknown(config)
-        return found.from_config(arguments or {}) if hasattr(found, "from_config") else found()
+        make: Any = getattr(found, "from_config", None)
+        if make is None:
+            return found()
+        takes = "custom_objects" in inspect.signature(make).parameters
+        more = {"custom_objects": custom_objects} if takes else {}
+        return make(arguments or {}, **more)

@@ -107,6 +107,17 @@ __all__ = [
     "SpatialDropout2D", "SpatialDropout3D", "Subtract", "UnitNormalization", "UpSampling1D",
     "UpSampling2D", "UpSampling3D", "ZeroPadding1D", "ZeroPadding2D", "ZeroPadding3D", "add",
     "average", "concatenate", "dot", "maximum", "minimum", "multiply", "subtract",
+from .nested import deserialize, serialize
+from .normalization import LayerNormalization
+from .recurrent import RNN, StackedRNNCells
+from .recurrent_cells import GRUCell, LSTMCell, SimpleRNNCell
+from .recurrent_layers import GRU, LSTM, SimpleRNN
+from .wrappers import Bidirectional, TimeDistributed, Wrapper
+
+__all__ = [
+    "GRU", "LSTM", "RNN", "Bidirectional", "Dense", "GRUCell", "InputSpec", "LSTMCell", "Layer",
+    "LayerNormalization", "SimpleRNN", "SimpleRNNCell", "StackedRNNCells", "TimeDistributed",
+    "Wrapper", "deserialize", "serialize",
 ]
 
 

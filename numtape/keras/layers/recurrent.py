@@ -12,6 +12,7 @@ from ...core.ops.joining import stack
 from ...core.values.dtypes import bool_, shown
 from ...core.values.tensor import Tensor
 from ...nest import flatten, is_nested, map_structure
+from ..call_arguments import signature_of
 from ..layer import Layer
 from .configured import ConfiguredLayer, documented
 from .nested import deserialize, serialize
@@ -154,7 +155,7 @@ def _called(cell: Any, inputs: Any, states: Any, training: Any) -> tuple[Any, An
     single = not is_nested(states)
     named: dict[str, Any] = {}
     if isinstance(cell, Layer):
-        named = {"training": training} if cell.takes("training") else {}
+        named = {"training": training} if "training" in signature_of(type(cell).call).all else {}
     step = cell if callable(cell) else cell.call
     output, new = step(inputs, [states] if single else list(states), **named)
     new = list(new) if is_nested(new) else [new]
@@ -189,10 +190,10 @@ def _over(
             whole = None
         return inputs, last
     if not isinstance(cell, Cell):
-        def step(x: Any, states: list[Any]) -> tuple[Any, list[Any]]:
+        def called(x: Any, states: list[Any]) -> tuple[Any, list[Any]]:
             return _called(cell, x, states, training)
 
-        return passed(step, inputs, states, masks, zero_output)
+        return passed(called, inputs, states, masks, zero_output)
     whole = stack(inputs) if whole is None else whole
     project, step = cell.over(int(whole.shape[1]), int(whole.shape[2]), training)
     parts = [unstacked(part) for part in project(whole)]
@@ -210,6 +211,12 @@ class RNN(ConfiguredLayer):
 
     # Its states are no weights.
     _INTERNAL = Layer._INTERNAL | {"states"}
+    return_sequences: bool
+    return_state: bool
+    go_backwards: bool
+    stateful: bool
+    unroll: bool
+    zero_output_for_mask: bool
 
     def __init__(
         self, cell: Any, return_sequences: bool = False, return_state: bool = False,
@@ -299,7 +306,7 @@ class RNN(ConfiguredLayer):
             sequences = cast(sequences, self._dtype)
         states = self._begun(batch, initial_state)
         whole = time_first(sequences)
-        masks = None if mask is None else self._masks(mask, batch, length)
+        masks = None if mask is None else self._mask_steps(mask, batch, length)
         fused = isinstance(self.cell, Cell) or (
             isinstance(self.cell, StackedRNNCells) and isinstance(self.cell.cells[0], Cell)
         )
@@ -339,7 +346,7 @@ class RNN(ConfiguredLayer):
         found = as_tensor(x)
         return found if found.dtype is self._dtype else cast(found, self._dtype)
 
-    def _masks(self, mask: Any, batch: int, length: int) -> list[Tensor]:
+    def _mask_steps(self, mask: Any, batch: int, length: int) -> list[Tensor]:
         found = flatten(mask)[0]
         found = cast(as_tensor(found), bool_)
         if tuple(found.shape[:2]) != (batch, length):

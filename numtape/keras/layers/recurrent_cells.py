@@ -15,8 +15,8 @@ from ...core.ops.movement import reshape
 from ...core.ops.slicing import split
 from ...core.values.dtypes import shown
 from ...core.values.tensor import Tensor
-from .. import initializers
 from ...nest import is_nested
+from .. import initializers
 from ..layer import LayerVariable
 from .configured import ConfiguredLayer, documented
 from .recurrence import Step
@@ -39,7 +39,9 @@ ARGUMENTS = {
                    "which then has a bias of its own, or before.",
     "seed": "A seed of what is dropped, beside the global one.",
 }  # fmt: skip
-_cell = documented("ValueError: If ``units`` is no positive int, or a name is unknown.", **ARGUMENTS)
+_cell = documented(
+    "ValueError: If ``units`` is no positive int, or a name is unknown.", **ARGUMENTS
+)
 # Projections of inputs, by gates or groups of them.
 Project = Callable[[Tensor], list[Tensor]]
 
@@ -214,6 +216,11 @@ class LSTMCell(Cell):
     """
 
     _gates = 4
+    recurrent_activation: Any
+    bias_initializer: Any
+    bias_regularizer: Any
+    bias_constraint: Any
+    unit_forget_bias: bool
 
     def __init__(
         self, units: int, activation: Any = "tanh", recurrent_activation: Any = "sigmoid",
@@ -272,6 +279,8 @@ class GRUCell(Cell):
     """
 
     _gates = 3
+    recurrent_activation: Any
+    reset_after: bool
 
     def __init__(
         self, units: int, activation: Any = "tanh", recurrent_activation: Any = "sigmoid",

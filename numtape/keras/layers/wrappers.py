@@ -1,0 +1,360 @@
+"""Layers around a layer: at each time, and forward and backward in time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...core.ops.elementwise import cast
+from ...core.ops.joining import concat, stack
+from ...core.ops.slicing import reverse
+from ...core.values.dtypes import shown
+from ...core.values.tensor import Tensor
+from ..call_arguments import signature_of
+from ..layer import Layer
+from .configured import documented
+from .nested import deserialize, serialize
+from .recurrence import time_first, unstacked
+
+_wrapper = documented("ValueError: If ``layer`` is none.", layer="The layer.")
+
+
+@_wrapper
+class Wrapper(Layer):
+    """Base class of layers around a layer.
+
+    >>> class Twice(tf.keras.layers.Wrapper):
+    ...     def call(self, inputs):
+    ...         return self.layer(self.layer(inputs))
+    >>> Twice(tf.keras.layers.Dense(3)).layer.units
+    3
+    """
+
+    def __init__(self, layer: Any, **kwargs: Any) -> None:
+        if not isinstance(layer, Layer):
+            raise ValueError(
+                f"Layer {shown(layer)} supplied to Wrapper isn't a supported layer type. Please "
+                f"ensure wrapped layer is a valid Keras layer."
+            )
+        super().__init__(**kwargs)
+        self.layer = layer
+
+    def build(self, input_shape: Any = None) -> None:
+        """Make the layer's variables.
+
+        Args:
+          input_shape: The shape of its inputs.
+        """
+        if not self.layer.built:
+            self.layer.build(input_shape)
+            self.layer.built = True
+
+    def get_config(self) -> dict[str, Any]:
+        """Give the arguments that make a layer like this one."""
+        return {**super().get_config(), "layer": serialize(self.layer)}
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Any:
+        """The layer made with these arguments.
+
+        Args:
+          config: What `get_config` gave.
+          custom_objects: Classes of one's own, by name.
+
+        Returns:
+          A layer.
+        """
+        return cls(**{**config, "layer": deserialize(config["layer"], custom_objects)})
+
+
+@_wrapper
+class TimeDistributed(Wrapper):
+    """A layer at each time of inputs of shape (batch, time, ...).
+
+    >>> layer = tf.keras.layers.TimeDistributed(tf.keras.layers.Dense(3))
+    >>> layer(tf.ones((2, 5, 4))).shape
+    TensorShape([2, 5, 3])
+    """
+
+    def __init__(self, layer: Any, **kwargs: Any) -> None:
+        if not isinstance(layer, Layer):
+            raise ValueError(
+                f"Please initialize `TimeDistributed` layer with a `keras.layers.Layer` instance. "
+                f"Received: {shown(layer)}"
+            )
+        super().__init__(layer, **kwargs)
+        self.supports_masking = True
+
+    def _inner_shape(self, input_shape: Any) -> tuple[int | None, ...]:
+        if len(input_shape) < 3:
+            raise ValueError(
+                f"`TimeDistributed` Layer should be passed an `input_shape` with at least 3 "
+                f"dimensions, received: {tuple(input_shape)}"
+            )
+        return (input_shape[0], *input_shape[2:])
+
+    def build(self, input_shape: Any = None) -> None:
+        """Make the layer's variables.
+
+        Args:
+          input_shape: The shape of the inputs, (batch, time, ...).
+        """
+        super().build(self._inner_shape(input_shape))
+
+    def compute_output_shape(self, input_shape: Any) -> Any:
+        """The shape of the output.
+
+        Args:
+          input_shape: The shape of the inputs.
+
+        Returns:
+          A tuple.
+        """
+        inner = self.layer.compute_output_shape(self._inner_shape(input_shape))
+        return (inner[0], input_shape[1], *inner[1:])
+
+    def call(self, inputs: Any, training: Any = None, mask: Any = None) -> Tensor:
+        """The layer's outputs at all times.
+
+        Args:
+          inputs: A tensor of shape (batch, time, ...).
+          training: Given to the layer, if it takes it.
+          mask: Likewise, at each time.
+
+        Returns:
+          A tensor of shape (batch, time, ...).
+        """
+        names = signature_of(type(self.layer).call).all
+        if mask is not None and tuple(mask.shape[:2]) != tuple(inputs.shape[:2]):
+            raise ValueError(
+                f"The `mask` passed to the `TimeDistributed` layer has a shape "
+                f"{tuple(mask.shape)} that is incompatible with the input shape "
+                f"{tuple(inputs.shape)}. The first two dimensions of the mask (batch size and "
+                f"timesteps) must match the input's first two dimensions."
+            )
+        named = {"training": training} if "training" in names else {}
+        steps = unstacked(time_first(inputs))
+        if mask is None or "mask" not in names:
+            return stack([self.layer.call(x, **named) for x in steps], 1)
+        masks = unstacked(time_first(mask))
+        pairs = zip(steps, masks, strict=True)
+        return stack([self.layer.call(x, mask=m, **named) for x, m in pairs], 1)
+
+
+_MODES = ("sum", "mul", "ave", "concat", None)
+
+
+@documented(
+    "ValueError: If an argument is none of those, or the two layers differ in more than direction.",
+    layer="A recurrent layer, which goes forward: a layer with the same arguments is made.",
+    merge_mode='How the outputs of both become one: ``"concat"``, ``"sum"``, ``"mul"``, '
+               '``"ave"`` (their mean), or None for a tuple of both.',
+    weights="Initial weights: those of the forward layer, then those of the backward one.",
+    backward_layer="The layer that goes backward; None for one like ``layer``.",
+)  # fmt: skip
+class Bidirectional(Layer):
+    """Two recurrent layers, one of which goes backward in time.
+
+    From Schuster and Paliwal, "Bidirectional Recurrent Neural Networks" (1997).
+
+    >>> layer = tf.keras.layers.Bidirectional(tf.keras.layers.LSTM(3, return_sequences=True))
+    >>> layer(tf.ones((2, 5, 4))).shape
+    TensorShape([2, 5, 6])
+    """
+
+    def __init__(
+        self, layer: Any, merge_mode: str | None = "concat", weights: Any = None,
+        backward_layer: Any = None, **kwargs: Any,
+    ) -> None:  # fmt: skip
+        if not isinstance(layer, Layer):
+            raise ValueError(
+                f"Please initialize `Bidirectional` layer with a `keras.layers.Layer` instance. "
+                f"Received: {shown(layer)}"
+            )
+        if backward_layer is not None and not isinstance(backward_layer, Layer):
+            raise ValueError(
+                f"`backward_layer` need to be a `keras.layers.Layer` instance. Received: "
+                f"{shown(backward_layer)}"
+            )
+        if merge_mode not in _MODES:
+            raise ValueError(
+                f"Invalid merge mode. Received: {shown(merge_mode)}. Merge mode should be one of "
+                f"{_MODES}"
+            )
+        super().__init__(**kwargs)
+        self.forward_layer = _again(layer, "forward_")
+        if backward_layer is None:
+            backward_layer = _again(layer, "backward_", go_backwards=True)
+        self.backward_layer = backward_layer
+        self._check()
+        for one in (self.forward_layer, self.backward_layer):
+            if getattr(one, "zero_output_for_mask", None) is not None:
+                one.zero_output_for_mask = one.return_sequences
+        self.merge_mode = merge_mode
+        self._given = list(weights) if weights else None
+        self.stateful = self.forward_layer.stateful
+        self.return_sequences = self.forward_layer.return_sequences
+        self.return_state = self.forward_layer.return_state
+        self.supports_masking = True
+        self.input_spec = layer.input_spec
+
+    def _check(self) -> None:
+        forward, backward = self.forward_layer, self.backward_layer
+        if forward.go_backwards == backward.go_backwards:
+            raise ValueError(
+                f"Forward layer and backward layer should have different `go_backwards` value. "
+                f"Received: forward_layer.go_backwards {forward.go_backwards}, "
+                f"backward_layer.go_backwards={backward.go_backwards}"
+            )
+        for name in ("stateful", "return_sequences", "return_state"):
+            one, other = getattr(forward, name), getattr(backward, name)
+            if one != other:
+                raise ValueError(
+                    f'Forward layer and backward layer are expected to have the same value for '
+                    f'attribute "{name}", got "{one}" for forward layer and "{other}" for backward '
+                    f'layer'
+                )
+
+    def build(self, sequences_shape: Any, initial_state_shape: Any = None) -> None:
+        """Make the variables of both layers.
+
+        Args:
+          sequences_shape: The shape of the inputs.
+          initial_state_shape: Not used.
+        """
+        for layer in (self.forward_layer, self.backward_layer):
+            if not layer.built:
+                layer.build(sequences_shape)
+                layer.built = True
+        if self._given is not None:
+            half = len(self._given) // 2
+            self.forward_layer.set_weights(self._given[:half])
+            self.backward_layer.set_weights(self._given[half:])
+            self._given = None
+
+    def call(
+        self, sequences: Any, initial_state: Any = None, mask: Any = None, training: Any = None
+    ) -> Any:
+        """The merged outputs.
+
+        Args:
+          sequences: A tensor of shape (batch, time, features).
+          initial_state: The states before the first step: the forward layer's, then the other's.
+          mask: Which times each example has.
+          training: Whether it is training.
+
+        Returns:
+          A tensor, or a tuple of both outputs; and the states of both, if they are wanted.
+        """
+        found = []
+        half = 0 if initial_state is None else len(initial_state) // 2
+        for k, layer in enumerate((self.forward_layer, self.backward_layer)):
+            names = signature_of(type(layer).call).all
+            given = {"training": training, "mask": mask}
+            named = {name: x for name, x in given.items() if name in names}
+            state = None if initial_state is None else initial_state[k * half : (k + 1) * half]
+            if state is not None or "initial_state" in names:
+                named["initial_state"] = state
+            found.append(layer(sequences, **named))
+        states: tuple[Any, ...] = ()
+        if self.return_state:
+            states = (*found[0][1:], *found[1][1:])
+            found = [found[0][0], found[1][0]]
+        one, other = (x if x.dtype is self._dtype else cast(x, self._dtype) for x in found)
+        if self.return_sequences:
+            other = reverse(other, [1])
+        merged: Any = (one, other)
+        if self.merge_mode == "concat":
+            merged = concat([one, other], -1)
+        elif self.merge_mode == "sum":
+            merged = one + other
+        elif self.merge_mode == "ave":
+            merged = (one + other) / 2.0
+        elif self.merge_mode == "mul":
+            merged = one * other
+        if not self.return_state:
+            return merged
+        return (*merged, *states) if self.merge_mode is None else (merged, *states)
+
+    def compute_output_shape(self, sequences_shape: Any, initial_state_shape: Any = None) -> Any:
+        """The shape of the output.
+
+        Args:
+          sequences_shape: The shape of the inputs.
+          initial_state_shape: Not used.
+
+        Returns:
+          A tuple, or several.
+        """
+        found = self.forward_layer.compute_output_shape(sequences_shape)
+        states: tuple[Any, ...] = ()
+        if self.return_state:
+            found, states = found[0], tuple(found[1:]) * 2
+        found = tuple(found)
+        if self.merge_mode is None:
+            return (found, found, *states)
+        if self.merge_mode == "concat":
+            found = (*found[:-1], found[-1] * 2)
+        return (found, *states) if self.return_state else found
+
+    def compute_mask(self, inputs: Any, previous_mask: Any) -> Any:
+        """The mask of the outputs: that of the inputs, if all of them are given.
+
+        Args:
+          inputs: The inputs.
+          previous_mask: Their mask.
+
+        Returns:
+          A mask or None, or a tuple of them.
+        """
+        if isinstance(previous_mask, list):
+            previous_mask = previous_mask[0]
+        found = previous_mask if self.return_sequences else None
+        if self.merge_mode is None:
+            return (found, found)
+        return (found,) if self.return_state else found
+
+    @property
+    def states(self) -> Any:
+        """The states that are kept, of both layers; None if there are none."""
+        one, other = self.forward_layer.states, self.backward_layer.states
+        return None if one is None or other is None else (*one, *other)
+
+    def reset_state(self) -> None:
+        """Begin the next call with zeros, if states are kept."""
+        self.forward_layer.reset_state()
+        self.backward_layer.reset_state()
+
+    def reset_states(self) -> None:
+        """Begin the next call with zeros, if states are kept."""
+        self.reset_state()
+
+    def get_config(self) -> dict[str, Any]:
+        """Give the arguments that make a layer like this one."""
+        return {
+            **super().get_config(), "merge_mode": self.merge_mode,
+            "layer": serialize(self.forward_layer),
+            "backward_layer": serialize(self.backward_layer),
+        }  # fmt: skip
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Any:
+        """The layer made with these arguments.
+
+        Args:
+          config: What `get_config` gave.
+          custom_objects: Classes of one's own, by name.
+
+        Returns:
+          A layer.
+        """
+        made = {name: deserialize(config.get(name), custom_objects)
+                for name in ("layer", "backward_layer")}  # fmt: skip
+        return cls(**{**config, **made})
+
+
+def _again(layer: Layer, prefix: str, **changes: Any) -> Any:
+    """A layer with the same arguments and another name."""
+    config = serialize(layer)
+    name = f"{prefix}{layer.name.removeprefix(prefix)}"
+    config["config"] = {**config["config"], "name": name, **changes}
+    return deserialize(config, {type(x).__name__: type(x) for x in layer._flatten_layers()})
