@@ -149,8 +149,9 @@ def test_arguments_and_defaults(tensorflow, tf, name):
 def test_a_layer_at_each_time(tensorflow, tf, kind):
     layers = []
     for library in (tensorflow, tf):
-        inner = {"Dense": lambda k: k.layers.Dense(2), "LSTM": lambda k: k.layers.LSTM(2),
-                 "GRU": lambda k: k.layers.GRU(2, return_sequences=True)}[kind](library.keras)  # fmt: skip
+        inner = library.keras.layers
+        inner = {"Dense": inner.Dense(2), "LSTM": inner.LSTM(2),
+                 "GRU": inner.GRU(2, return_sequences=True)}[kind]  # fmt: skip
         layers.append(library.keras.layers.TimeDistributed(inner))
     x = X[:, :, None] * np.ones((1, 1, 3, 1), np.float32)
     for layer in layers:

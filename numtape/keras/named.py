@@ -78,6 +78,8 @@ class Kind:
 
     def _unknown(self, identifier: Any) -> ValueError:
         names = ", ".join(name for name in self.known if name.islower())
+        if isinstance(identifier, dict) and "class_name" in identifier:
+            identifier = {"class_name": identifier["class_name"], "config": ...}
         return ValueError(
             f"Could not interpret {self.word} identifier: {shown(identifier)}. Known: {names}."
         )

@@ -30,6 +30,7 @@ from .functional import ActivityRegularization, Identity, Lambda, Masking
 from .merging import Add, Average, Concatenate, Maximum, Minimum, Multiply, Subtract
 from .merging_functions import add, average, concatenate, dot, maximum, minimum, multiply, subtract
 from .multi_head_attention import MultiHeadAttention
+from .nested import deserialize, serialize
 from .noise import (
     AlphaDropout,
     Dropout,
@@ -59,12 +60,16 @@ from .pooling import (
     MaxPooling2D,
     MaxPooling3D,
 )
+from .recurrent import RNN
+from .recurrent_cells import GRUCell, LSTMCell, SimpleRNNCell
+from .recurrent_layers import GRU, LSTM, SimpleRNN
 from .reshaping import Flatten, Permute, RepeatVector, Reshape
 from .scaling import Normalization, Rescaling
 from .separable import DepthwiseConv1D, DepthwiseConv2D, SeparableConv1D, SeparableConv2D
+from .stacked_cells import StackedRNNCells
 from .transposed import Conv1DTranspose, Conv2DTranspose, Conv3DTranspose
+from .wrappers import Bidirectional, TimeDistributed, Wrapper
 
-__all__ = ["Dense", "InputSpec", "Layer", "LayerNormalization"]
 # Their other names.
 AvgPool1D = AveragePooling1D
 AvgPool2D = AveragePooling2D
@@ -90,35 +95,26 @@ SeparableConvolution2D = SeparableConv2D
 __all__ = [
     "Activation", "ActivityRegularization", "Add", "AdditiveAttention", "AlphaDropout",
     "Attention", "Average", "AveragePooling1D", "AveragePooling2D", "AveragePooling3D",
-    "AvgPool1D", "AvgPool2D", "AvgPool3D", "BatchNormalization", "Concatenate", "Conv1D",
-    "Conv1DTranspose", "Conv2D", "Conv2DTranspose", "Conv3D", "Conv3DTranspose", "Convolution1D",
-    "Convolution1DTranspose", "Convolution2D", "Convolution2DTranspose", "Convolution3D",
-    "Convolution3DTranspose", "Cropping1D", "Cropping2D", "Cropping3D", "Dense", "DepthwiseConv1D",
-    "DepthwiseConv2D", "Dot", "Dropout", "ELU", "EinsumDense", "Embedding", "Flatten",
-    "GaussianDropout", "GaussianNoise", "GlobalAveragePooling1D", "GlobalAveragePooling2D",
-    "GlobalAveragePooling3D", "GlobalAvgPool1D", "GlobalAvgPool2D", "GlobalAvgPool3D",
-    "GlobalMaxPool1D", "GlobalMaxPool2D", "GlobalMaxPool3D", "GlobalMaxPooling1D",
-    "GlobalMaxPooling2D", "GlobalMaxPooling3D", "GroupNormalization", "Identity", "InputSpec",
-    "Lambda", "Layer", "LayerNormalization", "LeakyReLU", "Masking", "MaxPool1D", "MaxPool2D",
-    "MaxPool3D", "MaxPooling1D", "MaxPooling2D", "MaxPooling3D", "Maximum", "Minimum",
-    "MultiHeadAttention", "Multiply", "Normalization", "PReLU", "Permute", "RMSNormalization",
-    "ReLU", "RepeatVector", "Rescaling", "Reshape", "SeparableConv1D", "SeparableConv2D",
-    "SeparableConvolution1D", "SeparableConvolution2D", "Softmax", "SpatialDropout1D",
-    "SpatialDropout2D", "SpatialDropout3D", "Subtract", "UnitNormalization", "UpSampling1D",
-    "UpSampling2D", "UpSampling3D", "ZeroPadding1D", "ZeroPadding2D", "ZeroPadding3D", "add",
-    "average", "concatenate", "dot", "maximum", "minimum", "multiply", "subtract",
-from .nested import deserialize, serialize
-from .normalization import LayerNormalization
-from .recurrent import RNN, StackedRNNCells
-from .recurrent_cells import GRUCell, LSTMCell, SimpleRNNCell
-from .recurrent_layers import GRU, LSTM, SimpleRNN
-from .wrappers import Bidirectional, TimeDistributed, Wrapper
-
-__all__ = [
-    "GRU", "LSTM", "RNN", "Bidirectional", "Dense", "GRUCell", "InputSpec", "LSTMCell", "Layer",
-    "LayerNormalization", "SimpleRNN", "SimpleRNNCell", "StackedRNNCells", "TimeDistributed",
-    "Wrapper", "deserialize", "serialize",
-]
+    "AvgPool1D", "AvgPool2D", "AvgPool3D", "BatchNormalization", "Bidirectional", "Concatenate",
+    "Conv1D", "Conv1DTranspose", "Conv2D", "Conv2DTranspose", "Conv3D", "Conv3DTranspose",
+    "Convolution1D", "Convolution1DTranspose", "Convolution2D", "Convolution2DTranspose",
+    "Convolution3D", "Convolution3DTranspose", "Cropping1D", "Cropping2D", "Cropping3D", "Dense",
+    "DepthwiseConv1D", "DepthwiseConv2D", "Dot", "Dropout", "ELU", "EinsumDense", "Embedding",
+    "Flatten", "GRU", "GRUCell", "GaussianDropout", "GaussianNoise", "GlobalAveragePooling1D",
+    "GlobalAveragePooling2D", "GlobalAveragePooling3D", "GlobalAvgPool1D", "GlobalAvgPool2D",
+    "GlobalAvgPool3D", "GlobalMaxPool1D", "GlobalMaxPool2D", "GlobalMaxPool3D",
+    "GlobalMaxPooling1D", "GlobalMaxPooling2D", "GlobalMaxPooling3D", "GroupNormalization",
+    "Identity", "InputSpec", "LSTM", "LSTMCell", "Lambda", "Layer", "LayerNormalization",
+    "LeakyReLU", "Masking", "MaxPool1D", "MaxPool2D", "MaxPool3D", "MaxPooling1D", "MaxPooling2D",
+    "MaxPooling3D", "Maximum", "Minimum", "MultiHeadAttention", "Multiply", "Normalization",
+    "PReLU", "Permute", "RMSNormalization", "RNN", "ReLU", "RepeatVector", "Rescaling", "Reshape",
+    "SeparableConv1D", "SeparableConv2D", "SeparableConvolution1D", "SeparableConvolution2D",
+    "SimpleRNN", "SimpleRNNCell", "Softmax", "SpatialDropout1D", "SpatialDropout2D",
+    "SpatialDropout3D", "StackedRNNCells", "Subtract", "TimeDistributed", "UnitNormalization",
+    "UpSampling1D", "UpSampling2D", "UpSampling3D", "Wrapper", "ZeroPadding1D", "ZeroPadding2D",
+    "ZeroPadding3D", "add", "average", "concatenate", "deserialize", "dot", "maximum", "minimum",
+    "multiply", "serialize", "subtract",
+]  # fmt: skip
 
 
 def __dir__() -> list[str]:

@@ -9,15 +9,15 @@ from ...core.log.variable import Variable, assign_all
 from ...core.ops.creation import zeros
 from ...core.ops.elementwise import cast
 from ...core.ops.joining import stack
-from ...core.values.dtypes import bool_, shown
+from ...core.values.dtypes import bool_
 from ...core.values.tensor import Tensor
 from ...nest import flatten, is_nested, map_structure
-from ..call_arguments import signature_of
 from ..layer import Layer
 from .configured import ConfiguredLayer, documented
 from .nested import deserialize, serialize
 from .recurrence import passed, time_first, unstacked
 from .recurrent_cells import Cell
+from .stacked_cells import StackedRNNCells, called, first_state, output_size_of, sized
 
 # What all recurrent layers take.
 ARGUMENTS = {
@@ -33,133 +33,6 @@ ARGUMENTS = {
     "zero_output_for_mask": "Whether outputs of masked times are 0, or the last before them.",
 }  # fmt: skip
 _recurrent = documented("ValueError: If ``cell`` is none.", **ARGUMENTS)
-
-
-def _sized(cell: Any, what: str, argument: str) -> None:
-    if not hasattr(cell, "call"):
-        raise ValueError(f"{what} should have a `call` method. Received: {argument}={shown(cell)}")
-    if not hasattr(cell, "state_size"):
-        raise ValueError(
-            f"{what} should have a `state_size` attribute (single integer or list of integers, one "
-            f"integer per RNN state). Received: {argument}={shown(cell)}"
-        )
-
-
-def _first_state(cell: Any, batch_size: int, dtype: Any) -> Any:
-    """The states of a cell before the first step."""
-    if hasattr(cell, "get_initial_state"):
-        return cell.get_initial_state(batch_size=batch_size)
-    sizes = cell.state_size
-    return map_structure(lambda n: zeros((batch_size, n), dtype), sizes)
-
-
-@documented("ValueError: If one of them is no cell.",
-            cells="A list of cells; the outputs of each are the inputs of the next.")  # fmt: skip
-class StackedRNNCells(Layer):
-    """Cells on top of each other, as one cell.
-
-    >>> cells = [tf.keras.layers.LSTMCell(n) for n in (3, 2)]
-    >>> layer = tf.keras.layers.RNN(tf.keras.layers.StackedRNNCells(cells))
-    >>> layer(tf.ones((1, 5, 4))).shape
-    TensorShape([1, 2])
-    """
-
-    def __init__(self, cells: Any, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        if not isinstance(cells, list | tuple) or not cells:
-            raise ValueError(f"`cells` is a list of cells. Received: cells={shown(cells)}")
-        for cell in cells:
-            _sized(cell, "All cells", "cell")
-        self.cells = list(cells)
-
-    @property
-    def state_size(self) -> list[Any]:
-        """The sizes of the states, of each cell."""
-        return [cell.state_size for cell in self.cells]
-
-    @property
-    def output_size(self) -> int:
-        """The size of the output: the last cell's."""
-        return _output_size(self.cells[-1])
-
-    def get_initial_state(self, batch_size: Any = None) -> list[Any]:
-        """The states before the first step.
-
-        Args:
-          batch_size: The number of examples.
-
-        Returns:
-          A list of what each cell has.
-        """
-        return [_first_state(cell, batch_size, self._dtype) for cell in self.cells]
-
-    def build(self, input_shape: Any) -> None:
-        """Make the variables of the cells.
-
-        Args:
-          input_shape: The shape of the inputs, (batch, features).
-        """
-        for cell in self.cells:
-            if isinstance(cell, Layer) and not cell.built:
-                cell.build(input_shape)
-            input_shape = (input_shape[0], _output_size(cell))
-
-    def call(self, inputs: Any, states: Any, training: bool = False) -> tuple[Any, list[Any]]:
-        """One step of all cells.
-
-        Args:
-          inputs: A tensor of shape (batch, features).
-          states: A list of the states of each.
-          training: Whether it is training.
-
-        Returns:
-          The output, and a list of the new states of each.
-        """
-        new = []
-        for cell, state in zip(self.cells, states, strict=True):
-            inputs, found = _called(cell, inputs, state, training)
-            new.append(found)
-        return inputs, new
-
-    def get_config(self) -> dict[str, Any]:
-        """Give the arguments that make a layer like this one."""
-        return {**super().get_config(), "cells": [serialize(cell) for cell in self.cells]}
-
-    @classmethod
-    def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Any:
-        """The layer made with these arguments.
-
-        Args:
-          config: What `get_config` gave.
-          custom_objects: Classes of one's own, by name.
-
-        Returns:
-          A layer.
-        """
-        cells = [deserialize(cell, custom_objects) for cell in config["cells"]]
-        return cls(**{**config, "cells": cells})
-
-
-def _output_size(cell: Any) -> int:
-    size = getattr(cell, "output_size", None)
-    if size is None:
-        size = cell.state_size
-    found = size[0] if isinstance(size, list | tuple) else size
-    if not isinstance(found, int):
-        raise ValueError("output_size must be an integer.")
-    return found
-
-
-def _called(cell: Any, inputs: Any, states: Any, training: Any) -> tuple[Any, Any]:
-    """A step of any cell; its states as they were given, alone or in a list."""
-    single = not is_nested(states)
-    named: dict[str, Any] = {}
-    if isinstance(cell, Layer):
-        named = {"training": training} if "training" in signature_of(type(cell).call).all else {}
-    step = cell if callable(cell) else cell.call
-    output, new = step(inputs, [states] if single else list(states), **named)
-    new = list(new) if is_nested(new) else [new]
-    return output, new[0] if single else new
 
 
 def _over(
@@ -190,10 +63,11 @@ def _over(
             whole = None
         return inputs, last
     if not isinstance(cell, Cell):
-        def called(x: Any, states: list[Any]) -> tuple[Any, list[Any]]:
-            return _called(cell, x, states, training)
 
-        return passed(called, inputs, states, masks, zero_output)
+        def one_step(x: Any, states: list[Any]) -> tuple[Any, list[Any]]:
+            return called(cell, x, states, training)
+
+        return passed(one_step, inputs, states, masks, zero_output)
     whole = stack(inputs) if whole is None else whole
     project, step = cell.over(int(whole.shape[1]), int(whole.shape[2]), training)
     parts = [unstacked(part) for part in project(whole)]
@@ -225,7 +99,7 @@ class RNN(ConfiguredLayer):
     ) -> None:  # fmt: skip
         if isinstance(cell, list | tuple):
             cell = StackedRNNCells(cell)
-        _sized(cell, "Argument `cell`", "cell")
+        sized(cell, "Argument `cell`", "cell")
         super().__init__(**kwargs)
         self.cell = cell
         self._keep(
@@ -270,7 +144,7 @@ class RNN(ConfiguredLayer):
         Returns:
           A list of tensors, or of lists of them for cells on top of each other.
         """
-        found = _first_state(self.cell, batch_size, self._dtype)
+        found = first_state(self.cell, batch_size, self._dtype)
         return list(found) if is_nested(found) else [found]
 
     def reset_state(self) -> None:
@@ -382,7 +256,7 @@ class RNN(ConfiguredLayer):
           A tuple, or one for the output and one for each state.
         """
         batch, length = sequences_shape[0], sequences_shape[1]
-        size = _output_size(self.cell)
+        size = output_size_of(self.cell)
         found = (batch, length, size) if self.return_sequences else (batch, size)
         if not self.return_state:
             return found

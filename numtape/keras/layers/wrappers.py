@@ -209,9 +209,9 @@ class Bidirectional(Layer):
             one, other = getattr(forward, name), getattr(backward, name)
             if one != other:
                 raise ValueError(
-                    f'Forward layer and backward layer are expected to have the same value for '
+                    f"Forward layer and backward layer are expected to have the same value for "
                     f'attribute "{name}", got "{one}" for forward layer and "{other}" for backward '
-                    f'layer'
+                    f"layer"
                 )
 
     def build(self, sequences_shape: Any, initial_state_shape: Any = None) -> None:
