@@ -9,22 +9,23 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
+from .compiler import KernelCompiler
+
 INT64 = ir.IntType(64)
+_OPTIONS: dict[str, Any] = {
+    "error_model": "numpy", "nogil": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True,
+    "boundscheck": False, "_nrt": False, "pipeline_class": KernelCompiler,
+}  # fmt: skip
 
 
 def jit(function: Any) -> Any:
     """Compile a kernel: no Python wrapper, no GIL, NumPy's division, no fast-math."""
-    return numba.njit(
-        error_model="numpy", nogil=True, no_cpython_wrapper=True, boundscheck=False, _nrt=False
-    )(function)
+    return numba.njit(**_OPTIONS)(function)
 
 
 def inline(function: Any) -> Any:
     """Like `jit`, always inlined into its caller."""
-    return numba.njit(
-        error_model="numpy", nogil=True, no_cpython_wrapper=True, boundscheck=False, _nrt=False,
-        forceinline=True,
-    )(function)
+    return numba.njit(**_OPTIONS, forceinline=True)(function)
 
 
 def pointer_to(dtype: Any) -> Any:

@@ -36,7 +36,7 @@ def pytest_addoption(parser):
     parser.addoption(
         "--programs",
         type=int,
-        default=1000,
+        default=300,
         help="how many random programs are replayed, half of them new in every run",
     )
     parser.addoption(
@@ -90,14 +90,13 @@ def pytest_collection_modifyitems(config, items):
         if is_thorough(item):
             item.add_marker(pytest.mark.thorough)
     if not config.getoption("--slow"):
+        leave_out(config, items, lambda item: item.get_closest_marker("thorough"))
         for item in items:
-            if item.get_closest_marker("slow") or item.get_closest_marker("thorough"):
+            if item.get_closest_marker("slow"):
                 item.add_marker(pytest.mark.skip(reason="slow: runs with --slow"))
     if any(item.get_closest_marker("gpu") for item in items) and (reason := no_gpu()):
         # A test of every device says nothing of the GPU where there is none.
-        absent = [item for item in items if on_each_device(item) and item.get_closest_marker("gpu")]
-        config.hook.pytest_deselected(items=absent)
-        items[:] = [item for item in items if item not in set(absent)]
+        leave_out(config, items, lambda x: on_each_device(x) and x.get_closest_marker("gpu"))
         for item in items:
             if item.get_closest_marker("gpu"):
                 item.add_marker(pytest.mark.skip(reason=reason))
@@ -113,6 +112,12 @@ def pytest_collection_modifyitems(config, items):
             if marker is not None and not beside:
                 reason = marker.args[0] if marker.args else marker.kwargs.get("reason", "")
                 item.add_marker(pytest.mark.skip(reason=f"{name}: {reason}"))
+
+
+def leave_out(config, items, unwanted):
+    """Take items off the list: skipping thousands of them one by one takes many seconds."""
+    config.hook.pytest_deselected(items=[item for item in items if unwanted(item)])
+    items[:] = [item for item in items if not unwanted(item)]
 
 
 def on_each_device(item):

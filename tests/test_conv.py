@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from processes import ROOT
 
 RNG = np.random.default_rng(0)
 
@@ -164,8 +165,9 @@ def test_labels_that_do_not_fit_cannot_be(tf):
 
 @pytest.mark.slow
 @pytest.mark.numtape_only(reason="has the digits")
-def test_a_network_reads_digits(tf):
+def test_a_network_reads_digits(tf, monkeypatch):
     """98 % of held-out digits; `python -m benchmarks.convolution` says how fast."""
+    monkeypatch.syspath_prepend(ROOT)
     from benchmarks.convolution import trained
 
     accuracy, seconds = trained(tf)

@@ -86,9 +86,23 @@ def elementwise_ops():
 OPS = list(elementwise_ops())
 
 
-@pytest.mark.parametrize(
-    "op, operands, result", OPS, ids=[f"{op.name}-{x[0].dtype.name}" for op, x, _ in OPS]
-)
+def in_one_dtype():
+    """Every op once, in the first dtype that it takes; the others are slow."""
+    known = set()
+    for op, operands, result in OPS:
+        marks = [pytest.mark.slow] if op.name in known else []
+        known.add(op.name)
+        name = f"{op.name}-{operands[0].dtype.name}"
+        yield pytest.param(op, operands, result, marks=marks, id=name)
+
+
+def after(count, values):
+    """These values, all but the first of them slow."""
+    return [x if k < count else pytest.param(x, marks=pytest.mark.slow)
+            for k, x in enumerate(values)]  # fmt: skip
+
+
+@pytest.mark.parametrize("op, operands, result", in_one_dtype())
 def test_every_elementwise_op(op, operands, result):
     step = Step(op.body, tuple(range(op.arity)), tuple(x.dtype for x in operands), result.dtype)
     loop = Loop((2, 3), operands, (step,), (op.arity,), ())
@@ -124,7 +138,7 @@ def random_loop(seed):
     return Loop(shape, loads, tuple(steps), stores, reductions)
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", after(12, range(60)))
 def test_groups(seed):
     loop = random_loop(seed)
     text = written(loop)
@@ -170,7 +184,7 @@ ALONG = {"rows": 2, "columns": 3}  # how many sizes there are
 
 @pytest.mark.parametrize("kind", ALONG)
 @pytest.mark.parametrize("name", ["max", "min"])
-@pytest.mark.parametrize("dtype", NUMBERS)
+@pytest.mark.parametrize("dtype", after(1, NUMBERS))
 def test_places_of_extreme_elements(kind, name, dtype):
     for out in ("int32", "int64"):
         parameters = ["int64"] * (ALONG[kind] + 2) + [f"*{dtype}", "*int64", f"*{out}"]

@@ -25,7 +25,7 @@ pytestmark = [
     pytest.mark.cpu_only("plans of the CPU's"),
 ]
 
-PROGRAMS = 48
+PROGRAMS = 16
 
 
 @pytest.fixture(autouse=True)

@@ -287,7 +287,10 @@ def compare(tf, program, executor="cpu"):
 
 
 @pytest.mark.numtape_only(reason="TensorFlow has no executors, and does not look")
-@pytest.mark.parametrize("block", range(BLOCKS))
+@pytest.mark.parametrize("block", [
+    pytest.param(block, marks=[pytest.mark.slow] * (block >= BLOCKS // 2))
+    for block in range(BLOCKS)
+])  # fmt: skip
 def test_random_programs(tf, executor, block):
     for seed in range(block, ON_CUDA if executor == "cuda" else PROGRAMS, BLOCKS):
         program = Program(seed)

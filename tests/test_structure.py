@@ -1,6 +1,7 @@
 """How the source is built: which room may use which, and rules that a search can check."""
 
 import ast
+import functools
 import re
 import sys
 
@@ -98,6 +99,7 @@ def modules():
             yield ".".join([name, *(part for part in parts if part != "__init__")]), path
 
 
+@functools.cache
 def arrows():
     """Which module imports which, inside functions too.
 
@@ -129,15 +131,12 @@ def arrows():
     return found
 
 
-ARROWS = arrows()
-
-
 def test_no_room_imports_from_one_above_or_beside_it():
-    assert {room(name) for name in ARROWS} <= {*FLOOR, "core"}, "a room that has no floor"
+    assert {room(name) for name in arrows()} <= {*FLOOR, "core"}, "a room that has no floor"
     wrong = [
         f"{one} ({room(one)}, floor {FLOOR[room(one)]}) imports {other} ({room(other)}, floor "
         f"{FLOOR[room(other)]})"
-        for one, others in ARROWS.items() if room(one) in FLOOR for other in others
+        for one, others in arrows().items() if room(one) in FLOOR for other in others
         if room(other) != room(one) and FLOOR.get(room(other), 0) >= FLOOR[room(one)]
     ]  # fmt: skip
     assert wrong == []
@@ -156,7 +155,7 @@ def circles(found):
 
 def test_no_imports_go_round_in_a_circle():
     # The API's front door imports all of it.
-    found = {name: others - {"numtape"} for name, others in ARROWS.items() if name != "numtape"}
+    found = {name: others - {"numtape"} for name, others in arrows().items() if name != "numtape"}
     assert circles(found) == {}
 
 

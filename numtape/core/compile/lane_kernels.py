@@ -18,7 +18,7 @@ from .tables import LANES
 
 # The kernel modules that say what the names in bodies mean.
 VECTOR_SOURCES = (
-    "jit", "cpu.scalar", "functions.vector", "functions.value", "functions.exponential",
+    "compiler", "jit", "cpu.scalar", "functions.vector", "functions.value", "functions.exponential",
     "functions.logarithm", "functions.circular", "functions.elementary",
 )  # fmt: skip
 

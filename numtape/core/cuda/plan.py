@@ -25,7 +25,8 @@ from ..plan.plan import (
     Plan,
     Planner,
 )
-from ..values.spec import SPECS, Spec
+from ..values import dtypes
+from ..values.spec import SPECS, Spec, intern
 from .fused import Group, Joined, Joiner
 from .launches import Launch, OnHost, elementwise, together
 from .ops.array import whole
@@ -278,13 +279,12 @@ class _Maker:
             op, _ = rows.op(row)
             # A reduction or another shape of one element is that element.
             body = op.body if op.body and op.kind != REDUCTION else "x"
-            dtypes = tuple(rows.spec(x).dtype for x in operands)
-            steps.append(
-                Step(body, tuple(value[x] for x in operands), dtypes, rows.spec(row).dtype)
-            )
+            kinds = tuple(_word(rows.spec(x)).dtype for x in operands)
+            step = Step(body, tuple(value[x] for x in operands), kinds, _word(rows.spec(row)).dtype)
+            steps.append(step)
         stores = [row for row in members if row in inside and row in self._stored]
         loop = Loop(
-            shape, tuple(rows.spec(x) for x in loads), tuple(steps),
+            shape, tuple(_word(rows.spec(x)) for x in loads), tuple(steps),
             tuple(value[row] for row in stores), tuple((name, x) for _, name, x in reductions),
         )  # fmt: skip
         arrays = [self._number(row) for row in (*loads, *stores)]
@@ -317,6 +317,14 @@ class _Maker:
 
     def _partials(self, size: int) -> int:
         return self._plan.number(self._plan.temporary(size))
+
+
+_WORDS = {2: dtypes.uint16, 8: dtypes.uint64}
+
+
+def _word(spec: Spec) -> Spec:
+    """A spec that kernels know. Halves and complex numbers are in groups only to be moved."""
+    return intern(spec.shape, _WORDS[spec.dtype.size]) if spec.wide else spec
 
 
 class GpuPlanner(Planner):

@@ -78,7 +78,8 @@ def _unchanged() -> Callable[[int, int], int]:
         built: disk.Built = compile_unit("unchanged", [Function(symbol, kernel, [""] * 3)])
         return built
 
-    address = disk.load("passes-unchanged", kernel_source("jit", "passes.unchanged"), build)[symbol]
+    source = kernel_source("compiler", "jit", "passes.unchanged")
+    address = disk.load("passes-unchanged", source, build)[symbol]
     # A builtin function costs a tenth of a call by ctypes.
     make: Any = ctypes.pythonapi.PyCFunction_NewEx
     make.restype, make.argtypes = ctypes.py_object, [ctypes.c_void_p] * 3
