@@ -102,7 +102,7 @@ def after(count, values):
             for k, x in enumerate(values)]  # fmt: skip
 
 
-@pytest.mark.parametrize("op, operands, result", in_one_dtype())
+@pytest.mark.parametrize("op, operands, result", list(in_one_dtype()))
 def test_every_elementwise_op(op, operands, result):
     step = Step(op.body, tuple(range(op.arity)), tuple(x.dtype for x in operands), result.dtype)
     loop = Loop((2, 3), operands, (step,), (op.arity,), ())
