@@ -212,7 +212,7 @@ __all__ = [
     "image", "init_scope", "initializers", "int16", "int32", "int64", "int8",
     "is_symbolic_tensor", "is_tensor", "keras", "less", "less_equal", "linalg", "linspace",
     "logical_and", "logical_not", "logical_or", "losses", "map_fn", "math", "matmul",
-    "matrix_square_root", "maximum", "meshgrid", "minimum", "multiply", "name_scope",
+    "matrix_square_root", "maximum", "meshgrid", "metrics", "minimum", "multiply", "name_scope",
     "negative", "nest", "newaxis", "nn", "no_gradient", "no_op", "norm", "not_equal",
     "numpy_function", "one_hot", "ones", "ones_like", "optimizers", "pad", "parallel_stack",
     "pow", "print", "py_function", "random", "range", "rank", "realdiv", "recompute_grad",
@@ -265,7 +265,7 @@ if _typing.TYPE_CHECKING:
         type_spec_from_value,
     )
     from .host import print_ as print
-    from .keras import initializers, losses, optimizers
+    from .keras import initializers, losses, metrics, optimizers
     from .vectorized import vectorized_map
 
 # Modules that are imported when they are first used, and functions of such modules.
@@ -289,7 +289,7 @@ _LAZY = {
         "autodiff", "data", "datasets", "debugging", "experimental", "keras", "nest", "signal",
         "testing",
     )},
-    **{name: f"keras.{name}" for name in ("initializers", "losses", "optimizers")},
+    **{name: f"keras.{name}" for name in ("initializers", "losses", "metrics", "optimizers")},
 }  # fmt: skip
 
 

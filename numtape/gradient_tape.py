@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
+
 from .core.derive import jacobians
 from .core.derive.sparse import slices_of
 from .core.derive.tape import Tape
@@ -330,7 +332,9 @@ class GradientTape(Explained):
 
     def _ready(self) -> Tape:
         tape = self._tape
-        if tape is None or tape.spent:
+        if tape is None:
+            raise RuntimeError(f"{_SPENT} This one recorded nothing: it was never entered (with).")
+        if tape.spent:
             raise RuntimeError(_SPENT)
         return tape
 
@@ -579,8 +583,24 @@ def _checked(leaves: list[Any]) -> list[Any]:
         if not isinstance(leaf, Tensor | Variable):
             raise TypeError(
                 f"Targets and sources must be tensors or variables, got {type(leaf).__name__}."
+                f"{_why_none(leaf)}"
             )
     return [original(leaf) if isinstance(leaf, Variable) else leaf for leaf in leaves]
+
+
+def _why_none(leaf: Any) -> str:
+    """What may have happened to a value that is no tensor."""
+    if isinstance(leaf, np.ndarray | np.generic):
+        return (
+            " NumPy left the tape: what NumPy computes has no gradient. Use numtape's functions, "
+            "such as tf.reduce_sum for np.sum, and numpy() only after the gradient."
+        )
+    if isinstance(leaf, bool | int | float | complex):
+        return (
+            " A number of Python's has no gradient: float(x), int(x) and x.numpy() leave the "
+            "tape. Give what they were made of, or a tf.Variable."
+        )
+    return ""
 
 
 def _leaves(structure: Any) -> list[Any]:

@@ -83,7 +83,9 @@ def present(name: str) -> Any:
     """What numtape has under a name of TensorFlow's; None if there is nothing."""
     found: Any = sys.modules["numtape"]
     for part in name.split("."):
-        if not (hasattr(found, "__all__") and part in (*found.__all__, *vars(found))):
+        if not hasattr(found, "__dict__") or part not in (
+            *getattr(found, "__all__", ()), *vars(found)
+        ):
             return None
         found = getattr(found, part)
     return found

@@ -1,13 +1,17 @@
 """TensorFlow's names: each is there, or an error says what to use instead."""
 
+import re
 import types
 
+import numpy as np
 import pytest
 from tensorflow_names import names as installed_names
 from test_parity import installed
 
 import numtape
 from numtape.__main__ import main
+from numtape.absent import HABITS, INSTEAD
+from numtape.core.values import habits
 from numtape.names import instead, present, status, table
 
 pytestmark = pytest.mark.numtape_only(reason="about numtape's names")
@@ -32,7 +36,7 @@ HINTS = {
     "tf.arange": "use tf.range",
     "tf.TensorArray": "append to a Python list",
     "tf.strings.join": "no string tensors",
-    "tf.keras.layers.GroupQueryAttention": "write this one as a `Layer`",
+    "tf.keras.layers.TFSMLayer": "write this one as a",
     "tf.math.special.dawson": "did you mean 'dawsn'",
     "tf.nn.experimental.nosuch": "has no attribute 'nosuch'$",
     "tf.nosuch": "has no attribute 'nosuch'$",
@@ -44,6 +48,40 @@ HINTS = {
 def test_an_error_says_what_there_is_instead(name):
     with pytest.raises(AttributeError, match=HINTS[name]):
         eval(name, {"tf": numtape})
+
+
+def test_habits_name_what_there_is():
+    """Each name of ours in an advice is there, and no habit hides a name."""
+    advice = [*HABITS.values(), *INSTEAD.values(), *habits.INSTEAD.values()]
+    named = {name for said in advice for name in re.findall(r"\btf\.((?:\w+\.)*\w+)", said)}
+    assert [name for name in sorted(named) if present(name) is None and name != "__version__"] == []
+    assert [name for name in HABITS if name in numtape.__all__] == []
+
+
+@pytest.mark.parametrize("name", sorted(habits.INSTEAD))
+def test_habits_with_tensors_and_variables(name):
+    for value in (numtape.ones((2, 2)), numtape.Variable([1.0]), numtape.Variable(1).assign(2)):
+        assert not hasattr(value, name)
+        with pytest.raises(AttributeError) as error:
+            getattr(value, name)
+        assert re.search(f"has no attribute {name!r}: write ", str(error.value))
+        assert "tf." in str(error.value) or "x" in str(error.value)
+
+
+def test_methods_named_instead_of_habits_give_what_was_wanted():
+    """What is advised for NumPy's methods computes what NumPy's method computes."""
+    array = np.array([[3.0, 1.0, 2.0], [-1.0, 5.0, 4.0]])
+    x = numtape.constant(array)
+    whole = "T copy max mean min nbytes prod round size squeeze std sum tobytes"
+    for name in f"{whole} tolist var imag real conj flatten ravel all any".split():
+        attribute = getattr(array if name not in ("all", "any") else array > 0, name)
+        wanted = attribute() if callable(attribute) else attribute
+        operand = x if name not in ("all", "any") else x > 0
+        found = eval(habits.INSTEAD[name], {"tf": numtape, "x": operand})
+        if name == "tobytes":
+            assert found == wanted
+        else:
+            np.testing.assert_allclose(np.asarray(found), wanted, rtol=1e-12, err_msg=name)
 
 
 def api_modules(module=numtape, path="numtape"):

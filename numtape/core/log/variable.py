@@ -15,6 +15,7 @@ from ...errors import InvalidArgumentError, UnimplementedError
 from ..settings import after_fork_in_child
 from ..values import dtypes
 from ..values.dtypes import DType
+from ..values.habits import give_hints
 from ..values.operator_types import Operators
 from ..values.policies import VariableAggregation, VariableSynchronization, policy
 from ..values.tensor import Reference, Tensor
@@ -430,6 +431,7 @@ class Variable(Facts, Updates, Operators):
         )
 
 
+give_hints(Variable, "ResourceVariable")
 Variable.__name__ = Variable.__qualname__ = "ResourceVariable"  # what TensorFlow's programs print
 ResourceVariable = Variable  # where pickle looks for it
 

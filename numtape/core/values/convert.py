@@ -218,9 +218,10 @@ def _any_complex(array: np.ndarray[Any, Any]) -> bool:
 
 
 def _unsupported(value: Any) -> ValueError:
+    texts = any(isinstance(x, str | bytes | np.str_ | np.bytes_) for x in leaves(value))
     return ValueError(
         f"Attempt to convert a value ({shown(value)}) with an unsupported type ({type(value)}) to "
-        f"a Tensor."
+        f"a Tensor.{' numtape has no string tensors.' if texts else ''}"
     )
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from .. import settings
 from .dtypes import DType
+from .habits import give_hints, refusing
 from .operator_types import Operators
 from .spec import Spec, TensorShape
 
@@ -317,26 +318,10 @@ class Tensor(Operators):
 Tensor.__name__ = Tensor.__qualname__ = "EagerTensor"  # what TensorFlow's programs print
 
 
-def _missing(name: str, said: str) -> property:
-    def refuse(self: Tensor) -> NoReturn:
-        raise AttributeError(said)
-
-    return property(refuse, doc=f"An AttributeError: tensors have no ``{name}``.")
-
-
 for _name in ("op", "graph", "name", "value_index"):
     _said = f"Tensor.{_name} is undefined when eager execution is enabled."
-    setattr(Tensor, _name, _missing(_name, _said))
-# What NumPy's arrays have, and what to write instead.
-_INSTEAD = {
-    "T": "transpose(x)", "astype": "cast(x, dtype)", "ravel": "reshape(x, -1)",
-    "transpose": "transpose(x, perm)", "reshape": "reshape(x, shape)", "size": "size(x)",
-    "clip": "clip_by_value(x, low, high)", "tolist": "x.numpy().tolist()",
-    "data": "x.numpy().data",
-}  # fmt: skip
-for _name, _instead in _INSTEAD.items():
-    _said = f"EagerTensor object has no attribute '{_name}'. Use `{_instead}`."
-    setattr(Tensor, _name, _missing(_name, _said))
+    setattr(Tensor, _name, refusing(_name, _said))
+give_hints(Tensor, "EagerTensor")
 
 
 def check_shape(own: TensorShape, shape: Any, said: str) -> None:
