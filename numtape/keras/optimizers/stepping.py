@@ -26,30 +26,30 @@ class Changes:
     """New values of variables, which are assigned at once."""
 
     def __init__(self) -> None:
-        self._new: dict[int, tuple[Variable, Tensor]] = {}
+        self.new: dict[int, tuple[Variable, Tensor]] = {}
 
     def __getitem__(self, variable: Variable) -> Operand:
-        found = self._new.get(id(variable))
+        found = self.new.get(id(variable))
         return variable if found is None else found[1]
 
     def __setitem__(self, variable: Variable, value: Tensor) -> None:
-        self._new[id(variable)] = variable, value
+        self.new[id(variable)] = variable, value
 
     def __contains__(self, variable: Variable) -> bool:
-        return id(variable) in self._new
+        return id(variable) in self.new
 
     def only_if(self, condition: Tensor) -> None:
         """Keep old values if the condition does not hold."""
-        for variable, value in self._new.values():
+        for variable, value in self.new.values():
             self[variable] = select(condition, value, variable)
 
     def update(self, others: Changes) -> None:
         """Take others in, which come later."""
-        self._new.update(others._new)
+        self.new.update(others.new)
 
     def assign(self) -> None:
         """Assign all of them, or, if anything goes wrong, none."""
-        found = self._new.values()
+        found = self.new.values()
         assign_all([variable for variable, _ in found], [value for _, value in found])
 
 
@@ -153,12 +153,14 @@ class Stepping(State):
     def _change(self, gradient: Any, variable: Variable, shared: Any, changes: Changes) -> None:
         """One variable's step."""
         slots = self._slots[self._index[id(variable)]]
-        new, own = self._update(
-            changes[variable], gradient, shared, [changes[slot] for slot in slots]
-        )
-        changes[variable] = new
-        for slot, value in zip(slots, own, strict=True):
-            changes[slot] = value
+        current: Operand = variable
+        own: Sequence[Operand] = slots
+        if variable in changes:  # it was decayed, or comes twice
+            current, own = changes[variable], [changes[slot] for slot in slots]
+        value, values = self._update(current, gradient, shared, own)
+        changes.new[id(variable)] = variable, value
+        for slot, value in zip(slots, values, strict=True):
+            changes.new[id(slot)] = slot, value
 
     def _shared(self, rate: Tensor, changes: Changes) -> Any:
         """What all variables of the step size's dtype have in common in this step."""
