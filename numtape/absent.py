@@ -16,6 +16,9 @@ _FILES = "numtape does not read or write files: use Python's or NumPy's function
 _TPU = "numtape computes on CPUs and on NVIDIA's GPUs (`NUMTAPE_DEVICE`)"
 _NUMPY = "use NumPy for what needs no gradient, and numtape's functions for what does"
 _KERAS = "numtape has the layers, losses and optimizers of textbooks; write this one as a `Layer`"
+_LEGACY = "use `tf.keras.optimizers`, as with Keras 3"
+_SCALED = "give the optimizer a `loss_scale_factor`, and multiply the loss by `scale_loss`"
+_OPTIMIZER = "use `tf.keras.optimizers.AdamW`, or write an `Optimizer` with an `update_step`"
 _SPECS = "numtape has `tf.TensorSpec` only"
 _EXAMPLES = "numtape has no protocol buffers: use NumPy's or safetensors' files"
 
@@ -116,7 +119,9 @@ INSTEAD = {
     "experimental.*": "numtape keeps to names that are not experimental",
     "image.*": "numtape has no image processing beyond this: use Pillow or scikit-image",
     "initializers.*": "use `tf.keras.initializers`",
-    "keras.optimizers.*": "use `tf.keras.optimizers.SGD` or `Adam`",
+    "keras.optimizers.legacy*": _LEGACY,
+    "keras.optimizers.LossScaleOptimizer": _SCALED,
+    "keras.optimizers.*": _OPTIMIZER,
     "keras.losses.*": "write a function of `y_true` and `y_pred`",
     "keras.metrics.*": "use `tf.reduce_mean` and the like",
     "keras.Input": "call the layers one after another in a function or a `tf.Module`",
@@ -152,7 +157,9 @@ INSTEAD = {
     "metrics.*": "use `tf.reduce_mean` and the like",
     "math.*": "use SciPy's function, and `tf.custom_gradient` if a gradient is needed",
     "nn.*": "write it of numtape's other functions",
-    "optimizers.*": "use `tf.keras.optimizers.SGD` or `Adam`",
+    "optimizers.legacy*": _LEGACY,
+    "optimizers.LossScaleOptimizer": _SCALED,
+    "optimizers.*": _OPTIMIZER,
     "random.*": "use `tf.random.normal`, `uniform` and the like",
     "signal.*": "use SciPy's function",
     "train.*": "pickle modules and variables",

@@ -441,6 +441,90 @@ def test_rows_of_a_step_do_not_grow_but_by_those_of_variables(tf, name):
     assert one - (two - one) <= 44
 
 
+@ours_only("of numtape's plan")
+@pytest.mark.parametrize("name", ["SGD", "RMSprop", "Adam", "Nadam", "Ftrl"])
+def test_a_step_is_one_plan_of_few_loops(tf, name, monkeypatch):
+    """However many variables there are."""
+    from numtape.core.plan.plan import Planner
+
+    plans, planned = [], Planner.planned
+
+    def noted(self, *args):
+        plans.append(planned(self, *args))
+        return plans[-1]
+
+    for count in (1, 3):
+        optimizer = made(tf, name, {})
+        variables = [tf.Variable(tf.ones((40, 30))) for _ in range(count)]
+        optimizer.build(variables)
+        gradients = [tf.constant(np.ones((40, 30), "f4")) for _ in variables]
+        for v in [*variables, *optimizer.variables]:
+            v.numpy()
+        with fresh_log(), monkeypatch.context() as patch:
+            patch.setattr(Planner, "planned", noted)
+            optimizer.apply(gradients, variables)
+            variables[0].numpy()
+    one, three = [len(plan.arrays["groups"]) for plan in plans if plan is not None]
+    assert one == three <= 3
+
+
+@pytest.mark.parametrize("change", [
+    {"weight_decay": 0.1}, {"clipnorm": 0.5}, {"momentum": 0.25}, {"learning_rate": 0.5},
+    {"loss_scale_factor": 2.0},
+], ids=lambda change: next(iter(change)))  # fmt: skip
+@ours_only("TensorFlow's functions keep what they saw first")
+def test_replays_follow_what_is_set(tf, change):
+    found = []
+    for decorate in (tf.function, lambda step: step):
+        optimizer, v = made(tf, "SGD", {"momentum": 0.5}), tf.Variable([1.0, 2.0])
+
+        def step(optimizer=optimizer, v=v):
+            optimizer.apply_gradients([(tf.constant([3.0, 4.0]), v)])
+
+        step = decorate(step)
+        for k in range(6):
+            if k == 3:
+                for key, value in change.items():
+                    setattr(optimizer, key, value)
+            step()
+        found.append(v.numpy().tolist())
+    assert found[0] == found[1]
+
+
+@ours_only("Keras's optimizers cannot be copied")
+def test_a_layer_and_its_optimizer_are_copied_apart(tf):
+    layer, optimizer = tf.keras.layers.Dense(2, name="dense"), made(tf, "Adam", {})
+    x = tf.constant([[1.0, -2.0], [0.5, 3.0]])
+
+    def step(layer, optimizer):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_sum(layer(x) ** 2)
+        gradients = tape.gradient(loss, layer.trainable_variables)
+        optimizer.apply_gradients(zip(gradients, layer.trainable_variables, strict=True))
+        return float(loss)
+
+    step(layer, optimizer)
+    assert [v.name for v in optimizer.variables[2:]] == [
+        "dense_kernel_momentum:0", "dense_kernel_velocity:0", "dense_bias_momentum:0",
+        "dense_bias_velocity:0",
+    ]  # fmt: skip
+    twins = copy.deepcopy(layer), copy.deepcopy(optimizer)
+    wanted = [step(layer, optimizer) for _ in range(3)]
+    assert [step(*twins) for _ in range(3)] == wanted
+
+
+@ours_only("of numtape's hints")
+def test_hints(tf):
+    with pytest.raises(AttributeError, match="apply_gradients"):
+        tf.keras.optimizers.SGD().minimize(lambda: 0.0, [])
+    assert not hasattr(tf.keras.optimizers.SGD(), "minimize")
+    for name, hint in [("legacy", "tf.keras.optimizers"), ("Lamb", "update_step"),
+                       ("LossScaleOptimizer", "loss_scale_factor")]:  # fmt: skip
+        for module in (tf.keras.optimizers, tf.optimizers):
+            with pytest.raises(AttributeError, match=hint):
+                getattr(module, name)
+
+
 # --- Against Keras --------------------------------------------------------------------------------
 
 

@@ -20,10 +20,11 @@ from . import (
 from .layer import Layer
 from .loss import Loss
 from .metrics import Metric
+from .optimizers import Optimizer
 
 __all__ = [
-    "Layer", "Loss", "Metric", "activations", "callbacks", "constraints", "initializers",
-    "layers", "losses", "metrics", "optimizers", "regularizers",
+    "Layer", "Loss", "Metric", "Optimizer", "activations", "callbacks", "constraints",
+    "initializers", "layers", "losses", "metrics", "optimizers", "regularizers",
 ]  # fmt: skip
 
 

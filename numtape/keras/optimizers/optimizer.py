@@ -16,6 +16,24 @@ from .state import trained_variables
 from .stepping import Stepping
 
 
+class Gone(property):
+    """A method that Keras had once: to ask for it is an error that says what to do.
+
+    Args:
+      name: Its name.
+      instead: What to do.
+    """
+
+    def __init__(self, name: str, instead: str) -> None:
+        super().__init__()
+        self.name, self.instead = name, instead
+
+    def __get__(self, thing: Any, kind: type | None = None) -> Any:
+        kind = kind or type(thing)
+        raise AttributeError(f"{kind.__name__!r} object has no attribute {self.name!r}: "
+                             f"{self.instead}.")  # fmt: skip
+
+
 @optimizer_class
 class Optimizer(Stepping):
     """Base class: slot variables, the step counter, `apply_gradients`.
@@ -195,6 +213,11 @@ class Optimizer(Stepping):
         return loss if self.loss_scale_factor is None else loss * self.loss_scale_factor
 
     # --- What else there is to set
+
+    minimize = Gone(
+        "minimize", "compute the loss in a `tf.GradientTape`, and give `apply_gradients` "
+        "`zip(tape.gradient(loss, variables), variables)`",
+    )  # fmt: skip
 
     def exclude_from_weight_decay(
         self, var_list: Iterable[Variable] | None = None, var_names: Iterable[str] | None = None
