@@ -1,7 +1,9 @@
 """Layers by a table: each row against Keras, and without it against what NumPy says."""
 
+import copy
 import importlib.util
 import os
+import pickle
 
 import numpy as np
 import pytest
@@ -142,6 +144,8 @@ def test_shapes_configs_and_empty_batches(tf, row):
     row.called(twin, xs)
     twin.set_weights(layer.get_weights())
     np.testing.assert_array_equal(row.called(twin, xs), y)
+    for copied in (copy.deepcopy(layer), pickle.loads(pickle.dumps(layer))):
+        np.testing.assert_array_equal(row.called(copied, xs), y)
     if row.batchless:
         empty = row.called(layer, [tf.constant(x) for x in row.inputs(batch=0)])
         assert tuple(empty.shape) == (0, *y.shape[1:])

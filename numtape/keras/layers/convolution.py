@@ -85,19 +85,20 @@ class Sliding(ConfiguredLayer):
         self.input_spec = InputSpec(min_ndim=self.rank + 2, max_ndim=self.rank + 2)
         self.bias: LayerVariable | None = None
 
-    @property
-    def _channel_axis(self) -> int:
-        return -1 if self.data_format == "channels_last" else 1
-
     def _channels(self, input_shape: Any) -> int:
-        """The number of channels, which from now on all inputs have."""
+        """The number of channels of inputs that fit."""
         self.compute_output_shape(input_shape)
-        channels = int(tuple(input_shape)[self._channel_axis])
-        ndim = self.rank + 2
-        self.input_spec = InputSpec(
-            min_ndim=ndim, max_ndim=ndim, axes={self._channel_axis: channels}
-        )
+        channels = parted(input_shape, self.data_format)[1]
+        if channels is None:
+            raise ValueError(
+                f"The number of channels must be known. Received: input_shape={input_shape}"
+            )
         return channels
+
+    def _built_for(self, channels: int) -> None:
+        """From now on all inputs have as many channels."""
+        axis, ndim = -1 if self.data_format == "channels_last" else 1, self.rank + 2
+        self.input_spec = InputSpec(min_ndim=ndim, max_ndim=ndim, axes={axis: channels})
 
     def _convolved(self, x: Tensor, kernel: Any, strides: Any, padding: str) -> Tensor:
         if padding == "causal":  # all that is added is before the steps
@@ -202,6 +203,7 @@ class Convolution(Sliding):
         shape = (*self.kernel_size, channels // self.groups, self.filters)
         self.kernel = self._weight("kernel", shape)
         self.bias = self._weight("bias", (self.filters,)) if self.use_bias else None
+        self._built_for(channels)
 
     def call(self, inputs: Tensor) -> Tensor:
         """Give the features of each place."""

@@ -9,6 +9,7 @@ from ...core.log.variable import original
 from ...core.ops.einsum import einsum
 from ...core.values.dtypes import shown
 from ...core.values.tensor import Tensor
+from ..initial import VarianceScaling
 from ..input_spec import InputSpec
 from ..layer import LayerVariable
 from .configured import ConfiguredLayer, Shape, documented
@@ -25,6 +26,8 @@ class _Shapes(NamedTuple):
     kernel: Shape
     bias: Shape | None
     output: Shape
+    inputs: tuple[int, ...]  # the axes of the kernel that are summed over
+    outputs: tuple[int, ...]  # those that the output has
 
 
 def _shapes(equation: str, bias_axes: str | None, inputs: Shape, given: Shape) -> _Shapes:
@@ -90,7 +93,10 @@ def _shapes(equation: str, bias_axes: str | None, inputs: Shape, given: Shape) -
         first = min(map(y.find, bias_axes), default=len(y))
         bias = tuple(sizes_out[c] if c in bias_axes else 1 for c in y[first:])
         bias = (*bias, *(1 for _ in tail)) if behind else bias
-    return _Shapes(kernel, bias, output)
+    made = tuple(k for k, letter in enumerate(w) if letter in y)
+    return _Shapes(
+        kernel, bias, output, tuple(k for k in range(len(w)) if k not in made), made
+    )
 
 
 @documented(
@@ -138,8 +144,15 @@ class EinsumDense(ConfiguredLayer):
 
     def build(self, input_shape: Any) -> None:
         """Make ``kernel`` and, if it has axes, ``bias``."""
-        shapes = self._shapes(input_shape)
-        self.kernel = self._weight("kernel", shapes.kernel)
+        shapes, drawn = self._shapes(input_shape), self.kernel_initializer
+        if isinstance(drawn, VarianceScaling) and None in (drawn.input_axes, drawn.output_axes):
+            # The number of inputs and outputs is read from the equation, not from the shape.
+            axes = {"input_axes": shapes.inputs, "output_axes": shapes.outputs}
+            drawn = type(drawn).from_config({**drawn.get_config(), "seed": drawn.seed, **axes})
+        self.kernel = self.add_weight(
+            shape=shapes.kernel, initializer=drawn, name="kernel",
+            regularizer=self.kernel_regularizer, constraint=self.kernel_constraint,
+        )  # fmt: skip
         self.bias = None if shapes.bias is None else self._weight("bias", shapes.bias)
         self.input_spec = InputSpec(ndim=len(tuple(input_shape)))
 

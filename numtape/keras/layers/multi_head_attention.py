@@ -15,6 +15,7 @@ from ...core.ops.elementwise import cast, select
 from ...core.ops.nn import softmax
 from ...core.values.dtypes import bool_, shown
 from ...core.values.tensor import Tensor
+from ..initial import Initializer
 from .attention import causal
 from .configured import ConfiguredLayer, Shape, documented
 from .einsum_dense import EinsumDense
@@ -33,6 +34,13 @@ def _size(value: Any, name: str) -> int:
             f"Received: {name}={shown(value)}"
         )
     return value
+
+
+def _another(initializer: Any) -> Any:
+    """An initializer like this one with draws of its own, unless it has a seed."""
+    if isinstance(initializer, Initializer):
+        return type(initializer).from_config(initializer.get_config())
+    return initializer
 
 
 def _projection(free: int, bound: int, made: int) -> tuple[str, str]:
@@ -113,7 +121,8 @@ class MultiHeadAttention(ConfiguredLayer):
         equation, letters = _projection(free, bound, len(made))
         layer = EinsumDense(
             equation, (*[None] * (free - 1), *made), activation,
-            letters if self.use_bias else None, self.kernel_initializer, self.bias_initializer,
+            letters if self.use_bias else None, _another(self.kernel_initializer),
+            _another(self.bias_initializer),
             self.kernel_regularizer, self.bias_regularizer, self.kernel_constraint,
             self.bias_constraint, name=name, dtype=self.dtype,
         )  # fmt: skip
@@ -183,11 +192,11 @@ class MultiHeadAttention(ConfiguredLayer):
                     "`use_causal_mask` and `sliding_window` need an order of the values: attention "
                     f"over one axis. Received: attention_axes={self._axes}"
                 )
-            sizes = query.shape[self._axes[0]], value.shape[self._axes[0]]
+            queries, values = query.shape[self._axes[0]], value.shape[self._axes[0]]
             if triangle:
-                parts.append(causal(*sizes))
+                parts.append(causal(queries, values))
             if self.sliding_window is not None:
-                apart = np.abs(np.subtract.outer(*map(np.arange, sizes)))
+                apart = np.abs(np.arange(queries)[:, None] - np.arange(values))
                 parts.append(as_tensor((apart < self.sliding_window)[None]))
         found = None
         for part in parts:

@@ -117,6 +117,10 @@ class _Average(Pooling):
     ) -> None:  # fmt: skip
         super().__init__(pool_size, strides, padding, data_format, name, **kwargs)
 
+    def call(self, inputs: Tensor) -> Tensor:
+        """Give the mean of each window and channel."""
+        return super().call(self._floats(inputs))
+
 
 @documented(_WRONG, strides=_STRIDES, name="Its name.")
 class AveragePooling1D(_Average):
@@ -175,6 +179,8 @@ class GlobalPooling(ConfiguredLayer):
 
     def call(self, inputs: Tensor) -> Tensor:
         """Give one element for each channel."""
+        if self._reduce is reduce_mean:
+            inputs = self._floats(inputs)
         found: Tensor = self._reduce(inputs, self._axes, self.keepdims)
         return found
 

@@ -40,6 +40,7 @@ class Depthwise(Sliding):
         self.kernel = self._weight("kernel", shape, "depthwise")
         features = (channels * self.depth_multiplier,)
         self.bias = self._weight("bias", features) if self.use_bias else None
+        self._built_for(channels)
 
     def _features(self, channels: int | None) -> int | None:
         return None if channels is None else channels * int(self.depth_multiplier)
@@ -112,6 +113,7 @@ class Separable(Sliding):
         shape = (*[1] * self.rank, channels * self.depth_multiplier, self.filters)
         self.pointwise_kernel = self._weight("pointwise_kernel", shape, "pointwise")
         self.bias = self._weight("bias", (self.filters,)) if self.use_bias else None
+        self._built_for(channels)
 
     def call(self, inputs: Tensor) -> Tensor:
         """Give the features of each place."""

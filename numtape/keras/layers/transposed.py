@@ -54,6 +54,7 @@ class Transposed(Sliding):
         channels = self._channels(input_shape)
         self.kernel = self._weight("kernel", (*self.kernel_size, self.filters, channels))
         self.bias = self._weight("bias", (self.filters,)) if self.use_bias else None
+        self._built_for(channels)
 
     def _space(self, space: Shape) -> Shape:
         found: list[int | None] = []
