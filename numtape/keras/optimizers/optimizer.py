@@ -17,12 +17,7 @@ from .stepping import Stepping
 
 
 class Gone(property):
-    """A method that Keras had once: to ask for it is an error that says what to do.
-
-    Args:
-      name: Its name.
-      instead: What to do.
-    """
+    """A method that Keras had once: to ask for it is an error that says what to do."""
 
     def __init__(self, name: str, instead: str) -> None:
         super().__init__()
