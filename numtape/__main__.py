@@ -27,6 +27,11 @@ def info() -> None:
         threads = str(settings.threads())
     except ValueError as error:
         threads = f"none: {error}"
+    try:
+        limit = settings.cache_limit()
+        most = "no limit" if limit is None else f"of {limit / 2**20:.0f} MiB"
+    except ValueError as error:
+        most = f"no limit: {error}"
     usable = "" if cache.writable() else ", cannot be used: each process compiles its kernels anew"
     rows = [
         ("numtape", __version__),
@@ -36,7 +41,7 @@ def info() -> None:
         ("device", device),
         ("GPU", _gpu()),
         ("threads", f"{threads} share a large sweep, on {os.cpu_count()} cores; BLAS has its own"),
-        ("cache", f"{folder} ({files} kernels, {size / 1024:.0f} KiB){usable}"),
+        ("cache", f"{folder} ({files} kernels, {size / 1024:.0f} KiB, {most}){usable}"),
     ]  # fmt: skip
     for name, value in rows:
         print(f"{name:<9} {value}")

@@ -50,6 +50,7 @@ def pytest_addoption(parser):
 
 def pytest_configure(config):
     tracebacks.enable(False)  # a failed test shows where within an error came up
+    os.environ["NUMTAPE_QUIET"] = "1"  # what tests' processes say does not depend on the cache
     if config.getoption("--against") == "tensorflow":
         config.addinivalue_line("filterwarnings", "ignore")
 

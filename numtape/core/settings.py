@@ -6,6 +6,9 @@ Nothing of numtape is imported here: every room may ask.
 ``NUMTAPE_DEVICE``          ``cpu`` (default), ``cuda``, ``auto`` (``cuda`` if there is a GPU that
                             can be used, else ``cpu``) or ``reference``
 ``NUMTAPE_CACHE_DIR``       where compiled kernels are kept (default: the user's cache folder)
+``NUMTAPE_CACHE_LIMIT``     how large that folder may be: bytes, or ``500 MB``, ``2 GiB``; ``none``
+                            for no limit (default: ``1 GiB``). What was not used for longest goes
+``NUMTAPE_QUIET``           ``1``: say nothing on stderr when compiling takes over a second
 ``NUMTAPE_NUM_THREADS``     how many threads may share a sweep (default: one for each core that
                             the process may use)
 ``NUMTAPE_CHECK_REPLAY``    ``k``: run every k-th call of a `function` as Python as well, and raise
@@ -29,6 +32,7 @@ Attributes:
 from __future__ import annotations
 
 import os
+import re
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -216,6 +220,36 @@ def cache_dir() -> Path | None:
     except RuntimeError:  # no HOME, and a user that the system does not know
         return None
     return Path(base) / "numtape"
+
+
+_UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9,
+          "KIB": 1 << 10, "MIB": 1 << 20, "GIB": 1 << 30}  # fmt: skip
+
+
+def cache_limit() -> int | None:
+    """How many bytes the folder of compiled kernels may have: ``NUMTAPE_CACHE_LIMIT``.
+
+    Returns:
+      An int; None for no limit.
+
+    Raises:
+      ValueError: If the variable is no size.
+    """
+    chosen = os.environ.get("NUMTAPE_CACHE_LIMIT") or "1 GiB"
+    if chosen.strip().lower() == "none":
+        return None
+    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*", chosen)
+    if found is None or found[2].upper() not in _UNITS:
+        raise ValueError(
+            f"NUMTAPE_CACHE_LIMIT={chosen!r} is no size: a number of bytes, '500 MB', '2 GiB' or "
+            f"'none'."
+        )
+    return int(float(found[1]) * _UNITS[found[2].upper()])
+
+
+def quiet() -> bool:
+    """Whether nothing is to be said on stderr: ``NUMTAPE_QUIET``."""
+    return os.environ.get("NUMTAPE_QUIET", "0") not in ("", "0")
 
 
 def after_fork_in_child(renew: Callable[[], None]) -> None:

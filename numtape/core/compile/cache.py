@@ -13,9 +13,12 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import json
+import logging
 import mmap
 import struct
+import sys
 import threading
+import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from functools import cache
@@ -37,6 +40,7 @@ SUFFIX = ".unit"
 # What a compiler returns: the object code, its functions, and the symbols it leaves undefined.
 Built = tuple[bytes, list[str], list[str]]
 
+_messages = logging.getLogger("numtape")
 _lock = threading.RLock()
 _loading: list[str] = []  # what the holder of the lock is at
 
@@ -136,10 +140,20 @@ def read(name: str, source: str, for_host: bool = True) -> Built | None:
     return built if built is not None and _usable(built[2]) else None
 
 
+RECOUNT = 64  # writes after which the folder is counted again: other processes write, too
+_written = [0, RECOUNT]  # the folder's size as this process knows it, and writes since it counted
+
+
 def _keep(file: str, built: Built) -> None:
+    limit = settings.cache_limit()
     with _folder(make=True) as folder:
         if folder:  # a full or read-only disk costs the next process a compile, nothing else
-            folder.write(file, _packed(file, built))
+            content = _packed(file, built)
+            folder.write(file, content)
+            _written[0] += len(content)
+            _written[1] += 1
+            if limit is not None and (_written[0] > limit or _written[1] > RECOUNT):
+                _written[:] = folder.shrink(limit, SUFFIX, PART), 0
 
 
 def kept(
@@ -161,6 +175,7 @@ def _compiled(file: str, compile_unit: Callable[[], Built]) -> Built:
     """
     built: list[Built] = []
     errors: list[BaseException] = []
+    began = time.monotonic()
 
     _need(COMPILING)
 
@@ -179,10 +194,33 @@ def _compiled(file: str, compile_unit: Callable[[], Built]) -> Built:
     except RuntimeError:  # no more threads, or the process ends
         work()
     else:
-        thread.join()
+        thread.join(max(PATIENCE - _waited[0], 0.0))
+        if thread.is_alive():
+            _tell()
+            thread.join()
     if errors:
         raise errors.pop()
+    seconds = time.monotonic() - began
+    _waited[0] += seconds
+    _messages.info("Compiled %s in %.2f s.", file.rpartition("-")[0], seconds)
     return built[0]
+
+
+PATIENCE = 1.0  # seconds of compiling that nothing is said of
+_waited = [0.0]
+_told: list[bool] = []
+
+
+def _tell() -> None:
+    """Say, once in a process, what takes so long."""
+    if _told or settings.quiet() or sys.stderr is None:
+        return
+    _told.append(True)
+    folder = settings.cache_dir()
+    kept = "" if folder is None else f", and keeps it in {folder}"
+    sys.stderr.write(
+        f"numtape compiles what is used for the first time{kept} (NUMTAPE_QUIET=1 hides this)\n"
+    )
 
 
 def load(name: str, source: str, compile_unit: Callable[[], Built]) -> dict[str, int]:

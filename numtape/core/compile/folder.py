@@ -14,6 +14,7 @@ import errno
 import logging
 import os
 import stat
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -102,7 +103,9 @@ class Folder:
                     return None
                 reason = _refusal(found)
                 if reason is None:
-                    return file.read()
+                    content = file.read()
+                    self._used(name, found)
+                    return content
         except OSError:
             return None
         say_once(
@@ -111,6 +114,58 @@ class Folder:
             f"`python -m numtape cache clear` empties it."
         )
         return None
+
+    def _used(self, name: str, found: os.stat_result) -> None:
+        """Note that a file is used, in its time of change; not more often than once an hour."""
+        if time.time() - found.st_mtime > 3600:
+            try:
+                os.utime(self._name(name), dir_fd=self._at)
+            except OSError:  # not ours, or on a read-only disk
+                pass
+
+    def files(self, *suffixes: str) -> list[tuple[float, int, str]]:
+        """When each file with such a name was last used, its size, and its name."""
+        found = []
+        try:
+            with os.scandir(self._path if self._at is None else self._at) as entries:
+                for entry in entries:
+                    if entry.name.endswith(suffixes):
+                        try:
+                            stat_ = entry.stat(follow_symlinks=False)
+                        except OSError:  # another process removed it
+                            continue
+                        found.append((stat_.st_mtime, stat_.st_size, entry.name))
+        except OSError:
+            pass
+        return found
+
+    def shrink(self, limit: int, *suffixes: str) -> int:
+        """Remove the files that were not used for longest, until nine tenths of a limit are left.
+
+        Other processes may do the same, and may be reading: a file that is gone is made anew.
+
+        Args:
+          limit: A number of bytes. Up to there nothing is removed.
+          *suffixes: How the names end of files that are counted and removed.
+
+        Returns:
+          How many bytes are left.
+        """
+        files = sorted(self.files(*suffixes))
+        size = sum(file[1] for file in files)
+        if size <= limit:
+            return size
+        for _, bytes_, name in files:
+            if size <= limit * 9 // 10:
+                break
+            try:
+                os.unlink(self._name(name), dir_fd=self._at)
+            except FileNotFoundError:
+                pass
+            except OSError:  # in use, on Windows, or not ours to remove
+                continue
+            size -= bytes_
+        return size
 
     def write(self, name: str, content: bytes) -> None:
         """Put a file there, whole or not at all; where there is no room, none."""
