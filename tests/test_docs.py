@@ -42,7 +42,9 @@ NO_ERROR = {"set_record_traceback", "summary", "to_dot",
     "flatten", "functions_run_eagerly", "get_soft_device_placement", "identity", "is_nested",
     "is_tensor", "linear", "list_physical_devices", "load_digits", "rank", "round",
     "run_functions_eagerly", "set_soft_device_placement", "shape", "simulated", "size",
-    "stop_gradient", "to_dlpack", "guarantee_const",
+    "stop_gradient", "to_dlpack", "guarantee_const", "backend", "clear_session", "epsilon",
+    "floatx", "image_data_format", "get_custom_objects", "get_registered_object",
+    "CustomObjectScope", "pack_x_y_sample_weight",
 }  # fmt: skip
 # Classes that users do not make: there are as many dtypes as there are, and ops make tensors.
 MADE = {

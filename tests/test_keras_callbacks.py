@@ -332,6 +332,12 @@ def test_logs_that_nobody_wants_are_not_looked_at():
     called.on_train_begin()
     assert not called.wants("on_train_batch_end") and called.wants("on_epoch_end")
     called.on_train_batch_end(0, {"loss": Unlooked()})
+    for kind in ("train", "test", "predict"):
+        for name in (f"on_{kind}_batch_begin", f"on_{kind}_batch_end"):
+            one = numtape.keras.callbacks.LambdaCallback(**{name: lambda batch, logs: None})
+            for other in ("train", "test", "predict"):
+                asked = getattr(one, f"_implements_{other}_batch_hooks")()
+                assert asked == (kind == other)
     with pytest.raises(NotImplementedError, match="verbose=0"):
         numtape.keras.callbacks.CallbackList(add_progbar=True)
 

@@ -8,6 +8,7 @@ from ..names import getter as _getter
 from ..tracebacks import guard_module as _guard_module
 from . import (
     activations,
+    backend,
     callbacks,
     constraints,
     initializers,
@@ -16,6 +17,7 @@ from . import (
     metrics,
     optimizers,
     regularizers,
+    utils,
 )
 from .layer import Layer
 from .loss import Loss
@@ -25,6 +27,8 @@ from .optimizers import Optimizer
 __all__ = [
     "Layer", "Loss", "Metric", "Optimizer", "activations", "callbacks", "constraints",
     "initializers", "layers", "losses", "metrics", "optimizers", "regularizers",
+    "Layer", "Loss", "Metric", "activations", "backend", "callbacks", "constraints", "initializers",
+    "layers", "losses", "metrics", "optimizers", "regularizers", "utils",
 ]  # fmt: skip
 
 

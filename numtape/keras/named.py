@@ -8,6 +8,7 @@ from typing import Any, Self
 
 from ..core.values.dtypes import shown
 from ..module import snake_case
+from .registry import get_custom_objects, get_registered_name
 
 
 class Configured:
@@ -98,7 +99,8 @@ class Kind:
         own = self.classes.get(name) is type(thing)
         return {
             "module": self.module if own else type(thing).__module__, "class_name": name,
-            "config": thing.get_config(), "registered_name": None if own else name,
+            "config": thing.get_config(),
+            "registered_name": None if own else get_registered_name(type(thing)),
         }  # fmt: skip
 
     def deserialize(
@@ -107,12 +109,14 @@ class Kind:
         """What `serialize` described."""
         if config is None:
             return None
-        known = {**self.known, **(custom_objects or {})}
+        known = {**self.known, **get_custom_objects(), **(custom_objects or {})}
         if isinstance(config, str):
             config = {"class_name": config, "config": {}}
         if not isinstance(config, dict) or not isinstance(config.get("class_name"), str):
             raise self._unknown(config)
         name, arguments = config["class_name"], config.get("config")
+        if config.get("registered_name") in get_custom_objects():
+            name = config["registered_name"]
         if name == "function" and isinstance(arguments, str):
             name, arguments = arguments, {}
         found = known.get(name)

@@ -48,6 +48,29 @@ class Callback:
         """The model."""
         return self._model
 
+    def overrides(self, *names: str) -> bool:
+        """Whether it does anything in one of these methods.
+
+        Args:
+          names: Names such as ``"on_epoch_end"``.
+
+        Returns:
+          A bool.
+        """
+        base = vars(Callback)
+        return any(getattr(getattr(self, n), "__func__", None) is not base[n] for n in names)
+
+    def _implements_train_batch_hooks(self) -> bool:
+        return self.overrides(
+            "on_batch_begin", "on_batch_end", "on_train_batch_begin", "on_train_batch_end"
+        )
+
+    def _implements_test_batch_hooks(self) -> bool:
+        return self.overrides("on_test_batch_begin", "on_test_batch_end")
+
+    def _implements_predict_batch_hooks(self) -> bool:
+        return self.overrides("on_predict_batch_begin", "on_predict_batch_end")
+
     def on_batch_begin(self, batch: int, logs: dict[str, Any] | None = None) -> None:
         """Before a batch of training; the older name of `on_train_batch_begin`.
 

@@ -25,10 +25,11 @@ def as_numbers(logs: dict[str, Any] | None) -> dict[str, Any]:
     return found
 
 
-def _overrides(callback: Any, name: str) -> bool:
-    """Whether a callback does anything in a method."""
-    method = getattr(callback, name, None)
-    return method is not None and getattr(method, "__func__", None) is not vars(Callback)[name]
+def _overrides(callback: Any, *names: str) -> bool:
+    """Whether a callback, of any class, does anything in one of these methods."""
+    if isinstance(callback, Callback):
+        return callback.overrides(*names)
+    return any(hasattr(callback, name) for name in names)
 
 
 class CallbackList(Callback):
@@ -106,7 +107,7 @@ class CallbackList(Callback):
         found = self._wanted.get(name)
         if found is None:
             names = [name, *([_OLDER[name]] if name in _OLDER else [])]
-            found = [one for one in self.callbacks if any(_overrides(one, n) for n in names)]
+            found = [one for one in self.callbacks if _overrides(one, *names)]
             self._wanted[name] = found
         return found
 

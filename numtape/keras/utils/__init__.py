@@ -1,1 +1,42 @@
-"""``tf.keras.utils``: data in other forms, and seeds."""
+"""``tf.keras.utils``: data in other forms, seeds, and names in configurations."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+
+from ...names import getter as _getter
+from ..backend import clear_session
+from ..registry import (
+    custom_object_scope,
+    get_custom_objects,
+    get_registered_name,
+    get_registered_object,
+    register_keras_serializable,
+)
+from .arrays import (
+    normalize,
+    pack_x_y_sample_weight,
+    pad_sequences,
+    set_random_seed,
+    to_categorical,
+    unpack_x_y_sample_weight,
+)
+from .sequences import PyDataset, timeseries_dataset_from_array
+
+Sequence = PyDataset
+CustomObjectScope = custom_object_scope
+
+__all__ = [
+    "CustomObjectScope", "PyDataset", "Sequence", "clear_session", "custom_object_scope",
+    "get_custom_objects", "get_registered_name", "get_registered_object", "normalize",
+    "pack_x_y_sample_weight", "pad_sequences", "register_keras_serializable", "set_random_seed",
+    "timeseries_dataset_from_array", "to_categorical", "unpack_x_y_sample_weight",
+]  # fmt: skip
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
+if not _TYPE_CHECKING:
+    __getattr__ = _getter(__name__)
