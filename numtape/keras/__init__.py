@@ -25,10 +25,8 @@ from .metrics import Metric
 from .optimizers import Optimizer
 
 __all__ = [
-    "Layer", "Loss", "Metric", "Optimizer", "activations", "callbacks", "constraints",
-    "initializers", "layers", "losses", "metrics", "optimizers", "regularizers",
-    "Layer", "Loss", "Metric", "activations", "backend", "callbacks", "constraints", "initializers",
-    "layers", "losses", "metrics", "optimizers", "regularizers", "utils",
+    "Layer", "Loss", "Metric", "Optimizer", "activations", "backend", "callbacks", "constraints",
+    "initializers", "layers", "losses", "metrics", "optimizers", "regularizers", "utils",
 ]  # fmt: skip
 
 
