@@ -277,7 +277,45 @@ def tools(tf):
     }  # fmt: skip
 
 
+def gathered(tf):
+    """Metrics, and functions of `keras.utils`."""
+    keras, utils, x, y = tf.keras, tf.keras.utils, [[0.2, 0.8]], [[0.0, 1.0]]
+
+    names = ("MeanSquaredError", "RootMeanSquaredError", "CategoricalAccuracy", "BinaryAccuracy",
+             "Precision", "AUC", "F1Score", "R2Score")  # fmt: skip
+    calls = {
+        name: (getattr(keras.metrics, name)(), [y, x], {"sample_weight": [1.0]})
+        for name in names
+    }
+    return {
+        **calls,
+        "Mean": (keras.metrics.Mean(), [[1.0, 2.0]], {"sample_weight": [1.0, 0.5]}),
+        "MeanIoU": (keras.metrics.MeanIoU(2), [[0, 1], [1, 1]], {"sample_weight": [1, 2]}),
+        "Precision()": (lambda **o: keras.metrics.Precision(**o)(y, x), [],
+                        {"thresholds": [0.3], "top_k": 1, "class_id": 0, "dtype": "float32"}),
+        "AUC()": (lambda **o: keras.metrics.AUC(**o)(y, x), [],
+                  {"num_thresholds": 5, "curve": "PR", "summation_method": "majoring",
+                   "thresholds": [0.5], "label_weights": [1.0, 2.0]}),
+        "IoU()": (lambda *g, **o: keras.metrics.IoU(*g, **o)([0], [1]), [2, [0]],
+                  {"ignore_class": 1}),
+        "top_k": (keras.metrics.top_k_categorical_accuracy, [y, x], {"k": 1}),
+        "binary_accuracy": (keras.metrics.binary_accuracy, [y, x], {"threshold": 0.5}),
+        "pearson_correlation": (keras.metrics.pearson_correlation, [y, x], {"axis": -1}),
+        "metrics.get": (keras.metrics.get, ["mse"], {}),
+        "to_categorical": (utils.to_categorical, [[0, 1]], {"num_classes": 3}),
+        "normalize": (utils.normalize, [tf.ones((2, 2))], {"axis": -1, "order": 2}),
+        "pad_sequences": (utils.pad_sequences, [[[1], [2, 3]]],
+                          {"maxlen": 2, "dtype": "int32", "padding": "pre", "value": 0.0}),
+        "set_random_seed": (utils.set_random_seed, [3], {}),
+        "timeseries": (lambda *g, **o: list(utils.timeseries_dataset_from_array(*g, **o)),
+                       [np.arange(9.0), None, 3],
+                       {"sequence_stride": 1, "sampling_rate": 1, "batch_size": 2,
+                        "start_index": 0, "end_index": 8, "seed": 1, "shuffle": True}),
+        "unpack": (utils.unpack_x_y_sample_weight, [(1, 2)], {}),
+    }  # fmt: skip
+
+
 def more(tf):
     """All of them."""
-    parts = (losses, debugging, draws, held, derived, sets, tools)
+    parts = (gathered, losses, debugging, draws, held, derived, sets, tools)
     return {f"{part.__name__}: {name}": call for part in parts for name, call in part(tf).items()}

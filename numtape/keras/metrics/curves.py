@@ -11,9 +11,10 @@ from ...core.ops.activations import sigmoid
 from ...core.ops.arithmetic import divide_no_nan
 from ...core.ops.elementwise import log, maximum, minimum, select
 from ...core.ops.reduction import reduce_max, reduce_mean, reduce_sum
+from ...core.values.arguments import items
 from ...core.values.tensor import Tensor
 from ..loss_functions import EPSILON
-from .confusion import Counter
+from .confusion import Counter, parsed
 from .metric import Metric, add_all, metric_class
 
 _KINDS = ("tp", "fp", "tn", "fn")
@@ -250,7 +251,7 @@ class AUC(_Counts):
                 )
             inner = _between(int(num_thresholds))
         else:
-            inner = sorted(map(float, thresholds))
+            inner = sorted(parsed(items(thresholds, "thresholds")))
         if num_labels and not multi_label:
             raise ValueError("`num_labels` is needed only when `multi_label` is True.")
         super().__init__(dtype, name)

@@ -17,6 +17,7 @@ from ...core.ops.elementwise import cast, select
 from ...core.ops.indexing import gather
 from ...core.ops.movement import broadcast_to, reshape
 from ...core.ops.reduction import reduce_sum
+from ...core.values.arguments import items, whole
 from ...core.values.dtypes import float32
 from ...core.values.tensor import Tensor
 from ..loss_functions import EPSILON
@@ -43,7 +44,11 @@ class IoU(Metric):
         sparse_y_pred: bool = True, axis: int = -1,
     ) -> None:  # fmt: skip
         super().__init__(dtype or "int64", name)
-        target_class_ids = list(target_class_ids)
+        num_classes = whole("num_classes", num_classes)
+        given = items(target_class_ids, "target_class_ids")
+        target_class_ids = [whole("target_class_ids", k) for k in given]
+        if num_classes < 1 or not target_class_ids:
+            raise ValueError(f"There are no classes: {num_classes=}, {target_class_ids=}.")
         if max(target_class_ids) >= num_classes:
             raise ValueError(
                 f"Target class id {max(target_class_ids)} is out of range, which is [0, "
@@ -184,8 +189,8 @@ class MeanIoU(IoU):
         axis: int = -1,
     ) -> None:  # fmt: skip
         super().__init__(
-            num_classes, range(num_classes), name, dtype, ignore_class, sparse_y_true,
-            sparse_y_pred, axis,
+            num_classes, range(whole("num_classes", num_classes)), name, dtype, ignore_class,
+            sparse_y_true, sparse_y_pred, axis,
         )  # fmt: skip
 
     def get_config(self) -> dict[str, Any]:

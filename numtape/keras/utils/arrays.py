@@ -14,6 +14,8 @@ from ...core.ops.indexing import one_hot
 from ...core.ops.movement import reshape
 from ...core.ops.random import set_seed
 from ...core.ops.reduction import reduce_max, reduce_sum
+from ...core.values.arguments import whole
+from ...core.values.dtypes import shown
 from ...core.values.tensor import Tensor
 from ..loss_functions import EPSILON
 
@@ -41,12 +43,15 @@ def to_categorical(x: Any, num_classes: int | None = None) -> Any:
             raise ValueError("to_categorical of a tensor takes the number of classes.")
         last = x.ndim > 1 and x.shape[-1] == 1
         return one_hot(reshape(x, x.shape[:-1]) if last else x, num_classes)
-    labels = np.array(x, dtype="int64")
+    try:
+        labels = np.array(x, dtype="int64")
+    except (OverflowError, TypeError, ValueError) as error:
+        raise ValueError(f"Labels are numbers of classes, not {shown(x)}: {error}") from None
     if labels.ndim > 1 and labels.shape[-1] == 1:
         labels = labels[..., 0]
     if not num_classes and not labels.size:
         raise ValueError("to_categorical of no labels takes the number of classes.")
-    count = int(num_classes or labels.max() + 1)
+    count = whole("num_classes", num_classes or labels.max() + 1)
     if labels.size and not (0 <= labels.min() and labels.max() < count):
         raise ValueError(
             f"Numbers of {count} classes are from 0 to {count - 1}: "
@@ -79,6 +84,11 @@ def normalize(x: Any, axis: int = -1, order: Any = 2) -> Any:
         raise ValueError(f"The order of a length is a positive number, not {order!r}.")
     if not isinstance(x, Tensor):
         x = np.asarray(x)
+        if x.dtype.kind not in "biufc" or not x.ndim:
+            raise ValueError(f"Vectors of numbers are normalized, not {shown(x)}.")
+        axis = whole("axis", axis)
+        if not -x.ndim <= axis < x.ndim:
+            raise ValueError(f"There is no axis {axis} in an array of shape {x.shape}.")
         size = np.linalg.norm(x, order, axis, keepdims=True)
         return x / np.where(size == 0, 1, size)
     if order == 2:
@@ -131,9 +141,17 @@ def pad_sequences(
             f"`dtype` {dtype} is not compatible with `value`'s type: {type(value)}\nYou should set "
             "`dtype=object` for variable length strings."
         )
-    length = max(map(len, sequences), default=0) if maxlen is None else maxlen
+    longest = max(map(len, sequences), default=0)
+    length = longest if maxlen is None else whole("maxlen", maxlen)
+    if length < 0:
+        raise ValueError(f"`maxlen` must not be negative. Received: maxlen={maxlen}")
     inner = next((np.asarray(one).shape[1:] for one in sequences if len(one)), ())
-    found = np.full((len(sequences), length, *inner), value, dtype=dtype)
+    try:
+        found = np.full((len(sequences), length, *inner), value, dtype=dtype)
+    except (OverflowError, TypeError, ValueError):
+        raise ValueError(
+            f"Sequences cannot be filled up with {shown(value)} in an array of {shown(dtype)}."
+        ) from None
     for k, one in enumerate(sequences):
         kept = one[max(len(one) - length, 0) :] if truncating == "pre" else one[:length]
         if not len(kept):

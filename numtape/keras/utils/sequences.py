@@ -9,6 +9,7 @@ import numpy as np
 
 from ...core.log.tensors import as_tensor
 from ...core.ops.indexing import gather
+from ...core.values.arguments import whole
 from ...data import Dataset
 
 
@@ -103,7 +104,16 @@ def timeseries_dataset_from_array(
       >>> [(x.numpy().tolist(), y.numpy().tolist()) for x, y in data]
       [([[0, 1, 2], [1, 2, 3]], [3, 4]), ([[2, 3, 4]], [5])]
     """
+    data = np.asarray(data)
+    wanted = None if targets is None else np.asarray(targets)
+    if not data.ndim or (wanted is not None and not wanted.ndim):
+        raise ValueError("A series, and what is wanted, are arrays whose first axis is time.")
     size = len(data)
+    sequence_length = whole("sequence_length", sequence_length)
+    sequence_stride = whole("sequence_stride", sequence_stride)
+    sampling_rate = whole("sampling_rate", sampling_rate)
+    start_index = None if start_index is None else whole("start_index", start_index)
+    end_index = None if end_index is None else whole("end_index", end_index)
     if format != "tf":
         raise ValueError(f'`format` should be "tf". Received: format={format}')
     start, end = start_index or 0, size if end_index is None else end_index
@@ -124,17 +134,18 @@ def timeseries_dataset_from_array(
                 f"{name}={number}, for data of length {size}"
             )
     count = end - start - (sequence_length - 1) * sampling_rate
-    count = count if targets is None else min(count, len(targets))
+    count = count if wanted is None else min(count, len(wanted))
     starts = np.arange(0, max(count, 0), sequence_stride)
     if shuffle:
+        seed = None if seed is None else abs(whole("seed", seed))
         np.random.default_rng(seed).shuffle(starts)
-    series = as_tensor(np.asarray(data)[start:end])
-    wanted = None if targets is None else as_tensor(np.asarray(targets)[start:end])
+    series = as_tensor(data[start:end])
+    goals = None if wanted is None else as_tensor(wanted[start:end])
     steps = as_tensor(np.arange(sequence_length) * sampling_rate)
 
     def window(first: Any) -> Any:
         x = gather(series, first[..., None] + steps)
-        return x if wanted is None else (x, gather(wanted, first))
+        return x if goals is None else (x, gather(goals, first))
 
     positions = Dataset.from_tensor_slices(starts)
     return (positions if batch_size is None else positions.batch(batch_size)).map(window)
