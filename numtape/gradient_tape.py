@@ -9,7 +9,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -105,6 +105,13 @@ class GradientTape(Explained):
         self._watch_accessed = bool(watch_accessed_variables)
         self._tape: Tape | None = None
         self._watched: dict[int, Variable] = {}
+
+    def __reduce__(self) -> NoReturn:
+        """A tape belongs to what this process recorded: neither pickled nor copied."""
+        raise TypeError(
+            "A GradientTape cannot be pickled or copied: what it follows is recorded in this "
+            "process. Pickle tensors, or the gradients."
+        )
 
     # Recording.
 

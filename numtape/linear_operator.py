@@ -7,6 +7,7 @@ from typing import Any
 from .core.log.tensors import to_tensor
 from .core.ops import elementwise, movement, reduction
 from .core.ops.cholesky import cholesky
+from .core.ops.complex import conj
 from .core.ops.creation import eye, ones
 from .core.ops.diagonals import diagonal, diagonal_matrix
 from .core.ops.factors import det, matrix_of, slogdet
@@ -384,7 +385,7 @@ class LinearOperatorFullMatrix(LinearOperator):
     """Matrices that are what they are.
 
     Args:
-      matrix: A tensor of floats, of shape (..., m, n).
+      matrix: A tensor of floats or complex numbers, of shape (..., m, n).
       is_non_singular: A promise that they can be inverted; None for no promise.
       is_self_adjoint: A promise that they are symmetric.
       is_positive_definite: A promise that they are positive definite.
@@ -428,7 +429,7 @@ class LinearOperatorLowerTriangular(LinearOperator):
     """Lower triangular matrices.
 
     Args:
-      tril: A tensor of floats, of shape (..., n, n), of which the lower triangle is read.
+      tril: A tensor of floats or complex numbers, of shape (..., n, n): the lower triangle is read.
       is_non_singular: A promise that they can be inverted; None for no promise.
       is_self_adjoint: A promise that they are symmetric.
       is_positive_definite: A promise that they are positive definite.
@@ -472,16 +473,16 @@ class LinearOperatorLowerTriangular(LinearOperator):
         return reduction.reduce_prod(self._diag_part(), -1)
 
     def _log_abs_determinant(self) -> Tensor:
-        return reduction.reduce_sum(elementwise.log(elementwise.abs_(self._diag_part())), -1)
+        return _log_abs(self._diag_part())
 
 
 class LinearOperatorDiag(LinearOperator):
     """Diagonal matrices: products and solutions are elementwise.
 
     Args:
-      diag: A tensor of floats, of shape (..., n).
+      diag: A tensor of floats or complex numbers, of shape (..., n).
       is_non_singular: A promise that they can be inverted; None for no promise.
-      is_self_adjoint: A promise that they are symmetric, which they are.
+      is_self_adjoint: A promise that they are symmetric, which real ones are.
       is_positive_definite: A promise that they are positive definite.
       is_square: A promise that they are square, which they are.
       name: A name.
@@ -500,12 +501,13 @@ class LinearOperatorDiag(LinearOperator):
         name: str = "LinearOperatorDiag",
     ) -> None:  # fmt: skip
         self._diag = _tensor(diag, 1, "diag")
-        if is_self_adjoint is False or is_square is False:
+        real = self._diag.dtype.is_floating
+        if (real and is_self_adjoint is False) or is_square is False:
             raise ValueError("A real diagonal operator is always self adjoint and square.")
         n = self._diag.shape[-1]
         super().__init__(
-            self._diag.dtype, (*self._diag.shape[:-1], n, n), is_non_singular, True,
-            is_positive_definite, True, name,
+            self._diag.dtype, (*self._diag.shape[:-1], n, n), is_non_singular,
+            True if real else is_self_adjoint, is_positive_definite, True, name,
         )  # fmt: skip
 
     @property
@@ -519,17 +521,23 @@ class LinearOperatorDiag(LinearOperator):
     def _diag_part(self) -> Tensor:
         return self._diag
 
+    def _column(self, adjoint: bool) -> Tensor:
+        return movement.expand_dims(conj(self._diag) if adjoint else self._diag, -1)
+
     def _matmul(self, x: Tensor, adjoint: bool) -> Tensor:
-        return movement.expand_dims(self._diag, -1) * x
+        return self._column(adjoint) * x
 
     def _solve(self, rhs: Tensor, adjoint: bool) -> Tensor:
-        return rhs / movement.expand_dims(self._diag, -1)
+        return rhs / self._column(adjoint)
+
+    def _adjoint(self) -> LinearOperator:
+        return LinearOperatorDiag(conj(self._diag))
 
     def _determinant(self) -> Tensor:
         return reduction.reduce_prod(self._diag, -1)
 
     def _log_abs_determinant(self) -> Tensor:
-        return reduction.reduce_sum(elementwise.log(elementwise.abs_(self._diag)), -1)
+        return elementwise.cast(_log_abs(self._diag), self.dtype)
 
 
 class LinearOperatorScaledIdentity(LinearOperatorDiag):
@@ -537,9 +545,9 @@ class LinearOperatorScaledIdentity(LinearOperatorDiag):
 
     Args:
       num_rows: The number of rows.
-      multiplier: A tensor of floats, of shape (...).
+      multiplier: A tensor of floats or complex numbers, of shape (...).
       is_non_singular: A promise that they can be inverted; None for no promise.
-      is_self_adjoint: A promise that they are symmetric, which they are.
+      is_self_adjoint: A promise that they are symmetric, which real ones are.
       is_positive_definite: A promise that they are positive definite.
       is_square: A promise that they are square, which they are.
       assert_proper_shapes: Changes nothing: shapes are checked anyway.
@@ -572,6 +580,9 @@ class LinearOperatorScaledIdentity(LinearOperatorDiag):
     def multiplier(self) -> Tensor:
         """The numbers."""
         return self._multiplier
+
+    def _log_abs_determinant(self) -> Tensor:
+        return _log_abs(self._diag)
 
 
 class LinearOperatorIdentity(LinearOperatorDiag):
@@ -615,13 +626,20 @@ class LinearOperatorIdentity(LinearOperatorDiag):
         return eye(self.domain_dimension, batch_shape=list(self.batch_shape), dtype=self.dtype)
 
 
+def _log_abs(diag: Tensor) -> Tensor:
+    """The logarithm of the absolute value of a product: real numbers."""
+    return reduction.reduce_sum(elementwise.log(elementwise.abs_(diag)), -1)
+
+
 def _tensor(value: Any, rank: int, what: str) -> Tensor:
-    """A tensor of floats of at least so many axes."""
+    """A tensor of floats or complex numbers of at least so many axes."""
     found: Tensor = to_tensor(value, None)
     if found.ndim < rank:
         raise ValueError(f"Argument {what} must have at least {rank} dimensions. Found: {found}")
-    if not found.dtype.is_floating:
-        raise TypeError(f"Argument {what} must have a float dtype. Found: {found.dtype.name}")
+    if not (found.dtype.is_floating or found.dtype.is_complex):
+        raise TypeError(
+            f"Argument {what} must have a float or complex dtype. Found: {found.dtype.name}"
+        )
     return found
 
 

@@ -155,5 +155,9 @@ CASES = [
     row("math.reduce_std", np.std, ulp=8, axis=[1]),
     row("math.cumprod", np.cumprod, ulp=8, axis=[1]),
     row("math.xlogy", lambda x, y: x * np.log(y), shapes=WHOLE, ulp=8),
+    row("math.segment_mean", lambda x: np.stack([x[:2].mean(0), x[2]]), shapes=((3, 2),),
+        call=lambda f, x: f(x, [0, 0, 1])),
+    row("math.segment_prod", lambda x: np.stack([x[:2].prod(0), x[2]]), shapes=((3, 2),),
+        call=lambda f, x: f(x, [0, 0, 1])),
     row("math.l2_normalize", lambda x: x / np.linalg.norm(x), ulp=8),
 ]  # fmt: skip

@@ -103,7 +103,13 @@ def pytest_collection_modifyitems(config, items):
                 item.add_marker(pytest.mark.skip(reason=reason))
     names = []
     if config.getoption("--against") == "tensorflow":
+        from tensorflow_rows import reason as why
+
         names = ["numtape_only", "tf_differs"]
+        for item in items:
+            chosen = getattr(getattr(item, "callspec", None), "params", {})
+            if "case" in chosen and (said := why(chosen["case"], chosen.get("dtype"))):
+                item.add_marker(pytest.mark.tf_differs(said))
     elif CHOSEN != "cpu":
         names = ["cpu_only"]
     for item in items:

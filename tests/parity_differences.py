@@ -75,20 +75,51 @@ def _not_single(call):
     return any(argument.value.dtype != np.float32 for argument in call.arguments)
 
 
+def _infinite(call):
+    """At infinity this is the limit; there it is NaN, or the largest finite number."""
+    return any(np.isinf(argument.value).any() for argument in call.arguments)
+
+
+def _both_infinite(call):
+    """Where there is no limit this is NaN; there it is 0, and its complement as well."""
+    a, x = (np.isposinf(argument.value) for argument in call.arguments)
+    return a.any() and x.any()
+
+
+def _negative(call):
+    """A negative place is refused here; there it becomes indices that are none."""
+    return (call.arguments[0].value < 0).any()
+
+
 def _far(call):
     """NaN and infinity stay in the sums that follow; in TensorFlow they are forgotten."""
     return any(not (abs(argument.value) < 1e9).all() for argument in call.arguments)
 
 
-def _seeded(call):
-    """An index has no derivative here, even where a gradient that flows into it is given."""
-    return call.seeded
+def _followed(call):
+    """An index has no derivative here, even where a gradient is given; there it has one, of 0."""
+    return any(call.watched)
 
 
 def _equal(call):
     """Of equal elements the first has the derivative; there each of them has it."""
     x = call.arguments[0].value
     return np.unique(x).size < x.size
+
+
+def _of_pool3d(call):
+    """And minus infinity counts; there the lowest finite number is in its place."""
+    return _equal(call) or _infinite(call)
+
+
+def _no_number(call):
+    """NaN is the largest and the smallest; there it is left out."""
+    return np.isnan(call.arguments[0].value.astype("float64")).any()
+
+
+def _integers(call):
+    """Of floats alone; there of integers as well."""
+    return call.arguments[0].value.dtype.kind in "iu"
 
 
 def _bytes(call):
@@ -99,17 +130,25 @@ def _bytes(call):
 # Calls that are not compared.
 DIFFERS = {
     **dict.fromkeys(SINGLE, _not_single),
-    "argsort": _seeded,
+    "argsort": _followed,
     "math.reduce_euclidean_norm": _bytes,
     "math.cumulative_logsumexp": _far,
-    "nn.max_pool3d": _equal,
-    "nn.top_k": _seeded,
+    "nn.max_pool3d": _of_pool3d,
+    "linalg.lu_reconstruct": _integers,
+    **dict.fromkeys(("math.segment_max", "math.segment_min", "math.unsorted_segment_max",
+                     "math.unsorted_segment_min"), _no_number),
+    "nn.top_k": _followed,
+    **dict.fromkeys(("keras.activations.hard_silu", "nn.max_pool",
+                     "nn.weighted_cross_entropy_with_logits"), _infinite),
+    "unravel_index": _negative,
+    **dict.fromkeys(("math.igamma", "math.igammac"), _both_infinite),
     "dynamic_stitch": _repeated,
     "identity_n": _first_not_followed,
     **dict.fromkeys(
         ("math.multiply_no_nan", "math.squared_difference", "math.xlogy"), _complex),
     **dict.fromkeys(
-        ("linalg.slogdet", "linalg.sqrtm", "linalg.svd", "math.cumprod"), _complex_of_one),
+        ("linalg.det", "linalg.slogdet", "linalg.sqrtm", "linalg.svd", "math.cumprod",
+         "math.segment_prod"), _complex_of_one),
     **dict.fromkeys(("linalg.eig", "linalg.eigvals"), _no_order),
 }
 
@@ -118,7 +157,8 @@ NOT_THERE = ("not in the list of allowed values", "Could not find device", "are 
              "to EagerTensor of dtype",
              "Expected float for argument 'alpha'", "must equal `rank(perm) + 1`",
              "only supports NHWC", "only supports the NHWC", "has no attribute 'decode'",
-             "grouped convolutions are not supported")  # fmt: skip
+             "Incompatible type conversion requested", "grouped convolutions are not supported",
+             "do not yet support dilation rates")  # fmt: skip
 # What a function says of dtypes that do not go together is one error here, and several there.
 OF_DTYPES = ("InvalidArgumentError", "TypeError", "ValueError", "NotFoundError")
 LOGICAL = ("logical_not", "logical_and", "logical_or", "math.logical_xor")
@@ -139,7 +179,10 @@ def refused_there(call, error):
     """Whether this is an error of TensorFlow's that is no difference."""
     said = str(error)
     if call.case.name.startswith("signal."):  # the derivative with another `fft_length`
-        return "Incompatible shapes" in said or "size-incompatible" in said
+        return any(text in said for text in (
+            "Incompatible shapes", "size-incompatible", "Cannot convert 0.0"))
+    if call.case.name == "nn.sufficient_statistics":  # its shift is a float32
+        return "but is a float tensor" in said
     return any(text in said for text in NOT_THERE)
 
 

@@ -26,10 +26,11 @@ def test_python_and_numpy_values(tf):
     )
     assert complex(tf.constant(1 + 2j)) == 1 + 2j
     np.testing.assert_array_equal(tf.constant(Z, tf.float32), np.float32(Z.real))
-    for wrong in (lambda: tf.constant(1j, tf.float32), lambda: tf.constant([1.0]) * 1j,
-                  lambda: tf.constant([1]) + 1j):  # fmt: skip
+    for wrong in (lambda: tf.constant(1j, tf.float32), lambda: tf.constant([1.0]) * 1j):
         with pytest.raises(TypeError, match="Cannot convert"):
             wrong()
+    with pytest.raises(tf.errors.InvalidArgumentError, match="int32"):
+        tf.constant([1]) + 1j
     with pytest.raises(ValueError, match="mixed types"):
         tf.constant([1.0, 2j])
 

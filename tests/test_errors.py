@@ -5,6 +5,7 @@ import re
 
 import numpy as np
 import pytest
+from _pytest.mark.structures import ParameterSet
 from checks import same
 
 INVALID = "InvalidArgumentError"
@@ -31,8 +32,10 @@ def fails(tf, function, kind, *facts):
 def cases(table):
     return pytest.mark.parametrize(
         ("function", "kind", "facts"),
-        [(case[1], case[2], case[3:]) for case in table],
-        ids=[case[0] for case in table],
+        [
+            case if isinstance(case, ParameterSet) else
+            pytest.param(case[1], case[2], case[3:], id=case[0]) for case in table
+        ],
     )
 
 
@@ -126,7 +129,7 @@ SHAPES = [
     ("norm over one", lambda tf: tf.norm([1.0], axis=[0]), "ValueError", "2 unique"),
     ("norm over one twice", lambda tf: tf.norm(T, axis=[]), "ValueError", "2 unique"),
     ("vector fro", lambda tf: tf.norm([1.0], "fro"), "ValueError", "'ord'.*fro"),
-    ("axes for an axis", lambda tf: tf.expand_dims([1, 2], [0, 1]), ANY, r"\[0, 1\]"),
+    ("axes for an axis", lambda tf: tf.expand_dims([1, 2], [0, 1]), ANY, r"\[0, 1\]|single value"),
     ("axes for argmax", lambda tf: tf.argmax([[1, 2]], [0, 1]), ANY + " or TypeError", "axis"),
     ("no axis", lambda tf: tf.nn.softmax([[1.0]], []), ANY + " or TypeError"),
     ("axes of a mask", lambda tf: tf.boolean_mask(T, [True], []), ANY + " or TypeError"),
@@ -266,14 +269,16 @@ VALUES = [
     ("bool first", lambda tf: tf.constant([True, 1]), "ValueError", "mixed types"),
     ("out of range", lambda tf: tf.constant(2**70), "ValueError", "out-of-range"),
     ("unsigned", lambda tf: tf.constant([2**63, 1]), "ValueError", "out-of-range"),
-    ("unsigned of NumPy", lambda tf: tf.constant([np.uint64(2**63), 1]), "ValueError", "int64"),
+    ("unsigned of NumPy", lambda tf: tf.constant([np.uint64(2**63), 1]), "ValueError",
+     "int64|range"),
     ("unsigned, negative", lambda tf: tf.constant([2**63, -1]), "ValueError", "out-of-range"),
     ("unsigned, float", lambda tf: tf.constant([2**63, 1.5]), "ValueError", "out-of-range"),
     ("huge, float", lambda tf: tf.constant([2**70, 1.5]), "ValueError", "out-of-range"),
     ("int64", lambda tf: tf.constant([2**63, 1], tf.int64), "ValueError", "out-of-range"),
     ("huge bool", lambda tf: tf.constant([2**70, 1], tf.bool), "ValueError", "out-of-range"),
     ("beyond floats", lambda tf: tf.constant([2**1030], tf.float64), "ValueError", "out-of-range"),
-    ("beside int32", lambda tf: tf.constant([1]) * [2**40, 1], "ValueError", "out-of-range"),
+    pytest.param(lambda tf: tf.constant([1]) * [2**40, 1], "ValueError", ("out-of-range",),
+                 id="beside int32", marks=pytest.mark.tf_differs("there they wrap around")),
     ("huge beside", lambda tf: tf.constant([1]) * [2**63, 1], "ValueError", "out-of-range"),
     ("one_hot", lambda tf: tf.one_hot([0, 1], -1), INVALID, "depth.*-1"),
     ("norm of order", lambda tf: tf.norm([3.0], [2]), "ValueError or TypeError"),

@@ -110,6 +110,32 @@ def test_linear_operators(tf, kind, arguments, dense):
         np.testing.assert_allclose(found, wanted, rtol=1e-12, atol=1e-12)
 
 
+COMPLEX = np.array([[2 + 1j, 0], [0.5j, 3]])
+
+
+@pytest.mark.parametrize("kind", ["FullMatrix", "LowerTriangular", "Diag", "ScaledIdentity"])
+def test_linear_operators_of_complex_numbers(tf, kind):
+    """Adjoints are conjugated; a logarithm is real or has no imaginary part, as in TensorFlow."""
+    diag = np.diag(COMPLEX)
+    given, dense = {
+        "Diag": ([diag], np.diag(diag)), "ScaledIdentity": ([2, 2 + 1j], (2 + 1j) * np.eye(2)),
+    }.get(kind, ([COMPLEX], COMPLEX))  # fmt: skip
+    operator = getattr(tf.linalg, f"LinearOperator{kind}")(*given)
+    assert operator.dtype == tf.complex128
+    x, v = np.array([[1.0 + 1j, -2.0], [0.5, 3.0j]]), np.array([1.0j, 2.0])
+    adjoint, logarithm = dense.conj().T, operator.log_abs_determinant()
+    assert logarithm.dtype == (tf.complex128 if kind in ("FullMatrix", "Diag") else tf.float64)
+    for found, wanted in (
+        (operator.matmul(x), dense @ x), (operator.matmul(x, adjoint=True), adjoint @ x),
+        (operator.matmul(x, adjoint_arg=True), dense @ x.conj().T), (operator.matvec(v), dense @ v),
+        (operator.solve(x), np.linalg.solve(dense, x)),
+        (operator.solve(x, adjoint=True), np.linalg.solve(adjoint, x)),
+        (operator.H.to_dense(), adjoint), (operator.determinant(), np.linalg.det(dense)),
+        (logarithm, np.log(abs(np.linalg.det(dense)))), (operator.trace(), np.trace(dense)),
+    ):
+        np.testing.assert_allclose(found, wanted, rtol=1e-12, atol=1e-12)
+
+
 @pytest.mark.numtape_only(reason="of the kernels")
 def test_kernels_find_letters_where_they_are_put():
     from numtape.kernels.cpu import lapack

@@ -5,13 +5,14 @@ import pytest
 
 WIDE = [
     ("nn.bias_add", [np.ones((2, 3)).tolist()], (3,)),
-    ("nn.conv2d", [np.ones((1, 3, 3, 1)).tolist()], (2, 2, 1, 1)),
+    pytest.param("nn.conv2d", [np.ones((1, 3, 3, 1)).tolist()], (2, 2, 1, 1), id="nn.conv2d",
+                 marks=pytest.mark.tf_differs("no list will do there")),
     ("tensor_scatter_nd_update", [[1.0, 2.0], [[1]]], (1,)),
     ("tensor_scatter_nd_max", [[1.0, 2.0], [[1]]], (1,)),
 ]
 
 
-@pytest.mark.parametrize("name, given, shape", WIDE, ids=[row[0] for row in WIDE])
+@pytest.mark.parametrize("name, given, shape", WIDE, ids=lambda x: x if isinstance(x, str) else "")
 def test_a_list_before_a_tensor(tf, name, given, shape):
     function = tf
     for part in name.split("."):

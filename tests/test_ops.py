@@ -156,6 +156,9 @@ def allowed(case, device):
     return max(case.ulp, ON_GPU.get(case.name, 0.0)) if device == "cuda" else case.ulp
 
 
+COARSE = 64  # units in the last place that TensorFlow may be off where numtape's bound is one
+
+
 def compare(tf, case, operands, options, dtype, device, view=np.asarray):
     """Assert that the values are right. Returns how many there are."""
     given = map(view, operands)
@@ -164,7 +167,9 @@ def compare(tf, case, operands, options, dtype, device, view=np.asarray):
     if not isinstance(wanted, list):
         found, wanted = [found], [wanted]
     for actual, exact in zip(found, wanted, strict=True):
-        check(actual, exact, dtype, allowed(case, device), case.elementwise)
+        units = allowed(case, device)
+        units = units if tf.__name__ == "numtape" or not units else max(units, COARSE)
+        check(actual, exact, dtype, units, case.elementwise)
     return sum(np.size(exact) for exact in wanted)
 
 
@@ -189,12 +194,14 @@ def test_value(tf, device, case, dtype):
     assert compared > 0
 
 
+@pytest.mark.tf_differs(reason="its kernels leave out the smallest numbers and the sign of a zero")
 @rows(CASES, where=special)
 def test_value_at_special_points(tf, device, case, dtype):
     for operands, options in special(case, dtype):
         assert compare(tf, case, operands, options, dtype, device) > 0
 
 
+@pytest.mark.tf_differs(reason="how exact numtape is")
 @cases([case for case in CASES if case.exact])
 def test_value_is_exact(tf, device, case):
     """Against mpmath: in the row's range, and at numbers of every size."""

@@ -105,3 +105,21 @@ def test_python_types_as_dtypes(tf):
     for unknown in (int, "no dtype", None):
         with pytest.raises(TypeError, match="Cannot convert"):
             tf.as_dtype(unknown)
+
+
+def test_masks_of_lengths_that_are_no_integers(tf):
+    """Beside an integer they lose their fraction; beside a float, or alone, they keep it."""
+    lengths = [1.5, 3.2]
+    for options, places in (({"maxlen": 4}, [1, 3]), ({"maxlen": 2.5}, [2, 3]), ({}, [2, 4])):
+        found = tf.sequence_mask(lengths, **options)
+        np.testing.assert_array_equal(tf.reduce_sum(tf.cast(found, "int32"), 1), places)
+    wide = tf.sequence_mask(tf.constant([7], "uint8"), 300)
+    assert wide.shape == (1, 300) and int(tf.reduce_sum(tf.cast(wide, "int32"))) == 7
+
+
+def test_bools_beside_others_in_a_grid(tf):
+    numbers, truth = tf.meshgrid([1.0, 2.0], [True, False])
+    assert (numbers.dtype, truth.dtype) == (tf.float32, tf.bool)
+    np.testing.assert_array_equal(truth, [[True, True], [False, False]])
+    with pytest.raises(tf.errors.InvalidArgumentError, match="int32"):
+        tf.meshgrid([1.0, 2.0], [1, 2])

@@ -16,7 +16,7 @@ def test_windows(tf):
         assert found.dtype == tf.float32
         np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-7)
     np.testing.assert_allclose(
-        tf.signal.hann_window(5, periodic=False, dtype="float64"), scipy.signal.windows.hann(5),
+        tf.signal.hann_window(5, periodic=False, dtype=tf.float64), scipy.signal.windows.hann(5),
         atol=1e-15,
     )  # fmt: skip
     assert tf.signal.hann_window(1).numpy().tolist() == [1.0]

@@ -1,13 +1,27 @@
 """GradientTape: when it records, what it watches, how often it answers, in which structure."""
 
 import collections
+import copy
 import gc
+import pickle
 import threading
 
 import pytest
 from checks import WATCHED_INTEGER, logged, same
 
 SPENT = "A non-persistent GradientTape can only be used to compute one set of gradients"
+
+
+@pytest.mark.parametrize("way", [pickle.dumps, copy.deepcopy])
+def test_a_tape_is_not_pickled(tf, way):
+    """What it follows is in this process; it goes on as before."""
+    x = tf.constant(3.0)
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = x * x
+        with pytest.raises(TypeError, match=r"pickle.*(Tape|object)|Tape.*pickle"):
+            way(tape)
+    same(tape.gradient(y, x), 6.0)
 
 
 # --- How long a recording lasts ------------------------------------------------------------------

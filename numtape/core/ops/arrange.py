@@ -155,7 +155,7 @@ def meshgrid(*args: Any, indexing: str = "xy", name: str | None = None) -> list[
     for k, x in enumerate(vectors):
         if vectors[0].dtype.is_bool:
             vectors[k] = elementwise.cast(x, dtypes.bool_)
-        elif x.dtype is not vectors[0].dtype:
+        elif x.dtype is not vectors[0].dtype and not x.dtype.is_bool:
             raise dtypes.mismatch("Mul", 1, vectors[0].dtype, x.dtype)
     shape = [x.shape[0] for x in vectors]
     axes = list(range(len(vectors)))
@@ -197,8 +197,13 @@ def sequence_mask(
     found = as_tensor(lengths)
     if maxlen is None:
         values = found._array()
-        maxlen = max(int(values.max()), 0) if values.size else 0
-    count = movement.static(integral(maxlen, "maxlen"))
+        maxlen = max(values.max().item(), 0) if values.size else 0
+    elif found.dtype not in (dtypes.int32, dtypes.int64) and not isinstance(maxlen, float):
+        found = elementwise.cast(found, dtypes.int64)  # as TensorFlow: without their fractions
+    # Of a float so many as there are integers below it.
+    if isinstance(maxlen, float):
+        maxlen = -integral(-maxlen // 1, "maxlen")
+    count = movement.static(maxlen)
     if not isinstance(count, int):
         raise ValueError(f"Argument `maxlen` must be scalar for sequence_mask, got {maxlen!r}")
     require(count >= 0, "Range", f"Requires start <= limit when delta > 0: 0/{count}")

@@ -82,7 +82,7 @@ MIN: Op = defop(
 )  # fmt: skip
 PROD: Op = defop(
     "UnsortedSegmentProd", ARRAY, 2, _segment_spec, vjp=_prod_vjp, on_host=True,
-    compute=_combined(np.multiply, lambda dtype: 1),
+    of_complex="analytic", compute=_combined(np.multiply, lambda dtype: 1),
 )  # fmt: skip
 
 
@@ -174,7 +174,7 @@ def segment_mean(data: Any, segment_ids: Any, name: str | None = None) -> Tensor
     x, ids, count = _of_sorted(data, segment_ids, "SegmentMean")
     total = _sum(x, ids, len(count), False)
     number = as_tensor(_spread(np.maximum(count, 1), x).astype(x.dtype.as_numpy_dtype))
-    if x._spec.is_float:
+    if not x.dtype.is_integer:
         return total / number
     return elementwise.sign(total) * (elementwise.abs_(total) // number)
 

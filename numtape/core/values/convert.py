@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ...errors import DtypeError
 from ..settings import unset
 from . import dtypes
 from .dtypes import DType, shown
@@ -53,7 +54,7 @@ def to_array(value: Any, like: Spec | None, op: str) -> Any:
             return pack(value, like.dtype)
         array = numeric(value)
         if array.size and array.dtype.kind == "c" and not like.dtype.is_complex:
-            raise _no_complex(value, like.dtype)
+            raise _no_complex(value, like.dtype, DtypeError)
         if array.size and array.dtype.kind == "f" and not like.inexact:
             raise dtypes.float_beside(op, value, like.dtype)
         if array.dtype.kind == "O" or (not like.inexact and isinstance(value, list | tuple)):
@@ -146,8 +147,10 @@ def _check(value: Any, array: np.ndarray[Any, Any], dtype: DType) -> None:
         raise TypeError(f"Cannot convert {shown(value)} to EagerTensor of dtype {dtype.name}")
 
 
-def _no_complex(value: Any, dtype: DType) -> TypeError:
-    return TypeError(
+def _no_complex(
+    value: Any, dtype: DType, kind: type[TypeError] = TypeError
+) -> TypeError:
+    return kind(
         f"Cannot convert {shown(value)} to EagerTensor of dtype {dtype.name}: what is not real "
         f"would be left out. `cast` the tensor to complex64 first, or take the real part."
     )
