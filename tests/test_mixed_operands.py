@@ -34,7 +34,6 @@ def test_arrays_where_float32_is_preferred(tf):
         tf.linalg.lu_matrix_inverse(x, p), tf.linalg.lu_reconstruct(x, p),
         tf.linalg.lu_solve(x, p, x), tf.nn.max_pool2d(np.ones((1, 2, 2, 1)), 2, 1, "VALID"),
         tf.nn.local_response_normalization(np.ones((1, 2, 2, 1))),
-        tf.nn.max_pool(np.ones((1, 2, 2, 1)), 2, 1, [[0, 0], [1, 0], [0, 1], [0, 0]]),
     ):  # fmt: skip
         assert found.dtype == tf.float32
 

@@ -32,10 +32,8 @@ LONGER = {
     "numtape/core/values/dtypes.py": 430,  # one class, and what becomes of which value
     "numtape/keras/losses.py": 410,  # a list of classes, a few lines each
     "numtape/demo.py": 450,  # one program to read from top to bottom
-    "numtape/linear_operator.py": 640,  # one kind of object, half of it documentation
     "numtape/gradient_tape.py": 640,  # one class, most of it documentation
     "numtape/linear_operator.py": 655,  # one kind of object, half of it documentation
-    "numtape/gradient_tape.py": 620,  # one class, most of it documentation
 }
 
 

@@ -110,8 +110,6 @@ def max_pool(
       >>> tf.nn.max_pool(x, 2, 1, "SAME").numpy().ravel()
       array([5., 5., 3., 3.], dtype=float32)
     """
-    if not isinstance(padding, str):
-        input = convert_to_tensor(input, dtype_hint=float32)  # arrays, too
     return _pooled("MaxPool", input, None, ksize, strides, padding, data_format)
 
 
