@@ -27,15 +27,22 @@ class Part(JITCodeLibrary):
         self._finalized = True
 
 
+class OptimizedPart(Part):
+    """One that is optimised by itself, and once more in what takes it in: loops are unrolled more."""
+
+    _optimize_final_module = JITCodeLibrary._optimize_final_module
+
+
 @register_pass(mutates_CFG=True, analysis_only=False)
 class PartLowering(NativeLowering):
     """From typed code to LLVM's, which other functions are linked with."""
 
     _name = "numtape_part_lowering"
+    part = Part
 
     def run_pass(self, state: Any) -> bool:
         """Lower, and let other functions know what they call."""
-        state.library = Part(state.targetctx.codegen(), state.func_id.func_qualname)
+        state.library = self.part(state.targetctx.codegen(), state.func_id.func_qualname)
         state.flags.no_compile = True
         super().run_pass(state)
         description, call_helper, _, environment = state["cr"]
@@ -46,6 +53,14 @@ class PartLowering(NativeLowering):
         state.targetctx.insert_user_function(function, description, [state.library])
         state["cr"] = _LowerResult(description, call_helper, cfunc=function, env=environment)
         return True
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class OptimizedLowering(PartLowering):
+    """The same for functions that are optimised by themselves."""
+
+    _name = "numtape_optimized_lowering"
+    part = OptimizedPart
 
 
 # Stages that find nothing to do in a kernel.
@@ -59,11 +74,19 @@ _NOT_NEEDED = {
 class KernelCompiler(CompilerBase):  # type: ignore[misc]
     """Numba's stages but for those that kernels do not need."""
 
+    lowering = PartLowering
+
     def define_pipelines(self) -> list[Any]:
         """The one list of stages."""
         kept = PassManager("kernel")
         for stage, text in DefaultPassBuilder.define_nopython_pipeline(self.state).passes:
             if stage.__name__ not in _NOT_NEEDED:
-                kept.add_pass(PartLowering if stage is NativeLowering else stage, text)
+                kept.add_pass(self.lowering if stage is NativeLowering else stage, text)
         kept.finalize()
         return [kept]
+
+
+class LoopCompiler(KernelCompiler):
+    """For functions of long loops."""
+
+    lowering = OptimizedLowering

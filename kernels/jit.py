@@ -9,7 +9,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from .compiler import KernelCompiler
+from .compiler import KernelCompiler, LoopCompiler
 
 INT64 = ir.IntType(64)
 _OPTIONS: dict[str, Any] = {
@@ -21,6 +21,11 @@ _OPTIONS: dict[str, Any] = {
 def jit(function: Any) -> Any:
     """Compile a kernel: no Python wrapper, no GIL, NumPy's division, no fast-math."""
     return numba.njit(**_OPTIONS)(function)
+
+
+def jit_loops(function: Any) -> Any:
+    """Like `jit`, optimised twice: takes longer, and loops over memory come out a tenth faster."""
+    return numba.njit(**{**_OPTIONS, "pipeline_class": LoopCompiler})(function)
 
 
 def inline(function: Any) -> Any:

@@ -89,6 +89,7 @@ def test_quick_run_writes_json_and_readme(tmp_path: Path) -> None:
         assert (output.parent / "result-steps.svg").read_text().startswith("<?xml")
 
 
+@pytest.mark.slow
 def test_memory_and_scaling(tmp_path: Path) -> None:
     """What runs in fresh workers, and the plots that come of it."""
     output = tmp_path / "result.json"

@@ -92,9 +92,11 @@ def _compiled(symbol: str, module: str, name: str, dtypes: tuple[str, ...], coun
         from .unit import Function, compile_unit
 
         room: Any = importlib.import_module(f"numtape.kernels.cpu.{module}")
-        jit = importlib.import_module("numtape.kernels.jit").jit
+        jit = importlib.import_module("numtape.kernels.jit")
         function = room.runs(name, *dtypes) if module == "reduce" else room.KERNELS[name](*dtypes)
-        built: disk.Built = compile_unit(symbol, [Function(symbol, jit(function), [""] * count)])
+        # Reductions are loops over memory, and worth the time.
+        made = jit.jit_loops if function.__module__.endswith(".reduce") else jit.jit
+        built: disk.Built = compile_unit(symbol, [Function(symbol, made(function), [""] * count)])
         return built
 
     return disk.load(symbol, source, build)[symbol]
