@@ -28,7 +28,7 @@ class Part(JITCodeLibrary):
 
 
 class OptimizedPart(Part):
-    """One that is optimised by itself, and once more in what takes it in: loops are unrolled more."""
+    """One that is optimised by itself, and again in what takes it in: loops are unrolled more."""
 
     _optimize_final_module = JITCodeLibrary._optimize_final_module
 
