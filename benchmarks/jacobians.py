@@ -7,18 +7,13 @@ machine is one for all of them. What is not installed is left out.
 
 from __future__ import annotations
 
-import argparse
-import importlib.util
-import multiprocessing
-import os
-import statistics
-import time
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-ROUNDS = 15
+from .turns import compare
+
 # What each column is, and the package that it needs.
 LIBRARIES = {
     "numtape": "numtape", "nt.function": "numtape", "TF eager": "tensorflow",
@@ -130,56 +125,20 @@ def _jax() -> dict[str, Callable[[], Any]]:
     }  # fmt: skip
 
 
-def _serve(library: str, pipe: Any) -> None:
-    """Time what the pipe asks for: the name of a case, and how many calls."""
-    os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
+def calls_of(library: str) -> dict[str, Callable[[], Any]]:
+    """What a library runs, by case."""
     if library == "PyTorch":
-        calls = _torch()
-    elif library == "JAX jit":
-        calls = _jax()
-    elif library == "TF eager":
+        return _torch()
+    if library == "JAX jit":
+        return _jax()
+    if library == "TF eager":
         import tensorflow
 
-        calls = _taped(tensorflow, lambda f: f)
-    else:
-        import numtape
+        return _taped(tensorflow, lambda f: f)
+    import numtape
 
-        calls = _taped(numtape, numtape.function if library == "nt.function" else lambda f: f)
-    while (asked := pipe.recv()) is not None:
-        name, count = asked
-        times = []
-        for _ in range(count):
-            start = time.perf_counter()
-            calls[name]()
-            times.append(time.perf_counter() - start)
-        pipe.send(times)
-
-
-def main() -> None:
-    """Measure, and print the table."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=ROUNDS)
-    rounds = parser.parse_args().rounds
-    context = multiprocessing.get_context("spawn")
-    pipes = {}
-    for library, package in LIBRARIES.items():
-        if importlib.util.find_spec(package) is not None:
-            pipes[library], other = context.Pipe()
-            context.Process(target=_serve, args=(library, other), daemon=True).start()
-    print("| case |", " | ".join(pipes), "|")
-    print("| --- |", " | ".join("---:" for _ in pipes), "|")
-    for title, case in CASES.items():
-        times: dict[str, list[float]] = {library: [] for library in pipes}
-        for k in range(rounds + 1):  # the first one compiles and warms up
-            for library, pipe in pipes.items():
-                pipe.send((case, 2 if library == "TF eager" else 20))
-                found = pipe.recv()
-                times[library] += found if k else []
-        medians = [f"{1e6 * statistics.median(times[library]):.4g}" for library in pipes]
-        print(f"| {title} |", " | ".join(medians), "|", flush=True)
-    for pipe in pipes.values():
-        pipe.send(None)
+    return _taped(numtape, numtape.function if library == "nt.function" else lambda f: f)
 
 
 if __name__ == "__main__":
-    main()
+    compare(__doc__ or "", calls_of, LIBRARIES, CASES, 20)

@@ -191,6 +191,9 @@ def programs(tf):
     many = tf.range(300.0) / 300.0
     for _ in range(5):  # a plan is remembered when it comes again
         yield [tf.reduce_sum(tf.sin(many) * s), tf.reduce_max(many + s), tf.exp(many)]
+    table = tf.reshape(many, (15, 20))  # rows of more than a few elements are groups of their own
+    yield gradient(lambda s: tf.reduce_sum(tf.nn.softmax(table * s) * table, 0), s)
+    yield gradient(lambda x: tf.tile(x, (1, 8))[:, 3:] * tf.ones((2, 21)), x)
 
     @tf.function
     def recorded(y):

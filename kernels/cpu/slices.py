@@ -1,8 +1,8 @@
-"""Kernels for strided slices; see `arrays` for what they get.
+"""Kernels for strided slices, and for joining arrays; see `arrays` for what they get.
 
-Parameters: the bytes of an element, those of what is sliced, how many axes, then for each axis how
-many elements the slice has, and the bytes from one to the next. The operand y is the slice's first
-element, counted in the whole. The last axis is one of runs.
+Parameters: the bytes of an element, those of what is sliced, the slice's first element, counted in
+the whole (-1: it is the operand y), how many axes, then for each axis how many elements the slice
+has, and the bytes from one to the next. The last axis is one of runs.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ def _sliced(item: str, into: bool) -> Any:
         out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int
     ) -> None:
         p, places = number(parameters), number(_places())
-        axes, whole = p[2], number(y_)[0] * size
-        inner, step = p[3 + 2 * (axes - 1)], p[4 + 2 * (axes - 1)]
+        axes, whole = p[3], (number(y_)[0] if p[2] < 0 else p[2]) * size
+        inner, step = p[4 + 2 * (axes - 1)], p[5 + 2 * (axes - 1)]
         runs = 1
         for k in range(axes - 1):
             places[k] = 0
-            runs *= p[3 + 2 * k]
+            runs *= p[4 + 2 * k]
         if into:
             out = at(out_)
             for k in range(p[1] // size):
@@ -63,10 +63,10 @@ def _sliced(item: str, into: bool) -> Any:
             k = axes - 2
             while k >= 0:
                 places[k] += 1
-                whole += p[4 + 2 * k]
-                if places[k] < p[3 + 2 * k]:
+                whole += p[5 + 2 * k]
+                if places[k] < p[4 + 2 * k]:
                     break
-                whole -= p[3 + 2 * k] * p[4 + 2 * k]
+                whole -= p[4 + 2 * k] * p[5 + 2 * k]
                 places[k] = 0
                 k -= 1
 
@@ -83,6 +83,31 @@ def among_zeros(item: str) -> Any:
     return _sliced(item, True)
 
 
+def joined(item: str) -> Any:
+    """Arrays joined along an axis.
+
+    The operand x is the addresses of the arrays. Parameters: how many there are, how many runs each
+    has, and the elements of a run of each.
+    """
+    at = POINTERS[item]
+    size = int(item[4:]) // 8
+
+    def kernel(
+        out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int
+    ) -> None:
+        p, operands = number(parameters), number(x_)
+        to = out_
+        for run in range(p[1]):
+            for j in range(p[0]):
+                count = p[2 + j]
+                out, x = at(to), at(operands[j] + run * count * size)
+                for k in range(count):
+                    out[k] = x[k]
+                to += count * size
+
+    return kernel
+
+
 KERNELS: dict[str, Callable[..., Any]] = {
-    function.__name__: function for function in (part, among_zeros)
+    function.__name__: function for function in (part, among_zeros, joined)
 }

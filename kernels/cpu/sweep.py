@@ -1,9 +1,12 @@
-"""The CPU's interpreter: scalar groups row by row, lane groups block by block."""
+"""The CPU's interpreter: groups of small rows row by row, lane groups block by block."""
 
 from __future__ import annotations
 
 from ..jit import POINTERS, call_array, call_kernel, call_loop, fetch_add, inline, jit
 from ..passes.layout import (
+    CALLED,
+    COPIED,
+    COUNT,
     FUSED,
     G_BODY,
     G_CODE,
@@ -21,12 +24,12 @@ from ..passes.layout import (
     PARTIALS,
     PLACES,
     RUN,
-    SCALARS,
     SHARED,
+    SMALL,
+    SPLAT,
     SPREAD,
     STEP,
     TEMPORARY,
-    WHOLE,
 )
 from ..passes.records import I64, Log, Plan, Room, Specs
 from ..passes.rows import SEEN, VALUE
@@ -231,6 +234,70 @@ def _combine(cells: int, plan: Plan, g: int, partials: int) -> None:
         row += 1
 
 
+@inline
+def _at(ref: int, log: Log, cells: int, room: Room) -> int:
+    """The address of an operand or output of a small row; see PARTIALS."""
+    if ref < 0:
+        return log.cell[~ref]
+    return cells + 8 * ref if ref < PARTIALS else room.scratch + ref - PARTIALS
+
+
+@jit
+def small_rows(
+    log: Log, cells: int, specs: Specs, program: I64, begin: int, end: int, room: Room
+) -> None:
+    """Run the instructions of a group of small rows, one after the other."""
+    k = begin
+    while k < end:
+        at = STEP * k
+        kernel = program[at]
+        if kernel >= COUNT:
+            call_kernel(
+                kernel % COUNT, _at(program[at + 1], log, cells, room),
+                _at(program[at + 2], log, cells, room), _at(program[at + 3], log, cells, room),
+                _at(program[at + 4], log, cells, room), kernel // COUNT,
+            )
+        elif kernel == FUSED:
+            done = call_loop(program[at + 1], cells, program[at + 4], 1) == 0
+            k += program[at + 2] + (program[at + 3] if done else 0)
+        elif kernel == SPLAT:
+            source = program[at + 2]
+            splat(
+                room.scratch + program[at + 1], cells + 8 * source, specs.item[log.spec[source]],
+                program[at + 4],
+            )
+        elif kernel == SPREAD:
+            source, target = program[at + 2], program[at + 3]
+            spread(
+                room.scratch + program[at + 1], log.cell[source], specs.item[log.spec[source]],
+                0, program[at + 4], specs.dims, specs.rank[log.spec[target]],
+                MAX_RANK * log.spec[target], specs.rank[log.spec[source]],
+                MAX_RANK * log.spec[source],
+            )
+        elif kernel == COPIED:
+            copy(
+                _at(program[at + 1], log, cells, room), _at(program[at + 2], log, cells, room), 1,
+                program[at + 3],
+            )
+        elif kernel == CALLED:
+            call_array(
+                program[at + 1], _at(program[at + 4], log, cells, room),
+                _at(program[at + 6], log, cells, room), _at(program[at + 7], log, cells, room),
+                _at(program[at + 8], log, cells, room), program[at + 2], 0, program[at + 3],
+            )
+            k += 1
+        else:  # JOINED
+            operands = numbers(room.scratch)
+            for j in range(program[at + 3]):
+                k += j % 4 == 0
+                operands[j] = _at(program[STEP * k + 1 + j % 4], log, cells, room)
+            call_array(
+                program[at + 1], _at(program[at + 4], log, cells, room), room.scratch, 0, 0,
+                program[at + 2], 0, 1,
+            )
+        k += 1
+
+
 @jit
 def sweep(
     log: Log, cells: int, specs: Specs, plan: Plan, begin_group: int, computed: int, found: int,
@@ -249,25 +316,12 @@ def sweep(
         end = groups[GROUP * g + G_ROWS_END]
         code = groups[GROUP * g + G_CODE]
         if g > begin_group or computed == 0:
-            if kind == LANES or kind == WHOLE:
+            if kind != SHARED:
                 for k in range(begin, end):
                     if plan.kept[k] == TEMPORARY and specs.size[log.spec[order[k]]] != 1:
                         log.cell[order[k]] = room.arena + plan.offset[k]
-            if kind == SCALARS:
-                k = code
-                while k < groups[GROUP * g + G_CODE_END]:
-                    kernel = program[STEP * k]
-                    if kernel == FUSED:
-                        loop = program[STEP * k + 1]
-                        done = call_loop(loop, cells, program[STEP * k + 4], 1) == 0
-                        k += program[STEP * k + 2] + (program[STEP * k + 3] if done else 0)
-                    else:
-                        call_kernel(
-                            kernel, cells + 8 * program[STEP * k + 1],
-                            cells + 8 * program[STEP * k + 2], cells + 8 * program[STEP * k + 3],
-                            cells + 8 * program[STEP * k + 4], 1,
-                        )
-                    k += 1
+            if kind == SMALL:
+                small_rows(log, cells, specs, program, code, groups[GROUP * g + G_CODE_END], room)
             elif kind == LANES:
                 body = groups[GROUP * g + G_BODY]
                 steps = groups[GROUP * g + G_CODE_END] - body

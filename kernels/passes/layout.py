@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 # Kinds of groups.
-SCALARS = 0
+SMALL = 0  # rows of few elements, computed one after the other
 LANES = 1
 WHOLE = 2  # one row, computed by a whole-array kernel
 SHARED = 3  # one row that shares its operand's buffer
@@ -25,9 +25,18 @@ SPREAD = 2  # load a block of an operand that is broadcast
 # returns 0), and the address of the first PLACES.
 FUSED = 3
 PLACES = 4
+# Of small rows: a whole-array kernel of three operands (its address, parameters, how many units,
+# output), one of any number (address, parameters, how many operands, output), whose operands follow
+# in PLACES, four each; and a copy of bytes.
+CALLED = 5
+JOINED = 6
+COPIED = 7
+# A lane kernel of small rows says for how many elements it is called: its address + COUNT * n.
+COUNT = 1 << 48
 
 # Where an instruction puts its output: a slot (from 0 on), a buffer (~row), or, for a reduction,
-# the partial results of the group (PARTIALS + offset in bytes).
+# the partial results of the group (PARTIALS + offset in bytes). In a group of small rows: a row's
+# cell, its buffer (~row), or the scratch memory (PARTIALS + offset in bytes).
 PARTIALS = 1 << 40
 
 # Fields of cursor: what `plan` reports.
@@ -48,6 +57,15 @@ FORGETTING = 1 << 17  # entries of the table of equal rows
 
 OK = 0
 NO_KERNEL = 1  # the row in cursor[C_ROW] needs a lane kernel that is not in the table
+NO_CALL = 2  # nobody has asked yet which whole-array kernel computes the row in cursor[C_ROW]
+
+# An entry of the table of calls: the next one of the same code, or -1; the specs of the result and
+# of three operands, -1 where there is none; kernel (0: NumPy does it), parameters, units.
+ENTRY = 8
+
+FEW = 64  # elements of a small row, at most
+ROOM = 8 * FEW  # bytes of one
+LINE = 64  # of the arena, bytes
 
 # A reduction takes runs of so many elements, counted from the first, and combines what they
 # give; so its result depends neither on the width of blocks nor on who computes them.

@@ -1,11 +1,12 @@
 """The plan: what a look has to compute, in groups, with a place for every value.
 
 Needed rows are found from the wanted ones backwards, equal rows merged, and the rest put in
-*groups*: elementwise rows of one shape (a lane group), scalar rows, or a single whole-array
-row. A reduction to one element belongs to the lane group of its operand. Groups run in phases; a
-group reads only groups of earlier phases. Inside a lane group a value lives in a slot of one
-block; a value that leaves its group has a buffer, either its own (kept) or a stretch of the arena
-(temporary).
+*groups*: elementwise rows of one shape (a lane group), rows of few elements and what they consist
+of (a group of small rows), or a single whole-array row. A reduction to one element belongs to the
+lane group of its operand. Groups run in phases; a group reads only groups of earlier phases. Inside
+a lane group a value lives in a slot of one block, inside a group of small rows in its cell or a
+stretch of the arena; a value that leaves its group has a buffer, either its own (kept) or a stretch
+of the arena (temporary).
 """
 
 from __future__ import annotations
@@ -19,26 +20,27 @@ from .layout import (
     C_ARENA,
     C_GROUPS,
     C_LOW,
+    C_ROW,
     C_ROWS,
+    ENTRY,
     FORGETTING,
     G_KIND,
     G_ROWS,
     G_ROWS_END,
     GROUP,
-    IN_SLOT,
-    KEPT,
     LANES,
+    NO_CALL,
     NO_OPERAND,
     OK,
-    SCALARS,
     SHARED,
-    TEMPORARY,
+    SMALL,
     WANTED,
     WHOLE,
 )
+from .places import place_temporaries, place_values
 from .program import row_of, write_program
-from .records import I64, U8, Codes, Lanes, Log, Plan, Specs, Work
-from .rows import ARRAY, ELEMENTWISE, READ, REDUCTION, SEEN, VALUE, VARIADIC, WIDE
+from .records import I64, U8, Asked, Calls, Codes, Lanes, Log, Plan, Specs, Work
+from .rows import ARRAY, ELEMENTWISE, READ, REDUCTION, VALUE, VARIADIC, VIEW, WIDE
 
 
 @jit
@@ -182,16 +184,75 @@ def _after(
     return work.phase[x] + 1
 
 
+@inline
+def _few(spec: int, specs: Specs, few: int) -> bool:
+    """Whether a value is small: of 1 to ``few`` elements, of a dtype that kernels know."""
+    return 1 <= specs.size[spec] <= few and specs.dtype[spec] < WIDE
+
+
+@inline
+def _call(row: int, log: Log, codes: Codes, work: Work, calls: Calls) -> int:
+    """The entry of the kernel that computes a row; -1 if nobody has asked for it yet."""
+    this = log.code[row]
+    many = codes.arity[this] == VARIADIC  # its code says what its operands are
+    entry = calls.first[this] - 1
+    while entry >= 0:
+        at = ENTRY * entry
+        same = calls.entries[at + 1] == log.spec[row]
+        if not many:
+            for j in range(3):
+                x = work.operands[3 * row + j]
+                of = np.int64(-1) if x == NO_OPERAND else np.int64(log.spec[row_of(x)])
+                same = same and calls.entries[at + 2 + j] == of
+        if same:
+            return entry
+        entry = calls.entries[at]
+    return -1
+
+
+@jit
+def _small(
+    row: int, log: Log, codes: Codes, specs: Specs, work: Work, calls: Calls, few: int
+) -> int:
+    """Whether a row that is not elementwise belongs among the small ones; -1 if nobody knows.
+
+    ``work.call`` says then which entry of the table of calls computes it, -1 for a view.
+    """
+    this = log.code[row]
+    if few <= 1 or not _few(log.spec[row], specs, few):
+        return 0
+    if codes.arity[this] == VARIADIC:
+        if log.b[row] > few:
+            return 0
+        for j in range(log.a[row], log.a[row] + log.b[row]):
+            if not _few(log.spec[row_of(work.many[j])], specs, few):
+                return 0
+    else:
+        for j in range(3):
+            x = work.operands[3 * row + j]
+            if x != NO_OPERAND and not _few(log.spec[row_of(x)], specs, few):
+                return 0
+    if codes.kind[this] == VIEW:
+        return 1
+    entry = _call(row, log, codes, work, calls)
+    if entry < 0:
+        return -1
+    work.call[row] = entry
+    return 1 if calls.entries[ENTRY * entry + 5] != 0 else 0
+
+
 @jit
 def group_rows(
-    log: Log, codes: Codes, specs: Specs, work: Work, count: int, size: int, out: Plan
+    log: Log, codes: Codes, specs: Specs, calls: Calls, work: Work, count: int, size: int,
+    few: int, out: Plan,
 ) -> int:
     """Give each row a phase and a group; fill ``out.order`` with the rows, group after group.
 
     A row runs in the phase of its latest operand if it can join that operand's group, else in
     the next one. ``out.groups`` gets kind and row range of each, by phase; on return
-    ``work.group[row]`` is the index there. The hash table has ``size`` entries. Returns the
-    number of groups.
+    ``work.group[row]`` is the index there. The hash table has ``size`` entries. Rows are small that
+    have at most ``few`` elements. Returns the number of groups; or ``~row`` of a row for which the
+    table of calls has no entry.
     """
     table, groups = work.tables, out.groups
     mask = size - 1
@@ -210,6 +271,7 @@ def group_rows(
         this = log.code[row]
         kind = codes.kind[this]
         lane = -3 if kind == ARRAY else -2
+        work.call[row] = -1
         if kind == ELEMENTWISE or kind == REDUCTION:
             s = log.spec[row]
             if specs.dtype[s] >= WIDE or specs.dtype[log.spec[log.a[row]]] >= WIDE:
@@ -220,7 +282,13 @@ def group_rows(
                 else:
                     lane = -3
             if lane != -3:
-                lane = -1 if specs.size[s] == 1 else specs.shape[s]
+                lane = -1 if 1 <= specs.size[s] <= few else specs.shape[s]
+        if lane == -3 or kind == VIEW:
+            small = _small(row, log, codes, specs, work, calls, few)
+            if small < 0:
+                return ~row
+            if small:
+                lane = -1
         at = 0
         if codes.arity[this] == VARIADIC:
             for j in range(log.a[row], log.a[row] + log.b[row]):
@@ -275,7 +343,7 @@ def group_rows(
         if lane >= 0:
             groups[at + G_KIND] = LANES
         elif lane == -1:
-            groups[at + G_KIND] = SCALARS
+            groups[at + G_KIND] = SMALL
         else:
             groups[at + G_KIND] = WHOLE if lane == -3 else SHARED
         groups[at + G_ROWS_END] = table[sizes + g]
@@ -294,139 +362,17 @@ def group_rows(
     return found
 
 
-@inline
-def _use(x: int, g: int, retain: int, work: Work) -> None:
-    """Note that group ``g`` reads ``x``: what another group made leaves it."""
-    if x < 0:
-        return
-    if work.group[x] != g and work.escape[x] == IN_SLOT:
-        work.escape[x] = KEPT if retain else TEMPORARY
-    r = work.root[x]
-    if r >= 0:
-        work.last[r] = max(work.last[r], g)
-
-
-@jit
-def place_values(
-    log: Log, codes: Codes, specs: Specs, want: U8, retain: int, work: Work, out: Plan, found: int
-) -> None:
-    """Decide which values leave their group: ``work.escape`` is IN_SLOT, TEMPORARY or KEPT.
-
-    ``work.last[work.root[row]]`` is the last group that reads a value, under any shape; the root
-    is -1 where it is not computed here.
-    """
-    groups, escape, root = out.groups, work.escape, work.root
-    for g in range(found):
-        kind = groups[GROUP * g + G_KIND]
-        for k in range(groups[GROUP * g + G_ROWS], groups[GROUP * g + G_ROWS_END]):
-            row = out.order[k]
-            root[row] = row
-            work.last[row] = g
-            if kind == SCALARS or specs.size[log.spec[row]] == 1:
-                escape[row] = KEPT
-            elif want[row] or (retain and log.state[row] == SEEN):
-                escape[row] = KEPT
-            elif kind == LANES:
-                escape[row] = IN_SLOT
-            else:
-                escape[row] = KEPT if retain else TEMPORARY
-            if kind == SHARED:
-                x = work.operands[3 * row]
-                root[row] = root[x] if x >= 0 else -1
-                if escape[row] == KEPT and root[row] >= 0:
-                    escape[root[row]] = KEPT
-            if kind == SCALARS:
-                continue  # its operands have one element: no slots, no buffers
-            if codes.arity[log.code[row]] == VARIADIC:
-                for j in range(log.a[row], log.a[row] + log.b[row]):
-                    _use(work.many[j], g, retain, work)
-            else:
-                for j in range(3):
-                    _use(work.operands[3 * row + j], g, retain, work)
-
-
-@jit
-def place_temporaries(
-    log: Log, specs: Specs, work: Work, out: Plan, found: int, capacity: int
-) -> tuple[int, int]:
-    """Give each temporary a stretch of the arena, first fit, free again after its last use.
-
-    ``out.kept`` and ``out.offset`` get the rows' escapes and their places in the arena, both in
-    the order of ``out.order``. ``work.alloc`` lists the rows that need a buffer of their own.
-    Returns their number, and the arena's size in bytes. There are ``capacity`` rows.
-    """
-    groups = out.groups
-    where = work.slot  # lane groups get their slots later
-    heads, nexts, free = work.phase, work.rows, work.tables  # nobody needs what was in these
-    allocated = 0
-    arena = 0
-    stretches = 0
-    for g in range(found):
-        heads[g] = -1
-    for g in range(found):
-        kind = groups[GROUP * g + G_KIND]
-        for k in range(groups[GROUP * g + G_ROWS], groups[GROUP * g + G_ROWS_END]):
-            row = out.order[k]
-            out.kept[k] = work.escape[row]
-            if (kind == SCALARS or kind == SHARED or work.escape[row] == IN_SLOT
-                    or specs.size[log.spec[row]] == 1):
-                continue
-            if work.escape[row] == KEPT:
-                work.alloc[allocated] = row
-                allocated += 1
-                continue
-            size = (specs.bytes[log.spec[row]] + 63) // 64
-            place = -1
-            for f in range(stretches):
-                if free[capacity + f] >= size:
-                    place = free[f]
-                    free[f] += size
-                    free[capacity + f] -= size
-                    break
-            if place < 0:
-                place = arena
-                arena += size
-            where[row] = place
-            out.offset[k] = 64 * place  # stretches are counted in cache lines
-            nexts[row] = heads[work.last[row]]
-            heads[work.last[row]] = row
-        row = heads[g]
-        while row >= 0:
-            size = (specs.bytes[log.spec[row]] + 63) // 64
-            begin = where[row]
-            joined = False
-            for f in range(stretches):
-                if free[f] + free[capacity + f] == begin:
-                    free[capacity + f] += size
-                    joined = True
-                    break
-                if begin + size == free[f]:
-                    free[f] = begin
-                    free[capacity + f] += size
-                    joined = True
-                    break
-            if not joined:
-                free[stretches] = begin
-                free[capacity + stretches] = size
-                stretches += 1
-            row = nexts[row]
-    return allocated, 64 * arena
-
-
 @jit
 def plan(
-    log: Log, want: U8, bottom: int, top: int, retain: int, widest: int,
-    codes: Codes, specs: Specs, lanes: Lanes, work: Work, out: Plan, cursor: I64,
+    log: Log, want: U8, asked: Asked, codes: Codes, specs: Specs, lanes: Lanes, calls: Calls,
+    work: Work, out: Plan, cursor: I64,
 ) -> int:
     """Plan the computation of the rows that are WANTED in ``want`` (uint8 by row).
-
-    They lie between the rows ``bottom`` and ``top``. ``retain`` keeps what a tape may need, and
-    no block is wider than ``widest``, a multiple of RUN.
 
     ``work.mark`` is zero on entry and on return, and so is ``want`` for what was planned. Reports
     through ``cursor``; nothing below the row C_LOW was looked at.
     """
-    count = mark_needed(log, codes, want, work, bottom, top)
+    count = mark_needed(log, codes, want, work, asked.bottom, asked.top)
     cursor[C_ROWS] = count
     cursor[C_GROUPS] = 0
     if count == 0:
@@ -435,10 +381,17 @@ def plan(
     while size < 2 * count:
         size *= 2
     left, merged = merge_equal(log, codes, want, work, count, min(size, FORGETTING))
-    found = group_rows(log, codes, specs, work, left, size, out)
-    place_values(log, codes, specs, want, retain, work, out, found)
-    allocated, arena = place_temporaries(log, specs, work, out, found, left)
-    low = top
+    found = group_rows(log, codes, specs, calls, work, left, size, asked.few, out)
+    if found < 0:  # the plan is made again
+        for k in range(left):
+            work.mark[work.rows[k]] = 0
+        for k in range(merged):
+            work.mark[work.aliases[k]] = 0
+        cursor[C_ROW] = ~found
+        return NO_CALL
+    place_values(log, codes, specs, want, asked.retain, work, out, found)
+    allocated, arena = place_temporaries(log, codes, specs, work, out, found, left)
+    low = asked.top
     for k in range(left):
         row = out.order[k]
         work.mark[row] = 0
@@ -456,7 +409,7 @@ def plan(
         work.mark[work.aliases[k]] = 0
         low = min(low, work.aliases[k])
     status = write_program(
-        log, codes, specs, lanes, work, out, found, widest, cursor
+        log, codes, specs, lanes, calls, work, out, found, asked.widest, cursor
     )
     if status == OK:  # else the plan is made again
         for k in range(left):

@@ -1,6 +1,8 @@
-"""The plan's program: instructions of scalar and lane groups, slots of lane groups."""
+"""The plan's program: instructions of groups, slots of lane groups."""
 
 from __future__ import annotations
+
+import numpy as np
 
 from ..jit import inline, jit
 from .layout import (
@@ -11,6 +13,10 @@ from .layout import (
     C_SCRATCH,
     C_WORK,
     CALL,
+    CALLED,
+    COPIED,
+    COUNT,
+    ENTRY,
     G_BODY,
     G_CODE,
     G_CODE_END,
@@ -23,22 +29,24 @@ from .layout import (
     G_WIDTH,
     GROUP,
     IN_SLOT,
-    LANES,
+    JOINED,
     NO_KERNEL,
     NO_OPERAND,
     OK,
     PARTIALS,
+    PLACES,
+    ROOM,
     RUN,
-    SCALARS,
     SCRATCH_BYTES,
     SHARED,
+    SMALL,
     SPLAT,
     SPREAD,
     STEP,
     WHOLE,
 )
-from .records import I64, Codes, Lanes, Log, Plan, Specs, Work
-from .rows import REDUCTION, VARIADIC
+from .records import I64, Calls, Codes, Lanes, Log, Plan, Specs, Work
+from .rows import REDUCTION, VARIADIC, VIEW
 
 
 @inline
@@ -152,15 +160,94 @@ def write_lanes(
     return at, slots, item, partials
 
 
+@inline
+def _place(row: int, log: Log, specs: Specs) -> int:
+    """Where a value of a group of small rows is: its cell, or its buffer."""
+    return row if specs.size[log.spec[row]] == 1 else ~row
+
+
+@inline
+def _write(
+    out: Plan, at: int, kernel: int, first: int, second: int, third: int, fourth: int
+) -> int:
+    program = out.program
+    program[STEP * at] = kernel
+    program[STEP * at + 1] = first
+    program[STEP * at + 2] = second
+    program[STEP * at + 3] = third
+    program[STEP * at + 4] = fourth
+    return at + 1
+
+
+@inline
+def _operand(
+    j: int, row: int, n: int, at: int, log: Log, specs: Specs, work: Work, out: Plan
+) -> tuple[int, int]:
+    """Where operand ``j`` of a small elementwise row is, with ``n`` elements in the row's shape.
+
+    Where it is broadcast, an instruction puts it into the scratch memory. Returns also where the
+    next instruction goes.
+    """
+    x = work.operands[3 * row + j]
+    if x == NO_OPERAND:
+        return np.int64(0), at
+    v = row_of(x)
+    if n == 1 or specs.shape[log.spec[v]] == specs.shape[log.spec[row]]:
+        return _place(v, log, specs), at
+    kind = SPLAT if specs.size[log.spec[v]] == 1 else SPREAD
+    return PARTIALS + ROOM * j, _write(out, at, kind, ROOM * j, v, row, n)
+
+
+@jit
+def write_small(
+    g: int, at: int, log: Log, codes: Codes, specs: Specs, calls: Calls, work: Work, out: Plan
+) -> int:
+    """Write the instructions of one group of small rows from ``at`` on. Returns where they end."""
+    operands, program = work.operands, out.program
+    for k in range(out.groups[GROUP * g + G_ROWS], out.groups[GROUP * g + G_ROWS_END]):
+        row = out.order[k]
+        this = log.code[row]
+        kind = codes.kind[this]
+        to = _place(row, log, specs)
+        if kind == VIEW:
+            source = _place(row_of(operands[3 * row]), log, specs)
+            at = _write(out, at, COPIED, to, source, specs.bytes[log.spec[row]], 0)
+        elif work.call[row] >= 0:
+            entry = ENTRY * work.call[row]
+            many = codes.arity[this] == VARIADIC
+            count = log.b[row] if many else 3
+            at = _write(
+                out, at, JOINED if many else CALLED, calls.entries[entry + 5],
+                calls.entries[entry + 6], count if many else calls.entries[entry + 7], to,
+            )
+            for j in range(count):
+                if j % 4 == 0:
+                    at = _write(out, at, PLACES, 0, 0, 0, 0)
+                x = work.many[log.a[row] + j] if many else operands[3 * row + j]
+                if x != NO_OPERAND:
+                    program[STEP * at - 4 + j % 4] = _place(row_of(x), log, specs)
+        elif kind == REDUCTION:
+            x = row_of(operands[3 * row])
+            n = specs.size[log.spec[x]]
+            at = _write(out, at, work.kernel[row] + COUNT * n, to, _place(x, log, specs), 0, 0)
+        else:
+            n = specs.size[log.spec[row]]
+            first, at = _operand(0, row, n, at, log, specs, work, out)
+            second, at = _operand(1, row, n, at, log, specs, work, out)
+            third, at = _operand(2, row, n, at, log, specs, work, out)
+            at = _write(out, at, work.kernel[row] + COUNT * n, to, first, second, third)
+    return at
+
+
 @jit
 def write_program(
-    log: Log, codes: Codes, specs: Specs, lanes: Lanes, work: Work, out: Plan, found: int,
-    widest: int, cursor: I64,
+    log: Log, codes: Codes, specs: Specs, lanes: Lanes, calls: Calls, work: Work, out: Plan,
+    found: int, widest: int, cursor: I64,
 ) -> int:
     """Write the instructions of every group: kernel, output, three operands.
 
-    In a scalar group operands are rows; a whole-array row has one instruction for each of its
-    operands. Returns OK or NO_KERNEL.
+    In a group of small rows operands are rows; a whole-array row has one instruction for each of
+    its operands. Returns OK or NO_KERNEL.
     """
     groups, program, kernel = out.groups, out.program, work.kernel
     # Read back, because Numba would compile what takes a literal 0 once more.
@@ -196,6 +283,8 @@ def write_program(
         for k in range(begin, end):
             row = out.order[k]
             this = log.code[row]
+            if kind == SMALL and (codes.kind[this] == VIEW or work.call[row] >= 0):
+                continue
             # The operands' dtype is that of the last one: a select's first is the condition.
             of = row_of(work.operands[3 * row + codes.arity[this] - 1])
             kernel[row] = lanes.kernels[
@@ -205,16 +294,13 @@ def write_program(
             if kernel[row] == 0:
                 cursor[C_ROW] = row
                 return NO_KERNEL
-            if kind == SCALARS:
-                program[STEP * at] = kernel[row]
-                program[STEP * at + 1] = row
-                for j in range(3):
-                    program[STEP * at + 2 + j] = row_of(work.operands[3 * row + j])
-                at += 1
         size = specs.size[lane_spec(out.order[begin], log, codes, work)]
         elements += (end - begin) * (size + CALL)
         groups[this_group + G_SIZE] = size
-        if kind == LANES:
+        if kind == SMALL:
+            at = write_small(g, at, log, codes, specs, calls, work, out)
+            scratch = max(scratch, 3 * ROOM)
+        else:
             at, slots, item, bytes_ = write_lanes(
                 g, at, log, codes, specs, work, out
             )

@@ -98,6 +98,23 @@ class Lanes(NamedTuple):
     dtypes: int
 
 
+class Calls(NamedTuple):
+    """Whole-array kernels of small rows, by code and specs; see ENTRY in passes/layout.py."""
+
+    first: I32  # by code: its first entry + 1
+    entries: I64
+
+
+class Asked(NamedTuple):
+    """What is to be planned."""
+
+    bottom: int  # the rows that are wanted lie between these two
+    top: int
+    retain: int  # whether to keep what a tape may need
+    widest: int  # elements of a block at most, a multiple of RUN
+    few: int  # elements of a small row at most
+
+
 class Plan(NamedTuple):
     """What sweeps read; see passes/layout.py."""
 
@@ -119,14 +136,17 @@ class Work(NamedTuple):
     last: I32  # who reads it last
     root: I32  # the row whose buffer it shares
     slot: I32
+    until: I32  # the place in the order of who reads it last in its group of small rows
     stamp: I32  # the last lane group that loaded it
     escape: I32
     kernel: I64
+    call: I32  # the entry of the table of calls that computes a small row, or -1
     mark: U8
     rows: I32  # a list
     tables: I32  # hash tables and the like: eight times as long as a list of rows
     alloc: I32  # a list: the rows that need a buffer of their own
     aliases: I32  # a list: the rows that are equal to another
+    spare: I32  # by size in lines: a list of free places
 
 
 class Room(NamedTuple):

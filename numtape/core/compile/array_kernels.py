@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..log.log import Log
-from ..log.op import CODES, VARIADIC, Code
+from ..log.op import CODES, Code
 from ..values import interning
 from ..values.memory import Array, address_of
 from ..values.spec import SPECS, Spec
@@ -39,7 +39,10 @@ class Call(NamedTuple):
 
 
 def call_of(code: Code, out: Spec, operands: list[Spec]) -> Call | None:
-    """How to compute a row; None if there is no kernel, and NumPy has to do it."""
+    """How to compute a row; None if there is no kernel, and NumPy has to do it.
+
+    The kernel of a variadic op has the address of its operands' addresses for x.
+    """
     key = (code, out, *operands)
     try:
         return _calls[key]
@@ -48,7 +51,7 @@ def call_of(code: Code, out: Spec, operands: list[Spec]) -> Call | None:
     op, attributes = CODES.entries[code.id]
     native = None
     wide = any(spec.wide for spec in (out, *operands))
-    if op.native is not None and op.arity != VARIADIC and out.size and not wide:
+    if op.native is not None and out.size and not wide:
         native = op.native(out, *operands, **attributes)
     found = None
     if native is not None:

@@ -114,7 +114,10 @@ def _fields_of(symbol: str) -> dict[str, list[tuple[str, int]]]:
 @cache
 def addresses(unit: str) -> dict[str, int]:
     """The addresses of a unit's passes, by symbol."""
-    shared = ("compiler", "jit", "passes.records", "passes.rows", "passes.layout", "passes.program")
+    shared = (
+        "compiler", "jit", "passes.records", "passes.rows", "passes.layout", "passes.places",
+        "passes.program",
+    )  # fmt: skip
     source = kernel_source(*dict.fromkeys((*shared, *_PASSES.values())))
 
     def compile_passes() -> disk.Built:

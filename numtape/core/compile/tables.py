@@ -1,11 +1,12 @@
-"""The table of lane kernels, which passes read."""
+"""The tables of kernels, which passes read."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from ..values.dtypes import DTYPES
-from ..values.memory import reserved
+from ..values.interning import CACHES, CAPACITY
+from ..values.memory import Array, reserved
 
 
 class Lanes:
@@ -26,3 +27,52 @@ class Lanes:
 
 
 LANES = Lanes()
+
+
+class Calls:
+    """Which whole-array kernels compute rows of few elements, by code and specs.
+
+    The entries of one code are a list; see ENTRY in `kernels/passes/layout.py`. When numbers of
+    codes and specs are freed, all is forgotten.
+
+    Attributes:
+      held: What entries refer to by address. Plans hold the list, which is another one after
+        everything was forgotten.
+    """
+
+    MOST = 1 << 14
+
+    def __init__(self) -> None:
+        self.first = reserved((CAPACITY,), np.int32)
+        self.entries = reserved((self.MOST, 8), np.int64)
+        self.count = 0
+        self.held: list[Array] = []
+        self._codes: list[int] = []
+        CACHES.append(self.clear)
+
+    def add(
+        self, code: int, specs: list[int], kernel: int, parameters: Array | None, address: int,
+        units: int,
+    ) -> bool:  # fmt: skip
+        """Enter a kernel, 0 where there is none. False if there is no room."""
+        n = self.count
+        if n == self.MOST:
+            return False
+        if parameters is not None:
+            self.held.append(parameters)
+        specs = [*specs, -1, -1, -1][:4]
+        self.entries[n] = int(self.first[code]) - 1, *specs, kernel, address, units
+        self.count = n + 1
+        self._codes.append(code)
+        self.first[code] = n + 1
+        return True
+
+    def clear(self) -> None:
+        """Forget everything."""
+        codes, self._codes = self._codes, []
+        for code in codes:
+            self.first[code] = 0
+        self.count, self.held = 0, []
+
+
+CALLS = Calls()

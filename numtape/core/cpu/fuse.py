@@ -1,6 +1,6 @@
 """Fusing: elementwise rows of a group that follow each other become one compiled loop.
 
-Where they are scalars, it is a loop that runs once. It stands in the program before the
+Among small rows these are the scalars: a loop that runs once. It stands in the program before the
 instructions it replaces: should an argument be beyond the reach of one of its functions, these
 compute the block instead.
 
@@ -30,16 +30,21 @@ from ..compile.passes import kernel_source
 from ..log.log import Log
 from ..log.op import CODES, ELEMENTWISE
 from ..plan.plan import (
+    CALLED,
+    COPIED,
+    COUNT,
     FUSED,
     G_BODY,
     G_CODE,
     G_CODE_END,
     G_KIND,
     G_ROWS,
+    G_ROWS_END,
     G_STRIDE,
+    JOINED,
     LANES_GROUP,
     PLACES,
-    SCALARS,
+    SMALL,
     SPREAD,
     STEP,
     Plan,
@@ -70,7 +75,8 @@ class Run(NamedTuple):
 class _Group:
     """The instructions of a group, operands traced to the instructions that made them.
 
-    What a lane group's refer to is in slots or buffers, what a scalar group's refer to are rows.
+    What a lane group's refer to is in slots or buffers. In a group of small rows, only scalars can
+    be fused, which refer to rows; for any other instruction there the row is -1.
     """
 
     def __init__(self, log: Log, plan: Plan, g: int) -> None:
@@ -78,18 +84,21 @@ class _Group:
         group = groups[g].tolist()
         splats = program[group[G_CODE] : group[G_BODY]].tolist()
         steps = program[group[G_BODY] : group[G_CODE_END]].tolist()
-        self.scalar = group[G_KIND] == SCALARS
+        self.scalar = group[G_KIND] == SMALL
         self.splats = {step[1] for step in splats}
         self.slots = 1 + max([step[1] for step in (*splats, *steps) if step[1] < 1 << 40] or [0])
-        # Loads of broadcast operands have slots of their own: they come first.
-        self.spreads = [step for step in steps if step[0] == SPREAD]
-        self.steps = [step for step in steps if step[0] != SPREAD]
-        order = plan.arrays["order"][group[G_ROWS] : group[G_ROWS] + len(self.steps)]
-        self.rows = order.tolist()
+        # Loads of broadcast operands of a lane group have slots of their own: they come first.
+        self.spreads = [step for step in steps if step[0] == SPREAD and not self.scalar]
+        self.steps = [step for step in steps if step[0] != SPREAD or self.scalar]
+        order = plan.arrays["order"][group[G_ROWS] : group[G_ROWS_END]].tolist()
+        self.rows = _scalars(self.steps, order) if self.scalar else order
         self.operands: list[list[tuple[int, int]]] = []  # reference, and the step that made it
         self.last_use = [-1] * len(self.steps)
         made: dict[int, int] = {}
         for k, (step, row) in enumerate(zip(self.steps, self.rows, strict=True)):
+            if row < 0:
+                self.operands.append([])
+                continue
             op, _ = CODES.entries[log.code[row]]
             found = [(ref, made.get(ref, -1)) for ref in step[2 : 2 + op.arity]]
             for _, maker in found:
@@ -107,6 +116,15 @@ class _Group:
                     operands[i] = self.slots, k
                     self.steps[j][2 + i] = self.slots
         self.slots += 1
+
+
+def _scalars(steps: list[list[int]], order: list[int]) -> list[int]:
+    """The row of each instruction of a group of small rows that is a scalar; -1 for others."""
+    found, at = [], 0
+    for kernel, *_ in steps:
+        found.append(order[at] if kernel // COUNT == 1 else -1)
+        at += kernel >= COUNT or kernel in (COPIED, CALLED, JOINED)
+    return found
 
 
 def _dtypes(log: Log, row: int) -> tuple[str, ...]:

@@ -20,8 +20,8 @@ from ..plan.plan import (
     G_ROWS_END,
     KEPT,
     LANES_GROUP,
-    SCALARS,
     SHARED,
+    SMALL,
     Plan,
     Planner,
 )
@@ -47,7 +47,7 @@ class Place(NamedTuple):
 
 _NOWHERE = Place("", 0)
 # Rows of a group, and elements of each, up to which it is computed with others.
-SHORT, SMALL = 32, 1 << 16
+SHORT, NARROW = 32, 1 << 16
 
 
 class GpuPlan(Plan):
@@ -105,7 +105,7 @@ class GpuPlan(Plan):
                 self.views.append((row, original, rows.spec(row), how[row] == KEPT))
             elif number in last:
                 maker.later(members)
-            elif kind in (SCALARS, SHARED):
+            elif kind in (SMALL, SHARED):
                 maker.elementwise(members, ())
             elif kind == LANES_GROUP:
                 first = members[0]
@@ -153,7 +153,7 @@ class GpuPlan(Plan):
             k for k, (kind, members) in enumerate(parts)
             if kind == LANES_GROUP and k not in read and len(members) <= SHORT
             and all(rows.kind(row) != REDUCTION for row in members)
-            and rows.spec(members[0]).size <= SMALL
+            and rows.spec(members[0]).size <= NARROW
         }  # fmt: skip
         if len(found) < 2:
             return set()
@@ -335,6 +335,7 @@ class GpuPlanner(Planner):
     """
 
     lanes = Lanes()
+    few = 1
     plan_type = GpuPlan
 
     def __init__(self, log: Log, replayed: bool = False) -> None:

@@ -345,7 +345,11 @@ RULES: dict[str, Rule] = {
     "StridedSliceGrad": _first(
         shape=lambda shape, out, n: (n, *shape), steps=lambda steps, out, n: (1, *steps)
     ),
-    "ConcatV2": _axis, "Mean": _axes, "All": _axes, "Any": _axes, "MatMul": _matmul,
+    **dict.fromkeys(("SmallSlice", "SmallSliceGrad"), _first(
+        counts=lambda counts, out, n: (n, *counts), steps=lambda steps, out, n: (1, *steps),
+        shape=lambda shape, out, n: (n, *shape),
+    )),
+    "ConcatV2": _axis, "Pack": _axis, "Mean": _axes, "All": _axes, "Any": _axes, "MatMul": _matmul,
     "GatherV2": _gather, "ScatterAdd": _scatter, "MirrorPadGrad": _axis,
     "MirrorPadGradGrad": _axis, "Pick": _leading, "Place": _leading,
     "TensorScatter": _into, "GuaranteeConst": _first(), "Bitcast": _first(),

@@ -25,8 +25,8 @@ from .reach import operands
 # They only move elements: what is not finite there was made before.
 SAFE = {
     "ConcatV2", "ExpandDims", "Fill", "GatherV2", "Identity", "Maximum", "Minimum", "Pack",
-    "Reshape", "Slice", "Squeeze", "StopGradient", "StridedSlice", "Transpose", "CustomGradient",
-    "BroadcastTo", "Tile", "Select", "SelectV2",
+    "Reshape", "Slice", "SmallSlice", "Squeeze", "StopGradient", "StridedSlice", "Transpose",
+    "CustomGradient", "BroadcastTo", "Tile", "Select", "SelectV2",
 }  # fmt: skip
 
 

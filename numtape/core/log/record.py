@@ -153,6 +153,36 @@ def spec_of(value: Any) -> Spec | None:
     return None
 
 
+def append(code: Code, spec: Spec, x: Any, op: Op) -> Tensor:
+    """Append a row of one operand whose code and spec are known."""
+    log = local.log
+    kept = log.kept
+    kind = type(x)
+    if kind is Tensor and x._home is log:
+        a = x._row
+    elif kind is Variable and (read := x._read) is not None and read[0] is log:
+        a = read[1]
+    else:
+        a, _ = log.enter(x, None, op.name)
+    number = code.id
+    tensor = Tensor()
+    # whole
+    n = log.n
+    if n < log.limit and log.kept is kept:
+        log.code[n] = number
+        log.a[n] = a
+        log.spec[n] = spec.id
+        log.n = n + 1
+        tensor._home = log
+        tensor._row = n
+        tensor._spec = spec
+        kept.append(tensor)
+        # done
+        return tensor
+    log.make_room()
+    return append(code, spec, x, op)
+
+
 # By op, specs and attributes.
 _results: dict[tuple[Any, ...], tuple[Code, Spec]] = cache()
 

@@ -7,16 +7,21 @@ from typing import Any
 
 import numpy as np
 
-from ..log.record import require
+from ..log.op import Code
+from ..log.record import append, require
 from ..log.tensors import as_tensor
 from ..log.variable import Variable
 from ..values import dtypes
 from ..values.dtypes import bool_
-from ..values.spec import TensorShape
+from ..values.interning import cache
+from ..values.spec import Spec, TensorShape
 from ..values.tensor import Tensor
 from . import elementwise, movement
 from .indexing import boolean_mask
-from .slicing import SLICE, Cut, slice_into_zeros, slices, strided_slice
+from .slicing import SLICE, SMALL, SMALL_SLICE, Cut, slice_into_zeros, slices, small, strided_slice
+
+# By spec and key, ints: code and spec of what a slice of a small array records.
+_known: dict[Any, tuple[Code, Spec]] = cache()
 
 
 def getitem(x: Any, key: Any) -> Tensor:
@@ -29,15 +34,23 @@ def getitem(x: Any, key: Any) -> Tensor:
       InvalidArgumentError: If the key does not fit the shape.
     """
     spec = x._spec
+    elements = type(key) is int or (type(key) is tuple and all(type(k) is int for k in key))
+    if elements and (known := _known.get((spec, key))) is not None:
+        found = append(*known, x, SMALL_SLICE)
+        if type(x) is not Tensor:
+            found._sliced = x, key
+        return found
     if getattr(key, "dtype", None) == bool_ or isinstance(key, bool):
         return boolean_mask(x, key)
     cut, shape = _cut(spec.shape, key)
-    value = x.read_value() if isinstance(x, Variable) else x
-    found = movement.shaped(strided_slice(value, cut), shape)
+    found = strided_slice(x, cut, shape)
+    if found is x:
+        found = movement.identity(x)
+    elif elements and spec.size <= SMALL and found._spec.size < spec.size:
+        _known[spec, key] = SMALL_SLICE.with_attributes(small(spec, cut, shape)), found._spec
     if isinstance(x, Variable):
         found._sliced = x, key
-        return found
-    return movement.identity(found) if found is x else found
+    return found
 
 
 def with_slice(x: Variable, key: Any, value: Tensor) -> Tensor:

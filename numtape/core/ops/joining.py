@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from ..log.op import ARRAY, VARIADIC, Op, defop
+from ..log.op import ARRAY, VARIADIC, Native, Op, defop
 from ..log.record import record, require, spec_of
 from ..log.tensors import as_tensor
 from ..values.convert import NUMPY, leaves, numeric
 from ..values.dtypes import DType, as_dtype, float32, mismatch
 from ..values.spec import Spec, intern
 from ..values.tensor import Tensor
-from .movement import axis_of, broadcast_to, expand_dims, identity, reshape, static_shape
+from .movement import axis_of, broadcast_to, identity, reshape, static_shape
 from .slicing import Cut, strided_slice, unstack
 
 
@@ -47,9 +48,42 @@ def _concat_vjp(g: Tensor, y: Tensor, *xs: Tensor, axis: int) -> list[Tensor]:
     return parts
 
 
+def _concat_native(out: Spec, *specs: Spec, axis: int) -> Native:
+    size = out.dtype.size
+    runs = math.prod(out.shape[:axis])
+    lengths = [spec.size // max(runs, 1) for spec in specs]
+    return Native(
+        "slices.joined", (f"uint{8 * size}",), (len(specs), runs, *lengths), 1, out.size
+    )
+
+
 CONCAT = defop(
-    "ConcatV2", ARRAY, VARIADIC, _concat_spec, vjp=_concat_vjp,
+    "ConcatV2", ARRAY, VARIADIC, _concat_spec, vjp=_concat_vjp, native=_concat_native,
     compute=lambda out, *xs, axis: np.concatenate(xs, axis, out=out),
+    of_complex="analytic",
+)  # fmt: skip
+
+
+def _pack_spec(op: Op, *specs: Spec, axis: int) -> Spec:
+    first = specs[0]
+    for j, spec in enumerate(specs):
+        if spec.dtype is not first.dtype:
+            raise mismatch(op.name, j, first.dtype, spec.dtype)
+        require(
+            spec.shape == first.shape, op,
+            f"Shapes of all inputs to stack must match: values[0].shape = "
+            f"{first.shape.as_list()} != values[{j}].shape = {spec.shape.as_list()}",
+        )
+    return intern((*first.shape[:axis], len(specs), *first.shape[axis:]), first.dtype)
+
+
+def _pack_vjp(g: Tensor, y: Tensor, *xs: Tensor, axis: int) -> list[Tensor]:
+    return unstack(g, axis=axis)
+
+
+PACK = defop(
+    "Pack", ARRAY, VARIADIC, _pack_spec, vjp=_pack_vjp, native=_concat_native,
+    compute=lambda out, *xs, axis: np.stack(xs, axis, out=out),
     of_complex="analytic",
 )  # fmt: skip
 
@@ -128,15 +162,8 @@ def stack(values: Any, axis: Any = 0, name: str = "stack") -> Tensor:
     plain = values and not any(spec_of(x) or isinstance(x, np.ndarray) for x in values)
     tensors = _of_list(values) if plain else alike(values, "Pack", _of_arrays(values))
     require(bool(tensors), "Pack", "Expected at least one tensor to stack")
-    shape = tensors[0].shape
-    for j, x in enumerate(tensors):
-        require(
-            x.shape == shape, "Pack",
-            f"Shapes of all inputs to stack must match: values[0].shape = {shape.as_list()} != "
-            f"values[{j}].shape = {x.shape.as_list()}",
-        )  # fmt: skip
-    at = axis_of(axis, len(shape) + 1, "Pack")
-    return concat([expand_dims(x, at) for x in tensors], at)
+    at = axis_of(axis, tensors[0].ndim + 1, "Pack")
+    return record(PACK, tuple(tensors), axis=at)
 
 
 def _of_list(values: list[Any]) -> list[Tensor]:

@@ -51,7 +51,7 @@ def unstack(
     for k in range(x.shape[at]):
         cut = [(0, dim, 1) for dim in x.shape]
         cut[at] = (k, k + 1, 1)
-        found.append(shaped(strided_slice(x, tuple(cut)), rest))
+        found.append(strided_slice(x, tuple(cut), rest))
     return found
 
 
@@ -129,20 +129,23 @@ def slices(cut: Cut) -> tuple[slice, ...]:
     )  # fmt: skip
 
 
-def _begin(cut: Cut, shape: Ints) -> Tensor:
+def _place(cut: Cut, shape: Ints) -> int:
     """The place of a slice's first element among those of the whole."""
     place = 0
     for (start, _, _), dim in zip(cut, shape, strict=True):
         place = place * dim + start
-    empty = any(not len(range(*part)) for part in cut)
-    return as_tensor(0 if empty else place, _NUMBER)
+    return 0 if any(not len(range(*part)) for part in cut) else place
+
+
+def _begin(cut: Cut, shape: Ints) -> Tensor:
+    return as_tensor(_place(cut, shape), _NUMBER)
 
 
 def _steps(cut: Cut) -> Ints:
     return tuple(part[2] if len(range(*part)) > 1 else 1 for part in cut)
 
 
-def _part(whole: Array, begin: Array, counts: Ints, steps: Ints) -> Array:
+def _part(whole: Array, begin: Array | int, counts: Ints, steps: Ints) -> Array:
     """The elements of a slice, in place."""
     if 0 in counts:
         return np.empty(counts, whole.dtype)
@@ -162,8 +165,13 @@ def _slice(out: Array, x: Array, begin: Array, counts: Ints, steps: Ints) -> Non
     out[...] = _part(np.ascontiguousarray(x).reshape(x.shape), begin, counts, steps)
 
 
-def _native(kernel: str, whole: Spec, counts: Ints, steps: Ints) -> Native | None:
-    """The kernel for a slice of ``counts`` elements, on as few axes as it has runs of runs."""
+def _native(
+    kernel: str, whole: Spec, counts: Ints, steps: Ints, begin: int | None = None
+) -> Native | None:
+    """The kernel for a slice of ``counts`` elements, on as few axes as it has runs of runs.
+
+    ``begin`` is None if that is an operand.
+    """
     axes: list[tuple[int, int]] = []
     size = stride = whole.dtype.size
     if 0 in counts:
@@ -175,7 +183,10 @@ def _native(kernel: str, whole: Spec, counts: Ints, steps: Ints) -> Native | Non
             axes.append((count, stride * step))
         stride *= dim
     axes = axes or [(1, size)]
-    parameters = (size, whole.size * size, len(axes), *(n for axis in axes[::-1] for n in axis))
+    place = -1 if begin is None else begin
+    parameters = (
+        size, whole.size * size, place, len(axes), *(n for axis in axes[::-1] for n in axis)
+    )  # fmt: skip
     work = math.prod(counts) if kernel == "part" else math.prod(counts) + whole.size
     return Native(f"slices.{kernel}", (f"uint{8 * size}",), parameters, 1, work)
 
@@ -219,12 +230,81 @@ SLICE_INTO_ZEROS = defop(
 )  # fmt: skip
 
 
-def strided_slice(x: Tensor, cut: Cut) -> Tensor:
-    """The elements range(start, end, step) of each axis."""
-    if all(part == (0, dim, 1) for part, dim in zip(cut, x.shape, strict=True)):
-        return x
+# Of small arrays, where a slice begins is an attribute, too, and so is the shape that it gets:
+# there are few such slices, and one row does it.
+
+
+def _small_spec(op: Op, x: Spec, begin: int, counts: Ints, steps: Ints, shape: Ints) -> Spec:
+    return intern(shape, x.dtype)
+
+
+def _small(out: Array, x: Array, begin: int, counts: Ints, steps: Ints, shape: Ints) -> None:
+    out[...] = _part(np.ascontiguousarray(x).reshape(x.shape), begin, counts, steps).reshape(shape)
+
+
+def _small_vjp(
+    g: Tensor, y: Tensor, x: Tensor, begin: int, counts: Ints, steps: Ints, shape: Ints
+) -> tuple[Tensor]:
+    return (record(SMALL_INTO_ZEROS, (g,), begin=begin, counts=counts, steps=steps,
+                   shape=tuple(x.shape)),)  # fmt: skip
+
+
+def _small_native(
+    out: Spec, x: Spec, begin: int, counts: Ints, steps: Ints, shape: Ints
+) -> Native | None:
+    return _native("part", x, counts, steps, begin)
+
+
+def _small_zeros(out: Array, g: Array, begin: int, counts: Ints, steps: Ints, shape: Ints) -> None:
+    out[...] = 0
+    _part(out, begin, counts, steps)[...] = g.reshape(counts)
+
+
+def _small_zeros_vjp(
+    g: Tensor, y: Tensor, x: Tensor, begin: int, counts: Ints, steps: Ints, shape: Ints
+) -> tuple[Tensor]:
+    return (record(SMALL_SLICE, (g,), begin=begin, counts=counts, steps=steps,
+                   shape=tuple(x.shape)),)  # fmt: skip
+
+
+def _small_zeros_native(
+    out: Spec, g: Spec, begin: int, counts: Ints, steps: Ints, shape: Ints
+) -> Native | None:
+    return _native("among_zeros", out, counts, steps, begin)
+
+
+SMALL_SLICE = defop(
+    "SmallSlice", ARRAY, 1, _small_spec, compute=_small, native=_small_native, vjp=_small_vjp,
+    of_complex="analytic",
+)  # fmt: skip
+SMALL_INTO_ZEROS = defop(
+    "SmallSliceGrad", ARRAY, 1, _small_spec, compute=_small_zeros, native=_small_zeros_native,
+    vjp=_small_zeros_vjp, of_complex="analytic",
+)  # fmt: skip
+SMALL = 64  # elements of a small array, at most
+
+
+def small(x: Spec, cut: Cut, shape: Ints) -> dict[str, Any]:
+    """The attributes of a slice of a small array."""
     counts = tuple(len(range(*part)) for part in cut)
-    return record(SLICE, (x, _begin(cut, tuple(x.shape))), counts=counts, steps=_steps(cut))
+    return {"begin": _place(cut, x.shape), "counts": counts, "steps": _steps(cut), "shape": shape}
+
+
+def strided_slice(x: Any, cut: Cut, shape: Ints | None = None) -> Tensor:
+    """The elements range(start, end, step) of each axis; under another shape, if there is one.
+
+    Where these are all, in the shape that ``x`` has, it is ``x`` itself: a tensor or a variable.
+    """
+    whole = x._spec.shape
+    counts = tuple(len(range(*part)) for part in cut)
+    if shape is None:
+        shape = counts
+    if all(part == (0, dim, 1) for part, dim in zip(cut, whole, strict=True)):
+        return shaped(x, shape)
+    if x._spec.size <= SMALL:
+        return record(SMALL_SLICE, (x,), **small(x._spec, cut, shape))
+    found = record(SLICE, (x, _begin(cut, tuple(whole))), counts=counts, steps=_steps(cut))
+    return shaped(found, shape)
 
 
 def _new(found: Tensor, x: Tensor) -> Tensor:

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import copy
+from typing import Any
 
 import numpy as np
 
 from ..compile.array_kernels import call_of, reduction_kernel
 from ..compile.lane_kernels import lane_kernel
 from ..compile.passes import Block
-from ..compile.tables import LANES
+from ..compile.tables import CALLS, LANES
 from ..log.log import VALUE, Log
-from ..log.op import CODES, REDUCTION
+from ..log.op import CODES, REDUCTION, VARIADIC
 from ..values.interning import generation
 from ..values.memory import Array, address_of, view
 from ..values.spec import SPECS, Spec
 from .memo import Remembered, columns_of, operands_of
 
-NO_KERNEL = 1
+NO_KERNEL, NO_CALL = 1, 2
 # Fields of the plan's report and of a group: as in kernels/passes/layout.py (a test compares).
 (C_ROW, C_LOW, C_ROWS, C_GROUPS, C_INSTRUCTIONS, C_ALLOC, C_ALIASES, C_ARENA, C_SCRATCH,
  C_PARTIALS, C_BODY, C_WORK) = range(12)
@@ -25,12 +26,14 @@ GROUP = 10
 (G_KIND, G_ROWS, G_ROWS_END, G_CODE, G_CODE_END, G_SIZE, G_WIDTH, G_BODY, G_STRIDE,
  G_PARAMETERS) = range(10)
 STEP = 5
-SCALARS, LANES_GROUP, WHOLE, SHARED = range(4)
-SPREAD, FUSED, PLACES = 2, 3, 4
+SMALL, LANES_GROUP, WHOLE, SHARED = range(4)
+SPREAD, FUSED, PLACES, CALLED, JOINED, COPIED = 2, 3, 4, 5, 6, 7
+COUNT = 1 << 48
 WANTED, WELCOME = 1, 2
 KEPT = 2  # an escape: the row has a buffer of its own
 
 WIDEST = 512  # elements of a block: wider ones leave L1 and gain nothing
+FEW = 64  # elements of a small row, at most: as in kernels/passes/layout.py (a test compares)
 
 
 class Plan:
@@ -64,7 +67,7 @@ class Plan:
         self.rows, self.found = rows, found
         self.done = -1
         self.better: Plan | None = None
-        self.keeps: list[Array] = []
+        self.keeps: list[Any] = [CALLS.held]
         self.low = report[C_LOW]
         self.operand_count = log.extra_n
         self.arena, self.scratch = report[C_ARENA], report[C_SCRATCH]
@@ -100,8 +103,9 @@ class Plan:
                     self.views.append((row, inputs[0], spec, kept))
                 continue
             call = None
-            if inputs:
-                call = call_of(CODES[log.code[row]], spec, [specs[spec_of[x]] for x in inputs])
+            this = log.code[row]
+            if inputs and CODES.arity[this] != VARIADIC:
+                call = call_of(CODES[this], spec, [specs[spec_of[x]] for x in inputs])
             if call is None:
                 self.by_hand[g] = row, inputs
                 self.work += spec.size
@@ -146,10 +150,12 @@ class Planner:
 
     Attributes:
       lanes: The table of lane kernels.
+      few: How many elements a row may have that is computed among other small ones.
       plan_type: What plans are.
     """
 
     lanes = LANES
+    few = FEW
     plan_type: type[Plan] = Plan
 
     def __init__(self, log: Log) -> None:
@@ -158,12 +164,15 @@ class Planner:
         self.extra = log.extra
         # What the plan reports, and what it only needs while it runs.
         self.canon, self.order, self.alloc, self.aliases = np.empty((4, n), np.int32)
-        by_row = ("phase", "group", "last", "root", "slot", "stamp", "rows", "escape")
+        by_row = (
+            "phase", "group", "last", "root", "slot", "until", "call", "stamp", "rows", "escape",
+        )  # fmt: skip
         scratch = dict(zip(by_row, np.empty((len(by_row), n), np.int32), strict=True))
         scratch["operands"] = np.empty(3 * n, np.int32)
         scratch["many"] = np.empty(log.extra.size, np.int32)
         scratch["kernel"] = np.empty(n, np.int64)
         scratch["tables"] = np.empty(8 * n + 64, np.int32)
+        scratch["spare"] = np.empty(16, np.int32)
         scratch["mark"] = np.zeros(n, np.uint8)
         self.want = np.zeros(n, np.uint8)
         self.kept = np.empty(n, np.uint8)
@@ -180,6 +189,7 @@ class Planner:
         self.plan.take("codes", CODES)
         self.plan.take("specs", SPECS)
         self.plan.take("lanes", self.lanes)
+        self.plan.take("calls", CALLS)
         self.plan.take("work", self, **scratch)
         self.plan.take("out", self)
         self.plans: Remembered[Plan] = Remembered()  # by the ends of the rows wanted
@@ -192,6 +202,25 @@ class Planner:
         """Enter the lane kernel that a row needs in the table."""
         op, _ = CODES.entries[log.code[row]]
         (reduction_kernel if op.kind == REDUCTION else lane_kernel)(log, row)
+
+    def ask(self, log: Log, row: int) -> bool:
+        """Enter the whole-array kernel of a small row in the table. False if that is full."""
+        code, specs = CODES[log.code[row]], SPECS.specs
+        arity = CODES.entries[code.id][0].arity
+        columns = (log.a, log.b, log.c)[:arity] if arity != VARIADIC else ()
+        numbers = [log.spec[row], *(log.spec[column[row]] for column in columns)]
+        if arity == VARIADIC:
+            start = log.a[row]
+            rows = log.extra[start : start + log.b[row]].tolist()
+            operands = [specs[log.spec[x]] for x in rows]
+        else:
+            operands = [specs[x] for x in numbers[1:]]
+        call = call_of(code, specs[numbers[0]], operands)
+        if call is None:
+            return CALLS.add(code.id, numbers, 0, None, 0, 0)
+        return CALLS.add(
+            code.id, numbers, call.kernel, call.parameters, call.address, call.units
+        )
 
     def planned(self, log: Log, wanted: list[int], welcome: list[int], retain: bool) -> Plan | None:
         """The plan that gives the wanted rows their values; None if they have them."""
@@ -233,14 +262,21 @@ class Planner:
         bottom, top, retain = key
         want = self.want[: top + 1].copy()  # the plan clears it
         block, slots = self.plan, self.plan.slots
+        few = self.few
         while True:
-            block.set[slots["bottom"]] = bottom
-            block.set[slots["top"]] = top
-            block.set[slots["retain"]] = retain
-            block.set[slots["widest"]] = WIDEST
-            if block.call() != NO_KERNEL:
+            block.set[slots["asked.bottom"]] = bottom
+            block.set[slots["asked.top"]] = top
+            block.set[slots["asked.retain"]] = retain
+            block.set[slots["asked.widest"]] = WIDEST
+            block.set[slots["asked.few"]] = few
+            status = block.call()
+            if status == NO_KERNEL:
+                self.need(log, int(self.cursor[C_ROW]))
+            elif status != NO_CALL:
                 break
-            self.need(log, int(self.cursor[C_ROW]))
+            elif not self.ask(log, int(self.cursor[C_ROW])):
+                CALLS.clear()
+                few = 1
         if not self.cursor[C_GROUPS]:
             return None
         plan = self.plan_type(log, self)

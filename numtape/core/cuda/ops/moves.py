@@ -44,6 +44,17 @@ def _slice(row: Row) -> list[Launch]:
     return [copied(Move(tuple(row.out.shape), strides, None, False), row.out, row.places)]
 
 
+def _small_slice(row: Row) -> list[Launch]:
+    strides = _apart(row.operands[0].shape, row.attributes["steps"])
+    move = Move(row.attributes["counts"], strides, row.attributes["begin"], False)
+    return [copied(move, row.out, row.places)]
+
+
+def _small_slice_grad(row: Row) -> list[Launch]:
+    strides = _apart(row.out.shape, row.attributes["steps"])
+    return _among(row, Move(row.attributes["counts"], strides, row.attributes["begin"], True), "0")
+
+
 def _slice_grad(row: Row) -> list[Launch]:
     strides = _apart(row.out.shape, row.attributes["steps"])
     return _among(row, Move(tuple(row.operands[0].shape), strides, None, True), "0")
@@ -105,6 +116,16 @@ def _concat(row: Row) -> list[Launch]:
             found.append(copied(move, row.out, (row.places[0], place)))
         begin += x.shape[axis]
     return found
+
+
+def _pack(row: Row) -> list[Launch]:
+    strides, axis = strides_of(row.out.shape), row.attributes["axis"]
+    others = tuple(strides[:axis] + strides[axis + 1 :])
+    return [
+        copied(Move(tuple(x.shape), others, k * strides[axis], True), row.out,
+               (row.places[0], place))
+        for k, (x, place) in enumerate(zip(row.operands, row.places[1:], strict=True)) if x.size
+    ]  # fmt: skip
 
 
 def merged(shape: Sequence[int], strides: Sequence[int]) -> Axes:
@@ -228,6 +249,7 @@ def _fold(row: Row) -> list[Launch]:
 
 MAKERS: dict[str, Callable[[Row], list[Launch]]] = {
     "Transpose": _transpose, "StridedSlice": _slice, "StridedSliceGrad": _slice_grad,
-    "Pad": _pad, "PadV2": _pad, "ConcatV2": _concat,
+    "SmallSlice": _small_slice, "SmallSliceGrad": _small_slice_grad,
+    "Pad": _pad, "PadV2": _pad, "ConcatV2": _concat, "Pack": _pack,
     "MirrorPadGrad": _fold, "MirrorPadGradGrad": _unfold,
 }  # fmt: skip
