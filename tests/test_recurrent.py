@@ -154,6 +154,23 @@ def test_replayed_calls_give_the_same(tf, kind):
     same(tf.function(layer)(tf.constant(X)), layer(tf.constant(X)).numpy(), rtol=1e-6)
 
 
+@pytest.mark.filterwarnings("error")
+def test_masks_of_layers_reach_them_in_replayed_calls(tf):
+    words = np.array([[1, 2, 3, 0, 0], [4, 0, 0, 0, 0]], np.int32)
+    embedding = tf.keras.layers.Embedding(5, FEATURES, mask_zero=True)
+    layer = tf.keras.layers.LSTM(UNITS)
+    layer(embedding(tf.constant(words)))
+    replayed = tf.function(lambda x: layer(embedding(x)))
+    zeros = [np.zeros((2, UNITS))] * 2
+    for given in (words, words, words[::-1].copy()):
+        found = replayed(tf.constant(given))
+        x = embedding.embeddings.numpy()[given]
+        weights = [v.numpy() for v in layer.weights]
+        same(found, loop(lstm, x, zeros, weights, given != 0)[0][:, -1], rtol=2e-6, atol=2e-6)
+    if tf.__name__ == "numtape":
+        assert str(replayed.paths()).startswith("1 recorded path")
+
+
 def test_long_sequences_have_the_same_gradients(tf):
     """Slices are taken by halves, of any number of times."""
     for time in (1, 2, 3, 7, 33):

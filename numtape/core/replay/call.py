@@ -121,7 +121,7 @@ def traced(
         trace.assigned = {}  # what it held is not kept by the program
         if trace.opaque and caller.tapes and caller.recorded():
             trace.refuse("a gradient function of it looks at values, assigns or draws")
-        trace.forget_slices()
+        trace.forget_ties()
         forget_losses(trace)
         trace.calls = {link: made.kept() for link, made in trace.calls.items()}
         del result, stand_ins, new

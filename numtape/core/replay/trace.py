@@ -307,13 +307,12 @@ class Trace(Log):
             if read is not None and read[0] is self:
                 variable._read = None
 
-    def forget_slices(self) -> None:
-        """Forget which variables tensors are slices of: no tensor refers to another one."""
+    def forget_ties(self) -> None:
+        """Forget what tensors are slices of, and their masks: no tensor refers to another one."""
         for tensor in self.kept:
-            try:
-                del tensor._sliced
-            except AttributeError:
-                pass
+            for tie in ("_sliced", "_keras_mask"):
+                if hasattr(tensor, tie):
+                    delattr(tensor, tie)
 
     def end(self) -> None:
         """Let go of tensors, which refer to this log: what it holds is freed with the last one.
