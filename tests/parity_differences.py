@@ -28,6 +28,7 @@ ONE_ORDER = {
     "math.igammac": "TensorFlow has no second derivative",
     "nn.max_pool_with_argmax": "TensorFlow has no second derivative",
     "nn.local_response_normalization": "TensorFlow has no second derivative",
+    "math.cumulative_logsumexp": "of nothing TensorFlow has a second derivative, which is empty",
     "nn.ctc_loss": "TensorFlow's second derivative is NaN",
 }
 # TensorFlow computes these in float32, or in its precision, whatever the dtype.
@@ -145,7 +146,8 @@ DIFFERS = {
     "math.cumulative_logsumexp": _far,
     "nn.max_pool3d": _of_pool3d,
     "nn.log_poisson_loss": _zero,
-    "linalg.lu_reconstruct": _integers,
+    **dict.fromkeys(("linalg.lu_reconstruct", "nn.atrous_conv2d", "nn.conv1d", "nn.conv2d",
+                     "nn.convolution"), _integers),
     **dict.fromkeys(("math.segment_max", "math.segment_min", "math.unsorted_segment_max",
                      "math.unsorted_segment_min"), _no_number),
     "nn.top_k": _followed,

@@ -98,8 +98,12 @@ def _floats(x: Any, y: Any, op: str) -> tuple[Tensor, Tensor]:
     return x, y
 
 
-def _nonzero(y: Tensor, op: str, error: type[OpError] = InvalidArgumentError) -> None:
-    """An integer division by zero is an error at the call."""
+def _nonzero(
+    x: Tensor, y: Tensor, op: str, error: type[OpError] = InvalidArgumentError
+) -> None:
+    """An integer division by zero is an error at the call, unless the dtypes are one already."""
+    if x.dtype is not y.dtype:
+        raise dtypes.mismatch(op, 1, x.dtype, y.dtype)
     said = f"Integer division by zero [Op:{op}]"
     if not every(y, lambda values: values != 0, lambda rows: not_equal_(rows, 0), said):
         raise error(said)
@@ -129,7 +133,7 @@ def floordiv(x: Any, y: Any, name: str | None = None) -> Tensor:
     x, y = _operands(x, y, "FloorDiv")
     if x._spec.is_float:
         return floor_divide_float(x, y)
-    _nonzero(y, "FloorDiv")
+    _nonzero(x, y, "FloorDiv")
     return floor_divide_int(x, y)
 
 
@@ -157,7 +161,7 @@ def floormod(x: Any, y: Any, name: str | None = None) -> Tensor:
     x, y = _operands(x, y, "FloorMod")
     if x._spec.is_float:
         return floor_mod_float(x, y)
-    _nonzero(y, "FloorMod")
+    _nonzero(x, y, "FloorMod")
     return floor_mod_int(x, y)
 
 
@@ -242,7 +246,7 @@ def truncatediv(x: Any, y: Any, name: str | None = None) -> Tensor:
     x, y = _operands(x, y, "TruncateDiv")
     if x._spec.is_float:
         return truncate_divide_float(x, y)
-    _nonzero(y, "TruncateDiv", InternalError)
+    _nonzero(x, y, "TruncateDiv", InternalError)
     return truncate_divide_int(x, y)
 
 
@@ -275,7 +279,7 @@ def truncatemod(x: Any, y: Any, name: str | None = None) -> Tensor:
             f"Value for attr 'T' of {x.dtype.name} is not in the list of allowed values: int32, "
             f"int64, half, float, double [Op:TruncateMod]. Use `cast`."
         )
-    _nonzero(y, "TruncateMod", InternalError)
+    _nonzero(x, y, "TruncateMod", InternalError)
     found: Tensor = x - truncate_divide_int(x, y) * y
     return found
 
