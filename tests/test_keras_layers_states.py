@@ -1,6 +1,7 @@
 """What layers do besides the output of their rows: draws, moments, masks, errors, replay."""
 
 import importlib.util
+import inspect
 import os
 
 import numpy as np
@@ -137,6 +138,35 @@ def test_a_layer_that_refuses_its_inputs_is_as_before(tf):
     assert layer(tf.ones((1, 5, 5, 2))).shape == (1, 4, 4, 4)
     with pytest.raises(ValueError, match="axis -1 of input shape to have value 2"):
         layer(tf.ones((1, 5, 5, 4)))
+
+
+VALUES = [None, "a", "", -1, 0, 1.5, [], (), [1, 2, 3, 4, 5, 6, 7], {}, np.nan, 10**30, [None],
+          np.zeros(3)]  # fmt: skip
+
+
+@pytest.mark.parametrize("value", [
+    pytest.param(value, marks=() if k % 4 == 3 else pytest.mark.slow, id=repr(value))
+    for k, value in enumerate(VALUES)
+])  # fmt: skip
+def test_any_argument_is_taken_or_refused_by_name(tf, value):
+    refusals = (ValueError, TypeError, NotImplementedError, OverflowError, MemoryError)
+    for row in {row.name: row for row in ROWS}.values():
+        make = getattr(tf.keras.layers, row.name)
+        names = [p for p in inspect.signature(make).parameters if p != "kwargs"]
+        given = {**dict(zip(names, row.args, strict=False)), **row.kwargs}
+        xs = [tf.constant(x) for x in row.inputs()]
+        for name in names:
+            try:
+                row.called(make(**{**given, name: value}), xs)
+            except (*refusals, tf.errors.OpError) as error:
+                assert str(error), (row.name, name)
+
+
+def test_axes_that_are_not_there(tf):
+    with pytest.raises(ValueError, match="out of bounds"):
+        tf.keras.layers.Concatenate(3)([tf.ones((2, 3)), tf.ones((2, 3))])
+    with pytest.raises(ValueError, match="no axis"):
+        tf.keras.layers.Softmax(axis=[])
 
 
 # --- Draws ---------------------------------------------------------------------------------------

@@ -174,7 +174,10 @@ class PReLU(_Elementwise):
         return found
 
 
-@documented("", axis="The axis along which the outputs add up to 1, or a list of axes.")
+@documented(
+    "ValueError: If ``axis`` is empty.",
+    axis="The axis along which the outputs add up to 1, or a list of axes.",
+)
 class Softmax(_Elementwise):
     """Exponentials, divided by their sum.
 
@@ -184,6 +187,8 @@ class Softmax(_Elementwise):
 
     def __init__(self, axis: Any = -1, **kwargs: Any) -> None:
         super().__init__(**kwargs)
+        if isinstance(axis, list | tuple) and not axis:
+            raise ValueError(f"`axis` names no axis. Received: axis={axis}")
         self._keep(axis=axis)
 
     def call(self, inputs: Tensor, mask: Any = None) -> Tensor:

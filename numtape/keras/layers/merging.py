@@ -236,6 +236,10 @@ class Concatenate(Merge):
         """Give the shape, whose size along the axis is the sum of the inputs'."""
         shapes = shapes_of(input_shape, "`Concatenate`", "a list of at least 1 input")
         rank = len(shapes[0])
+        if not -rank <= self.axis < rank:
+            raise ValueError(
+                f"Axis {shown(self.axis)} is out of bounds for inputs of shape {shapes[0]}."
+            )
         same = all(
             len(shape) == rank and all(
                 k == self.axis % rank or None in (m, n) or m == n
