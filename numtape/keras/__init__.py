@@ -15,16 +15,22 @@ from . import (
     layers,
     losses,
     metrics,
+    models,
     optimizers,
     regularizers,
     utils,
 )
+from .input import Input
+from .input_spec import InputSpec
 from .layer import Layer
 from .loss import Loss
 from .metrics import Metric
+from .models import Model, Sequential
 from .optimizers import Optimizer
+from .symbolic import KerasTensor
 
 __all__ = [
+    "Input", "InputSpec", "KerasTensor", "Model", "Sequential", "models",
     "Layer", "Loss", "Metric", "Optimizer", "activations", "backend", "callbacks", "constraints",
     "initializers", "layers", "losses", "metrics", "optimizers", "regularizers", "utils",
 ]  # fmt: skip

@@ -2,44 +2,13 @@
 
 from __future__ import annotations
 
-import functools
-import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
+from ..core.log.parameters import signature_of as signature_of
 from ..core.values.tensor import Tensor
 from ..nest import flatten, is_nested, map_structure
 from .symbolic import KerasTensor
-
-_NAMED = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.POSITIONAL_ONLY
-
-
-class Signature:
-    """The parameters of a method.
-
-    Attributes:
-      names: Those that can be given by position, without ``self``.
-      defaults: Values of those that have one.
-      all: Those that can be given by name, and they.
-      open: Whether others can be given by name.
-    """
-
-    def __init__(self, method: Callable[..., Any]) -> None:
-        parameters = list(inspect.signature(method).parameters.values())[1:]
-        self.names = tuple(p.name for p in parameters if p.kind in _NAMED)
-        self.defaults = {p.name: p.default for p in parameters if p.default is not p.empty}
-        self.all = (*self.names, *(p.name for p in parameters if p.kind is p.KEYWORD_ONLY))
-        self.open = any(p.kind is p.VAR_KEYWORD for p in parameters)
-
-    def arguments(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
-        """What a call gives, by name."""
-        return {**dict(zip(self.names, args, strict=False)), **kwargs}
-
-
-@functools.lru_cache(maxsize=1024)
-def signature_of(method: Callable[..., Any]) -> Signature:
-    """The signature of a method of a class."""
-    return Signature(method)
 
 
 def is_tensor(x: Any) -> bool:

@@ -9,17 +9,18 @@ from typing import Any
 
 from ..core.log import ambient
 from ..core.log.ambient import mask_of, set_mask
+from ..core.log.parameters import signature_of
 from ..core.log.tensors import as_tensor
 from ..core.log.variable import Variable
 from ..core.ops.elementwise import cast
 from ..core.values.tensor import Tensor
 from ..nest import flatten, map_structure
 from . import regularizers
-from .call_arguments import is_tensor, shapes_for, signature_of, tensors_in
+from .call_arguments import is_tensor, shapes_for, tensors_in
 from .input_spec import assert_input_compatibility
 from .layer_state import LayerState
 from .layer_variable import LayerVariable as LayerVariable
-from .symbolic import KerasTensor, Node, inferred, is_symbolic
+from .symbolic import KerasTensor, Node, inferred, is_symbolic, symbols_of
 
 
 def _noted(build: Callable[..., Any]) -> Callable[..., Any]:
@@ -28,11 +29,11 @@ def _noted(build: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(build)
     def noted(self: Layer, *args: Any, **kwargs: Any) -> None:
         self._check_begun()
-        before = len(self._own)
+        before = self._trained, self._fixed
         try:
             build(self, *args, **kwargs)
         except BaseException:
-            del self._own[before:]
+            self._trained, self._fixed = before
             raise
         if type(self).build is noted:  # else a subclass is not done yet
             self.built = True
@@ -174,13 +175,11 @@ class Layer(LayerState):
         """
         if len(kwargs) == 1 and not args:  # of the inputs, whatever `call` names them
             args, kwargs = (*kwargs.values(),), {}
-        inputs = tuple(_symbols(x, self.dtype) for x in args)
-        named = {k.removesuffix("_shape"): _symbols(x, self.dtype) for k, x in kwargs.items()}
+        inputs = tuple(symbols_of(x, self.dtype) for x in args)
+        named = {k.removesuffix("_shape"): symbols_of(x, self.dtype) for k, x in kwargs.items()}
         if not self.built:
             self._build(signature_of(type(self).call).arguments(inputs, named))
-        outputs = inferred(self.call, inputs, named)
-        self._clear_losses()
-        return map_structure(lambda x: x.shape, outputs)
+        return map_structure(lambda x: x.shape, self._inferred(*inputs, **named))
 
     def compute_output_spec(self, *args: Any, **kwargs: Any) -> Any:
         """What a call gives for symbolic tensors: symbolic tensors.
@@ -194,10 +193,17 @@ class Layer(LayerState):
         """
         method = type(self).compute_output_shape
         if method is Layer.compute_output_shape:
-            return inferred(self.call, args, kwargs)
+            return self._inferred(*args, **kwargs)
         arguments = signature_of(type(self).call).arguments(args, kwargs)
         shape = self.compute_output_shape(**shapes_for(method, arguments, type(self).__name__))
-        return _symbols(shape, self.dtype)
+        return symbols_of(shape, self.dtype)
+
+    def _inferred(self, *args: Any, **kwargs: Any) -> Any:
+        """What ``call`` gives for symbolic tensors, found by calls with zeros."""
+        try:
+            return inferred(self.call, args, kwargs)
+        finally:
+            self._clear_losses()
 
     # --- Losses ------------------------------------------------------------------------------
 
@@ -233,13 +239,16 @@ class Layer(LayerState):
     @property
     def losses(self) -> list[Tensor]:
         """Losses that calls added, in it and in layers inside it, and those of regularizers."""
-        found = [loss for layer in self._flatten_layers() for loss in layer._losses.all()]
+        found: list[Tensor] = []
+        if ambient.has_losses():
+            found += [loss for layer in self._flatten_layers() for loss in layer._losses.all()]
         functions = [(getattr(v, "regularizer", None), v) for v in self.trainable_weights]
         return found + [function(v) for function, v in functions if function is not None]
 
     def _clear_losses(self) -> None:
-        for layer in self._flatten_layers():
-            layer._losses.clear()
+        if ambient.has_losses():
+            for layer in self._flatten_layers():
+                layer._losses.clear()
 
     # --- A call ------------------------------------------------------------------------------
 
@@ -306,10 +315,10 @@ class Layer(LayerState):
                 self._clear_losses()
             if symbolic:
                 outputs = self.compute_output_spec(*args, **kwargs)
-                self._clear_losses()
             else:
                 outputs = self.call(*args, **kwargs)
-                self.built = True
+                if not self.built:
+                    self.built = True
                 self._finish(first, outputs, mask)
         finally:
             ambient.leave(before)
@@ -365,13 +374,12 @@ class Layer(LayerState):
     # --- Its place in a graph ----------------------------------------------------------------
 
     def _node(self, what: str) -> Node:
-        if len(self._inbound_nodes) == 1:
-            node: Node = self._inbound_nodes[0]
-            return node
-        problem = "has multiple inbound nodes" if self._inbound_nodes else "has never been called"
-        raise AttributeError(
-            f"The layer {self._name} {problem}, hence the notion of 'layer {what}' is ill-defined."
-        )
+        if not self._inbound_nodes:
+            raise AttributeError(
+                f"The layer {self._name} has never been called and thus has no defined {what}."
+            )
+        node: Node = self._inbound_nodes[0]
+        return node
 
     @property
     def input(self) -> Any:
@@ -383,16 +391,3 @@ class Layer(LayerState):
     def output(self) -> Any:
         """The symbolic tensor that it gave, or a structure of them."""
         return self._node("output").structure
-
-
-def _symbols(shape: Any, dtype: Any) -> Any:
-    """Symbolic tensors in the places of shapes."""
-    if isinstance(shape, KerasTensor | str) or not isinstance(shape, list | tuple | dict):
-        return shape
-    if isinstance(shape, dict):
-        return {name: _symbols(x, dtype) for name, x in shape.items()}
-    if (shape and all(n is None or isinstance(n, int) for n in shape)) or (
-        type(shape) is not list and not shape
-    ):
-        return KerasTensor(shape, dtype)
-    return type(shape)(_symbols(x, dtype) for x in shape)

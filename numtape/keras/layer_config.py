@@ -50,14 +50,13 @@ class LayerConfig:
         if type(self).get_config is not LayerConfig.get_config:
             return base  # the class's own method adds to it
         args, kwargs = self._made_with
-        given = inspect.signature(type(self)).bind_partial(*args, **kwargs).arguments
-        given = {**given, **given.pop("kwargs", {})}
+        accepted = inspect.signature(type(self).__init__).parameters
+        given = {**dict(zip(list(accepted)[1:], args, strict=False)), **kwargs}
         if not all(_is_plain(x) for x in given.values()):
             raise NotImplementedError(
                 f"Object {type(self).__name__} was created by passing non-serializable argument "
                 f"values in `__init__()`, and therefore the object must override `get_config()`."
             )
-        accepted = inspect.signature(type(self)).parameters
         open_ = any(p.kind is p.VAR_KEYWORD for p in accepted.values())
         return {**{k: x for k, x in base.items() if open_ or k in accepted}, **given}
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator
 from typing import Any
 
@@ -23,9 +22,13 @@ class LayerState(LayerConfig, Module):
     """The part of `Layer` that holds variables and layers."""
 
     # Attributes of numtape's own, in which no variables or layers are looked for.
-    _INTERNAL = frozenset({"_own", "_inbound_nodes", "_losses", "_made_with", "_shapes", "built"})
+    _INTERNAL = frozenset({"_fixed", "_held", "_inbound_nodes", "_made_with", "_trained", "built"})
 
-    _own: list[LayerVariable]
+    # Tuples, so that a function that is recorded while a layer makes its variables is recorded
+    # again, and not given up: it sets attributes, and changes no list that it reads.
+    _trained: tuple[LayerVariable, ...]  # what `add_weight` made: what can be trained
+    _fixed: tuple[LayerVariable, ...]  # and what cannot
+    _held: tuple[str, ...] = ()  # names of attributes that may hold variables, layers or metrics
 
     _name: str
     _trainable: bool
@@ -44,7 +47,7 @@ class LayerState(LayerConfig, Module):
         self._name = name
         self._trainable = trainable
         self._dtype: DType = as_dtype("float32" if dtype is None else dtype)
-        self._own = []
+        self._trained, self._fixed = (), ()
         self._inbound_nodes: list[Any] = []
         self._losses = Losses()
 
@@ -114,52 +117,66 @@ class LayerState(LayerConfig, Module):
         size = (shape,) if isinstance(shape, int) else tuple(shape or ())
         value = initializers.get(initializer)(size, wanted)
         if name is None:
-            name = "variable" if not self._own else f"variable_{len(self._own)}"
+            number = len(self._trained) + len(self._fixed)
+            name = f"variable_{number}" if number else "variable"
         variable = LayerVariable(
             Variable(value, trainable, name=f"{self._name}/{name}", dtype=wanted,
                      constraint=constraints.get(constraint)),
             regularizers.get(regularizer),
             trainable and self._trainable,
         )  # fmt: skip
-        self._own.append(variable)
+        if trainable:
+            self._trained = (*self._trained, variable)
+        else:
+            self._fixed = (*self._fixed, variable)
         return variable
 
     add_variable = add_weight
 
     def _check_begun(self) -> None:
-        if "_own" not in vars(self):
+        if "_trained" not in vars(self):
             raise RuntimeError(
                 f"In layer '{type(self).__name__}', you forgot to call `super().__init__()` in the "
                 f"`__init__()` method. Go add it!"
             )
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name not in self._INTERNAL and _holds(value) and name not in self._held:
+            self._held = (*self._held, name)
+        object.__setattr__(self, name, value)
+
     def _leaves(self) -> Iterator[Any]:
-        """Variables and modules in attributes, in the order in which these were first set."""
-        attributes, internal = vars(self), self._INTERNAL
-        for name in list(attributes):
-            if name not in internal:
-                yield from _inside(attributes[name])
+        """Variables, modules and metrics in attributes, in the order in which these were set."""
+        attributes = vars(self)
+        for name in self._held:
+            value = attributes.get(name)
+            if isinstance(value, list | tuple | dict):
+                yield from _inside(value)
+            else:
+                yield value
 
     def _own_variables(self) -> list[Variable]:
         """Its own, trainable ones first; those of modules inside it that are no layers, too."""
-        own: list[Variable] = list(self._own)
-        seen = {id(original(v)) for v in own}
+        if not self._held:
+            return [*self._trained, *self._fixed]
+        found: dict[int, tuple[Variable, bool]] = {}
+        found.update((id(v._of), (v, True)) for v in self._trained)
+        found.update((id(v._of), (v, False)) for v in self._fixed)
+        leaf: Any
         for leaf in self._leaves():
-            found: Any = ()
             if isinstance(leaf, Variable):
-                found = (leaf,)
+                found.setdefault(id(original(leaf)), (leaf, leaf.trainable))
             elif isinstance(leaf, Module) and not isinstance(leaf, LayerState):
-                found = leaf.variables
-            for v in found:
-                if id(original(v)) not in seen:
-                    seen.add(id(original(v)))
-                    own.append(v)
-        kept = [original(v).trainable for v in own]  # as they were made
-        return [*itertools.compress(own, kept), *itertools.compress(own, map(_not, kept))]
+                for v in leaf.variables:
+                    found.setdefault(id(original(v)), (v, v.trainable))
+        own = list(found.values())
+        return [v for v, trained in own if trained] + [v for v, trained in own if not trained]
 
     @property
     def _layers(self) -> list[Any]:
         """The layers right inside it."""
+        if not self._held:
+            return []
         found = {id(x): x for x in self._leaves() if isinstance(x, LayerState)}
         found.pop(id(self), None)
         return list(found.values())
@@ -234,9 +251,8 @@ class LayerState(LayerConfig, Module):
     @trainable.setter
     def trainable(self, value: bool) -> None:
         self._trainable = bool(value)
-        for v in self._own:
-            if v._of.trainable:
-                v.trainable = value
+        for v in self._trained:
+            v.trainable = value
         for layer in self._layers:
             layer.trainable = value
 
@@ -316,47 +332,41 @@ class LayerState(LayerConfig, Module):
         """The metrics in its attributes and in layers inside it."""
         found: dict[int, Any] = {}
         for layer in self._flatten_layers():
-            found.update((id(x), x) for x in layer._own_metrics())
+            if layer._held:
+                found.update((id(x), x) for x in layer._leaves() if _is_metric(x))
         return list(found.values())
-
-    def _own_metrics(self) -> Iterator[Any]:
-        attributes, internal = vars(self), self._INTERNAL
-        for name in list(attributes):
-            if name not in internal:
-                yield from _metrics_in(attributes[name])
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} name={self.name}, built={self.built}>"
-
-
-def _not(x: bool) -> bool:
-    return not x
 
 
 def _collect(layer: LayerState, found: dict[int, Any]) -> None:
     for inner in layer._layers:
         if id(inner) not in found:
             found[id(inner)] = inner
-            _collect(inner, found)
+            if inner._held:
+                _collect(inner, found)
+
+
+def _is_metric(value: Any) -> bool:
+    return hasattr(type(value), "update_state") and hasattr(type(value), "reset_state")
+
+
+def _holds(value: Any) -> bool:
+    """Whether an attribute may hold variables, layers or metrics: a list may get them later."""
+    if isinstance(value, LayerVariable | str | int | float) or value is None:
+        return False  # variables of the layer's own are known
+    if isinstance(value, tuple):
+        return any(map(_holds, value))
+    return isinstance(value, Variable | Module | list | dict) or _is_metric(value)
 
 
 def _inside(value: Any) -> Iterator[Any]:
-    if isinstance(value, Variable | Module):
-        yield value
-    elif isinstance(value, list | tuple):
-        for item in value:
-            yield from _inside(item)
-    elif isinstance(value, dict):
-        for item in value.values():
-            yield from _inside(item)
-
-
-def _metrics_in(value: Any) -> Iterator[Any]:
     if isinstance(value, list | tuple):
         for item in value:
-            yield from _metrics_in(item)
+            yield from _inside(item)
     elif isinstance(value, dict):
         for item in value.values():
-            yield from _metrics_in(item)
-    elif hasattr(type(value), "update_state") and hasattr(type(value), "reset_state"):
+            yield from _inside(item)
+    else:
         yield value

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ..core.log.ambient import mask_of
 from ..core.log.tensors import as_tensor
 from ..core.ops import elementwise, reduction
 from ..core.ops.arithmetic import divide_no_nan
+from ..core.ops.comparison import logical_and
 from ..core.values.dtypes import as_dtype
 from ..core.values.tensor import Tensor
 from ..module import snake_case
@@ -108,11 +110,13 @@ class Loss:
         def converted(x: Any) -> Tensor:
             return elementwise.cast(as_tensor(x), self._dtype)
 
+        known = None if _nested(y_pred) else mask_of(y_pred)
         y_true = map_structure(converted, y_true) if _nested(y_true) else converted(y_true)
         y_pred = map_structure(converted, y_pred) if _nested(y_pred) else converted(y_pred)
         return weighted(
-            self.call(y_true, y_pred), sample_weight, self.reduction, self._mask(y_true)
-        )
+            self.call(y_true, y_pred), sample_weight, self.reduction,
+            _both(self._mask(y_true), known),
+        )  # fmt: skip
 
     def call(self, y_true: Any, y_pred: Any) -> Tensor:
         """The loss of each example or element, to be overridden.
@@ -164,6 +168,13 @@ class Loss:
     def __repr__(self) -> str:
         options = ", ".join(f"{key}={value!r}" for key, value in self.get_config().items())
         return f"{type(self).__name__}({options})"
+
+
+def _both(mask: Any, other: Any) -> Any:
+    """What counts by both masks, of which either may be None."""
+    if mask is None or other is None:
+        return other if mask is None else mask
+    return logical_and(mask, other)
 
 
 def _nested(x: Any) -> bool:

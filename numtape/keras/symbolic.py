@@ -149,7 +149,7 @@ class KerasTensor:
         raise TypeError("A symbolic KerasTensor cannot be used as a boolean.")
 
     def __iter__(self) -> Iterator[Any]:
-        raise TypeError("Iterating over a symbolic KerasTensor is not supported.")
+        raise NotImplementedError("Iterating over a symbolic KerasTensor is not supported.")
 
     def __len__(self) -> NoReturn:
         raise TypeError("A symbolic KerasTensor has no length: see its shape.")
@@ -229,3 +229,16 @@ def _sampled(function: Callable[..., Any], args: Any, kwargs: Any, k: int) -> An
     finally:
         local.journal = before
         set_values([v for v, _ in journal.values()], [value for _, value in journal.values()])
+
+
+def symbols_of(shape: Any, dtype: Any) -> Any:
+    """Symbolic tensors in the places of shapes."""
+    if isinstance(shape, KerasTensor | str) or not isinstance(shape, list | tuple | dict):
+        return shape
+    if isinstance(shape, dict):
+        return {name: symbols_of(x, dtype) for name, x in shape.items()}
+    if (shape and all(n is None or isinstance(n, int) for n in shape)) or (
+        type(shape) is not list and not shape
+    ):
+        return KerasTensor(shape, dtype)
+    return type(shape)(symbols_of(x, dtype) for x in shape)

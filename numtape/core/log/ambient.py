@@ -64,6 +64,11 @@ class Losses:
         return Losses, ()
 
 
+def has_losses() -> bool:
+    """Whether a layer in this thread has losses."""
+    return bool(local.losses)
+
+
 def forget_losses(log: Any) -> None:
     """Forget the losses that were recorded in a log, which ends."""
     for losses in list(local.losses):

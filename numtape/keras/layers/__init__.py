@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from ...names import getter as _getter
+from ..input import Input, InputLayer
 from ..input_spec import InputSpec
 from ..layer import Layer
 from .activation import ELU, Activation, LeakyReLU, PReLU, ReLU, Softmax
@@ -93,6 +94,7 @@ SeparableConvolution1D = SeparableConv1D
 SeparableConvolution2D = SeparableConv2D
 
 __all__ = [
+    "Input", "InputLayer",
     "Activation", "ActivityRegularization", "Add", "AdditiveAttention", "AlphaDropout",
     "Attention", "Average", "AveragePooling1D", "AveragePooling2D", "AveragePooling3D",
     "AvgPool1D", "AvgPool2D", "AvgPool3D", "BatchNormalization", "Bidirectional", "Concatenate",

@@ -1,0 +1,98 @@
+"""`Input`: where a functional model's graph begins."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .layer import Layer
+from .symbolic import KerasTensor, Node
+
+
+class InputLayer(Layer):
+    """The layer behind `Input`.
+
+    Args:
+      shape: The shape of an example, without the batch.
+      batch_size: The number of examples; None is any.
+      dtype: The dtype; None is float32.
+      batch_shape: The shape with the batch, instead of ``shape`` and ``batch_size``.
+      name: Its name.
+
+    Raises:
+      ValueError: If both shapes are given, or none.
+      TypeError: If there is no such dtype.
+
+    Example:
+      >>> tf.keras.layers.InputLayer((3,), name="first").output.shape
+      (None, 3)
+    """
+
+    def __init__(
+        self, shape: Any = None, batch_size: int | None = None, dtype: Any = None,
+        batch_shape: Any = None, name: str | None = None,
+    ) -> None:  # fmt: skip
+        super().__init__(name=name, dtype=dtype)
+        if shape is None and batch_shape is None:
+            raise ValueError("You must pass a `shape` argument.")
+        if shape is not None and batch_shape is not None:
+            raise ValueError("You cannot pass both `shape` and `batch_shape` at the same time.")
+        if isinstance(shape, int):
+            shape = (shape,)
+        self.batch_shape = tuple(batch_shape) if shape is None else (batch_size, *shape)
+        self.built = True
+        Node(self, (), {}, KerasTensor(self.batch_shape, self.dtype, self.name))
+
+    def call(self, *args: Any, **kwargs: Any) -> Any:
+        """Refuse: it only says where a graph begins."""
+        raise NotImplementedError("An InputLayer is not called.")
+
+    def get_config(self) -> dict[str, Any]:
+        """What it was made with.
+
+        Returns:
+          A dict of arguments.
+        """
+        return {"batch_shape": self.batch_shape, "dtype": self.dtype, "name": self.name}
+
+
+def Input(
+    shape: Any = None, batch_size: int | None = None, dtype: Any = None, sparse: Any = None,
+    ragged: Any = None, batch_shape: Any = None, name: str | None = None, tensor: Any = None,
+    optional: bool = False,
+) -> KerasTensor:  # fmt: skip
+    """A symbolic tensor, which layers are called with to draw a functional model's graph.
+
+    Args:
+      shape: The shape of an example, without the batch; None in it is any size.
+      batch_size: The number of examples; None is any.
+      dtype: The dtype; None is float32.
+      sparse: Must be None or False.
+      ragged: Must be None or False.
+      batch_shape: The shape with the batch, instead of ``shape`` and ``batch_size``.
+      name: A name: the key of this input in a dict of inputs.
+      tensor: An existing symbolic tensor, which is returned.
+      optional: Must be False.
+
+    Returns:
+      A `KerasTensor`.
+
+    Raises:
+      ValueError: If there is no shape, or sparse, ragged or optional inputs are asked for.
+      TypeError: If there is no such dtype.
+
+    Example:
+      >>> inputs = tf.keras.Input((3,))
+      >>> outputs = tf.keras.layers.Dense(2)(inputs)
+      >>> tf.keras.Model(inputs, outputs).output_shape
+      (None, 2)
+    """
+    for word, value in (("sparse", sparse), ("ragged", ragged), ("optional", optional)):
+        if value:
+            raise ValueError(f"{word}={value}: inputs of numtape's models are dense tensors.")
+    if tensor is not None:
+        if not isinstance(tensor, KerasTensor):
+            raise ValueError(f"Argument `tensor` must be a KerasTensor, not {type(tensor)}.")
+        return tensor
+    layer = InputLayer(shape, batch_size, dtype, batch_shape, name)
+    found: KerasTensor = layer.output
+    return found

@@ -1,0 +1,265 @@
+"""Batches: of arrays, data sets, sequences and generators."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from ...core.log.tensors import as_tensor
+from ...core.log.variable import Variable
+from ...core.ops.random import shuffle as shuffled
+from ...core.values.tensor import Tensor
+from ...data import Dataset
+from ...nest import flatten, map_structure
+
+Batch = tuple[Any, Any, Any]  # x, y, sample_weight; each a tensor, a structure of them, or None
+
+
+def unpack(data: Any) -> Batch:
+    """x, y and sample weights of what a data set gives; None for what is not there."""
+    if isinstance(data, list):
+        data = tuple(data)
+    if not isinstance(data, tuple):
+        return data, None, None
+    if not 1 <= len(data) <= 3:
+        raise ValueError(
+            f"Data is expected to be in format `x`, `(x,)`, `(x, y)`, or `(x, y, sample_weight)`, "
+            f"found: {data}"
+        )
+    x, y, weight = (*data, None, None)[:3]
+    return x, y, weight
+
+
+def weights_of_classes(y: Any, class_weight: dict[int, float]) -> np.ndarray[Any, Any]:
+    """The weight of each example, by its class."""
+    classes = np.asarray(y)
+    if classes.ndim > 1:
+        classes = classes.argmax(-1) if classes.shape[-1] != 1 else classes[..., 0]
+    classes = np.round(classes).astype(np.int64)
+    found = np.ones(classes.shape, np.float32)
+    for number, weight in class_weight.items():
+        found[classes == number] = weight
+    return found
+
+
+def array_of(x: Any) -> Any:
+    """Data as an array: floats are float32."""
+    if isinstance(x, Tensor | Variable):
+        x = x.numpy()
+    elif not isinstance(x, np.ndarray):
+        x = np.asarray(x)
+    if x.dtype == object or x.dtype.kind in "US":
+        raise ValueError(f"Data of dtype {x.dtype} are no numbers that a model can be given.")
+    if x.dtype.kind == "f" and x.dtype != np.float32:
+        x = x.astype(np.float32)
+    return x
+
+
+def arrays_of(data: Any) -> Any:
+    """Arrays in the places of data, in dicts, tuples and lists of arrays."""
+    if isinstance(data, list) and not any(hasattr(x, "shape") or isinstance(x, dict) for x in data):
+        data = np.asarray(data)  # numbers
+    return None if data is None else map_structure(
+        lambda x: None if x is None else array_of(x), data)  # fmt: skip
+
+
+def batch_of(data: Any) -> Any:
+    """A batch's data as tensors."""
+    def converted(x: Any) -> Any:
+        return x if x is None or type(x) is Tensor else as_tensor(array_of(x))
+
+    return None if data is None else map_structure(converted, data)
+
+
+class Arrays:
+    """Batches of arrays.
+
+    Attributes:
+      steps: How many there are in an epoch.
+      examples: How many examples.
+    """
+
+    def __init__(
+        self, x: Any, y: Any, weight: Any, batch_size: int | None, shuffle: bool,
+        class_weight: dict[int, float] | None, steps: int | None,
+    ) -> None:  # fmt: skip
+        self._data = tuple(map(arrays_of, (x, y, weight)))
+        check_sizes(self._data)
+        if class_weight is not None:
+            if weight is not None:
+                raise ValueError("You cannot `class_weight` and `sample_weight` at the same time.")
+            if len(flatten(y)) != 1 or y is None:
+                raise ValueError("`class_weight` is only supported for Models with a single "
+                                 "output.")  # fmt: skip
+            by_class = weights_of_classes(flatten(self._data[1])[0], class_weight)
+            self._data = (*self._data[:2], by_class)
+        self.examples = len(flatten(self._data[0])[0])
+        self._size = 32 if batch_size is None else batch_size
+        self._shuffle = shuffle
+        self._all = math.ceil(self.examples / self._size)
+        self.steps = steps or self._all
+        self._going: Iterator[Batch] | None = None  # between epochs, if steps are asked for
+
+    def epoch(self) -> Iterator[Batch]:
+        """The batches of an epoch: all, or as many as are asked for, from where the last ended."""
+        if self.steps == self._all:
+            return self._once()
+        self._going = self._going or self._again()
+        return itertools.islice(self._going, self.steps)
+
+    def _again(self) -> Iterator[Batch]:
+        while True:
+            yield from self._once()
+
+    def _once(self) -> Iterator[Batch]:
+        data: Any = self._data
+        if self._shuffle:
+            order = shuffled(np.arange(self.examples)).numpy()
+            data = map_structure(lambda a: None if a is None else a[order], data)
+        leaves = flatten(data)
+        single = len(leaves) == 3 and all(a is b for a, b in zip(leaves, data, strict=True))
+        for start in range(0, self.examples, self._size):
+            part = [None if a is None else as_tensor(a[start : start + self._size]) for a in leaves]
+            if single:
+                yield part[0], part[1], part[2]
+            else:
+                rest = iter(part)
+                x, y, weight = map_structure(lambda _, rest=rest: next(rest), data)
+                yield x, y, weight
+
+
+class Stream:
+    """Batches that something gives, one after another.
+
+    Attributes:
+      steps: How many there are in an epoch, or None while that is not known.
+    """
+
+    def __init__(
+        self, source: Any, steps: int | None, class_weight: dict[int, float] | None, shuffle: bool
+    ) -> None:
+        self._source, self._wanted = source, steps
+        self._class_weight, self._shuffle = class_weight, shuffle
+        self._going: Iterator[Any] | None = None  # between epochs, if it is not begun anew
+        self.steps = steps
+        self._sequence = hasattr(source, "__getitem__") and hasattr(source, "__len__") and (
+            not isinstance(source, Dataset))  # fmt: skip
+        if steps is None:
+            try:
+                self.steps = len(source)
+            except TypeError:  # an infinite or unknown number
+                self.steps = None
+
+    def _begun(self) -> Iterator[Any]:
+        if not self._sequence:
+            return iter(self._source)
+        order = np.arange(len(self._source))
+        if self._shuffle:
+            order = shuffled(order).numpy()
+        return (self._source[int(k)] for k in order)
+
+    def epoch(self) -> Iterator[Batch]:
+        """The batches of an epoch; without a number of steps all that come."""
+        source, count = self._going or self._begun(), 0
+        self._going = None
+        while self._wanted is None or count < self._wanted:
+            try:
+                element = next(source)
+            except StopIteration:
+                if self._wanted is not None and count:
+                    break
+                if self._wanted is None or not self._repeats():
+                    break
+                source = self._begun()
+                continue
+            x, y, weight = map(batch_of, unpack(element))
+            if self._class_weight is not None:
+                if weight is not None:
+                    raise ValueError("You cannot `class_weight` and `sample_weight` at the same "
+                                     "time.")  # fmt: skip
+                weight = as_tensor(weights_of_classes(y, self._class_weight))
+            count += 1
+            yield x, y, weight
+        if self._wanted is not None and count == self._wanted:
+            self._going = source
+        if self._sequence and hasattr(self._source, "on_epoch_end"):
+            self._source.on_epoch_end()
+        if self.steps is None and count:
+            self.steps = count
+
+    def _repeats(self) -> bool:
+        return iter(self._source) is not self._source
+
+
+def batches(
+    x: Any, y: Any, weight: Any, batch_size: int | None, steps: int | None, shuffle: bool,
+    class_weight: dict[int, float] | None = None,
+) -> Arrays | Stream:  # fmt: skip
+    """The batches of what `fit`, `evaluate` or `predict` is given."""
+    if batch_size is not None and (not isinstance(batch_size, int) or batch_size < 1):
+        raise ValueError(f"batch_size={batch_size!r} is no positive int.")
+    if steps is not None and (not isinstance(steps, int) or steps < 1):
+        raise ValueError(f"The number of steps is {steps!r}, which is no positive int.")
+    if x is None:
+        raise ValueError("x=None: there are no data.")
+    is_data = isinstance(x, list | tuple | dict) or hasattr(x, "shape") or hasattr(x, "__array__")
+    if is_data:
+        return Arrays(x, y, weight, batch_size, shuffle, class_weight, steps)
+    if y is not None or weight is not None:
+        raise ValueError(
+            f"When providing `x` as a {type(x).__name__}, `y` and `sample_weight` should not be "
+            f"passed. Instead, the targets should be included as part of it."
+        )
+    if not hasattr(x, "__iter__") and not hasattr(x, "__getitem__"):
+        raise ValueError(f"Unrecognized data type: x={x} (of type {type(x)})")
+    if batch_size is not None and isinstance(x, Dataset):
+        raise ValueError("The `batch_size` argument must not be specified when using dataset as "
+                         "an input type: use `dataset.batch`.")  # fmt: skip
+    return Stream(x, steps, class_weight, shuffle)
+
+
+def check_sizes(data: Batch) -> None:
+    """Raise a ValueError if arrays are not of the same number of examples."""
+    sizes = {len(a) if a.ndim else -1 for a in flatten(data) if a is not None}
+    if -1 in sizes:
+        raise ValueError("Data are arrays whose first axis is that of the examples; one is a "
+                         "scalar.")  # fmt: skip
+    if len(sizes) > 1:
+        text = ", ".join(
+            f"'{name}' sizes: {', '.join(str(len(a)) for a in flatten(part) if a is not None)}"
+            for name, part in zip(("x", "y", "sample_weight"), data, strict=True)
+            if part is not None
+        )
+        raise ValueError(
+            f"Data cardinality is ambiguous. Make sure all arrays contain the same number of "
+            f"samples. {text}"
+        )
+    if sizes == {0} or not sizes:
+        raise ValueError("The data hold no examples.")
+
+
+def split(data: Batch, share: float) -> tuple[Batch, Batch]:
+    """Data without their last share, and that share."""
+    arrays: Any = tuple(map(arrays_of, data))
+    for part, given in zip(arrays, data, strict=True):
+        if part is None and given is not None:
+            raise ValueError("validation_split needs arrays.")
+    check_sizes(arrays)
+    n = len(flatten(arrays[0])[0])
+    at = math.floor(n * (1.0 - share))
+    if not 0 < at < n:
+        raise ValueError(
+            f"Training data contains {n} samples, which is not sufficient to split it into a "
+            f"validation and training set as specified by `validation_split={share}`. Either "
+            f"provide more data, or a different value for the `validation_split` argument."
+        )
+
+    def cut(part: slice) -> Batch:
+        x, y, weight = map_structure(lambda a: None if a is None else a[part], arrays)
+        return x, y, weight
+
+    return cut(slice(0, at)), cut(slice(at, n))

@@ -1,0 +1,311 @@
+"""What `compile` is given: losses and metrics, found out by name once there are predictions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from ...core.ops.elementwise import cast
+from ...core.values.dtypes import float32
+from ...core.values.tensor import Tensor
+from ...nest import flatten
+from .. import losses, metrics
+from ..loss import Loss, LossFunction
+from ..metrics import Mean, MeanMetricWrapper, Metric
+
+
+def _by_shape(y_true: Any, y_pred: Any, choice: tuple[Any, Any, Any]) -> Any:
+    """What fits: of two classes, of numbers of classes, of a score for each class."""
+    binary, sparse, categorical = choice
+    if not y_pred.ndim or y_pred.shape[-1] == 1:
+        return binary
+    if y_true.ndim < y_pred.ndim or (y_true.shape[-1] == 1 and y_pred.shape[-1] > 1):
+        return sparse
+    return categorical
+
+
+def _name(thing: Any) -> str:
+    return str(getattr(thing, "name", None) or getattr(thing, "__name__", type(thing).__name__))
+
+
+def _loss_of(identifier: Any, y_true: Any, y_pred: Any) -> Any:
+    if isinstance(identifier, Loss):
+        return identifier
+    if str(identifier).lower() in ("crossentropy", "ce"):
+        function = _by_shape(y_true, y_pred, (
+            losses.binary_crossentropy, losses.sparse_categorical_crossentropy,
+            losses.categorical_crossentropy))  # fmt: skip
+    else:
+        function = losses.get(identifier)
+    if isinstance(function, Loss):
+        return function
+    name = identifier if isinstance(identifier, str) else _name(function)
+    return LossFunction(function, name, "sum_over_batch_size", None)
+
+
+def _metric_of(identifier: Any, y_true: Any, y_pred: Any) -> Metric:
+    if identifier is None:
+        raise ValueError("Expected metric, received `None`")
+    if str(identifier).lower() in ("accuracy", "acc"):
+        found: Any = _by_shape(y_true, y_pred, (
+            metrics.BinaryAccuracy, metrics.SparseCategoricalAccuracy, metrics.CategoricalAccuracy
+        ))(name=str(identifier))  # fmt: skip
+    else:
+        found = metrics.get(identifier)
+    if not isinstance(found, Metric):
+        found = MeanMetricWrapper(found, name=_name(found))
+    metric: Metric = found
+    if isinstance(identifier, str):
+        metric.name = identifier
+    return metric
+
+
+class Outputs:
+    """How targets and predictions are told apart where there are several.
+
+    Attributes:
+      names: The names of the outputs, or None for each.
+      single: Whether there is one.
+    """
+
+    def __init__(self, y_pred: Any, output_names: list[str] | None) -> None:
+        self.keys: list[Any] | None = sorted(y_pred) if isinstance(y_pred, dict) else None
+        self.count = len(self.flat(y_pred))
+        self.single = self.count == 1
+        nameless: list[Any] = [None] * self.count
+        known = output_names if output_names and len(output_names) == self.count else nameless
+        self.names: list[Any] = self.keys or list(known)
+
+    def flat(self, y: Any) -> list[Any]:
+        """Predictions, or what is structured like them, as a list."""
+        if isinstance(y, dict) and self.keys is not None:
+            return [y[key] for key in self.keys]
+        return flatten(y)
+
+    def targets(self, y: Any, kind: str = "y_true") -> list[Any]:
+        """Targets, given as a dict, a list, or one for all."""
+        if isinstance(y, dict):
+            unknown = set(y) - set(self.names)
+            if unknown:
+                raise KeyError(
+                    f"{kind} has keys {sorted(y)}, but the model's outputs are {self.names}."
+                )
+            return [y.get(name) for name in self.names]
+        found = flatten(y)
+        if len(found) != self.count:
+            raise ValueError(
+                f"{kind} and y_pred have different structures: {len(found)} for "
+                f"{self.count} outputs."
+            )
+        return found
+
+    def spread(self, given: Any, kind: str, several: bool) -> list[Any]:
+        """What is given for each output: a dict by name, a list, or one for all.
+
+        Args:
+          given: It.
+          kind: What it is called.
+          several: Whether a list may be of things for one output.
+        """
+        if self.single:
+            if isinstance(given, dict):
+                given = next(iter(given.values()), None)
+            elif isinstance(given, list | tuple) and not several:
+                if len(given) != 1:
+                    raise ValueError(f"`{kind}` has {len(given)} entries for one output.")
+                given = given[0]
+            return [given]
+        if isinstance(given, dict):
+            unknown = [name for name in given if name not in self.names]
+            if unknown:
+                raise ValueError(
+                    f"Expected keys {self.names} in {kind} dict, but found "
+                    f"{kind}.keys()={list(given)}"
+                )
+            return [given.get(name) for name in self.names]
+        if isinstance(given, list | tuple):
+            if len(given) != self.count:
+                raise ValueError(
+                    f"`{kind}` must match the number of outputs, got {len(given)} entries for "
+                    f"{self.count} outputs."
+                )
+            return list(given)
+        return [given] * self.count
+
+
+class CompiledLoss:
+    """The losses of all outputs, weighed and added up."""
+
+    def __init__(self, loss: Any, weights: Any, output_names: list[str] | None) -> None:
+        if weights is not None and not isinstance(weights, list | tuple | dict | float | int):
+            raise ValueError(
+                f"Expected `loss_weights` argument to be a float (single output case) or a list, "
+                f"tuple, or dict (multiple output case). Received instead: loss_weights={weights} "
+                f"of type {type(weights)}"
+            )
+        self._given = loss, weights, output_names
+        self._outputs: Outputs | None = None
+        self._parts: list[tuple[int, Any, Any]] = []
+        self.metrics: list[Mean] = []
+        for identifier in flatten(loss):  # an unknown name is an error at once
+            if str(identifier).lower() not in ("crossentropy", "ce", "none"):
+                losses.get(identifier)
+
+    def _build(self, y_true: Any, y_pred: Any) -> Outputs:
+        loss, weights, names = self._given
+        outputs = Outputs(y_pred, names)
+        wanted = outputs.spread(loss, "loss", False)
+        factors = outputs.spread(weights, "loss_weights", False)
+        truth, predicted = self._truth(outputs, wanted, y_true), outputs.flat(y_pred)
+        parts: list[tuple[int, Any, Any]] = []
+        for k, identifier in enumerate(wanted):
+            if identifier is not None:
+                parts.append((k, _loss_of(identifier, truth[k], predicted[k]), factors[k]))
+        if len(parts) > 1:
+            self.metrics = [
+                Mean(f"{outputs.names[k] or function.name}_loss") for k, function, _ in parts
+            ]
+        self._outputs, self._parts = outputs, parts
+        return outputs
+
+    @staticmethod
+    def _truth(outputs: Outputs, wanted: list[Any], y_true: Any) -> list[Any]:
+        given = flatten(y_true)
+        losing = [k for k, identifier in enumerate(wanted) if identifier is not None]
+        if not isinstance(y_true, dict) and len(given) == len(losing) < outputs.count:
+            found: list[Any] = [None] * outputs.count
+            for k, y in zip(losing, given, strict=True):
+                found[k] = y
+            return found
+        return outputs.targets(y_true)
+
+    def __call__(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> Tensor:
+        """The loss of all outputs."""
+        outputs = self._outputs or self._build(y_true, y_pred)
+        wanted: list[Any] = [None] * outputs.count
+        for k, function, _ in self._parts:
+            wanted[k] = function
+        truth, predicted = self._truth(outputs, wanted, y_true), outputs.flat(y_pred)
+        example_weights: list[Any] = [None] * outputs.count
+        if sample_weight is not None:
+            one = len(flatten(sample_weight)) == 1 and not isinstance(sample_weight, dict)
+            example_weights = (
+                flatten(sample_weight) * outputs.count if one
+                else outputs.targets(sample_weight, "sample_weight")
+            )
+        total: Any = None
+        for number, (k, function, factor) in enumerate(self._parts):
+            value = cast(function(truth[k], predicted[k], example_weights[k]), float32)
+            if self.metrics:
+                self.metrics[number].update_state(value, float(predicted[k].shape[0]))
+            if factor is not None:
+                value = value * factor
+            total = value if total is None else total + value
+        if total is None:
+            raise ValueError("No loss to compute. Provide a `loss` argument in `compile()`.")
+        found: Tensor = total
+        return found
+
+
+Group = list[tuple[int, list[Metric]]]  # the metrics of each output
+
+
+class CompiledMetrics:
+    """The metrics of all outputs: those without and those with sample weights."""
+
+    name = "compile_metrics"
+
+    def __init__(self, plain: Any, weighted: Any, output_names: list[str] | None) -> None:
+        for kind, given in (("metrics", plain), ("weighted_metrics", weighted)):
+            if given is not None and not isinstance(given, list | tuple | dict):
+                raise ValueError(
+                    f"Expected `{kind}` argument to be a list, tuple, or dict. Received instead: "
+                    f"{kind}={given} of type {type(given)}"
+                )
+        for identifier in flatten([plain, weighted]):  # an unknown name is an error at once
+            if isinstance(identifier, str) and identifier.lower() not in ("accuracy", "acc"):
+                metrics.get(identifier)
+        self._given = plain, weighted, output_names
+        self._outputs: Outputs | None = None
+        self._groups: tuple[Group, Group] = [], []
+
+    def _build(self, y_true: Any, y_pred: Any) -> Outputs:
+        plain, weighted, names = self._given
+        outputs = Outputs(y_pred, names)
+        predicted = outputs.flat(y_pred)
+        truth = self._truth(outputs, y_true)
+        groups: list[Group] = []
+        for kind, given in (("metrics", plain), ("weighted_metrics", weighted)):
+            group: Group = []
+            for k, its in enumerate(outputs.spread(given, kind, True) if given else []):
+                if its is not None:
+                    listed = its if isinstance(its, list | tuple) else [its]
+                    group.append((k, [_metric_of(m, truth[k], predicted[k]) for m in listed]))
+            groups.append(group)
+        self._outputs, self._groups = outputs, (groups[0], groups[1])
+        return outputs
+
+    @staticmethod
+    def _truth(outputs: Outputs, y_true: Any) -> list[Any]:
+        if len(flatten(y_true)) == 1 < outputs.count and not isinstance(y_true, dict):
+            return flatten(y_true) * outputs.count
+        return outputs.targets(y_true)
+
+    @property
+    def metrics(self) -> list[Metric]:
+        """All of them."""
+        return [m for group in self._groups for _, its in group for m in its]
+
+    @property
+    def variables(self) -> list[Any]:
+        """The variables of their state."""
+        return [v for m in self.metrics for v in m.variables]
+
+    def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> None:
+        """Tell all metrics of a batch."""
+        outputs = self._outputs or self._build(y_true, y_pred)
+        truth, predicted = self._truth(outputs, y_true), outputs.flat(y_pred)
+        weights: list[Any] = [None] * outputs.count
+        if sample_weight is not None:
+            given = flatten(sample_weight)
+            weights = given * outputs.count if len(given) == 1 else outputs.targets(
+                sample_weight, "sample_weight")  # fmt: skip
+        for k, its in self._groups[0]:
+            for m in its:
+                m.update_state(truth[k], predicted[k])
+        for k, its in self._groups[1]:
+            for m in its:
+                m.update_state(truth[k], predicted[k], sample_weight=weights[k])
+
+    def reset_state(self) -> None:
+        """Forget all batches."""
+        for m in self.metrics:
+            m.reset_state()
+
+    def result(self) -> dict[str, Any]:
+        """Their values, by name: with the output's before it, where there are several."""
+        found: dict[str, Any] = {}
+        for number, group in enumerate(self._groups):
+            for name, m in self._named(group):
+                if name in found and number:
+                    output, _, _ = name.rpartition(m.name)
+                    name = f"{output}weighted_{m.name}"
+                found[_free(name, found)] = m.result()
+        return found
+
+    def _named(self, group: Group) -> Iterable[tuple[str, Metric]]:
+        outputs = self._outputs
+        for k, its in group:
+            name = None if outputs is None or outputs.single else outputs.names[k]
+            for m in its:
+                yield (f"{name}_{m.name}" if name else m.name), m
+
+
+def _free(name: str, taken: dict[str, Any]) -> str:
+    number, found = 1, name
+    while found in taken:
+        found = f"{name}_{number}"
+        number += 1
+    return found
+
+

@@ -1,0 +1,197 @@
+"""`Graph`: the operations between some symbolic tensors and others, in the order of their runs."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import Any
+
+from ...core.log.ambient import mask_of, set_mask
+from ...core.log.tensors import as_tensor
+from ...core.ops.elementwise import cast
+from ...core.ops.movement import expand_dims, squeeze
+from ...core.values.dtypes import as_dtype
+from ...nest import flatten, map_structure
+from ..input import InputLayer
+from ..symbolic import KerasTensor, Node
+
+
+class Graph:
+    """What lies between inputs and outputs.
+
+    Attributes:
+      inputs: A list of symbolic tensors.
+      outputs: Likewise.
+      structure: The inputs as they were given: one, a list or a dict.
+      results: The outputs, likewise.
+      nodes: The calls, in the order in which they are run.
+      operations: Layers and others, in Keras's order: by their distance from the outputs.
+    """
+
+    def __init__(self, inputs: Any, outputs: Any) -> None:
+        self.structure, self.results = inputs, outputs
+        self.inputs, self.outputs = flatten(inputs), flatten(outputs)
+        for kind, tensors in (("inputs", self.inputs), ("outputs", self.outputs)):
+            for x in tensors:
+                if not isinstance(x, KerasTensor):
+                    raise ValueError(
+                        f"All `{kind}` values must be KerasTensors. Received: {kind}={tensors} "
+                        f"including invalid value {x} of type {type(x)}"
+                    )
+        self._order: dict[int, int] = {}  # when each operation was first met
+        self.nodes: list[Node] = []
+        self._walk()
+        self.operations = self._by_depth()
+        names = [operation.name for operation in self.operations]
+        for name in names:
+            if names.count(name) > 1:
+                raise ValueError(
+                    f'The name "{name}" is used {names.count(name)} times in the model. All '
+                    f"operation names should be unique."
+                )
+
+    def _walk(self) -> None:
+        """Find the nodes, depth first from the outputs, without recursion."""
+        given = {id(x) for x in self.inputs}
+        done: set[int] = set()
+        stack: list[tuple[KerasTensor, bool]] = [(x, False) for x in reversed(self.outputs)]
+        while stack:
+            tensor, ready = stack.pop()
+            node = tensor._node
+            if node is None:
+                raise self._disconnected(tensor)
+            if id(node) in done:
+                continue
+            is_input = not node.inputs
+            if id(tensor) in given and not is_input:
+                continue
+            if is_input and id(tensor) not in given:
+                raise self._disconnected(tensor)
+            self._order.setdefault(id(node.operation), len(self._order))
+            if ready or is_input:
+                done.add(id(node))
+                self.nodes.append(node)
+            else:
+                stack.append((tensor, True))
+                stack += [(x, False) for x in reversed(node.inputs)]
+        for x in self.inputs:  # those that nothing is made of
+            if x._node is not None and not x._node.inputs and id(x._node) not in done:
+                self._order[id(x._node.operation)] = -1
+                self.nodes.append(x._node)
+
+    def _disconnected(self, tensor: KerasTensor) -> ValueError:
+        name = tensor._node.operation.name if tensor._node else tensor.name
+        return ValueError(
+            f"Graph disconnected: cannot find parent for tensor {tensor} at operation '{name}'. "
+            f"The following previous operations were accessed without issue: "
+            f"{[node.operation.name for node in self.nodes]}"
+        )
+
+    def _by_depth(self) -> list[Any]:
+        depths: dict[int, int] = {}  # of nodes
+        deepest: dict[int, tuple[int, Any]] = {}  # of operations
+        inside = {id(node) for node in self.nodes}
+        for node in reversed(self.nodes):
+            depth = max(depths.get(id(node), 0), deepest.get(id(node.operation), (0, None))[0])
+            deepest[id(node.operation)] = depth, node.operation
+            depths[id(node)] = depth
+            for x in node.inputs:
+                if x._node is not None and id(x._node) in inside:
+                    depths[id(x._node)] = max(depth + 1, depths.get(id(x._node), 0))
+        found = sorted(deepest.values(), key=lambda d: (-d[0], self._order[id(d[1])]))
+        return [operation for _, operation in found]
+
+    @property
+    def layers(self) -> list[Any]:
+        """The layers among the operations."""
+        return [x for x in self.operations if hasattr(x, "weights")]
+
+    @property
+    def is_chain(self) -> bool:
+        """Whether each operation's output goes to the next one alone."""
+        calls = [node for node in self.nodes if node.inputs]
+        return (
+            len(self.inputs) == 1 and len({id(n.operation) for n in calls}) == len(calls)
+            and all(len(node.inputs) == 1 for node in calls)
+            and all(b.inputs[0]._node is a for a, b in itertools.pairwise(calls))
+        )  # fmt: skip
+
+    def names(self) -> list[str]:
+        """The names of the outputs: of the operations that gave them."""
+        return [x._node.operation.name for x in self.outputs if x._node is not None]
+
+    # --- A run -------------------------------------------------------------------------------
+
+    def flat(self, inputs: Any) -> list[Any]:
+        """The inputs in the graph's order. A dict goes by the keys, or by the inputs' names."""
+        if isinstance(inputs, dict):
+            keys = sorted(self.structure) if isinstance(self.structure, dict) else [
+                x.name for x in self.inputs]  # fmt: skip
+            missing = [key for key in keys if key not in inputs]
+            if missing:
+                raise ValueError(
+                    f'Missing data for input "{missing[0]}". You passed a data dictionary with '
+                    f"keys {list(inputs)}. Expected the following keys: {keys}"
+                )
+            found = [inputs[key] for key in keys]
+        else:
+            found = flatten(inputs)
+        if len(found) != len(self.inputs):
+            raise ValueError(
+                f"The model has {len(self.inputs)} input(s), but it was given {len(found)}."
+            )
+        return found
+
+    def _adjusted(self, x: Any, symbol: KerasTensor) -> Any:
+        """An input of the dtype and rank that it was declared with."""
+        dtype, mask = as_dtype(symbol.dtype), mask_of(x)
+        x = as_tensor(x)
+        if x.dtype is not dtype:
+            x = cast(x, dtype)
+        shape, wanted = tuple(x.shape), symbol.shape
+        if len(shape) == len(wanted) + 1 and shape[-1] == 1:
+            x = squeeze(x, -1)
+        elif len(shape) == len(wanted) - 1 and wanted[-1] == 1:
+            x = expand_dims(x, -1)
+        fits = len(x.shape) == len(wanted) and all(
+            b is None or a == b for a, b in zip(x.shape[1:], wanted[1:], strict=True))  # fmt: skip
+        if not fits:
+            raise ValueError(
+                f"Invalid input shape for input with name '{symbol.name}'. Expected shape "
+                f"{wanted}, but input has incompatible shape {shape}"
+            )
+        set_mask(x, mask)
+        return x
+
+    def run(self, inputs: Any, training: Any = None, masks: Any = None) -> Any:
+        """The outputs for inputs."""
+        given = self.flat(inputs)
+        adjusted = [self._adjusted(x, s) for x, s in zip(given, self.inputs, strict=True)]
+        if masks is not None:
+            for x, mask in zip(adjusted, flatten(masks), strict=False):
+                if mask is not None:
+                    set_mask(x, mask)
+        values = {id(s): x for s, x in zip(self.inputs, adjusted, strict=True)}
+
+        def value(x: Any) -> Any:
+            return values[id(x)] if isinstance(x, KerasTensor) else x
+
+        for node in self.nodes:
+            if not node.inputs or all(id(x) in values for x in node.outputs):
+                continue
+            args, kwargs = map_structure(value, (node.args, node.kwargs))
+            found = flatten(node.operation(*args, **kwargs))
+            symbols: Sequence[KerasTensor] = node.outputs
+            values.update((id(s), x) for s, x in zip(symbols, found, strict=True))
+        return map_structure(lambda s: values[id(s)], self.results)
+
+
+def chain(layers: list[Any]) -> Graph:
+    """The graph of layers that are called one after another, from an `InputLayer` on."""
+    first: InputLayer = layers[0]
+    x = first.output
+    for layer in layers[1:]:
+        x = layer(x)
+    return Graph(first.output, x)
+
+

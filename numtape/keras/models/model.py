@@ -1,0 +1,270 @@
+"""`Model`: a layer that is trained."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ...nest import map_structure
+from ..layer import Layer
+from ..symbolic import is_symbolic, symbols_of
+from .graph import Graph
+from .steps import Steps
+from .summary import summary
+from .trainer import Trainer
+
+
+def _is_graph(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """Whether these are arguments of a functional model."""
+    if "inputs" in kwargs and "outputs" in kwargs:
+        return True
+    both = len(args) >= 2 or (len(args) == 1 and "outputs" in kwargs)
+    return both and is_symbolic(args[0])
+
+
+class Model(Trainer, Layer):
+    """Layers with what trains them: `fit`, `evaluate`, `predict`.
+
+    It is made in three ways: as ``Model(inputs, outputs)`` of symbolic tensors (see `Input`), as a
+    class with a ``call``, and as a `Sequential`.
+
+    Args:
+      *args: ``inputs`` and ``outputs``: symbolic tensors, or lists or dicts of them.
+      **kwargs: They, ``name``, ``trainable`` and ``dtype``.
+
+    Raises:
+      ValueError: If the outputs are not made of the inputs alone, or an argument is unknown.
+
+    Example:
+      >>> inputs = tf.keras.Input((2,))
+      >>> hidden = tf.keras.layers.Dense(3, "relu")(inputs)
+      >>> model = tf.keras.Model(inputs, tf.keras.layers.Dense(1)(hidden) + 1.0)
+      >>> model(tf.ones((5, 2))).shape, model.count_params()
+      (TensorShape([5, 1]), 13)
+    """
+
+    _INTERNAL = Layer._INTERNAL | Trainer._KEPT
+    _allow_non_tensor_positional_args = True
+    _graph: Graph | None = None
+    _functional: type[Model]
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        """A functional model, if symbolic tensors are given to the class itself."""
+        if cls is Model and _is_graph(args, kwargs):
+            cls = Model._functional
+        return super().__new__(cls, *args, **kwargs)
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        graph = None
+        if _is_graph(args, kwargs):
+            named = [kwargs.pop(name) for name in ("inputs", "outputs") if name in kwargs]
+            inputs, outputs, *others = [*args, *named]
+            if others:
+                kwargs["name"] = others[0]
+            graph = Graph(inputs, outputs)
+            args = ()
+        super().__init__(*args, **kwargs)
+        self._begin_training()
+        if graph is not None:
+            self._set_graph(graph)
+
+    def _set_graph(self, graph: Graph) -> None:
+        self._graph = graph
+        self._graph_layers = graph.layers
+        self.built = True
+
+    def call(self, inputs: Any, training: Any = None, mask: Any = None) -> Any:
+        """What the model computes: its graph, unless it is overridden.
+
+        Args:
+          inputs: A tensor, or a list or dict of them.
+          training: Whether it is trained.
+          mask: The inputs' masks.
+
+        Returns:
+          A tensor, or a structure of them.
+
+        Raises:
+          NotImplementedError: If it has no graph, and is not overridden.
+        """
+        if self._graph is None:
+            raise NotImplementedError(
+                f"Model {type(self).__name__} does not have a `call()` method implemented."
+            )
+        return self._graph.run(inputs, training, mask)
+
+    def compute_output_shape(self, *args: Any, **kwargs: Any) -> Any:
+        """The shape of the output.
+
+        Args:
+          *args: Shapes of the inputs; None stands for any size.
+          **kwargs: Those given by name.
+
+        Returns:
+          A tuple, or a structure of them.
+        """
+        return Layer.compute_output_shape(self, *args, **kwargs)
+
+    def compute_output_spec(self, *args: Any, **kwargs: Any) -> Any:
+        """What a call gives for symbolic tensors: symbolic tensors.
+
+        Args:
+          *args: A call's arguments.
+          **kwargs: Those given by name.
+
+        Returns:
+          A `KerasTensor`, or a structure of them.
+        """
+        return self._inferred(*args, **kwargs)
+
+    def build(self, input_shape: Any) -> None:
+        """Make the variables, by a call with zeros.
+
+        Args:
+          input_shape: The shape of the inputs, the batch included; None in it is any size.
+
+        Example:
+          >>> model = tf.keras.Sequential([tf.keras.layers.Dense(2)])
+          >>> model.build((None, 3))
+          >>> model.count_params()
+          8
+        """
+        if not self.built:
+            self._inferred(symbols_of(input_shape, self.dtype))
+
+    @property
+    def layers(self) -> list[Any]:
+        """The layers right inside it.
+
+        Example:
+          >>> tf.keras.Sequential([tf.keras.layers.Dense(2, name="last")]).layers
+          [<Dense name=last, built=False>]
+        """
+        return self._layers if self._graph is None else list(self._graph_layers)
+
+    def get_layer(self, name: str | None = None, index: int | None = None) -> Any:
+        """A layer by its name or number.
+
+        Args:
+          name: Its name.
+          index: Its number in `layers`.
+
+        Returns:
+          A layer.
+
+        Raises:
+          ValueError: If there is none, or both are given, or neither.
+
+        Example:
+          >>> model = tf.keras.Sequential([tf.keras.layers.Dense(2, name="last")])
+          >>> model.get_layer("last") is model.get_layer(index=0)
+          True
+        """
+        if index is not None and name is not None:
+            raise ValueError(
+                f"Provide only a layer name or a layer index. Received: index={index}, name={name}."
+            )
+        layers = self.layers
+        if index is not None:
+            if not -len(layers) <= index < len(layers):
+                raise ValueError(
+                    f"Was asked to retrieve layer at index {index} but model only has "
+                    f"{len(layers)} layers."
+                )
+            return layers[index]
+        if name is None:
+            raise ValueError("Provide either a layer name or layer index at `get_layer`.")
+        for layer in layers:
+            if layer.name == name:
+                return layer
+        raise ValueError(
+            f"No such layer: {name}. Existing layers are: {[layer.name for layer in layers]}."
+        )
+
+    def _the_graph(self, what: str) -> Graph:
+        if self._graph is None:
+            raise AttributeError(f"{type(self).__name__} '{self.name}' has no defined {what} yet.")
+        return self._graph
+
+    @property
+    def inputs(self) -> list[Any]:
+        """The symbolic tensors that its graph begins with."""
+        return list(self._the_graph("inputs").inputs)
+
+    @property
+    def outputs(self) -> list[Any]:
+        """The symbolic tensors that its graph ends with."""
+        return list(self._the_graph("outputs").outputs)
+
+    @property
+    def input(self) -> Any:
+        """The symbolic tensor that its graph begins with, or a structure of them."""
+        return self._the_graph("input").structure
+
+    @property
+    def output(self) -> Any:
+        """The symbolic tensor that its graph ends with, or a structure of them."""
+        return self._the_graph("output").results
+
+    @property
+    def input_shape(self) -> Any:
+        """The shape of `input`."""
+        return map_structure(lambda x: x.shape, self._the_graph("input shape").structure)
+
+    @property
+    def output_shape(self) -> Any:
+        """The shape of `output`."""
+        return map_structure(lambda x: x.shape, self._the_graph("output shape").results)
+
+    @property
+    def output_names(self) -> list[str] | None:
+        """The names of the outputs of its graph: of the layers that give them."""
+        return None if self._graph is None else self._graph.names()
+
+    def summary(
+        self, line_length: int | None = None, positions: list[float] | None = None,
+        print_fn: Callable[[str], Any] | None = None, expand_nested: bool = False,
+        show_trainable: bool = False, layer_range: list[str] | None = None,
+    ) -> None:  # fmt: skip
+        """Print a table of the layers, with shapes of outputs and numbers of parameters.
+
+        Args:
+          line_length: The width of the table.
+          positions: Where each column ends, as parts of the width.
+          print_fn: What prints it, as one string.
+          expand_nested: Whether layers inside layers are shown.
+          show_trainable: Whether a column says if they are trainable.
+          layer_range: The names of the first and the last layer to show, or patterns of them.
+
+        Raises:
+          ValueError: If the model is not built, or no layer fits ``layer_range``.
+
+        Example:
+          >>> model = tf.keras.Sequential([tf.keras.Input((3,)), tf.keras.layers.Dense(2)])
+          >>> lines = []
+          >>> model.summary(print_fn=lines.append)
+          >>> " Total params: 8 (32.00 B)" in lines[0].splitlines()
+          True
+        """
+        summary(self, line_length, positions, print_fn, expand_nested, show_trainable, layer_range)
+
+
+class Functional(Model):
+    """A `Model` made of symbolic tensors: ``keras.Model(inputs, outputs)``.
+
+    Args:
+      *args: ``inputs`` and ``outputs``.
+      **kwargs: They, ``name``, ``trainable`` and ``dtype``.
+
+    Raises:
+      ValueError: If the outputs are not made of the inputs alone.
+
+    Example:
+      >>> inputs = tf.keras.Input((2,))
+      >>> type(tf.keras.Model(inputs, 2.0 * inputs)).__name__
+      'Functional'
+    """
+
+
+Model._functional = Functional
+Steps._model_call = Model.call

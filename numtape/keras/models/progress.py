@@ -1,0 +1,124 @@
+"""The progress of an epoch, in a terminal, a notebook or a file."""
+
+from __future__ import annotations
+
+import math
+import sys
+import time
+from typing import Any
+
+import numpy as np
+
+_WIDTH = 20  # of the bar
+_PAUSE = 0.05  # seconds between two lines
+
+
+def _is_live(stream: Any) -> bool:
+    """Whether a line that is written again is shown as one: in a terminal and a notebook."""
+    return bool(hasattr(stream, "isatty") and stream.isatty()) or "ipykernel" in sys.modules
+
+
+def duration(seconds: float) -> str:
+    """A time for each step, in a unit that fits."""
+    if seconds >= 1 or seconds == 0:
+        return f"{seconds:.0f}s/step"
+    return f"{seconds * 1e3:.0f}ms/step" if seconds >= 1e-3 else f"{seconds * 1e6:.0f}us/step"
+
+
+def _left(seconds: float) -> str:
+    whole = int(seconds)
+    if seconds > 3600:
+        return f"{whole // 3600}:{whole % 3600 // 60:02d}:{whole % 60:02d}"
+    return f"{whole // 60}:{whole % 60:02d}" if seconds > 60 else f"{whole}s"
+
+
+def shown(values: dict[str, Any]) -> str:
+    """Values of metrics in a line."""
+    text = ""
+    for name, value in values.items():
+        mean = float(np.mean(value))
+        text += f" - {name}: {mean:.4f}" if abs(mean) > 1e-3 else f" - {name}: {mean:.4e}"
+    return text
+
+
+class Progress:
+    """A line of an epoch.
+
+    Args:
+      target: How many steps there are; None if that is not known.
+      verbose: 1 for a bar, 2 for a line at the end, 0 for nothing.
+    """
+
+    def __init__(self, target: int | None, verbose: int) -> None:
+        self.target, self.verbose = target, verbose
+        self._begun = time.monotonic()
+        self._after_first: float | None = None
+        self._next = 0.0
+        self._length = 0
+        self.live = _is_live(sys.stdout)
+
+    def due(self, step: int) -> bool:
+        """Whether it is time to show the bar again, after so many steps."""
+        now = time.monotonic()
+        if self._after_first is None:
+            self._after_first = now
+        if self.verbose != 1 or not self.live or now < self._next:
+            return False
+        self._next = now + _PAUSE
+        return True
+
+    def _each(self, step: int) -> float:
+        """Seconds a step; the first one, which records, does not count if there are others."""
+        now = time.monotonic()
+        if self._after_first is not None and step > 1:
+            return (now - self._after_first) / (step - 1)
+        return (now - self._begun) / max(step, 1)
+
+    def _bar(self, step: int) -> tuple[str, int]:
+        """The bar, and how many of its characters are not seen."""
+        if not self.target:
+            return f"{step:7d}/Unknown", 0
+        count = f"{step:{int(math.log10(self.target)) + 1}d}/{self.target}"
+        done = min(_WIDTH, int(_WIDTH * step / self.target))
+        if not self.live:
+            return f"{count} {'━' * done}{'─' * (_WIDTH - done)}", 0
+        text = f"\x1b[1m{count}\x1b[0m "
+        text += f"\x1b[32m{'━' * done}\x1b[0m" if done else ""
+        text += f"\x1b[37m{'━' * (_WIDTH - done)}\x1b[0m"
+        return text, 17 + 9 * (done > 0)
+
+    def show(self, step: int, values: dict[str, Any]) -> None:
+        """Show the bar after a step."""
+        bar, unseen = self._bar(step)
+        each = self._each(step)
+        left = _left(each * (self.target - step)) if self.target else ""
+        self._write(f"{bar} {left} {duration(each)}{shown(values)}", unseen, "")
+
+    def end(self, step: int, values: dict[str, Any]) -> None:
+        """Show the epoch's last line."""
+        if not self.verbose:
+            return
+        took = f"{time.monotonic() - self._begun:.0f}s"
+        if self.target is None:
+            self.target = step
+        text = f"{took} {duration(self._each(step))}{shown(values)}"
+        if self.verbose == 1:
+            bar, unseen = self._bar(step)
+            self._write(f"{bar} {text}", unseen, "\n")
+        else:
+            sys.stdout.write(f"{step}/{self.target} - {took} - {duration(self._each(step))}"
+                             f"{shown(values)}\n")  # fmt: skip
+            sys.stdout.flush()
+
+    def broken(self) -> None:
+        """Leave the line, if the epoch ends by an error."""
+        if self._length:
+            sys.stdout.write("\n")
+            sys.stdout.flush()
+
+    def _write(self, text: str, unseen: int, end: str) -> None:
+        length = len(text) - unseen
+        blank = " " * max(0, self._length - length)
+        sys.stdout.write(("\r" if self.live else "") + text + blank + end)
+        sys.stdout.flush()
+        self._length = 0 if end else length

@@ -1,0 +1,194 @@
+"""`Sequential`: layers one after another."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...core.log.ambient import mask_of
+from ...core.log.parameters import signature_of
+from ...nest import map_structure
+from ..input import InputLayer
+from ..layer import Layer
+from ..symbolic import KerasTensor
+from .graph import Graph, chain
+from .model import Model
+
+
+class Sequential(Model):
+    """A model of layers, each of which is called with the output of the one before.
+
+    Begin with an `Input`, and the variables are made at once; without, at the first call.
+
+    Args:
+      layers: A list of layers.
+      trainable: Whether the variables are.
+      name: A name.
+
+    Raises:
+      ValueError: If something is no layer, or two have the same name.
+
+    Example:
+      >>> model = tf.keras.Sequential([
+      ...     tf.keras.Input((4,)),
+      ...     tf.keras.layers.Dense(3, activation="relu"),
+      ...     tf.keras.layers.Dense(1),
+      ... ])
+      >>> model(tf.ones((2, 4))).shape, model.count_params()
+      (TensorShape([2, 1]), 19)
+    """
+
+    def __init__(
+        self, layers: Any = None, trainable: bool = True, name: str | None = None
+    ) -> None:
+        super().__init__(trainable=trainable, name=name)
+        self._stack: list[Layer] = []
+        if layers is not None:
+            for layer in layers if isinstance(layers, list | tuple) else [layers]:
+                self.add(layer, rebuild=False)
+            self._rebuild()
+
+    def add(self, layer: Any, rebuild: bool = True) -> None:
+        """Put a layer at the end.
+
+        Args:
+          layer: A layer, or an `Input` at the beginning.
+          rebuild: Whether to make its variables, if the shape of the inputs is known.
+
+        Raises:
+          ValueError: If it is no layer, has the name of another one, or is a second `Input`.
+
+        Example:
+          >>> model = tf.keras.Sequential()
+          >>> model.add(tf.keras.Input((4,)))
+          >>> model.add(tf.keras.layers.Dense(3))
+          >>> model.output_shape
+          (None, 3)
+        """
+        shape = getattr(layer, "_input_shape_arg", None)
+        if not self._stack and shape is not None:
+            self.add(InputLayer(shape), rebuild=False)
+        if isinstance(layer, KerasTensor) and layer._node is not None:
+            layer = layer._node.operation
+        if not isinstance(layer, Layer):
+            raise ValueError(
+                f"Only instances of `keras.Layer` can be added to a Sequential model. Received: "
+                f"{layer} (of type {type(layer)})"
+            )
+        if any(other.name == layer.name and other is not layer for other in self._stack):
+            raise ValueError(
+                f"All layers added to a Sequential model should have unique names. Name "
+                f"'{layer.name}' is already the name of a layer in this model. Update the `name` "
+                f"argument to pass a unique name."
+            )
+        if isinstance(layer, InputLayer) and self._stack:
+            first = self._stack[0]
+            if isinstance(first, InputLayer):
+                raise ValueError(
+                    f"Sequential model '{self.name}' has already been configured to use input "
+                    f"shape {first.batch_shape}. You cannot add a different Input layer to it."
+                )
+            raise ValueError("An Input comes before all layers of a Sequential model.")
+        before = self._graph
+        self._stack.append(layer)
+        self._changed()
+        if rebuild:
+            try:
+                if before is None:
+                    self._rebuild()
+                else:
+                    self._set_graph(Graph(before.structure, layer(before.results)))
+            except BaseException:
+                self._stack.pop()
+                if before is not None:
+                    self._set_graph(before)
+                raise
+
+    def pop(self, rebuild: bool = True) -> Any:
+        """Take the last layer away.
+
+        Args:
+          rebuild: Whether to draw the graph of the others.
+
+        Returns:
+          The layer.
+
+        Raises:
+          IndexError: If there is none.
+
+        Example:
+          >>> model = tf.keras.Sequential([tf.keras.layers.Dense(3, name="only")])
+          >>> model.pop().name, model.layers
+          ('only', [])
+        """
+        layer = self._stack.pop()
+        self._changed()
+        if rebuild:
+            self._rebuild()
+        return layer
+
+    def _changed(self) -> None:
+        self._graph = None
+        self.built = False
+        self._forget_functions()
+
+    def _rebuild(self) -> None:
+        if len(self._stack) > 1 and isinstance(self._stack[0], InputLayer):
+            self._set_graph(chain(self._stack))
+
+    def build(self, input_shape: Any = None) -> None:
+        """Make the variables.
+
+        Args:
+          input_shape: The shape of the inputs, the batch included; None in it is any size.
+
+        Raises:
+          ValueError: If there are no layers, or they were made for another shape.
+        """
+        if not self._stack:
+            raise ValueError(
+                f"Sequential model {self.name} cannot be built because it has no layers. Call "
+                f"`model.add(layer)`."
+            )
+        if not isinstance(input_shape, list | tuple) or not all(
+            n is None or isinstance(n, int) for n in input_shape
+        ):
+            return  # several inputs, which the first layer takes: the call makes the variables
+        first = self._stack[0]
+        if not isinstance(first, InputLayer):
+            inputs = InputLayer(batch_shape=input_shape, dtype=first.compute_dtype)
+            self._stack = [inputs, *self._stack]
+        elif tuple(input_shape) != first.batch_shape:
+            raise ValueError(
+                f"Sequential model '{self.name}' has already been configured to use input shape "
+                f"{first.batch_shape}. You cannot build it with input_shape {input_shape}"
+            )
+        try:
+            self._set_graph(chain(self._stack))
+        except BaseException:
+            if self._stack[0] is not first:
+                self._stack = self._stack[1:]
+            raise
+
+    def call(self, inputs: Any, training: Any = None, mask: Any = None) -> Any:
+        """What the last layer gives.
+
+        Args:
+          inputs: A tensor.
+          training: Whether it is trained.
+          mask: The inputs' mask.
+
+        Returns:
+          A tensor.
+        """
+        if self._graph is not None:
+            return self._graph.run(inputs, training, mask)
+        for layer in self.layers:
+            options = {"mask": mask} if "mask" in signature_of(type(layer).call).all else {}
+            inputs = layer(inputs, **options)
+            mask = map_structure(mask_of, inputs)
+        return inputs
+
+    @property
+    def layers(self) -> list[Any]:
+        """The layers, without the `Input`."""
+        return [layer for layer in self._stack if not isinstance(layer, InputLayer)]

@@ -1,0 +1,317 @@
+"""One step of training, testing or predicting, and what is compiled for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ...core.log.parameters import signature_of
+from ...core.log.tensors import as_tensor
+from ...core.ops.elementwise import cast
+from ...core.ops.reduction import reduce_sum
+from ...core.values.tensor import Tensor
+from ...function import Function
+from ...gradient_tape import GradientTape
+from ...nest import flatten, map_structure
+from .. import optimizers
+from ..layer_state import LayerState
+from ..metrics import Mean
+from ..symbolic import KerasTensor
+from .batches import Batch, unpack
+from .compiled import CompiledLoss, CompiledMetrics
+
+Step = Callable[..., Any]
+
+
+class Steps(LayerState):
+    """The part of `Model` that knows what a step is. Override its steps to train otherwise."""
+
+    _KEPT = frozenset({
+        "optimizer", "loss", "history", "stop_training", "stop_evaluating", "stop_predicting",
+        "_compiled", "_compile_loss", "_compile_metrics", "_loss_tracker", "_functions",
+        "_compile_arguments", "_graph",
+    })  # fmt: skip
+
+    optimizer: Any
+    output_names: Any
+    _compile_loss: CompiledLoss | None
+    _compile_metrics: CompiledMetrics | None
+    _loss_tracker: Mean | None
+    _functions: dict[Any, Any]
+
+    def _begin_training(self) -> None:
+        self.optimizer = None
+        self.loss = None
+        self.stop_training = False
+        self._compiled = False
+        self._compile_loss, self._compile_metrics, self._loss_tracker = None, None, None
+        self._compile_arguments: dict[str, Any] = {}
+        self._forget_functions()
+
+    def _forget_functions(self) -> None:
+        """Record steps anew."""
+        self._functions = {}
+
+    def compile(
+        self, optimizer: Any = "rmsprop", loss: Any = None, loss_weights: Any = None,
+        metrics: Any = None, weighted_metrics: Any = None, run_eagerly: bool = False,
+        steps_per_execution: int = 1, jit_compile: Any = "auto", auto_scale_loss: bool = True,
+    ) -> None:  # fmt: skip
+        """Say how the model is trained.
+
+        Args:
+          optimizer: An optimizer, or the name of one.
+          loss: A loss, the name of one, or a function (y_true, y_pred) -> tensor; for several
+            outputs a list of them, or a dict by the outputs' names.
+          loss_weights: What each of several losses counts: a list, or a dict.
+          metrics: A list of metrics, names, or functions; for several outputs a list of such
+            lists, or a dict.
+          weighted_metrics: Likewise: those that sample weights go to.
+          run_eagerly: Whether each step is run as Python, and not replayed.
+          steps_per_execution: Accepted for Keras's sake.
+          jit_compile: Whether steps are compiled when they are recorded, and not only when they
+            are used often.
+          auto_scale_loss: Accepted for Keras's sake.
+
+        Raises:
+          ValueError: If a name is unknown, or an argument is not of such a form.
+
+        Example:
+          >>> model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+          >>> model.compile("sgd", loss="mse", metrics=["mae"])
+          >>> model.compiled
+          True
+        """
+        made = optimizers.get(optimizer)
+        names = self.output_names
+        compiled_loss = None if loss is None else CompiledLoss(loss, loss_weights, names)
+        compiled_metrics = None
+        if metrics is not None or weighted_metrics is not None:
+            compiled_metrics = CompiledMetrics(metrics, weighted_metrics, names)
+        if not isinstance(steps_per_execution, int) or steps_per_execution < 1:
+            raise ValueError(f"steps_per_execution={steps_per_execution!r} is no positive int.")
+        self._compile_arguments = {
+            "optimizer": optimizer, "loss": loss, "loss_weights": loss_weights,
+            "metrics": metrics, "weighted_metrics": weighted_metrics, "run_eagerly": run_eagerly,
+            "steps_per_execution": steps_per_execution, "jit_compile": jit_compile,
+        }  # fmt: skip
+        self.optimizer, self.loss = made, loss
+        self._compile_loss, self._compile_metrics = compiled_loss, compiled_metrics
+        self._loss_tracker = Mean("loss")
+        self.run_eagerly, self.jit_compile = run_eagerly, jit_compile
+        self._compiled = True
+        self._forget_functions()
+
+    @property
+    def compiled(self) -> bool:
+        """Whether `compile` was called."""
+        return self._compiled
+
+    def _check_compiled(self, method: str) -> None:
+        if not self._compiled:
+            raise ValueError(f"You must call `compile()` before calling `{method}()`.")
+
+    @property
+    def metrics(self) -> list[Any]:
+        """The loss, the metrics in attributes, and those that `compile` was given."""
+        found: list[Any] = [] if self._loss_tracker is None else [self._loss_tracker]
+        found += super().metrics
+        if self._compile_metrics is not None:
+            found.append(self._compile_metrics)
+        if self._compile_loss is not None:
+            found += self._compile_loss.metrics
+        return found
+
+    @property
+    def metrics_names(self) -> list[str]:
+        """The names of `metrics`."""
+        return [m.name for m in self.metrics]
+
+    def reset_metrics(self) -> None:
+        """Forget what the metrics saw."""
+        for m in self.metrics:
+            m.reset_state()
+
+    # --- Steps -------------------------------------------------------------------------------
+
+    def compute_loss(
+        self, x: Any = None, y: Any = None, y_pred: Any = None, sample_weight: Any = None,
+        training: bool = True,
+    ) -> Tensor:  # fmt: skip
+        """The loss of a batch: what `compile` was given, and `losses`.
+
+        Args:
+          x: The inputs.
+          y: What is wanted.
+          y_pred: What was predicted.
+          sample_weight: A weight for each example.
+          training: Whether the model is trained.
+
+        Returns:
+          A scalar.
+
+        Raises:
+          ValueError: If there is no loss.
+
+        Example:
+          >>> model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+          >>> model.compile(loss="mse")
+          >>> model.compute_loss(y=tf.constant([[1.0]]), y_pred=tf.constant([[3.0]])).numpy()
+          np.float32(4.0)
+        """
+        found = []
+        if self._compile_loss is not None:
+            found.append(self._compile_loss(y, y_pred, sample_weight))
+        layer: Any = self
+        found += [reduce_sum(as_tensor(loss)) for loss in layer.losses]
+        if not found:
+            raise ValueError("No loss to compute. Provide a `loss` argument in `compile()`.")
+        total = found[0]
+        for loss in found[1:]:
+            total = total + cast(loss, total.dtype)
+        return total
+
+    def _loss(self, batch: Batch, y_pred: Any, training: bool) -> Tensor:
+        """The loss, which an overridden `compute_loss` may give without `training`."""
+        x, y, weight = batch
+        accepts = signature_of(type(self).compute_loss)
+        options = {"training": training} if "training" in accepts.all or accepts.open else {}
+        return self.compute_loss(x=x, y=y, y_pred=y_pred, sample_weight=weight, **options)
+
+    def compute_metrics(self, x: Any, y: Any, y_pred: Any, sample_weight: Any = None) -> Any:
+        """Tell the metrics that `compile` was given of a batch.
+
+        Args:
+          x: The inputs.
+          y: What is wanted.
+          y_pred: What was predicted.
+          sample_weight: A weight for each example.
+
+        Returns:
+          The values of all metrics, by name.
+        """
+        if self._compile_metrics is not None:
+            self._compile_metrics.update_state(y, y_pred, sample_weight)
+        return self.get_metrics_result()
+
+    def get_metrics_result(self) -> dict[str, Any]:
+        """The values of all metrics.
+
+        Returns:
+          A dict by their names.
+        """
+        found: dict[str, Any] = {}
+        for m in self.metrics:
+            result = m.result()
+            found.update(result if isinstance(result, dict) else {m.name: result})
+        return found
+
+    def _call(self, x: Any, training: bool) -> Any:
+        model: Any = self
+        signature = signature_of(type(model).call)
+        if "training" in signature.all or signature.open:
+            return model(x, training=training)
+        return model(x)
+
+    def train_step(self, data: Any) -> dict[str, Any]:
+        """One step of training.
+
+        Args:
+          data: What the data give: ``(x, y)`` or ``(x, y, sample_weight)``.
+
+        Returns:
+          The values of the metrics, by name.
+        """
+        batch = unpack(data)
+        x, y, weight = batch
+        with GradientTape() as tape:
+            y_pred = self._call(x, True)
+            loss = self._loss(batch, y_pred, True)
+        self._track(loss, x)
+        variables = self.trainable_weights
+        if variables and self.optimizer is not None:
+            self.optimizer.apply(tape.gradient(loss, variables), variables)
+        found: dict[str, Any] = self.compute_metrics(x, y, y_pred, sample_weight=weight)
+        return found
+
+    def _track(self, loss: Tensor, x: Any) -> None:
+        if self._loss_tracker is not None:
+            inputs = flatten(x)[0]
+            self._loss_tracker.update_state(loss, sample_weight=float(inputs.shape[0]))
+
+    def test_step(self, data: Any) -> dict[str, Any]:
+        """One step of `evaluate`.
+
+        Args:
+          data: What the data give: ``(x, y)`` or ``(x, y, sample_weight)``.
+
+        Returns:
+          The values of the metrics, by name.
+        """
+        batch = unpack(data)
+        x, y, weight = batch
+        y_pred = self._call(x, False)
+        self._track(self._loss(batch, y_pred, False), x)
+        found: dict[str, Any] = self.compute_metrics(x, y, y_pred, sample_weight=weight)
+        return found
+
+    def predict_step(self, data: Any) -> Any:
+        """One step of `predict`.
+
+        Args:
+          data: What the data give: ``x``, or a tuple that begins with it.
+
+        Returns:
+          What the model gives.
+        """
+        return self._call(unpack(data)[0], False)
+
+    # --- Steps that are replayed -------------------------------------------------------------
+
+    def _prepare(self, batch: Batch) -> None:
+        """Make the variables, before anything is recorded."""
+        model: Any = self
+        if not self.built and batch[0] is not None:
+            symbols = map_structure(
+                lambda x: KerasTensor((None, *tuple(x.shape)[1:]), x.dtype), batch[0]
+            )
+            if type(model).call is not Steps._model_call:
+                model(symbols)
+                self.built = True
+        if self.optimizer is not None and self.trainable_weights:
+            if getattr(self.optimizer, "_trained", None) is None:
+                self.optimizer.build(self.trainable_weights)
+
+    _model_call: Any = None  # `Model.call`, which fails unless it is overridden
+
+    def _step(self, kind: str, batch: Batch) -> Step:
+        """What computes a step for batches of this structure: it takes their leaves."""
+        leaves = flatten(batch)
+        key = kind, map_structure(lambda x: None if x is None else 0, batch)
+        name = repr(key)
+        found: Step | None = self._functions.get(name)
+        if found is None:
+            self._prepare(batch)
+            found = self._made_step(kind, batch, [x is not None for x in leaves])
+            self._functions[name] = found
+        return found
+
+    def _made_step(self, kind: str, batch: Batch, there: list[bool]) -> Step:
+        method = getattr(self, f"{kind}_step")
+        numbers = iter(range(len(there)))
+        places = map_structure(lambda x: (next(numbers) if x is not None else None), batch)
+        order = [k for k in flatten(places) if k is not None]
+        simple = places in ((0, None, None), (0, 1, None), (0, 1, 2))
+
+        def step(*tensors: Tensor) -> Any:
+            if simple:
+                return method(tensors if len(tensors) > 1 else tensors[0])
+            given = dict(zip(order, tensors, strict=True))
+            x, y, weight = map_structure(lambda k: None if k is None else given[k], places)
+            return method((x, y, weight) if weight is not None else (x, y))
+
+        step.__name__ = f"{kind}_step"
+        step.__qualname__ = f"{type(self).__name__}.{kind}_step"
+        if getattr(self, "run_eagerly", False):
+            return step
+        return Function(step, jit_compile=getattr(self, "jit_compile", "auto") is True)

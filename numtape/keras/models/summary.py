@@ -1,0 +1,196 @@
+"""A model's layers as a table."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from ...core.log.variable import original
+from ...nest import flatten, map_structure
+from ..layer import Layer
+
+# Edges of a table: above, below the names of columns, between rows, at the end.
+_LINES = "┏━┳┓", "┡━╇┩", "├─┼┤", "└─┴┘"
+_ALIGNED = {"Param #": str.rjust, "Trainable": str.center}
+
+
+def summary(
+    model: Any, line_length: int | None, positions: list[float] | None,
+    print_fn: Callable[[str], Any] | None, expand_nested: bool, show_trainable: bool,
+    layer_range: list[str] | None,
+) -> None:  # fmt: skip
+    """Print a model's summary; see `Model.summary`."""
+    graph = model._graph
+    is_chain = graph is None or graph.is_chain
+    shown = list(model.layers if graph is None or not _is_drawn(model) else graph.operations)
+    names = ["Layer (type)", "Output Shape", "Param #"]
+    if is_chain:
+        default, ends = 88, positions or [0.45, 0.80, 1.0]
+    else:
+        default, ends = 108, positions or [0.3, 0.56, 0.74, 1.0]
+        names.append("Connected to")
+    if show_trainable:
+        default, ends = default + 12, [*(0.9 * end for end in ends), 1.0]
+        names.append("Trainable")
+    if len(ends) != len(names):
+        raise ValueError(f"positions={positions}: there are {len(names)} columns, {names}.")
+    length = line_length or min(default, shutil.get_terminal_size().columns - 4)
+    widths = _widths(length, ends)
+    rows = []
+    for layer in _in_range(shown, layer_range):
+        for prefix, inner in _nested(layer, expand_nested):
+            row = [f"{prefix}{inner.name} ({_kind(inner)})", _shape(inner), _params(inner)]
+            if not is_chain:
+                row.append(_connections(inner, graph))
+            if show_trainable:
+                row.append(_trainable(inner))
+            rows.append(row)
+    lines = [f'Model: "{model.name}"', *_table(names, rows, widths), *_totals(model)]
+    text = "\n".join(lines) + "\n"
+    if print_fn is None:
+        sys.stdout.write(text)
+    else:
+        print_fn(text)
+
+
+def _is_drawn(model: Any) -> bool:
+    """Whether its graph is the user's, and not that of a chain of layers."""
+    return not hasattr(model, "_stack")
+
+
+def _kind(operation: Any) -> str:
+    return str(getattr(operation, "kind", type(operation).__name__))
+
+
+def _widths(length: int, ends: list[float]) -> list[int]:
+    """The widths of cells: what columns take beyond the whole is taken from all alike."""
+    places = [int(end * length) for end in ends]
+    cells = [b - a + 2 for a, b in zip([0, *places], places, strict=False)]
+    if min(cells) < 6:
+        raise ValueError("Insufficient console width to print summary.")
+    excess = sum(cells) - (length - len(cells) - 1)
+    found = []
+    for number, cell in enumerate(cells):
+        less = round(excess / (len(cells) - number))
+        excess -= less
+        found.append(cell - less - 2)
+    return found
+
+
+def _nested(layer: Any, inside: bool, level: int = 0) -> list[tuple[str, Any]]:
+    found = [("   " * level + "└ " if level else "", layer)]
+    if inside:
+        for inner in getattr(layer, "layers", ()):
+            found += _nested(inner, True, level + 1)
+    return found
+
+
+def _in_range(layers: list[Any], names: list[str] | None) -> list[Any]:
+    if names is None:
+        return layers
+    if len(names) != 2 or not all(isinstance(name, str) for name in names):
+        raise ValueError(f"layer_range must be a list or tuple of two strings, not {names!r}.")
+    first = [k for k, layer in enumerate(layers) if re.match(names[0], layer.name)]
+    last = [k for k, layer in enumerate(layers) if re.match(names[1], layer.name)]
+    if not first or not last:
+        raise ValueError(f"Passed layer_names do not match the layer names in the model. "
+                         f"Received: {names}")  # fmt: skip
+    ends = sorted((min(first), max(last)))
+    return layers[ends[0] : ends[1] + 1]
+
+
+def _shape(operation: Any) -> str:
+    node = operation._inbound_nodes[-1] if operation._inbound_nodes else None
+    if node is not None:
+        structure = map_structure(lambda x: str(x.shape), node.structure)
+    elif getattr(operation, "_graph", None) is not None:
+        structure = map_structure(str, operation.output_shape)
+    else:
+        return "?"
+    found = flatten(structure)
+    return str(found[0]) if len(found) == 1 else str(structure).replace("'", "")
+
+
+def _params(operation: Any) -> str:
+    if not isinstance(operation, Layer):
+        return "0"
+    return f"{operation.count_params():,}" if operation.built else "0 (unbuilt)"
+
+
+def _trainable(operation: Any) -> str:
+    if not isinstance(operation, Layer) or not operation.weights:
+        return "-"
+    return "Y" if operation.trainable else "N"
+
+
+def _connections(operation: Any, graph: Any) -> str:
+    nodes = [node for node in graph.nodes if node.operation is operation]
+    found = []
+    for node in nodes:
+        for x in node.inputs:
+            before = x._node
+            place = before.operation._inbound_nodes.index(before)
+            output = next(k for k, other in enumerate(before.outputs) if other is x)
+            found.append(f"{before.operation.name}[{place}][{output}]")
+    return ", ".join(found) or "-"
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    """Lines of whole words; a longer word is cut."""
+    lines = [""]
+    for word in re.findall(r"\s*\S+", text):
+        if lines[-1] and len(lines[-1]) + len(word) > width:
+            lines.append(word.lstrip())
+        else:
+            lines[-1] += word
+    return [line if len(line) <= width else line[: width - 1] + "…" for line in lines]
+
+
+def _table(names: list[str], rows: list[list[str]], widths: list[int]) -> list[str]:
+    def edge(marks: str) -> str:
+        return marks[0] + marks[2].join(marks[1] * (width + 2) for width in widths) + marks[3]
+
+    def cells(row: list[str], bar: str) -> list[str]:
+        columns = [_wrapped(text, width) for text, width in zip(row, widths, strict=True)]
+        lines = []
+        for k in range(max(map(len, columns))):
+            parts = [
+                f" {_ALIGNED.get(name, str.ljust)(column[k] if k < len(column) else '', width)} "
+                for name, column, width in zip(names, columns, widths, strict=True)
+            ]
+            lines.append(bar + bar.join(parts) + bar)
+        return lines
+
+    found = [edge(_LINES[0]), *cells(names, "┃"), edge(_LINES[1])]
+    for number, row in enumerate(rows):
+        found += [edge(_LINES[2])] * (number > 0) + cells(row, "│")
+    return [*found, edge(_LINES[3])]
+
+
+def _totals(model: Any) -> list[str]:
+    groups = {"Trainable": model.trainable_weights, "Non-trainable": model.non_trainable_weights}
+    optimizer = model.optimizer
+    if optimizer is not None and getattr(optimizer, "_trained", None) is not None:
+        groups["Optimizer"] = optimizer.variables
+    counts = {}
+    for name, variables in groups.items():
+        specs = {id(original(v)): v._spec for v in variables}.values()
+        counts[name] = (
+            sum(spec.size for spec in specs), sum(spec.size * spec.dtype.size for spec in specs)
+        )  # fmt: skip
+    total = sum(n for n, _ in counts.values()), sum(size for _, size in counts.values())
+    return [
+        f" {name} params: {n:,} ({_memory(size)})"
+        for name, (n, size) in {"Total": total, **counts}.items()
+    ]
+
+
+def _memory(size: float) -> str:
+    for unit in ("B", "KB", "MB", "GB", "TB"):
+        if size < 1024:
+            return f"{size:.2f} {unit}"
+        size /= 1024
+    return f"{size:.2f} PB"

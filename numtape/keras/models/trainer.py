@@ -1,0 +1,393 @@
+"""`fit`, `evaluate` and `predict`: steps, batch after batch."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+
+from ...core.values.tensor import Tensor
+from ...nest import flatten, map_structure
+from ..callbacks import CallbackList
+from ..callbacks.callback_list import as_numbers as numbers
+from .batches import Arrays, Batch, Stream, batch_of, batches, split, unpack, weights_of_classes
+from .progress import Progress
+from .steps import Steps
+
+
+class Trainer(Steps):
+    """The part of `Model` that goes through data."""
+
+    history: Any
+
+    def fit(
+        self, x: Any = None, y: Any = None, batch_size: int | None = None, epochs: int = 1,
+        verbose: Any = "auto", callbacks: Any = None, validation_split: float = 0.0,
+        validation_data: Any = None, shuffle: bool = True,
+        class_weight: dict[int, float] | None = None, sample_weight: Any = None,
+        initial_epoch: int = 0, steps_per_epoch: int | None = None,
+        validation_steps: int | None = None, validation_batch_size: int | None = None,
+        validation_freq: Any = 1,
+    ) -> Any:  # fmt: skip
+        """Train the model.
+
+        Args:
+          x: The inputs: arrays or tensors, or lists or dicts of them, whose first axis is that of
+            the examples; or a data set, sequence or generator of batches.
+          y: What is wanted, likewise; None if ``x`` gives it too.
+          batch_size: The number of examples of a step; None is 32.
+          epochs: The number of the last epoch.
+          verbose: 0 for nothing, 1 for a bar, 2 for a line an epoch; "auto" is 1.
+          callbacks: A list of objects with Keras's methods, such as ``on_epoch_end(epoch, logs)``.
+          validation_split: The share of the data, at their end, that is not trained with, and
+            evaluated after each epoch.
+          validation_data: Other data for that: ``(x, y)``, ``(x, y, sample_weight)``, or a data
+            set.
+          shuffle: Whether examples come in another order in each epoch.
+          class_weight: What each class counts, by its number.
+          sample_weight: What each example counts.
+          initial_epoch: The number of the first epoch.
+          steps_per_epoch: How many steps an epoch has; None is all the data.
+          validation_steps: How many steps of ``validation_data`` are evaluated; None is all.
+          validation_batch_size: The number of examples of a step there.
+          validation_freq: After how many epochs it is evaluated, or after which ones.
+
+        Returns:
+          A `History`, whose ``history`` is a dict of lists.
+
+        Raises:
+          ValueError: If the model is not compiled, or arguments do not fit.
+          RuntimeError: If the data give no batches.
+
+        Example:
+          >>> model = tf.keras.Sequential([tf.keras.layers.Dense(1, kernel_initializer="zeros")])
+          >>> model.compile(tf.keras.optimizers.SGD(0.1), "mse")
+          >>> x = tf.constant([[1.0], [2.0]])
+          >>> history = model.fit(x, 2.0 * x, epochs=20, verbose=0)
+          >>> history.history["loss"][-1] < 0.01 * history.history["loss"][0]
+          True
+        """
+        self._check_compiled("fit")
+        if validation_split and validation_data is None:
+            if not 0 < validation_split < 1:
+                raise ValueError(f"validation_split={validation_split} is not between 0 and 1.")
+            if not _is_arrays(x):
+                raise ValueError("`validation_split` is only supported for arrays and tensors.")
+            (x, y, sample_weight), validation_data = split((x, y, sample_weight), validation_split)
+        verbose = _verbosity(verbose)
+        data = batches(x, y, sample_weight, batch_size, steps_per_epoch, shuffle, class_weight)
+        held: Arrays | Stream | None = None
+        if validation_data is not None:
+            vx, vy, weight = (validation_data, None, None) if not isinstance(
+                validation_data, tuple | list) else unpack(validation_data)  # fmt: skip
+            size = validation_batch_size or (batch_size if _is_arrays(vx) else None)
+            held = batches(vx, vy, weight, size, validation_steps, False)
+        told = self._told(callbacks, verbose, data.steps, epochs, add_history=True)
+        self.stop_training = False
+        told.on_train_begin()
+        logs: dict[str, Any] = {}
+        for epoch in range(initial_epoch, epochs):
+            logs = self._epoch(epoch, epochs, data, held, told, verbose, validation_freq)
+            if self.stop_training:
+                break
+        finalize = getattr(self.optimizer, "finalize_variable_values", None)
+        if finalize is not None and epochs > initial_epoch:
+            finalize(self.trainable_weights)
+        told.on_train_end(logs)
+        return self.history
+
+    def _told(
+        self, callbacks: Any, verbose: int, steps: int | None, epochs: int = 1,
+        add_history: bool = False,
+    ) -> CallbackList:  # fmt: skip
+        """The callbacks, who are told of what follows."""
+        if isinstance(callbacks, CallbackList):
+            return callbacks
+        return CallbackList(callbacks, add_history=add_history, model=self, verbose=verbose,
+                            epochs=epochs, steps=steps)  # fmt: skip
+
+    def _epoch(
+        self, epoch: int, epochs: int, data: Arrays | Stream, held: Arrays | Stream | None,
+        told: CallbackList, verbose: int, validation_freq: Any,
+    ) -> dict[str, Any]:  # fmt: skip
+        self.reset_metrics()
+        told.on_epoch_begin(epoch)
+        if verbose:
+            _write(f"Epoch {epoch + 1}/{epochs}\n")
+        progress = Progress(data.steps, verbose)
+        try:
+            last, count = self._steps("train", data, told, progress)
+            logs = numbers(self._result(last))
+            if held is not None and _is_due(epoch, validation_freq):
+                found = self._evaluated(held, told)
+                logs.update((f"val_{name}", value) for name, value in found.items())
+            progress.end(count, logs)
+        except BaseException:
+            progress.broken()
+            raise
+        told.on_epoch_end(epoch, logs)
+        return logs
+
+    def _steps(
+        self, kind: str, data: Arrays | Stream, told: CallbackList, progress: Progress | None,
+    ) -> tuple[Any, int]:  # fmt: skip
+        """Take the steps of an epoch; returns what the last one gave, and their number."""
+        result: Any = None
+        count = 0
+        begin, end = (getattr(told, f"on_{kind}_batch_{when}") for when in ("begin", "end"))
+        heard = any(told.wants(f"on_{kind}_batch_{when}") for when in ("begin", "end"))
+        stop = {"train": "stop_training", "test": "stop_evaluating"}[kind]
+        for batch in data.epoch():
+            if heard:
+                begin(count)
+            result = self._taken(kind, batch)
+            count += 1
+            if heard:
+                end(count - 1, result)
+            if progress is not None and progress.due(count):
+                progress.show(count, numbers(result))
+            if getattr(self, stop):
+                break
+        if not count:
+            raise RuntimeError(
+                "The data give no batches. (A generator that ended before goes on at its end.)"
+            )
+        return result, count
+
+    def _taken(self, kind: str, batch: Batch) -> Any:
+        """What a step gives for a batch."""
+        x, y, weight = batch
+        if type(x) is Tensor and type(y) is Tensor and weight is None:
+            step = self._functions.get(kind)  # the most common case
+            if step is None:
+                step = self._functions[kind] = self._step(kind, batch)
+            return step(x, y)
+        step = self._step(kind, batch)
+        return step(*(leaf for leaf in flatten(batch) if leaf is not None))
+
+    def _result(self, logs: Any) -> dict[str, Any]:
+        """The metrics' values, if these are what a step gives; else what it gives."""
+        if not isinstance(logs, dict):
+            raise ValueError(
+                f"A step has to return a dict of values by their names, not {logs!r}."
+            )
+        return logs
+
+    def evaluate(
+        self, x: Any = None, y: Any = None, batch_size: int | None = None, verbose: Any = "auto",
+        sample_weight: Any = None, steps: int | None = None, callbacks: Any = None,
+        return_dict: bool = False,
+    ) -> Any:  # fmt: skip
+        """The loss and the metrics of data.
+
+        Args:
+          x: The inputs, as for `fit`.
+          y: What is wanted.
+          batch_size: The number of examples of a step; None is 32.
+          verbose: 0 for nothing, 1 for a bar, 2 for a line; "auto" is 1.
+          sample_weight: What each example counts.
+          steps: How many steps are taken; None is all the data.
+          callbacks: A list of objects with Keras's methods, such as ``on_test_end(logs)``.
+          return_dict: Whether to return a dict.
+
+        Returns:
+          The loss, or a list of it and the metrics; or a dict.
+
+        Raises:
+          ValueError: If the model is not compiled, or arguments do not fit.
+          RuntimeError: If the data give no batches.
+
+        Example:
+          >>> model = tf.keras.Sequential([tf.keras.layers.Dense(1, kernel_initializer="ones")])
+          >>> model.compile(loss="mse", metrics=["mae"])
+          >>> model.evaluate(tf.ones((4, 2)), tf.zeros((4, 1)), verbose=0)
+          [4.0, 2.0]
+        """
+        self._check_compiled("evaluate")
+        verbose = _verbosity(verbose)
+        data = batches(x, y, sample_weight, batch_size, steps, False)
+        told = self._told(callbacks, verbose, data.steps)
+        progress = Progress(data.steps, verbose)
+        try:
+            logs = self._evaluated(data, told, progress)
+        except BaseException:
+            progress.broken()
+            raise
+        return logs if return_dict else self._in_order(logs)
+
+    def _evaluated(
+        self, data: Arrays | Stream, told: CallbackList, progress: Progress | None = None
+    ) -> dict[str, Any]:
+        self.stop_evaluating = False
+        told.on_test_begin()
+        self.reset_metrics()
+        last, count = self._steps("test", data, told, progress)
+        logs = numbers(self._result(last))
+        if progress is not None:
+            progress.end(count, logs)
+        told.on_test_end(logs)
+        return logs
+
+    def _in_order(self, logs: dict[str, Any]) -> Any:
+        """Values as a list, the loss first; one value alone."""
+        names = [name for name in self.metrics_names if name in logs]
+        names += sorted(set(logs) - set(names))
+        found = [logs[name] for name in names]
+        return found[0] if len(found) == 1 else found
+
+    def predict(
+        self, x: Any, batch_size: int | None = None, verbose: Any = "auto",
+        steps: int | None = None, callbacks: Any = None,
+    ) -> Any:  # fmt: skip
+        """What the model gives for data.
+
+        Args:
+          x: The inputs, as for `fit`.
+          batch_size: The number of examples of a step; None is 32.
+          verbose: 0 for nothing, 1 for a bar, 2 for a line; "auto" is 1.
+          steps: How many steps are taken; None is all the data.
+          callbacks: A list of objects with Keras's methods.
+
+        Returns:
+          A NumPy array, or a structure of them.
+
+        Raises:
+          ValueError: If arguments do not fit.
+          RuntimeError: If the data give no batches.
+
+        Example:
+          >>> model = tf.keras.Sequential([tf.keras.layers.Dense(1, kernel_initializer="ones")])
+          >>> model.predict(tf.ones((2, 3)), verbose=0)
+          array([[3.],
+                 [3.]], dtype=float32)
+        """
+        verbose = _verbosity(verbose)
+        data = batches(x, None, None, batch_size, steps, False)
+        told = self._told(callbacks, verbose, data.steps)
+        progress = Progress(data.steps, verbose)
+        self.stop_predicting = False
+        told.on_predict_begin()
+        outputs = []
+        for count, batch in enumerate(data.epoch()):
+            told.on_predict_batch_begin(count)
+            found = self._taken("predict", (batch[0], None, None))
+            outputs.append(map_structure(_as_array, found))
+            told.on_predict_batch_end(count, {"outputs": outputs[-1]})
+            if progress.due(count + 1):
+                progress.show(count + 1, {})
+            if self.stop_predicting:
+                break
+        if not outputs:
+            raise RuntimeError("The data give no batches.")
+        progress.end(len(outputs), {})
+        told.on_predict_end()
+        return map_structure(_joined, *outputs)
+
+    # --- One batch ---------------------------------------------------------------------------
+
+    def train_on_batch(
+        self, x: Any, y: Any = None, sample_weight: Any = None,
+        class_weight: dict[int, float] | None = None, return_dict: bool = False,
+    ) -> Any:  # fmt: skip
+        """One step of training.
+
+        Args:
+          x: The inputs of a batch.
+          y: What is wanted.
+          sample_weight: What each example counts.
+          class_weight: What each class counts, by its number.
+          return_dict: Whether to return a dict.
+
+        Returns:
+          The loss, or a list of it and the metrics; or a dict.
+
+        Raises:
+          ValueError: If the model is not compiled, or both kinds of weights are given.
+
+        Example:
+          >>> model = tf.keras.Sequential([tf.keras.layers.Dense(1, kernel_initializer="ones")])
+          >>> model.compile("sgd", "mse")
+          >>> model.train_on_batch(tf.ones((4, 2)), tf.zeros((4, 1)))
+          4.0
+        """
+        self._check_compiled("train_on_batch")
+        if class_weight is not None:
+            if sample_weight is not None:
+                raise ValueError(
+                    f"Arguments `sample_weight` and `class_weight` cannot be specified at the same "
+                    f"time. Received: sample_weight={sample_weight}, class_weight={class_weight}"
+                )
+            sample_weight = weights_of_classes(y, class_weight)
+        return self._on_batch("train", x, y, sample_weight, return_dict)
+
+    def test_on_batch(
+        self, x: Any, y: Any = None, sample_weight: Any = None, return_dict: bool = False
+    ) -> Any:
+        """The loss and the metrics of a batch.
+
+        Args:
+          x: The inputs of a batch.
+          y: What is wanted.
+          sample_weight: What each example counts.
+          return_dict: Whether to return a dict.
+
+        Returns:
+          The loss, or a list of it and the metrics; or a dict.
+
+        Raises:
+          ValueError: If the model is not compiled.
+        """
+        self._check_compiled("test_on_batch")
+        return self._on_batch("test", x, y, sample_weight, return_dict)
+
+    def _on_batch(self, kind: str, x: Any, y: Any, weight: Any, return_dict: bool) -> Any:
+        batch = batch_of(x), batch_of(y), batch_of(weight)
+        self.reset_metrics()
+        logs = numbers(self._result(self._taken(kind, batch)))
+        return logs if return_dict else self._in_order(logs)
+
+    def predict_on_batch(self, x: Any) -> Any:
+        """What the model gives for a batch.
+
+        Args:
+          x: The inputs.
+
+        Returns:
+          A NumPy array, or a structure of them.
+        """
+        return map_structure(_as_array, self._taken("predict", (batch_of(x), None, None)))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "_functions": {}}
+
+
+def _is_arrays(x: Any) -> bool:
+    return isinstance(x, list | tuple | dict) or hasattr(x, "shape") or hasattr(x, "__array__")
+
+
+def _is_due(epoch: int, frequency: Any) -> bool:
+    if isinstance(frequency, int):
+        return (epoch + 1) % frequency == 0
+    return epoch + 1 in frequency
+
+
+def _verbosity(verbose: Any) -> int:
+    if verbose == "auto":
+        return 1
+    if verbose not in (0, 1, 2):
+        raise ValueError(f'verbose={verbose!r} is none of 0, 1, 2 and "auto".')
+    return int(verbose)
+
+
+def _as_array(x: Any) -> Any:
+    return x.numpy() if hasattr(x, "numpy") else np.asarray(x)
+
+
+def _joined(*parts: Any) -> Any:
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+
+def _write(text: str) -> None:
+    sys.stdout.write(text)
+    sys.stdout.flush()
