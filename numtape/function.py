@@ -7,7 +7,7 @@ import functools
 import types
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, overload
 
 import numpy as np
 
@@ -20,7 +20,30 @@ from .core.values.tensor import Tensor
 from .signature import PLAIN, Method, Parameters, weakly_bound
 from .tensor_spec import TensorSpec, check_signature
 
+P = ParamSpec("P")
+R = TypeVar("R")
 MOST = 2048  # signatures that are remembered: more than a function may have recordings
+
+
+# For type checkers: what is decorated keeps its parameters and its result.
+@overload
+def function(
+    func: Callable[P, R], input_signature: Sequence[Any] | None = None,
+    autograph: bool = True, jit_compile: bool | None = None, reduce_retracing: bool = False,
+    experimental_implements: Any = None, experimental_autograph_options: Any = None,
+    experimental_attributes: Any = None, experimental_relax_shapes: Any = None,
+    experimental_compile: Any = None, experimental_follow_type_hints: Any = None,
+    freeze: bool = False,
+) -> Recorded[P, R]: ...  # fmt: skip
+@overload
+def function(
+    func: None = None, input_signature: Sequence[Any] | None = None,
+    autograph: bool = True, jit_compile: bool | None = None, reduce_retracing: bool = False,
+    experimental_implements: Any = None, experimental_autograph_options: Any = None,
+    experimental_attributes: Any = None, experimental_relax_shapes: Any = None,
+    experimental_compile: Any = None, experimental_follow_type_hints: Any = None,
+    freeze: bool = False,
+) -> Callable[[Callable[P, R]], Recorded[P, R]]: ...  # fmt: skip
 
 
 def function(
@@ -378,6 +401,16 @@ class Function:
 
     def __repr__(self) -> str:
         return f"<numtape.function {self.name}>"
+
+
+if TYPE_CHECKING:
+
+    class Recorded(Function, Generic[P, R]):
+        """A function whose parameters and result are known."""
+
+        def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> R:
+            """Replay the function, or run and record it."""
+            ...
 
 
 BY_VALUE[TensorSpec] = lambda x: x

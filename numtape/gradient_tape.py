@@ -9,7 +9,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, NoReturn
+from typing import Any, NoReturn, overload
 
 import numpy as np
 
@@ -287,7 +287,33 @@ class GradientTape(Explained):
         finally:
             log.busy = busy
 
+    def __repr__(self) -> str:
+        tape = self._tape
+        kind = "a persistent GradientTape" if self._persistent else "a GradientTape"
+        if tape is None:
+            return f"<{kind}: never entered>"
+        state = "recording" if tape.recording else "asked already" if tape.spent else "recorded"
+        count = len(self.watched_variables())
+        return f"<{kind}: {state}, {count} variable{'s' * (count != 1)} watched>"
+
     # Differentiating.
+
+    # For type checkers. A gradient may be None or IndexedSlices, which few programs ask about.
+    @overload
+    def gradient(
+        self, target: Any, sources: Tensor | Variable, output_gradients: Any = None,
+        unconnected_gradients: Any = UnconnectedGradients.NONE,
+    ) -> Tensor | Any: ...  # fmt: skip
+    @overload
+    def gradient(
+        self, target: Any, sources: list[Tensor] | list[Variable] | list[Tensor | Variable],
+        output_gradients: Any = None, unconnected_gradients: Any = UnconnectedGradients.NONE,
+    ) -> list[Tensor | Any]: ...  # fmt: skip
+    @overload
+    def gradient(
+        self, target: Any, sources: Any, output_gradients: Any = None,
+        unconnected_gradients: Any = UnconnectedGradients.NONE,
+    ) -> Any: ...  # fmt: skip
 
     def gradient(
         self, target: Any, sources: Any, output_gradients: Any = None,

@@ -98,6 +98,11 @@ class Module:
         found = list(_unique(self._modules({id(self)})))
         return tuple(found)
 
+    def __repr__(self) -> str:
+        # In a debugger before it is made whole, it may have no name yet.
+        name, count = getattr(self, "_name", None), len(self.variables)
+        return f"<{type(self).__name__} name={name}, {count} variable{'s' * (count != 1)}>"
+
     def _leaves(self) -> Iterator[Any]:
         attributes = vars(self)
         for name in sorted(attributes):

@@ -18,7 +18,7 @@ that is called is divided.
 from __future__ import annotations
 
 from array import array
-from typing import Any, Protocol
+from typing import Any, Protocol, overload
 
 from ...errors import InvalidArgumentError
 from ..values.interning import cache
@@ -37,6 +37,26 @@ class Recorder(Protocol):
 
     def __call__(self, *operands: Any, name: str | None = None) -> Tensor:
         """Append one row."""
+
+
+class Unary(Recorder, Protocol):
+    """A function of one operand, for type checkers: by its place, or by its name."""
+
+    @overload  # type: ignore[override]
+    def __call__(self, x: Any, /, name: str | None = None) -> Tensor: ...
+    @overload
+    def __call__(self, *, name: str | None = None, **operand: Any) -> Tensor: ...
+
+
+class Binary(Recorder, Protocol):
+    """A function of two operands, for type checkers."""
+
+    @overload  # type: ignore[override]
+    def __call__(self, x: Any, y: Any, /, name: str | None = None) -> Tensor: ...
+    @overload
+    def __call__(self, x: Any, /, *, name: str | None = None, **operand: Any) -> Tensor: ...
+    @overload
+    def __call__(self, *, name: str | None = None, **operands: Any) -> Tensor: ...
 
 
 def unary(op: Op, **attributes: Any) -> Recorder:

@@ -18,7 +18,7 @@ from ..values.dtypes import DType
 from ..values.habits import give_hints
 from ..values.operator_types import Operators
 from ..values.policies import VariableAggregation, VariableSynchronization, policy
-from ..values.tensor import Reference, Tensor
+from ..values.tensor import Reference, Tensor, html_of
 from .facts import Facts
 from .log import Log, local
 from .tensors import appended, to_tensor
@@ -210,7 +210,7 @@ class Variable(Facts, Updates, Operators):
     def _array(self) -> np.ndarray[Any, Any]:
         return self._seen()._array()
 
-    def numpy(self) -> Any:
+    def numpy(self) -> np.ndarray[Any, Any] | Any:
         """The value: a NumPy array of its own, or a NumPy scalar for shape ``()``.
 
         Returns:
@@ -380,6 +380,10 @@ class Variable(Facts, Updates, Operators):
             f"<tf.Variable '{self.name}' shape={self.shape} dtype={self.dtype.name}, "
             f"numpy={value}>"
         )
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows; see `Tensor`."""
+        return html_of(repr(self))
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         return self._seen().__array__(dtype, copy)

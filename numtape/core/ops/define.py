@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 from importlib import import_module
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
 from ..log.op import ARRAY, ELEMENTWISE, Op, defop
-from ..log.record import Recorder, binary, record, unary
+from ..log.record import Binary, Recorder, Unary, binary, record, unary
 from ..values.tensor import Tensor
 from . import rules
 
@@ -40,7 +40,7 @@ _TEXTS: dict[Any, tuple[str, bool, str]] = {
 def unary_op(
     name: str, body: str, vjp: Any = None, spec: Any = rules.floating, argument: str = "x",
     doc: str = "", **more: Any,
-) -> Recorder:  # fmt: skip
+) -> Unary:  # fmt: skip
     """The function that records an elementwise op of one operand; ``more`` goes to `defop`.
 
     Args:
@@ -53,16 +53,16 @@ def unary_op(
       **more: See `defop`.
     """
     op = defop(name, ELEMENTWISE, 1, spec, body=body, vjp=vjp, **more)
-    return _public(unary(op), argument, spec, doc)
+    return cast(Unary, _public(unary(op), argument, spec, doc))
 
 
 def binary_op(
     name: str, body: str, vjp: Any = None, spec: Any = rules.real, arguments: str = "x y",
     doc: str = "", **more: Any,
-) -> Recorder:  # fmt: skip
+) -> Binary:  # fmt: skip
     """The function that records an elementwise op of two operands; see `unary_op`."""
     op = defop(name, ELEMENTWISE, 2, spec, body=body, vjp=vjp, **more)
-    return _public(binary(op), arguments, spec, doc)
+    return cast(Binary, _public(binary(op), arguments, spec, doc))
 
 
 def host_op(

@@ -6,13 +6,14 @@ import itertools
 import linecache
 import os
 from collections.abc import Iterable
+from types import FunctionType
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..values.spec import SPECS
 from ..values.tensor import Tensor
-from .observe.reads import ATTRIBUTE, CELL, ENTRY, ITEM, METHOD
+from .observe.reads import ATTRIBUTE, CELL, CODE, ENTRY, ITEM, METHOD
 from .ready import CELLS
 from .recording import Recording
 from .trace import Guard
@@ -66,10 +67,7 @@ class Paths(list[RecordedPath]):
             if one.reason:
                 self.reasons.append(one.reason)
             for tree in one.trees:
-                names = tuple(
-                    (guard.name, guard.value()) for guard in tree.guards.guards
-                    if guard.kind in (ENTRY, CELL, ATTRIBUTE, METHOD, ITEM)
-                )
+                names = _names(tree.guards.guards)
                 self += (_path(path, names) for path in tree.paths)
 
     def __repr__(self) -> str:
@@ -91,6 +89,26 @@ class Paths(list[RecordedPath]):
             lines += [f"   only when recorded: {effect}" for effect in path.effects]
         lines += [f"runs as Python: {reason}" for reason in self.reasons]
         return "\n".join(lines)
+
+
+def _names(guards: Iterable[Any]) -> tuple[tuple[str, Any], ...]:
+    """What was read of the program's state; what numtape's objects have of their own is not."""
+    guards = list(guards)
+    inner = tuple(
+        f"{guard.name.rpartition('.')[0]}." for guard in guards
+        if guard.kind in (ATTRIBUTE, METHOD, CODE) and _is_ours(guard.holder())
+    )  # fmt: skip
+    return tuple(
+        (guard.name, guard.value()) for guard in guards
+        if guard.kind in (ENTRY, CELL, ATTRIBUTE, METHOD, ITEM)
+        and not guard.name.startswith(inner)
+    )  # fmt: skip
+
+
+def _is_ours(holder: Any) -> bool:
+    """Whether an object, a class or a function is numtape's; not one of a class made of ours."""
+    named = holder if isinstance(holder, type | FunctionType) else type(holder)
+    return str(named.__module__).partition(".")[0] == "numtape"
 
 
 def _path(path: Any, names: tuple[tuple[str, Any], ...]) -> RecordedPath:

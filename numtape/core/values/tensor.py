@@ -168,7 +168,7 @@ class Tensor(Operators):
         home: Any = self._home
         return home if type(home) is np.ndarray else home.computed(self)
 
-    def numpy(self) -> Any:
+    def numpy(self) -> np.ndarray[Any, Any] | Any:
         """The value: a NumPy array of its own, or a NumPy scalar for shape ``()``.
 
         It is computed now if need be, and all that it needs with it.
@@ -252,6 +252,10 @@ class Tensor(Operators):
     def __repr__(self) -> str:
         return f"<tf.Tensor: shape={self.shape}, dtype={self.dtype.name}, numpy={self._shown()}>"
 
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the repr, long values cut, as plain text."""
+        return html_of(repr(self))
+
     def _shown(self) -> str:
         """The value in a repr: a scalar in full precision, a block on lines of its own."""
         array = self._array()
@@ -333,6 +337,16 @@ def check_shape(own: TensorShape, shape: Any, said: str) -> None:
         size not in (None, dim) for size, dim in zip(wanted, own, strict=True)
     ):
         raise ValueError(said.format(own, wanted))
+
+
+def html_of(text: str, lines: int = 20) -> str:
+    """A text as a notebook shows it, of no more than so many lines."""
+    shown = text.split("\n")
+    if len(shown) > lines:
+        half = lines // 2
+        shown = [*shown[:half], f"... ({len(shown) - 2 * half} lines) ...", *shown[-half:]]
+    escaped = "\n".join(shown).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return f"<pre>{escaped}</pre>"
 
 
 class Reference:
