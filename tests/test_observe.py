@@ -454,3 +454,22 @@ def test_classes_and_code_that_were_met_are_not_kept(tf):
     del kind, scope
     gc.collect()
     assert [ref() for ref in met] == [None, None]
+
+
+def test_a_class_that_was_changed_is_compared_once(tf, monkeypatch):
+    """From then on its number is: nobody may have asked it for an attribute in between."""
+    compared = []
+    monkeypatch.setattr(
+        guards, "same", lambda found, value: compared.append(found) or reads.same(found, value)
+    )
+    double = tf.function(lambda x: 2.0 * x)
+    x = tf.constant(3.0)
+    for _ in range(3):
+        double(x)
+    tf.Variable.nobody_asks = 1
+    del tf.Variable.nobody_asks
+    double(x)
+    compared.clear()
+    for _ in range(3):
+        assert double(x).numpy() == 6.0
+    assert compared == []

@@ -106,7 +106,8 @@ _VERSION = 384
 
 def _version(kind: type) -> int:
     """The number of a class as it is now; -1, which none has, where there are no numbers."""
-    getattr(kind, "__doc__", None)  # asked for an attribute, a class gets one
+    # A class gets one when it, and not its own class, is asked for an attribute.
+    type.__getattribute__(kind, "__init__")
     return (word_at(id(kind) + _VERSION) & 0xFFFFFFFF or -1) if _versions() else -1
 
 
