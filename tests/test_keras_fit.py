@@ -1,0 +1,427 @@
+"""`fit`, `evaluate` and `predict`: what they compute, with what data, and what they say.
+
+They run on TensorFlow as well (``--against tensorflow``), and one test compares with Keras. What
+they wait for is computed here with NumPy.
+"""
+
+import importlib.util
+import os
+
+import numpy as np
+import pytest
+
+DRAWS = np.random.default_rng(7)
+X = DRAWS.normal(size=(10, 4)).astype(np.float32)
+Y = DRAWS.normal(size=(10, 2)).astype(np.float32)
+CLASSES = DRAWS.integers(0, 3, 10)
+KERNEL, BIAS = DRAWS.normal(size=(4, 2)).astype(np.float32), np.array([0.5, -0.5], np.float32)
+
+
+def same(found, wanted, tolerance=1e-5):
+    np.testing.assert_allclose(np.asarray(found), np.asarray(wanted), tolerance, tolerance)
+
+
+def linear(tf, **options):
+    """A model that NumPy can do as well."""
+    model = tf.keras.Sequential([tf.keras.Input((4,)), tf.keras.layers.Dense(2)])
+    model.set_weights([KERNEL, BIAS])
+    options = {"optimizer": tf.keras.optimizers.SGD(0.1), "loss": "mse", **options}
+    model.compile(**options)
+    return model
+
+
+def descended(batches, epochs, weights=None):
+    """Kernel, bias and the loss of each epoch, by gradient descent."""
+    kernel, bias, losses = KERNEL.astype(float), BIAS.astype(float), []
+    for _ in range(epochs):
+        total = count = 0.0
+        for rows in batches:
+            error = X[rows] @ kernel + bias - Y[rows]
+            weight = np.ones(len(rows)) if weights is None else weights[rows]
+            total += np.sum(np.mean(error**2, -1) * weight)
+            count += len(rows)
+            slope = error * weight[:, None] / len(rows)
+            kernel, bias = kernel - 0.1 * X[rows].T @ slope, bias - 0.1 * slope.sum(0)
+        losses.append(total / count)
+    return kernel, bias, losses
+
+
+BATCHES = [np.arange(0, 4), np.arange(4, 8), np.arange(8, 10)]
+
+
+@pytest.mark.parametrize("eagerly", [False, True])
+def test_fit_is_gradient_descent(tf, eagerly):
+    model = linear(tf, run_eagerly=eagerly)
+    history = model.fit(X, Y, batch_size=4, epochs=4, shuffle=False, verbose=0)
+    kernel, bias, losses = descended(BATCHES, 4)
+    same(history.history["loss"], losses)
+    same(model.get_weights()[0], kernel)
+    same(model.get_weights()[1], bias)
+    assert history.epoch == [0, 1, 2, 3]
+
+
+def data_of(tf, kind):
+    """The batches of `BATCHES`, as everything that `fit` takes, and the options it needs."""
+    if kind == "tensors":
+        return (tf.constant(X), tf.constant(Y)), {"batch_size": 4}
+    if kind == "float64":
+        return (X.astype(np.float64), Y.astype(np.float64)), {"batch_size": 4}
+    if kind == "dataset":
+        return (tf.data.Dataset.from_tensor_slices((X, Y)).batch(4),), {}
+    if kind == "repeated":
+        data = tf.data.Dataset.from_tensor_slices((X, Y)).batch(4).repeat()
+        return (data,), {"steps_per_epoch": 3}
+
+    def generated():
+        while True:
+            yield from ((X[rows], Y[rows]) for rows in BATCHES)
+
+    return (generated(),), {"steps_per_epoch": 3}
+
+
+@pytest.mark.parametrize("kind", ["tensors", "float64", "dataset", "repeated", "generator"])
+def test_kinds_of_data(tf, kind):
+    model = linear(tf)
+    data, options = data_of(tf, kind)
+    history = model.fit(*data, epochs=2, shuffle=False, verbose=0, **options)
+    same(history.history["loss"], descended(BATCHES, 2)[2])
+
+
+@pytest.mark.parametrize("by_class", [False, True])
+def test_weights_of_examples_and_classes(tf, by_class):
+    wanted = np.array([0.5, 1.0, 2.0])[CLASSES] if by_class else np.linspace(0.0, 1.0, 10)
+    if not by_class:
+        model = linear(tf)
+        model.fit(X, Y, 4, 2, 0, shuffle=False, sample_weight=wanted)
+        same(model.get_weights()[0], descended(BATCHES, 2, wanted)[0])
+        return
+    found = []
+    for weights in ({"sample_weight": wanted}, {"class_weight": {0: 0.5, 1: 1.0, 2: 2.0}}):
+        model = tf.keras.Sequential([tf.keras.Input((4,)), tf.keras.layers.Dense(3, "softmax")])
+        model.set_weights([np.ones((4, 3)) * [1.0, 2.0, 3.0], np.zeros(3)])
+        model.compile(tf.keras.optimizers.SGD(0.1), "sparse_categorical_crossentropy")
+        found.append(model.fit(X, CLASSES, epochs=2, verbose=0, **weights).history["loss"])
+    same(*found)
+
+
+def test_validation_and_metrics(tf):
+    model = linear(tf, metrics=["mae"], weighted_metrics=["mse"])
+    kernel, bias, losses = descended([np.arange(0, 4), np.arange(4, 8)], 1)
+    history = model.fit(
+        X, Y, batch_size=4, epochs=1, shuffle=False, validation_split=0.2, verbose=0
+    ).history
+    assert list(history) == ["loss", "mae", "mse", "val_loss", "val_mae", "val_mse"]
+    same(history["loss"], losses)
+    error = X[8:] @ kernel + bias - Y[8:]
+    same(history["val_loss"], [np.mean(error**2)])
+    same(history["val_mae"], [np.mean(np.abs(error))])
+    given = model.fit(X, Y, epochs=4, verbose=0, validation_data=(X[8:], Y[8:]), validation_freq=2)
+    assert len(given.history["val_loss"]) == 2
+    assert len(given.history["loss"]) == 4
+
+
+@pytest.mark.parametrize(
+    ("units", "labels", "kind"),
+    [(1, (CLASSES > 1)[:, None], "BinaryAccuracy"), (3, CLASSES, "SparseCategoricalAccuracy"),
+     (3, np.eye(3)[CLASSES], "CategoricalAccuracy")],
+)  # fmt: skip
+def test_accuracy_by_shape(tf, units, labels, kind):
+    model = tf.keras.Sequential([tf.keras.Input((4,)), tf.keras.layers.Dense(units, "sigmoid")])
+    model.compile("sgd", "mse" if kind != "SparseCategoricalAccuracy" else
+                  "sparse_categorical_crossentropy", metrics=["accuracy"])  # fmt: skip
+    found = model.evaluate(X, labels, verbose=0, return_dict=True)["accuracy"]
+    metric = getattr(tf.keras.metrics, kind)()
+    metric.update_state(labels, model(X))
+    same(found, metric.result())
+
+
+def test_evaluate_and_predict(tf):
+    model = linear(tf, metrics=["mae"])
+    wanted = X @ KERNEL + BIAS
+    error = wanted - Y
+    found = model.evaluate(X, Y, batch_size=3, verbose=0)
+    same(found, [np.mean(error**2), np.mean(np.abs(error))])
+    same(model.predict(X, batch_size=3, verbose=0), wanted)
+    same(model.predict_on_batch(X), wanted)
+    same(model.test_on_batch(X, Y), found)
+    assert set(model.test_on_batch(X, Y, return_dict=True)) == {"loss", "mae"}
+    same(model.train_on_batch(X, Y), found)
+    kernel, *_ = descended([np.arange(10)], 1)
+    same(model.get_weights()[0], kernel)
+
+
+def several(tf):
+    a, b = tf.keras.Input((4,), name="a"), tf.keras.Input((4,), name="b")
+    shared = tf.keras.layers.Dense(2, name="shared")
+    first = tf.keras.layers.Add(name="first")([shared(a), shared(b)])
+    second = tf.keras.layers.Dense(1, name="second", kernel_initializer="ones")(first)
+    model = tf.keras.Model([a, b], [first, second])
+    model.get_layer("shared").set_weights([KERNEL, BIAS])
+    return model
+
+
+@pytest.mark.parametrize("named", [False, True])
+def test_several_inputs_and_outputs(tf, named):
+    model = several(tf)
+    losses, weights, metrics = ["mse", "mae"], [1.0, 0.5], [["mae"], ["mse"]]
+    x, y = [X, X[::-1].copy()], [Y, Y[:, :1]]
+    if named:
+        names = ["first", "second"]
+        given = losses, weights, metrics
+        losses, weights, metrics = (dict(zip(names, values, strict=True)) for values in given)
+        x = dict(zip("ab", x, strict=True))
+        if tf.__name__ == "numtape":
+            y = dict(zip(names, y, strict=True))
+    model.compile("sgd", losses, loss_weights=weights, metrics=metrics)
+    found = model.evaluate(x, y, verbose=0, return_dict=True)
+    first = X @ KERNEL + X[::-1] @ KERNEL + 2 * BIAS
+    second = first.sum(-1, keepdims=True)
+    wanted = {"first_loss": np.mean((first - Y) ** 2), "first_mae": np.mean(np.abs(first - Y)),
+              "second_loss": np.mean(np.abs(second - Y[:, :1])),
+              "second_mse": np.mean((second - Y[:, :1]) ** 2)}  # fmt: skip
+    wanted["loss"] = wanted["first_loss"] + 0.5 * wanted["second_loss"]
+    assert set(found) == set(wanted)
+    for name, value in wanted.items():
+        same(found[name], value)
+    for part, value in zip(model.predict(x, verbose=0), (first, second), strict=True):
+        same(part, value)
+
+
+def test_added_losses_count(tf):
+    class Small(tf.keras.layers.Layer):
+        def call(self, x):
+            self.add_loss(tf.reduce_sum(x * x))
+            return x
+
+    regularized = tf.keras.layers.Dense(
+        2, kernel_regularizer=tf.keras.regularizers.L2(0.25), kernel_initializer="ones"
+    )
+    model = tf.keras.Sequential([tf.keras.Input((4,)), regularized, Small()])
+    model.compile("sgd", "mse")
+    y = X @ np.ones((4, 2))
+    wanted = np.mean((y - Y) ** 2) + np.sum(y**2) + 0.25 * 8
+    for _ in range(3):
+        same(model.evaluate(X, Y, verbose=0), wanted)
+
+
+def test_own_train_step(tf):
+    class Own(tf.keras.Model):
+        def __init__(self):
+            super().__init__()
+            self.dense = tf.keras.layers.Dense(2)
+            self.seen = tf.keras.metrics.Mean(name="seen")
+
+        def call(self, x):
+            return self.dense(x)
+
+        def train_step(self, data):
+            x, y = data
+            with tf.GradientTape() as tape:
+                loss = self.compute_loss(x=x, y=y, y_pred=self(x, training=True))
+            gradients = tape.gradient(loss, self.trainable_variables)
+            self.optimizer.apply(gradients, self.trainable_variables)
+            self.seen.update_state(loss)
+            return {"seen": self.seen.result()}
+
+    model = Own()
+    model(X)
+    model.set_weights([KERNEL, BIAS])
+    model.compile(tf.keras.optimizers.SGD(0.1), "mse")
+    history = model.fit(X[:8], Y[:8], batch_size=4, epochs=3, shuffle=False, verbose=0).history
+    kernel, _, losses = descended(BATCHES[:2], 3)
+    assert list(history) == ["seen"]
+    same(history["seen"], losses)
+    same(model.get_weights()[0], kernel)
+
+
+def test_what_callbacks_are_told(tf):
+    told = []
+
+    class Told(tf.keras.callbacks.Callback):
+        pass
+
+    def noting(name):
+        def note(self, *args, logs=None):
+            told.append(name)
+
+        return note
+
+    names = ["on_train_begin", "on_train_end", "on_test_begin", "on_test_end", "on_epoch_begin",
+             "on_epoch_end", "on_train_batch_begin", "on_train_batch_end", "on_test_batch_begin",
+             "on_test_batch_end"]  # fmt: skip
+    for name in names:
+        setattr(Told, name, noting(name))
+    linear(tf).fit(X, Y, 8, epochs=1, verbose=0, validation_data=(X, Y), validation_batch_size=10,
+                   callbacks=[Told()])  # fmt: skip
+    batch, test = ([f"on_{kind}_batch_begin", f"on_{kind}_batch_end"] for kind in ("train", "test"))
+    assert told == ["on_train_begin", "on_epoch_begin", *batch, *batch, "on_test_begin", *test,
+                    "on_test_end", "on_epoch_end", "on_train_end"]  # fmt: skip
+
+
+def test_stop_training(tf):
+    class Stopping(tf.keras.callbacks.Callback):
+        def on_epoch_end(self, epoch, logs=None):
+            self.model.stop_training = epoch == 1
+
+    model = linear(tf)
+    assert model.fit(X, Y, epochs=5, verbose=0, callbacks=[Stopping()]).epoch == [0, 1]
+    assert model.fit(X, Y, epochs=5, initial_epoch=3, verbose=0).epoch == [3, 4]
+
+
+def test_an_error_leaves_the_model_usable(tf):
+    class Failing(tf.keras.callbacks.Callback):
+        def on_train_batch_end(self, batch, logs=None):
+            if batch == 1:
+                raise KeyboardInterrupt
+
+    model = linear(tf)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X, Y, 4, epochs=2, verbose=0, shuffle=False, callbacks=[Failing()])
+    kernel, *_ = descended(BATCHES[:2], 1)
+    same(model.get_weights()[0], kernel)
+    model.set_weights([KERNEL, BIAS])
+    history = model.fit(X, Y, batch_size=4, epochs=2, shuffle=False, verbose=0)
+    same(history.history["loss"], descended(BATCHES, 2)[2])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [({"y": Y[:5]}, "Data cardinality is ambiguous"),
+     ({"validation_split": 0.99}, "not sufficient to split"),
+     ({"class_weight": {0: 1.0}, "sample_weight": np.ones(10)}, "class_weight")],
+)  # fmt: skip
+def test_arguments_that_do_not_fit(tf, arguments, message):
+    model = linear(tf)
+    with pytest.raises(ValueError, match=message):
+        model.fit(**{"x": X, "y": Y, "verbose": 0, **arguments})
+    same(model.get_weights()[0], KERNEL)
+
+
+def test_names_that_are_unknown(tf):
+    model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+    with pytest.raises(ValueError, match=r"You must call `compile\(\)` before"):
+        model.fit(X, Y)
+    with pytest.raises(ValueError, match="optimizer"):
+        model.compile("nosuch", "mse")
+    with pytest.raises(ValueError, match="Expected `metrics` argument"):
+        model.compile("sgd", "mse", metrics="mae")
+
+
+def test_changed_trainable_is_seen(tf):
+    model = linear(tf)
+    model.fit(X, Y, epochs=1, verbose=0)
+    model.layers[0].trainable = False
+    model.compile(tf.keras.optimizers.SGD(0.1), "mse")
+    before = model.get_weights()[0]
+    model.fit(X, Y, epochs=1, verbose=0)
+    same(model.get_weights()[0], before, 0.0)
+
+
+@pytest.mark.numtape_only(reason="Keras records the step once, until it is compiled again")
+def test_steps_see_what_has_changed(tf):
+    class Scaled(tf.keras.Layer):
+        factor = 1.0
+
+        def call(self, x):
+            return x * self.factor
+
+    scaled = Scaled()
+    model = tf.keras.Sequential([tf.keras.Input((4,)), scaled])
+    for factor in (1.0, 2.0, 1.0):
+        scaled.factor = factor
+        same(model.predict(X, verbose=0), factor * X)
+
+
+@pytest.mark.numtape_only(reason="looks into the recordings")
+def test_steps_are_replayed(tf):
+    model = linear(tf)
+    model.fit(X, Y, batch_size=4, epochs=3, verbose=0)
+    (paths,) = {id(step): step.paths() for step in model._functions.values()}.values()
+    assert [path.hits for path in paths] == [4, 2]  # the first step makes the metrics
+
+
+def test_a_data_set_of_digits_is_learned(tf):
+    data = np.random.default_rng(1)
+    x = data.normal(size=(60, 2)).astype(np.float32)
+    y = (x[:, 0] * x[:, 1] > 0).astype(np.int32)
+    tf.keras.utils.set_random_seed(1)
+    layers = tf.keras.layers
+    model = tf.keras.Sequential([layers.Dense(16, "relu"), layers.Dense(2, "softmax")])
+    model.compile(tf.keras.optimizers.Adam(0.05), "sparse_categorical_crossentropy")
+    losses = model.fit(x, y, epochs=40, verbose=0).history["loss"]
+    assert losses[-1] < 0.4 * losses[0]
+
+
+# --- What is shown --------------------------------------------------------------------------------
+
+
+@pytest.mark.numtape_only(reason="its own lines")
+def test_lines_of_epochs(tf, capsys):
+    model = linear(tf, metrics=["mae"])
+    model.fit(X, Y, batch_size=4, epochs=2, verbose=2)
+    lines = capsys.readouterr().out.split("\n")
+    assert lines[0] == "Epoch 1/2"
+    assert lines[1].startswith("3/3 - ")
+    assert "/step - loss: " in lines[1]
+    assert " - mae: " in lines[1]
+    model.fit(X, Y, batch_size=4, epochs=1, verbose=1)
+    out = capsys.readouterr().out
+    assert "3/3 " + "━" * 20 in out
+    assert "\x1b" not in out  # a file gets no colours
+    assert "\r" not in out
+    model.fit(X, Y, epochs=1, verbose=0)
+    assert capsys.readouterr().out == ""
+
+
+@pytest.mark.numtape_only(reason="its own lines")
+def test_a_terminal_gets_a_line_that_is_rewritten(tf, monkeypatch):
+    import io
+    import sys
+
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stdout", terminal)
+    linear(tf).fit(X, Y, batch_size=4, epochs=1)
+    text = terminal.getvalue()
+    assert text.startswith("Epoch 1/1\n\r")
+    assert text.endswith("\n")
+    assert "\x1b[1m3/3\x1b[0m" in text
+
+
+# --- Keras ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(not importlib.util.find_spec("keras"), reason="needs Keras")
+@pytest.mark.numtape_only(reason="compares with Keras")
+@pytest.mark.parametrize("name", ["SGD", "Adam"])
+def test_five_steps_as_keras(tf, name):
+    os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")
+    keras = pytest.importorskip("keras")
+    draws = np.random.default_rng(3)
+    shapes = (4, 8), (8,), (8,), (8,), (8,), (8,), (8, 3), (3,)
+    start = [draws.uniform(0.1, 1.0, size=shape).astype(np.float32) for shape in shapes]
+    x = draws.normal(size=(40, 4)).astype(np.float32)
+    y = draws.integers(0, 3, 40)
+    found = []
+    for library in (keras, tf.keras):
+        inputs = library.Input((4,))
+        hidden = library.layers.Dense(8, "tanh", kernel_regularizer="l2")(inputs)
+        hidden = library.layers.BatchNormalization()(hidden)
+        model = library.Model(inputs, library.layers.Dense(3, "softmax")(hidden))
+        model.build((None, 4))
+        model.set_weights(start)
+        model.compile(getattr(library.optimizers, name)(0.01), metrics=["accuracy"],
+                      loss="sparse_categorical_crossentropy",
+                      run_eagerly=library is not keras)  # fmt: skip
+        history = model.fit(x, y, batch_size=8, epochs=1, shuffle=False, verbose=0,
+                            validation_data=(x, y)).history  # fmt: skip
+        found.append((history, model.get_weights()))
+    (theirs, their_weights), (ours, our_weights) = found
+    assert list(theirs) == list(ours)
+    for key, values in theirs.items():
+        same(ours[key], values)
+    for one, other in zip(our_weights, their_weights, strict=True):
+        same(one, other)
