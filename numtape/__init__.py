@@ -103,8 +103,8 @@ from .core.ops.elementwise import round_ as round
 from .core.ops.getitem import strided_slice_ as strided_slice
 from .core.ops.indexing import boolean_mask, gather, one_hot, repeat, where
 from .core.ops.joining import concat, stack, tile
-from .core.ops.linalg import matmul, tensordot
 from .core.ops.matrix_functions import sqrtm as matrix_square_root
+from .core.ops.matrix_products import matmul, tensordot
 from .core.ops.movement import (
     broadcast_to,
     expand_dims,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from .core.ops.blocks import extract_patches
-from .core.ops.image import adjust_contrast
-from .core.ops.pictures import (
+from .core.ops.contrast import adjust_contrast
+from .core.ops.images import (
     adjust_brightness,
     central_crop,
     crop_to_bounding_box,

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 from .core.ops.cholesky import cholesky, logdet
 from .core.ops.clipping import global_norm, l2_normalize
 from .core.ops.creation import eye
-from .core.ops.decompositions import eigh, eigvalsh, qr, svd
 from .core.ops.diagonals import (
     cross,
     diag,
@@ -19,11 +18,7 @@ from .core.ops.diagonals import (
 )
 from .core.ops.eigen import eig, eigvals, logm
 from .core.ops.einsum import einsum
-from .core.ops.factors import det, inv, lu, slogdet
-from .core.ops.linalg import matmul, matvec, tensordot
-from .core.ops.matrix_functions import expm, lstsq, matrix_rank, pinv, sqrtm
-from .core.ops.norms import norm, normalize
-from .core.ops.solves import (
+from .core.ops.linear_systems import (
     cholesky_solve,
     lu_matrix_inverse,
     lu_reconstruct,
@@ -31,6 +26,11 @@ from .core.ops.solves import (
     solve,
     triangular_solve,
 )
+from .core.ops.lu_factors import det, inv, lu, slogdet
+from .core.ops.matrix_functions import expm, lstsq, matrix_rank, pinv, sqrtm
+from .core.ops.matrix_products import matmul, matvec, tensordot
+from .core.ops.norms import norm, normalize
+from .core.ops.orthogonal_factors import eigh, eigvalsh, qr, svd
 from .core.ops.triangles import adjoint, band_part, matrix_transpose
 from .linear_operator import (
     LinearOperator,

@@ -10,10 +10,10 @@ from .core.ops.cholesky import cholesky
 from .core.ops.complex import conj
 from .core.ops.creation import eye, ones
 from .core.ops.diagonals import diagonal, diagonal_matrix
-from .core.ops.factors import det, matrix_of, slogdet
-from .core.ops.linalg import matmul
+from .core.ops.linear_systems import alike, cholesky_solve, solve, triangular_solve
+from .core.ops.lu_factors import det, matrix_of, slogdet
+from .core.ops.matrix_products import matmul
 from .core.ops.movement import static, static_shape
-from .core.ops.solves import alike, cholesky_solve, solve, triangular_solve
 from .core.ops.triangles import adjoint_of, triangle
 from .core.values.dtypes import DType, as_dtype, float32
 from .core.values.spec import TensorShape

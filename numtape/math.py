@@ -88,7 +88,6 @@ from .core.ops.elementwise import (
 from .core.ops.elementwise import ceil as ceiling
 from .core.ops.elementwise import round_ as round
 from .core.ops.gamma import betainc, digamma, igamma, igammac, lbeta, lgamma, polygamma, zeta
-from .core.ops.nn import log_softmax, softmax
 from .core.ops.partition import invert_permutation
 from .core.ops.reduction import (
     reduce_all,
@@ -115,6 +114,7 @@ from .core.ops.segments import (
     unsorted_segment_sqrt_n,
     unsorted_segment_sum,
 )
+from .core.ops.softmax_losses import log_softmax, softmax
 from .core.ops.sorting import in_top_k, top_k
 from .core.ops.special import erfcinv, erfinv, ndtri, nextafter, xdivy, xlog1py, xlogy
 from .names import getter as _getter

@@ -36,19 +36,12 @@ from .core.ops.dropout import dropout
 from .core.ops.elementwise import (
     tanh,
 )
+from .core.ops.indexed_rows import embedding_lookup, embedding_lookup_sparse
 from .core.ops.losses import (
     bias_add,
     l2_loss,
     log_poisson_loss,
     weighted_cross_entropy_with_logits,
-)
-from .core.ops.nn import (
-    log_softmax,
-    moments,
-    sigmoid_cross_entropy_with_logits,
-    softmax,
-    softmax_cross_entropy_with_logits,
-    sparse_softmax_cross_entropy_with_logits,
 )
 from .core.ops.normalization import (
     batch_normalization,
@@ -65,10 +58,16 @@ from .core.ops.pooling import (
     max_pool3d,
     pool,
 )
-from .core.ops.pooling_places import max_pool_with_argmax
-from .core.ops.slices import embedding_lookup, embedding_lookup_sparse
+from .core.ops.pooling_argmax import max_pool_with_argmax
+from .core.ops.softmax_losses import (
+    log_softmax,
+    sigmoid_cross_entropy_with_logits,
+    softmax,
+    softmax_cross_entropy_with_logits,
+    sparse_softmax_cross_entropy_with_logits,
+)
 from .core.ops.sorting import in_top_k, top_k
-from .core.ops.statistics import normalize_moments, sufficient_statistics, weighted_moments
+from .core.ops.statistics import moments, normalize_moments, sufficient_statistics, weighted_moments
 from .core.ops.transposed import (
     atrous_conv2d_transpose,
     conv1d_transpose,

@@ -13,7 +13,7 @@ from .core.ops.generator import (
     set_global_generator,
 )
 from .core.ops.random import normal, set_seed, shuffle, truncated_normal, uniform
-from .core.ops.stateless import Algorithm
+from .core.ops.seeded import Algorithm
 from .core.ops.stateless_random import (
     fold_in,
     split,

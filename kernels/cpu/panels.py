@@ -17,7 +17,7 @@ from numba.extending import intrinsic
 from ..jit import INT64, POINTERS, inline, jit, stack
 
 number, words = POINTERS["int64"], POINTERS["int32"]
-TAPS, PIXELS, ROWS, COLUMNS = 512, 96, 96, 32  # as in core/ops/conv.py
+TAPS, PIXELS, ROWS, COLUMNS = 512, 96, 96, 32  # as in core/ops/conv_products.py
 DEEP = 48  # pixels that are added up at once in the gradient of a filter
 
 _FEATURES = binding.get_host_cpu_features()

@@ -15,7 +15,7 @@ from . import interop, settings
 from .log import look
 from .log.record import Recorder, reflected, spec_of
 from .log.variable import Variable, _ops
-from .ops import arithmetic, comparison, indexing, linalg, slices, tuples
+from .ops import arithmetic, comparison, indexed_rows, indexing, matrix_products, tuples
 from .ops import elementwise as ew
 from .ops.creation import constant
 from .ops.getitem import getitem, with_slice
@@ -69,7 +69,7 @@ def _pow(x: Any, y: Any, modulo: Any = None) -> Tensor:
     return arithmetic.pow_(x, y)
 
 
-_matmul = linalg.matmul
+_matmul = matrix_products.matmul
 _and = _logic(comparison.logical_and, comparison.bitwise_and)
 _or = _logic(comparison.logical_or, comparison.bitwise_or)
 _xor = _logic(comparison.logical_xor, comparison.bitwise_xor)
@@ -97,8 +97,8 @@ for _class in (Tensor, Variable):
         setattr(_class, _name, _function)
 
 _ops.update(
-    add=ew.add, subtract=ew.subtract, with_slice=with_slice, updated=slices.updated,
-    updated_nd=slices.updated_nd, updated_in_batch=slices.updated_in_batch,
+    add=ew.add, subtract=ew.subtract, with_slice=with_slice, updated=indexed_rows.updated,
+    updated_nd=indexed_rows.updated_nd, updated_in_batch=indexed_rows.updated_in_batch,
     gather=indexing.gather, gather_nd=tuples.gather_nd,
 )
 
@@ -110,7 +110,7 @@ _SHARED: dict[str, Any] = {
 for _name, _function in _SHARED.items():
     setattr(Tensor, _name, _function)
 convert.is_on_gpu, convert.copy_of = interop.is_on_gpu, interop.copy_of
-convert.pack, convert.dense_of = pack, slices.dense_of
+convert.pack, convert.dense_of = pack, indexed_rows.dense_of
 
 
 def _usable(choice: str) -> str:

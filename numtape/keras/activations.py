@@ -8,7 +8,7 @@ from typing import Any
 
 from ..core.log.tensors import as_tensor
 from ..core.ops import activations as _nn
-from ..core.ops import nn as _softmax
+from ..core.ops import softmax_losses as _softmax
 from ..core.ops.activations import log_sigmoid, sigmoid, sparsemax
 from ..core.ops.elementwise import (
     cast,

@@ -9,10 +9,10 @@ from typing import Any, Self
 import numpy as np
 
 from ..core.ops.creation import eye, ones, zeros
-from ..core.ops.decompositions import qr
 from ..core.ops.diagonals import diag_part
 from ..core.ops.elementwise import cast, sign
 from ..core.ops.movement import reshape, transpose
+from ..core.ops.orthogonal_factors import qr
 from ..core.ops.random import fresh_seed
 from ..core.ops.stateless_random import (
     stateless_normal,

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from ..core.log.tensors import as_tensor
-from ..core.ops import activations, elementwise, movement, nn, reduction
+from ..core.ops import activations, elementwise, movement, reduction, softmax_losses
 from ..core.ops.arithmetic import divide_no_nan, pow_
 from ..core.ops.comparison import equal, less_equal, logical_or, not_equal
 from ..core.ops.indexing import where
@@ -264,7 +264,7 @@ def categorical_crossentropy(
     y_true, y_pred = _pair(y_true, y_pred)
     y_true = _smoothed(y_true, label_smoothing)
     if from_logits:
-        found: Tensor = nn.softmax_cross_entropy_with_logits(y_true, y_pred, axis)
+        found: Tensor = softmax_losses.softmax_cross_entropy_with_logits(y_true, y_pred, axis)
         return found
     y_pred = _inside(y_pred / reduction.reduce_sum(y_pred, axis, True))
     return elementwise.negative(_total(y_true * elementwise.log(y_pred), axis))
@@ -295,14 +295,14 @@ def sparse_categorical_crossentropy(
         y_pred = where(movement.expand_dims(counted, -1), y_pred, elementwise.zeros_of(y_pred))
     if not from_logits:
         y_pred = elementwise.log(_inside(y_pred))
-    found = nn.sparse_softmax_cross_entropy_with_logits(labels, y_pred)
+    found = softmax_losses.sparse_softmax_cross_entropy_with_logits(labels, y_pred)
     return found if counted is None else where(counted, found, elementwise.zeros_of(found))
 
 
 def _binary(y_true: Tensor, y_pred: Tensor, from_logits: bool) -> Tensor:
     """The cross-entropy of each element."""
     if from_logits:
-        return nn.sigmoid_cross_entropy_with_logits(y_true, y_pred)
+        return softmax_losses.sigmoid_cross_entropy_with_logits(y_true, y_pred)
     y_pred = _inside(y_pred)
     found = y_true * elementwise.log(y_pred) + (1.0 - y_true) * elementwise.log(1.0 - y_pred)
     return elementwise.negative(found)
@@ -364,7 +364,7 @@ def categorical_focal_crossentropy(
     y_true, y_pred = _pair(y_true, y_pred)
     y_true = _smoothed(y_true, label_smoothing)
     if from_logits:
-        y_pred = nn.softmax(y_pred, axis)
+        y_pred = softmax_losses.softmax(y_pred, axis)
     y_pred = _inside(y_pred / reduction.reduce_sum(y_pred, axis, True))
     weight = pow_(1.0 - y_pred, gamma) * alpha
     return _total(weight * (-y_true * elementwise.log(y_pred)), axis)

@@ -10,7 +10,7 @@ from ..core.log.tensors import as_tensor
 from ..core.ops.clipping import l2_normalize
 from ..core.ops.creation import eye, zeros
 from ..core.ops.elementwise import abs_, square
-from ..core.ops.linalg import matmul
+from ..core.ops.matrix_products import matmul
 from ..core.ops.movement import transpose
 from ..core.ops.reduction import reduce_sum
 from ..core.values.dtypes import shown

@@ -13,8 +13,8 @@ from ..values.tensor import Tensor
 from . import elementwise, reduction, rules
 from .complex import real
 from .diagonals import diagonal
-from .linalg import matmul
-from .solves import triangular
+from .linear_systems import triangular
+from .matrix_products import matmul
 from .triangles import FROM_LOWER, LOWER_SUMS, adjoint_of, check_square
 
 

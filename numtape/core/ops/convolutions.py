@@ -1,4 +1,4 @@
-"""Convolutions as TensorFlow has them: formats, paddings, batches, channels in groups."""
+"""TensorFlow's convolutions: formats, paddings, dilations and groups, on `conv_products`."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from ..log.record import require
 from ..log.tensors import as_tensor
 from ..values.dtypes import shown
 from ..values.tensor import Tensor
-from . import linalg, movement, windows
-from .conv import Geometry, conv
+from . import matrix_products, movement, sliding_windows
+from .conv_products import Geometry, conv
 from .joining import alike
-from .windows import back, channels_first, explicit, in_space, last
+from .sliding_windows import back, channels_first, explicit, in_space, last
 
 
 def _pair(x: Any, w: Any, op: str) -> tuple[Tensor, Tensor]:
@@ -39,7 +39,7 @@ def convolved(x: Tensor, w: Tensor, geometry: Geometry) -> Tensor:
     plain = geometry.kernel == geometry.strides == once and geometry.groups == 1
     if plain and geometry.inner == geometry.outer:
         rows = movement.shaped(x, (math.prod(x.shape[:-1]), x.shape[-1]))
-        found = linalg.matmul(rows, movement.shaped(w, tuple(w.shape[-2:])))
+        found = matrix_products.matmul(rows, movement.shaped(w, tuple(w.shape[-2:])))
         return movement.shaped(found, (*x.shape[:-1], w.shape[-1]))
     return conv(x, w, geometry)
 
@@ -51,8 +51,8 @@ def _convolution(
     """What all of them do, when they know how many axes there are in space."""
     first = channels_first(data_format, rank, op)
     _ranks(x, w, rank, op)
-    steps = in_space(windows.sizes(strides, rank, first, "strides"), op, "strides")
-    rates = in_space(windows.sizes(dilations, rank, first, "dilations"), op, "dilations")
+    steps = in_space(sliding_windows.sizes(strides, rank, first, "strides"), op, "strides")
+    rates = in_space(sliding_windows.sizes(dilations, rank, first, "dilations"), op, "dilations")
     pairs = explicit(padding, rank, first, op)
     lead = tuple(x.shape[: x.ndim - rank - 1])
     if len(lead) > 1:
@@ -69,7 +69,7 @@ def _convolution(
         features % groups == 0, op,
         f"output depth must be evenly divisible by number of groups: {features} vs {groups}",
     )  # fmt: skip
-    found = windows.geometry(
+    found = sliding_windows.geometry(
         tuple(x.shape[1:-1]), tuple(w.shape[:-2]), steps, rates, padding, pairs, groups, op
     )
     y = back(convolved(x, w, found), first)
@@ -232,8 +232,8 @@ def convolution(
             f"Received: input.shape={x.shape}, filters.shape={w.shape}"
         )
     first = channels_first(data_format, rank, "Convolution")
-    steps = windows.sizes(strides, rank, first, "strides")
-    rates = windows.sizes(dilations, rank, first, "dilations")
+    steps = sliding_windows.sizes(strides, rank, first, "strides")
+    rates = sliding_windows.sizes(dilations, rank, first, "dilations")
     both_used(steps, rates)
     return _convolution(x, w, rank, steps[1:-1], padding, data_format, rates[1:-1], "Convolution")
 

@@ -13,9 +13,9 @@ from ..values.dtypes import int64, shown
 from ..values.tensor import Tensor
 from . import comparison, elementwise, joining, movement
 from .indexing import gather
-from .nn import log_softmax
 from .reduction import reduce_logsumexp, reduce_max
 from .slicing import strided_slice
+from .softmax_losses import log_softmax
 
 NEVER = -1e30  # the logarithm of what cannot be: far below any other, and no infinity
 

@@ -9,9 +9,9 @@ import numpy as np
 from ..log.tensors import as_tensor
 from ..values import dtypes
 from ..values.tensor import Tensor
-from . import movement, stateless
+from . import movement, seeded
 from .random import SeedSequence, drawn
-from .stateless import checked_shape, operand
+from .seeded import checked_shape, operand
 
 
 def _words(source: SeedSequence) -> Any:
@@ -62,9 +62,9 @@ def gamma(
     op = "RandomGamma"
     a = operand(alpha, wanted, op)
     b = operand(1 if beta is None else beta, wanted, op)
-    common = stateless.ending_of([a, b], op)
+    common = seeded.ending_of([a, b], op)
     dims = (*checked_shape(shape, op), *common)
-    return stateless.gamma(_seed(seed), dims, movement.broadcast_to(a, common), b, op)
+    return seeded.gamma(_seed(seed), dims, movement.broadcast_to(a, common), b, op)
 
 
 def poisson(
@@ -95,7 +95,7 @@ def poisson(
     """
     rate = as_tensor(lam)
     dims = (*checked_shape(shape, "RandomPoissonV2"), *rate.shape)
-    return stateless.poisson(stateless.POISSON_DRAWN, _seed(seed), dims, rate, dtype)
+    return seeded.poisson(seeded.POISSON_DRAWN, _seed(seed), dims, rate, dtype)
 
 
 def categorical(
@@ -123,4 +123,4 @@ def categorical(
       >>> tf.random.categorical(logits, 3).numpy()
       array([[1, 1, 1]])
     """
-    return stateless.categorical(_seed(seed), logits, num_samples, dtype)
+    return seeded.categorical(_seed(seed), logits, num_samples, dtype)

@@ -17,10 +17,10 @@ from ..values.tensor import Tensor
 from . import comparison, elementwise, rules
 from .checks import every
 from .complex import conj, real
-from .decompositions import _gaps, _parts
 from .diagonals import diagonal, diagonal_matrix
-from .factors import FACTOR, SOLVE, square_floats
-from .linalg import matmul
+from .lu_factors import FACTOR, SOLVE, square_floats
+from .matrix_products import matmul
+from .orthogonal_factors import _gaps, _parts
 from .triangles import adjoint_of, check_square
 
 Array = np.ndarray[Any, Any]

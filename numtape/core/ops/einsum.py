@@ -12,7 +12,7 @@ from ..log.record import require
 from ..log.tensors import as_tensor
 from ..values.dtypes import bool_
 from ..values.tensor import Tensor
-from . import elementwise, linalg, movement, reduction, slicing
+from . import elementwise, matrix_products, movement, reduction, slicing
 
 _FORM = re.compile(r"(?:[a-zA-Z]|\.\.\.|,)*(?:->(?:[a-zA-Z]|\.\.\.)*)?")
 _EXHAUSTIVE = 5  # operands up to which every order is tried
@@ -235,9 +235,9 @@ def _pair(
     # The product of the transposes, where the result has the columns first.
     after = [one for one in output if one in rows or one in columns]
     if after and after == [*columns, *rows] and rows and columns:
-        found, rows, columns = linalg.matmul(b, a, not tb, not ta), columns, rows
+        found, rows, columns = matrix_products.matmul(b, a, not tb, not ta), columns, rows
     else:
-        found = linalg.matmul(a, b, ta, tb)
+        found = matrix_products.matmul(a, b, ta, tb)
     shape = (*lead, *(size[one] for one in rows), *(size[one] for one in columns))
     return movement.shaped(found, shape), (*batch, *rows, *columns)
 

@@ -14,9 +14,9 @@ from ..log.variable import Variable
 from ..values import dtypes
 from ..values.dtypes import as_dtype
 from ..values.tensor import Tensor
-from . import elementwise, joining, movement, stateless
+from . import elementwise, joining, movement, seeded
 from .philox import RESERVED
-from .stateless import algorithm, checked_shape, floating
+from .seeded import algorithm, checked_shape, floating
 
 Array = np.ndarray[Any, Any]
 
@@ -174,7 +174,7 @@ class Generator:
 
     def _drawn(self, kind: str, shape: Any, dtype: dtypes.DType) -> Tensor:
         dims = checked_shape(shape, "StatelessRandom")
-        return stateless.drawn(self.skip(stateless.number_of(dims)), kind, dims, dtype)
+        return seeded.drawn(self.skip(seeded.number_of(dims)), kind, dims, dtype)
 
     def normal(
         self, shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = dtypes.float32,
@@ -182,7 +182,7 @@ class Generator:
     ) -> Tensor:  # fmt: skip
         """Draws from a normal distribution; gradients reach ``mean`` and ``stddev``."""
         rest = self._drawn("normal", shape, floating(dtype))
-        return stateless.scaled(rest, stddev, mean, "StatelessRandomNormal")
+        return seeded.scaled(rest, stddev, mean, "StatelessRandomNormal")
 
     def truncated_normal(
         self, shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = dtypes.float32,
@@ -190,7 +190,7 @@ class Generator:
     ) -> Tensor:  # fmt: skip
         """Draws from a normal distribution, those beyond two deviations drawn again."""
         rest = self._drawn("truncated", shape, floating(dtype))
-        return stateless.scaled(rest, stddev, mean, "StatelessTruncatedNormal")
+        return seeded.scaled(rest, stddev, mean, "StatelessTruncatedNormal")
 
     def uniform(
         self, shape: Any, minval: Any = 0, maxval: Any = None, dtype: Any = dtypes.float32,
@@ -200,8 +200,8 @@ class Generator:
         op = "StatelessRandomUniform"
         dims = checked_shape(shape, op)
         before = self._state.read_value()
-        found = stateless.uniform(before, dims, minval, maxval, dtype, op)
-        self.skip(stateless.number_of(dims))
+        found = seeded.uniform(before, dims, minval, maxval, dtype, op)
+        self.skip(seeded.number_of(dims))
         return found
 
     def uniform_full_int(
@@ -216,12 +216,12 @@ class Generator:
     ) -> Tensor:  # fmt: skip
         """Numbers of successes in trials; not those that TensorFlow draws."""
         dims = checked_shape(shape, "StatefulRandomBinomial")
-        found = stateless.binomial(self._state.read_value(), dims, counts, probs, dtype)
+        found = seeded.binomial(self._state.read_value(), dims, counts, probs, dtype)
         # As far as TensorFlow moves on: 50 for a number, and 150 for a distribution.
-        kinds = stateless.number_of(
-            stateless.ending_of([as_tensor(counts), as_tensor(probs)], "StatefulRandomBinomial")
+        kinds = seeded.number_of(
+            seeded.ending_of([as_tensor(counts), as_tensor(probs)], "StatefulRandomBinomial")
         )
-        self.skip(150 * kinds + 50 * stateless.number_of(dims))
+        self.skip(150 * kinds + 50 * seeded.number_of(dims))
         return found
 
     def make_seeds(self, count: Any = 1) -> Tensor:

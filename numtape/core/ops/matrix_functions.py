@@ -16,9 +16,9 @@ from ..values.tensor import Tensor
 from . import elementwise, movement, reduction, rules, slicing
 from .cholesky import cholesky
 from .creation import convert_to_tensor, eye
-from .decompositions import SVD
-from .linalg import matmul
-from .solves import alike, cholesky_solve
+from .linear_systems import alike, cholesky_solve
+from .matrix_products import matmul
+from .orthogonal_factors import SVD
 from .triangles import adjoint_of, check_square
 
 Array = np.ndarray[Any, Any]

@@ -1,4 +1,4 @@
-"""Normalization by given moments, and by neighbouring channels."""
+"""Normalization: by moments of each row, by given moments, by neighbouring channels."""
 
 from __future__ import annotations
 
@@ -6,13 +6,76 @@ from typing import Any
 
 import numpy as np
 
-from ..log.record import require
+from ..log.op import ARRAY, Native, Op, defop
+from ..log.record import record, require
 from ..log.tensors import as_tensor
 from ..values.arguments import integral, number
 from ..values.dtypes import float32
+from ..values.spec import Spec
 from ..values.tensor import Tensor
-from . import arithmetic, elementwise, linalg, movement
+from . import arithmetic, elementwise, matrix_products, movement, rules
 from .creation import convert_to_tensor
+from .elementwise import negative
+from .reduction import reduce_mean
+
+Array = np.ndarray[Any, Any]
+
+
+def _normalize(out: Array, x: Array, epsilon: float) -> None:
+    centred = x - x.mean(-1, keepdims=True)
+    variance = np.square(centred).mean(-1, keepdims=True)
+    np.divide(centred, np.sqrt(variance + x.dtype.type(epsilon)), out=out)
+
+
+def _normalize_grad(out: Array, x: Array, g: Array, epsilon: float) -> None:
+    centred = x - x.mean(-1, keepdims=True)
+    variance = np.square(centred).mean(-1, keepdims=True)
+    scale = 1 / np.sqrt(variance + x.dtype.type(epsilon))
+    n = centred * scale
+    out[...] = scale * (g - g.mean(-1, keepdims=True) - n * (g * n).mean(-1, keepdims=True))
+
+
+def _with_epsilon(name: str) -> Any:
+    def native(out: Spec, *_: Spec, epsilon: float) -> Native:
+        n = out.shape[-1]
+        bits = int(np.float64(epsilon).view(np.int64))
+        return Native(name, (out.dtype.name,), (n, bits), out.size // n, 16 * out.size)
+
+    return native
+
+
+def _mean(x: Tensor) -> Tensor:
+    return reduce_mean(x, -1, True)
+
+
+def _normalize_grad_vjp(
+    h: Tensor, o: Tensor, x: Tensor, g: Tensor, epsilon: float
+) -> tuple[Tensor, Tensor]:
+    """The Jacobian J = r * (I - 1 1'/N - n n'/N) of a row is symmetric, and depends on x."""
+    n = record(NORMALIZE, (x,), epsilon=epsilon)
+    h_there = record(NORMALIZE_GRAD, (x, h), epsilon=epsilon)
+    g_there = record(NORMALIZE_GRAD, (x, g), epsilon=epsilon)
+    scale = elementwise.rsqrt(_mean(elementwise.square(x - _mean(x))) + epsilon)
+    along_h, along_g = _mean(h * n), _mean(g * n)
+    product = _mean(h * g) - _mean(h) * _mean(g) - along_h * along_g
+    by_x = negative(scale * (product * (scale * n) + h_there * along_g + g_there * along_h))
+    return by_x, h_there
+
+
+NORMALIZE = defop(
+    "Normalize", ARRAY, 1, lambda op, x, epsilon: rules.floating(op, x), compute=_normalize,
+    native=_with_epsilon("normalize"),
+    vjp=lambda g, y, x, epsilon: (record(NORMALIZE_GRAD, (x, g), epsilon=epsilon),),
+)  # fmt: skip
+NORMALIZE_GRAD: Op = defop(
+    "NormalizeGrad", ARRAY, 2, lambda op, x, g, epsilon: x, compute=_normalize_grad,
+    native=_with_epsilon("normalize_grad"), vjp=_normalize_grad_vjp,
+)  # fmt: skip
+
+
+def normalize(x: Any, epsilon: float) -> Tensor:
+    """``(x - mean) / sqrt(variance + epsilon)`` over the last axis (Ba, Kiros, Hinton 2016)."""
+    return record(NORMALIZE, (as_tensor(x),), epsilon=float(epsilon))
 
 
 def batch_normalization(
@@ -90,6 +153,6 @@ def local_response_normalization(
     n = int(x.shape[-1])
     near = np.abs(np.subtract.outer(np.arange(n), np.arange(n))) <= radius
     squares = movement.shaped(elementwise.square(x), (x._spec.size // max(n, 1), n))
-    sums = linalg.matmul(squares, as_tensor(near.astype(x.dtype.as_numpy_dtype)))
+    sums = matrix_products.matmul(squares, as_tensor(near.astype(x.dtype.as_numpy_dtype)))
     sums = movement.shaped(sums, tuple(x.shape))
     return elementwise.multiply(x, arithmetic.pow_(sums * alpha + bias, -number(beta, "beta")))

@@ -15,7 +15,7 @@ from ..values.spec import axes_of
 from ..values.tensor import Tensor
 from . import arithmetic, elementwise, movement, reduction
 from .complex import conj, real
-from .decompositions import SVD
+from .orthogonal_factors import SVD
 
 
 def norm(

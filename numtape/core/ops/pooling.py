@@ -1,4 +1,4 @@
-"""Pooling as TensorFlow has it: windows of all sizes, formats and paddings."""
+"""TensorFlow's pooling: windows of all sizes, formats and paddings, on `window_reductions`."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from ..log.record import require
 from ..log.tensors import as_tensor
 from ..values.dtypes import float32, shown
 from ..values.tensor import Tensor
-from . import movement, windows
-from .conv import Geometry
+from . import movement, sliding_windows
+from .conv_products import Geometry
 from .convolutions import both_used
 from .creation import convert_to_tensor
-from .pool_ops import average_of, max_pool_of
-from .windows import back, channels_first, explicit, in_space, last
+from .sliding_windows import back, channels_first, explicit, in_space, last
+from .window_reductions import average_of, max_pool_of
 
 
 def windows_of(
@@ -27,8 +27,8 @@ def windows_of(
     require(
         x.ndim == rank + 2, op, f"tensor_in must be {rank + 2}-dimensional: {x.shape.as_list()}"
     )
-    kernel = windows.sizes(ksize, rank, first, "ksize")
-    steps = windows.sizes(strides, rank, first, "strides")
+    kernel = sliding_windows.sizes(ksize, rank, first, "ksize")
+    steps = sliding_windows.sizes(strides, rank, first, "strides")
     require(min(kernel) > 0, op, f"Sliding window ksize must be positive, got {shown(ksize)}")
     if kernel[0] != 1 or steps[0] != 1:
         raise UnimplementedError(
@@ -39,7 +39,7 @@ def windows_of(
         depth, channels = kernel[-1], int(x.shape[-1])
         if steps[-1] == depth and channels % depth == 0:  # neighbours among the channels
             x = movement.shaped(x, (math.prod(x.shape[:-1]), channels, 1))
-            found = windows.geometry(
+            found = sliding_windows.geometry(
                 (channels,), (depth,), (depth,), (1,), "VALID", None, 1, op
             )
             return x, found
@@ -51,8 +51,8 @@ def windows_of(
             max(before, after) < k, op,
             f"Padding {max(before, after)} needs to be smaller than the window size {k}",
         )  # fmt: skip
-    rates = in_space(windows.sizes(dilations, rank, first, "dilations"), op, "dilations")
-    found = windows.geometry(
+    rates = in_space(sliding_windows.sizes(dilations, rank, first, "dilations"), op, "dilations")
+    found = sliding_windows.geometry(
         tuple(x.shape[1:-1]), kernel[1:-1], in_space(steps, op, "strides"), rates, padding, pairs,
         1, op,
     )  # fmt: skip
@@ -373,8 +373,8 @@ def pool(
     kinds = {"MAX": "MaxPool", "AVG": "AvgPool"}
     if not isinstance(pooling_type, str) or pooling_type not in kinds:
         raise ValueError(f"{rank}-D {shown(pooling_type)} pooling is not supported.")
-    steps = windows.sizes(strides, rank, False, "strides")
-    rates = windows.sizes(dilations, rank, False, "dilations")
+    steps = sliding_windows.sizes(strides, rank, False, "strides")
+    rates = sliding_windows.sizes(dilations, rank, False, "dilations")
     both_used(steps, rates)
     return _pooled(
         kinds[pooling_type], x, rank, tuple(window_shape), steps[1:-1], padding, data_format,

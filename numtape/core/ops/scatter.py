@@ -1,4 +1,4 @@
-"""What is put at tuples of indices: among zeros, or into a tensor."""
+"""What is put at tuples of indices (`scatter_nd`): among zeros, or into a tensor."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Windows of signals, and the mel scale: computed in float64 and rounded."""
+"""Windows of signals (`signal.hann_window`), and the mel scale: computed in float64, rounded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ops that cut: slices, and what consists of them."""
+"""Ops that cut regular parts out of a tensor: strided slices, and what consists of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``tf.random.stateless_*``: the same seed gives the same numbers, always."""
+"""``tf.random.stateless_*``: the numbers of `seeded`, from a seed that the caller gives."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from ..log.record import require
 from ..log.tensors import as_tensor
 from ..values import dtypes
 from ..values.tensor import Tensor
-from . import movement, stateless
+from . import movement, seeded
 from .define import document
-from .stateless import algorithm, checked_seed, checked_shape, ending, floating, operand
+from .seeded import algorithm, checked_seed, checked_shape, ending, floating, operand
 
 _COMMON = """
       name: Not used.
@@ -52,8 +52,8 @@ def stateless_normal(
     op = "StatelessRandomNormal"
     algorithm(alg)
     dims, wanted = checked_shape(shape, op), floating(dtype)
-    rest = stateless.drawn(checked_seed(seed, op), "normal", dims, wanted)
-    return stateless.scaled(rest, stddev, mean, op)
+    rest = seeded.drawn(checked_seed(seed, op), "normal", dims, wanted)
+    return seeded.scaled(rest, stddev, mean, op)
 
 
 @document(_FIRST)
@@ -76,8 +76,8 @@ def stateless_truncated_normal(
     op = "StatelessTruncatedNormal"
     algorithm(alg)
     dims, wanted = checked_shape(shape, op), floating(dtype)
-    rest = stateless.drawn(checked_seed(seed, op), "truncated", dims, wanted)
-    return stateless.scaled(rest, stddev, mean, op)
+    rest = seeded.drawn(checked_seed(seed, op), "truncated", dims, wanted)
+    return seeded.scaled(rest, stddev, mean, op)
 
 
 @document(_FIRST)
@@ -107,7 +107,7 @@ def stateless_uniform(
     dims, wanted = checked_shape(shape, op), dtypes.as_dtype(dtype)
     if wanted in (dtypes.uint32, dtypes.uint64) and not minval is maxval is None:
         raise ValueError(f"With bounds, random integers are int32 or int64, not {wanted.name}.")
-    return stateless.uniform(checked_seed(seed, op), dims, minval, maxval, dtype, op)
+    return seeded.uniform(checked_seed(seed, op), dims, minval, maxval, dtype, op)
 
 
 def stateless_gamma(
@@ -146,7 +146,7 @@ def stateless_gamma(
     b = operand(1 if beta is None else beta, wanted, op)
     dims = checked_shape(shape, op)
     a = movement.broadcast_to(a, ending(dims, [a, b], op))
-    return stateless.gamma(checked_seed(seed, op), dims, a, b, op)
+    return seeded.gamma(checked_seed(seed, op), dims, a, b, op)
 
 
 def stateless_poisson(
@@ -177,7 +177,7 @@ def stateless_poisson(
     op, rate = "StatelessRandomPoisson", as_tensor(lam)
     dims = checked_shape(shape, op)
     ending(dims, [rate], op)
-    return stateless.poisson(stateless.POISSON, checked_seed(seed, op), dims, rate, dtype)
+    return seeded.poisson(seeded.POISSON, checked_seed(seed, op), dims, rate, dtype)
 
 
 def stateless_binomial(
@@ -208,7 +208,7 @@ def stateless_binomial(
     """
     op = "StatelessRandomBinomial"
     dims = checked_shape(shape, op)
-    return stateless.binomial(checked_seed(seed, op), dims, counts, probs, output_dtype)
+    return seeded.binomial(checked_seed(seed, op), dims, counts, probs, output_dtype)
 
 
 def stateless_categorical(
@@ -238,7 +238,7 @@ def stateless_categorical(
       array([[2, 2, 0, 2]])
     """
     state = checked_seed(seed, "StatelessMultinomial")
-    return stateless.categorical(state, logits, num_samples, dtype)
+    return seeded.categorical(state, logits, num_samples, dtype)
 
 
 def stateless_shuffle(
@@ -264,7 +264,7 @@ def stateless_shuffle(
       array([1, 2, 3], dtype=int32)
     """
     algorithm(alg)
-    return stateless.shuffled(checked_seed(seed, "StatelessShuffle"), value)
+    return seeded.shuffled(checked_seed(seed, "StatelessShuffle"), value)
 
 
 def split(seed: Any, num: Any = 2, alg: Any = "auto_select") -> Tensor:
@@ -290,7 +290,7 @@ def split(seed: Any, num: Any = 2, alg: Any = "auto_select") -> Tensor:
     algorithm(alg)
     state = checked_seed(seed, "StatelessRandomUniformFullInt")
     dims = checked_shape([movement.static(num), 2], "StatelessRandomUniformFullInt")
-    return stateless.drawn(state, "integers", dims, state.dtype)
+    return seeded.drawn(state, "integers", dims, state.dtype)
 
 
 def fold_in(seed: Any, data: Any, alg: Any = "auto_select") -> Tensor:
@@ -316,4 +316,4 @@ def fold_in(seed: Any, data: Any, alg: Any = "auto_select") -> Tensor:
     state, number = checked_seed(seed, "StatelessRandomUniformFullInt"), as_tensor(data)
     if number.dtype not in (dtypes.int32, dtypes.int64):
         raise ValueError(f"data must be int32 or int64, got {number.dtype.name}")
-    return stateless.pair(stateless.drawn(state, "integers", (), number.dtype), number)
+    return seeded.pair(seeded.drawn(state, "integers", (), number.dtype), number)

@@ -1,4 +1,4 @@
-"""Moments by weights, and from sums."""
+"""Moments: mean and variance, weighted, and from sums."""
 
 from __future__ import annotations
 
@@ -9,7 +9,38 @@ from ..log.tensors import as_tensor
 from ..values.spec import axes_of
 from ..values.tensor import Tensor
 from . import elementwise, movement
-from .reduction import reduce_sum
+from .reduction import reduce_mean, reduce_sum
+
+
+def moments(
+    x: Any, axes: Any, shift: Any = None, keepdims: bool = False, name: str | None = None
+) -> tuple[Tensor, Tensor]:
+    """The mean and the variance over axes: the mean squared distance from the mean.
+
+    The second derivative is right, unlike TensorFlow's.
+
+    Args:
+      x: A tensor of floats.
+      axes: The axes to reduce: an int or a list of them.
+      shift: Accepted for TensorFlow's sake.
+      keepdims: Whether reduced axes stay, with size 1.
+      name: Not used.
+
+    Returns:
+      Two tensors of the same dtype: the mean and the variance.
+
+    Raises:
+      InvalidArgumentError: If an axis is out of range or named twice.
+
+    Example:
+      >>> mean, variance = tf.nn.moments(tf.constant([[1.0, 3.0], [2.0, 8.0]]), axes=1)
+      >>> mean.numpy(), variance.numpy()
+      (array([2., 5.], dtype=float32), array([1., 9.], dtype=float32))
+    """
+    x = as_tensor(x)
+    mean = reduce_mean(x, axes, True)
+    variance = reduce_mean(elementwise.squared_difference(x, mean), axes, keepdims)
+    return (mean if keepdims else movement.squeeze(mean, axes)), variance
 
 
 def _axes(x: Tensor, axes: Any, op: str) -> tuple[int, ...]:

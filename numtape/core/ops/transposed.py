@@ -12,11 +12,11 @@ from ..log.record import require
 from ..log.tensors import as_tensor
 from ..values.dtypes import mismatch, shown
 from ..values.tensor import Tensor
-from . import movement, windows
-from .conv import conv_input, swapped
+from . import movement, sliding_windows
+from .conv_products import conv_input, swapped
 from .joining import alike
+from .sliding_windows import back, channels_first, explicit, in_space, last
 from .triangles import number_of
-from .windows import back, channels_first, explicit, in_space, last
 
 
 def _transposed(
@@ -31,8 +31,8 @@ def _transposed(
         require(
             x.ndim == rank + 2, op, f"{what} must be {rank + 2}-dimensional: {x.shape.as_list()}"
         )
-    steps = in_space(windows.sizes(strides, rank, first, "strides"), op, "strides")
-    rates = in_space(windows.sizes(dilations, rank, first, "dilations"), op, "dilations")
+    steps = in_space(sliding_windows.sizes(strides, rank, first, "strides"), op, "strides")
+    rates = in_space(sliding_windows.sizes(dilations, rank, first, "dilations"), op, "dilations")
     pairs = explicit(padding, rank, first, op)
     shape = movement.static_shape(output_shape)
     g = last(g, first)
@@ -61,7 +61,7 @@ def _transposed(
         f"input and out_backprop must have the same batch size: {shape[0]} vs {g.shape[0]}",
     )  # fmt: skip
     inner = shape[1:-1]
-    found = windows.geometry(
+    found = sliding_windows.geometry(
         inner, tuple(w.shape[:-2]), steps, rates, padding, pairs, groups, op
     )
     require(

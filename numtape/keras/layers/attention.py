@@ -11,9 +11,9 @@ from ...core.log.variable import original
 from ...core.ops import comparison, movement
 from ...core.ops.dropout import dropout
 from ...core.ops.elementwise import cast, multiply, select, tanh
-from ...core.ops.linalg import matmul
-from ...core.ops.nn import softmax
+from ...core.ops.matrix_products import matmul
 from ...core.ops.reduction import reduce_sum
+from ...core.ops.softmax_losses import softmax
 from ...core.values.dtypes import bool_, shown
 from ...core.values.tensor import Tensor
 from ..layer import LayerVariable

@@ -7,9 +7,9 @@ from typing import Any
 from ...core.log.variable import original
 from ...core.ops import movement
 from ...core.ops.elementwise import cast, select, square
-from ...core.ops.nn import moments
 from ...core.ops.normalization import batch_normalization
 from ...core.ops.reduction import reduce_sum
+from ...core.ops.statistics import moments
 from ...core.values.dtypes import bool_
 from ...core.values.tensor import Tensor
 from ..input_spec import InputSpec

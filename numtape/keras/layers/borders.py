@@ -6,8 +6,8 @@ import math
 from typing import Any
 
 from ...core.ops import movement
+from ...core.ops.images import resize
 from ...core.ops.padding import pad
-from ...core.ops.pictures import resize
 from ...core.values.dtypes import shown
 from ...core.values.tensor import Tensor
 from ..input_spec import InputSpec

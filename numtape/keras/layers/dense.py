@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...core.log.variable import original
-from ...core.ops.linalg import matmul, tensordot
+from ...core.ops.matrix_products import matmul, tensordot
 from ...core.values.dtypes import shown
 from ...core.values.spec import MAX_DIM
 from ...core.values.tensor import Tensor

@@ -6,7 +6,7 @@ from typing import Any
 
 from ...core.ops import movement
 from ...core.ops.clipping import l2_normalize
-from ...core.ops.linalg import matmul
+from ...core.ops.matrix_products import matmul
 from ...core.values.dtypes import shown
 from .configured import Shape, documented
 from .merging import Merge, shapes_of

@@ -12,7 +12,7 @@ from ...core.log.tensors import as_tensor
 from ...core.ops import comparison, movement
 from ...core.ops.einsum import einsum
 from ...core.ops.elementwise import cast, select
-from ...core.ops.nn import softmax
+from ...core.ops.softmax_losses import softmax
 from ...core.values.dtypes import bool_, shown
 from ...core.values.tensor import Tensor
 from ..initial import Initializer

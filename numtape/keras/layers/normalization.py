@@ -7,8 +7,9 @@ from typing import Any
 
 from ...core.log.variable import original
 from ...core.ops import elementwise, movement
-from ...core.ops.nn import moments, normalize
+from ...core.ops.normalization import normalize
 from ...core.ops.reduction import reduce_mean, reduce_sum
+from ...core.ops.statistics import moments
 from ...core.values.dtypes import shown
 from ...core.values.tensor import Tensor
 from ..input_spec import InputSpec

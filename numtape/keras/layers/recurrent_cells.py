@@ -10,7 +10,7 @@ from ...core.ops.creation import ones, zeros
 from ...core.ops.dropout import dropout as dropped
 from ...core.ops.elementwise import cast
 from ...core.ops.joining import concat
-from ...core.ops.linalg import matmul
+from ...core.ops.matrix_products import matmul
 from ...core.ops.movement import reshape
 from ...core.ops.slicing import split
 from ...core.values.dtypes import shown

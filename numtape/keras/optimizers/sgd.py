@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...core.log.variable import Variable
-from ...core.ops.slices import updated
+from ...core.ops.indexed_rows import updated
 from ...core.values.dtypes import shown
 from ...core.values.indexed_slices import IndexedSlices
 from ...core.values.tensor import Tensor

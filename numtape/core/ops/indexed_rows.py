@@ -1,4 +1,4 @@
-"""Slices of the first axis: read, put back, made dense."""
+"""Rows of a variable or table at indices: embeddings, `scatter_*` of variables, dense gradients."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Softmax and cross-entropies."""
+"""Softmax, its logarithm, and the cross-entropies made of them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..values.tensor import Tensor
 from . import activations, elementwise, movement, rules
 from .elementwise import negative
 from .indexing import pick
-from .reduction import reduce_mean, reduce_sum
+from .reduction import reduce_sum
 
 Array = np.ndarray[Any, Any]
 
@@ -81,94 +81,6 @@ LOG_SOFTMAX = defop(
     "LogSoftmax", ARRAY, 1, _rows, compute=_log_softmax, native=_native("log_softmax"),
     vjp=lambda g, y, x: (LOG_SOFTMAX_GRAD(y, g),),
 )  # fmt: skip
-
-
-def _normalize(out: Array, x: Array, epsilon: float) -> None:
-    centred = x - x.mean(-1, keepdims=True)
-    variance = np.square(centred).mean(-1, keepdims=True)
-    np.divide(centred, np.sqrt(variance + x.dtype.type(epsilon)), out=out)
-
-
-def _normalize_grad(out: Array, x: Array, g: Array, epsilon: float) -> None:
-    centred = x - x.mean(-1, keepdims=True)
-    variance = np.square(centred).mean(-1, keepdims=True)
-    scale = 1 / np.sqrt(variance + x.dtype.type(epsilon))
-    n = centred * scale
-    out[...] = scale * (g - g.mean(-1, keepdims=True) - n * (g * n).mean(-1, keepdims=True))
-
-
-def _with_epsilon(name: str) -> Any:
-    def native(out: Spec, *_: Spec, epsilon: float) -> Native:
-        n = out.shape[-1]
-        bits = int(np.float64(epsilon).view(np.int64))
-        return Native(name, (out.dtype.name,), (n, bits), out.size // n, 16 * out.size)
-
-    return native
-
-
-def _mean(x: Tensor) -> Tensor:
-    return reduce_mean(x, -1, True)
-
-
-def _normalize_grad_vjp(
-    h: Tensor, o: Tensor, x: Tensor, g: Tensor, epsilon: float
-) -> tuple[Tensor, Tensor]:
-    """The Jacobian J = r * (I - 1 1'/N - n n'/N) of a row is symmetric, and depends on x."""
-    n = record(NORMALIZE, (x,), epsilon=epsilon)
-    h_there = record(NORMALIZE_GRAD, (x, h), epsilon=epsilon)
-    g_there = record(NORMALIZE_GRAD, (x, g), epsilon=epsilon)
-    scale = elementwise.rsqrt(_mean(elementwise.square(x - _mean(x))) + epsilon)
-    along_h, along_g = _mean(h * n), _mean(g * n)
-    product = _mean(h * g) - _mean(h) * _mean(g) - along_h * along_g
-    by_x = negative(scale * (product * (scale * n) + h_there * along_g + g_there * along_h))
-    return by_x, h_there
-
-
-NORMALIZE = defop(
-    "Normalize", ARRAY, 1, lambda op, x, epsilon: _rows(op, x), compute=_normalize,
-    native=_with_epsilon("normalize"),
-    vjp=lambda g, y, x, epsilon: (record(NORMALIZE_GRAD, (x, g), epsilon=epsilon),),
-)  # fmt: skip
-NORMALIZE_GRAD: Op = defop(
-    "NormalizeGrad", ARRAY, 2, lambda op, x, g, epsilon: x, compute=_normalize_grad,
-    native=_with_epsilon("normalize_grad"), vjp=_normalize_grad_vjp,
-)  # fmt: skip
-
-
-def normalize(x: Any, epsilon: float) -> Tensor:
-    """``(x - mean) / sqrt(variance + epsilon)`` over the last axis (Ba, Kiros, Hinton 2016)."""
-    return record(NORMALIZE, (as_tensor(x),), epsilon=float(epsilon))
-
-
-def moments(
-    x: Any, axes: Any, shift: Any = None, keepdims: bool = False, name: str | None = None
-) -> tuple[Tensor, Tensor]:
-    """The mean and the variance over axes: the mean squared distance from the mean.
-
-    The second derivative is right, unlike TensorFlow's.
-
-    Args:
-      x: A tensor of floats.
-      axes: The axes to reduce: an int or a list of them.
-      shift: Accepted for TensorFlow's sake.
-      keepdims: Whether reduced axes stay, with size 1.
-      name: Not used.
-
-    Returns:
-      Two tensors of the same dtype: the mean and the variance.
-
-    Raises:
-      InvalidArgumentError: If an axis is out of range or named twice.
-
-    Example:
-      >>> mean, variance = tf.nn.moments(tf.constant([[1.0, 3.0], [2.0, 8.0]]), axes=1)
-      >>> mean.numpy(), variance.numpy()
-      (array([2., 5.], dtype=float32), array([1., 9.], dtype=float32))
-    """
-    x = as_tensor(x)
-    mean = reduce_mean(x, axes, True)
-    variance = reduce_mean(elementwise.squared_difference(x, mean), axes, keepdims)
-    return (mean if keepdims else movement.squeeze(mean, axes)), variance
 
 
 def _along(op: Op, logits: Any, axis: Any) -> Tensor:

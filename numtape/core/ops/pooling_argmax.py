@@ -8,8 +8,8 @@ from ..log.tensors import as_tensor
 from ..values.dtypes import as_dtype, int64, shown
 from ..values.tensor import Tensor
 from . import elementwise
-from .pool_ops import argmax_of, max_pool_of
 from .pooling import windows_of
+from .window_reductions import argmax_of, max_pool_of
 
 
 class MaxPoolWithArgmax(NamedTuple):

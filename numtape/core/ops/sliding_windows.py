@@ -13,7 +13,7 @@ from ..log.record import require
 from ..values.dtypes import shown
 from ..values.tensor import Tensor
 from . import movement
-from .conv import Geometry, Ints
+from .conv_products import Geometry, Ints
 
 LAST = {1: ("NWC",), 2: ("NHWC",), 3: ("NDHWC",)}
 FIRST = {1: ("NCW",), 2: ("NCHW",), 3: ("NCDHW",)}

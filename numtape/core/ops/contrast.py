@@ -1,4 +1,4 @@
-"""Image ops."""
+"""The contrast of images, whose derivative TensorFlow does not have: see `images` for the rest."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Systems of linear equations."""
+"""Systems of linear equations: by LU factors, triangles and Cholesky factors."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from ..values.tensor import Tensor
 from . import comparison, elementwise, movement
 from .creation import convert_to_tensor, eye
 from .diagonals import diagonal, diagonal_matrix
-from .factors import FACTOR, SOLVE, invertible, matrix_of
 from .indexing import gather
-from .linalg import matmul
+from .lu_factors import FACTOR, SOLVE, invertible, matrix_of
+from .matrix_products import matmul
 from .triangles import triangle
 
 Array = np.ndarray[Any, Any]

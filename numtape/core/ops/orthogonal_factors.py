@@ -1,4 +1,4 @@
-"""Decompositions of matrices: one packed row each, and parts that are slices of it."""
+"""Decompositions with orthogonal factors, QR, SVD and eigh: one packed row each, cut into parts."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from . import comparison, elementwise, rules, slicing
 from .checks import every
 from .complex import complex_, imag, real
 from .diagonals import diagonal, diagonal_matrix
-from .factors import part, square_floats
-from .linalg import matmul
+from .linear_systems import triangular
+from .lu_factors import part, square_floats
+from .matrix_products import matmul
 from .movement import expand_dims, squeeze
-from .solves import triangular
 from .triangles import FROM_LOWER, LOWER_SUMS, adjoint_of
 
 Array = np.ndarray[Any, Any]

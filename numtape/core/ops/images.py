@@ -1,4 +1,4 @@
-"""Pictures turned, cut, framed and made larger or smaller: all of it in other ops."""
+"""Images turned, cut, framed and made larger or smaller: all of it in other ops."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..log.tensors import as_tensor
 from ..values.arguments import number
 from ..values.dtypes import shown
 from ..values.tensor import Tensor
-from . import elementwise, linalg, movement
+from . import elementwise, matrix_products, movement
 from .indexing import gather
 from .padding import pad
 from .reduction import reduce_mean
@@ -86,7 +86,7 @@ def rgb_to_grayscale(images: Any, name: str | None = None) -> Tensor:
         raise DtypeError(f"images must be of floats, got {x.dtype.name}. Use `cast`.")
     require(x.ndim > 1 and x.shape[-1] == 3, "RgbToGrayscale", f"no three channels in {x.shape}")
     weights = as_tensor(np.array([[0.2989], [0.587], [0.114]], x.dtype.as_numpy_dtype))
-    found = linalg.matmul(movement.shaped(x, (x._spec.size // 3, 3)), weights)
+    found = matrix_products.matmul(movement.shaped(x, (x._spec.size // 3, 3)), weights)
     return movement.shaped(found, (*x.shape[:-1], 1))
 
 
@@ -341,8 +341,8 @@ def resize(
         return x
     kind, channels = x.dtype.as_numpy_dtype, int(x.shape[-1])
     lead = tuple(x.shape[:-3])
-    y = linalg.matmul(
+    y = matrix_products.matmul(
         _between(old[0], height, kind), movement.shaped(x, (*lead, old[0], old[1] * channels))
     )
     y = movement.shaped(y, (*lead, height, old[1], channels))
-    return linalg.matmul(_between(old[1], width, kind), y)
+    return matrix_products.matmul(_between(old[1], width, kind), y)

@@ -1,4 +1,4 @@
-"""Products of matrices."""
+"""Products of matrices and vectors: matmul, matvec, tensordot."""
 
 from __future__ import annotations
 

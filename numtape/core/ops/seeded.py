@@ -16,7 +16,7 @@ from ..values import dtypes
 from ..values.dtypes import as_dtype, shown
 from ..values.spec import Spec, broadcast, intern
 from ..values.tensor import Tensor
-from . import draws, elementwise, joining, movement, philox
+from . import elementwise, joining, movement, philox, philox_draws
 from .indexing import GATHER
 from .reduction import reduce_sum
 from .sorting import argsort
@@ -96,7 +96,7 @@ BETWEEN = defop(
 
 def _gamma(out: Array, state: Array, alpha: Array, shape: tuple[int, ...], dtype: str) -> None:
     count = out.size // max(alpha.size, 1)
-    out[...] = draws.gamma(philox.Philox(state), alpha, count).reshape(shape)
+    out[...] = philox_draws.gamma(philox.Philox(state), alpha, count).reshape(shape)
 
 
 def _gamma_vjp(
@@ -114,7 +114,7 @@ GAMMA = defop(
 GAMMA_SLOPE = defop(
     "RandomGammaGrad", ARRAY, 2, lambda op, alpha, x: x, on_host=True, gradient=MISSING,
     compute=lambda out, alpha, x: np.copyto(
-        out, draws.gamma_slope(alpha, x), casting="same_kind"
+        out, philox_draws.gamma_slope(alpha, x), casting="same_kind"
     ),
 )  # fmt: skip
 
@@ -126,7 +126,7 @@ def _counts(found: Array, out: Array) -> None:
 
 def _poisson(out: Array, state: Array, rate: Array, shape: tuple[int, ...], dtype: str) -> None:
     count = out.size // max(rate.size, 1)
-    _counts(draws.poisson(philox.Philox(state), rate, count).reshape(shape), out)
+    _counts(philox_draws.poisson(philox.Philox(state), rate, count).reshape(shape), out)
 
 
 # Of a seed that is given no gradient flows; of one that is drawn TensorFlow has none registered.
@@ -139,7 +139,7 @@ POISSON_DRAWN = defop("RandomPoissonV2", ARRAY, 2, _drawn_spec, compute=_poisson
 def _binomial(
     out: Array, state: Array, counts: Array, probs: Array, shape: tuple[int, ...], dtype: str
 ) -> None:
-    _counts(draws.binomial(philox.Philox(state), counts, probs, shape), out)
+    _counts(philox_draws.binomial(philox.Philox(state), counts, probs, shape), out)
 
 
 BINOMIAL = defop(
@@ -151,7 +151,7 @@ BINOMIAL = defop(
 def _categorical(
     out: Array, state: Array, logits: Array, shape: tuple[int, ...], dtype: str
 ) -> None:
-    out[...] = draws.categorical(philox.Philox(state), logits, shape[1])
+    out[...] = philox_draws.categorical(philox.Philox(state), logits, shape[1])
 
 
 CATEGORICAL = defop(

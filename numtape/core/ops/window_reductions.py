@@ -17,7 +17,7 @@ from ..values.dtypes import int64
 from ..values.spec import Spec, intern
 from ..values.tensor import Tensor
 from . import elementwise, rules
-from .conv import PIXELS, Geometry, taps
+from .conv_products import PIXELS, Geometry, taps
 
 Array = np.ndarray[Any, Any]
 

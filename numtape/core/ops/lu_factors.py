@@ -17,7 +17,7 @@ from ..values.tensor import Tensor
 from . import comparison, elementwise, movement, rules, slicing
 from .checks import every
 from .complex import complex_, conj, imag, real
-from .linalg import matmul
+from .matrix_products import matmul
 from .triangles import adjoint_of, check_square
 
 Array = np.ndarray[Any, Any]
