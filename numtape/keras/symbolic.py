@@ -92,8 +92,8 @@ class KerasTensor:
 
     Example:
       >>> x = tf.keras.Input((3,))
-      >>> x + 1.0
-      <KerasTensor shape=(None, 3), dtype=float32, sparse=False, ragged=False, name=keras_tensor_1>
+      >>> (x + 1.0).shape, x[:, 0].shape
+      ((None, 3), (None,))
     """
 
     __array_priority__ = 200
