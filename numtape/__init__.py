@@ -224,14 +224,25 @@ __all__ = [
     "split", "sqrt", "square", "squeeze", "stack", "stop_gradient", "strided_slice", "string",
     "subtract", "switch_case", "tan", "tanh", "tensor_scatter_nd_add", "tensor_scatter_nd_max",
     "tensor_scatter_nd_min", "tensor_scatter_nd_sub", "tensor_scatter_nd_update", "tensordot",
-    "testing", "tile", "timestamp", "transpose", "truediv", "truncatediv", "truncatemod",
+    "testing", "tile", "timestamp", "train", "transpose", "truediv", "truncatediv", "truncatemod",
     "tuple", "type_spec_from_value", "uint16", "uint32", "uint64", "uint8", "unique",
     "unique_with_counts", "unravel_index", "unstack", "vectorized_map", "where", "while_loop",
     "zeros", "zeros_like",
 ]  # fmt: skip
 
 if _typing.TYPE_CHECKING:
-    from . import autodiff, data, datasets, debugging, experimental, keras, nest, signal, testing
+    from . import (
+        autodiff,
+        data,
+        datasets,
+        debugging,
+        experimental,
+        keras,
+        nest,
+        signal,
+        testing,
+        train,
+    )
     from .assertions import Assert, assert_equal, assert_greater, assert_less
     from .control import cond, map_fn, scan, while_loop
     from .custom import (
@@ -287,7 +298,7 @@ _FUNCTIONS = {
 _LAZY = {
     **{name: name for name in (
         "autodiff", "data", "datasets", "debugging", "experimental", "keras", "nest", "signal",
-        "testing",
+        "testing", "train",
     )},
     **{name: f"keras.{name}" for name in ("initializers", "losses", "metrics", "optimizers")},
 }  # fmt: skip

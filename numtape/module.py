@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from .core.log.variable import Variable
+from .waiting import changed
 
 
 def snake_case(name: str) -> str:
@@ -50,6 +51,14 @@ class Module:
             raise ValueError(f"{name!r} is not a valid module name. Module names must be valid "
                              f"Python identifiers (e.g. a valid class name).")  # fmt: skip
         self._name = name
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        object.__setattr__(self, name, value)
+        changed(self)
+
+    def _parts(self) -> dict[str, Any]:
+        """What a checkpoint stores, by name: attributes with variables."""
+        return {name: value for name, value in sorted(vars(self).items()) if name != "_name"}
 
     @property
     def name(self) -> str:

@@ -7,7 +7,8 @@ things tells the log, and does not ask which kind it is. Here stands what a thre
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..values.memory import Array
@@ -26,6 +27,7 @@ class Hooks:
     tracing: ClassVar[bool] = False  # a row here stands for what a call has in every replay
     symbolic: ClassVar[bool] = False  # rows here have no values
     nested: ClassVar[bool] = False  # functions run as part of what is recorded, not replayed
+    created: Mapping[int, Variable] = MappingProxyType({})  # variables that a recorded call made
 
     assign: ClassVar[Callable[[Any, Sequence[Variable], Sequence[Tensor]], None]]
 

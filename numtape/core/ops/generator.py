@@ -117,6 +117,10 @@ class Generator:
             value = _checked(_state(state), (_SIZE,), "state")
             self._state = Variable(value, trainable=False, name="StateVar", dtype=dtypes.int64)
 
+    def _parts(self) -> dict[str, Any]:
+        """What a checkpoint stores, by name."""
+        return {"_state_var": self._state}
+
     @classmethod
     def from_state(cls, state: Any, alg: Any) -> Generator:
         """A generator that begins with a state: the counter's two integers, and the key."""

@@ -127,7 +127,12 @@ class Metric:
         path = f"{self.name.replace('/', '>')}/{name or 'variable'}"
         variable = LayerVariable(Variable(value, trainable=False, name=path))
         self._variables = (*self._variables, variable)
+        changed(self)
         return variable
+
+    def _parts(self) -> dict[str, Any]:
+        """What a checkpoint stores, by name: attributes with variables."""
+        return dict(sorted(vars(self).items()))
 
     def add_weight(
         self, shape: Any = (), initializer: Any = None, dtype: Any = None, name: str | None = None

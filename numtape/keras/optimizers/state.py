@@ -15,6 +15,7 @@ from ...core.ops.elementwise import cast
 from ...core.values.dtypes import as_dtype, float32, int64, shown
 from ...core.values.tensor import Tensor
 from ...module import snake_case
+from ...waiting import changed
 from .. import initializers
 from .schedule import LearningRateSchedule
 
@@ -69,6 +70,14 @@ class State:
         self._learning_rate = learning_rate
         if not callable(learning_rate):
             self._learning_rate = self._own(learning_rate, "learning_rate", float32)
+
+    def _parts(self) -> dict[str, Any]:
+        """What a checkpoint stores, by name."""
+        named = {"_iterations": self._iterations}
+        if isinstance(self._learning_rate, Variable):
+            named["_learning_rate"] = self._learning_rate
+        others = [v for v in self._variables if all(v is not own for own in named.values())]
+        return {**named, "_variables": others}
 
     def _own(self, value: Any, name: str, dtype: Any) -> Variable:
         """A variable of the optimizer."""
@@ -173,6 +182,7 @@ class State:
         self._trained = trained
         self._number()
         self.built = True
+        changed(self)
 
     def _build(self, trained: list[Variable]) -> None:
         """Make the variables for those to train."""

@@ -1,0 +1,27 @@
+"""``tf.train``: the values of variables in files, and back."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+
+from ..names import getter as _getter
+from ..tracebacks import guard_module as _guard_module
+from .checkpoint import Checkpoint
+from .manager import CheckpointManager
+from .reading import list_variables, load_checkpoint, load_variable
+from .state import latest_checkpoint
+
+__all__ = [
+    "Checkpoint", "CheckpointManager", "latest_checkpoint", "list_variables", "load_checkpoint",
+    "load_variable",
+]  # fmt: skip
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
+if not _TYPE_CHECKING:
+    __getattr__ = _getter(__name__)
+
+_guard_module(__name__)

@@ -1,0 +1,178 @@
+"""Arrays and a description in one file, written whole or not at all: the format of safetensors.
+
+Eight bytes give the length of a header in JSON, which says each array's dtype, shape and place in
+the bytes that follow (https://huggingface.co/docs/safetensors). Any reader of such files can open
+ours. In the header's ``__metadata__`` stand our description, JSON too, and a checksum of all.
+
+Nothing in a file is ever run or unpickled.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+import secrets
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..core.values.dtypes import bfloat16
+from ..errors import DataLossError, NotFoundError
+
+Array = np.ndarray[Any, Any]
+
+SUFFIX = ".safetensors"
+_LONGEST = 100_000_000  # bytes of a header: what safetensors reads
+_BY_NAME: dict[str, Any] = {
+    "BOOL": "bool", "I8": "int8", "U8": "uint8", "I16": "int16", "U16": "uint16", "I32": "int32",
+    "U32": "uint32", "I64": "int64", "U64": "uint64", "F16": "float16", "F32": "float32",
+    "F64": "float64", "C64": "complex64", "BF16": bfloat16.numpy_dtype,
+}  # fmt: skip
+_DTYPES = {name: np.dtype(dtype) for name, dtype in _BY_NAME.items()}
+_NAMES = {dtype: name for name, dtype in _DTYPES.items()}
+# safetensors has no complex128: it is stored as pairs of float64, and named in the description.
+_PAIRS = np.dtype(np.complex128)
+
+
+def pack(arrays: Mapping[str, Array], description: Any) -> bytes:
+    """The bytes of a file.
+
+    Args:
+      arrays: Arrays by name.
+      description: What JSON can hold.
+    """
+    pairs = sorted(name for name, x in arrays.items() if x.dtype == _PAIRS)
+    entries: dict[str, Any] = {}
+    parts: list[bytes] = []
+    at = 0
+    # The longest elements first: every array lies where its dtype wants it.
+    for name in sorted(arrays, key=lambda name: (-arrays[name].dtype.itemsize, name)):
+        array = np.ascontiguousarray(arrays[name]).reshape(arrays[name].shape)
+        if array.dtype == _PAIRS:
+            array = array.reshape(-1).view(np.float64).reshape(*array.shape, 2)
+        part = array.astype(array.dtype.newbyteorder("<"), copy=False).tobytes()
+        entries[name] = {"dtype": _NAMES[array.dtype], "shape": list(array.shape),
+                         "data_offsets": [at, at + len(part)]}  # fmt: skip
+        parts.append(part)
+        at += len(part)
+    data = b"".join(parts)
+    text = json.dumps({"complex128": pairs, "content": description}, sort_keys=True)
+    metadata = {"format": "numtape", "numtape": text, "sha256": _checksum(entries, text, data)}
+    header = json.dumps({"__metadata__": metadata, **entries}).encode()
+    header += b" " * (-len(header) % 8)
+    return len(header).to_bytes(8, "little") + header + data
+
+
+def unpack(content: bytes, where: str) -> tuple[dict[str, Array], Any]:
+    """The arrays and the description in the bytes of a file.
+
+    Args:
+      content: The bytes.
+      where: What they are called in errors.
+
+    Raises:
+      DataLossError: If they are not what `pack` gives: cut, changed, or of another kind.
+    """
+
+    def lost(why: str) -> DataLossError:
+        return DataLossError(f"{where} cannot be read: {why}.")
+
+    if content[:8] == b"\x89HDF\r\n\x1a\n":
+        raise lost("it is an HDF5 file, not one that numtape wrote")
+    if len(content) < 8:
+        raise lost("it is too short to be a file that numtape wrote")
+    length = int.from_bytes(content[:8], "little")
+    if length > _LONGEST or 8 + length > len(content):
+        raise lost("it is cut, or no file that numtape wrote: its header is longer than itself")
+    try:
+        header = json.loads(content[8 : 8 + length].decode())
+        metadata = dict(header.pop("__metadata__", {}))
+        entries = {
+            str(name): (str(entry["dtype"]), tuple(map(int, entry["shape"])),
+                        *map(int, entry["data_offsets"]))
+            for name, entry in header.items()
+        }  # fmt: skip
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        raise lost("its header is damaged, or it is no file that numtape wrote") from None
+    if metadata.get("format") != "numtape" or not isinstance(metadata.get("numtape"), str):
+        raise lost("it is a safetensors file that another program wrote")
+    data = memoryview(content)[8 + length :]
+    _check_places(entries, len(data), lost)
+    if metadata.get("sha256") != _checksum(header, metadata["numtape"], data):
+        raise lost("it was changed after it was written: its checksum is another one")
+    arrays: dict[str, Array] = {}
+    for name, (kind, shape, begin, end) in entries.items():
+        dtype = _DTYPES[kind]
+        found = np.frombuffer(data[begin:end], dtype.newbyteorder("<")).astype(dtype)
+        arrays[name] = found.reshape(shape)
+    try:
+        described = json.loads(metadata["numtape"])
+        for name in described["complex128"]:
+            pairs = arrays[name]
+            arrays[name] = pairs.view(np.complex128).reshape(pairs.shape[:-1])
+        return arrays, described["content"]
+    except (ValueError, TypeError, KeyError, RecursionError):
+        raise lost("its description is damaged") from None
+
+
+def _checksum(entries: Any, text: str, data: Any) -> str:
+    found = hashlib.sha256(json.dumps([entries, text], sort_keys=True).encode())
+    found.update(data)
+    return found.hexdigest()
+
+
+def _check_places(entries: dict[str, Any], size: int, lost: Any) -> None:
+    """Check that arrays lie one after another, and that nothing is missing or left over."""
+    at = 0
+    for name, entry in sorted(entries.items(), key=lambda item: (item[1][2:], item[0])):
+        if len(entry) != 4 or entry[0] not in _DTYPES or min(entry[1], default=0) < 0:
+            raise lost(f"the array {name!r} has an unknown dtype, or no shape")
+        kind, shape, begin, end = entry
+        if begin != at or end - begin != math.prod(shape) * _DTYPES[kind].itemsize:
+            raise lost(f"the array {name!r} is not where the header says, or of another size")
+        at = end
+    if at != size:
+        raise lost(f"it is cut, or something was added: {size} bytes of arrays instead of {at}")
+
+
+def write(path: str | os.PathLike[str], content: bytes) -> None:
+    """Write a file: it is whole under its name, or what was there before stays.
+
+    Args:
+      path: Its name; folders are made.
+      content: What is to be in it.
+    """
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    beside = path.parent / f".{path.name}.{secrets.token_hex(4)}"
+    try:
+        with open(beside, "xb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(beside, path)
+    except BaseException:
+        beside.unlink(missing_ok=True)
+        raise
+    if hasattr(os, "O_DIRECTORY"):  # the new name too is on the disk
+        folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+
+def read(path: str | os.PathLike[str]) -> bytes:
+    """The bytes of a file.
+
+    Raises:
+      NotFoundError: If there is none.
+    """
+    try:
+        return Path(path).read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        raise NotFoundError(f"There is no file {os.fspath(path)!r}.") from None

@@ -1,0 +1,175 @@
+"""`CheckpointManager`: the last few checkpoints of a folder."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from ..core.log.variable import Variable
+from .arrays import SUFFIX
+from .checkpoint import Checkpoint
+from .state import read_state, record_state
+
+
+class CheckpointManager:
+    """Saves numbered checkpoints into a folder, and deletes old ones.
+
+    Args:
+      checkpoint: What is saved.
+      directory: The folder.
+      max_to_keep: How many are kept; None for all.
+      keep_checkpoint_every_n_hours: One that is to be deleted stays for good if the last one that
+        stayed is so many hours older.
+      checkpoint_name: What names begin with.
+      step_counter: A variable that counts steps, for ``checkpoint_interval``.
+      checkpoint_interval: After how many steps at least `save` saves.
+      init_fn: A function that `restore_or_initialize` calls if there is no checkpoint.
+      last_checkpoint_step: At which step the last one was saved.
+
+    Raises:
+      ValueError: If ``max_to_keep`` is no positive number, or ``step_counter`` is missing.
+      DataLossError: If the folder's file ``checkpoint`` is damaged.
+      UnimplementedError: If the folder has checkpoints of TensorFlow's.
+
+    Example:
+      >>> import os, tempfile
+      >>> checkpoint = tf.train.Checkpoint(v=tf.Variable(1.0))
+      >>> manager = tf.train.CheckpointManager(checkpoint, tempfile.mkdtemp(), max_to_keep=2)
+      >>> for _ in range(3):
+      ...     path = manager.save()
+      >>> [os.path.basename(path) for path in manager.checkpoints]
+      ['ckpt-2', 'ckpt-3']
+    """
+
+    def __init__(
+        self, checkpoint: Checkpoint, directory: str | os.PathLike[str], max_to_keep: int | None,
+        keep_checkpoint_every_n_hours: float | None = None, checkpoint_name: str = "ckpt",
+        step_counter: Variable | None = None, checkpoint_interval: int | None = None,
+        init_fn: Callable[[], Any] | None = None, last_checkpoint_step: int | None = None,
+    ) -> None:  # fmt: skip
+        if max_to_keep is not None and max_to_keep <= 0:
+            raise ValueError(
+                f"Expected a positive integer or `None` for `max_to_keep`, got {max_to_keep}."
+            )
+        if checkpoint_interval is not None and step_counter is None:
+            raise ValueError(
+                "`step_counter` should be passed if `checkpoint_interval` is not None."
+            )
+        self._checkpoint, self._directory = checkpoint, os.fspath(directory)
+        self._keep, self._hours = max_to_keep, keep_checkpoint_every_n_hours
+        self._prefix = os.path.join(self._directory, checkpoint_name)
+        self._step_counter, self._interval = step_counter, checkpoint_interval
+        self._init_fn, self._last_step = init_fn, last_checkpoint_step
+        self._times: dict[str, float] = {}  # of those that may be deleted, the oldest first
+        self._latest: str | None = None
+        self._preserved = time.time()
+        state = read_state(self._directory)
+        if state is not None:
+            self._latest = state["latest"]
+            if state["preserved"] is not None:
+                self._preserved = state["preserved"]
+            self._times = dict(zip(state["paths"], state["times"], strict=True))
+
+    @property
+    def directory(self) -> str:
+        """The folder."""
+        return self._directory
+
+    @property
+    def checkpoint(self) -> Checkpoint:
+        """What is saved."""
+        return self._checkpoint
+
+    @property
+    def checkpoint_interval(self) -> int | None:
+        """After how many steps at least `save` saves."""
+        return self._interval
+
+    @property
+    def checkpoints(self) -> list[str]:
+        """The names of the checkpoints that are kept for now, the latest last."""
+        return list(self._times)
+
+    @property
+    def latest_checkpoint(self) -> str | None:
+        """The name of the latest one; None if there is none."""
+        return self._latest
+
+    def save(
+        self, checkpoint_number: Any = None, check_interval: bool = True, options: Any = None
+    ) -> str | None:
+        """Save, and delete what is too old.
+
+        Args:
+          checkpoint_number: The number in its name; default: how often was saved.
+          check_interval: Whether nothing is saved if there were too few steps since the last time.
+          options: Accepted for TensorFlow's sake.
+
+        Returns:
+          The checkpoint's name; None if nothing was saved.
+
+        Raises:
+          OSError: If it cannot be written; all is as before then.
+        """
+        if self._interval is not None and self._step_counter is not None:
+            step = int(self._step_counter.numpy())
+            last = self._last_step
+            if check_interval and last is not None and step - last < self._interval:
+                return None
+        number = None if checkpoint_number is None else int(checkpoint_number)
+        path = self._checkpoint._write_numbered(self._prefix, number)
+        if self._step_counter is not None:
+            self._last_step = int(self._step_counter.numpy())
+        self._times.pop(path, None)
+        self._times[path] = time.time()
+        self._latest = path
+        self._record()  # before anything is deleted
+        if self._sweep():
+            self._record()
+        return path
+
+    def _record(self) -> None:
+        record_state(self._directory, self._latest or "", list(self._times),
+                     list(self._times.values()), self._preserved)  # fmt: skip
+
+    def _sweep(self) -> bool:
+        """Delete what is too much; returns whether there was something."""
+        due = 0 if self._keep is None else max(0, len(self._times) - self._keep)
+        for path in list(self._times)[:due]:
+            written = self._times.pop(path)
+            if self._hours is not None and written - self._hours * 3600 >= self._preserved:
+                self._preserved = written  # it stays for good
+            else:
+                Path(path + SUFFIX).unlink(missing_ok=True)
+        return due > 0
+
+    def restore_or_initialize(self) -> str | None:
+        """Restore the latest checkpoint, or, if there is none, call ``init_fn``.
+
+        Returns:
+          The checkpoint's name, or None.
+
+        Raises:
+          DataLossError: If the file is cut or changed.
+
+        Example:
+          >>> import tempfile
+          >>> checkpoint = tf.train.Checkpoint(v=tf.Variable(1.0))
+          >>> manager = tf.train.CheckpointManager(checkpoint, tempfile.mkdtemp(), 2)
+          >>> manager.restore_or_initialize() is None
+          True
+        """
+        if self._latest is None:
+            if self._init_fn is not None:
+                self._init_fn()
+            return None
+        self._checkpoint.restore(self._latest)
+        if self._step_counter is not None:
+            self._last_step = int(self._step_counter.numpy())
+        return self._latest
+
+    def sync(self) -> None:
+        """Nothing: what was written is on the disk."""

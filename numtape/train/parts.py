@@ -1,0 +1,89 @@
+"""The graph of things and their parts: what a checkpoint stores, and where it puts it back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from ..core.log.variable import Variable, original
+from ..errors import DataLossError
+from ..module import Module
+
+_VALUE = "/.ATTRIBUTES/VARIABLE_VALUE"  # how TensorFlow ends the names of values
+
+
+def is_trackable(thing: Any) -> bool:
+    """Whether a thing has parts, or is a variable."""
+    return isinstance(thing, Variable | Module) or hasattr(type(thing), "_parts")
+
+
+def parts(thing: Any) -> dict[str, Any]:
+    """The variables and things with parts right inside a thing, also in lists and dicts there."""
+    found: dict[str, Any] = {}
+    if not isinstance(thing, Variable):
+        for name, value in thing._parts().items():
+            found.update(_flat(name, value))
+    return found
+
+
+def _flat(name: Any, value: Any) -> Iterator[tuple[str, Any]]:
+    if is_trackable(value):
+        yield str(name), original(value) if isinstance(value, Variable) else value
+    elif isinstance(value, list | tuple):
+        for number, item in enumerate(value):
+            yield from _flat(f"{name}/{number}", item)
+    elif isinstance(value, Mapping):
+        for key, item in value.items():
+            yield from _flat(f"{name}/{escaped(str(key))}", item)
+
+
+def escaped(name: str) -> str:
+    """A name without slashes, spelled as TensorFlow does."""
+    return name.replace(".", "..").replace("/", ".S")
+
+
+class Graph:
+    """A root and all that is inside it, by the shortest ways.
+
+    Attributes:
+      nodes: For each thing its parts: a name and a number each; for a variable its key.
+      variables: The variables, by key.
+    """
+
+    def __init__(self, root: Any) -> None:
+        self.nodes: list[Any] = []
+        self.variables: dict[str, Variable] = {}
+        things, paths = [root], [""]
+        numbers = {id(root): 0}
+        for thing, path in zip(things, paths, strict=True):  # both grow
+            if isinstance(thing, Variable):
+                key = f"{path}{_VALUE}"
+                self.nodes.append(key)
+                self.variables[key] = thing
+                continue
+            own = {}
+            for name, part in parts(thing).items():
+                if id(part) not in numbers:
+                    numbers[id(part)] = len(things)
+                    things.append(part)
+                    paths.append(f"{path}/{name}" if path else name)
+                own[name] = numbers[id(part)]
+            self.nodes.append(own)
+
+
+def checked(nodes: Any, arrays: Mapping[str, Any], where: str) -> list[Any]:
+    """The nodes that a file describes, if they are what `Graph` gives and have their arrays.
+
+    Raises:
+      DataLossError: If they are not.
+    """
+    fits = isinstance(nodes, list) and bool(nodes) and isinstance(nodes[0], dict)
+    for node in nodes if fits else ():
+        if isinstance(node, dict):
+            fits = fits and all(type(k) is int and 0 <= k < len(nodes) for k in node.values())
+        else:
+            fits = fits and isinstance(node, str) and node in arrays
+    keys = [node for node in nodes if isinstance(node, str)] if fits else []
+    if not fits or sorted(keys) != sorted(arrays):
+        raise DataLossError(f"{where} cannot be read: its structure does not fit its arrays.")
+    return list(nodes)

@@ -1,0 +1,165 @@
+"""Checkpoints read without the program that wrote them."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+
+from ..core.values.dtypes import DType, as_dtype
+from ..errors import DataLossError, NotFoundError, UnimplementedError
+from .arrays import SUFFIX, read, unpack
+from .parts import checked
+from .state import latest_checkpoint
+
+
+def read_checkpoint(path: str) -> tuple[list[Any], dict[str, Any]]:
+    """The graph and the arrays of a checkpoint.
+
+    Args:
+      path: Its name, with or without the file's ending.
+
+    Raises:
+      NotFoundError: If there is no such file.
+      DataLossError: If it is cut or changed, or no checkpoint.
+      UnimplementedError: If it is one of TensorFlow's.
+    """
+    full = path if path.endswith(SUFFIX) else path + SUFFIX
+    if not os.path.exists(full) and os.path.exists(f"{path}.index"):
+        raise UnimplementedError(
+            f"{path} is a checkpoint that TensorFlow wrote (it has a file {path}.index), which "
+            f"numtape does not read. In TensorFlow, save the values with "
+            f"np.savez(name, *model.get_weights()), and give them to `set_weights`."
+        )
+    try:
+        content = read(full)
+    except NotFoundError:
+        raise NotFoundError(
+            f"Error when restoring from checkpoint at {path}: Failed to find any matching files "
+            f"for {path}\nPlease double-check that the path is correct. You may be missing the "
+            f"checkpoint suffix (e.g. the '-1' in 'path/to/ckpt-1')."
+        ) from None
+    arrays, description = unpack(content, full)
+    if not isinstance(description, dict) or "checkpoint" not in description:
+        raise DataLossError(f"{full} is no checkpoint, but weights that a model saved.")
+    return checked(description["checkpoint"], arrays, full), arrays
+
+
+class CheckpointReader:
+    """The arrays of a checkpoint, by name.
+
+    Args:
+      path: The checkpoint's name.
+    """
+
+    def __init__(self, path: str) -> None:
+        _, self._arrays = read_checkpoint(path)
+
+    def get_tensor(self, tensor_str: str) -> Any:
+        """An array.
+
+        Args:
+          tensor_str: Its name.
+
+        Returns:
+          A NumPy array, or a NumPy scalar.
+
+        Raises:
+          NotFoundError: If there is none.
+        """
+        if tensor_str not in self._arrays:
+            raise NotFoundError(f"Key {tensor_str} not found in checkpoint")
+        found = self._arrays[tensor_str]
+        return found.copy() if found.ndim else found[()]
+
+    def has_tensor(self, tensor_str: str) -> bool:
+        """Whether there is an array of a name."""
+        return tensor_str in self._arrays
+
+    def get_variable_to_shape_map(self) -> dict[str, list[int]]:
+        """The shapes, by name."""
+        return {name: list(x.shape) for name, x in self._arrays.items()}
+
+    def get_variable_to_dtype_map(self) -> dict[str, DType]:
+        """The dtypes, by name."""
+        return {name: as_dtype(x.dtype) for name, x in self._arrays.items()}
+
+    def debug_string(self) -> bytes:
+        """A line on each array."""
+        lines = (f"{k} ({x.dtype.name}) {list(x.shape)}" for k, x in sorted(self._arrays.items()))
+        return "\n".join(lines).encode()
+
+
+def load_checkpoint(ckpt_dir_or_file: str | os.PathLike[str]) -> CheckpointReader:
+    """What reads a checkpoint's arrays by name.
+
+    Args:
+      ckpt_dir_or_file: A checkpoint's name, or a folder, whose latest one is read.
+
+    Returns:
+      A reader, with ``get_tensor`` and ``get_variable_to_shape_map``.
+
+    Raises:
+      NotFoundError: If there is none.
+      DataLossError: If it is cut or changed.
+
+    Example:
+      >>> import tempfile
+      >>> path = tf.train.Checkpoint(v=tf.Variable([1.0, 2.0])).write(tempfile.mkdtemp() + "/v")
+      >>> tf.train.load_checkpoint(path).get_variable_to_shape_map()
+      {'v/.ATTRIBUTES/VARIABLE_VALUE': [2]}
+    """
+    path = os.fspath(ckpt_dir_or_file)
+    if os.path.isdir(path):
+        latest = latest_checkpoint(path)
+        if latest is None:
+            raise NotFoundError(f"Couldn't find 'checkpoint' file or checkpoints in given "
+                                f"directory {path}")  # fmt: skip
+        path = latest
+    return CheckpointReader(path)
+
+
+def list_variables(ckpt_dir_or_file: str | os.PathLike[str]) -> list[tuple[str, list[int]]]:
+    """The names and shapes of a checkpoint's arrays.
+
+    Args:
+      ckpt_dir_or_file: A checkpoint's name, or a folder, whose latest one is read.
+
+    Returns:
+      A list of pairs, sorted.
+
+    Raises:
+      NotFoundError: If there is none.
+      DataLossError: If it is cut or changed.
+
+    Example:
+      >>> import tempfile
+      >>> path = tf.train.Checkpoint(v=tf.Variable([1.0, 2.0])).write(tempfile.mkdtemp() + "/v")
+      >>> tf.train.list_variables(path)
+      [('v/.ATTRIBUTES/VARIABLE_VALUE', [2])]
+    """
+    return sorted(load_checkpoint(ckpt_dir_or_file).get_variable_to_shape_map().items())
+
+
+def load_variable(ckpt_dir_or_file: str | os.PathLike[str], name: str) -> Any:
+    """An array of a checkpoint.
+
+    Args:
+      ckpt_dir_or_file: A checkpoint's name, or a folder, whose latest one is read.
+      name: The array's name, as `list_variables` gives it.
+
+    Returns:
+      A NumPy array, or a NumPy scalar.
+
+    Raises:
+      NotFoundError: If there is none.
+      DataLossError: If the file is cut or changed.
+
+    Example:
+      >>> import tempfile
+      >>> path = tf.train.Checkpoint(v=tf.Variable([1.0, 2.0])).write(tempfile.mkdtemp() + "/v")
+      >>> tf.train.load_variable(path, "v/.ATTRIBUTES/VARIABLE_VALUE")
+      array([1., 2.], dtype=float32)
+    """
+    name = name.removesuffix(":0")
+    return load_checkpoint(ckpt_dir_or_file).get_tensor(name)

@@ -1,0 +1,160 @@
+"""A checkpoint's values put back: all at once, and into variables that are made later."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from ..core.log.log import local
+from ..core.log.variable import Variable, assign_all, set_values
+from ..core.values.tensor import of_array
+from ..errors import InvalidArgumentError
+from ..waiting import forget, wait
+from .parts import Graph, parts
+
+
+class Restoration:
+    """What a file holds, and which things of the program it was bound to.
+
+    Args:
+      where: The file's name.
+      nodes: Its graph; see `Graph`.
+      arrays: Its arrays.
+
+    Attributes:
+      left: The arrays of which no variable has the value yet.
+    """
+
+    def __init__(self, where: str, nodes: list[Any], arrays: dict[str, Any]) -> None:
+        self.where, self.nodes, self.left = where, nodes, dict(arrays)
+        self._bound: dict[int, int] = {}  # the node of a thing, by its id
+        self._things: dict[int, weakref.ref[Any]] = {}
+
+    def begin(self, roots: Iterable[Any]) -> None:
+        """Give all variables inside of roots the values of theirs; or, if one does not fit, none.
+
+        Raises:
+          ValueError: If a variable has another shape, or something else is in its place.
+          InvalidArgumentError: If it has another dtype.
+        """
+        self._bind([(root, 0) for root in roots], forget)
+
+    def _bind(self, pairs: list[tuple[Any, int]], before: Any = None) -> None:
+        """Go on from things and their nodes."""
+        bound: dict[int, tuple[Any, int]] = {}
+        found: list[tuple[Variable, str]] = []
+        for thing, number in pairs:  # it grows
+            if id(thing) in bound or self._is_bound(thing):
+                continue
+            bound[id(thing)] = thing, number
+            node = self.nodes[number]
+            if isinstance(thing, Variable) != isinstance(node, str):
+                raise ValueError(
+                    f"{self.where} has {'a value' if isinstance(node, str) else 'parts'} where the "
+                    f"program has {thing!r}."
+                )
+            if isinstance(node, str):
+                if node in self.left:
+                    self._check(thing, node)
+                    found.append((thing, node))
+                else:  # another variable has it
+                    del bound[id(thing)]
+                continue
+            own = parts(thing)
+            pairs.extend((own[name], k) for name, k in node.items() if name in own)
+        _give([v for v, _ in found], [self.left[key] for _, key in found])
+        for _, key in found:
+            self.left.pop(key, None)
+        for thing, number in bound.values():
+            self._note(thing, number)
+            if not isinstance(thing, Variable):
+                if before is not None:
+                    before(thing)
+                if self._lacks(thing, number):
+                    wait(thing, self._told)
+
+    def _check(self, variable: Variable, key: str) -> None:
+        array = self.left[key]
+        if array.shape != tuple(variable.shape):
+            raise ValueError(
+                f"Received incompatible tensor with shape {array.shape} when attempting to "
+                f"restore variable with shape {variable.shape} and name {key}."
+            )
+        if array.dtype != np.dtype(variable.dtype.numpy_dtype):
+            raise InvalidArgumentError(
+                f"tensor_name = {key}; expected dtype {variable.dtype.name} does not equal "
+                f"original dtype {array.dtype.name}"
+            )
+
+    def _note(self, thing: Any, number: int) -> None:
+        key = id(thing)
+        self._bound[key] = number
+
+        def gone(_: Any, noted: Any = weakref.ref(self)) -> None:
+            restoration = noted()
+            if restoration is not None:
+                restoration._bound.pop(key, None)
+                restoration._things.pop(key, None)
+
+        self._things[key] = weakref.ref(thing, gone)
+
+    def _is_bound(self, thing: Any) -> bool:
+        return id(thing) in self._bound
+
+    def _lacks(self, thing: Any, number: int) -> bool:
+        """Whether a thing may get parts that values are left for."""
+        own = parts(thing)
+        return any(
+            name not in own and self._holds(k, set()) for name, k in self.nodes[number].items()
+        )
+
+    def _holds(self, number: int, seen: set[int]) -> bool:
+        """Whether values are left in a node or inside it."""
+        node = self.nodes[number]
+        if isinstance(node, str):
+            return node in self.left
+        if number in seen:
+            return False
+        seen.add(number)
+        return any(self._holds(k, seen) for k in node.values())
+
+    def _told(self, thing: Any) -> bool:
+        """A thing may have got parts."""
+        number = self._bound.get(id(thing))
+        if number is None:
+            return False
+        own, node = parts(thing), self.nodes[number]
+        fresh = [
+            (own[name], k) for name, k in node.items()
+            if name in own and not self._is_bound(own[name])
+        ]  # fmt: skip
+        if fresh:
+            self._bind(fresh)
+        return self._lacks(thing, number)
+
+    def complete(self) -> None:
+        """Look once more at everything that is bound, for parts that came unnoticed."""
+        for ref in list(self._things.values()):
+            thing = ref()
+            if thing is not None and not isinstance(thing, Variable):
+                self._told(thing)
+
+    def unmatched(self, root: Any) -> list[Variable]:
+        """The variables inside a root that the file has no values for."""
+        graph = Graph(root)
+        return [v for v in graph.variables.values() if not self._is_bound(v)]
+
+
+def _give(variables: list[Variable], arrays: list[Any]) -> None:
+    """Assign; or, to variables that a call makes which is recorded, as what they begin with."""
+    values = [of_array(x, v._spec) for v, x in zip(variables, arrays, strict=True)]
+    made = local.log.created
+    late = [(v, x) for v, x in zip(variables, values, strict=True) if id(v) in made]
+    if late:
+        set_values([v for v, _ in late], [x for _, x in late])
+    now = [(v, x) for v, x in zip(variables, values, strict=True) if id(v) not in made]
+    if now:
+        assign_all([v for v, _ in now], [x for _, x in now])
