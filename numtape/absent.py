@@ -68,7 +68,6 @@ INSTEAD = {
     "TensorArray*": "append to a Python list, and `tf.stack` it",
     "TypeSpec": _SPECS,
     "*_initializer": "use the classes of `tf.keras.initializers`",
-    "train": "pickle modules and variables",
     "version": "`tf.__version__`",
     "approx_top_k": "`tf.math.top_k` is exact",
     "as_string": _STRINGS,
@@ -174,7 +173,9 @@ INSTEAD = {
     "optimizers.*": _OPTIMIZER,
     "random.*": "use `tf.random.normal`, `uniform` and the like",
     "signal.*": "use SciPy's function",
-    "train.*": "pickle modules and variables",
+    "train.Checkpoint*": "use `tf.train.Checkpoint` and `tf.train.CheckpointManager`",
+    "train.*checkpoint*": "use `tf.train.Checkpoint` and `tf.train.latest_checkpoint`",
+    "train.*": "use Python's library: numtape has no protocol buffers, and one process",
     "version.*": "`tf.__version__`",
 }
 

@@ -56,7 +56,7 @@ class Module:
         object.__setattr__(self, name, value)
         changed(self)
 
-    def _parts(self) -> dict[str, Any]:
+    def _saved_parts(self) -> dict[str, Any]:
         """What a checkpoint stores, by name: attributes with variables."""
         return {name: value for name, value in sorted(vars(self).items()) if name != "_name"}
 

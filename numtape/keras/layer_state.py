@@ -12,6 +12,7 @@ from ..core.log.tensors import as_tensor
 from ..core.log.variable import Variable, assign_all, original
 from ..core.values.dtypes import DType, as_dtype
 from ..module import Module
+from ..waiting import changed
 from . import constraints, initializers, regularizers
 from .layer_config import LayerConfig
 from .layer_variable import LayerVariable
@@ -144,6 +145,17 @@ class LayerState(LayerConfig, Module):
         if name not in self._INTERNAL and _holds(value) and name not in self._held:
             self._held = (*self._held, name)
         object.__setattr__(self, name, value)
+        changed(self)
+
+    def _saved_parts(self) -> dict[str, Any]:
+        """What a checkpoint stores, by name: variables of its own, and attributes with others."""
+        found: dict[str, Any] = {}
+        for v in (*self._trained, *self._fixed):
+            name = v.name
+            while name in found:
+                name += "_"
+            found[name] = v
+        return {**{name: vars(self).get(name) for name in self._held}, **found}
 
     def _leaves(self) -> Iterator[Any]:
         """Variables, modules and metrics in attributes, in the order in which these were set."""

@@ -24,6 +24,7 @@ from ..core.values.dtypes import bfloat16
 from ..errors import DataLossError, NotFoundError
 
 Array = np.ndarray[Any, Any]
+Entry = tuple[str, tuple[int, ...], int, int]  # an array's dtype, shape, begin and end
 
 SUFFIX = ".safetensors"
 _LONGEST = 100_000_000  # bytes of a header: what safetensors reads
@@ -92,10 +93,8 @@ def unpack(content: bytes, where: str) -> tuple[dict[str, Array], Any]:
         header = json.loads(content[8 : 8 + length].decode())
         metadata = dict(header.pop("__metadata__", {}))
         entries = {
-            str(name): (str(entry["dtype"]), tuple(map(int, entry["shape"])),
-                        *map(int, entry["data_offsets"]))
-            for name, entry in header.items()
-        }  # fmt: skip
+            str(name): _entry(**entry) for name, entry in header.items()
+        }
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         raise lost("its header is damaged, or it is no file that numtape wrote") from None
     if metadata.get("format") != "numtape" or not isinstance(metadata.get("numtape"), str):
@@ -125,13 +124,19 @@ def _checksum(entries: Any, text: str, data: Any) -> str:
     return found.hexdigest()
 
 
-def _check_places(entries: dict[str, Any], size: int, lost: Any) -> None:
+def _entry(dtype: str, shape: list[int], data_offsets: list[int]) -> Entry:
+    begin, end = map(int, data_offsets)
+    return str(dtype), tuple(map(int, shape)), begin, end
+
+
+def _check_places(entries: dict[str, Entry], size: int, lost: Any) -> None:
     """Check that arrays lie one after another, and that nothing is missing or left over."""
     at = 0
-    for name, entry in sorted(entries.items(), key=lambda item: (item[1][2:], item[0])):
-        if len(entry) != 4 or entry[0] not in _DTYPES or min(entry[1], default=0) < 0:
+    for name, (kind, shape, begin, end) in sorted(
+        entries.items(), key=lambda item: (item[1][2:], item[0])
+    ):
+        if kind not in _DTYPES or min(shape, default=0) < 0:
             raise lost(f"the array {name!r} has an unknown dtype, or no shape")
-        kind, shape, begin, end = entry
         if begin != at or end - begin != math.prod(shape) * _DTYPES[kind].itemsize:
             raise lost(f"the array {name!r} is not where the header says, or of another size")
         at = end

@@ -47,8 +47,10 @@ class Checkpoint:
       np.int32(7)
     """
 
+    _root: Any = None
+    _save_counter: Variable | None = None
+
     def __init__(self, root: Any = None, **kwargs: Any) -> None:
-        vars(self)["_save_counter"] = None
         given = kwargs if root is None else {"root": root, **kwargs}
         for name, value in given.items():
             if not (is_trackable(value) or _holds(value)):
@@ -65,7 +67,7 @@ class Checkpoint:
         object.__setattr__(self, name, value)
         changed(self)
 
-    def _parts(self) -> dict[str, Any]:
+    def _saved_parts(self) -> dict[str, Any]:
         found: dict[str, Any] = {} if self._root is None else dict(parts(self._root))
         found.update((k, x) for k, x in vars(self).items() if not k.startswith("_"))
         if self._save_counter is not None:
@@ -82,8 +84,7 @@ class Checkpoint:
         """
         if self._save_counter is None:
             self._save_counter = Variable(0, trainable=False, name="save_counter", dtype=int64)
-        counter: Variable = self._save_counter
-        return counter
+        return self._save_counter
 
     def write(self, file_prefix: str | os.PathLike[str], options: Any = None) -> str:
         """Write the values into a file.
@@ -137,16 +138,12 @@ class Checkpoint:
         return path
 
     def _write_numbered(self, prefix: str, number: int | None = None) -> str:
-        """Count, and write with that number, or with another one."""
+        """Count, and write with that number, or with another one in the name."""
         counter = self.save_counter
         before = counter.read_value()
-        if number is None:
-            counter.assign_add(1)
-            number = int(counter.numpy())
-        else:
-            counter.assign(number)
+        counter.assign_add(1)
         try:
-            return self.write(f"{prefix}-{number}")
+            return self.write(f"{prefix}-{int(counter.numpy()) if number is None else number}")
         except BaseException:
             counter.assign(before)
             raise

@@ -116,9 +116,10 @@ class CheckpointManager:
         """
         if self._interval is not None and self._step_counter is not None:
             step = int(self._step_counter.numpy())
-            last = self._last_step
-            if check_interval and last is not None and step - last < self._interval:
-                return None
+            if self._last_step is not None:
+                least = self._interval if check_interval else 1
+                if step - self._last_step < least:
+                    return None
         number = None if checkpoint_number is None else int(checkpoint_number)
         path = self._checkpoint._write_numbered(self._prefix, number)
         if self._step_counter is not None:

@@ -14,14 +14,14 @@ _VALUE = "/.ATTRIBUTES/VARIABLE_VALUE"  # how TensorFlow ends the names of value
 
 def is_trackable(thing: Any) -> bool:
     """Whether a thing has parts, or is a variable."""
-    return isinstance(thing, Variable | Module) or hasattr(type(thing), "_parts")
+    return isinstance(thing, Variable | Module) or hasattr(type(thing), "_saved_parts")
 
 
 def parts(thing: Any) -> dict[str, Any]:
     """The variables and things with parts right inside a thing, also in lists and dicts there."""
     found: dict[str, Any] = {}
     if not isinstance(thing, Variable):
-        for name, value in thing._parts().items():
+        for name, value in thing._saved_parts().items():
             found.update(_flat(name, value))
     return found
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from typing import Any
 
-
 from ..core.values.dtypes import DType, as_dtype
 from ..errors import DataLossError, NotFoundError, UnimplementedError
 from .arrays import SUFFIX, read, unpack

@@ -90,11 +90,11 @@ class Restoration:
             )
 
     def _note(self, thing: Any, number: int) -> None:
-        key = id(thing)
+        key, own = id(thing), weakref.ref(self)
         self._bound[key] = number
 
-        def gone(_: Any, noted: Any = weakref.ref(self)) -> None:
-            restoration = noted()
+        def gone(_: Any) -> None:
+            restoration = own()
             if restoration is not None:
                 restoration._bound.pop(key, None)
                 restoration._things.pop(key, None)

@@ -8,6 +8,10 @@ from .parts import parts
 from .restoring import Restoration
 
 
+def _dotted(key: str) -> str:
+    return key.partition("/.ATTRIBUTES")[0].replace("/", ".")
+
+
 class CheckpointLoadStatus:
     """How values were put back. Its methods check that, and return it.
 
@@ -31,8 +35,8 @@ class CheckpointLoadStatus:
         self._restoration.complete()
         for key in self._restoration.left:
             raise AssertionError(
-                f"Unresolved object in checkpoint (root).{key.partition('/.ATTR')[0]}: the program "
-                f"has no variable for {key!r}"
+                f"Unresolved object in checkpoint (root).{_dotted(key)}: the program has no "
+                f"variable for {key!r}"
             )
         return self.assert_existing_objects_matched()
 
@@ -69,9 +73,10 @@ class CheckpointLoadStatus:
         """
         self._restoration.complete()
         own = parts(self._checkpoint)
-        if not any(name in own for name in self._restoration.nodes[0] if name != "save_counter"):
+        if not any(name in own for name in self._restoration.nodes[0] ):
             raise AssertionError(
-                f"Nothing to load. No parts of {self._checkpoint!r} are in {self._restoration.where}."
+                f"Nothing to load. No parts of {self._checkpoint!r} are in "
+                f"{self._restoration.where}."
             )
         return self
 

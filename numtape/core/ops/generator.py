@@ -117,7 +117,7 @@ class Generator:
             value = _checked(_state(state), (_SIZE,), "state")
             self._state = Variable(value, trainable=False, name="StateVar", dtype=dtypes.int64)
 
-    def _parts(self) -> dict[str, Any]:
+    def _saved_parts(self) -> dict[str, Any]:
         """What a checkpoint stores, by name."""
         return {"_state_var": self._state}
 

@@ -10,6 +10,7 @@ from ...core.ops.creation import zeros
 from ...core.ops.elementwise import cast
 from ...core.values.dtypes import as_dtype
 from ...core.values.tensor import Tensor
+from ...waiting import changed
 from .. import initializers
 from ..described import described
 from ..layer_variable import LayerVariable
@@ -130,7 +131,7 @@ class Metric:
         changed(self)
         return variable
 
-    def _parts(self) -> dict[str, Any]:
+    def _saved_parts(self) -> dict[str, Any]:
         """What a checkpoint stores, by name: attributes with variables."""
         return dict(sorted(vars(self).items()))
 

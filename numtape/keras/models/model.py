@@ -181,6 +181,14 @@ class Model(Trainer, Layer):
             f"No such layer: {name}. Existing layers are: {[layer.name for layer in layers]}."
         )
 
+    def _saved_parts(self) -> dict[str, Any]:
+        """What a checkpoint stores, by name; layers in a row or in a graph by their numbers."""
+        found = super()._saved_parts()
+        stacks = [found.pop(name, None) for name in ("_stack", "_graph_layers")]
+        if any(stacks):
+            found["layers"] = self.layers
+        return found
+
     def _the_graph(self, what: str) -> Graph:
         if self._graph is None:
             raise AttributeError(f"{type(self).__name__} '{self.name}' has no defined {what} yet.")

@@ -71,7 +71,7 @@ class State:
         if not callable(learning_rate):
             self._learning_rate = self._own(learning_rate, "learning_rate", float32)
 
-    def _parts(self) -> dict[str, Any]:
+    def _saved_parts(self) -> dict[str, Any]:
         """What a checkpoint stores, by name."""
         named = {"_iterations": self._iterations}
         if isinstance(self._learning_rate, Variable):
