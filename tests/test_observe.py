@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 import state_programs
 from checks import same
+from processes import run
 from recorded import one_warning, recordings
 
 from numtape.core.replay.observe import frames, guards, known, reads, steps
@@ -473,3 +474,29 @@ def test_a_class_that_was_changed_is_compared_once(tf, monkeypatch):
     for _ in range(3):
         assert double(x).numpy() == 6.0
     assert compared == []
+
+
+COLLECTED = """
+import gc, numtape as tf
+
+def step(x):
+    return x + 1.0
+
+def steps(x):
+    for _ in range(300):
+        x = step(x)
+    return x
+
+function = tf.function(steps)
+gc.callbacks.append(lambda phase, info: [object() for _ in range(3)])
+gc.set_threshold(1)
+assert function(tf.constant(0.0)).numpy() == 300.0
+gc.set_threshold(700)
+assert function(tf.constant(1.0)).numpy() == 301.0
+print(str(function.paths()).count("hits"))
+"""
+
+
+def test_collections_while_python_calls_who_follows_it():
+    """They may run functions, for which Python calls it, too, before it goes on with the first."""
+    assert run(COLLECTED).split() == ["1"]

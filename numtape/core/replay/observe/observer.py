@@ -60,6 +60,9 @@ class Observer(Notes):
         self.importing: types.FrameType | None = None
         self.lost = False
         self._active = False
+        # One object as long as Python may call it: where it makes a frame for it, a collection may
+        # run a finalizer, for which it is called in between.
+        self._tracer: Any = self._called
         self._before: Any = None
         self._handlers: set[types.CodeType] = set()
 
@@ -68,12 +71,12 @@ class Observer(Notes):
         if not self.reason and not unsupported():
             self._active = True
             self._handlers = handlers()
-            sys.settrace(self._called)
+            sys.settrace(self._tracer)
         return self
 
     def __exit__(self, *_: object) -> None:
         # The program took Python's trace function away, or an interrupt that came inside of it.
-        self.lost = self._active and sys.gettrace() != self._called
+        self.lost = self._active and sys.gettrace() is not self._tracer
         self.stop()
 
     def starts(self, function: Any) -> None:
@@ -103,13 +106,13 @@ class Observer(Notes):
     def stop(self) -> None:
         """Leave Python to whoever followed it before."""
         self._active = False
-        if sys.gettrace() == self._called:
+        if sys.gettrace() is self._tracer:
             sys.settrace(self._before)
 
     def forget(self) -> None:
         """Let go of what the call made."""
         super().forget()
-        self.muted = self.importing = None
+        self.muted = self.importing = self._tracer = None
 
     # What Python calls.
 
@@ -117,7 +120,7 @@ class Observer(Notes):
         other = None
         if self._before is not None:
             other = self._before(frame, event, arg)
-            sys.settrace(self._called)  # some set themselves
+            sys.settrace(self._tracer)  # some set themselves
         follower = None
         if self._active and self.muted is None and self.importing is None:
             try:
@@ -134,7 +137,7 @@ class Observer(Notes):
         # Python 3.13 wants to know who follows the frame first, Python 3.12 to be told again.
         frame.f_trace = follower
         frame.f_trace_opcodes = True
-        sys.settrace(self._called)
+        sys.settrace(self._tracer)
         return follower
 
     def _entered(self, frame: types.FrameType) -> Any:
