@@ -4,6 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
+from .core.ops.banded import (
+    banded_triangular_solve,
+    eigh_tridiagonal,
+    tridiagonal_matmul,
+    tridiagonal_solve,
+)
 from .core.ops.cholesky import cholesky, logdet
 from .core.ops.clipping import global_norm, l2_normalize
 from .core.ops.creation import eye
@@ -43,14 +49,15 @@ from .linear_operator import (
 from .names import getter as _getter
 
 __all__ = [
-    "LinearOperator", "LinearOperatorDiag", "LinearOperatorFullMatrix",
-    "LinearOperatorIdentity", "LinearOperatorLowerTriangular", "LinearOperatorScaledIdentity",
-    "adjoint", "band_part", "cholesky", "cholesky_solve", "cross", "det", "diag", "diag_part",
-    "eig", "eigh", "eigvals", "eigvalsh", "einsum", "expm", "eye", "global_norm", "inv",
-    "l2_normalize", "logdet", "logm", "lstsq", "lu", "lu_matrix_inverse", "lu_reconstruct",
-    "lu_solve", "matmul", "matrix_rank", "matrix_transpose", "matvec", "norm", "normalize",
-    "pinv", "qr", "set_diag", "slogdet", "solve", "sqrtm", "svd", "tensor_diag",
-    "tensor_diag_part", "tensordot", "trace", "triangular_solve",
+    "LinearOperator", "LinearOperatorDiag", "LinearOperatorFullMatrix", "LinearOperatorIdentity",
+    "LinearOperatorLowerTriangular", "LinearOperatorScaledIdentity", "adjoint", "band_part",
+    "banded_triangular_solve", "cholesky", "cholesky_solve", "cross", "det", "diag", "diag_part",
+    "eig", "eigh", "eigh_tridiagonal", "eigvals", "eigvalsh", "einsum", "expm", "eye",
+    "global_norm", "inv", "l2_normalize", "logdet", "logm", "lstsq", "lu", "lu_matrix_inverse",
+    "lu_reconstruct", "lu_solve", "matmul", "matrix_rank", "matrix_transpose", "matvec", "norm",
+    "normalize", "pinv", "qr", "set_diag", "slogdet", "solve", "sqrtm", "svd", "tensor_diag",
+    "tensor_diag_part", "tensordot", "trace", "triangular_solve", "tridiagonal_matmul",
+    "tridiagonal_solve",
 ]  # fmt: skip
 
 

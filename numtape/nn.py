@@ -43,6 +43,7 @@ from .core.ops.losses import (
     log_poisson_loss,
     weighted_cross_entropy_with_logits,
 )
+from .core.ops.morphology import dilation2d, erosion2d
 from .core.ops.normalization import (
     batch_normalization,
     local_response_normalization,
@@ -84,15 +85,15 @@ __all__ = [
     "avg_pool3d", "batch_normalization", "bias_add", "collapse_repeated", "conv1d",
     "conv1d_transpose", "conv2d", "conv2d_transpose", "conv3d", "conv3d_transpose",
     "conv_transpose", "convolution", "crelu", "ctc_loss", "depth_to_space", "depthwise_conv2d",
-    "dropout", "elu", "embedding_lookup", "embedding_lookup_sparse", "experimental", "gelu",
-    "in_top_k", "l2_loss", "l2_normalize", "leaky_relu", "local_response_normalization",
-    "log_poisson_loss", "log_softmax", "lrn", "max_pool", "max_pool1d", "max_pool2d",
-    "max_pool3d", "max_pool_with_argmax", "moments", "normalize_moments", "pool", "relu",
-    "relu6", "selu", "separable_conv2d", "sigmoid", "sigmoid_cross_entropy_with_logits", "silu",
-    "softmax", "softmax_cross_entropy_with_logits", "softplus", "softsign", "space_to_batch",
-    "space_to_depth", "sparse_softmax_cross_entropy_with_logits", "sufficient_statistics",
-    "swish", "tanh", "top_k", "weighted_cross_entropy_with_logits", "weighted_moments",
-    "zero_fraction",
+    "dilation2d", "dropout", "elu", "embedding_lookup", "embedding_lookup_sparse", "erosion2d",
+    "experimental", "gelu", "in_top_k", "l2_loss", "l2_normalize", "leaky_relu",
+    "local_response_normalization", "log_poisson_loss", "log_softmax", "lrn", "max_pool",
+    "max_pool1d", "max_pool2d", "max_pool3d", "max_pool_with_argmax", "moments",
+    "normalize_moments", "pool", "relu", "relu6", "selu", "separable_conv2d", "sigmoid",
+    "sigmoid_cross_entropy_with_logits", "silu", "softmax", "softmax_cross_entropy_with_logits",
+    "softplus", "softsign", "space_to_batch", "space_to_depth",
+    "sparse_softmax_cross_entropy_with_logits", "sufficient_statistics", "swish", "tanh", "top_k",
+    "weighted_cross_entropy_with_logits", "weighted_moments", "zero_fraction",
 ]  # fmt: skip
 
 

@@ -29,9 +29,10 @@ from .core.ops.fft import (
     rfft2d,
     rfft3d,
 )
+from .core.ops.frames import cut, filled, frame, overlap_and_add
 from .core.ops.indexing import gather
-from .core.ops.movement import permuted, reshape, static
-from .core.ops.padding import pad
+from .core.ops.joining import concat
+from .core.ops.movement import reshape
 from .core.ops.reduction import reduce_sum
 from .core.ops.signal_windows import (
     hamming_window,
@@ -41,19 +42,17 @@ from .core.ops.signal_windows import (
     linear_to_mel_weight_matrix,
     vorbis_window,
 )
-from .core.ops.slicing import strided_slice
-from .core.values.arguments import integral
-from .core.values.spec import one_axis
+from .core.ops.slicing import reverse, split
 from .core.values.tensor import Tensor
 from .names import getter as _getter
 from .tracebacks import guard_module as _guard_module
 
 __all__ = [
     "dct", "fft", "fft2d", "fft3d", "fftshift", "frame", "hamming_window", "hann_window", "idct",
-    "ifft", "ifft2d", "ifft3d", "ifftshift", "inverse_stft", "inverse_stft_window_fn", "irfft",
-    "irfft2d", "irfft3d", "kaiser_bessel_derived_window", "kaiser_window",
-    "linear_to_mel_weight_matrix", "mfccs_from_log_mel_spectrograms", "overlap_and_add", "rfft",
-    "rfft2d", "rfft3d", "stft", "vorbis_window",
+    "ifft", "ifft2d", "ifft3d", "ifftshift", "inverse_mdct", "inverse_stft",
+    "inverse_stft_window_fn", "irfft", "irfft2d", "irfft3d", "kaiser_bessel_derived_window",
+    "kaiser_window", "linear_to_mel_weight_matrix", "mdct", "mfccs_from_log_mel_spectrograms",
+    "overlap_and_add", "rfft", "rfft2d", "rfft3d", "stft", "vorbis_window",
 ]  # fmt: skip
 
 
@@ -63,114 +62,6 @@ def __dir__() -> list[str]:
 
 if not _TYPE_CHECKING:
     __getattr__ = _getter(__name__)
-
-
-# Frames.
-
-
-def _cut(x: Tensor, start: int, stop: int) -> Tensor:
-    """A range of the last axis."""
-    return strided_slice(x, (*((0, dim, 1) for dim in x.shape[:-1]), (start, stop, 1)))
-
-
-def _filled(x: Tensor, after: int, value: Any = 0) -> Tensor:
-    """The last axis with elements more behind it."""
-    return pad(x, [*[[0, 0]] * (x.ndim - 1), [0, after]], constant_values=value)
-
-
-def _last(x: Tensor, axis: int) -> Tensor:
-    """An axis moved to the end."""
-    return permuted(x, (*(k for k in range(x.ndim) if k != axis), axis))
-
-
-def frame(
-    signal: Any, frame_length: Any, frame_step: Any, pad_end: bool = False, pad_value: Any = 0,
-    axis: int = -1, name: str | None = None,
-) -> Tensor:  # fmt: skip
-    """Stretches of a signal, each some steps after the one before.
-
-    Args:
-      signal: A tensor with the axis that is cut into frames.
-      frame_length: The number of samples of a frame.
-      frame_step: How many samples a frame begins after the one before.
-      pad_end: Whether frames that end behind the signal are filled up.
-      pad_value: What with.
-      axis: The axis of the samples.
-      name: Not used.
-
-    Returns:
-      A tensor with an axis of frames and one of samples in the place of ``axis``.
-
-    Raises:
-      InvalidArgumentError: If the axis is out of range.
-      ValueError: If a length or step is not positive.
-
-    Example:
-      >>> tf.signal.frame([1, 2, 3, 4], 3, 1).numpy()
-      array([[1, 2, 3],
-             [2, 3, 4]], dtype=int32)
-    """
-    x = as_tensor(signal)
-    length = static(integral(frame_length, "frame_length"))
-    step = static(integral(frame_step, "frame_step"))
-    if not isinstance(length, int) or not isinstance(step, int):
-        raise ValueError(f"{frame_length=} and {frame_step=} must be scalars")
-    if length < 1 or step < 1:
-        raise ValueError(f"frame_length={length} and frame_step={step} must be positive")
-    at = one_axis("frame", axis, x.ndim)
-    moved = _last(x, at)
-    samples = moved.shape[-1]
-    count = -(-samples // step) if pad_end else max(0, 1 + (samples - length) // step)
-    missing = (count - 1) * step + length - samples
-    if count and missing > 0:
-        moved = _filled(moved, missing, pad_value)
-    places = np.arange(count)[:, None] * step + np.arange(length)
-    found = gather(moved, places.astype(np.int32), axis=-1)
-    if at == x.ndim - 1:
-        return found
-    order = [*range(at), found.ndim - 2, found.ndim - 1, *range(at, found.ndim - 2)]
-    return permuted(found, tuple(order))
-
-
-def overlap_and_add(signal: Any, frame_step: Any, name: str | None = None) -> Tensor:
-    """Frames laid some steps apart from each other and added up: the transpose of `frame`.
-
-    Args:
-      signal: A tensor whose last two axes are frames and samples.
-      frame_step: How many samples a frame begins after the one before.
-      name: Not used.
-
-    Returns:
-      A tensor with an axis of samples in the place of the last two.
-
-    Raises:
-      ValueError: If there are fewer than two axes, or the step is not positive.
-
-    Example:
-      >>> tf.signal.overlap_and_add([[1, 2, 3], [4, 5, 6]], 1).numpy()
-      array([1, 6, 8, 6], dtype=int32)
-    """
-    x, step = as_tensor(signal), static(integral(frame_step, "frame_step"))
-    if not isinstance(step, int):
-        raise ValueError(f"{frame_step=} must be a scalar")
-    if x.ndim < 2:
-        raise ValueError(f"Shape {x.shape} must have rank at least 2")
-    if step < 1:
-        raise ValueError(f"frame_step={step} must be positive")
-    *lead, frames, length = x.shape
-    segments = -(-length // step)
-    # Each frame is `segments` pieces; piece j of frame i belongs to place i + j.
-    pieces = reshape(_filled(x, segments * step - length), (*lead, frames, segments, step))
-    first, second = len(lead), len(lead) + 1
-    order = (*range(first), second, first, second + 1)
-    rows = pad(
-        permuted(pieces, order),
-        [*[[0, 0]] * (len(lead) + 1), [0, segments], [0, 0]],
-    )
-    rows = reshape(rows, (*lead, segments * (frames + segments) * step))
-    rows = _cut(rows, 0, segments * (frames + segments - 1) * step)
-    placed = reshape(rows, (*lead, segments, (frames + segments - 1) * step))
-    return _cut(reduce_sum(placed, first), 0, (frames - 1) * step + length if frames else 0)
 
 
 # Spectra.
@@ -245,7 +136,7 @@ def inverse_stft(
     x, length = as_tensor(stfts), int(frame_length)
     found = irfft(x, [_power_of_two(length) if fft_length is None else int(fft_length)])
     size = found.shape[-1]
-    found = _cut(found, 0, length) if size >= length else _filled(found, length - size)
+    found = cut(found, 0, length) if size >= length else filled(found, length - size)
     if window_fn is not None:
         found = found * window_fn(length, dtype=x.dtype.real_dtype)
     return overlap_and_add(found, frame_step)
@@ -279,7 +170,7 @@ def inverse_stft_window_fn(
         length, step = int(frame_length), int(frame_step)
         forward = as_tensor(forward_window_fn(length, dtype=dtype))
         times = -(-length // step)
-        squares = _filled(forward * forward, times * step - length)
+        squares = filled(forward * forward, times * step - length)
         total = reduce_sum(reshape(squares, (times, step)), 0)
         places = np.arange(length, dtype=np.int32) % step
         total = gather(total, places)
@@ -386,5 +277,106 @@ def mfccs_from_log_mel_spectrograms(log_mel_spectrograms: Any, name: str | None 
     if not x.ndim or not x.shape[-1]:
         raise ValueError(f"num_mel_bins must be positive. Got: {x._describe()}")
     return dct(x, 2) * (1 / math.sqrt(2 * x.shape[-1]))
+
+
+def _half(length: Any) -> int:
+    found = int(length)
+    if found < 1 or found % 4:
+        raise ValueError("The frame length must be a multiple of 4.")
+    return found // 2
+
+
+def _check_norm(norm: Any) -> None:
+    if norm not in (None, "ortho"):
+        raise ValueError(f"Unknown normalization. Expected None or 'ortho', got: {norm}")
+
+
+def _root_half(length: int, dtype: Any) -> Tensor:
+    """The window of those who ask for none: with it, `inverse_mdct` still undoes `mdct`."""
+    return as_tensor(np.full(length, math.sqrt(0.5), dtype.as_numpy_dtype))
+
+
+def mdct(
+    signals: Any, frame_length: Any, window_fn: Callable[..., Any] | None = vorbis_window,
+    pad_end: bool = False, norm: str | None = None, name: str | None = None,
+) -> Tensor:  # fmt: skip
+    """The modified discrete cosine transform of frames that overlap by half.
+
+    Each frame ``a b c d`` of four parts becomes ``-c' - d, a - b'``, where ``'`` turns a part
+    round, and of that the `dct` of type 4. See Princen, Johnson and Bradley, "Subband/transform
+    coding using filter bank designs based on time domain aliasing cancellation" (1987).
+
+    Args:
+      signals: A tensor of float32 or float64 whose last axis has the samples.
+      frame_length: The number of samples of a frame: a multiple of 4.
+      window_fn: ``window_fn(length, dtype=dtype)`` gives the window; None for a level one.
+      pad_end: Whether frames that end behind the signal are filled up with zeros.
+      norm: ``"ortho"`` for an orthonormal transform.
+      name: Not used.
+
+    Returns:
+      A tensor whose last axes are frames and ``frame_length // 2`` bins.
+
+    Raises:
+      ValueError: If an argument is none of these, or the numbers are no float32 or float64.
+
+    Example:
+      >>> tf.signal.mdct(tf.range(8.0), 4, norm="ortho").numpy().round(3)
+      array([[-2.804, -0.107],
+             [-5.595,  0.351],
+             [-8.386,  0.809]], dtype=float32)
+    """
+    half = _half(frame_length)
+    _check_norm(norm)
+    x = as_tensor(signals)
+    if not x.ndim:
+        raise ValueError(f"Shape {x.shape} must have rank at least 1")
+    if not x.dtype.is_floating:
+        raise ValueError(f"dtype must be a floating point type. Found {x.dtype}")
+    framed = frame(x, 2 * half, half, pad_end=pad_end)
+    window = (window_fn or _root_half)(2 * half, dtype=x.dtype)
+    a, b, c, d = split(framed * window, 4, axis=-1)
+    folded = concat([-reverse(c, [-1]) - d, a - reverse(b, [-1])], -1)
+    return dct(folded, 4, norm=norm)
+
+
+def inverse_mdct(
+    mdcts: Any, window_fn: Callable[..., Any] | None = vorbis_window, norm: str | None = None,
+    name: str | None = None,
+) -> Tensor:  # fmt: skip
+    """Signals from modified discrete cosine transforms: what `mdct` was made of but for both ends.
+
+    That holds for windows whose squares half apart add up to 1, such as `vorbis_window`.
+
+    Args:
+      mdcts: A tensor of float32 or float64 whose last axes are frames and bins, an even number.
+      window_fn: The window of `mdct`.
+      norm: That of `mdct`.
+      name: Not used.
+
+    Returns:
+      A tensor whose last axis has the samples.
+
+    Raises:
+      ValueError: If an argument is none of these, or there are fewer than two axes.
+
+    Example:
+      >>> x = tf.signal.mdct(tf.range(8.0), 4)
+      >>> tf.signal.inverse_mdct(x).numpy().round(3)[2:6]
+      array([2., 3., 4., 5.], dtype=float32)
+    """
+    x = as_tensor(mdcts)
+    if x.ndim < 2:
+        raise ValueError(f"Shape {x.shape} must have rank at least 2")
+    _check_norm(norm)
+    half = _half(2 * int(x.shape[-1]))
+    found = idct(x, 4, norm=norm)
+    if norm is None:
+        found = found / (2 * half)
+    second, first = split(found, 2, axis=-1)  # -c' - d and a - b'
+    frames = concat([first, -reverse(first, [-1]), -reverse(second, [-1]), -second], -1)
+    window = (window_fn or _root_half)(2 * half, dtype=x.dtype)
+    return overlap_and_add(frames * window, half)
+
 
 _guard_module(__name__)

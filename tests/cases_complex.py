@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.linalg
+from cases_linalg import heavy, spread
 from op_case import MISSING, Case, over
 
 WHOLE = ((2, 3), (2, 3))
@@ -108,6 +109,7 @@ MATRICES = [
     on(shifted, "linalg.solve", solved, (3, 2), adjoint=[False, True]),
     on(shifted, "linalg.triangular_solve", lambda a, b, **key: solved(np.tril(a), b, **key), (3, 2),
        adjoint=[False, True]),
+    on(heavy, "linalg.tridiagonal_solve", lambda d, b: solved(spread(d), b), (3, 2)),
     taken(shifted, "linalg.slogdet", lambda found: found[0], np.linalg.slogdet),
     on(gram, "linalg.cholesky", np.linalg.cholesky),
     on(gram, "linalg.eigvalsh", lambda x: np.linalg.eigvalsh(x) + 0j),

@@ -133,6 +133,59 @@ OF_LU = [
 ]  # fmt: skip
 
 
+# Few diagonals.
+
+
+def heavy(x, at=1):
+    """Packed diagonals, of which one is so large that matrices can be inverted."""
+    by = np.zeros((x.shape[-2], 1), getattr(x.dtype, "as_numpy_dtype", x.dtype))
+    by[at] = 6
+    return x + by
+
+
+def spread(bands, high=1):
+    """The matrices of packed diagonals, the highest first; each begins or ends where it must."""
+    *lead, count, n = bands.shape
+    found = np.zeros((*lead, n, n), bands.dtype)
+    for j, k in enumerate(range(high, high - count, -1)):
+        part = bands[..., j, : n - k] if k >= 0 else bands[..., j, -k:]
+        at = np.arange(n - abs(k))
+        found[..., at + max(-k, 0), at + max(k, 0)] = part
+    return found
+
+
+def banded_solution(bands, b, lower=True, adjoint=False):
+    return solved(spread(bands, 0 if lower else bands.shape[-2] - 1), b, adjoint)
+
+
+def tridiagonal(main, beside):
+    return np.diag(main) + np.diag(beside, 1) + np.diag(beside, -1)
+
+
+THREE = over(((3, 4), (4, 2)), ((2, 3, 3), (2, 3, 1)), ((3, 1), (1, 2)))
+BANDED = [
+    Case("linalg.tridiagonal_matmul", lambda d, x: spread(d) @ x, TWO, ulp=16, variants=THREE),
+    on(heavy, lambda d, b: solved(spread(d), b), "linalg.tridiagonal_solve", THREE),
+    Case("linalg.tridiagonal_solve", lambda d, b: solved(spread(heavy(d)), b[..., None])[..., 0],
+         TWO, ulp=512, variants=over(((3, 4), (4,)), ((2, 3, 3), (2, 3))),
+         call=lambda f, d, b: f(heavy(d), b)),
+    Case("linalg.tridiagonal_solve", lambda a, b: solved(np.triu(np.tril(shifted(a), 1), -1), b),
+         TWO, ulp=512, variants=over(((4, 4), (4, 2))),
+         call=lambda f, a, b: f(shifted(a), b, diagonals_format="matrix")),
+    *(Case("linalg.banded_triangular_solve",
+           lambda x, b, at, **key: banded_solution(heavy(x, at), b, **key), TWO, ulp=512,
+           variants=over(((2, 4), (4, 2)), ((2, 3, 3), (2, 3, 1)), at=[0 if lower else -1],
+                         lower=[lower], adjoint=[False, True]),
+           call=lambda f, x, b, at, **key: f(heavy(x, at), b, **key)) for lower in (True, False)),
+    Case("linalg.eigh_tridiagonal", lambda d, e: np.linalg.eigvalsh(tridiagonal(d, e)), TWO,
+         ulp=64, variants=over(((4,), (3,)), ((1,), (0,)))),
+    Case("linalg.eigh_tridiagonal", lambda d, e, **_: [
+         np.abs(x[..., 1:3]) for x in np.linalg.eigh(tridiagonal(d, e))], TWO, ulp=512,
+         call=lambda f, d, e, **key: [abs(x) for x in f(d, e, **key)],
+         variants=over(((4,), (3,)), eigvals_only=[False], select=["i"], select_range=[(1, 2)])),
+]  # fmt: skip
+
+
 # What moves elements.
 
 
@@ -213,4 +266,4 @@ FUNCTIONS = [
          variants=over((2, 3, 2), axis=[(0, 1), (2, 0)], keepdims=[False, True])),
 ]  # fmt: skip
 
-CASES = [*EINSUM, *FACTORED, *DECOMPOSED, *OF_LU, *MOVED, *FUNCTIONS]
+CASES = [*EINSUM, *FACTORED, *DECOMPOSED, *OF_LU, *MOVED, *FUNCTIONS, *BANDED]

@@ -4,7 +4,7 @@ import itertools
 from functools import partial
 
 import numpy as np
-from op_case import Case, over
+from op_case import Case, F, over
 
 TWO = ((-2.0, 2.0),) * 2
 
@@ -236,4 +236,41 @@ LOSSES = [
            variants=[([(4, 2, 3)], options)]) for blank, options in ((0, CTC), (0, REPEATED))),
 ]  # fmt: skip
 
-CASES = [*CONVOLUTIONS, *POOLS, *LOSSES]
+
+# Morphology.
+
+
+def dilated(x, f, strides, padding, dilations):
+    """Pixel by pixel."""
+    (n, height, width, channels), (rows, columns, _) = x.shape, f.shape
+    ends = []
+    for dim, k, s, d in zip((height, width), (rows, columns), strides, dilations, strict=True):
+        reach = (k - 1) * d + 1
+        count = -(-dim // s) if padding == "SAME" else (dim - reach) // s + 1
+        ends.append((count, max((count - 1) * s + reach - dim, 0) // 2))
+    (down, top), (right, left) = ends
+    out = np.full((n, down, right, channels), -np.inf)
+    for i, j, a, b in itertools.product(*map(range, (down, right, rows, columns))):
+        y, z = i * strides[0] - top + a * dilations[0], j * strides[1] - left + b * dilations[1]
+        if 0 <= y < height and 0 <= z < width:
+            out[:, i, j] = np.maximum(out[:, i, j], x[:, y, z] + f[a, b])
+    return out.astype(x.dtype)
+
+
+def eroded(x, f, strides, padding, dilations):
+    return -dilated(-x, f[::-1, ::-1], strides, padding, dilations)
+
+
+def slid(f, x, filters, strides, padding, dilations):
+    return f(x, filters, (1, *strides, 1), padding, "NHWC", (1, *dilations, 1))
+
+
+MORPHOLOGY = [
+    Case(f"nn.{name}", reference, ((-2.0, 2.0),) * 2, ulp=1, call=slid, dtypes=(*F, "int32"),
+         variants=over(((2, 4, 3, 2), (2, 2, 2)), padding=["SAME", "VALID"], strides=[(1, 1)],
+                       dilations=[(1, 1), (2, 1)])
+         + over(((1, 5, 4, 1), (3, 2, 1)), padding=["SAME", "VALID"], strides=[(2, 3)],
+                dilations=[(1, 1)]))
+    for name, reference in (("dilation2d", dilated), ("erosion2d", eroded))
+]  # fmt: skip
+CASES = [*CONVOLUTIONS, *POOLS, *LOSSES, *MORPHOLOGY]

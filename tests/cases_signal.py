@@ -18,6 +18,27 @@ def half(name, reference, *shapes, **options):
     return Complex(name, parts, PARTS[:1], ulp=8, variants=over(*shapes, **options))
 
 
+def mdct(x, frame_length, level, norm=None):
+    """By the definition, a sum over all samples of a frame."""
+    n = frame_length // 2
+    k, t = np.arange(n)[:, None], np.arange(2 * n)
+    waves = np.cos(np.pi / n * (t + 0.5 + n / 2) * (k + 0.5))
+    waves = waves * (np.sqrt(0.5) if level else np.sin(np.pi / 2 * np.sin(
+        np.pi / (2 * n) * (t + 0.5)) ** 2)) * (np.sqrt(2 / n) if norm else 2)
+    frames = np.lib.stride_tricks.sliding_window_view(x, 2 * n, -1)[..., ::n, :]
+    return frames @ waves.T
+
+
+def whole(x, norm=None):
+    """The samples that two frames cover come back."""
+    return x[..., 4:-4]
+
+
+def there_and_back(f, x, norm=None):
+    module = __import__("numtape" if f.__module__.startswith("numtape") else "tensorflow")
+    return f(module.signal.mdct(x, 8, norm=norm), norm=norm)[..., 4:-4]
+
+
 CASES = [
     row("signal.fft", np.fft.fft, *PARTS, ulp=8), row("signal.ifft", np.fft.ifft, ulp=8),
     row("signal.fft2d", np.fft.fft2, ulp=8), row("signal.ifft2d", np.fft.ifft2, ulp=8),
@@ -34,4 +55,12 @@ CASES = [
          ulp=16, variants=over((2, 4), type=[2, 3, 4], norm=[None, "ortho"])),
     Case("signal.frame", lambda x, **_: np.lib.stride_tricks.sliding_window_view(x, 3, -1)[:, ::2],
          PARTS[:1], ulp=0, variants=over((2, 6), frame_length=[3], frame_step=[2])),
+    Case("signal.mdct", lambda x, frame_length, norm=None: mdct(x, frame_length, False, norm),
+         PARTS[:1], ulp=64, variants=over((12,), (2, 8), frame_length=[4, 8],
+                                          norm=[None, "ortho"])),
+    Case("signal.mdct", lambda x, frame_length: mdct(x, frame_length, True), PARTS[:1], ulp=64,
+         call=lambda f, x, frame_length: f(x, frame_length, window_fn=None),
+         variants=over((2, 8), frame_length=[4])),
+    Case("signal.inverse_mdct", whole, PARTS[:1], ulp=64, call=there_and_back,
+         variants=over((2, 16), norm=[None, "ortho"])),
 ]  # fmt: skip

@@ -1,0 +1,380 @@
+"""Matrices of few diagonals: products, systems of equations and eigenvalues."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...errors import InvalidArgumentError
+from ..log.op import ARRAY, Op, defop
+from ..log.record import record, require, spec_of
+from ..log.tensors import as_tensor
+from ..values.dtypes import mismatch, shown
+from ..values.spec import Spec
+from ..values.tensor import Tensor
+from . import comparison, elementwise, indexing, movement
+from .complex import conj, real
+from .diagonals import diag, diag_part
+from .joining import stack
+from .linear_systems import alike, triangular_solve
+from .lu_factors import matrix_of
+from .orthogonal_factors import eigh, eigvalsh
+from .padding import pad
+from .reduction import reduce_sum
+from .slicing import slice_into_zeros, split, unstack
+
+Array = np.ndarray[Any, Any]
+
+
+# Three diagonals. They are packed: above, main, below, each as long as the main one, the one above
+# filled up at the end, the one below at the beginning.
+
+
+def _packed(diagonals: Any, form: str, op: str) -> Tensor:
+    """Diagonals in one of TensorFlow's three forms, as a tensor of shape (..., 3, n)."""
+    if form == "sequence":
+        if not isinstance(diagonals, list | tuple) or len(diagonals) != 3:
+            raise ValueError("Expected diagonals to be a sequence of length 3.")
+        main = as_tensor(diagonals[1])
+        above, below = (as_tensor(x, main._spec, op) for x in (diagonals[0], diagonals[2]))
+        require(min(above.ndim, main.ndim, below.ndim) > 0, op, "diagonals must be vectors")
+        n = main.shape[-1]
+        # Those beside the main one may come without the element that stands nowhere.
+        ends = ((above, [0, n - above.shape[-1]]), (below, [n - below.shape[-1], 0]))
+        filled = []
+        for x, end in ends:
+            if x.shape[-1] not in (n, n - 1):
+                raise ValueError(
+                    f"The diagonals beside one of length {n} have {n} or {n - 1} elements, "
+                    f"got {x.shape[-1]}"
+                )
+            filled.append(pad(x, [*[[0, 0]] * (x.ndim - 1), end]))
+        found: Tensor = stack([filled[0], main, filled[1]], axis=-2)
+        return found
+    if form == "matrix":
+        matrix = matrix_of(diagonals, op)
+        if matrix.shape[-1] < 2:  # there are no diagonals beside the main one
+            return pad(matrix, [*[[0, 0]] * (matrix.ndim - 2), [1, 1], [0, 0]])
+        return diag_part(matrix, k=(-1, 1), align="LEFT_RIGHT")
+    if form != "compact":
+        raise ValueError(f"Unrecognized diagonals_format: {form}")
+    x = as_tensor(diagonals)
+    require(x.ndim >= 2, op, f"diagonals must have at least 2 axes, got {x._describe()}")
+    if x.shape[-2] != 3:
+        raise ValueError(f"Expected 3 diagonals got {x.shape[-2]}")
+    return x
+
+
+def _shifted(x: Tensor, by: int) -> Tensor:
+    """Rows of matrices moved up (1) or down (-1), zeros in the place of the last or first one."""
+    rows = x.shape[-2]
+    if not rows:
+        return x
+    ends = [0, 1] if by > 0 else [1, 0]
+    filled = pad(x, [*[[0, 0]] * (x.ndim - 2), ends, [0, 0]])
+    first, second = split(filled, [1, rows] if by > 0 else [rows, 1], axis=-2)
+    found: Tensor = second if by > 0 else first
+    return found
+
+
+def tridiagonal_product(packed: Tensor, x: Tensor) -> Tensor:
+    """The product of matrices of three packed diagonals with matrices; batches broadcast."""
+    above, main, below = (movement.expand_dims(d, -1) for d in unstack(packed, axis=-2))
+    found: Tensor = main * x + above * _shifted(x, 1) + below * _shifted(x, -1)
+    return found
+
+
+def tridiagonal_matmul(
+    diagonals: Any, rhs: Any, diagonals_format: str = "compact", name: str | None = None
+) -> Tensor:
+    """The product of matrices that have three diagonals with matrices.
+
+    Args:
+      diagonals: A tensor of floats or complex numbers of shape (..., 3, n): the diagonal above,
+        whose last element is not used, the main one, and the one below, whose first is not used.
+        With ``diagonals_format="sequence"`` a list of the three; with ``"matrix"`` the matrices,
+        of which nothing else is read.
+      rhs: A tensor of the same dtype, of shape (..., n, k), with the same batches.
+      diagonals_format: How the diagonals are given.
+      name: Not used.
+
+    Returns:
+      A tensor of the shape and dtype of ``rhs``.
+
+    Raises:
+      InvalidArgumentError: If shapes or dtypes do not fit.
+      ValueError: If there are not three diagonals, or the format is none of these.
+
+    Example:
+      >>> diagonals = tf.constant([[1.0, 1.0, 0.0], [2.0, 2.0, 2.0], [0.0, 1.0, 1.0]])
+      >>> tf.linalg.tridiagonal_matmul(diagonals, tf.ones((3, 1))).numpy()
+      array([[3.],
+             [4.],
+             [3.]], dtype=float32)
+    """
+    packed, x = _both(diagonals, rhs, diagonals_format, "TridiagonalMatMul")
+    require(
+        packed.ndim == x.ndim, "TridiagonalMatMul", "All input tensors must have the same rank.",
+    )  # fmt: skip
+    _fitting(packed, x)
+    return tridiagonal_product(packed, x)
+
+
+def _both(diagonals: Any, rhs: Any, form: str, op: str) -> tuple[Tensor, Tensor]:
+    packed = _packed(diagonals, form, op)
+    x = as_tensor(rhs, packed._spec, op)
+    if packed.dtype is not x.dtype:
+        raise mismatch(op, 1, packed.dtype, x.dtype)
+    require(
+        packed.dtype.name in ("float32", "float64", "complex64", "complex128"), op,
+        f"Value for attr 'T' of {packed.dtype.name} is not in the list of allowed values: double, "
+        f"float, complex64, complex128",
+    )  # fmt: skip
+    return packed, x
+
+
+def _fitting(packed: Tensor, x: Tensor) -> None:
+    if packed.shape[:-2] != x.shape[:-2]:
+        raise ValueError(
+            f"Batch shapes {packed.shape[:-2]} and {x.shape[:-2]} are incompatible"
+        )
+    if packed.shape[-1] != x.shape[-2]:
+        raise ValueError(
+            f"Expected number of left-hand sided and right-hand sides to be equal, got "
+            f"{packed.shape[-1]} and {x.shape[-2]}"
+        )
+
+
+def _solve(out: Array, packed: Array, rhs: Array, adjoint: bool) -> None:
+    """By elimination with partial pivoting: LAPACK's gtsv. NaN where there is no solution."""
+    from scipy.linalg import LinAlgError, solve_banded
+
+    n, k = rhs.shape[-2:]
+    if not rhs.size:
+        return
+    matrices = packed.reshape(-1, 3, n)
+    rows = zip(out.reshape(-1, n, k), matrices, rhs.reshape(-1, n, k), strict=True)
+    for found, (above, main, below), b in rows:
+        # SciPy fills the diagonal above at its beginning, the one below at its end.
+        bands = np.stack([np.roll(above, 1), main, np.roll(below, -1)])
+        if adjoint:
+            bands = np.stack([below, main, above]).conj()
+        bands[0, 0] = bands[2, -1] = 0
+        try:
+            found[...] = solve_banded((1, 1), bands, b, check_finite=False)
+        except LinAlgError:
+            found[...] = np.nan
+
+
+def _solve_vjp(
+    g: Tensor, x: Tensor, packed: Tensor, b: Tensor, adjoint: bool
+) -> tuple[Tensor, Tensor]:
+    """As of any solution, ``-gb x^H`` or its adjoint, of which only the three diagonals count."""
+    gb = record(SOLVE, (packed, g), adjoint=not adjoint)
+    left, right = (x, conj(gb)) if adjoint else (gb, conj(x))
+    shape = tuple(packed.shape)
+    found: Tensor | None = None
+    for j, there in enumerate((_shifted(right, 1), right, _shifted(right, -1))):
+        part = movement.expand_dims(reduce_sum(left * there, -1), -2)
+        cut = (*((0, dim, 1) for dim in shape[:-2]), (j, j + 1, 1), (0, shape[-1], 1))
+        placed = slice_into_zeros(part, shape, cut)
+        found = placed if found is None else found + placed
+    assert found is not None
+    return elementwise.negative(found), gb
+
+
+def _solve_spec(op: Op, packed: Spec, b: Spec, adjoint: bool) -> Spec:
+    return b
+
+
+SOLVE = defop(
+    "TridiagonalSolve", ARRAY, 2, _solve_spec, compute=_solve, vjp=_solve_vjp, on_host=True,
+    of_complex="other",
+)  # fmt: skip
+
+
+def tridiagonal_solution(packed: Tensor, rhs: Tensor, adjoint: bool) -> Tensor:
+    """Solutions for packed diagonals, or for the adjoint matrices; batches broadcast."""
+    if packed.shape[:-2] != rhs.shape[:-2]:
+        packed, rhs = alike(packed, rhs, "TridiagonalSolve")
+    return record(SOLVE, (packed, rhs), adjoint=adjoint)
+
+
+def tridiagonal_solve(
+    diagonals: Any, rhs: Any, diagonals_format: str = "compact", transpose_rhs: bool = False,
+    conjugate_rhs: bool = False, name: str | None = None, partial_pivoting: bool = True,
+    perturb_singular: bool = False,
+) -> Tensor:  # fmt: skip
+    """The ``x`` of ``matrix @ x = rhs`` for matrices that have three diagonals.
+
+    Args:
+      diagonals: A tensor of floats or complex numbers of shape (..., 3, n), or as in
+        ``diagonals_format``: see `tridiagonal_matmul`.
+      rhs: A tensor of the same dtype, of shape (..., n) or (..., n, k), with the same batches.
+      diagonals_format: How the diagonals are given: ``"compact"``, ``"sequence"``, ``"matrix"``.
+      transpose_rhs: Whether the last two axes of ``rhs`` are swapped before.
+      conjugate_rhs: Whether ``rhs`` is conjugated before.
+      name: Not used.
+      partial_pivoting: Accepted: rows are always swapped where that is more exact.
+      perturb_singular: Must be False.
+
+    Returns:
+      A tensor of the shape and dtype of ``rhs``, transposed if asked for. A matrix that cannot be
+      inverted gives NaNs.
+
+    Raises:
+      InvalidArgumentError: If dtypes do not fit or are not of floats.
+      ValueError: If shapes do not fit, or the format is none of these.
+      NotImplementedError: If ``perturb_singular`` is True.
+
+    Example:
+      >>> diagonals = tf.constant([[1.0, 1.0, 0.0], [2.0, 2.0, 2.0], [0.0, 1.0, 1.0]])
+      >>> tf.linalg.tridiagonal_solve(diagonals, tf.constant([3.0, 4.0, 3.0])).numpy()
+      array([1., 1., 1.], dtype=float32)
+    """
+    if perturb_singular:
+        raise NotImplementedError("perturb_singular=True is not implemented.")
+    packed, b = _both(diagonals, rhs, diagonals_format, "TridiagonalSolve")
+    vector = b.ndim == packed.ndim - 1
+    if vector:
+        b = movement.expand_dims(b, -1)
+    elif b.ndim != packed.ndim:
+        raise ValueError(
+            f"Expected the rank of rhs to be {packed.ndim - 1} or {packed.ndim}, got {b.ndim}"
+        )
+    elif transpose_rhs:
+        b = movement.permuted(b, (*range(b.ndim - 2), b.ndim - 1, b.ndim - 2))
+    _fitting(packed, b)
+    found = record(SOLVE, (packed, conj(b) if conjugate_rhs else b), adjoint=False)
+    return movement.squeeze(found, -1) if vector else found
+
+
+# More diagonals, all on one side.
+
+
+def banded_triangular_solve(
+    bands: Any, rhs: Any, lower: bool = True, adjoint: bool = False, name: str | None = None
+) -> Tensor:
+    """The ``x`` of ``matrix @ x = rhs`` for triangular matrices that have few diagonals.
+
+    Args:
+      bands: A tensor of floats or complex numbers of shape (..., count, n). Of a lower triangle
+        first the main diagonal, then those below it, filled up at the beginning. Of an upper one
+        first the outermost diagonal, the main one last, filled up at the end.
+      rhs: A tensor of the same dtype, of shape (..., n, k); batches broadcast.
+      lower: Whether the matrices are lower triangles.
+      adjoint: Whether to solve with the adjoints of the matrices.
+      name: Not used.
+
+    Returns:
+      A tensor of shape (..., n, k) and the same dtype.
+
+    Raises:
+      InvalidArgumentError: If shapes or dtypes do not fit, or a matrix cannot be inverted.
+
+    Example:
+      >>> bands = [[2.0, 2.0, 2.0], [0.0, 1.0, 1.0]]
+      >>> tf.linalg.banded_triangular_solve(bands, [[2.0], [3.0], [3.0]]).numpy()
+      array([[1.],
+             [1.],
+             [1.]], dtype=float32)
+    """
+    op = "BandedTriangularSolve"
+    x = as_tensor(bands, spec_of(rhs), op)
+    b = as_tensor(rhs, x._spec, op)
+    require(x.ndim >= 2, op, f"In[0] ndims must be >= 2: {x.ndim}")
+    require(b.ndim >= 2, op, f"In[1] ndims must be >= 2: {b.ndim}")
+    if x.dtype is not b.dtype:
+        raise mismatch(op, 1, x.dtype, b.dtype)
+    count, n = x.shape[-2:]
+    require(0 < count <= n, op, f"{count} bands for {n} rows")
+    require(n == b.shape[-2], op, f"shapes do not fit: {list(x.shape)}, {list(b.shape)}")
+    at = (1 - count, 0) if lower else (0, count - 1)
+    matrix = diag(x, k=at, num_rows=n, num_cols=n, align="LEFT_RIGHT")
+    return triangular_solve(matrix, b, lower, adjoint)
+
+
+# Eigenvalues.
+
+
+def eigh_tridiagonal(
+    alpha: Any, beta: Any, eigvals_only: bool = True, select: str = "a",
+    select_range: Any = None, tol: Any = None, name: str | None = None,
+) -> Any:  # fmt: skip
+    """The eigenvalues of symmetric matrices that have three diagonals, and their eigenvectors.
+
+    Args:
+      alpha: A vector of floats or complex numbers: the main diagonal, of which the real parts
+        count.
+      beta: A vector of the same dtype with one element less: the diagonal above. The one below is
+        its conjugate.
+      eigvals_only: Whether eigenvectors are left out.
+      select: ``"a"`` for all, ``"i"`` for those of an index range, ``"v"`` for those of a range of
+        values.
+      select_range: The first and last index, or the lower bound, which does not belong to the
+        range, and the upper one, which does. No gradient flows to bounds.
+      tol: Accepted for TensorFlow's sake: results are as exact as the dtype.
+      name: Not used.
+
+    Returns:
+      The eigenvalues, in ascending order; unless ``eigvals_only`` also a matrix of eigenvectors,
+      one a column.
+
+    Raises:
+      ValueError: If dtypes or lengths do not fit, or ``select`` is none of these.
+      InvalidArgumentError: If an index range is empty or out of range.
+      TypeError: If a range is asked for and there is no ``select_range``.
+
+    Example:
+      >>> tf.linalg.eigh_tridiagonal([2.0, 2.0], [1.0]).numpy()
+      array([1., 3.], dtype=float32)
+    """
+    main, beside = as_tensor(alpha), as_tensor(beta)
+    if main.dtype is not beside.dtype:
+        raise ValueError("'alpha' and 'beta' must have the same type.")
+    if main.dtype.name not in ("float32", "float64", "complex64", "complex128"):
+        raise ValueError(f"alpha must be of floats, got {main._describe()}")
+    if main.ndim != 1 or beside.ndim != 1 or beside.shape[0] != max(main.shape[0] - 1, 0):
+        raise ValueError(
+            f"alpha must be a vector, and beta one with an element less, got shapes {main.shape} "
+            f"and {beside.shape}"
+        )
+    if select not in ("a", "i", "v"):
+        raise ValueError("'select' must have a value in {'a', 'i', 'v'}.")
+    if main.dtype.is_complex:
+        main = elementwise.cast(real(main), main.dtype)
+    matrix = diag(main)
+    if beside.shape[0]:  # eigh reads the lower triangle
+        matrix = matrix + diag(conj(beside), k=-1) + diag(beside, k=1)
+    values, vectors = (eigvalsh(matrix), None) if eigvals_only else eigh(matrix)
+    values = real(values)
+    if select == "i":
+        first, last = _range(select_range, values.shape[0])
+        values = values[first : last + 1]
+        vectors = None if vectors is None else vectors[:, first : last + 1]
+    elif select == "v":
+        low, high = _ends(select_range)
+        within = comparison.logical_and(values > low, values <= high)
+        values = indexing.boolean_mask(values, within)
+        vectors = None if vectors is None else indexing.boolean_mask(vectors, within, axis=1)
+    return values if vectors is None else (values, vectors)
+
+
+def _ends(ends: Any) -> tuple[Any, Any]:
+    if not isinstance(ends, list | tuple | Tensor | np.ndarray) or len(ends) != 2:
+        raise TypeError(f"select_range must be two numbers, got {shown(ends)}")
+    return ends[0], ends[1]
+
+
+def _range(ends: Any, count: int) -> tuple[int, int]:
+    low, high = (movement.static(end) for end in _ends(ends))
+    if not isinstance(low, int) or not isinstance(high, int):
+        raise TypeError(f"select_range must be two integers, got {shown(ends)}")
+    if low > high:
+        raise InvalidArgumentError("Got empty index range in select_range.")
+    if low < 0 or high >= count:
+        raise InvalidArgumentError(
+            f"select_range {shown(ends)} is out of range for {count} eigenvalues"
+        )
+    return low, high
