@@ -27,6 +27,7 @@ from .reads import contents, is_a
 from .steps import known_steps
 from .whose import (
     PACKAGE,
+    collectors,
     handlers,
     in_class,
     of_library,
@@ -49,7 +50,8 @@ class Observer(Notes):
 
     Attributes:
       muted: The frame that has called something whose own reads do not matter.
-      importing: The frame of an import that goes on, whose code runs once.
+      importing: The frame of an import that goes on, whose code runs once, or of what the garbage
+        collector calls.
       lost: Whether the program took Python's trace function away.
     """
 
@@ -65,12 +67,13 @@ class Observer(Notes):
         self._tracer: Any = self._called
         self._before: Any = None
         self._handlers: set[types.CodeType] = set()
+        self._collectors: set[types.CodeType] = set()
 
     def __enter__(self) -> Observer:
         self._before = sys.gettrace()
         if not self.reason and not unsupported():
             self._active = True
-            self._handlers = handlers()
+            self._handlers, self._collectors = handlers(), collectors()
             sys.settrace(self._tracer)
         return self
 
@@ -178,6 +181,11 @@ class Observer(Notes):
                 known[1].place(array_of(frame))
                 self._beneath(known[1], frame)
                 return known[1]
+        if code in self._collectors and (
+            above is None or type(above.f_trace) is not Follower or above.f_trace.calls is not code
+        ):
+            self.importing = frame  # until it is done
+            return self._imports
         if code in self._handlers:
             self.changes = "is interrupted by a signal handler"
         steps = known_steps(code)
@@ -208,7 +216,7 @@ class Observer(Notes):
             follower.beneath, self.effecting = self.effecting, None
 
     def _imports(self, frame: types.FrameType, event: str, arg: Any) -> Any:
-        """Follows an import of numtape's own until it is done."""
+        """Follows an import of numtape's own, or what the collector calls, until it is done."""
         if event == "return" and frame is self.importing:
             self.importing = None
         return self._imports

@@ -188,15 +188,26 @@ def handlers() -> set[types.CodeType]:
     found = set()
     for number in _SIGNALS:
         handler: Any = _getsignal(number)
-        if handler is None or type(handler) in (int, types.BuiltinFunctionType):
-            continue
-        while hasattr(handler, "__func__") or isinstance(handler, functools.partial):
-            handler = getattr(handler, "__func__", None) or handler.func
-        if not isinstance(handler, types.FunctionType):
-            handler = in_class(type(handler), "__call__")
-        if isinstance(handler, types.FunctionType):
-            found.add(handler.__code__)
+        if handler is not None and type(handler) not in (int, types.BuiltinFunctionType):
+            found |= _code_of(handler)
     return found
+
+
+def collectors() -> set[types.CodeType]:
+    """The code of what Python's garbage collector calls, which is in the middle of anything, too.
+
+    It is no part of what is recorded: a collection comes at another place each time.
+    """
+    return set().union(*map(_code_of, gc.callbacks))
+
+
+def _code_of(called: Any) -> set[types.CodeType]:
+    """The code of a function, method or object that is called, if it is of Python."""
+    while hasattr(called, "__func__") or isinstance(called, functools.partial):
+        called = getattr(called, "__func__", None) or called.func
+    if not isinstance(called, types.FunctionType):
+        called = in_class(type(called), "__call__")
+    return {called.__code__} if isinstance(called, types.FunctionType) else set()
 
 
 _SIGNALS = sorted(signal.valid_signals())
