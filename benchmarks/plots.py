@@ -1,10 +1,12 @@
-"""The plots of a result: steps beside their floors, and how numtape's time grows.
+"""The plots of a result: peers beside numtape, steps beside their floors, how the time grows.
 
-Each function draws one figure; ``write`` saves them beside the JSON. The notebook shows the same.
+Each function draws one figure; ``write`` saves them beside the JSON, ``write_peers`` the one that
+the README shows. The notebook shows the same.
 """
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -12,108 +14,169 @@ import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from benchmarks.cases import OWN
+from benchmarks.cases import OURS, OWN, REPLAYED
+from benchmarks.tables import SHORT, TIMES, figure, three
 
-SHORT = {
-    "scalar_chain": "100 scalar ops",
-    "small_net": "small network",
-    "large_net": "large network",
-    "black_scholes": "Black-Scholes",
-    "long_chain": "long chain",
+OURS_COLOUR, PEER_COLOUR, LOST_COLOUR = "C0", "0.35", "C3"
+# A row of the plot of peers: its label, and which of our columns it is measured by. Who runs a
+# program as it is written is set beside numtape doing so, who compiles it beside replays.
+PEERS = {
+    "TF eager": ("TensorFlow", OURS),
+    "PyTorch": ("PyTorch", OURS),
+    "autograd": ("autograd", OURS),
+    "tf.function": ("tf.function", REPLAYED),
+    "JAX jit": ("JAX, jit", REPLAYED),
 }
 
 
-def colours(headings: list[str], own: tuple[str, ...] = OWN) -> dict[str, str]:
-    """A colour for each column: ours stand out from the greys of the others."""
-    ours = [heading for heading in headings if heading in own]
-    peers = [heading for heading in headings if heading not in own]
-    bright = {heading: f"C{3 + place}" for place, heading in enumerate(ours)}
-    grey = {heading: str(0.3 + 0.6 * k / len(peers)) for k, heading in enumerate(peers)}
-    return {heading: (bright | grey)[heading] for heading in headings}
-
-
-def bare(axes: Axes) -> None:
+def bare(axes: Axes, along: Any = "y") -> None:
     """Takes away what is no data."""
     axes.spines[["top", "right"]].set_visible(False)
-    axes.grid(axis="y", color="0.9")
+    axes.grid(axis=along, color="0.9")
     axes.set_axisbelow(True)
 
 
+def ratios(result: dict[str, Any]) -> dict[str, dict[str, float]]:
+    """Each peer's time over numtape's, case by case."""
+    found: dict[str, dict[str, float]] = {}
+    for peer, (_, ours) in PEERS.items():
+        for name in SHORT:
+            columns = result["cases"].get(name, {}).get("columns", {})
+            if peer in columns and ours in columns:
+                ratio = columns[peer]["median"] / columns[ours]["median"]
+                found.setdefault(peer, {})[name] = ratio
+    return found
+
+
+def _apart(centres: list[float], widths: list[float]) -> list[float]:
+    """Moves labels, given from left to right by their centres, until none overlap."""
+    moved = list(centres)
+    for _ in range(100):
+        for k in range(len(moved) - 1):
+            overlap = (widths[k] + widths[k + 1]) / 2 - (moved[k + 1] - moved[k])
+            if overlap > 0:
+                moved[k], moved[k + 1] = moved[k] - overlap / 2, moved[k + 1] + overlap / 2
+    return moved
+
+
+def peers(result: dict[str, Any]) -> Figure:
+    """A row for each peer, a dot for each case with its name: right of the line numtape wins."""
+    found = ratios(result)
+    width, height, left, right = 8.6, 3.2, 0.11, 0.985
+    drawn = Figure(figsize=(width, height))
+    axes = drawn.add_axes((left, 0.14, right - left, 0.855))
+    low, high = 0.5, 150.0
+    axes.set(xscale="log", xlim=(low, high), ylim=(len(found) - 0.4, -0.6))
+    points = 72 * width * (right - left) / math.log10(high / low)  # in a power of ten
+    for row, cases in enumerate(found.values()):
+        places = sorted(cases.items(), key=lambda item: item[1])
+        for ratio in cases.values():
+            colour = OURS_COLOUR if ratio >= 1 else LOST_COLOUR
+            axes.plot(ratio, row, "o", color=colour, markersize=6)
+        for first, lift in ((0, 5), (1, -5)):  # names in turns above and below: room for each
+            chosen = places[first::2]
+            words = [f"{SHORT[name]} {three(ratio)}" for name, ratio in chosen]
+            centres = [points * math.log10(ratio) for _, ratio in chosen]
+            moved = _apart(centres, [4.7 * len(word) + 6 for word in words])
+            for word, (_, ratio), was, now in zip(words, chosen, centres, moved, strict=True):
+                axes.annotate(
+                    word, (ratio, row), (now - was, lift), textcoords="offset points", ha="center",
+                    va="bottom" if lift > 0 else "top", fontsize=8, color="0.25",
+                )  # fmt: skip
+    axes.axvline(1, color="black", linewidth=1, zorder=1)
+    axes.set_yticks(range(len(found)), [PEERS[peer][0] for peer in found])
+    ticks = [0.5, 1, 2, 5, 10, 20, 50, 100]
+    axes.set_xticks(ticks, [f"{tick:g}{TIMES}" for tick in ticks])
+    axes.minorticks_off()
+    axes.set_xlabel("the peer's time over numtape's: right of the line numtape is faster")
+    bare(axes, "x")
+    axes.spines["left"].set_visible(False)
+    axes.tick_params(axis="y", length=0)
+    return drawn
+
+
 def steps(result: dict[str, Any]) -> Figure:
-    """Bars of the step cases, a group each, with the floor of numtape's step across the group."""
+    """A panel for each step, a row for each column, its time beside it; a line: the floor."""
     cases = {name: case for name, case in result["cases"].items() if "roofline" in case}
     headings = result["columns"]
-    figure = Figure(figsize=(10, 4), layout="constrained")
-    axes = figure.subplots()
-    width = 0.84 / len(headings)
-    for place, (heading, colour) in enumerate(colours(headings).items()):
-        offset = (place - (len(headings) - 1) / 2) * width
-        bars = {
-            group + offset: 1e3 * case["columns"][heading]["median"]
-            for group, case in enumerate(cases.values())
-            if heading in case["columns"]
-        }
-        axes.bar(list(bars), list(bars.values()), 0.9 * width, label=heading, color=colour)
-    floors = [1e3 * case["roofline"]["floor"] for case in cases.values()]
-    groups = range(len(cases))
-    left, right = [g - 0.45 for g in groups], [g + 0.45 for g in groups]
-    axes.hlines(floors, left, right, "black", label="floor")
-    # The scalar chain's floor, some nanoseconds, is left below: it says nothing.
-    axes.set(yscale="log", ylim=(1e-3, None))
-    axes.set_ylabel("ms a step")
-    axes.set_xticks(groups, [SHORT[name] for name in cases])
-    figure.legend(ncols=len(headings) + 1, loc="outside upper center", frameon=False)
-    bare(axes)
-    return figure
+    drawn = Figure(figsize=(11, 3.4), layout="constrained")
+    panels = drawn.subplots(1, max(1, len(cases)), sharey=True, squeeze=False)[0]
+    for axes, (name, case) in zip(panels, cases.items(), strict=False):
+        times = {h: case["columns"][h]["median"] for h in headings if h in case["columns"]}
+        for row, heading in enumerate(headings):
+            if heading in times:
+                colour = OURS_COLOUR if heading in OWN else PEER_COLOUR
+                axes.plot(times[heading], row, "o", color=colour, markersize=5)
+                axes.annotate(
+                    figure(times[heading], "s"), (times[heading], row), (6, 0), fontsize=8,
+                    textcoords="offset points", va="center", color=colour,
+                )  # fmt: skip
+        floor = case["roofline"]["floor"]
+        low, high = min(times.values(), default=floor), max(times.values(), default=floor)
+        if floor > low / 20:  # the floor of some scalar operations is nanoseconds: it says nothing
+            axes.axvline(floor, color="black", linewidth=1)
+            axes.annotate(
+                "floor", (floor, 1), (0, 2), fontsize=8, ha="center",
+                xycoords=("data", "axes fraction"), textcoords="offset points",
+            )  # fmt: skip
+            low = min(low, floor)
+        # Room on the right for the label of the slowest.
+        axes.set(xscale="log", xlim=(low / 1.6, high * max(3, (high / low) ** 0.7)))
+        axes.set_xticks([], minor=False)
+        axes.minorticks_off()
+        axes.set_title(SHORT[name], fontsize=9, pad=14)
+        bare(axes, "y")
+        axes.spines[["left", "bottom"]].set_visible(False)
+        axes.tick_params(axis="y", length=0)
+    panels[0].set_yticks(range(len(headings)), headings)
+    panels[0].invert_yaxis()
+    return drawn
 
 
 def elements(result: dict[str, Any]) -> Figure:
     """The long chain's time per element over its size, and what the threads give."""
-    figure = Figure(figsize=(10, 3.5), layout="constrained")
-    left, right = figure.subplots(1, 2, width_ratios=(3, 2))
+    drawn = Figure(figsize=(10, 3.5), layout="constrained")
+    left, right = drawn.subplots(1, 2, width_ratios=(3, 2))
     points = result["scaling"]["elements"]
     sizes = [point["elements"] for point in points]
-    left.plot(sizes, [1e9 * p["seconds"] / p["elements"] for p in points], "o-", color="C3")
+    left.plot(sizes, [1e9 * p["seconds"] / p["elements"] for p in points], "o-", color=OURS_COLOUR)
     if floor := result["cases"].get("long_chain", {}).get("roofline"):
         per_element = floor["floor_memory"] / 1e7 * 1e9
-        left.axhline(per_element, color="black", linewidth=1, label="copying its bytes")
-        left.legend(frameon=False)
+        left.axhline(per_element, color="black", linewidth=1)
+        left.annotate("copying its bytes", (sizes[-1], per_element), (0, 4), ha="right",
+                      textcoords="offset points")  # fmt: skip
     left.set(xscale="log", xlabel="elements", ylabel="ns an element", ylim=(0, None))
     left.set_title("long chain: value and gradients")
     bare(left)
 
     threads = result["scaling"]["threads"]
-    for offset, key, colour in ((-0.2, "one", "0.6"), (0.2, "all", "C3")):
+    for offset, key, colour in ((-0.2, "one", PEER_COLOUR), (0.2, "all", OURS_COLOUR)):
         heights = [1e3 * seconds[key] for seconds in threads.values()]
-        label = "one thread" if key == "one" else f"{result['machine']['cores']} threads"
-        right.bar(
-            [i + offset for i in range(len(heights))],
-            heights,
-            0.36,
-            None,
-            color=colour,
-            label=label,
-        )
+        bars = right.bar([k + offset for k in range(len(heights))], heights, 0.36, color=colour)
+        count = "1 thread" if key == "one" else f"{result['machine']['cores']} threads"
+        right.bar_label(bars, [f"{count}\n{three(height)} ms" for height in heights], fontsize=8)
     right.set_xticks(range(len(threads)), [SHORT[name] for name in threads])
     right.set_ylabel("ms a step")
-    right.legend(frameon=False)
+    right.margins(y=0.2)
     bare(right)
-    return figure
+    return drawn
 
 
 def rows(result: dict[str, Any]) -> Figure:
     """The scalar chain's time per row over its length, stage by stage."""
-    figure = Figure(figsize=(10, 3.5), layout="constrained")
-    axes = figure.subplots()
+    drawn = Figure(figsize=(10, 3.5), layout="constrained")
+    axes = drawn.subplots()
     points = result["scaling"]["rows"]
     lengths = [point["rows"] for point in points]
-    for stage, colour in (("record", "C3"), ("gradient", "C0"), ("sweep", "C2")):
-        axes.plot(lengths, [1e9 * p[stage] for p in points], "o-", color=colour, label=stage)
+    for stage, colour in (("record", "C0"), ("gradient", "C1"), ("sweep", "C2")):
+        heights = [1e9 * p[stage] for p in points]
+        axes.plot(lengths, heights, "o-", color=colour)
+        axes.annotate(stage, (lengths[-1], heights[-1]), (8, 0), textcoords="offset points",
+                      va="center", color=colour)  # fmt: skip
     axes.set(xscale="log", xlabel="rows", ylabel="ns a row", ylim=(0, None))
     axes.set_title("chain of scalar rows: fixed cost of a step taken off")
-    axes.legend(frameon=False)
     bare(axes)
-    return figure
+    return drawn
 
 
 def write(result: dict[str, Any], output: Path) -> None:
@@ -123,8 +186,17 @@ def write(result: dict[str, Any], output: Path) -> None:
         drawn["steps"] = steps(result)
     if result["scaling"]:
         drawn |= {"elements": elements(result), "rows": rows(result)}
-    # Text as text, and no dates or random names: the same figures give the same file.
-    with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": "numtape"}):
-        for name, figure in drawn.items():
-            path = output.with_name(f"{output.stem}-{name}.svg")
-            figure.savefig(path, metadata={"Date": None})
+    for name, plot in drawn.items():
+        _save(plot, output.with_name(f"{output.stem}-{name}.svg"), "none")
+
+
+def write_peers(result: dict[str, Any], path: Path) -> None:
+    """Saves the plot of the README; its text is drawn, so that it looks alike everywhere."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    _save(peers(result), path, "path")
+
+
+def _save(drawn: Figure, path: Path, text: str) -> None:
+    """Writes an SVG without dates or random names: the same figures give the same file."""
+    with matplotlib.rc_context({"svg.fonttype": text, "svg.hashsalt": "numtape"}):
+        drawn.savefig(path, metadata={"Date": None})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import datetime
 import importlib.util
+import json
 import sys
 import time
 from pathlib import Path
@@ -74,7 +75,14 @@ def _arguments(argv: list[str] | None) -> argparse.Namespace:
         nargs="?",
         const=ROOT / "README.md",
         metavar="FILE",
-        help="rewrite the tables between the markers of this file (default: README.md)",
+        help="rewrite the table between the markers of this file (default: README.md), and draw "
+        f"its plot, {tables.PLOT}, beside it",
+    )
+    parser.add_argument(
+        "--redraw",
+        type=Path,
+        metavar="JSON",
+        help="measure nothing: make tables and plots again from this result of the CPU",
     )
     arguments = parser.parse_args(argv)
     if arguments.rounds is not None and arguments.rounds < 1:
@@ -107,6 +115,19 @@ def measure_rates(libraries: list[str], settings: Settings) -> dict[str, Any]:
     return rates
 
 
+def show(result: dict[str, Any], output: Path, readme: Path | None) -> None:
+    """Prints the tables, draws the plots beside ``output``, and renews the README's part."""
+    print(tables.plain(result))
+    if readme:
+        tables.rewrite_readme(result, readme)
+    if importlib.util.find_spec("matplotlib"):
+        from benchmarks import plots
+
+        plots.write(result, output)
+        if readme:
+            plots.write_peers(result, readme.parent / tables.PLOT)
+
+
 def main(argv: list[str] | None = None) -> int:
     """Runs the benchmarks.
 
@@ -115,6 +136,10 @@ def main(argv: list[str] | None = None) -> int:
         where one was asked for.
     """
     arguments = _arguments(argv)
+    if arguments.redraw:
+        result = json.loads(arguments.redraw.read_text(encoding="utf-8"))
+        show(result, arguments.output or arguments.redraw, arguments.readme)
+        return 0
     if arguments.device == "cuda":
         return gpu.main(
             arguments.cases,
@@ -178,14 +203,8 @@ def main(argv: list[str] | None = None) -> int:
     if output is None:
         output = report.default_output(f"{settings.device}-{today}.json")
     report.write_json(result, output)
-    print(tables.plain(result))
     print(f"written to {output}", file=sys.stderr)
+    show(result, output, arguments.readme)
     for line in tables.unsteady(result):
         print(f"unsteady: {line}", file=sys.stderr)
-    if arguments.readme:
-        tables.rewrite_readme(result, arguments.readme)
-    if importlib.util.find_spec("matplotlib"):
-        from benchmarks import plots
-
-        plots.write(result, output)
     return int(failed)

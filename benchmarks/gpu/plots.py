@@ -10,7 +10,16 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from benchmarks.gpu.cases import OWN
-from benchmarks.plots import bare, colours
+from benchmarks.plots import bare
+
+
+def colours(headings: list[str], own: tuple[str, ...]) -> dict[str, str]:
+    """A colour for each column: ours stand out from the greys of the others."""
+    ours = [heading for heading in headings if heading in own]
+    peers = [heading for heading in headings if heading not in own]
+    bright = {heading: f"C{3 + place}" for place, heading in enumerate(ours)}
+    grey = {heading: str(0.3 + 0.6 * k / len(peers)) for k, heading in enumerate(peers)}
+    return {heading: (bright | grey)[heading] for heading in headings}
 
 
 def _bars(axes: Axes, result: dict[str, Any], names: list[str], key: str, scale: float) -> None:

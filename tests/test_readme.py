@@ -1,0 +1,139 @@
+"""What a reader of the README meets: its examples run, its links lead somewhere, its table is new.
+
+Each Python block that a text block follows is run, and must print that text.
+"""
+
+import itertools
+import json
+import re
+import subprocess
+import sys
+
+import pytest
+from processes import ROOT
+
+pytestmark = [
+    pytest.mark.numtape_only("about numtape's own text"),
+    pytest.mark.cpu_only("examples show what the CPU computes"),
+]
+
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+PAGES = [ROOT / "README.md", *sorted((ROOT / "numtape").rglob("*.md"))]
+EXAMPLES = re.findall(r"```python\n((?:(?!```).)*?)```\n\n```text\n(.*?)```", README, re.DOTALL)
+NUMBER = re.compile(r"-?\d+\.\d*(?:e[-+]\d+)?")
+
+
+def test_each_example_shows_what_it_prints():
+    assert len(EXAMPLES) == README.count("```python") == README.count("```text") >= 4
+
+
+@pytest.mark.parametrize("example", range(len(EXAMPLES)))
+def test_example_prints_its_text(example, capsys):
+    """Words and integers as written, other numbers to the digits that rounding leaves."""
+    code, shown = EXAMPLES[example]
+    exec(compile(code, f"README example {example}", "exec"), {"__name__": "__main__"})
+    printed = capsys.readouterr().out
+    assert NUMBER.sub("#", printed).split() == NUMBER.sub("#", shown).split()
+    for found, expected in zip(NUMBER.findall(printed), NUMBER.findall(shown), strict=True):
+        assert float(found) == pytest.approx(float(expected), rel=1e-3, abs=0.011)
+
+
+def test_first_example_fits_the_first_screen():
+    code, shown = EXAMPLES[0]
+    assert len(code.splitlines()) <= 12
+    assert len(shown.splitlines()) <= 6
+    losses = [float(word) for word in re.findall(r"loss (\S+)", shown)]
+    assert losses == sorted(losses, reverse=True)
+    assert losses[0] > 100 * losses[-1]
+
+
+def test_commands_of_a_new_user():
+    """Those that CI runs, too."""
+    ci = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+    for command in ("pip install . && python -m numtape demo", 'pip install ".[test]" && pytest'):
+        assert command in README
+        assert command in ci
+
+
+def headings(text):
+    """The anchors that GitHub gives the headings of a page."""
+    titles = re.findall(r"^#+ (.*)$", re.sub(r"```.*?```", "", text, flags=re.DOTALL), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_somewhere(page):
+    text = page.read_text(encoding="utf-8")
+    for target in re.findall(r"\]\(([^)\s]+)\)", text):
+        if not target.startswith("https://"):
+            path, _, anchor = target.partition("#")
+            linked = page.parent / path if path else page
+            assert linked.exists(), target
+            if anchor:
+                assert anchor in headings(linked.read_text(encoding="utf-8")), target
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_files_that_are_named_exist(page):
+    """Paths in the texts: from the root, or as the page on the core says, from `numtape`."""
+    text = page.read_text(encoding="utf-8")
+    for path in re.findall(r"`((?:numtape|kernels|core|tests|notebooks)/[\w/.]+)`", text):
+        assert (ROOT / path).exists() or (ROOT / "numtape" / path).exists(), path
+
+
+def test_table_is_the_newest_result(monkeypatch):
+    """Made by ``python -m benchmarks --readme``, and narrow enough to be read at once."""
+    monkeypatch.syspath_prepend(ROOT)
+    from benchmarks import tables
+
+    newest = max((ROOT / "benchmarks" / "results").glob("cpu-*.json"))
+    table = tables.readme_table(json.loads(newest.read_text(encoding="utf-8")))
+    assert f"{tables.BEGIN}\n{table}\n{tables.END}" in README
+    lines = [line.strip("| ").split(" | ") for line in table.splitlines()]
+    assert [len(line) for line in lines] == [7] * 7
+    widths = [max(len(line[column].strip("*")) for line in lines) for column in range(7)]
+    assert 8.5 * sum(widths) + 27 * len(widths) < 830  # pixels, as GitHub sets it
+
+
+def test_ratios_of_the_plot(monkeypatch):
+    """Those who run programs as written over numtape doing so, the others over replays."""
+    pytest.importorskip("matplotlib")
+    monkeypatch.syspath_prepend(ROOT)
+    from benchmarks import plots
+
+    medians = {"numtape": 2.0, "nt.function": 1.0, "PyTorch": 6.0, "JAX jit": 4.0}
+    columns = {heading: {"median": median} for heading, median in medians.items()}
+    result = {"cases": {"long_chain": {"columns": columns}, "import_only": {"columns": columns}}}
+    found = plots.ratios(result)
+    assert found == {"PyTorch": {"long_chain": 3.0}, "JAX jit": {"long_chain": 4.0}}
+    axes = plots.peers(result).axes[0]
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["PyTorch", "JAX, jit"]
+    assert [text.get_text() for text in axes.texts] == ["long chain 3", "long chain 4"]
+
+
+def test_results_are_drawn_again(tmp_path):
+    """From a result that was measured before: nothing is measured."""
+    pytest.importorskip("matplotlib")
+    newest = max((ROOT / "benchmarks" / "results").glob("cpu-*.json"))
+    readme = tmp_path / "README.md"
+    readme.write_text("<!-- benchmarks:begin -->\n<!-- benchmarks:end -->\n")
+    subprocess.run(
+        [sys.executable, "-m", "benchmarks", "--redraw", newest, "--readme", readme,
+         "--output", tmp_path / "new.json"],
+        cwd=ROOT, check=True, capture_output=True, timeout=120,
+    )  # fmt: skip
+    assert "| 100 scalar ops |" in readme.read_text()
+    drawn = sorted(path.name for path in tmp_path.rglob("*.svg"))
+    assert drawn == ["new-elements.svg", "new-rows.svg", "new-steps.svg", "peers.svg"]
+
+
+def test_apart(monkeypatch):
+    """Labels that would overlap are moved, others are not."""
+    pytest.importorskip("matplotlib")
+    monkeypatch.syspath_prepend(ROOT)
+    from benchmarks.plots import _apart
+
+    assert _apart([0.0, 10.0], [4.0, 4.0]) == [0.0, 10.0]
+    moved = _apart([0.0, 1.0, 2.0], [4.0, 4.0, 4.0])
+    for left, right in itertools.pairwise(moved):
+        assert right - left == pytest.approx(4.0, abs=1e-3)
