@@ -1,4 +1,4 @@
-"""``python -m numtape demo``, ``info``, ``parity``, ``cache clear``."""
+"""``python -m numtape demo``, ``info``, ``parity``, ``profile``, ``cache clear``."""
 
 from __future__ import annotations
 
@@ -60,6 +60,24 @@ def _gpu() -> str:
     return f"{gpu.name}, compute capability {major}.{minor}; {gpu.toolkit()}"
 
 
+def _profile(chosen: argparse.Namespace) -> int:
+    """Run a program, then print its profile. Returns the program's exit status."""
+    import traceback
+
+    from .profiling.command import run
+
+    profile, ended = run(chosen.script, chosen.args)
+    if ended is not None and not isinstance(ended, SystemExit):
+        traceback.print_exception(ended)
+    print(profile.report(chosen.top), flush=True)
+    for path in (chosen.svg, chosen.json):
+        if path:
+            profile.save(path, chosen.top)
+    if isinstance(ended, SystemExit):
+        raise ended
+    return int(ended is not None)
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Run a command. Returns the exit status."""
     parser = argparse.ArgumentParser(prog="python -m numtape", description="numtape's commands")
@@ -70,6 +88,12 @@ def main(arguments: list[str] | None = None) -> int:
     cache_parser.add_argument("action", choices=["clear"], help="remove all compiled kernels")
     parity = commands.add_parser("parity", help="which of TensorFlow's names there are")
     parity.add_argument("module", nargs="?", default="", help="one module, such as math")
+    profile = commands.add_parser("profile", help="run a program; say where its time goes")
+    profile.add_argument("--top", type=int, default=20, help="how many lines of the table (20)")
+    profile.add_argument("--svg", metavar="FILE", help="draw it as bars")
+    profile.add_argument("--json", metavar="FILE", help="write all numbers")
+    profile.add_argument("script", help="the program")
+    profile.add_argument("args", nargs=argparse.REMAINDER, help="its arguments")
     chosen = parser.parse_args(arguments)
     if chosen.command == "demo":
         from .demo import main as demo
@@ -78,6 +102,8 @@ def main(arguments: list[str] | None = None) -> int:
     if chosen.command == "info":
         info()
         return 0
+    if chosen.command == "profile":
+        return _profile(chosen)
     if chosen.command == "parity":
         from .names import report
 

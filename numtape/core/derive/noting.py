@@ -7,8 +7,8 @@ the list of its tensors of each one that is new, and that list notes. Without, i
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -35,7 +35,10 @@ class Noting(list[Tensor]):
 
     Attributes:
       lines: The line of the program that recorded a row.
+      heard: What else is told of a new tensor and its line, if anything is.
     """
+
+    heard: ClassVar[Callable[[Tensor, str], None] | None] = None
 
     def __init__(self, tensors: Iterable[Tensor] = ()) -> None:
         super().__init__(tensors)
@@ -46,7 +49,9 @@ class Noting(list[Tensor]):
         super().append(tensor)
         log: Any = tensor._home
         if settings.traceback:
-            self.lines[tensor._row] = caller()
+            self.lines[tensor._row] = line = caller()
+            if Noting.heard is not None:
+                Noting.heard(tensor, line)
         if settings.checked and tensor._spec.is_float and log.looked_at() and not log.busy:
             check(log, tensor)
 

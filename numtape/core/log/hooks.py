@@ -23,6 +23,8 @@ class Hooks:
 
     __slots__ = ()
 
+    kept: list[Tensor]
+
     # For who has a tensor alone, whose home may be no log at all.
     tracing: ClassVar[bool] = False  # a row here stands for what a call has in every replay
     symbolic: ClassVar[bool] = False  # rows here have no values
@@ -64,6 +66,17 @@ class Hooks:
     ) -> bool:  # fmt: skip
         """Whether a condition holds for all elements; see `ops.checks.every`."""
         return bool(on_array(x._array()).all())
+
+    def same_lines(self, other: Any, to: Sequence[int] | Array | None = None) -> None:
+        """Rows here are those of another log, with the same numbers or those in ``to``.
+
+        Which line of the program recorded them is noted for both, if it is.
+        """
+        lines = getattr(other.kept, "lines", None)
+        if lines and hasattr(self.kept, "lines"):
+            self.kept.lines.update(
+                lines if to is None else {int(to[row]): line for row, line in lines.items()}
+            )
 
     def may_be_asked(self) -> bool:
         """Whether a tape may ask for derivatives of what is recorded now."""

@@ -97,6 +97,7 @@ def _graft(source: Log, target: Log, to: Array, block: Block) -> None:
         target.n = end
         for link, call in calls:
             target.calls[int(to[link])] = Again(source, to, call)
+        target.same_lines(source, to)
     except BaseException:
         target.columns.state[target.n :] = 0  # those rows do not exist
         raise

@@ -202,6 +202,7 @@ def leaves_of(trace: Trace, fed: set[int]) -> Log:
     log.buffers = {
         row: array for row, array in trace.buffers.items() if leaf[row] and row not in fed
     }
+    log.same_lines(trace)
     return log
 
 
@@ -213,4 +214,5 @@ def _copy(log: Log) -> Log:
         getattr(found.columns, name)[:n] = getattr(log.columns, name)[:n]
     found.n, found.extra, found.extra_n = n, log.extra, log.extra_n
     found.buffers = dict(log.buffers)
+    found.same_lines(log)
     return found

@@ -1,0 +1,163 @@
+"""What a profile says, as text and as plain data."""
+
+from __future__ import annotations
+
+import linecache
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from .advice import place
+from .clock import PYTHON, Count
+from .rows import ARRAY, COPY, HOST, LANES, LOOP
+
+if TYPE_CHECKING:
+    from .profile import Profile
+
+SWEEPING = "sweeping"
+PARTS = {
+    PYTHON: "Python: the program, and recording op by op",
+    "recording functions": "Python: recording functions",
+    "gradients": "gradients: rows appended for them",
+    "replaying": "replaying functions, but for what they compute",
+    "guards": "guards of functions",
+    "planning": "planning",
+    "compiling": "compiling and loading kernels",
+    SWEEPING: "sweeping: computing values",
+    "looking": "looking at values, but for what they compute",
+}
+NOWHERE = "imports, start and end"  # in the place of a line
+WIDTH = 34  # of what a line of the program is shown with
+
+
+class Bar(NamedTuple):
+    """A line of the table.
+
+    Attributes:
+      line: The line of the program.
+      what: The op; "" for what is no op.
+      how: How it was computed, or the kind of work.
+      counted: What was counted.
+    """
+
+    line: str
+    what: str
+    how: str
+    counted: Count
+
+
+def bars(profile: Profile) -> list[Bar]:
+    """What was counted by line and op, the longest first; recording is counted by line alone."""
+    found: dict[tuple[str, str, str], Count] = defaultdict(Count)
+    for key, count in profile.clock.counts.items():
+        swept = key.how in (LOOP, LANES, ARRAY, HOST, COPY)
+        one = found[key.line, key.what if swept else "", key.how]
+        one.nanoseconds += count.nanoseconds
+        one.calls += count.calls
+        one.bytes += count.bytes
+    made = [Bar(*key, count) for key, count in found.items()]
+    return sorted(made, key=lambda bar: (-bar.counted.nanoseconds, bar[:3]))
+
+
+def parts(profile: Profile) -> dict[str, int]:
+    """Nanoseconds by kind of work."""
+    found = dict.fromkeys(PARTS, 0)
+    for key, count in profile.clock.counts.items():
+        found[key.how if key.how in found else SWEEPING] += count.nanoseconds
+    return found
+
+
+def data(profile: Profile) -> dict[str, Any]:
+    """All of it, as plain numbers and strings."""
+    clock = profile.clock
+    return {
+        "seconds": (clock.whole - clock.own) / 1e9,
+        "profiler": clock.own / 1e9,
+        "parts": {name: n / 1e9 for name, n in parts(profile).items()},
+        "lines": [
+            {"line": bar.line, "op": bar.what, "how": bar.how,
+             "seconds": bar.counted.nanoseconds / 1e9, "calls": bar.counted.calls,
+             "bytes": bar.counted.bytes}
+            for bar in bars(profile)
+        ],
+        "functions": [
+            {"name": f.name, "line": f.line, "calls": f.calls, "recorded": f.recorded,
+             "runs as Python": f.reason}
+            for _, f in profile.functions.values()
+        ],
+        "memory": {"log": profile.log, "buffers": profile.buffers},
+        "sweeps": profile.sweeps,
+        "advice": profile.advice(),
+    }  # fmt: skip
+
+
+def report(profile: Profile, top: int) -> str:
+    """A table for people."""
+    clock = profile.clock
+    whole = max(clock.whole - clock.own, 1)
+    lines = [f"{seconds(whole)} in all; measuring took {seconds(clock.own)} more", ""]
+    for name, spent in parts(profile).items():
+        if spent:
+            lines.append(f"{seconds(spent):>9} {100 * spent / whole:4.0f} %  {PARTS[name]}")
+    made = bars(profile)
+    table = [("time", "calls", "buffers", "op", "how", "line", "")]
+    for bar in made[:top]:
+        text = source(bar.line)
+        table.append((
+            seconds(bar.counted.nanoseconds), str(bar.counted.calls),
+            size(bar.counted.bytes) if bar.counted.bytes else "", bar.what or "-", bar.how,
+            place(bar.line) or NOWHERE, text,
+        ))  # fmt: skip
+    lines += ["", *aligned(table, right=3)]
+    if len(made) > top:
+        rest = sum(bar.counted.nanoseconds for bar in made[top:])
+        lines.append(f"{seconds(rest)} more in {len(made) - top} others")
+    lines += ["", f"most memory at once: {size(profile.log)} of log, {size(profile.buffers)} of "
+                  f"buffers"]  # fmt: skip
+    functions = [f for _, f in profile.functions.values()]
+    if functions:
+        lines += ["", *aligned([
+            ("function", "calls", "recorded", "line"),
+            *((f.name, str(f.calls), str(f.recorded), place(f.line)) for f in functions),
+        ])]  # fmt: skip
+    said = profile.advice()
+    if said:
+        lines += ["", "What can be mended:", *(f"- {one}" for one in said)]
+    return "\n".join(lines)
+
+
+def source(line: str) -> str:
+    """The text of a line of the program, short."""
+    file, _, number = line.rpartition(":")
+    text = linecache.getline(file, int(number)).strip() if number.isdigit() else ""
+    return text if len(text) <= WIDTH else text[: WIDTH - 3] + "..."
+
+
+def aligned(table: Sequence[tuple[str, ...]], right: int = 0) -> list[str]:
+    """Columns one below the other, the first ones to the right."""
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    return [
+        "  ".join(
+            text.rjust(width) if k < right else text.ljust(width)
+            for k, (text, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in table
+    ]
+
+
+def seconds(nanoseconds: int) -> str:
+    """A time for people, with three digits."""
+    for unit, step in (("s", 1e9), ("ms", 1e6), ("µs", 1e3)):
+        if nanoseconds >= step:
+            return f"{nanoseconds / step:.3g} {unit}" if nanoseconds < 1000 * step else (
+                f"{nanoseconds / step:.0f} {unit}"
+            )
+    return f"{nanoseconds} ns"
+
+
+def size(n: int) -> str:
+    """Bytes for people."""
+    for unit, step in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
+        if n >= step:
+            return f"{n / step:.1f} {unit}"
+    return f"{n} B"

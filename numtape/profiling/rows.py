@@ -1,0 +1,93 @@
+"""How each row of a plan was computed, and its part of the time of its group."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from ..core.log.op import CODES
+from ..core.plan.plan import (
+    CALLED,
+    COPIED,
+    FUSED,
+    G_BODY,
+    G_CODE_END,
+    G_KIND,
+    G_ROWS,
+    G_ROWS_END,
+    JOINED,
+    LANES_GROUP,
+    SHARED,
+    Plan,
+)
+from ..core.values.spec import SPECS
+
+LOOP, LANES, ARRAY, HOST, COPY = (
+    "fused loop", "lane kernel", "array kernel", "NumPy", "no work",
+)  # fmt: skip
+CALL = 64  # elements that take about as long as calling their kernel: as in kernels/passes/layout
+
+
+class Row(NamedTuple):
+    """A row that was computed.
+
+    Attributes:
+      row: Its number.
+      op: The op's name.
+      how: How it was computed.
+      part: Its part of the time of its group, between 0 and 1.
+      size: Bytes of the buffer that it got, 0 if it got none.
+      elements: How many it has.
+      dtype: The name of its dtype.
+    """
+
+    row: int
+    op: str
+    how: str
+    part: float
+    size: int
+    elements: int
+    dtype: str
+
+
+def groups_of(log: Any, plan: Plan) -> list[list[Row]]:
+    """The rows of each group of a plan.
+
+    A group is computed as a whole, so its time is divided by the elements of its rows, and calls.
+    """
+    buffers = {row: spec.size * spec.dtype.size for row, spec in plan.buffers}
+    order = plan.arrays["order"].tolist()
+    found = []
+    for g, group in enumerate(plan.arrays["groups"].tolist()):
+        rows = order[group[G_ROWS] : group[G_ROWS_END]]
+        specs = [SPECS.specs[log.spec[row]] for row in rows]
+        weights = [spec.size + CALL for spec in specs]
+        whole = sum(weights)
+        found.append([
+            Row(row, CODES.entries[log.code[row]][0].name, how, weight / whole,
+                buffers.get(row, 0), spec.size, spec.dtype.name)
+            for row, spec, how, weight in zip(
+                rows, specs, _ways(plan, g, group, len(rows)), weights, strict=True
+            )
+        ])  # fmt: skip
+    return found
+
+
+def _ways(plan: Plan, g: int, group: list[int], count: int) -> list[str]:
+    """How each row of a group is computed."""
+    kind = group[G_KIND]
+    if kind > LANES_GROUP:
+        return [COPY if kind == SHARED else HOST if g in plan.by_hand else ARRAY] * count
+    found = []
+    end = -1  # of what the last loop replaces
+    steps = plan.arrays["program"][group[G_BODY] : group[G_CODE_END]].tolist()
+    for k, (kernel, _, places, replaced, _) in enumerate(steps):
+        if kernel == FUSED:
+            end = k + places + replaced
+        elif kernel == COPIED:
+            found.append(COPY)
+        elif kernel in (CALLED, JOINED):
+            found.append(ARRAY)
+        elif kernel > COPIED:
+            found.append(LOOP if k <= end else LANES)
+    assert len(found) == count
+    return found

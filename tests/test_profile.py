@@ -1,0 +1,367 @@
+"""Profiles: known programs give the expected lines, ops and advice; off means off."""
+
+import json
+import re
+import subprocess
+import sys
+import xml.etree.ElementTree as ET
+
+import numpy as np
+import pytest
+from processes import environment
+
+import numtape
+from numtape.core import settings
+from numtape.core.cpu.executor import Sweeper
+from numtape.core.derive.noting import Noting
+from numtape.core.log.log import Log
+from numtape.profiling import hooks
+
+pytestmark = [
+    pytest.mark.numtape_only("a tool of numtape's own"), pytest.mark.cpu_only("profiles the CPU"),
+]  # fmt: skip
+
+
+def here(text):
+    """This file's line that has a comment."""
+    with open(__file__, encoding="utf-8") as file:
+        (found,) = [k for k, line in enumerate(file, 1) if line.rstrip().endswith(f"# {text}")]
+    return f"{__file__}:{found}"
+
+
+def lines(profile, op=None):
+    """Lines of a profile's table, those of an op."""
+    return [line for line in profile.data()["lines"] if op is None or line["op"] == op]
+
+
+def said(profile, line):
+    """The advice for a line."""
+    start = line.rpartition("/")[2] + ":"
+    return [text for text in profile.advice() if text.startswith(start)]
+
+
+def test_lines_ops_and_how_they_were_computed(tf):
+    x = tf.Variable(np.ones((70, 30), np.float32))
+    with tf.experimental.profile() as profile:
+        with tf.GradientTape() as tape:
+            y = tf.tanh(x @ tf.ones((30, 20)))  # product
+            loss = tf.reduce_mean(y)  # mean
+        gradient = tape.gradient(loss, x)  # gradient
+        float(loss)  # look
+        gradient.numpy()  # second look
+    del gradient
+    (tanh,) = lines(profile, "Tanh")
+    assert tanh["line"] == here("product")
+    assert (tanh["calls"], tanh["how"], tanh["bytes"]) == (1, "lane kernel", 70 * 20 * 4)
+    products = {line["line"]: line["how"] for line in lines(profile, "MatMul")}
+    assert products == {here("product"): "array kernel", here("gradient"): "array kernel"}
+    assert {line["how"] for line in lines(profile) if line["line"] == here("look")} >= {
+        "Python", "looking", "planning",
+    }  # fmt: skip
+    (python,) = [x for x in lines(profile) if (x["line"], x["how"]) == (here("mean"), "Python")]
+    assert python["calls"] >= 1
+    assert profile.advice() == []
+    assert re.search(r"Tanh +lane kernel +test_profile.py:\d+ +y = tf.tanh", str(profile))
+
+
+def test_parts_add_up(tf):
+    @tf.function
+    def step(x):
+        return tf.reduce_sum(tf.sin(x) * x)
+
+    with tf.experimental.profile() as profile:
+        for k in range(20):
+            float(step(tf.fill((300,), float(k))) * 2.0)
+    data = profile.data()
+    assert sum(data["parts"].values()) == pytest.approx(data["seconds"], abs=1e-5)
+    assert sum(line["seconds"] for line in data["lines"]) == pytest.approx(
+        data["seconds"], abs=1e-5
+    )
+    assert min(data["parts"].values()) >= 0.0
+    assert all(data["parts"][name] > 0 for name in ("sweeping", "guards", "recording functions"))
+    (function,) = data["functions"]
+    assert function["name"] == "step"
+    assert (function["calls"], function["recorded"]) == (20, 1)
+    assert {line["calls"] for line in lines(profile, "Sin")} == {20}
+    assert data["memory"]["buffers"] >= 300 * 4
+    assert data["memory"]["log"] > 0
+
+
+def test_lines_within_functions_that_are_replayed(tf):
+    @tf.function
+    def step(x):
+        y = tf.cosh(x)  # within
+        return tf.reduce_sum(y)
+
+    x = tf.Variable(tf.ones(200))
+    with tf.experimental.profile() as profile:
+        for _ in range(3):
+            step(x + 1.0)
+            with tf.GradientTape() as tape:
+                loss = step(x)
+            tape.gradient(loss, x).numpy()
+    found = {line["line"]: line["calls"] for line in lines(profile, "Cosh")}
+    assert found == {here("within"): 6}
+
+
+def test_results_are_the_same(tf):
+    def program():
+        x = tf.constant(np.linspace(0, 1, 700).reshape(70, 10))
+        y = tf.sort(tf.sin(x) @ tf.transpose(x), axis=0) * tf.reduce_sum(x)
+        z = y[0, 0]
+        for _ in range(50):
+            z = z * 1.01 + tf.sqrt(z + 2.0)
+        return y.numpy(), tf.linalg.qr(y[:5, :5])[1].numpy(), z.numpy()
+
+    expected = program()
+    with tf.experimental.profile() as profile:
+        found = program()
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(one, other)
+    assert {"array kernel", "lane kernel"} <= {line["how"] for line in lines(profile)}
+
+
+def test_compiled_loops_are_told_apart(tf):
+    @tf.function(jit_compile=True)
+    def f(x):
+        return tf.sin(x) * x + tf.exp(x)
+
+    with tf.experimental.profile() as profile:
+        f(tf.ones(1000)).numpy()
+        f(tf.ones(1000)).numpy()
+    assert "fused loop" in {line["how"] for line in lines(profile, "Sin")}
+
+
+def test_rows_by_hand(tf):
+    matrix = tf.constant(np.cov(np.random.default_rng(0).standard_normal((120, 400))))
+    tf.linalg.eigvalsh(tf.eye(2)).numpy()  # imports what it needs
+    with tf.experimental.profile() as profile:
+        tf.linalg.eigvalsh(matrix).numpy()  # decomposition
+    hosted = [line for line in lines(profile) if line["how"] == "NumPy"]
+    assert hosted
+    assert {line["line"] for line in hosted} == {here("decomposition")}
+    assert any("computed by NumPy or SciPy" in x for x in said(profile, here("decomposition")))
+
+
+ADVICE = []
+
+
+def advises(pattern):
+    """A program, what is said of it, and a line of it."""
+
+    def entered(program):
+        ADVICE.append(pytest.param(program, pattern, id=program.__name__))
+        return program
+
+    return entered
+
+
+@advises(r"30 looks at a value .* look at them after the loop")
+def looking(tf):
+    x = tf.constant(1.0)
+    for _ in range(30):
+        x = x * 1.5
+        float(x)  # advice: looking
+
+
+@advises(r"200 elements taken one by one out of an array of 200")
+def picking(tf):
+    x, total = tf.constant(np.arange(200.0)), 0.0
+    for k in range(200):
+        total = total + x[k]  # advice: picking
+    float(total)
+
+
+@advises(r"f runs as Python: .*Take that out")
+def plain(tf):
+    kept = []
+
+    @tf.function  # advice: plain
+    def f(x):
+        kept.append(x * 2)
+        return x
+
+    with pytest.warns(RuntimeWarning, match="runs as plain Python"):
+        f(tf.constant(1.0))
+    f(tf.constant(1.0))
+
+
+@advises(r"f was recorded 8 times in 8 calls: the shapes of its arguments change \(\(3,\); ")
+def shapes(tf):
+    @tf.function  # advice: shapes
+    def f(x):
+        return x * 2.0
+
+    for n in range(3, 11):
+        f(tf.ones(n))
+
+
+@advises(r"f was recorded 8 times in 8 calls: what it gets or reads besides tensors changes")
+def numbers(tf):
+    @tf.function  # advice: numbers
+    def f(x, n):
+        return x * n
+
+    for n in range(8):
+        f(tf.ones(3), n)
+
+
+@advises(r"25 steps of an optimizer that are recorded anew each time")
+def stepping(tf):
+    x, optimizer = tf.Variable(tf.ones(30)), tf.keras.optimizers.SGD(0.1)
+    for _ in range(25):
+        optimizer.apply_gradients([(x * 2.0, x)])  # advice: stepping
+
+
+@advises(r"2 conversions between float32 and float64")
+def converting(tf):
+    for _ in range(2):
+        tf.cast(tf.ones(50), tf.float64).numpy()  # advice: converting
+
+
+@advises(r"a persistent tape that is asked for gradients once")
+def persistent(tf):
+    x = tf.Variable(1.0)
+    for _ in range(3):
+        with tf.GradientTape(persistent=True) as tape:  # advice: persistent
+            y = x * x
+        tape.gradient(y, x)
+
+
+@pytest.mark.parametrize(("program", "pattern"), ADVICE)
+def test_advice(tf, program, pattern):
+    with tf.experimental.profile() as profile:
+        program(tf)
+    found = [x for x in said(profile, here(f"advice: {program.__name__}")) if re.search(pattern, x)]
+    # The line of a function is that of its decorator.
+    assert len(found) == 1, profile.advice()
+
+
+def test_no_advice_where_nothing_is_to_be_mended(tf):
+    x, optimizer = tf.Variable(tf.ones((50, 40))), tf.keras.optimizers.Adam(0.01)
+
+    @tf.function
+    def step():
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_sum(x * x)
+        optimizer.apply_gradients([(tape.gradient(loss, x), x)])
+        return loss
+
+    with tf.experimental.profile() as profile:
+        losses = [step() for _ in range(40)]
+        [float(loss) for loss in losses]
+        with tf.GradientTape(persistent=True) as tape:
+            y = x * x
+        tape.gradient(y, x)
+        tape.gradient(y, x)
+    assert profile.advice() == []
+
+
+def test_half_of_the_floats_of_another_dtype(tf):
+    with tf.experimental.profile() as profile:
+        tf.reduce_sum(tf.ones(500) * 2.0).numpy()
+        tf.reduce_sum(tf.ones(500, tf.float64) * 2.0).numpy()
+    (text,) = profile.advice()
+    assert re.match(r"50 % of the floats computed are float64", text)
+
+
+def state():
+    """All that a profile replaces."""
+    owners = [(owner, name) for owner, name, _ in hooks.TIMED]
+    owners += [(Sweeper, "run"), (Log, "look"), (Log, "computed"), (Noting, "heard"),
+               (hooks.calls.Calls, "__call__"), (hooks.GradientTape, "__init__"),
+               (hooks.Optimizer, "apply_gradients")]  # fmt: skip
+    return [vars(owner)[name] for owner, name in owners]
+
+
+def test_off_means_off(tf):
+    @tf.function
+    def f(x):
+        return x * 2.0
+
+    before, noted = state(), settings.traceback
+    f(tf.constant(1.0))
+    with tf.experimental.profile() as profile:
+        assert all(one is not other for one, other in zip(state(), before, strict=True))
+        f(tf.constant(1.0))
+        with pytest.raises(RuntimeError, match="A profile is running"), tf.experimental.profile():
+            pass
+    data = profile.data()
+    assert state() == before
+    assert (settings.traceback, Log.new_list) == (noted, Noting if noted else list)
+    f(tf.constant(3.0))
+    float(tf.constant(2.0) * 3.0)
+    assert profile.data() == data
+    with pytest.raises(RuntimeError, match="or this one is over"), profile:
+        pass
+    with pytest.raises(ZeroDivisionError), tf.experimental.profile():
+        1 / 0  # noqa: B018
+    assert state() == before
+
+
+def test_other_devices_are_refused(tf):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(settings, "device", lambda: "reference")
+        with pytest.raises(tf.errors.UnimplementedError, match="what the CPU computes"):
+            tf.experimental.profile().__enter__()
+    with tf.experimental.profile():
+        pass
+
+
+def test_saved(tf, tmp_path):
+    with tf.experimental.profile() as profile:
+        tf.sin([0.1] * 500).numpy()  # <&>
+    for name in ("a.svg", "a.json", "a.txt"):
+        profile.save(tmp_path / name)
+    assert json.loads((tmp_path / "a.json").read_text("utf-8")) == profile.data()
+    assert (tmp_path / "a.txt").read_text("utf-8") == f"{profile}\n"
+    text = (tmp_path / "a.svg").read_text("utf-8")
+    space = "{http://www.w3.org/2000/svg}"
+    drawn = ET.fromstring(text)
+    bars = drawn.findall(f"{space}rect")[1:]
+    widths = [float(bar.get("width")) for bar in bars]
+    assert widths == sorted(widths, reverse=True)
+    assert widths[0] == 300
+    labels = ["".join(x.itertext()) for x in drawn.findall(f"{space}text")]
+    assert len(labels) == 1 + 2 * len(bars)
+    assert any(label.startswith("Sin, lane kernel") for label in labels)
+    assert any("# <&>" in label for label in labels)
+
+
+SCRIPT = """
+import sys
+import numtape as tf
+assert __name__ == "__main__"
+x = tf.fill((300,), float(sys.argv[1]))
+print("sum", float(tf.reduce_sum(tf.sin(x) * x)))
+{end}
+"""
+
+
+@pytest.mark.parametrize(("end", "status"), [("", 0), ("sys.exit(3)", 3), ("1 / 0", 1)])
+def test_command(tmp_path, end, status):
+    script = tmp_path / "program.py"
+    script.write_text(SCRIPT.format(end=end), encoding="utf-8")
+    options = ["--top", "5", "--svg", tmp_path / "a.svg", "--json", tmp_path / "a.json"]
+    done = subprocess.run(
+        [sys.executable, "-m", "numtape", "profile", *map(str, options), str(script), "2", "--top"],
+        env=environment(), capture_output=True, text=True, timeout=120,
+    )  # fmt: skip
+    assert done.returncode == status, done.stderr
+    assert done.stdout.startswith("sum ")
+    assert "What can be mended" not in done.stdout
+    data = json.loads((tmp_path / "a.json").read_text("utf-8"))
+    assert f"{script}:6" in {line["line"] for line in data["lines"] if line["op"] == "Sin"}
+    assert (tmp_path / "a.svg").read_text("utf-8").startswith("<svg")
+    assert ("ZeroDivisionError" in done.stderr) == (status == 1)
+    assert "profiling" not in done.stderr  # no frames above the program's
+
+
+def test_nothing_is_imported_before_it_is_asked_for():
+    assert "numtape.profiling" in sys.modules  # by these tests
+    done = subprocess.run(
+        [sys.executable, "-c", "import sys, numtape; print('numtape.profiling' in sys.modules)"],
+        env=environment(), capture_output=True, text=True, timeout=120,
+    )  # fmt: skip
+    assert done.stdout.strip() == "False", done.stderr
+    assert callable(numtape.experimental.profile)
