@@ -18,7 +18,7 @@ COLOURS = {
     LOOP: "#1b7837", LANES: "#2166ac", ARRAY: "#5e3c99", HOST: "#b2182b", COPY: "#8a8a8a",
 }  # fmt: skip
 SIDE, LONGEST, HIGH = 330, 300, 24  # pixels: names, the longest bar, a line
-LETTERS = 44  # of a name
+LETTERS = 52  # of a name
 FONT = "font-family='DejaVu Sans, Helvetica, Arial, sans-serif'"
 
 
