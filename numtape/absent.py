@@ -162,7 +162,6 @@ INSTEAD = {
     "keras.visualization*": "use matplotlib",
     "keras.wrappers*": "write the wrapper of scikit-learn's yourself: `fit` and `predict`",
     "keras.*": _KERAS,
-    "linalg.LinearOperator*": "use the matrix itself, or a function of your own",
     "linalg.experimental*": "use `scipy.sparse.linalg`",
     "linalg.*": "use SciPy's function, and `tf.custom_gradient` if a gradient is needed",
     "losses.*": "use the functions of `tf.nn`, or a few lines of your own",

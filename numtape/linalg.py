@@ -38,21 +38,41 @@ from .core.ops.matrix_products import matmul, matvec, tensordot
 from .core.ops.norms import norm, normalize
 from .core.ops.orthogonal_factors import eigh, eigvalsh, qr, svd
 from .core.ops.triangles import adjoint, band_part, matrix_transpose
-from .linear_operator import (
+from .linear_operators import (
     LinearOperator,
+    LinearOperatorAdjoint,
+    LinearOperatorBlockDiag,
+    LinearOperatorBlockLowerTriangular,
+    LinearOperatorCirculant,
+    LinearOperatorCirculant2D,
+    LinearOperatorCirculant3D,
+    LinearOperatorComposition,
     LinearOperatorDiag,
     LinearOperatorFullMatrix,
+    LinearOperatorHouseholder,
     LinearOperatorIdentity,
+    LinearOperatorInversion,
+    LinearOperatorKronecker,
     LinearOperatorLowerTriangular,
+    LinearOperatorLowRankUpdate,
+    LinearOperatorPermutation,
     LinearOperatorScaledIdentity,
+    LinearOperatorToeplitz,
+    LinearOperatorTridiag,
+    LinearOperatorZeros,
 )
 from .names import getter as _getter
 
 __all__ = [
-    "LinearOperator", "LinearOperatorDiag", "LinearOperatorFullMatrix", "LinearOperatorIdentity",
-    "LinearOperatorLowerTriangular", "LinearOperatorScaledIdentity", "adjoint", "band_part",
-    "banded_triangular_solve", "cholesky", "cholesky_solve", "cross", "det", "diag", "diag_part",
-    "eig", "eigh", "eigh_tridiagonal", "eigvals", "eigvalsh", "einsum", "expm", "eye",
+    "LinearOperator", "LinearOperatorAdjoint", "LinearOperatorBlockDiag",
+    "LinearOperatorBlockLowerTriangular", "LinearOperatorCirculant", "LinearOperatorCirculant2D",
+    "LinearOperatorCirculant3D", "LinearOperatorComposition", "LinearOperatorDiag",
+    "LinearOperatorFullMatrix", "LinearOperatorHouseholder", "LinearOperatorIdentity",
+    "LinearOperatorInversion", "LinearOperatorKronecker", "LinearOperatorLowRankUpdate",
+    "LinearOperatorLowerTriangular", "LinearOperatorPermutation", "LinearOperatorScaledIdentity",
+    "LinearOperatorToeplitz", "LinearOperatorTridiag", "LinearOperatorZeros", "adjoint",
+    "band_part", "banded_triangular_solve", "cholesky", "cholesky_solve", "cross", "det", "diag",
+    "diag_part", "eig", "eigh", "eigh_tridiagonal", "eigvals", "eigvalsh", "einsum", "expm", "eye",
     "global_norm", "inv", "l2_normalize", "logdet", "logm", "lstsq", "lu", "lu_matrix_inverse",
     "lu_reconstruct", "lu_solve", "matmul", "matrix_rank", "matrix_transpose", "matvec", "norm",
     "normalize", "pinv", "qr", "set_diag", "slogdet", "solve", "sqrtm", "svd", "tensor_diag",

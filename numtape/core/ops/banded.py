@@ -31,7 +31,7 @@ Array = np.ndarray[Any, Any]
 # filled up at the end, the one below at the beginning.
 
 
-def _packed(diagonals: Any, form: str, op: str) -> Tensor:
+def packed_diagonals(diagonals: Any, form: str, op: str) -> Tensor:
     """Diagonals in one of TensorFlow's three forms, as a tensor of shape (..., 3, n)."""
     if form == "sequence":
         if not isinstance(diagonals, list | tuple) or len(diagonals) != 3:
@@ -122,7 +122,7 @@ def tridiagonal_matmul(
 
 
 def _both(diagonals: Any, rhs: Any, form: str, op: str) -> tuple[Tensor, Tensor]:
-    packed = _packed(diagonals, form, op)
+    packed = packed_diagonals(diagonals, form, op)
     x = as_tensor(rhs, packed._spec, op)
     if packed.dtype is not x.dtype:
         raise mismatch(op, 1, packed.dtype, x.dtype)

@@ -1,0 +1,90 @@
+"""What operators are made of, checked: tensors, sizes, other operators, their promises."""
+
+from __future__ import annotations
+
+import functools
+import operator
+from typing import Any
+
+import numpy as np
+
+from ..core.log.tensors import to_tensor
+from ..core.ops import elementwise, movement, reduction
+from ..core.ops.movement import static
+from ..core.values.dtypes import DType, shown
+from ..core.values.tensor import Tensor
+from .base import LinearOperator
+
+
+def log_abs(diag: Tensor) -> Tensor:
+    """The logarithm of the absolute value of a product: real numbers."""
+    return reduction.reduce_sum(elementwise.log(elementwise.abs_(diag)), -1)
+
+
+def checked(value: Any, rank: int, what: str, dtype: DType | None = None) -> Tensor:
+    """A tensor of floats or complex numbers of at least so many axes."""
+    found: Tensor = to_tensor(value, dtype)
+    if found.ndim < rank:
+        raise ValueError(f"Argument {what} must have at least {rank} dimensions. Found: {found}")
+    if not (found.dtype.is_floating or found.dtype.is_complex):
+        raise TypeError(
+            f"Argument {what} must have a float or complex dtype. Found: {found.dtype.name}"
+        )
+    return found
+
+
+def size_of(value: Any) -> int:
+    """A number of rows or columns."""
+    found = static(value)
+    if not isinstance(found, int) or found < 0:
+        raise ValueError(f"Argument num_rows must be a non-negative integer. Found: {value!r}")
+    return found
+
+
+def operators_of(values: Any) -> list[LinearOperator]:
+    """A list of operators of the same dtype."""
+    if not isinstance(values, list | tuple) or not values:
+        raise ValueError(f"Expected a non-empty list of operators. Found: {shown(values)}")
+    for value in values:
+        if not isinstance(value, LinearOperator):
+            raise TypeError(f"Expected a LinearOperator. Found: {shown(value)}")
+    if len({value.dtype for value in values}) > 1:
+        found = ", ".join(f"({x.name}, {x.dtype.name})" for x in values)
+        raise TypeError(f"Expected all operators to have the same dtype. Found: {found}")
+    return list(values)
+
+
+def common(operators: list[LinearOperator], *shapes: Any) -> tuple[int, ...]:
+    """The shape of the batch to which those of operators, and others, broadcast."""
+    batches = [*(tuple(x.batch_shape) for x in operators), *map(tuple, shapes)]
+    try:
+        return np.broadcast_shapes(*batches)
+    except ValueError:
+        raise ValueError(f"Batches do not fit: {', '.join(map(str, batches))}.") from None
+
+
+def hint(operator: LinearOperator, what: str, given: bool | None) -> bool | None:
+    """What an operator promises, which nobody may contradict."""
+    own: bool | None = getattr(operator, what)
+    if own is not None and given is not None and own != given:
+        raise ValueError(f"{what}={given}, but {operator.name} says {own}.")
+    return own if given is None else given
+
+
+def widened(parts: list[Tensor]) -> list[Tensor]:
+    """Matrices with the batch to which theirs broadcast."""
+    lead = np.broadcast_shapes(*(tuple(x.shape[:-2]) for x in parts))
+    return [
+        x if x.shape[:-2] == lead else movement.broadcast_to(x, (*lead, *x.shape[-2:]))
+        for x in parts
+    ]
+
+
+def added(parts: list[Tensor]) -> Tensor:
+    """The sum of tensors, whose shapes broadcast."""
+    return functools.reduce(operator.add, parts)
+
+
+def multiplied(parts: list[Tensor]) -> Tensor:
+    """The product of tensors, whose shapes broadcast."""
+    return functools.reduce(operator.mul, parts)

@@ -1,0 +1,430 @@
+"""What all linear operators share: `LinearOperator`, and how they are made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..core.log.tensors import to_tensor
+from ..core.ops import movement, reduction
+from ..core.ops.cholesky import cholesky
+from ..core.ops.creation import eye
+from ..core.ops.diagonals import diagonal
+from ..core.ops.linear_systems import alike, solve
+from ..core.ops.lu_factors import det, slogdet
+from ..core.ops.matrix_products import matmul
+from ..core.ops.triangles import adjoint_of
+from ..core.values.dtypes import DType, as_dtype
+from ..core.values.spec import TensorShape
+from ..core.values.tensor import Tensor
+from ..errors import InvalidArgumentError
+
+
+class LinearOperator:
+    """A batch of matrices, given by what they do: base of those that know how they are built.
+
+    A subclass defines `_matmul`, `_solve`, `_to_dense` and what else it can do better.
+
+    Args:
+      dtype: The dtype.
+      shape: The shape, (..., m, n).
+      is_non_singular: A promise that they can be inverted; None for no promise.
+      is_self_adjoint: A promise that they are symmetric.
+      is_positive_definite: A promise that they are positive definite.
+      is_square: A promise that they are square.
+      name: A name.
+
+    Raises:
+      ValueError: If promises contradict each other.
+
+    Example:
+      >>> operator = tf.linalg.LinearOperatorDiag([2.0, 4.0])
+      >>> operator.matvec([1.0, 1.0]).numpy(), operator.determinant().numpy()
+      (array([2., 4.], dtype=float32), np.float32(8.0))
+    """
+
+    def __init__(
+        self, dtype: Any, shape: tuple[int, ...], is_non_singular: bool | None = None,
+        is_self_adjoint: bool | None = None, is_positive_definite: bool | None = None,
+        is_square: bool | None = None, name: str | None = None,
+    ) -> None:  # fmt: skip
+        self._dtype = as_dtype(dtype)
+        self._shape = TensorShape(shape)
+        square = shape[-1] == shape[-2]
+        if is_square is not None and is_square != square:
+            raise ValueError(f"is_square={is_square}, but the shape is {self._shape}.")
+        if is_positive_definite and is_non_singular is False:
+            raise ValueError("A positive definite matrix is always non-singular.")
+        if not square and (is_non_singular or is_self_adjoint or is_positive_definite):
+            raise ValueError("A non-singular or self-adjoint matrix is always square.")
+        self._square = square
+        self._non_singular = True if is_positive_definite else is_non_singular
+        self._self_adjoint = True if is_positive_definite else is_self_adjoint
+        self._positive_definite = is_positive_definite
+        self._name = name or type(self).__name__
+
+    # What a subclass is made of.
+
+    def _matmul(self, x: Tensor, adjoint: bool) -> Tensor:
+        return matmul(self._to_dense(), x, adjoint_a=adjoint)
+
+    def _solve(self, rhs: Tensor, adjoint: bool) -> Tensor:
+        return solve(*alike(self._to_dense(), rhs, "MatrixSolve"), adjoint=adjoint)
+
+    def _to_dense(self) -> Tensor:
+        raise NotImplementedError(f"{type(self).__name__} does not define _to_dense.")
+
+    def _diag_part(self) -> Tensor:
+        return diagonal(self._to_dense())
+
+    def _product(self, other: LinearOperator) -> LinearOperator:
+        return Kinds.composition([self, other])
+
+    def _adjoint(self) -> LinearOperator:
+        return Kinds.adjoint(self)
+
+    def _inverse(self) -> LinearOperator:
+        return Kinds.inverse(self)
+
+    def _determinant(self) -> Tensor:
+        return det(self._to_dense())
+
+    def _log_abs_determinant(self) -> Tensor:
+        return slogdet(self._to_dense()).log_abs_determinant
+
+    # What everybody uses.
+
+    @property
+    def dtype(self) -> DType:
+        """The dtype."""
+        return self._dtype
+
+    @property
+    def shape(self) -> TensorShape:
+        """The shape, (..., m, n)."""
+        return self._shape
+
+    @property
+    def batch_shape(self) -> TensorShape:
+        """The shape but for rows and columns."""
+        return TensorShape(self._shape[:-2])
+
+    @property
+    def tensor_rank(self) -> int:
+        """The number of axes."""
+        return len(self._shape)
+
+    @property
+    def range_dimension(self) -> int:
+        """The number of rows."""
+        return int(self._shape[-2])
+
+    @property
+    def domain_dimension(self) -> int:
+        """The number of columns."""
+        return int(self._shape[-1])
+
+    @property
+    def name(self) -> str:
+        """The name."""
+        return self._name
+
+    @property
+    def is_square(self) -> bool:
+        """Whether they are square."""
+        return self._square
+
+    @property
+    def is_non_singular(self) -> bool | None:
+        """Whether they can be inverted; None if nobody said."""
+        return self._non_singular
+
+    @property
+    def is_self_adjoint(self) -> bool | None:
+        """Whether they are symmetric; None if nobody said."""
+        return self._self_adjoint
+
+    @property
+    def is_positive_definite(self) -> bool | None:
+        """Whether they are positive definite; None if nobody said."""
+        return self._positive_definite
+
+    @property
+    def H(self) -> LinearOperator:
+        """The adjoint."""
+        return self.adjoint()
+
+    def _operand(self, x: Any, adjoint: bool = False, rows: int | None = None) -> Tensor:
+        """A tensor of the dtype, or its adjoint; of so many rows, if a number is given."""
+        found: Tensor = to_tensor(x, self._dtype)
+        found = adjoint_of(found) if adjoint else found
+        if rows is not None and (found.ndim < 2 or found.shape[-2] != rows):
+            raise InvalidArgumentError(
+                f"Matrices of {rows} rows fit an operator of shape {self._shape}, got shape "
+                f"{found.shape} [Op:{type(self).__name__}]"
+            )
+        return found
+
+    def _identity(self) -> Tensor:
+        """The identity matrix that this operator can be multiplied by."""
+        return eye(self.domain_dimension, dtype=self._dtype)
+
+    def _needs_square(self, what: str) -> None:
+        if not self._square:
+            raise NotImplementedError(f"{what} needs a square matrix, got shape {self._shape}.")
+
+    def matmul(self, x: Any, adjoint: bool = False, adjoint_arg: bool = False) -> Any:
+        """The product with matrices, or with another operator.
+
+        Args:
+          x: A tensor of shape (..., n, k) and the same dtype, or an operator.
+          adjoint: Whether to take the adjoint of this operator.
+          adjoint_arg: Whether to take that of ``x``.
+
+        Returns:
+          A tensor of shape (..., m, k), or an operator.
+
+        Raises:
+          InvalidArgumentError: If the shapes do not fit.
+
+        Example:
+          >>> tf.linalg.LinearOperatorIdentity(2).matmul([[1.0], [2.0]]).numpy()
+          array([[1.],
+                 [2.]], dtype=float32)
+        """
+        if isinstance(x, LinearOperator):
+            left, right = self.adjoint() if adjoint else self, x.adjoint() if adjoint_arg else x
+            if left.domain_dimension != right.range_dimension:
+                raise ValueError(
+                    f"Operators are incompatible. Expected `x` to have dimension "
+                    f"{left.domain_dimension} but got {right.range_dimension}."
+                )
+            return left._product(right)
+        rows = self.range_dimension if adjoint else self.domain_dimension
+        return self._matmul(self._operand(x, adjoint_arg, rows), bool(adjoint))
+
+    __matmul__ = matmul
+
+    def matvec(self, x: Any, adjoint: bool = False) -> Tensor:
+        """The product with vectors.
+
+        Args:
+          x: A tensor of shape (..., n) and the same dtype.
+          adjoint: Whether to take the adjoint of this operator.
+
+        Returns:
+          A tensor of shape (..., m).
+
+        Raises:
+          InvalidArgumentError: If the shapes do not fit.
+
+        Example:
+          >>> tf.linalg.LinearOperatorFullMatrix([[1.0, 2.0]]).matvec([1.0, 1.0]).numpy()
+          array([3.], dtype=float32)
+        """
+        column = movement.expand_dims(self._operand(x), -1)
+        return movement.squeeze(self.matmul(column, adjoint), -1)
+
+    def solve(self, rhs: Any, adjoint: bool = False, adjoint_arg: bool = False) -> Any:
+        """The ``x`` whose product with this operator is ``rhs``.
+
+        Args:
+          rhs: A tensor of shape (..., m, k) and the same dtype, or an operator.
+          adjoint: Whether to take the adjoint of this operator.
+          adjoint_arg: Whether to take that of ``rhs``.
+
+        Returns:
+          A tensor of shape (..., n, k), or an operator.
+
+        Raises:
+          NotImplementedError: If the operator is not square, or said to be singular.
+          InvalidArgumentError: If the shapes do not fit, or it cannot be inverted.
+
+        Example:
+          >>> tf.linalg.LinearOperatorDiag([2.0, 4.0]).solve([[2.0], [2.0]]).numpy()
+          array([[1. ],
+                 [0.5]], dtype=float32)
+        """
+        self._needs_square("solve")
+        if self._non_singular is False:
+            raise NotImplementedError("Exact solve not implemented for a singular operator.")
+        if isinstance(rhs, LinearOperator):
+            return (self.adjoint() if adjoint else self).inverse().matmul(
+                rhs, adjoint_arg=adjoint_arg
+            )
+        return self._solve(
+            self._operand(rhs, adjoint_arg, self.range_dimension), bool(adjoint)
+        )
+
+    def solvevec(self, rhs: Any, adjoint: bool = False) -> Tensor:
+        """The vectors whose product with this operator is ``rhs``.
+
+        Args:
+          rhs: A tensor of shape (..., m) and the same dtype.
+          adjoint: Whether to take the adjoint of this operator.
+
+        Returns:
+          A tensor of shape (..., n).
+
+        Raises:
+          NotImplementedError: If the operator is not square, or said to be singular.
+          InvalidArgumentError: If the shapes do not fit, or it cannot be inverted.
+
+        Example:
+          >>> tf.linalg.LinearOperatorDiag([2.0, 4.0]).solvevec([2.0, 2.0]).numpy()
+          array([1. , 0.5], dtype=float32)
+        """
+        column = movement.expand_dims(self._operand(rhs), -1)
+        return movement.squeeze(self.solve(column, adjoint), -1)
+
+    def adjoint(self) -> LinearOperator:
+        """The adjoint operator.
+
+        Returns:
+          An operator; this one if it is said to be symmetric.
+
+        Example:
+          >>> tf.linalg.LinearOperatorFullMatrix([[1.0, 2.0]]).adjoint().shape
+          TensorShape([2, 1])
+        """
+        return self if self._self_adjoint else self._adjoint()
+
+    def inverse(self, name: str = "inverse") -> LinearOperator:
+        """The inverse operator: nothing is computed before it is used.
+
+        Args:
+          name: Not used.
+
+        Returns:
+          An operator.
+
+        Raises:
+          ValueError: If this one is not square, or said to be singular.
+
+        Example:
+          >>> tf.linalg.LinearOperatorDiag([2.0, 4.0]).inverse().matvec([2.0, 2.0]).numpy()
+          array([1. , 0.5], dtype=float32)
+        """
+        if not self._square:
+            raise ValueError("Cannot take the Inverse: the matrix is not square.")
+        if self._non_singular is False:
+            raise ValueError("Cannot take the Inverse: the matrix is singular.")
+        return self._inverse()
+
+    def to_dense(self) -> Tensor:
+        """The matrices as a tensor.
+
+        Returns:
+          A tensor of shape (..., m, n).
+
+        Example:
+          >>> tf.linalg.LinearOperatorDiag([1.0, 2.0]).to_dense().numpy()
+          array([[1., 0.],
+                 [0., 2.]], dtype=float32)
+        """
+        return self._to_dense()
+
+    def diag_part(self) -> Tensor:
+        """The main diagonals.
+
+        Returns:
+          A tensor of shape (..., the smaller one of m and n).
+
+        Example:
+          >>> tf.linalg.LinearOperatorDiag([1.0, 2.0]).diag_part().numpy()
+          array([1., 2.], dtype=float32)
+        """
+        return self._diag_part()
+
+    def trace(self) -> Tensor:
+        """The sums of the main diagonals.
+
+        Returns:
+          A tensor of shape (...).
+
+        Example:
+          >>> tf.linalg.LinearOperatorDiag([1.0, 2.0]).trace().numpy()
+          np.float32(3.0)
+        """
+        return reduction.reduce_sum(self._diag_part(), -1)
+
+    def determinant(self) -> Tensor:
+        """The determinants.
+
+        Returns:
+          A tensor of shape (...).
+
+        Raises:
+          NotImplementedError: If the operator is not square.
+
+        Example:
+          >>> tf.linalg.LinearOperatorDiag([3.0, 2.0]).determinant().numpy()
+          np.float32(6.0)
+        """
+        self._needs_square("determinant")
+        return self._determinant()
+
+    def log_abs_determinant(self) -> Tensor:
+        """The logarithms of the absolute values of the determinants.
+
+        Returns:
+          A tensor of shape (...).
+
+        Raises:
+          NotImplementedError: If the operator is not square.
+
+        Example:
+          >>> tf.linalg.LinearOperatorIdentity(2).log_abs_determinant().numpy()
+          np.float32(0.0)
+        """
+        self._needs_square("log_abs_determinant")
+        return self._log_abs_determinant()
+
+    def add_to_tensor(self, x: Any) -> Tensor:
+        """The matrices added to a tensor.
+
+        Args:
+          x: A tensor of the same dtype, whose shape broadcasts.
+
+        Returns:
+          A tensor.
+
+        Raises:
+          InvalidArgumentError: If the shapes do not fit.
+
+        Example:
+          >>> tf.linalg.LinearOperatorIdentity(2).add_to_tensor(tf.ones((2, 2))).numpy()
+          array([[2., 1.],
+                 [1., 2.]], dtype=float32)
+        """
+        return self._to_dense() + self._operand(x)
+
+    def cholesky(self) -> LinearOperator:
+        """The lower triangular factors of symmetric positive definite matrices.
+
+        Returns:
+          An operator.
+
+        Raises:
+          ValueError: If nobody said that they are symmetric and positive definite.
+
+        Example:
+          >>> operator = tf.linalg.LinearOperatorDiag([4.0], is_positive_definite=True)
+          >>> operator.cholesky().to_dense().numpy()
+          array([[2.]], dtype=float32)
+        """
+        if not (self._positive_definite and self._self_adjoint):
+            raise ValueError(
+                "Cannot take the Cholesky decomposition: "
+                "Not a positive definite self adjoint matrix."
+            )
+        return Kinds.lower(cholesky(self._to_dense()), is_non_singular=True)
+
+
+class Kinds:
+    """What the methods of an operator give; the package sets it, as those files import this one."""
+
+    lower: Callable[..., LinearOperator]
+    adjoint: Callable[..., LinearOperator]
+    inverse: Callable[..., LinearOperator]
+    composition: Callable[..., LinearOperator]

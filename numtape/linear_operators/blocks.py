@@ -1,0 +1,286 @@
+"""Operators made of blocks: Kronecker products, block diagonals, block lower triangles."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..core.ops.joining import concat
+from ..core.ops.movement import permuted, reshape
+from ..core.ops.slicing import split
+from ..core.values.tensor import Tensor
+from .arguments import added, common, multiplied, operators_of, widened
+from .base import LinearOperator
+
+
+class LinearOperatorKronecker(LinearOperator):
+    """The Kronecker product of operators: each element of the first times the next one.
+
+    Args:
+      operators: One or more operators of the same dtype.
+      is_non_singular: A promise that they can be inverted; None for no promise.
+      is_self_adjoint: A promise that they are symmetric.
+      is_positive_definite: A promise that they are positive definite.
+      is_square: A promise that they are square.
+      name: A name.
+
+    Raises:
+      TypeError: If they are no operators, or dtypes differ.
+      ValueError: If there is none, batches do not fit, or promises contradict each other.
+
+    Example:
+      >>> first = tf.linalg.LinearOperatorFullMatrix([[1.0, 2.0]])
+      >>> second = tf.linalg.LinearOperatorDiag([1.0, 3.0])
+      >>> tf.linalg.LinearOperatorKronecker([first, second]).to_dense().numpy()
+      array([[1., 0., 2., 0.],
+             [0., 3., 0., 6.]], dtype=float32)
+    """
+
+    def __init__(
+        self, operators: Any, is_non_singular: bool | None = None,
+        is_self_adjoint: bool | None = None, is_positive_definite: bool | None = None,
+        is_square: bool | None = None, name: str | None = None,
+    ) -> None:  # fmt: skip
+        self._operators = operators_of(operators)
+        lead, rows, columns = common(self._operators), 1, 1
+        for operator in self._operators:
+            rows, columns = rows * operator.range_dimension, columns * operator.domain_dimension
+        super().__init__(
+            self._operators[0].dtype, (*lead, rows, columns), is_non_singular, is_self_adjoint,
+            is_positive_definite, is_square,
+            "_x_".join(x.name for x in self._operators) if name is None else name,
+        )  # fmt: skip
+
+    @property
+    def operators(self) -> list[LinearOperator]:
+        """The operators."""
+        return list(self._operators)
+
+    def _matmul(self, x: Tensor, adjoint: bool) -> Tensor:
+        sizes = [
+            x.range_dimension if adjoint else x.domain_dimension for x in self._operators
+        ]
+        return _one_by_one(self._operators, sizes, "_matmul", x, adjoint)
+
+    def _solve(self, rhs: Tensor, adjoint: bool) -> Tensor:
+        if not all(x.is_square for x in self._operators):
+            return super()._solve(rhs, adjoint)
+        sizes = [x.range_dimension for x in self._operators]
+        return _one_by_one(self._operators, sizes, "_solve", rhs, adjoint)
+
+    def _to_dense(self) -> Tensor:
+        return self._matmul(self._identity(), False)
+
+    def _determinant(self) -> Tensor:
+        if not all(x.is_square for x in self._operators):
+            return super()._determinant()
+        n = self.range_dimension
+        return multiplied(
+            [x._determinant() ** (n // max(x.range_dimension, 1)) for x in self._operators]
+        )
+
+    def _log_abs_determinant(self) -> Tensor:
+        if not all(x.is_square for x in self._operators):
+            return super()._log_abs_determinant()
+        n = self.range_dimension
+        return added([
+            x._log_abs_determinant() * (n // max(x.range_dimension, 1)) for x in self._operators
+        ])  # fmt: skip
+
+
+def _swapped(x: Tensor, first: int, second: int) -> Tensor:
+    """Rows that count through a first and a second index, with the two in the other order.
+
+    The first one goes to the columns: (..., first, second * k) becomes (..., second, first * k).
+    """
+    lead, k = tuple(x.shape[:-2]), int(x._spec.size // max(1, _size(x.shape[:-2]) * first * second))
+    x = reshape(x, (*lead, first, second, k))
+    n = len(lead)
+    return reshape(permuted(x, (*range(n), n + 1, n, n + 2)), (*lead, second, first * k))
+
+
+def _size(shape: Any) -> int:
+    found = 1
+    for dim in shape:
+        found *= dim
+    return found
+
+
+def _one_by_one(
+    operators: list[LinearOperator], sizes: list[int], method: str, x: Tensor, adjoint: bool
+) -> Tensor:
+    """Each operator applied to its own part of the rows: ``(A x B) x`` is A after B."""
+    first, size = operators[0], sizes[0]
+    if len(operators) == 1:
+        found: Tensor = getattr(first, method)(x, adjoint)
+        return found
+    rest, columns = _size(sizes[1:]), int(x.shape[-1])
+    y = getattr(first, method)(reshape(x, (*x.shape[:-2], size, rest * columns)), adjoint)
+    rows = int(y.shape[-2])
+    y = _one_by_one(operators[1:], sizes[1:], method, _swapped(y, rows, rest), adjoint)
+    below = int(y.shape[-2])
+    y = _swapped(reshape(y, (*y.shape[:-2], below, rows * columns)), below, rows)
+    return reshape(y, (*y.shape[:-2], rows * below, columns))
+
+
+class LinearOperatorBlockDiag(LinearOperator):
+    """Operators as blocks along the diagonal, zeros elsewhere.
+
+    Args:
+      operators: One or more operators of the same dtype.
+      is_non_singular: A promise that they can be inverted; None for no promise.
+      is_self_adjoint: A promise that they are symmetric.
+      is_positive_definite: A promise that they are positive definite.
+      is_square: A promise that they are square.
+      name: A name.
+
+    Raises:
+      TypeError: If they are no operators, or dtypes differ.
+      ValueError: If there is none, batches do not fit, or promises contradict each other.
+
+    Example:
+      >>> first = tf.linalg.LinearOperatorFullMatrix([[1.0, 2.0]])
+      >>> second = tf.linalg.LinearOperatorDiag([3.0])
+      >>> tf.linalg.LinearOperatorBlockDiag([first, second]).to_dense().numpy()
+      array([[1., 2., 0.],
+             [0., 0., 3.]], dtype=float32)
+    """
+
+    def __init__(
+        self, operators: Any, is_non_singular: bool | None = None,
+        is_self_adjoint: bool | None = None, is_positive_definite: bool | None = None,
+        is_square: bool | None = None, name: str | None = None,
+    ) -> None:  # fmt: skip
+        self._operators = operators_of(operators)
+        lead = common(self._operators)
+        rows = sum(x.range_dimension for x in self._operators)
+        columns = sum(x.domain_dimension for x in self._operators)
+        super().__init__(
+            self._operators[0].dtype, (*lead, rows, columns), is_non_singular, is_self_adjoint,
+            is_positive_definite, is_square,
+            "_ds_".join(x.name for x in self._operators) if name is None else name,
+        )  # fmt: skip
+
+    @property
+    def operators(self) -> list[LinearOperator]:
+        """The operators."""
+        return list(self._operators)
+
+    def _matmul(self, x: Tensor, adjoint: bool) -> Tensor:
+        sizes = [x.range_dimension if adjoint else x.domain_dimension for x in self._operators]
+        parts = zip(self._operators, split(x, sizes, axis=-2), strict=True)
+        return concat(widened([operator._matmul(part, adjoint) for operator, part in parts]), -2)
+
+    def _solve(self, rhs: Tensor, adjoint: bool) -> Tensor:
+        if not all(x.is_square for x in self._operators):
+            return super()._solve(rhs, adjoint)
+        sizes = [x.range_dimension for x in self._operators]
+        parts = zip(self._operators, split(rhs, sizes, axis=-2), strict=True)
+        return concat(widened([operator._solve(part, adjoint) for operator, part in parts]), -2)
+
+    def _to_dense(self) -> Tensor:
+        return self._matmul(self._identity(), False)
+
+    def _determinant(self) -> Tensor:
+        if not all(x.is_square for x in self._operators):
+            return super()._determinant()
+        return multiplied([x._determinant() for x in self._operators])
+
+    def _log_abs_determinant(self) -> Tensor:
+        if not all(x.is_square for x in self._operators):
+            return super()._log_abs_determinant()
+        return added([x._log_abs_determinant() for x in self._operators])
+
+
+class LinearOperatorBlockLowerTriangular(LinearOperator):
+    """Operators as blocks of a lower triangle, zeros above; it is solved block by block.
+
+    Args:
+      operators: Rows of operators of the same dtype: one in the first, two in the second, and so
+        on, the last one of each row square. Blocks of a row have the same number of rows, those
+        under each other the same number of columns.
+      is_non_singular: A promise that they can be inverted; None for no promise.
+      is_self_adjoint: A promise that they are symmetric.
+      is_positive_definite: A promise that they are positive definite.
+      is_square: A promise that they are square.
+      name: A name.
+
+    Raises:
+      TypeError: If they are no operators, or dtypes differ.
+      ValueError: If they do not fit, or promises contradict each other.
+
+    Example:
+      >>> one = tf.linalg.LinearOperatorDiag([2.0])
+      >>> tf.linalg.LinearOperatorBlockLowerTriangular([[one], [one, one]]).to_dense().numpy()
+      array([[2., 0.],
+             [2., 2.]], dtype=float32)
+    """
+
+    def __init__(
+        self, operators: Any, is_non_singular: bool | None = None,
+        is_self_adjoint: bool | None = None, is_positive_definite: bool | None = None,
+        is_square: bool | None = None, name: str = "LinearOperatorBlockLowerTriangular",
+    ) -> None:  # fmt: skip
+        if not isinstance(operators, list | tuple) or not operators:
+            raise ValueError(f"Expected a non-empty list of rows of operators. Found: {operators}")
+        self._operators = [operators_of(row) for row in operators]
+        every = operators_of([x for row in self._operators for x in row])
+        self._sizes = [row[-1].range_dimension for row in self._operators]
+        for i, row in enumerate(self._operators):
+            if len(row) != i + 1:
+                raise ValueError(
+                    f"Argument `operators[{i}]` must contain `{i + 1}` blocks. Received: "
+                    f"{len(row)} blocks."
+                )
+            if not row[-1].is_square:
+                raise ValueError(f"`operators[{i}][{i}]` must be square, got {row[-1].shape}.")
+            for j, x in enumerate(row):
+                if tuple(x.shape[-2:]) != (self._sizes[i], self._sizes[j]):
+                    raise ValueError(
+                        f"Argument `operators[{i}][{j}]` of shape {x.shape} must have "
+                        f"{self._sizes[i]} rows and {self._sizes[j]} columns."
+                    )
+        if is_non_singular is None and all(row[-1].is_non_singular for row in self._operators):
+            is_non_singular = True
+        n = sum(self._sizes)
+        super().__init__(
+            every[0].dtype, (*common(every), n, n), is_non_singular, is_self_adjoint,
+            is_positive_definite, is_square, name,
+        )  # fmt: skip
+
+    @property
+    def operators(self) -> list[list[LinearOperator]]:
+        """The rows of operators."""
+        return [list(row) for row in self._operators]
+
+    def _matmul(self, x: Tensor, adjoint: bool) -> Tensor:
+        parts = split(x, self._sizes, axis=-2)
+        count, rows = len(parts), []
+        for i in range(count):
+            met = range(i, count) if adjoint else range(i + 1)
+            blocks = [self._operators[j][i] if adjoint else self._operators[i][j] for j in met]
+            rows.append(added([
+                block._matmul(parts[j], adjoint) for block, j in zip(blocks, met, strict=True)
+            ]))  # fmt: skip
+        return concat(widened(rows), -2)
+
+    def _solve(self, rhs: Tensor, adjoint: bool) -> Tensor:
+        """What is solved already is taken off what comes after it."""
+        parts = split(rhs, self._sizes, axis=-2)
+        count = len(parts)
+        found: dict[int, Tensor] = {}
+        for i in reversed(range(count)) if adjoint else range(count):
+            part = parts[i]
+            for j, x in found.items():
+                block = self._operators[j][i] if adjoint else self._operators[i][j]
+                part = part - block._matmul(x, adjoint)
+            found[i] = self._operators[i][i]._solve(part, adjoint)
+        return concat(widened([found[i] for i in range(count)]), -2)
+
+    def _to_dense(self) -> Tensor:
+        return self._matmul(self._identity(), False)
+
+    def _determinant(self) -> Tensor:
+        return multiplied([row[-1]._determinant() for row in self._operators])
+
+    def _log_abs_determinant(self) -> Tensor:
+        return added([row[-1]._log_abs_determinant() for row in self._operators])

@@ -1,0 +1,222 @@
+"""Circulant operators: what is diagonal for Fourier transforms."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ..core.ops import elementwise, movement, reduction
+from ..core.ops.complex import conj, real
+from ..core.ops.fft import fft, fft2d, fft3d, ifft, ifft2d, ifft3d
+from ..core.values.dtypes import as_dtype, complex64
+from ..core.values.tensor import Tensor
+from .arguments import checked, log_abs
+from .base import LinearOperator
+
+_FORWARD, _BACK = (None, fft, fft2d, fft3d), (None, ifft, ifft2d, ifft3d)
+
+
+class LinearOperatorCirculant(LinearOperator):
+    """Circulant matrices: convolutions that go on at the other end, by Fourier transforms.
+
+    A product is ``ifft(spectrum * fft(x))``.
+
+    Args:
+      spectrum: A tensor of floats or complex numbers, of shape (..., n): the eigenvalues, which
+        are the Fourier transforms of the first columns.
+      input_output_dtype: The dtype of what is multiplied: complex64 or complex128, or a float one
+        where all products are real.
+      is_non_singular: A promise that they can be inverted; None for no promise.
+      is_self_adjoint: A promise that they are symmetric.
+      is_positive_definite: A promise that they are positive definite.
+      is_square: A promise that they are square.
+      name: A name.
+
+    Raises:
+      TypeError: If a dtype is not of floats or complex numbers.
+      ValueError: If there are too few axes, or promises contradict each other.
+
+    Example:
+      >>> spectrum = tf.signal.fft(tf.constant([1.0, 2.0, 0.0], tf.complex64))
+      >>> operator = tf.linalg.LinearOperatorCirculant(spectrum, tf.float32)
+      >>> operator.to_dense().numpy().round(3) + 0.0
+      array([[1., 0., 2.],
+             [2., 1., 0.],
+             [0., 2., 1.]], dtype=float32)
+    """
+
+    _depth = 1
+
+    def __init__(
+        self, spectrum: Any, input_output_dtype: Any = complex64,
+        is_non_singular: bool | None = None, is_self_adjoint: bool | None = None,
+        is_positive_definite: bool | None = None, is_square: bool | None = None,
+        name: str = "LinearOperatorCirculant",
+    ) -> None:  # fmt: skip
+        given = checked(spectrum, self._depth, "spectrum")
+        dtype = as_dtype(input_output_dtype)
+        if not (dtype.is_floating or dtype.is_complex):
+            raise TypeError(f"input_output_dtype must be of floats, got {dtype.name}")
+        if not given.dtype.is_complex and is_self_adjoint is None:
+            is_self_adjoint = True  # eigenvalues that are real
+        self._spectrum = given
+        self._block = tuple(int(n) for n in given.shape[given.ndim - self._depth :])
+        n = math.prod(self._block)
+        super().__init__(
+            dtype, (*given.shape[: given.ndim - self._depth], n, n), is_non_singular,
+            is_self_adjoint, is_positive_definite, is_square, name,
+        )  # fmt: skip
+
+    @property
+    def spectrum(self) -> Tensor:
+        """The eigenvalues."""
+        return self._spectrum
+
+    @property
+    def block_depth(self) -> int:
+        """How many axes the Fourier transform runs over."""
+        return self._depth
+
+    @property
+    def block_shape(self) -> tuple[int, ...]:
+        """The sizes of those axes."""
+        return self._block
+
+    def convolution_kernel(self, name: str = "convolution_kernel") -> Tensor:
+        """What products convolve with: the inverse Fourier transform of the spectrum.
+
+        Args:
+          name: Not used.
+
+        Returns:
+          A tensor of the spectrum's shape and the operator's dtype.
+
+        Example:
+          >>> tf.linalg.LinearOperatorCirculant([2.0, 0.0]).convolution_kernel().numpy()
+          array([1.+0.j, 1.+0.j], dtype=complex64)
+        """
+        return self._given(_BACK[self._depth](self._wide(self._spectrum)))  # type: ignore[misc]
+
+    def _wide(self, x: Tensor) -> Tensor:
+        wide = self.dtype.name in ("float64", "complex128")
+        return elementwise.cast(x, "complex128" if wide else "complex64")
+
+    def _given(self, x: Tensor) -> Tensor:
+        return elementwise.cast(x if self.dtype.is_complex else real(x), self.dtype)
+
+    def _through(self, x: Tensor, factor: Tensor) -> Tensor:
+        """Columns transformed, multiplied, transformed back."""
+        rank = x.ndim
+        rows = movement.permuted(self._wide(x), (*range(rank - 2), rank - 1, rank - 2))
+        rows = movement.reshape(rows, (*rows.shape[:-1], *self._block))
+        # The columns are an axis in front of those that are transformed.
+        factor = movement.expand_dims(factor, -1 - self._depth)
+        found = _BACK[self._depth](factor * _FORWARD[self._depth](rows))  # type: ignore[misc]
+        lead = found.shape[: found.ndim - self._depth]
+        found = movement.reshape(found, (*lead, self.domain_dimension))
+        rank = found.ndim
+        return self._given(movement.permuted(found, (*range(rank - 2), rank - 1, rank - 2)))
+
+    def _factor(self, adjoint: bool) -> Tensor:
+        found = self._wide(self._spectrum)
+        return conj(found) if adjoint else found
+
+    def _matmul(self, x: Tensor, adjoint: bool) -> Tensor:
+        return self._through(x, self._factor(adjoint))
+
+    def _solve(self, rhs: Tensor, adjoint: bool) -> Tensor:
+        return self._through(rhs, 1 / self._factor(adjoint))
+
+    def _adjoint(self) -> LinearOperator:
+        return type(self)(conj(self._spectrum), self.dtype)
+
+    def _inverse(self) -> LinearOperator:
+        return type(self)(1 / self._spectrum, self.dtype, is_non_singular=True)
+
+    def _to_dense(self) -> Tensor:
+        return self._matmul(self._identity(), False)
+
+    def _flat(self) -> Tensor:
+        return movement.reshape(self._spectrum, (*self.batch_shape, self.domain_dimension))
+
+    def _diag_part(self) -> Tensor:
+        mean = reduction.reduce_mean(self._wide(self._flat()), -1, True)
+        return self._given(
+            movement.broadcast_to(mean, (*self.batch_shape, self.domain_dimension))
+        )
+
+    def _determinant(self) -> Tensor:
+        return self._given(self._wide(reduction.reduce_prod(self._flat(), -1)))
+
+    def _log_abs_determinant(self) -> Tensor:
+        return elementwise.cast(log_abs(self._flat()), self.dtype)
+
+
+class LinearOperatorCirculant2D(LinearOperatorCirculant):
+    """Circulant matrices of circulant blocks: see `LinearOperatorCirculant`.
+
+    Args:
+      spectrum: A tensor of floats or complex numbers, of shape (..., n0, n1): the eigenvalues.
+      input_output_dtype: The dtype of what is multiplied, which has ``n0 * n1`` rows.
+      is_non_singular: A promise that they can be inverted; None for no promise.
+      is_self_adjoint: A promise that they are symmetric.
+      is_positive_definite: A promise that they are positive definite.
+      is_square: A promise that they are square.
+      name: A name.
+
+    Raises:
+      TypeError: If a dtype is not of floats or complex numbers.
+      ValueError: If there are too few axes, or promises contradict each other.
+
+    Example:
+      >>> tf.linalg.LinearOperatorCirculant2D(tf.ones((2, 3))).shape
+      TensorShape([6, 6])
+    """
+
+    _depth = 2
+
+    def __init__(
+        self, spectrum: Any, input_output_dtype: Any = complex64,
+        is_non_singular: bool | None = None, is_self_adjoint: bool | None = None,
+        is_positive_definite: bool | None = None, is_square: bool | None = None,
+        name: str = "LinearOperatorCirculant2D",
+    ) -> None:  # fmt: skip
+        super().__init__(
+            spectrum, input_output_dtype, is_non_singular, is_self_adjoint, is_positive_definite,
+            is_square, name,
+        )  # fmt: skip
+
+
+class LinearOperatorCirculant3D(LinearOperatorCirculant):
+    """Circulant matrices of such blocks of such blocks: see `LinearOperatorCirculant`.
+
+    Args:
+      spectrum: A tensor of floats or complex numbers, of shape (..., n0, n1, n2): the eigenvalues.
+      input_output_dtype: The dtype of what is multiplied, which has ``n0 * n1 * n2`` rows.
+      is_non_singular: A promise that they can be inverted; None for no promise.
+      is_self_adjoint: A promise that they are symmetric.
+      is_positive_definite: A promise that they are positive definite.
+      is_square: A promise that they are square.
+      name: A name.
+
+    Raises:
+      TypeError: If a dtype is not of floats or complex numbers.
+      ValueError: If there are too few axes, or promises contradict each other.
+
+    Example:
+      >>> tf.linalg.LinearOperatorCirculant3D(tf.ones((2, 2, 2))).determinant().numpy()
+      np.complex64(1+0j)
+    """
+
+    _depth = 3
+
+    def __init__(
+        self, spectrum: Any, input_output_dtype: Any = complex64,
+        is_non_singular: bool | None = None, is_self_adjoint: bool | None = None,
+        is_positive_definite: bool | None = None, is_square: bool | None = None,
+        name: str = "LinearOperatorCirculant3D",
+    ) -> None:  # fmt: skip
+        super().__init__(
+            spectrum, input_output_dtype, is_non_singular, is_self_adjoint, is_positive_definite,
+            is_square, name,
+        )  # fmt: skip

@@ -1,0 +1,163 @@
+"""Operators plus a product of few columns and rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..core.ops import movement
+from ..core.ops.complex import conj
+from ..core.ops.diagonals import diagonal_matrix
+from ..core.ops.linear_systems import alike, solve
+from ..core.ops.lu_factors import det, slogdet
+from ..core.ops.matrix_products import matmul
+from ..core.values.tensor import Tensor
+from .arguments import checked, common, operators_of
+from .base import LinearOperator
+from .diagonal import LinearOperatorDiag
+
+
+class LinearOperatorLowRankUpdate(LinearOperator):
+    """An operator plus ``u @ diag(d) @ adjoint(v)``, for few columns of u and v.
+
+    Solutions and determinants need those of the operator and of a matrix as small as ``d``: see
+    Woodbury, "Inverting modified matrices" (1950).
+
+    Args:
+      base_operator: The operator, of shape (..., m, n).
+      u: A tensor of the same dtype, of shape (..., m, k).
+      diag_update: The ``d``, of shape (..., k); None for ones.
+      v: A tensor of shape (..., n, k); None for ``u``.
+      is_diag_update_positive: A promise that ``d`` is positive.
+      is_non_singular: A promise that they can be inverted; None for no promise.
+      is_self_adjoint: A promise that they are symmetric.
+      is_positive_definite: A promise that they are positive definite.
+      is_square: A promise that they are square.
+      name: A name.
+
+    Raises:
+      TypeError: If the first is no operator, or dtypes differ.
+      ValueError: If shapes do not fit, or promises contradict each other.
+
+    Example:
+      >>> base = tf.linalg.LinearOperatorDiag([1.0, 2.0])
+      >>> tf.linalg.LinearOperatorLowRankUpdate(base, [[1.0], [1.0]]).to_dense().numpy()
+      array([[2., 1.],
+             [1., 3.]], dtype=float32)
+    """
+
+    def __init__(
+        self, base_operator: LinearOperator, u: Any, diag_update: Any = None, v: Any = None,
+        is_diag_update_positive: bool | None = None, is_non_singular: bool | None = None,
+        is_self_adjoint: bool | None = None, is_positive_definite: bool | None = None,
+        is_square: bool | None = None, name: str = "LinearOperatorLowRankUpdate",
+    ) -> None:  # fmt: skip
+        (self._base,) = operators_of([base_operator])
+        self._u = checked(u, 2, "u", self._base.dtype)
+        self._v = self._u if v is None else checked(v, 2, "v", self._base.dtype)
+        k = int(self._u.shape[-1])
+        self._d: Tensor | None = None
+        if diag_update is None:
+            if is_diag_update_positive is False:
+                raise ValueError("A diag_update of ones is positive.")
+            is_diag_update_positive = True
+        else:
+            self._d = checked(diag_update, 1, "diag_update", self._base.dtype)
+        self._positive_update = is_diag_update_positive
+        wanted = (self._base.range_dimension, k), (self._base.domain_dimension, k)
+        if (tuple(self._u.shape[-2:]), tuple(self._v.shape[-2:])) != wanted or (
+            self._d is not None and self._d.shape[-1] != k
+        ):
+            raise ValueError(
+                f"Shapes do not fit: base_operator {self._base.shape}, u {self._u.shape}, v "
+                f"{self._v.shape}, diag_update {None if self._d is None else self._d.shape}."
+            )
+        real = not self._base.dtype.is_complex
+        same = v is None and self._base.is_self_adjoint and (real or self._d is None)
+        if same and is_self_adjoint is None:
+            is_self_adjoint = True
+        positive = same and self._base.is_positive_definite and is_diag_update_positive
+        if positive and is_positive_definite is None:
+            is_positive_definite = True
+        shapes = [self._u.shape[:-2], self._v.shape[:-2]]
+        if self._d is not None:
+            shapes.append(self._d.shape[:-1])
+        super().__init__(
+            self._base.dtype, (*common([self._base], *shapes), *self._base.shape[-2:]),
+            is_non_singular, is_self_adjoint, is_positive_definite, is_square, name,
+        )  # fmt: skip
+
+    @property
+    def base_operator(self) -> LinearOperator:
+        """The operator."""
+        return self._base
+
+    @property
+    def u(self) -> Tensor:
+        """The columns."""
+        return self._u
+
+    @property
+    def v(self) -> Tensor:
+        """The rows, as columns."""
+        return self._v
+
+    @property
+    def diag_update(self) -> Tensor | None:
+        """What they are multiplied by; None for ones."""
+        return self._d
+
+    @property
+    def diag_operator(self) -> LinearOperator:
+        """The same as an operator."""
+        if self._d is not None:
+            return LinearOperatorDiag(self._d)
+        return LinearOperatorDiag(self._u[..., 0, :] * 0 + 1)
+
+    @property
+    def is_diag_update_positive(self) -> bool | None:
+        """Whether that is positive; None if nobody said."""
+        return self._positive_update
+
+    def _scaled(self, x: Tensor, adjoint: bool = False) -> Tensor:
+        """``diag(d) @ x``."""
+        if self._d is None:
+            return x
+        return movement.expand_dims(conj(self._d) if adjoint else self._d, -1) * x
+
+    def _sides(self, adjoint: bool) -> tuple[Tensor, Tensor]:
+        return (self._v, self._u) if adjoint else (self._u, self._v)
+
+    def _matmul(self, x: Tensor, adjoint: bool) -> Tensor:
+        left, right = self._sides(adjoint)
+        inner = self._scaled(matmul(right, x, adjoint_a=True), adjoint)
+        return self._base._matmul(x, adjoint) + matmul(left, inner)
+
+    def _to_dense(self) -> Tensor:
+        inner = self._scaled(conj(movement.permuted(self._v, (
+            *range(self._v.ndim - 2), self._v.ndim - 1, self._v.ndim - 2))))  # fmt: skip
+        return self._base._to_dense() + matmul(self._u, inner)
+
+    def _capacitance(self, adjoint: bool) -> tuple[Tensor, Tensor]:
+        """``inv(diag(d)) + adjoint(v) @ inv(base) @ u``, and the solution in it."""
+        left, right = self._sides(adjoint)
+        solved = self._base._solve(left, adjoint)
+        ones = self._u[..., 0, :] * 0 + 1
+        d = ones if self._d is None else 1 / (conj(self._d) if adjoint else self._d)
+        return diagonal_matrix(d) + matmul(right, solved, adjoint_a=True), solved
+
+    def _solve(self, rhs: Tensor, adjoint: bool) -> Tensor:
+        capacitance, columns = self._capacitance(adjoint)
+        first = self._base._solve(rhs, adjoint)
+        met = matmul(self._sides(adjoint)[1], first, adjoint_a=True)
+        return first - matmul(columns, solve(*alike(capacitance, met, "MatrixSolve")))
+
+    def _determinant(self) -> Tensor:
+        found = self._base._determinant() * det(self._capacitance(False)[0])
+        return found if self._d is None else found * LinearOperatorDiag(self._d).determinant()
+
+    def _log_abs_determinant(self) -> Tensor:
+        small = slogdet(self._capacitance(False)[0]).log_abs_determinant
+        found = self._base._log_abs_determinant() + small
+        if self._d is None:
+            return found
+        return found + LinearOperatorDiag(self._d).log_abs_determinant()
