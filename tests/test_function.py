@@ -1148,7 +1148,7 @@ def test_paths_say_what_was_recorded(tf):
     assert [guard.value for guard in second.guards] == [False, False, False, False, -2.0]
     assert ("settings.rate", 2.0) in first.names
     text = repr(f.paths())
-    assert text.startswith("2 recorded paths\n0: Spec(float32[2]); ")
+    assert text.startswith("2 recorded paths\n0: float32[2]; ")
     assert "2 hits" in text
     assert "not replayed yet" in text
     assert "if x[0] > 5.0:  saw False, 3 times" in text

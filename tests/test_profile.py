@@ -366,3 +366,89 @@ def test_nothing_is_imported_before_it_is_asked_for():
     )  # fmt: skip
     assert done.stdout.strip() == "False", done.stderr
     assert callable(numtape.experimental.profile)
+
+
+# What `paths()` says can be mended.
+
+
+def paths_of(function):
+    """The text of a function's paths, and what it says can be mended."""
+    text = repr(function.paths())
+    return text, [line for line in text.split("\n") if line.startswith("to mend: ")]
+
+
+def test_paths_are_aligned(tf):
+    f = tf.function(lambda x: x * 2.0 if x > 0.0 else tf.exp(tf.sin(x)) / 3.0 + tf.cos(x))
+    for x in [1.0] * 12 + [-1.0, 2.0]:
+        f(tf.constant(x))
+    text, advice = paths_of(f)
+    rows = [line for line in text.split("\n") if re.match(r"\d+:", line)]
+    assert [row.index(" hits, ") for row in rows] == [rows[0].index(" hits, ")] * 2
+    assert re.fullmatch(r"0: float32\[\]; +\d+ rows, 12 hits, +[\d.]+ µs each", rows[0])
+    assert advice == []
+
+
+def test_paths_of_a_value_that_is_another_one_each_time(tf):
+    def repeat(x):
+        for _ in range(int(x[0])):  # repeated
+            x = x * 2.0
+        return x
+
+    f = tf.function(repeat)
+    for n in range(5):
+        f(tf.constant([n, 1.0]))
+    (advice,) = paths_of(f)[1]
+    file, line = here("repeated").split("/")[-1].split(":")
+    assert advice.startswith(f"to mend: {file}:{line}: for _ in range(int(x[0])):")
+    assert "saw 5 values" in advice
+    for _ in range(3):  # now it is replayed
+        for n in range(5):
+            f(tf.constant([n, 1.0]))
+    assert paths_of(f)[1] == []
+
+
+def test_paths_of_a_name_that_is_another_one_each_time(tf):
+    class State:
+        rate = 0.0
+
+    state = State()
+    f = tf.function(lambda x: x * state.rate)
+    for k in range(4):
+        state.rate = 0.5 * k
+        f(tf.constant(1.0))
+    (advice,) = paths_of(f)[1]
+    assert advice.startswith("to mend: state.rate had 4 values")
+
+
+def test_paths_of_ever_new_arguments(tf):
+    f = tf.function(lambda x, n: x * n)
+    for n in range(20):
+        f(tf.constant(1.0), n)
+    text, (advice,) = paths_of(f)
+    assert advice.startswith("to mend: 20 kinds of arguments, hardly one of which came again")
+    assert "\n... and 8 more\n" in text
+    assert len(f.paths()) == 20
+
+
+def test_paths_of_functions_that_run_as_python(tf):
+    kept = []
+    f = tf.function(lambda x: kept.append(x * 2.0) or x)
+    with pytest.warns(RuntimeWarning, match="runs as plain Python"):
+        f(tf.ones(2))
+        f(tf.ones(3))
+    text, advice = paths_of(f)
+    assert "runs as Python: it keeps a tensor of shape (2,)" in text
+    assert advice == ["to mend: take that out of the function; what it calls is replayed then"]
+
+
+def test_paths_say_what_numpy_computes(tf):
+    f = tf.function(lambda x: tf.linalg.eigvalsh(x) + tf.cast(tf.argmax(x[0]), tf.float64))
+    for _ in range(2):
+        f(tf.eye(3, dtype=tf.float64))
+    (path,) = f.paths()
+    assert path.host == ("SelfAdjointEigV2",)
+    assert "   NumPy or SciPy computes SelfAdjointEigV2" in repr(f.paths())
+    g = tf.function(lambda x: tf.cumsum(x) + 1.0)
+    for _ in range(2):
+        g(tf.ones(2000))
+    assert "NumPy or SciPy computes Cumsum" in repr(g.paths())

@@ -143,6 +143,10 @@ class Ready:
         """A program for one more thread."""
         return self._first.another(_copy(self._recording.log))
 
+    def plan(self) -> Any:
+        """What is swept, if there is something to sweep."""
+        return getattr(self._first, "plan", None)
+
     def taken(
         self, program: Program, leaves: Sequence[Tensor], values: Sequence[Tensor]
     ) -> list[Tensor]:

@@ -11,6 +11,7 @@ from .. import settings
 from ..executor import Program
 from ..log.log import READ_CODE, VALUE, Log, local
 from ..log.look import executor
+from ..log.op import CODES
 from ..log.variable import Variable, set_values
 from ..ops.random import STATE
 from ..values.memory import Array, converted
@@ -19,6 +20,8 @@ from ..values.tensor import Tensor, of_array
 from .graft import graft, retract
 from .ready import Failed, Ready, cell_of, leaves_of
 from .trace import Draws, Guard, Trace, bits_at
+
+LARGE = 1000  # elements from which it matters who computes an op
 
 
 class Output(NamedTuple):
@@ -96,6 +99,16 @@ class Recording:
     def rows(self) -> int:
         """The number of rows."""
         return self.log.n
+
+    def host(self) -> tuple[str, ...]:
+        """Ops that NumPy or SciPy computes and that may take long, where that is known."""
+        plan = None if self._ready is None else self._ready.plan()
+        found = []
+        for row, inputs in getattr(plan, "by_hand", {}).values():
+            op = CODES.entries[self.log.code[row]][0]
+            if op.on_host or max(SPECS.size[self.log.spec[x]] for x in (row, *inputs)) >= LARGE:
+                found.append(op.name)
+        return tuple(found)
 
     # Replaying where no tape follows.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import linecache
 import os
+from collections import Counter
 from collections.abc import Iterable
 from types import FunctionType
 from typing import Any, NamedTuple
@@ -17,6 +18,10 @@ from .observe.reads import ATTRIBUTE, CELL, CODE, ENTRY, ITEM, METHOD
 from .ready import CELLS
 from .recording import Recording
 from .trace import Guard
+
+
+SHOWN = 12  # paths in the table
+MANY = 4  # values from which it looks as if each call had its own
 
 
 class Seen(NamedTuple):
@@ -46,6 +51,7 @@ class RecordedPath(NamedTuple):
       hits: How often it was replayed.
       rows: The number of rows.
       seconds: The mean time of a replay, calls that first tried other paths included.
+      host: Ops that NumPy or SciPy computes, by name, one for each row.
     """
 
     arguments: tuple[Any, ...]
@@ -55,40 +61,120 @@ class RecordedPath(NamedTuple):
     hits: int
     rows: int
     seconds: float
+    host: tuple[str, ...] = ()
 
 
 class Paths(list[RecordedPath]):
-    """The recordings of a function; printed, a table."""
+    """The recordings of a function; printed, a table.
+
+    Attributes:
+      reasons: Why it runs as Python, for some arguments or all.
+      advice: What can be mended where calls are recorded again and again.
+    """
 
     def __init__(self, calls: Iterable[Any]) -> None:
         super().__init__()
-        self.reasons = []
+        calls = list(calls)
+        self.reasons = [one.reason for one in calls if one.reason]
+        self.advice: list[str] = []
         for one in calls:
-            if one.reason:
-                self.reasons.append(one.reason)
+            read = []
             for tree in one.trees:
                 names = _names(tree.guards.guards)
-                self += (_path(path, names) for path in tree.paths)
+                read.append(dict(names))
+                paths = [_path(path, names) for path in tree.paths]
+                self.advice += _guards_that_change(paths)
+                self += paths
+            self.advice += _names_that_change(read)
+        signatures = sum(bool(one.trees) for one in calls)
+        if signatures >= MANY and sum(path.hits for path in self) < signatures:
+            self.advice.append(
+                f"{signatures} kinds of arguments, hardly one of which came again: give numbers "
+                f"that change as tensors, and pad arrays to a few shapes"
+            )
 
     def __repr__(self) -> str:
         lines = [f"{len(self)} recorded path{'s' * (len(self) != 1)}"]
-        for k, path in enumerate(self):
-            arguments = ", ".join(map(repr, path.arguments)) or "no tensors"
+        table = []
+        for k, path in enumerate(self[:SHOWN]):
             time = f"{path.seconds * 1e6:.1f} µs each" if path.hits else "not replayed yet"
-            lines.append(f"{k}: {arguments}; {path.rows} rows, {path.hits} hits, {time}")
-            seen = [
-                f"   {os.path.basename(guard.file)}:{guard.line}: {guard.source}  saw "
-                f"{_short(guard.value)}" for guard in path.guards
-            ]  # fmt: skip
-            for line, group in itertools.groupby(seen):
-                times = len(list(group))
-                lines.append(line if times == 1 else f"{line}, {times} times")
-            numbers = [(n, v) for n, v in path.names if isinstance(v, int | float | str)]
-            if numbers:
-                lines.append("   with " + ", ".join(f"{n} = {v!r}" for n, v in numbers))
-            lines += [f"   only when recorded: {effect}" for effect in path.effects]
-        lines += [f"runs as Python: {reason}" for reason in self.reasons]
+            arguments = ", ".join(map(_spec, path.arguments)) or "no tensors"
+            table.append((f"{k}:", f"{arguments};", f"{path.rows} rows,", f"{path.hits} hits,",
+                          time))  # fmt: skip
+        widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+        for row, path in zip(table, self, strict=False):
+            number, arguments, *counts, time = (
+                text.ljust(width) if at < 2 else text.rjust(width)
+                for at, (text, width) in enumerate(zip(row, widths, strict=True))
+            )
+            lines.append(" ".join((number, arguments, *counts, time)).rstrip())
+            lines += _details(path)
+        if len(self) > SHOWN:
+            lines.append(f"... and {len(self) - SHOWN} more")
+        for reason, times in Counter(self.reasons).items():
+            several = f", for {times} kinds of arguments" if times > 1 else ""
+            lines.append(f"runs as Python: {reason}{several}")
+        if self.reasons:
+            lines.append("to mend: take that out of the function; what it calls is replayed then")
+        lines += [f"to mend: {text}" for text in self.advice]
         return "\n".join(lines)
+
+
+def _details(path: RecordedPath) -> list[str]:
+    """What a path looked at and read, a line each."""
+    seen = [
+        f"   {os.path.basename(guard.file)}:{guard.line}: {guard.source}  saw "
+        f"{_short(guard.value)}" for guard in path.guards
+    ]  # fmt: skip
+    lines = []
+    for line, group in itertools.groupby(seen):
+        times = len(list(group))
+        lines.append(line if times == 1 else f"{line}, {times} times")
+    numbers = [(n, v) for n, v in path.names if isinstance(v, int | float | str)]
+    if numbers:
+        lines.append("   with " + ", ".join(f"{n} = {v!r}" for n, v in numbers))
+    if path.host:
+        ops = (f"{op} ({n} times)" if n > 1 else op for op, n in Counter(path.host).items())
+        lines.append(f"   NumPy or SciPy computes {', '.join(ops)}")
+    return lines + [f"   only when recorded: {effect}" for effect in path.effects]
+
+
+def _guards_that_change(paths: list[RecordedPath]) -> list[str]:
+    """Where the program looks at a value that is another one in nearly every call."""
+    if len(paths) < MANY or sum(path.hits for path in paths) >= len(paths):
+        return []
+    found = []
+    places = {(g.file, g.line): g.source for path in paths for g in path.guards}
+    for (file, line), source in places.items():
+        first = (
+            next((g.value for g in path.guards if (g.file, g.line) == (file, line)), None)
+            for path in paths
+        )
+        values = {_short(value) for value in first if value is not None}
+        if len(values) >= MANY:
+            found.append(
+                f"{os.path.basename(file)}:{line}: {source}  saw {len(values)} values, each of "
+                f"which was recorded: compute with the tensor (tf.where, a mask), or give the "
+                f"function the number that Python needs"
+            )
+    return found
+
+
+def _names_that_change(read: list[dict[str, Any]]) -> list[str]:
+    """Numbers of the program that are others in nearly every recording."""
+    found = []
+    for name in dict.fromkeys(name for names in read for name in names):
+        values = [names[name] for names in read if isinstance(names.get(name), int | float)]
+        if len(set(values)) >= MANY:
+            found.append(
+                f"{name} had {len(set(values))} values, each of which was recorded: make it a "
+                f"tf.Variable and assign to it, or an argument that is a tensor"
+            )
+    return found
+
+
+def _spec(spec: Any) -> str:
+    return f"{spec.dtype.name}{list(spec.shape)}"
 
 
 def _names(guards: Iterable[Any]) -> tuple[tuple[str, Any], ...]:
@@ -117,7 +203,7 @@ def _path(path: Any, names: tuple[tuple[str, Any], ...]) -> RecordedPath:
     return RecordedPath(
         tuple(SPECS.specs[spec[row]] for _, row in recording.arguments),
         tuple(_seen(recording, guard) for guard in recording.guards), names, tuple(path.effects),
-        path.hits, recording.rows, path.nanoseconds * 1e-9 / max(path.hits, 1),
+        path.hits, recording.rows, path.nanoseconds * 1e-9 / max(path.hits, 1), recording.host(),
     )  # fmt: skip
 
 
