@@ -19,7 +19,6 @@ from .ready import CELLS
 from .recording import Recording
 from .trace import Guard
 
-
 SHOWN = 12  # paths in the table
 MANY = 4  # values from which it looks as if each call had its own
 
