@@ -14,8 +14,9 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Callable
-from itertools import compress
+from itertools import chain, compress, islice
 from typing import Any
+from weakref import getweakrefcount
 
 import numpy as np
 
@@ -62,10 +63,17 @@ _UNUSED = _baseline()
 def alive(tensors: list[Tensor], extra: int = 0) -> list[Tensor]:
     """Those tensors that somebody besides this list (and ``extra`` others) can still reach.
 
+    Those with weak references are among them: such a tensor gets its value before the log lets
+    go of it, and whoever takes it from the reference meanwhile has the value. Weak references are
+    asked for and references counted in one step, in which nobody can make or drop any.
+
     No memory is taken for the others: those are let go of where there is none left.
     """
     more = (_UNUSED + extra).__lt__
-    return list(compress(tensors, map(more, map(sys.getrefcount, tensors))))
+    weak: list[Tensor] = []  # being in this list is one reference more
+    entered = map(weak.extend, (compress(tensors, map(getweakrefcount, tensors)),))
+    live = compress(tensors, map(more, map(sys.getrefcount, tensors)))
+    return list(islice(chain(entered, live), 1, None))  # type: ignore[arg-type]  # all but a None
 
 
 def look(log: Log, tensor: Tensor) -> np.ndarray[Any, Any]:

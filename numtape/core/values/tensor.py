@@ -40,13 +40,15 @@ class Tensor(Operators):
       <tf.Tensor: shape=(2,), dtype=float32, numpy=array([4., 3.], dtype=float32)>
     """
 
-    # _home is the log that holds row _row, or, once the log let go, the value itself. No
-    # __weakref__: the log counts references to know which tensors can still be looked at.
+    # _home is the log that holds row _row, or, once the log let go, the value itself. The log
+    # counts references, weak ones as well, to know which tensors can still be looked at.
     # _sliced, where set, is the variable that the tensor is a slice of, and the key. _cell, where
     # set, is what the cell of a row with this value holds: its bits, or its address. _copied, where
     # set, is the value on the GPU, if it was on the host when another library asked for it.
     # _keras_mask, where a layer set it, says which steps count.
-    __slots__ = ("_cell", "_copied", "_home", "_keras_mask", "_row", "_sliced", "_spec")
+    __slots__ = (
+        "__weakref__", "_cell", "_copied", "_home", "_keras_mask", "_row", "_sliced", "_spec",
+    )  # fmt: skip
 
     __array_priority__ = 100
 
@@ -352,7 +354,7 @@ def html_of(text: str, lines: int = 20) -> str:
 class Reference:
     """A key that stands for one tensor or variable object."""
 
-    __slots__ = ("_referent",)
+    __slots__ = ("__weakref__", "_referent")
 
     def __init__(self, referent: Any) -> None:
         self._referent = referent
