@@ -38,3 +38,12 @@ def test_threads_in_any_order(threads, warp, seeds):
 def test_sizes_around_those_of_warps(threads, warp, count):
     script = (FOLDER / "cuda_sizes.py").read_text("utf-8")
     assert run(script, threads, warp, 0, count, timeout=540, **SIMULATED) == "ok"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("start", [0, 3])
+def test_third_derivatives_of_some_rows(start):
+    """Of every sixth row of the op table, from two places: the rules are those of all devices."""
+    path = f"import sys; sys.path.insert(0, {str(FOLDER)!r})\n"
+    script = path + (FOLDER / "cuda_thirds.py").read_text("utf-8")
+    assert int(run(script, 6, start, timeout=540, **SIMULATED)) > 50

@@ -51,13 +51,15 @@ class Kind:
       word: What an object of the kind is called, such as ``"initializer"``.
       classes: The classes.
       aliases: Further names.
+      module: Where they are, if not in Keras's module of that name.
     """
 
     def __init__(
-        self, word: str, classes: list[type], aliases: dict[str, type] | None = None
-    ) -> None:
+        self, word: str, classes: list[type], aliases: dict[str, type] | None = None,
+        module: str | None = None,
+    ) -> None:  # fmt: skip
         self.word = word
-        self.module = f"keras.{word}s"
+        self.module = f"keras.{word}s" if module is None else module
         self.classes = {one.__name__: one for one in classes}
         self.known = {**self.classes, **{snake_case(n): one for n, one in self.classes.items()}}
         self.known.update(aliases or {})
@@ -95,6 +97,10 @@ class Kind:
                 raise ValueError(f"This {self.word} has no configuration: {shown(thing)}.")
             return {"module": "builtins", "class_name": "function", "config": name,
                     "registered_name": name}  # fmt: skip
+        return self.described(thing)
+
+    def described(self, thing: Any) -> dict[str, Any]:
+        """The class of something that has a `get_config`, and what it was made with."""
         name = type(thing).__name__
         own = self.classes.get(name) is type(thing)
         return {

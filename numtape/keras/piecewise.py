@@ -1,4 +1,4 @@
-"""Activations of Keras: bounded lines, shrinking towards 0, smooth bends."""
+"""Activations of Keras that consist of pieces: bounded lines, what is small made 0."""
 
 from __future__ import annotations
 
@@ -6,76 +6,8 @@ from typing import Any
 
 from ..core.log.tensors import as_tensor
 from ..core.ops import activations as _nn
-from ..core.ops.activations import relu6, sigmoid
-from ..core.ops.elementwise import (
-    abs_,
-    clip_by_value,
-    expm1,
-    maximum,
-    minimum,
-    select,
-    sqrt,
-    square,
-    tanh,
-)
-from ..core.ops.slicing import split
+from ..core.ops.elementwise import abs_, clip_by_value, select, square
 from ..core.values.tensor import Tensor
-
-
-def celu(x: Any, alpha: float = 1.0) -> Tensor:
-    """``x`` where positive, ``alpha * (exp(x / alpha) - 1)`` elsewhere.
-
-    From Barron, "Continuously Differentiable Exponential Linear Units" (2017).
-
-    Args:
-      x: A tensor of floats.
-      alpha: The limit far below 0, and how slowly it is reached.
-
-    Returns:
-      A tensor of the shape and dtype of ``x``.
-
-    Raises:
-      TypeError: If the elements are no floats.
-
-    Example:
-      >>> tf.keras.activations.celu([-1.0, 2.0], alpha=2.0).numpy()
-      array([-0.7869387,  2.       ], dtype=float32)
-    """
-    x = as_tensor(x)
-    found: Tensor = maximum(x, 0.0) + alpha * expm1(minimum(x, 0.0) / alpha)
-    return found
-
-
-def glu(x: Any, axis: int = -1) -> Tensor:
-    """The first half along an axis, times `sigmoid` of the second half.
-
-    From Dauphin, Fan, Auli and Grangier, "Language Modeling with Gated Convolutional Networks"
-    (2017).
-
-    Args:
-      x: A tensor of floats.
-      axis: The axis that is halved.
-
-    Returns:
-      A tensor of the same dtype.
-
-    Raises:
-      ValueError: If there is no such axis, or its size is odd.
-
-    Example:
-      >>> tf.keras.activations.glu([2.0, 4.0, 0.0, 0.0]).numpy()
-      array([1., 2.], dtype=float32)
-    """
-    x = as_tensor(x)
-    if not -x.ndim <= axis < x.ndim:
-        raise ValueError(f"glu: there is no axis {axis} in a tensor of shape {x.shape}.")
-    if x.shape[axis] % 2:
-        raise ValueError(
-            f"axis size must be divisible by 2. Received: x.shape={x.shape} with axis={axis}"
-        )
-    first, second = split(x, 2, axis)
-    found: Tensor = first * sigmoid(second)
-    return found
 
 
 def hard_shrink(x: Any, threshold: float = 0.5) -> Tensor:
@@ -161,26 +93,79 @@ def hard_tanh(x: Any) -> Tensor:
     return clip_by_value(x, -1.0, 1.0)
 
 
-def mish(x: Any) -> Tensor:
-    """``x * tanh(softplus(x))``.
-
-    From Misra, "Mish: A Self Regularized Non-Monotonic Activation Function" (2019).
+def leaky_relu(x: Any, negative_slope: float = 0.2) -> Tensor:
+    """``x`` where positive, ``negative_slope * x`` elsewhere.
 
     Args:
-      x: A tensor of floats.
+      x: A tensor of numbers; those that are no floats become float32.
+      negative_slope: The slope where ``x`` is not positive.
+
+    Returns:
+      A float tensor of the shape of ``x``.
+
+    Raises:
+      TypeError: If ``x`` cannot become a tensor.
+
+    Example:
+      >>> tf.keras.activations.leaky_relu([-10.0, 10.0], 0.5).numpy()
+      array([-5., 10.], dtype=float32)
+    """
+    return _nn.leaky_relu(x, negative_slope)
+
+
+def relu(
+    x: Any, negative_slope: float = 0.0, max_value: float | None = None, threshold: float = 0.0
+) -> Tensor:
+    """``x`` above ``threshold``, at most ``max_value``; below, a line of ``negative_slope``.
+
+    Args:
+      x: A tensor of numbers.
+      negative_slope: The slope below the threshold, where it is ``negative_slope * (x -
+        threshold)``.
+      max_value: The largest result; None for no bound.
+      threshold: Where it begins.
 
     Returns:
       A tensor of the shape and dtype of ``x``.
 
     Raises:
-      InvalidArgumentError: If the elements are no floats.
+      TypeError: If a number does not fit the dtype of ``x``.
 
     Example:
-      >>> tf.keras.activations.mish([-1.0, 0.0, 2.0]).numpy()
-      array([-0.30340147,  0.        ,  1.9439590 ], dtype=float32)
+      >>> tf.keras.activations.relu([-2.0, 0.5, 9.0], negative_slope=0.5, max_value=6.0).numpy()
+      array([-1. ,  0.5,  6. ], dtype=float32)
     """
     x = as_tensor(x)
-    found: Tensor = x * tanh(softplus(x))
+    if negative_slope and max_value is None and not threshold:
+        return _nn.leaky_relu(x, negative_slope)
+    if threshold:
+        found: Tensor = select(x > threshold, x, 0)
+    elif max_value == 6:
+        found, max_value = _nn.relu6(x), None
+    else:
+        found = _nn.relu(x)
+    if max_value is not None:
+        found = clip_by_value(found, 0, max_value)
+    return found - negative_slope * _nn.relu(threshold - x) if negative_slope else found
+
+
+def relu6(x: Any) -> Tensor:
+    """`nn.relu6`: ``x`` limited to the range from 0 to 6.
+
+    Args:
+      x: A tensor of numbers.
+
+    Returns:
+      A tensor of the shape and dtype of ``x``.
+
+    Raises:
+      InvalidArgumentError: If the elements are bools.
+
+    Example:
+      >>> tf.keras.activations.relu6([-1.0, 2.0, 7.0]).numpy()
+      array([0., 2., 6.], dtype=float32)
+    """
+    found: Tensor = _nn.relu6(x)
     return found
 
 
@@ -245,51 +230,6 @@ def sparse_sigmoid(x: Any) -> Tensor:
     return select(x <= -1.0, 0.0, select(x >= 1.0, 1.0, 0.5 * (x + 1.0)))
 
 
-def squareplus(x: Any, b: float = 4) -> Tensor:
-    """``(x + sqrt(x * x + b)) / 2``.
-
-    From Barron, "Squareplus: A Softplus-Like Algebraic Rectifier" (2021).
-
-    Args:
-      x: A tensor of floats.
-      b: How smooth it is at 0.
-
-    Returns:
-      A tensor of the shape and dtype of ``x``.
-
-    Raises:
-      InvalidArgumentError: If the elements are no floats.
-
-    Example:
-      >>> tf.keras.activations.squareplus([0.0, 1.5]).numpy()
-      array([1., 2.], dtype=float32)
-    """
-    x = as_tensor(x)
-    found: Tensor = (x + sqrt(square(x) + b)) / 2
-    return found
-
-
-def tanh_shrink(x: Any) -> Tensor:
-    """``x - tanh(x)``.
-
-    Args:
-      x: A tensor of floats.
-
-    Returns:
-      A tensor of the shape and dtype of ``x``.
-
-    Raises:
-      InvalidArgumentError: If the elements are no floats.
-
-    Example:
-      >>> tf.keras.activations.tanh_shrink([0.0, 1.0]).numpy()
-      array([0.        , 0.23840582], dtype=float32)
-    """
-    x = as_tensor(x)
-    found: Tensor = x - tanh(x)
-    return found
-
-
 def threshold(x: Any, threshold: float, default_value: float) -> Tensor:
     """``x`` where it is larger than ``threshold``, ``default_value`` elsewhere.
 
@@ -310,43 +250,3 @@ def threshold(x: Any, threshold: float, default_value: float) -> Tensor:
     """
     x = as_tensor(x)
     return select(x > threshold, x, default_value)
-
-
-def softplus(x: Any) -> Tensor:
-    """`nn.softplus`: ``log(1 + exp(x))``.
-
-    Args:
-      x: A tensor of floats.
-
-    Returns:
-      A tensor of the shape and dtype of ``x``.
-
-    Raises:
-      InvalidArgumentError: If the elements are no floats.
-
-    Example:
-      >>> tf.keras.activations.softplus([0.0, 1000.0]).numpy()
-      array([6.931472e-01, 1.000000e+03], dtype=float32)
-    """
-    found: Tensor = _nn.softplus(x)
-    return found
-
-
-def softsign(x: Any) -> Tensor:
-    """`nn.softsign`: ``x / (1 + |x|)``.
-
-    Args:
-      x: A tensor of floats.
-
-    Returns:
-      A tensor of the shape and dtype of ``x``.
-
-    Raises:
-      InvalidArgumentError: If the elements are no floats.
-
-    Example:
-      >>> tf.keras.activations.softsign([-1.0, 3.0]).numpy()
-      array([-0.5 ,  0.75], dtype=float32)
-    """
-    found: Tensor = _nn.softsign(x)
-    return found

@@ -7,14 +7,13 @@ from typing import Any
 
 from ...core.values.dtypes import shown as _shown
 from ...names import getter as _getter
+from ..named import Kind as _Kind
 from . import schedules
 from .adadelta import Adadelta
 from .adafactor import Adafactor
 from .adagrad import Adagrad
 from .adam import Adam, AdamW
 from .adamax import Adamax
-from .configs import from_config as _from_config
-from .configs import to_config as _to_config
 from .ftrl import Ftrl
 from .lion import Lion
 from .nadam import Nadam
@@ -35,12 +34,10 @@ def __dir__() -> list[str]:
 if not _TYPE_CHECKING:
     __getattr__ = _getter(__name__)
 
-_CLASSES: dict[str, type] = {
-    kind.__name__: kind
-    for kind in (
-        SGD, Adadelta, Adafactor, Adagrad, Adam, AdamW, Adamax, Ftrl, Lion, Nadam, RMSprop,
-    )
-}  # fmt: skip
+_CLASSES: list[type] = [
+    SGD, Adadelta, Adafactor, Adagrad, Adam, AdamW, Adamax, Ftrl, Lion, Nadam, RMSprop,
+]  # fmt: skip
+_KIND = _Kind("optimizer", _CLASSES, {kind.__name__.lower(): kind for kind in _CLASSES})
 
 
 def serialize(optimizer: Optimizer) -> dict[str, Any]:
@@ -62,7 +59,7 @@ def serialize(optimizer: Optimizer) -> dict[str, Any]:
     """
     if not isinstance(optimizer, Optimizer):
         raise TypeError(f"{_shown(optimizer)} is no optimizer.")
-    return _to_config(optimizer, "keras.optimizers", _CLASSES)
+    return _KIND.described(optimizer)
 
 
 def deserialize(
@@ -85,7 +82,10 @@ def deserialize(
       >>> tf.keras.optimizers.deserialize(config).momentum
       0.5
     """
-    found: Optimizer = _from_config(config, "optimizer", _CLASSES, custom_objects)
+    name = config.get("class_name") if isinstance(config, dict) else None
+    if isinstance(name, str) and name.lower() in _KIND.known:
+        config = {**config, "class_name": name.lower()}
+    found: Optimizer = _KIND.deserialize(config, custom_objects)
     return found
 
 
@@ -110,9 +110,9 @@ def get(identifier: Any) -> Any:
         return identifier
     if isinstance(identifier, dict):
         return deserialize(identifier)
-    if isinstance(identifier, str) and identifier.lower() in map(str.lower, _CLASSES):
+    if isinstance(identifier, str) and identifier.lower() in _KIND.known:
         return deserialize({"class_name": identifier, "config": {}})
     raise ValueError(
         f"Could not interpret optimizer identifier: {_shown(identifier)}. Names are "
-        f"{', '.join(map(repr, map(str.lower, _CLASSES)))}."
+        f"{', '.join(repr(kind.__name__.lower()) for kind in _CLASSES)}."
     )

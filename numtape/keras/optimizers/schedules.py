@@ -15,7 +15,7 @@ from ...core.ops.arithmetic import pow_
 from ...core.ops.comparison import equal
 from ...core.ops.elementwise import cast, ceil, cos, floor, log, minimum, select
 from ...names import getter as _getter
-from .configs import from_config, to_config
+from ..named import Kind
 from .schedule import LearningRateSchedule, positive, rate_of, schedule_class
 
 __all__ = [
@@ -278,13 +278,12 @@ class CosineDecayRestarts(LearningRateSchedule):
         }  # fmt: skip
 
 
-_CLASSES: dict[str, type] = {
-    kind.__name__: kind
-    for kind in (
-        CosineDecay, CosineDecayRestarts, ExponentialDecay, InverseTimeDecay,
-        PiecewiseConstantDecay, PolynomialDecay,
-    )
-}  # fmt: skip
+_KIND = Kind(
+    "learning rate schedule",
+    [CosineDecay, CosineDecayRestarts, ExponentialDecay, InverseTimeDecay, PiecewiseConstantDecay,
+     PolynomialDecay],
+    module="keras.optimizers.schedules",
+)  # fmt: skip
 
 
 def serialize(learning_rate_schedule: LearningRateSchedule) -> dict[str, Any]:
@@ -306,7 +305,7 @@ def serialize(learning_rate_schedule: LearningRateSchedule) -> dict[str, Any]:
     """
     if not isinstance(learning_rate_schedule, LearningRateSchedule):
         raise TypeError(f"{learning_rate_schedule!r} is no LearningRateSchedule.")
-    return to_config(learning_rate_schedule, "keras.optimizers.schedules", _CLASSES)
+    return _KIND.described(learning_rate_schedule)
 
 
 def deserialize(
@@ -330,7 +329,5 @@ def deserialize(
       >>> tf.keras.optimizers.schedules.deserialize(config)(10).numpy()
       np.float32(0.5)
     """
-    found: LearningRateSchedule = from_config(
-        config, "learning rate schedule", _CLASSES, custom_objects
-    )
+    found: LearningRateSchedule = _KIND.deserialize(config, custom_objects)
     return found
