@@ -1,4 +1,4 @@
-"""Third derivatives on the simulated GPU, of every so many rows of the op table: prints how many."""
+"""Third derivatives on the simulated GPU, of every so many rows of ops: prints how many."""
 
 import sys
 
