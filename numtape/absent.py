@@ -144,7 +144,7 @@ INSTEAD = {
     "keras.preprocessing*": "`tf.keras.utils` has pad_sequences and timeseries_dataset_from_array",
     "keras.quantizers*": _QUANTIZED,
     "keras.random*": "use `tf.random.normal`, `uniform` and the like",
-    "keras.saving*": "pickle modules, layers and variables",
+    "keras.saving.*": "use `tf.keras.models.load_model` and `tf.train.Checkpoint`",
     "keras.tree*": "use `tf.nest`",
     "keras.utils.*_dataset_from_directory": "read files with a package for them, and give "
                                             "a generator to `tf.data.Dataset`",

@@ -18,6 +18,7 @@ from . import (
     models,
     optimizers,
     regularizers,
+    saving,
     utils,
 )
 from .input import Input
@@ -32,7 +33,7 @@ from .symbolic import KerasTensor
 __all__ = [
     "Input", "InputSpec", "KerasTensor", "Model", "Sequential", "models",
     "Layer", "Loss", "Metric", "Optimizer", "activations", "backend", "callbacks", "constraints",
-    "initializers", "layers", "losses", "metrics", "optimizers", "regularizers", "utils",
+    "initializers", "layers", "losses", "metrics", "optimizers", "regularizers", "saving", "utils",
 ]  # fmt: skip
 
 

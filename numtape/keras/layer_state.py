@@ -370,7 +370,10 @@ def _holds(value: Any) -> bool:
         return False  # variables of the layer's own are known
     if isinstance(value, tuple):
         return any(map(_holds, value))
-    return isinstance(value, Variable | Module | list | dict) or _is_metric(value)
+    return (
+        isinstance(value, Variable | Module | list | dict)
+        or hasattr(type(value), "_saved_parts") or _is_metric(value)
+    )  # fmt: skip
 
 
 def _inside(value: Any) -> Iterator[Any]:

@@ -118,7 +118,7 @@ class KerasTensor:
         Returns:
           A symbolic tensor.
         """
-        return Operation(lambda x: reshape(x, newshape), "Reshape")(self)
+        return Operation(reshape, "Reshape")(self, newshape)
 
     def squeeze(self, axis: Any = None) -> Any:
         """Without axes of size 1.
@@ -129,7 +129,7 @@ class KerasTensor:
         Returns:
           A symbolic tensor.
         """
-        return Operation(lambda x: squeeze(x, axis), "Squeeze")(self)
+        return Operation(squeeze, "Squeeze")(self, axis)
 
     def __repr__(self) -> str:
         return (
@@ -175,19 +175,26 @@ def _unary(function: Callable[[Any], Any], kind: str) -> Any:
     return lambda self: Operation(function, kind)(self)
 
 
+# The functions of operations by their names in a model's config.
+OPERATIONS: dict[str, Callable[..., Any]] = {
+    "GetItem": operator.getitem, "Reshape": reshape, "Squeeze": squeeze,
+}  # fmt: skip
+
 for _name, _kind in {
     "add": "Add", "sub": "Subtract", "mul": "Multiply", "truediv": "TrueDivide",
     "floordiv": "FloorDivide", "mod": "Mod", "pow": "Power", "matmul": "Matmul",
 }.items():  # fmt: skip
-    _function = getattr(operator, _name)
+    _function = OPERATIONS[_kind] = getattr(operator, _name)
     setattr(KerasTensor, f"__{_name}__", _binary(_function, _kind))
     setattr(KerasTensor, f"__r{_name}__", _binary(_function, _kind, True))
 for _name, _kind in {
     "lt": "Less", "le": "LessEqual", "gt": "Greater", "ge": "GreaterEqual", "ne": "NotEqual",
 }.items():  # fmt: skip
-    setattr(KerasTensor, f"__{_name}__", _binary(getattr(operator, _name), _kind))
+    OPERATIONS[_kind] = getattr(operator, _name)
+    setattr(KerasTensor, f"__{_name}__", _binary(OPERATIONS[_kind], _kind))
 for _name, _kind in {"neg": "Negative", "abs": "Absolute"}.items():
-    setattr(KerasTensor, f"__{_name}__", _unary(getattr(operator, _name), _kind))
+    OPERATIONS[_kind] = getattr(operator, _name)
+    setattr(KerasTensor, f"__{_name}__", _unary(OPERATIONS[_kind], _kind))
 
 
 def is_symbolic(structure: Any) -> bool:

@@ -33,16 +33,24 @@ class Restoration:
         self._bound: dict[int, int] = {}  # the node of a thing, by its id
         self._things: dict[int, weakref.ref[Any]] = {}
 
-    def begin(self, roots: Iterable[Any]) -> None:
+    def begin(self, roots: Iterable[Any], whole: Any = None, skipped: Any = None) -> None:
         """Give all variables inside of roots the values of theirs; or, if one does not fit, none.
+
+        Args:
+          roots: Things that the file's root stands for.
+          whole: A thing inside, all of whose variables have to get a value.
+          skipped: A list that gets what does not fit, instead of an error.
 
         Raises:
           ValueError: If a variable has another shape, or something else is in its place.
           InvalidArgumentError: If it has another dtype.
         """
-        self._bind([(root, 0) for root in roots], forget)
+        self._bind([(root, 0) for root in roots], forget, whole, skipped)
 
-    def _bind(self, pairs: list[tuple[Any, int]], before: Any = None) -> None:
+    def _bind(
+        self, pairs: list[tuple[Any, int]], before: Any = None, whole: Any = None,
+        skipped: list[str] | None = None,
+    ) -> None:  # fmt: skip
         """Go on from things and their nodes."""
         bound: dict[int, tuple[Any, int]] = {}
         found: list[tuple[Variable, str]] = []
@@ -58,13 +66,20 @@ class Restoration:
                 )
             if isinstance(node, str):
                 if node in self.left:
-                    self._check(thing, node)
-                    found.append((thing, node))
+                    wrong = self._wrong(thing, node)
+                    if wrong is None:
+                        found.append((thing, node))
+                    elif skipped is None:
+                        raise wrong
+                    else:
+                        skipped.append(str(wrong))
                 else:  # another variable has it
                     del bound[id(thing)]
                 continue
             own = parts(thing)
             pairs.extend((own[name], k) for name, k in node.items() if name in own)
+        if whole is not None:
+            self._check_whole(whole, {id(v) for v, _ in found}, {key for _, key in found})
         _give([v for v, _ in found], [self.left[key] for _, key in found])
         for _, key in found:
             self.left.pop(key, None)
@@ -76,18 +91,34 @@ class Restoration:
                 if self._lacks(thing, number):
                     wait(thing, self._told)
 
-    def _check(self, variable: Variable, key: str) -> None:
+    def _check_whole(self, thing: Any, given: set[int], taken: set[str]) -> None:
+        """Check that all variables inside a thing get values, and that no others are left."""
+        graph = Graph(thing)
+        missing = [v.name for v in graph.variables.values() if id(v) not in given]
+        left = [key.partition("/.ATTRIBUTES")[0] for key in self.left
+                if key not in taken and not key.startswith("optimizer/")]  # fmt: skip
+        said = ""
+        if missing:
+            said += f" It has no values for {len(missing)} variables: {missing[:5]}."
+        if left:
+            said += f" The model has no variables for {len(left)} values: {left[:5]}."
+        if said:
+            raise ValueError(f"{self.where} does not fit the model.{said}")
+
+    def _wrong(self, variable: Variable, key: str) -> Exception | None:
+        """What is wrong if a variable is given the value of a key."""
         array = self.left[key]
         if array.shape != tuple(variable.shape):
-            raise ValueError(
+            return ValueError(
                 f"Received incompatible tensor with shape {array.shape} when attempting to "
                 f"restore variable with shape {variable.shape} and name {key}."
             )
         if array.dtype != np.dtype(variable.dtype.numpy_dtype):
-            raise InvalidArgumentError(
+            return InvalidArgumentError(
                 f"tensor_name = {key}; expected dtype {variable.dtype.name} does not equal "
                 f"original dtype {array.dtype.name}"
             )
+        return None
 
     def _note(self, thing: Any, number: int) -> None:
         key, own = id(thing), weakref.ref(self)

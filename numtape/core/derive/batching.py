@@ -372,7 +372,7 @@ RULES: dict[str, Rule] = {
 # Ops without a rule, which are done lane by lane.
 LOOPED: set[str] = {
     "DenseBincount", "Eig", "HistogramFixedWidth", "InTopKV2", "PseudoInverse",
-    "RandomPoissonV2", "RngReadAndSkip",
+    "NumberedRandom", "RandomPoissonV2", "RngReadAndSkip",
     "StatelessMultinomial", "StatelessRandom", "StatelessRandomBinomial",
     "StatelessRandomGamma", "StatelessRandomPoisson", "StatelessRandomUniformInt", "Unique",
 }  # fmt: skip

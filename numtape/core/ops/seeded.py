@@ -74,6 +74,21 @@ def _random(out: Array, state: Array, kind: str, shape: tuple[int, ...], dtype: 
     out[...] = _KINDS[kind](philox.Philox(state), out.size, wanted).reshape(shape)
 
 
+def _numbered(out: Array, state: Array, kind: str, shape: tuple[int, ...], dtype: str) -> None:
+    key = np.random.SeedSequence([int(k) % 2**63 for k in state])
+    source = np.random.Generator(np.random.Philox(key))
+    wide = np.float64 if dtype == "float64" else np.float32
+    found = source.random(shape, wide) if kind == "uniform" else source.standard_normal(shape, wide)
+    if kind == "uniform" and dtype in ("float16", "bfloat16"):  # multiples of the last bit below 1
+        steps = 2.0**10 if dtype == "float16" else 2.0**7
+        found = np.floor(found * steps) / steps
+    out[...] = found
+
+
+NUMBERED = defop(
+    "NumberedRandom", ARRAY, 1, _drawn_spec, compute=_numbered, gradient=STOP, on_host=True
+)
+
 RANDOM = defop(
     "StatelessRandom", ARRAY, 1, _drawn_spec, compute=_random, gradient=STOP, on_host=True
 )
@@ -209,6 +224,11 @@ def operand(value: Any, dtype: dtypes.DType, op: str) -> Tensor:
 def drawn(state: Tensor, kind: str, shape: tuple[int, ...], dtype: dtypes.DType) -> Tensor:
     """Numbers of one kind."""
     return record(RANDOM, (state,), kind=kind, shape=shape, dtype=dtype.name)
+
+
+def numbered(state: Tensor, kind: str, shape: tuple[int, ...], dtype: dtypes.DType) -> Tensor:
+    """Numbers of one kind, "uniform" or "normal", of a seed and the number of the draw."""
+    return record(NUMBERED, (state,), kind=kind, shape=shape, dtype=dtype.name)
 
 
 def scaled(rest: Tensor, scale: Any, start: Any, op: str) -> Tensor:

@@ -9,7 +9,7 @@ import numpy as np
 from ...core.log.tensors import as_tensor
 from ...core.log.variable import original
 from ...core.ops import comparison, movement
-from ...core.ops.dropout import dropout
+from ...core.ops.dropout import general_dropout
 from ...core.ops.elementwise import cast, multiply, select, tanh
 from ...core.ops.matrix_products import matmul
 from ...core.ops.reduction import reduce_sum
@@ -17,6 +17,7 @@ from ...core.ops.softmax_losses import softmax
 from ...core.values.dtypes import bool_, shown
 from ...core.values.tensor import Tensor
 from ..layer import LayerVariable
+from ..seed_generator import SeedGenerator
 from .configured import ConfiguredLayer, documented
 
 _CALL = (
@@ -74,7 +75,7 @@ class _Attention(ConfiguredLayer):
             scores = select(there, scores, scores - far)
         weights = softmax(scores)
         if training and self.dropout > 0:
-            weights = dropout(weights, self.dropout, seed=self.seed)
+            weights = general_dropout(weights, self.dropout, self.seed_generator.uniform)
         found = matmul(weights, value)
         if mask is not None and mask[0] is not None:
             found = select(movement.expand_dims(cast(mask[0], bool_), -1), found, 0.0)
@@ -125,6 +126,8 @@ class Attention(_Attention):
                 f"Received: score_mode={shown(score_mode)}"
             )
         self._keep(use_scale=use_scale, score_mode=score_mode, dropout=dropout, seed=seed)
+        if dropout > 0:
+            self.seed_generator = SeedGenerator(seed)
         self.supports_masking = True
         self.scale: LayerVariable | None = None
         self.concat_score_weight: LayerVariable | None = None
@@ -171,6 +174,8 @@ class AdditiveAttention(_Attention):
         seed = kwargs.pop("seed", None)
         super().__init__(**kwargs)
         self._keep(use_scale=use_scale, dropout=dropout, seed=seed)
+        if dropout > 0:
+            self.seed_generator = SeedGenerator(seed)
         self.supports_masking = True
         self.scale: LayerVariable | None = None
 

@@ -12,6 +12,7 @@ from ...core.ops.reduction import reduce_any
 from ...core.values.dtypes import shown
 from ...core.values.tensor import Tensor
 from .. import regularizers
+from ..registry import get_registered_object
 from .configured import ConfiguredLayer, Shape, documented
 
 
@@ -63,6 +64,32 @@ class Lambda(ConfiguredLayer):
         if isinstance(self.output_shape, int):
             return (batch, self.output_shape)
         return (batch, *self.output_shape)
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Any:
+        """The layer made with these arguments.
+
+        Args:
+          config: What `get_config` gave; a function may be given by its registered name.
+          custom_objects: Functions of one's own, by name.
+
+        Returns:
+          A layer.
+
+        Raises:
+          ValueError: If there is no function of this name.
+        """
+        config = dict(config)
+        for name in ("function", "mask", "output_shape"):
+            if isinstance(config.get(name), dict):
+                of = config[name].get("registered_name") or config[name].get("config")
+                config[name] = get_registered_object(str(of), custom_objects)
+                if config[name] is None:
+                    raise ValueError(
+                        f"Unknown function {of!r} of a Lambda: register it with "
+                        f"register_keras_serializable, or give it in `custom_objects`."
+                    )
+        return cls(**config)
 
     def compute_mask(self, inputs: Any, previous_mask: Any = None) -> Any:
         """Give the mask that was said."""

@@ -10,8 +10,8 @@ from ..named import Kind
 
 
 def _kind() -> Kind:
-    module = sys.modules["numtape.keras.layers"]
-    known = (getattr(module, name) for name in module.__all__)
+    modules = [sys.modules.get(f"numtape.keras.{name}") for name in ("layers", "models")]
+    known = (getattr(module, name) for module in modules if module for name in module.__all__)
     return Kind("layer", [x for x in known if isinstance(x, type) and issubclass(x, Layer)])
 
 

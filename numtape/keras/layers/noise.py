@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ...core.ops.dropout import dropout
+from ...core.ops.dropout import general_dropout
 from ...core.ops.elementwise import cast
-from ...core.ops.random import normal, uniform
 from ...core.values.dtypes import shown
 from ...core.values.tensor import Tensor
 from ..input_spec import InputSpec
+from ..seed_generator import SeedGenerator
 from .configured import ConfiguredLayer, Shape, documented, formatted, joined, parted
 
 _RANGE = "ValueError: If the rate is not between 0 and 1."
@@ -38,6 +38,11 @@ class _Noise(ConfiguredLayer):
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.supports_masking = True
+
+    def _seed(self, seed: Any) -> None:
+        """Keep the seed, and draw from it."""
+        self._keep(seed=seed)
+        self.seed_generator = SeedGenerator(seed)
 
     def _changed(self, inputs: Tensor) -> Tensor:
         raise NotImplementedError
@@ -81,7 +86,8 @@ class Dropout(_Noise):
                 "Invalid value received for argument `noise_shape`. Expected a tuple or list of "
                 f"integers. Received: noise_shape={shown(noise_shape)}"
             )
-        self._keep(rate=_part(rate), seed=seed, noise_shape=noise_shape)
+        self._keep(rate=_part(rate), noise_shape=noise_shape)
+        self._seed(seed)
 
     def _drawn(self, inputs: Tensor) -> Any:
         return self.noise_shape
@@ -89,7 +95,9 @@ class Dropout(_Noise):
     def _changed(self, inputs: Tensor) -> Tensor:
         if self.rate == 1:
             return inputs * 0.0
-        return dropout(inputs, self.rate, self._drawn(inputs), self.seed)
+        return general_dropout(
+            inputs, self.rate, self.seed_generator.uniform, self._drawn(inputs)
+        )
 
 
 class _Spatial(Dropout):
@@ -193,11 +201,12 @@ class GaussianNoise(_Noise):
                 "Invalid value received for argument `stddev`. Expected a float value between 0 "
                 f"and 1. Received: stddev={shown(stddev)}"
             )
-        self._keep(stddev=stddev, seed=seed)
+        self._keep(stddev=stddev)
+        self._seed(seed)
 
     def _changed(self, inputs: Tensor) -> Tensor:
-        noise = normal(tuple(inputs.shape), 0.0, self.stddev, inputs.dtype, self.seed)
-        found: Tensor = inputs + noise
+        noise = self.seed_generator.normal(inputs.shape, inputs.dtype)
+        found: Tensor = inputs + noise * self.stddev
         return found
 
 
@@ -215,12 +224,13 @@ class GaussianDropout(_Noise):
 
     def __init__(self, rate: float, seed: int | None = None, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self._keep(rate=_part(rate), seed=seed)
+        self._keep(rate=_part(rate))
+        self._seed(seed)
 
     def _changed(self, inputs: Tensor) -> Tensor:
         deviation = math.sqrt(self.rate / (1.0 - self.rate)) if self.rate < 1 else math.inf
-        noise = normal(tuple(inputs.shape), 1.0, deviation, inputs.dtype, self.seed)
-        found: Tensor = inputs * noise
+        noise = self.seed_generator.normal(inputs.shape, inputs.dtype)
+        found: Tensor = inputs * (1.0 + noise * deviation)
         return found
 
 
@@ -239,14 +249,15 @@ class AlphaDropout(_Noise):
         self, rate: float, noise_shape: Any = None, seed: int | None = None, **kwargs: Any
     ) -> None:
         super().__init__(**kwargs)
-        self._keep(rate=_part(rate), seed=seed, noise_shape=noise_shape)
+        self._keep(rate=_part(rate), noise_shape=noise_shape)
+        self._seed(seed)
 
     def _changed(self, inputs: Tensor) -> Tensor:
         if self.rate == 1:
             raise ValueError("`AlphaDropout` with a rate of 1 leaves nothing to scale.")
         low = -1.6732632423543772 * 1.0507009873554805  # what selu gives far below 0
         scale = ((1 - self.rate) * (1 + self.rate * low**2)) ** -0.5
-        draws = uniform(_noise_shape(self.noise_shape, inputs), 0, 1, inputs.dtype, self.seed)
+        draws = self.seed_generator.uniform(_noise_shape(self.noise_shape, inputs), inputs.dtype)
         kept = cast(draws >= self.rate, inputs.dtype)
         found: Tensor = scale * (inputs * kept + low * (1 - kept)) - scale * low * self.rate
         return found

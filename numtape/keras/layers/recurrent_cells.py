@@ -7,7 +7,7 @@ from typing import Any
 
 from ...core.log.variable import original
 from ...core.ops.creation import ones, zeros
-from ...core.ops.dropout import dropout as dropped
+from ...core.ops.dropout import general_dropout
 from ...core.ops.elementwise import cast
 from ...core.ops.joining import concat
 from ...core.ops.matrix_products import matmul
@@ -18,6 +18,7 @@ from ...core.values.tensor import Tensor
 from ...nest import is_nested
 from .. import initializers
 from ..layer import LayerVariable
+from ..seed_generator import SeedGenerator
 from .configured import ConfiguredLayer, documented
 from .recurrence import Step
 
@@ -90,6 +91,8 @@ class Cell(ConfiguredLayer):
         self.kernel = self._weight("kernel", (input_shape[-1], columns))
         self.recurrent_kernel = self._weight("recurrent_kernel", (self.units, columns), "recurrent")
         self.bias = self._biased() if self.use_bias else None
+        if self.dropout or self.recurrent_dropout:
+            self.seed_generator = SeedGenerator(self.seed)
 
     def _biased(self) -> LayerVariable:
         return self._weight("bias", (self._gates * self.units,))
@@ -113,7 +116,8 @@ class Cell(ConfiguredLayer):
             return []
         count = self._gates if self.implementation == 1 else 1
         whole = ones((batch, size), self._dtype)
-        return [dropped(whole, rate, seed=self.seed) for _ in range(count)]
+        draw = self.seed_generator.uniform
+        return [general_dropout(whole, rate, draw) for _ in range(count)]
 
     def _product(self, x: Tensor, kernel: Any, masks: list[Tensor]) -> Tensor:
         """``x @ kernel``, with what is dropped, for any number of axes."""

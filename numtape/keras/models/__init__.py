@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING as _TYPE_CHECKING
+from typing import Any as _Any
 
 from ...names import getter as _getter
 from .model import Functional, Model
 from .sequential import Sequential
 
-__all__ = ["Functional", "Model", "Sequential"]
+__all__ = [
+    "Functional", "Model", "Sequential", "clone_model", "load_model", "model_from_json",
+    "save_model",
+]  # fmt: skip
+
+# Set in `keras.saving`, which needs the classes here.
+clone_model: _Any
+load_model: _Any
+model_from_json: _Any
+save_model: _Any
 
 
 def __dir__() -> list[str]:

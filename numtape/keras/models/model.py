@@ -6,9 +6,12 @@ from collections.abc import Callable
 from typing import Any
 
 from ...nest import map_structure
+from ..call_arguments import shapes_for
 from ..layer import Layer
 from ..symbolic import is_symbolic, symbols_of
 from .graph import Graph
+from .graph_config import graph_of, to_config
+from .saved import Saved
 from .steps import Steps
 from .summary import summary
 from .trainer import Trainer
@@ -22,7 +25,7 @@ def _is_graph(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
     return both and is_symbolic(args[0])
 
 
-class Model(Trainer, Layer):
+class Model(Saved, Trainer, Layer):
     """Layers with what trains them: `fit`, `evaluate`, `predict`.
 
     It is made in three ways: as ``Model(inputs, outputs)`` of symbolic tensors (see `Input`), as a
@@ -47,6 +50,7 @@ class Model(Trainer, Layer):
     _allow_non_tensor_positional_args = True
     _graph: Graph | None = None
     _functional: type[Model]
+    _built_for: dict[str, Any] | None = None  # shapes, which `build` was given
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         """A functional model, if symbolic tensors are given to the class itself."""
@@ -131,6 +135,10 @@ class Model(Trainer, Layer):
         """
         if not self.built:
             self._inferred(symbols_of(input_shape, self.dtype))
+
+    def _build(self, arguments: dict[str, Any]) -> None:
+        self._built_for = shapes_for(type(self).build, arguments, type(self).__name__)
+        super()._build(arguments)
 
     @property
     def layers(self) -> list[Any]:
@@ -272,6 +280,39 @@ class Functional(Model):
       >>> type(tf.keras.Model(inputs, 2.0 * inputs)).__name__
       'Functional'
     """
+
+    def get_config(self) -> dict[str, Any]:
+        """The layers and how they are connected.
+
+        Returns:
+          A dict of arguments.
+
+        Raises:
+          NotImplementedError: If a layer has no configuration.
+        """
+        if type(self) is not Functional or self._graph is None:
+            return super().get_config()
+        return {"name": self.name, "trainable": self.trainable, **to_config(self._graph)}
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Any:
+        """A model of the same layers, connected in the same way, with variables of its own.
+
+        Args:
+          config: What `get_config` gave.
+          custom_objects: Classes and functions of one's own, by name.
+
+        Returns:
+          A model.
+
+        Raises:
+          ValueError: If the class of a layer is unknown, or connections are missing.
+        """
+        if "input_layers" not in config:
+            return super().from_config(config)
+        inputs, outputs = graph_of(config, custom_objects)
+        return cls(inputs, outputs, name=config.get("name"),
+                   trainable=config.get("trainable", True))  # fmt: skip
 
 
 Model._functional = Functional

@@ -9,6 +9,7 @@ from ...core.log.parameters import signature_of
 from ...nest import map_structure
 from ..input import InputLayer
 from ..layer import Layer
+from ..layers.nested import deserialize, serialize
 from ..symbolic import KerasTensor
 from .graph import Graph, chain
 from .model import Model
@@ -187,6 +188,40 @@ class Sequential(Model):
             inputs = layer(inputs, **options)
             mask = map_structure(mask_of, inputs)
         return inputs
+
+    def get_config(self) -> dict[str, Any]:
+        """The layers, and what they were made with.
+
+        Returns:
+          A dict of arguments.
+
+        Raises:
+          NotImplementedError: If a layer has no configuration.
+
+        Example:
+          >>> model = tf.keras.Sequential([tf.keras.Input((3,)), tf.keras.layers.Dense(2)])
+          >>> [layer["class_name"] for layer in model.get_config()["layers"]]
+          ['InputLayer', 'Dense']
+        """
+        return {"name": self.name, "trainable": self.trainable,
+                "layers": [serialize(layer) for layer in self._stack]}  # fmt: skip
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Any:
+        """A model of the same layers, with variables of its own.
+
+        Args:
+          config: What `get_config` gave.
+          custom_objects: Classes and functions of one's own, by name.
+
+        Returns:
+          A model.
+
+        Raises:
+          ValueError: If the class of a layer is unknown.
+        """
+        layers = [deserialize(layer, custom_objects) for layer in config["layers"]]
+        return cls(layers, config.get("trainable", True), config.get("name"))
 
     @property
     def layers(self) -> list[Any]:

@@ -29,7 +29,7 @@ class Steps(LayerState):
     _KEPT = frozenset({
         "optimizer", "loss", "history", "stop_training", "stop_evaluating", "stop_predicting",
         "_compiled", "_compile_loss", "_compile_metrics", "_loss_tracker", "_functions",
-        "_compile_arguments", "_graph",
+        "_compile_arguments", "_graph", "_built_for",
     })  # fmt: skip
 
     optimizer: Any

@@ -1,0 +1,43 @@
+"""``tf.keras.saving``: models, weights and configurations in files."""
+
+from __future__ import annotations
+
+import sys as _sys
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+
+from ...names import getter as _getter
+from .. import models as _models
+from ..registry import (
+    custom_object_scope,
+    get_custom_objects,
+    get_registered_name,
+    get_registered_object,
+    register_keras_serializable,
+)
+from .files import clone_model as _clone_model
+from .files import load_model, load_weights, save_model, save_weights
+from .files import model_from_json as _model_from_json
+from .objects import compile_config as compile_config
+from .objects import compile_from as compile_from
+from .objects import deserialize_keras_object, serialize_keras_object
+
+CustomObjectScope = custom_object_scope
+
+__all__ = [
+    "CustomObjectScope", "custom_object_scope", "deserialize_keras_object", "get_custom_objects",
+    "get_registered_name", "get_registered_object", "load_model", "load_weights",
+    "register_keras_serializable", "save_model", "save_weights", "serialize_keras_object",
+]  # fmt: skip
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
+if not _TYPE_CHECKING:
+    __getattr__ = _getter(__name__)
+
+# Models are made before this module, which needs them.
+_models.Model._saving = _sys.modules[__name__]
+for _function in (load_model, save_model, _clone_model, _model_from_json):
+    setattr(_models, _function.__name__, _function)

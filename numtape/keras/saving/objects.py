@@ -1,0 +1,204 @@
+"""Layers, models, losses, metrics, optimizers as what JSON can hold, and back."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import numpy as np
+
+from ...core.values.dtypes import DType
+from ...core.values.tensor import Tensor
+from .. import constraints, initializers, layers, losses, metrics, models, optimizers, regularizers
+from ..registry import (
+    custom_object_scope,
+    get_custom_objects,
+    get_registered_name,
+    get_registered_object,
+)
+
+# Where classes are looked for that are not one's own: these modules, and no others.
+_MODULES: dict[str, Any] = {
+    "keras.layers": layers, "keras": models, "keras.models": models, "keras.losses": losses,
+    "keras.metrics": metrics, "keras.optimizers": optimizers,
+    "keras.optimizers.schedules": optimizers.schedules, "keras.initializers": initializers,
+    "keras.regularizers": regularizers, "keras.constraints": constraints,
+}  # fmt: skip
+
+
+def _module_of(kind: type) -> str | None:
+    """The module that has a class under its name."""
+    for name, module in _MODULES.items():
+        if kind.__name__ in module.__all__ and getattr(module, kind.__name__) is kind:
+            return name
+    return None
+
+
+def serialize_keras_object(obj: Any) -> Any:
+    """What JSON can hold of an object: its class and arguments.
+
+    Args:
+      obj: A layer, model, loss, metric, optimizer or something like it, a function, a number, a
+        string, or lists and dicts of them.
+
+    Returns:
+      A dict, a list, a number or a string.
+
+    Raises:
+      NotImplementedError: If it has no configuration.
+
+    Example:
+      >>> config = tf.keras.saving.serialize_keras_object(tf.keras.losses.Huber(2.0))
+      >>> config["class_name"], config["config"]["delta"]
+      ('Huber', 2.0)
+    """
+    if obj is None or isinstance(obj, str | bool | int | float):
+        return obj
+    if isinstance(obj, DType):
+        return obj.name
+    if isinstance(obj, np.generic):
+        return obj.item()
+    if isinstance(obj, tuple):
+        return {"class_name": "__tuple__", "items": [serialize_keras_object(x) for x in obj]}
+    if isinstance(obj, list):
+        return [serialize_keras_object(x) for x in obj]
+    if isinstance(obj, dict):
+        return {key: serialize_keras_object(x) for key, x in obj.items()}
+    if isinstance(obj, np.ndarray | Tensor):
+        array = np.asarray(obj)
+        return {"class_name": "__numpy__",
+                "config": {"value": array.tolist(), "dtype": str(array.dtype)}}  # fmt: skip
+    if inspect.isroutine(obj) or inspect.isclass(obj):
+        if obj.__name__ == "<lambda>":
+            raise NotImplementedError(
+                f"{obj!r} has no name, so a file cannot hold it: define a function, decorated "
+                f"with keras.saving.register_keras_serializable()."
+            )
+        return {"module": "builtins", "class_name": "function", "config": obj.__name__,
+                "registered_name": get_registered_name(obj)}  # fmt: skip
+    if not hasattr(obj, "get_config"):
+        raise NotImplementedError(
+            f"{obj!r} has no configuration: its class needs a `get_config` method."
+        )
+    kind = type(obj)
+    module = _module_of(kind)
+    found = {
+        "module": module or kind.__module__, "class_name": kind.__name__,
+        "config": serialize_keras_object(obj.get_config()),
+        "registered_name": None if module else get_registered_name(kind),
+    }  # fmt: skip
+    if isinstance(obj, models.Model) and obj._built_for is not None:
+        found["build_config"] = serialize_keras_object(_as_tuples(obj._built_for))
+    return found
+
+
+def _as_tuples(shapes: Any) -> Any:
+    """Shapes as plain tuples."""
+    if isinstance(shapes, dict):
+        return {key: _as_tuples(x) for key, x in shapes.items()}
+    if isinstance(shapes, tuple) and all(n is None or isinstance(n, int) for n in shapes):
+        return tuple(None if n is None else int(n) for n in shapes)
+    if isinstance(shapes, list | tuple):
+        return type(shapes)(map(_as_tuples, shapes))
+    return shapes
+
+
+def deserialize_keras_object(
+    config: Any, custom_objects: dict[str, Any] | None = None, safe_mode: bool = True
+) -> Any:
+    """The object that `serialize_keras_object` described. Nothing in it is run as code.
+
+    Args:
+      config: What it gave.
+      custom_objects: Classes and functions of one's own, by name.
+      safe_mode: Must be True.
+
+    Returns:
+      A new object.
+
+    Raises:
+      TypeError: If its class or function is unknown.
+      ValueError: If ``safe_mode`` is False, or the class does not take its arguments.
+
+    Example:
+      >>> config = tf.keras.saving.serialize_keras_object(tf.keras.losses.Huber(2.0))
+      >>> tf.keras.saving.deserialize_keras_object(config)
+      Huber(name='huber', reduction='sum_over_batch_size', delta=2.0)
+    """
+    if not safe_mode:
+        raise ValueError("safe_mode=False: files of numtape's hold no code, so there is no need.")
+    with custom_object_scope(custom_objects or {}):
+        return _made(config)
+
+
+def _made(config: Any) -> Any:
+    if isinstance(config, list):
+        return [_made(x) for x in config]
+    if not isinstance(config, dict):
+        return config
+    kind = config.get("class_name")
+    if kind is None:
+        return {key: _made(x) for key, x in config.items()}
+    if kind == "__tuple__":
+        return tuple(_made(x) for x in config["items"])
+    if kind == "__numpy__":
+        return np.array(config["config"]["value"], config["config"]["dtype"])
+    if kind == "function":
+        return _named(config, config["config"], losses, metrics)
+    module = _MODULES.get(str(config.get("module")))
+    found = _named(config, kind, *([] if module is None else [module]))
+    if not inspect.isclass(found) or not hasattr(found, "from_config"):
+        raise TypeError(f"{kind!r} is no class with a `from_config`.")
+    try:
+        made = found.from_config(_plain(config.get("config") or {}))
+    except TypeError as error:
+        raise ValueError(
+            f"{found.__name__} could not be made of its config: {error}. Its `get_config` has to "
+            f"give the arguments of its `__init__`, or its `from_config` has to take them."
+        ) from error
+    if isinstance(made, models.Model) and config.get("build_config") and not made.built:
+        made.build(**_made(config["build_config"]))
+    return made
+
+
+def _named(config: dict[str, Any], name: str, *modules: Any) -> Any:
+    """The class or function of a name: registered, one's own, or of one of our modules."""
+    for known in (config.get("registered_name"), name):
+        found = get_registered_object(str(known))
+        if found is not None:
+            return found
+    for module in modules:
+        if name in module.__all__:
+            return getattr(module, name)
+    raise TypeError(
+        f"Could not locate class or function '{name}'. Make sure custom classes and functions are "
+        f"decorated with `@keras.saving.register_keras_serializable()`, and imported, or given in "
+        f"`custom_objects`. Known: {sorted(get_custom_objects())}."
+    )
+
+
+def _plain(config: Any) -> Any:
+    """Arguments: tuples and arrays as such; what describes objects stays a dict."""
+    if isinstance(config, list):
+        return [_plain(x) for x in config]
+    if not isinstance(config, dict):
+        return config
+    if config.get("class_name") == "__tuple__":
+        return tuple(_plain(x) for x in config["items"])
+    if config.get("class_name") == "__numpy__":
+        return _made(config)
+    return {key: _plain(x) for key, x in config.items()}
+
+
+def compile_config(model: Any) -> dict[str, Any]:
+    """What a model was compiled with."""
+    if not model.compiled:
+        return {}
+    given = {**model._compile_arguments, "optimizer": model.optimizer}
+    return {name: serialize_keras_object(x) for name, x in given.items()}
+
+
+def compile_from(model: Any, config: dict[str, Any]) -> None:
+    """Compile a model with what `compile_config` gave."""
+    if config:
+        model.compile(**_made(config))

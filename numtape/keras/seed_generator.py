@@ -1,0 +1,54 @@
+"""`SeedGenerator`: random numbers of a layer's own, which go on where they were left."""
+
+from __future__ import annotations
+
+import secrets
+from typing import Any
+
+import numpy as np
+
+from ..core.log.variable import Variable
+from ..core.ops.random import fresh_seed
+from ..core.ops.seeded import numbered
+from ..core.values.dtypes import as_dtype, int64
+from ..core.values.tensor import Tensor
+
+
+class SeedGenerator:
+    """A seed and how often it was drawn from, in a variable, which is saved with the layer.
+
+    Args:
+      seed: An integer; without, one that follows from `random.set_seed`, or any.
+
+    Raises:
+      ValueError: If it is no integer.
+    """
+
+    def __init__(self, seed: Any = None) -> None:
+        if seed is None:
+            found = fresh_seed()
+            seed = secrets.randbits(63) if found is None else found
+        if not isinstance(seed, int | np.integer):
+            raise ValueError(
+                f"Argument `seed` must be an integer, or an instance of `SeedGenerator`. "
+                f"Received: seed={seed!r}"
+            )
+        start = np.array([int(seed) % 2**63, 0])
+        self.state = Variable(start, trainable=False, name="seed_generator_state", dtype=int64)
+
+    def _saved_parts(self) -> dict[str, Any]:
+        """What a checkpoint stores, by name."""
+        return {"state": self.state}
+
+    def _drawn(self, kind: str, shape: Any, dtype: Any) -> Tensor:
+        state = self.state.read_value()
+        self.state.assign_add(np.array([0, 1]))
+        return numbered(state, kind, tuple(shape), as_dtype(dtype))
+
+    def uniform(self, shape: Any, dtype: Any) -> Tensor:
+        """Numbers from 0 to 1, without 1."""
+        return self._drawn("uniform", shape, dtype)
+
+    def normal(self, shape: Any, dtype: Any) -> Tensor:
+        """Numbers of the normal distribution around 0 with a deviation of 1."""
+        return self._drawn("normal", shape, dtype)
