@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from benchmarks.cases import OURS, REPLAYED
+from benchmarks.cases import CASES, OURS, REPLAYED
 
 NOTHING = "\N{EN DASH}"
 TIMES = "\N{MULTIPLICATION SIGN}"
@@ -172,8 +172,17 @@ def plain(result: dict[str, Any]) -> str:
 
 
 def markdown_cases(result: dict[str, Any]) -> str:
-    """Gives the table of all cases, and what it was measured with."""
-    return joined(markdown(list(rows(result)), 2), _about(result))
+    """Gives the cases in tables of like ones, without goals, and what they were measured with."""
+    kinds: dict[str, list[dict[str, Any]]] = {}
+    for name, case in result["cases"].items():
+        kinds.setdefault(CASES[name].kind, []).append(case)
+    found = []
+    for cases in kinds.values():
+        known = {heading for case in cases for heading in (*case["columns"], *case["errors"])}
+        headings = [heading for heading in result["columns"] if heading in known]
+        lines = [[case["title"], *(_cell(case, heading) for heading in headings)] for case in cases]
+        found.append(markdown([["case", *headings], *lines], 0))
+    return joined(*found, _about(result))
 
 
 def markdown_floors(result: dict[str, Any]) -> str:
