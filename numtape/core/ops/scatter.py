@@ -14,6 +14,7 @@ from ..values import dtypes
 from ..values.spec import Spec, intern
 from ..values.tensor import Tensor
 from . import comparison, elementwise, movement
+from .define import document
 from .indexing import GATHER, SCATTER_ADD, boolean_mask
 from .tuples import clipped, is_lenient, of_integers, places
 
@@ -153,11 +154,7 @@ def scattered(
     return movement.reshape(record(INTO, (flat, at, given), how=how), shape)
 
 
-def tensor_scatter_nd_add(
-    tensor: Any, indices: Any, updates: Any, bad_indices_policy: str = "", name: str | None = None
-) -> Tensor:
-    """A tensor with updates added at tuples of indices, one after the other.
-
+_ARGUMENTS = """
     Args:
       tensor: A tensor of numbers.
       indices: Integers from 0 on; the last axis runs through a tuple.
@@ -170,6 +167,16 @@ def tensor_scatter_nd_add(
 
     Raises:
       InvalidArgumentError: If an index is out of range or no integer, or the shapes do not fit.
+"""
+
+
+@document(_ARGUMENTS)
+def tensor_scatter_nd_add(
+    tensor: Any, indices: Any, updates: Any, bad_indices_policy: str = "", name: str | None = None
+) -> Tensor:
+    """A tensor with updates added at tuples of indices, one after the other.
+
+    <arguments>
 
     Example:
       >>> tf.tensor_scatter_nd_add([1, 1, 1], [[0], [2], [0]], [5, 6, 7]).numpy()
@@ -178,23 +185,13 @@ def tensor_scatter_nd_add(
     return scattered(tensor, indices, updates, "add", "TensorScatterAdd", bad_indices_policy)
 
 
+@document(_ARGUMENTS)
 def tensor_scatter_nd_sub(
     tensor: Any, indices: Any, updates: Any, bad_indices_policy: str = "", name: str | None = None
 ) -> Tensor:
     """A tensor with updates subtracted at tuples of indices, one after the other.
 
-    Args:
-      tensor: A tensor of numbers.
-      indices: Integers from 0 on; the last axis runs through a tuple.
-      updates: An element or slice for each tuple.
-      bad_indices_policy: "IGNORE" leaves indices out of range out; else they are an error.
-      name: Not used.
-
-    Returns:
-      A tensor of the shape and dtype of ``tensor``.
-
-    Raises:
-      InvalidArgumentError: If an index is out of range or no integer, or the shapes do not fit.
+    <arguments>
 
     Example:
       >>> tf.tensor_scatter_nd_sub([9, 9, 9], [[0], [2]], [5, 6]).numpy()
@@ -230,6 +227,7 @@ def tensor_scatter_nd_update(
     return scattered(tensor, indices, updates, "update", "TensorScatterUpdate")
 
 
+@document(_ARGUMENTS)
 def tensor_scatter_nd_max(
     tensor: Any, indices: Any, updates: Any, bad_indices_policy: str = "", name: str | None = None
 ) -> Tensor:
@@ -237,18 +235,7 @@ def tensor_scatter_nd_max(
 
     The derivative is shared evenly among all that are the largest.
 
-    Args:
-      tensor: A tensor of numbers.
-      indices: Integers from 0 on; the last axis runs through a tuple.
-      updates: An element or slice for each tuple.
-      bad_indices_policy: "IGNORE" leaves indices out of range out; else they are an error.
-      name: Not used.
-
-    Returns:
-      A tensor of the shape and dtype of ``tensor``.
-
-    Raises:
-      InvalidArgumentError: If an index is out of range or no integer, or the shapes do not fit.
+    <arguments>
 
     Example:
       >>> tf.tensor_scatter_nd_max([1, 5, 3], [[0], [1]], [4, 4]).numpy()
@@ -257,6 +244,7 @@ def tensor_scatter_nd_max(
     return scattered(tensor, indices, updates, "max", "TensorScatterMax", bad_indices_policy)
 
 
+@document(_ARGUMENTS)
 def tensor_scatter_nd_min(
     tensor: Any, indices: Any, updates: Any, bad_indices_policy: str = "", name: str | None = None
 ) -> Tensor:
@@ -264,18 +252,7 @@ def tensor_scatter_nd_min(
 
     The derivative is shared evenly among all that are the smallest.
 
-    Args:
-      tensor: A tensor of numbers.
-      indices: Integers from 0 on; the last axis runs through a tuple.
-      updates: An element or slice for each tuple.
-      bad_indices_policy: "IGNORE" leaves indices out of range out; else they are an error.
-      name: Not used.
-
-    Returns:
-      A tensor of the shape and dtype of ``tensor``.
-
-    Raises:
-      InvalidArgumentError: If an index is out of range or no integer, or the shapes do not fit.
+    <arguments>
 
     Example:
       >>> tf.tensor_scatter_nd_min([1, 5, 3], [[0], [1]], [4, 4]).numpy()

@@ -10,6 +10,7 @@ import scipy.special
 from ..log.tensors import owned
 from ..values.dtypes import DType, as_dtype, float32
 from ..values.tensor import Tensor
+from .define import document
 
 
 def _floating(dtype: Any) -> DType:
@@ -31,14 +32,12 @@ def _raised_cosine(length: Any, periodic: Any, dtype: Any, a: float) -> Tensor:
     return _rounded(a - (1 - a) * np.cos(2 * np.pi * turns), found)
 
 
-def hann_window(
-    window_length: Any, periodic: Any = True, dtype: Any = float32, name: str | None = None
-) -> Tensor:
-    """The window ``0.5 - 0.5 * cos(2 * pi * k / n)`` of von Hann.
-
+_LENGTH = """
     Args:
       window_length: The number of elements.
       periodic: Whether an even window is one period, for spectra, and not symmetric.
+"""
+_COMMON = """
       dtype: A float dtype.
       name: Not used.
 
@@ -47,6 +46,18 @@ def hann_window(
 
     Raises:
       ValueError: If the dtype is not of floats.
+"""
+
+
+@document(_LENGTH)
+@document(_COMMON, "<common>")
+def hann_window(
+    window_length: Any, periodic: Any = True, dtype: Any = float32, name: str | None = None
+) -> Tensor:
+    """The window ``0.5 - 0.5 * cos(2 * pi * k / n)`` of von Hann.
+
+    <arguments>
+    <common>
 
     Example:
       >>> tf.signal.hann_window(4).numpy()
@@ -55,22 +66,15 @@ def hann_window(
     return _raised_cosine(window_length, periodic, dtype, 0.5)
 
 
+@document(_LENGTH)
+@document(_COMMON, "<common>")
 def hamming_window(
     window_length: Any, periodic: Any = True, dtype: Any = float32, name: str | None = None
 ) -> Tensor:
     """The window ``0.54 - 0.46 * cos(2 * pi * k / n)`` of Hamming.
 
-    Args:
-      window_length: The number of elements.
-      periodic: Whether an even window is one period, for spectra, and not symmetric.
-      dtype: A float dtype.
-      name: Not used.
-
-    Returns:
-      A vector.
-
-    Raises:
-      ValueError: If the dtype is not of floats.
+    <arguments>
+    <common>
 
     Example:
       >>> tf.signal.hamming_window(4).numpy()
@@ -87,6 +91,7 @@ def _kaiser(size: int, beta: float) -> Any:
     return np.exp(arg - beta) * scipy.special.i0e(arg) / scipy.special.i0e(beta)
 
 
+@document(_COMMON, "<common>")
 def kaiser_window(
     window_length: Any, beta: float = 12.0, dtype: Any = float32, name: str | None = None
 ) -> Tensor:
@@ -95,14 +100,7 @@ def kaiser_window(
     Args:
       window_length: The number of elements.
       beta: How narrow it is.
-      dtype: A float dtype.
-      name: Not used.
-
-    Returns:
-      A vector.
-
-    Raises:
-      ValueError: If the dtype is not of floats.
+    <common>
 
     Example:
       >>> tf.signal.kaiser_window(3).numpy().round(4)
@@ -111,6 +109,7 @@ def kaiser_window(
     return _rounded(_kaiser(int(window_length), float(beta)), _floating(dtype))
 
 
+@document(_COMMON, "<common>")
 def kaiser_bessel_derived_window(
     window_length: Any, beta: float = 12.0, dtype: Any = float32, name: str | None = None
 ) -> Tensor:
@@ -119,14 +118,7 @@ def kaiser_bessel_derived_window(
     Args:
       window_length: The number of elements, which is even.
       beta: How narrow the Kaiser window is.
-      dtype: A float dtype.
-      name: Not used.
-
-    Returns:
-      A vector.
-
-    Raises:
-      ValueError: If the dtype is not of floats.
+    <common>
 
     Example:
       >>> tf.signal.kaiser_bessel_derived_window(2).numpy().round(3)
@@ -138,19 +130,13 @@ def kaiser_bessel_derived_window(
     return _rounded(np.concatenate([rising, rising[::-1]]), found)
 
 
+@document(_COMMON, "<common>")
 def vorbis_window(window_length: Any, dtype: Any = float32, name: str | None = None) -> Tensor:
     """The power complementary window of Vorbis.
 
     Args:
       window_length: The number of elements.
-      dtype: A float dtype.
-      name: Not used.
-
-    Returns:
-      A vector.
-
-    Raises:
-      ValueError: If the dtype is not of floats.
+    <common>
 
     Example:
       >>> tf.signal.vorbis_window(4).numpy().round(3)
