@@ -135,7 +135,7 @@ class LayerState(LayerConfig, Module):
     add_variable = add_weight
 
     def _check_begun(self) -> None:
-        if "_trained" not in vars(self):
+        if getattr(self, "_trained", None) is None:
             raise RuntimeError(
                 f"In layer '{type(self).__name__}', you forgot to call `super().__init__()` in the "
                 f"`__init__()` method. Go add it!"
@@ -143,7 +143,8 @@ class LayerState(LayerConfig, Module):
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name not in self._INTERNAL and _holds(value) and name not in self._held:
-            self._held = (*self._held, name)
+            if not isinstance(getattr(type(self), name, None), property):  # which sets another one
+                self._held = (*self._held, name)
         object.__setattr__(self, name, value)
         changed(self)
 
@@ -159,9 +160,8 @@ class LayerState(LayerConfig, Module):
 
     def _leaves(self) -> Iterator[Any]:
         """Variables, modules and metrics in attributes, in the order in which these were set."""
-        attributes = vars(self)
-        for name in self._held:
-            value = attributes.get(name)
+        for name in self._held:  # not vars(self): a recorded call may set other attributes
+            value = getattr(self, name, None)
             if isinstance(value, list | tuple | dict):
                 yield from _inside(value)
             else:

@@ -104,6 +104,8 @@ class Touched:
         for read in found:
             holder = read.key if read.kind == reads.ANSWER else read.holder
             key = read.key if read.kind in _KEYED else ANY
+            if read.kind == reads.KIND:  # an object's class is no attribute that a call may set
+                key = "__class__"
             if self._note(holder, key, False) or self._as_dict(holder, key):
                 both = both or read.name
             unchanged.add((id(holder), marked(key)))
