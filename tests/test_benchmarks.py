@@ -16,6 +16,8 @@ import pytest
 from counting import computed
 from processes import run
 
+from benchmarks import training
+
 pytestmark = pytest.mark.cpu_only("the harness chooses the device")
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -484,3 +486,15 @@ def test_a_timer_on_a_gpu() -> None:
         "print(0 < timer.end() <= time.perf_counter() - start)\n"
     )
     assert run(script, NUMTAPE_DEVICE="cuda", NUMBA_ENABLE_CUDASIM=None) == "True"
+
+
+def test_the_networks_of_training_are_the_same_in_each_library():
+    epoch, accuracy = training.keras_training("numtape", "dense", 1)
+    for _ in range(4):
+        history = epoch().history
+    assert history["loss"][0] < 0.5
+    assert accuracy() > 0.85
+    if importlib.util.find_spec("torch"):
+        epoch, accuracy = training.torch_training("dense", 1)
+        assert all(epoch() < 2.4 for _ in range(4))
+        assert accuracy() > 0.85

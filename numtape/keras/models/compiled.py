@@ -143,6 +143,12 @@ class CompiledLoss:
                 f"tuple, or dict (multiple output case). Received instead: loss_weights={weights} "
                 f"of type {type(weights)}"
             )
+        for weight in flatten(weights):
+            if weight is not None and not isinstance(weight, float | int):
+                raise ValueError(
+                    f"`loss_weights` are numbers; {weight!r} is none. (The third argument of "
+                    f"`compile()` is `loss_weights`, the fourth one `metrics`.)"
+                )
         self._given = loss, weights, output_names
         self._outputs: Outputs | None = None
         self._parts: list[tuple[int, Any, Any]] = []
