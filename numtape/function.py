@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import functools
-import types
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, overload
@@ -17,6 +16,7 @@ from .core.log.log import local
 from .core.replay.arguments import BY_VALUE, Arguments, Copies, Place
 from .core.replay.belongings import Belongings
 from .core.values.tensor import Tensor
+from .pickled import again, at_module_level, stand_in
 from .signature import PLAIN, Method, Parameters, weakly_bound
 from .tensor_spec import TensorSpec, check_signature
 
@@ -393,11 +393,15 @@ class Function:
         return made
 
     def __reduce__(self) -> Any:
-        if isinstance(self.python_function, types.MethodType):
-            return Function, (
-                self.python_function, self.input_signature, self._jit_compile, None, self._freeze
-            )  # fmt: skip
-        return self.python_function.__qualname__
+        inner, known = self.python_function, at_module_level(self)
+        if known and inner.__module__ not in ("__main__", "__mp_main__"):
+            return inner.__qualname__
+        options = self.input_signature, self._jit_compile, None, self._freeze
+        return again, (Function, self._stand_in if known else inner, *options)
+
+    @functools.cached_property
+    def _stand_in(self) -> Any:
+        return stand_in(self.python_function)
 
     def __repr__(self) -> str:
         return f"<numtape.function {self.name}>"

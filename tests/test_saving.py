@@ -402,3 +402,72 @@ def test_checkpoints_of_callbacks_are_loaded(tf, tmp_path):
             assert go_on(other) == expected
     assert sorted(p.name for p in tmp_path.iterdir()) == [
         "1.weights.safetensors", "2.weights.safetensors", "best.keras"]  # fmt: skip
+
+
+# --- Functions ------------------------------------------------------------------------------------
+
+SCRIPT = """
+import multiprocessing, pickle
+from concurrent.futures import ProcessPoolExecutor
+import cloudpickle, numpy as np, numtape as tf
+
+weight = tf.Variable(3.0)
+
+@tf.function
+def scaled(x):
+    return weight * x
+
+@tf.function
+def factorial(n):
+    return n * factorial(n - 1.0) if n > 1.5 else n
+
+class Sent:  # as joblib and Dask do
+    def __init__(self, function):
+        self.function = function
+
+    def __call__(self, x):
+        return self.function(x)
+
+    def __reduce__(self):
+        return cloudpickle.loads, (cloudpickle.dumps(self.function),)
+
+if __name__ == "__main__":
+    assert pickle.loads(pickle.dumps(scaled)) is scaled
+    functions = [scaled, tf.function(lambda x: weight * x + 1.0), factorial]
+    spawned = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(1, spawned) as pool:
+        found = [pool.submit(Sent(f), tf.constant(4.0)) for f in functions]
+        print([float(f.result()) for f in found])
+"""
+
+# A worker that has not run the script: all it knows is in the pickle.
+WORKER = """
+import pickle, sys, numtape as tf
+function, v, again = pickle.load(open(sys.argv[1], "rb"))
+assert again is function
+x = tf.constant(4.0)
+print(float(function(x)), float(v.assign_add(1.0)), float(function(x)))
+"""
+
+SENDER = """
+import cloudpickle, sys, numtape as tf
+weight = tf.Variable(3.0)
+@tf.function
+def scaled(x):
+    return weight * x
+scaled(tf.constant(1.0))
+cloudpickle.dump((scaled, weight, scaled), open(sys.argv[1], "wb"))
+"""
+
+
+def test_functions_of_a_script_go_to_other_processes(tmp_path):
+    pytest.importorskip("cloudpickle")
+    script = tmp_path / "script.py"
+    script.write_text(SCRIPT)
+    run = f"import runpy; runpy.run_path({str(script)!r}, run_name='__main__')"
+    first = start(run)
+    second = start(SENDER, tmp_path / "sent")
+    output(second)
+    third = start(WORKER, tmp_path / "sent")
+    assert output(third) == "12.0 4.0 16.0"
+    assert output(first) == "[12.0, 13.0, 24.0]"

@@ -1,0 +1,57 @@
+"""Functions of `tf.function` in pickles: by name, or, where cloudpickle asks, with their code.
+
+A function at a module's level is pickled by its name, as Python's functions are. Under the name of
+a script's function another process would find nothing, so cloudpickle sends such functions, and
+lambdas, with their code. It does so for functions of Python's alone: a script's function is
+pickled as one, a stand-in that `pickle` finds by a name too, ``f._stand_in``.
+"""
+
+from __future__ import annotations
+
+import sys
+import types
+from collections.abc import Callable
+from typing import Any
+
+_ENDING = "._stand_in"
+
+
+def stand_in(function: Callable[..., Any]) -> Any:
+    """A copy of a function whose name says that it stands in a `tf.function`."""
+    if not isinstance(function, types.FunctionType):
+        return function
+    made = types.FunctionType(
+        function.__code__, function.__globals__, function.__name__, function.__defaults__,
+        function.__closure__,
+    )  # fmt: skip
+    made.__kwdefaults__ = function.__kwdefaults__
+    made.__module__, made.__doc__ = function.__module__, function.__doc__
+    made.__qualname__ = function.__qualname__ + _ENDING
+    return made
+
+
+def at_module_level(function: Any) -> bool:
+    """Whether a `tf.function` is found by its module and name."""
+    inner = function.python_function
+    if not isinstance(inner, types.FunctionType):
+        return False
+    found = _found(inner.__module__, inner.__qualname__)
+    return found is function
+
+
+def _found(module: str | None, name: str) -> Any:
+    found: Any = sys.modules.get(module or "")
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    return found
+
+
+def again(kind: Any, function: Any, *options: Any) -> Any:
+    """The `tf.function` that a stand-in is of: the one that is there, or a new one."""
+    if isinstance(function, types.FunctionType) and function.__qualname__.endswith(_ENDING):
+        name = function.__qualname__.removesuffix(_ENDING)
+        known = _found(function.__module__, name)
+        if isinstance(known, kind) and known._stand_in is function:
+            return known
+        function.__qualname__ = name
+    return kind(function, *options)
