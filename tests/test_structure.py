@@ -19,6 +19,7 @@ LONGEST = 400  # lines: what is read in one sitting
 LONGER = {
     "kernels/passes/plan.py": 500,  # one pass, which is compiled as one function
     "kernels/cuda/simulated.py": 460,  # a GPU whose threads wait for each other: one machine
+    "numtape/core/cpu/executor.py": 450,  # one sweep, from its memory to who computes which group
     "numtape/core/cuda/fused.py": 450,  # which groups become one kernel: one decision
     "numtape/core/derive/transpose.py": 430,  # one gradient, step by step
     "numtape/core/interop.py": 430,  # one protocol in both directions, with the same structures

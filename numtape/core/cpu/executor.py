@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from time import perf_counter_ns
 from typing import Any
 
@@ -13,6 +14,8 @@ from ..compile.passes import Block
 from ..log.log import Log
 from ..log.op import CODES
 from ..plan.plan import (
+    FEW,
+    G_BODY,
     G_CODE,
     G_CODE_END,
     G_KIND,
@@ -21,6 +24,9 @@ from ..plan.plan import (
     G_SIZE,
     G_WIDTH,
     LANES_GROUP,
+    SHARED,
+    SMALL,
+    WHOLE,
     Plan,
     Planner,
     finish,
@@ -32,7 +38,7 @@ from ..values.spec import SPECS, Spec
 from . import fuse
 from .buffers import POOL
 from .draws import drawn
-from .workers import settle, share
+from .workers import settle, share, watch
 
 # Elements from which a sweep is long enough to let other Python threads run meanwhile.
 LONG = 200_000
@@ -44,7 +50,24 @@ LARGE = 1 << 21
 # Rows times elements from which a plan that comes again is compiled: some 0.02 s of work.
 HOT = 1 << 26
 
+# Such work takes about 0.1 s. What takes longer is computed in stages and by other threads, so that
+# this one hears of interrupts; their pieces take a quarter of that. A kernel's unit, a call to BLAS
+# or NumPy, is not divided.
+WATCHED = 1 << 25
+PIECE = WATCHED // 4
+WATCHED_BY_HAND = 1 << 18  # elements of an array of NumPy's: a decomposition takes long by then
+
+TEMPORARY = 1  # as in kernels/passes/layout.py: a row in the arena
+
 CHUNKS = 8  # a thread takes blocks so many times, so that a slow one does not keep the rest
+
+
+def works(groups: Array) -> list[int]:
+    """About how many elements each group computes, those of each instruction."""
+    steps = np.where(groups[:, G_KIND] == WHOLE, 1, groups[:, G_CODE_END] - groups[:, G_BODY])
+    sizes = np.where(groups[:, G_KIND] == SMALL, FEW, groups[:, G_SIZE])
+    found: list[int] = (np.maximum(steps, 1) * sizes * (groups[:, G_KIND] != SHARED)).tolist()
+    return found
 
 
 class Worker:
@@ -93,41 +116,70 @@ class Sweeper:
         self.sweep.set[self.sweep.slots["cells"]] = columns.address
         self.sweep.set[self.sweep.slots["room.counter"]] = address_of(self.counter)
         self.running: list[Any] = []  # calls of other threads
+        self.left = False  # whether others go on with it, and nobody waits for them
         self.plan_set: Plan | None = None  # the one that the sweep is set up for
 
     def run(self, log: Log, plan: Plan) -> None:
         """Sweep a plan whose buffers are there."""
         self._fit(plan)
-        sweep, slots = self.sweep, self.sweep.slots
-        call = sweep.call_without_gil if plan.work > LONG else sweep.call
-        while (g := call()) < plan.found:
-            with np.errstate(all="ignore"):  # inf and NaN are values like others
-                self._group(log, plan, g)
-            sweep.set[slots["begin_group"]] = g
-            sweep.set[slots["computed"]] = 1
+        if plan.work > WATCHED:
+            self._staged(log, plan)
+        else:
+            self._until(log, plan, plan.found)
         self._count(log, plan)
 
     def timed(self, log: Log, plan: Plan) -> list[int]:
         """As `run`, one group at a time. Returns the nanoseconds that each one took."""
-        found = []
-        try:
-            self._fit(plan)
-            sweep, slots = self.sweep, self.sweep.slots
-            put = sweep.set
-            call = sweep.call_without_gil if plan.work > LONG else sweep.call
-            for g in range(plan.found):
-                put[slots["begin_group"]], put[slots["found"]] = g, g + 1
-                put[slots["computed"]] = 0
-                start = perf_counter_ns()
-                while call() == g:
-                    with np.errstate(all="ignore"):
-                        self._group(log, plan, g)
-                    put[slots["computed"]] = 1
-                found.append(perf_counter_ns() - start)
-        finally:
-            self.plan_set = None  # its end is another one
+        times = [perf_counter_ns()]
+        self._fit(plan)
+        self._staged(log, plan, times)
         self._count(log, plan)
-        return found
+        return [after - before for before, after in pairwise(times)]
+
+    def _until(self, log: Log, plan: Plan, end: int) -> None:
+        """Sweep groups up to the one in front of which the sweep is set up to end."""
+        sweep, slots = self.sweep, self.sweep.slots
+        call = sweep.call_without_gil if plan.work > LONG else sweep.call
+        while (g := call()) < end:
+            with np.errstate(all="ignore"):  # inf and NaN are values like others
+                self._group(log, plan, g)
+            sweep.set[slots["begin_group"]] = g
+            sweep.set[slots["computed"]] = 1
+
+    def _staged(self, log: Log, plan: Plan, times: list[int] | None = None) -> None:
+        """Sweep a plan in stages: an interrupt is heard between them, and in long groups.
+
+        If ``times`` are wanted, each group is a stage.
+        """
+        put, slots = self.sweep.set, self.sweep.slots
+        groups = plan.arrays["groups"]
+        try:
+            done = 0
+            for g, work in enumerate(works(groups)):
+                done += work
+                if times is None and done < WATCHED and g + 1 < plan.found:
+                    continue
+                if work >= WATCHED and groups[g, G_KIND] == WHOLE and g not in plan.by_hand:
+                    put[slots["found"]] = g
+                    self._until(log, plan, g)
+                    self._place(log, plan, g)
+                    self._group(log, plan, g)
+                    put[slots["begin_group"]], put[slots["computed"]] = g, 1
+                put[slots["found"]] = g + 1
+                self._until(log, plan, g + 1)
+                put[slots["begin_group"]], put[slots["computed"]] = g + 1, 0
+                done = 0
+                if times is not None:
+                    times.append(perf_counter_ns())
+        finally:
+            self.plan_set = None  # the sweep's end is another one
+
+    def _place(self, log: Log, plan: Plan, g: int) -> None:
+        """Say where the row of a group is, as the sweep does for what it computes itself."""
+        at = int(plan.arrays["groups"][g, G_ROWS])
+        row = int(plan.arrays["order"][at])
+        if plan.arrays["kept"][at] == TEMPORARY and SPECS.size[log.spec[row]] != 1:
+            log.columns.cell_view[row] = self.arena[1] + int(plan.arrays["offset"][at])
 
     def _count(self, log: Log, plan: Plan) -> None:
         """Count what was computed: what comes again and again is compiled."""
@@ -152,7 +204,7 @@ class Sweeper:
         put[slots["room.arena"]] = self.arena[1]
         put[slots["room.partials"]] = self.partials[1]
         put[slots["found"]] = plan.found
-        put[slots["large"]] = LARGE if settings.threads() > 1 else 1 << 62
+        put[slots["large"]] = LARGE if settings.threads() > 1 else WATCHED
         for name, array, address in plan.addresses:
             sweep.point(name, array, address)
         self.plan_set = plan
@@ -163,8 +215,11 @@ class Sweeper:
         if found is not None:
             row, inputs = found
             op, attributes = CODES.entries[log.columns.code_view[row]]
-            out = self.array(log, row)
-            apply(op, out, [self.array(log, x) for x in inputs], attributes)
+            out, operands = self.array(log, row), [self.array(log, x) for x in inputs]
+            if out.size > 1 and max(x.size for x in (out, *operands)) >= WATCHED_BY_HAND:
+                self._watched(plan, lambda: apply(op, out, operands, attributes))
+            else:
+                apply(op, out, operands, attributes)
             return
         groups = plan.arrays["groups"]
         threads = settings.threads()
@@ -178,13 +233,45 @@ class Sweeper:
         else:
             total = group[G_WIDTH]
             prepare = self._units
-        chunk = max(1, total // (CHUNKS * threads))
+        work = works(groups[g : g + 1])[0]
+        chunk = max(1, min(total // (CHUNKS * threads), PIECE * total // max(work, 1)))
         calls = [
             prepare(log, plan, worker, g, chunk)
             for worker in self.workers[: max(1, min(threads, total // chunk))]
         ]
         # A copy is made in one step: another thread may be recording there.
-        share(calls, (plan, self, *log.buffers.copy().values()), self.running)
+        keeps = plan, self, *log.buffers.copy().values()
+        if work < WATCHED:
+            share(calls, keeps, self.running)
+        else:
+            # Lanes look up where operands are while they run, and the log may begin anew; so may
+            # what is in its cells.
+            row = int(plan.arrays["order"][group[G_ROWS]])
+            alone = group[G_KIND] == WHOLE and SPECS.size[log.spec[row]] != 1
+            watch(calls, keeps, self.running, self._stop, self._leave if alone else None)
+
+    def _watched(self, plan: Plan, compute: Callable[[], None]) -> None:
+        """Have another thread compute, while this one hears of interrupts."""
+        errors = []
+
+        def work() -> None:
+            try:
+                with np.errstate(all="ignore"):
+                    compute()
+            except Exception as error:
+                errors.append(error)
+
+        watch([work], (plan, self), self.running, self._stop, self._leave)
+        if errors:
+            raise errors.pop()
+
+    def _leave(self) -> None:
+        """Leave all of this to those who still compute: the log gets another one."""
+        self.left = True
+
+    def _stop(self) -> None:
+        """Have the threads that compute a group end: there is nothing left for them."""
+        self.counter[0] = 1 << 62
 
     def _lanes(
         self, log: Log, plan: Plan, worker: Worker, g: int, chunk: int
@@ -264,6 +351,8 @@ class Executor:
             if before is not None:  # which rows are welcome
                 work.want[: before.want.size] = before.want
             log.workspace = work
+        if work.sweeper.left:
+            work.sweeper = Sweeper(log)
         settle(work.sweeper.running)
         plan = work.planned(log, wanted, welcome, retain)
         if plan is None:

@@ -62,7 +62,7 @@ class _Task:
         return interrupt
 
 
-_queue: SimpleQueue[_Task] = SimpleQueue()
+_queue: SimpleQueue[_Task | None] = SimpleQueue()
 _threads: list[threading.Thread] = []
 _starting = threading.RLock()  # a signal handler may come here as well
 
@@ -76,9 +76,8 @@ def _forget() -> None:
 after_fork_in_child(_forget)
 
 
-def _work(queue: SimpleQueue[_Task]) -> None:
-    while True:
-        task = queue.get()
+def _work(queue: SimpleQueue[_Task | None]) -> None:
+    while (task := queue.get()) is not None:
         task.run()
         del task  # its memory is not kept while there is no work
 
@@ -99,6 +98,48 @@ def share(calls: Sequence[Callable[[], Any]], keeps: Any, running: list[_Task]) 
         calls[0]()
     finally:
         settle(running)
+
+
+def watch(
+    calls: Sequence[Callable[[], Any]], keeps: Any, running: list[_Task],
+    stop: Callable[[], None], leave: Callable[[], None] | None = None,
+) -> None:  # fmt: skip
+    """As `share`, but other threads make all calls: this one waits, and so hears of interrupts.
+
+    An interrupt is raised after ``stop``, with which the calls end soon. If there is ``leave``, it
+    is raised at once: those that do not end are left alone with what they keep.
+    """
+    _start(len(calls))
+    if not any(thread.is_alive() for thread in _threads):  # there are no more threads
+        share(calls, keeps, running)
+        return
+    tasks = [_Task(call, keeps) for call in calls]
+    try:
+        running += tasks
+        for task in tasks:
+            _queue.put(task)
+        tasks[0].ended.acquire()
+    except BaseException:
+        stop()
+        if leave is None:
+            settle(running)
+        else:
+            leave()
+            for task in tasks:
+                task.taken.setdefault("by", OWNER)
+            running.clear()
+            _dismiss()
+        raise
+    settle(running)
+
+
+def _dismiss() -> None:
+    """Let the workers end once they have done what they are at; the next ones are new."""
+    global _queue, _threads
+    queue, threads = _queue, _threads
+    _queue, _threads = SimpleQueue(), []
+    for _ in threads:
+        queue.put(None)
 
 
 def _start(count: int) -> None:

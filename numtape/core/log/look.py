@@ -140,7 +140,12 @@ def _seen(log: Log, tensor: Tensor) -> Any:
     end = len(log.kept)
     live = alive(log.kept[log.scanned : end], 1) if log.scanned else alive(log.kept)
     wanted, lazy = _wanted(log, live)
-    if not _tried(log, [*wanted, row], [t._row for t in lazy], held):
+    try:
+        tried = _tried(log, [*wanted, row], [t._row for t in lazy], held)
+    except BaseException:  # an interrupt: what took so long is not for the next look to compute
+        _put_off(log, live, end)
+        raise
+    if not tried:
         _put_off(log, live, end)
         executor().compute(log, [row], [], held)
         return log.stored(row, tensor._spec)

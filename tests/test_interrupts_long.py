@@ -1,0 +1,193 @@
+"""Ctrl-C while something long is computed: it is raised within half a second."""
+
+import json
+import os
+
+import numpy as np
+import pytest
+from processes import run
+
+from numtape.core.cpu import executor as cpu
+from numtape.core.cpu import workers
+
+pytestmark = [
+    pytest.mark.numtape_only("a promise TensorFlow does not make"),
+    pytest.mark.cpu_only("computes on the CPU"),
+]
+
+LONG = """
+import json, signal, sys, time
+import numpy as np
+import numtape as tf
+
+rng = np.random.default_rng(0)
+compiled = tf.function(lambda x: deep(x), jit_compile=True)
+
+def deep(x):
+    for _ in range(12):
+        x = tf.sin(x) * 1.1
+    return x
+
+def rows(x):
+    for _ in range(300):
+        x = tf.sin(x) + tf.reduce_mean(x)
+    return x
+
+PROGRAMS = {
+    "sweep": (deep, lambda n: [tf.ones(20_000_000 // n)]),
+    "rows": (rows, lambda n: [tf.ones(150_000 // n)]),
+    "compiled loop": (compiled, lambda n: [tf.ones(20_000_000 // n)]),
+    "matmul": (tf.matmul, lambda n: [tf.ones((3000 // n, 3000 // n))] * 2),
+    "sort": (tf.sort, lambda n: [tf.constant(rng.random(5_000_000 // n))]),
+    "conv": (lambda x, w: tf.nn.conv2d(x, w, 1, "SAME"),
+             lambda n: [tf.ones((4, 256 // n, 256 // n, 16)), tf.ones((3, 3, 16, 32))]),
+    "eigh": (tf.linalg.eigvalsh, lambda n: [tf.constant(np.cov(rng.random((1200 // n, 2000))))]),
+}
+WAIT = 0.1
+found = {}
+
+def stop(*_):
+    raise KeyboardInterrupt
+
+signal.signal(signal.SIGALRM, stop)
+for name in sys.argv[1:]:
+    function, make = PROGRAMS[name]
+    small = make(100)
+    expected = function(*small).numpy()
+    large = make(1)
+    start = time.perf_counter()
+    signal.setitimer(signal.ITIMER_REAL, WAIT)
+    try:
+        while True:
+            function(*large).numpy()
+    except KeyboardInterrupt:
+        late = time.perf_counter() - start - WAIT
+    start = time.perf_counter()
+    right = float(tf.constant(2.0) * 3.0) == 6.0
+    after = time.perf_counter() - start
+    right = right and np.array_equal(function(*small).numpy(), expected)
+    found[name] = late, after, bool(right)
+print(json.dumps(found))
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no timers that signal")
+@pytest.mark.parametrize(("threads", "names"), [
+    pytest.param(1, ["sweep"], id="one thread"),
+    pytest.param(2, ["rows", "compiled loop", "matmul", "conv", "eigh", "sort", "sweep"],
+                 marks=pytest.mark.slow, id="two threads"),
+])  # fmt: skip
+def test_interrupts_are_raised_at_once(threads, names):
+    found = json.loads(run(LONG, *names, NUMTAPE_THREADS=str(threads)))
+    for name, (late, after, right) in found.items():
+        assert right, name
+        assert late < 0.5, name
+        assert after < 0.5, name  # the next look, at something else, does not pay for it
+
+
+def program(tf):
+    x = tf.constant(np.linspace(-1, 1, 6000).reshape(60, 100), tf.float32)
+    y = tf.sin(x) @ tf.transpose(x) + tf.reduce_sum(x * 2.0)
+    z = tf.reshape(tf.sort(y, axis=0), [-1])
+    image = tf.reshape(x, [1, 60, 100, 1])
+    w = tf.ones((3, 3, 1, 4))
+    with tf.GradientTape() as tape:
+        tape.watch(w)
+        loss = tf.reduce_mean(tf.nn.conv2d(image, w, 1, "SAME") ** 2)
+    total = z[0]
+    for _ in range(30):
+        total = tf.sqrt(total * total + 1.0)
+    found = [tf.cumsum(z), loss, tape.gradient(loss, w), total, y, tf.linalg.eigvalsh(y @ y)]
+    return [np.asarray(one) for one in found]
+
+
+@pytest.mark.parametrize("threads", ["1", "2"])
+def test_what_is_watched_is_computed_alike(tf, monkeypatch, threads):
+    monkeypatch.setenv("NUMTAPE_THREADS", threads)
+    expected = program(tf)
+    for work in (1, 1000, 30_000):
+        monkeypatch.setattr(cpu, "WATCHED", work)
+        monkeypatch.setattr(cpu, "PIECE", max(work // 4, 1))
+        monkeypatch.setattr(cpu, "WATCHED_BY_HAND", 1)
+        for one, other in zip(program(tf), expected, strict=True):
+            np.testing.assert_array_equal(one, other)
+
+
+def test_errors_of_what_is_watched(tf, monkeypatch):
+    def fails(*_):
+        raise MemoryError("none left")
+
+    monkeypatch.setattr(cpu, "WATCHED_BY_HAND", 1)
+    monkeypatch.setattr(cpu, "apply", fails)
+    x = tf.cumsum(tf.ones(30))
+    with pytest.raises(MemoryError, match="none left"):
+        x.numpy()
+    monkeypatch.undo()
+    assert x.numpy()[-1] == 30.0
+
+
+def test_what_was_left_alone_gets_no_more_work(monkeypatch):
+    """The threads that an interrupt left behind end; others are there for the next sweep."""
+    before, left, running = list(workers._threads), [], []
+    seen = workers.threading.Event()
+
+    class Lock:  # waiting is interrupted
+        def acquire(self):
+            seen.wait(10)
+            raise KeyboardInterrupt
+
+        def release(self):
+            pass
+
+    released = workers.threading.Event()
+
+    def work():
+        seen.set()
+        released.wait(10)
+
+    class Task(workers._Task):
+        def __init__(self, call, keeps):
+            super().__init__(call, keeps)
+            self.ended = Lock()
+
+    with monkeypatch.context() as patch:
+        patch.setattr(workers, "_Task", Task)
+        with pytest.raises(KeyboardInterrupt):
+            workers.watch([work], None, running, lambda: left.append("stop"),
+                          lambda: left.append("leave"))  # fmt: skip
+    assert left == ["stop", "leave"]
+    assert running == []
+    old = [thread for thread in before if thread.is_alive()]
+    done = []
+    workers.watch([lambda: done.append(1)], None, running, lambda: None)
+    assert done == [1]
+    assert not set(workers._threads) & set(old)
+    released.set()
+    for thread in old:
+        thread.join(10)
+        assert not thread.is_alive()
+
+
+def test_scalars_of_interrupted_work_are_not_computed_by_the_next_look(tf, monkeypatch):
+    swept = []
+    compute = cpu.Sweeper.run
+
+    def interrupted(sweeper, log, plan):
+        swept.append(plan.rows)
+        if len(swept) == 1:
+            raise KeyboardInterrupt
+        return compute(sweeper, log, plan)
+
+    monkeypatch.setattr(cpu.Sweeper, "run", interrupted)
+    x = tf.constant(0.5)
+    for _ in range(50):
+        x = tf.sin(x)
+    with pytest.raises(KeyboardInterrupt):
+        x.numpy()
+    assert float(tf.constant(2.0) * 3.0) == 6.0
+    assert swept[1] < 5
+    expected = 0.5
+    for _ in range(50):
+        expected = np.sin(np.float32(expected))
+    assert float(x) == pytest.approx(expected, rel=1e-6)
+    assert swept[2] >= 50
