@@ -179,6 +179,7 @@ from .errors import DeviceError
 from .function import Function as _Function
 from .function import function
 from .gradient_tape import GradientTape, UnconnectedGradients
+from .kernel import grad, kernel, value_and_grad
 from .module import Module
 from .placement import device
 from .tensor_spec import TensorSpec
@@ -207,10 +208,10 @@ __all__ = [
     "eig", "eigvals", "einsum", "ensure_shape", "equal", "errors", "executing_eagerly", "exp",
     "expand_dims", "experimental", "eye", "fill", "float16", "float32", "float64", "floor",
     "foldl", "foldr", "function", "gather", "gather_nd", "get_static_value",
-    "grad_pass_through", "gradients", "greater", "greater_equal", "group", "guarantee_const",
+    "grad", "grad_pass_through", "gradients", "greater", "greater_equal", "group", "guarantee_const",
     "half", "histogram_fixed_width", "histogram_fixed_width_bins", "identity", "identity_n",
     "image", "init_scope", "initializers", "int16", "int32", "int64", "int8",
-    "is_symbolic_tensor", "is_tensor", "keras", "less", "less_equal", "linalg", "linspace",
+    "is_symbolic_tensor", "is_tensor", "keras", "kernel", "less", "less_equal", "linalg", "linspace",
     "logical_and", "logical_not", "logical_or", "losses", "map_fn", "math", "matmul",
     "matrix_square_root", "maximum", "meshgrid", "metrics", "minimum", "multiply", "name_scope",
     "negative", "nest", "newaxis", "nn", "no_gradient", "no_op", "norm", "not_equal",
@@ -226,7 +227,7 @@ __all__ = [
     "tensor_scatter_nd_min", "tensor_scatter_nd_sub", "tensor_scatter_nd_update", "tensordot",
     "testing", "tile", "timestamp", "train", "transpose", "truediv", "truncatediv", "truncatemod",
     "tuple", "type_spec_from_value", "uint16", "uint32", "uint64", "uint8", "unique",
-    "unique_with_counts", "unravel_index", "unstack", "vectorized_map", "where", "while_loop",
+    "unique_with_counts", "unravel_index", "unstack", "value_and_grad", "vectorized_map", "where", "while_loop",
     "zeros", "zeros_like",
 ]  # fmt: skip
 

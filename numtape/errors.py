@@ -7,9 +7,9 @@ from typing import Any
 __all__ = [
     "AbortedError", "AlreadyExistsError", "AxisError", "CancelledError", "DataLossError",
     "DeadlineExceededError", "DeviceError", "DtypeError", "FailedPreconditionError",
-    "InternalError", "InvalidArgumentError", "NotFoundError", "OpError", "OutOfRangeError",
-    "PermissionDeniedError", "ReplayError", "ResourceExhaustedError", "UnauthenticatedError",
-    "UnavailableError", "UnimplementedError", "UnknownError",
+    "InternalError", "InvalidArgumentError", "KernelError", "NotFoundError", "OpError",
+    "OutOfRangeError", "PermissionDeniedError", "ReplayError", "ResourceExhaustedError",
+    "UnauthenticatedError", "UnavailableError", "UnimplementedError", "UnknownError",
 ]  # fmt: skip
 
 
@@ -69,6 +69,24 @@ class ResourceExhaustedError(OpError):
 
 class DeviceError(RuntimeError):
     """The device that ``NUMTAPE_DEVICE`` asks for cannot be used, or a value is on another one."""
+
+
+class KernelError(TypeError):
+    """A kernel holds something that cannot be differentiated, or is called with it.
+
+    Attributes:
+      construct: What it is.
+      file, line: Where it stands.
+    """
+
+    def __init__(self, construct: str, file: str = "", line: int = 0, way: str = "") -> None:
+        self.construct, self.file, self.line = construct, file, line
+        self._given = construct, file, line, way
+        place = f' (File "{file}", line {line})' if file else ""
+        super().__init__(f"A kernel cannot have {construct}{place}. {way}".rstrip())
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), self._given
 
 
 class ReplayError(RuntimeError):

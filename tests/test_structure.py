@@ -78,6 +78,7 @@ LAYERS = (
     ("ops",),
     ("interop", "derive"),
     ("wiring", "replay"),
+    ("loops",),
     ("api",),
 )
 FLOOR = {room: floor for floor, rooms in enumerate(LAYERS) for room in rooms}

@@ -51,7 +51,7 @@ def build_template(log: Log, row: int, needed: int, templates: Templates) -> Non
     wanted = [bool((needed >> j) & 1) for j in range(len(specs))]
     ruled = None
     while ruled is None:
-        ruled = _run_rule(op, attributes, out, specs, wanted)
+        ruled = run_rule(op, attributes, out, specs, wanted)
     scratch, found = ruled
     rows, results = _reduced(scratch, 2 + len(specs), found, templates)
     held = [CODES[log.code[row]], out, *specs]
@@ -59,7 +59,7 @@ def build_template(log: Log, row: int, needed: int, templates: Templates) -> Non
     templates.add(key, rows, results, held)
 
 
-def _run_rule(
+def run_rule(
     op: Op, attributes: dict[str, Any], out: Spec, specs: list[Spec], wanted: list[bool]
 ) -> tuple[Log, list[Tensor | None]] | None:
     """What the rule of an op records, and the adjoints of wanted operands.
@@ -72,7 +72,7 @@ def _run_rule(
     outer, before = local.log, local.rule
     names = getattr(op.vjp, "__globals__", {})
     try:
-        local.rule = Rule(scratch, outer, _run_rule.__code__, names)
+        local.rule = Rule(scratch, outer, run_rule.__code__, names)
         del local.log
         places = [placeholder(scratch, spec) for spec in (out, out, *specs)]
         if op.analytic and any(spec.dtype.is_complex for spec in specs):

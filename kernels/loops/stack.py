@@ -1,0 +1,56 @@
+"""What the text of sweeps calls to reach the stack: pointers, and values of one dtype each."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba
+from numba import types
+from numba.core.errors import TypingError
+from numba.extending import intrinsic
+
+from ..compiler import LoopCompiler
+from ..jit import POINTERS
+
+# Sums of adjoints have no order that anybody asked for.
+REORDERED = {"reassoc", "nsz", "contract"}
+_WIDER = {
+    "bool": ("bool",),
+    "int8": ("bool", "int8"),
+    "int16": ("bool", "int8", "int16"),
+    "int32": ("bool", "int8", "int16", "int32"),
+    "int64": ("bool", "int8", "int16", "int32", "int64"),
+    "float32": ("float32",),
+    "float64": ("bool", "int8", "int16", "int32", "int64", "float32", "float64"),
+}
+
+
+def _value_of(name: str) -> Any:
+    """A value as one of a dtype, which holds it exactly: anything else is an error."""
+    kind = getattr(types, name)
+    allowed = [getattr(types, other) for other in _WIDER[name]]
+
+    @intrinsic
+    def value_of(typingctx: Any, value: Any) -> Any:
+        given = types.unliteral(value)
+        if given not in allowed:
+            raise TypingError(f"a value of type {given} where {name} was expected")
+
+        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            return context.cast(builder, args[0], given, kind)
+
+        return kind(given), codegen
+
+    return value_of
+
+
+SCOPE: dict[str, Any] = {f"{name}_at": POINTERS[name] for name in _WIDER}
+SCOPE |= {f"{name}_of": _value_of(name) for name in _WIDER}
+
+
+def jit_sweep(function: Any, fastmath: Any) -> Any:
+    """Compile a sweep: it raises nothing and returns a status."""
+    return numba.njit(
+        error_model="numpy", nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True,
+        boundscheck=False, _nrt=False, pipeline_class=LoopCompiler, fastmath=fastmath,
+    )(function)  # fmt: skip

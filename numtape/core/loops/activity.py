@@ -1,0 +1,127 @@
+"""What depends on what is differentiated and reaches the result; what is written; what stays.
+
+By name, over the whole function: a name is active if it is in one place.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+from ...errors import KernelError
+from .nodes import (
+    Body,
+    Count,
+    Make,
+    Step,
+    address,
+    is_constant,
+    shadow,
+    steps,
+    walk,
+)
+from .rules import FUNCTIONS, derivative, differentiable
+from .types import INTS, of
+
+
+@dataclass
+class Activity:
+    """What is known of a function's names.
+
+    Attributes:
+      active: Names and arrays that have adjoints.
+      written: Arrays that are written to.
+      fixed: Names that are assigned once, before any loop or branch, and arguments that nobody
+        assigns: the reverse sweep has them from its beginning.
+    """
+
+    active: set[str]
+    written: set[str]
+    fixed: set[str]
+
+
+def analyse(body: Body, wanted: list[str]) -> Activity:
+    """Find what depends on the arguments ``wanted``."""
+    names, arrays = body.names, body.arrays
+    edges: list[tuple[list[str], str]] = []
+    for node in walk(body.nodes):
+        if isinstance(node, Step):
+            target, sources = _edge(node)
+            if target and (arrays[target].dtype if target in arrays else names[target]) not in INTS:
+                edges.append((sources, target))
+        elif isinstance(node, Make) and node.copied and arrays[node.array].dtype not in INTS:
+            edges.append(([node.copied], node.array))
+    varied = set(wanted)
+    while new := {t for s, t in edges if t not in varied and not varied.isdisjoint(s)}:
+        varied |= new
+    useful = {body.result} - {""}
+    while new := {x for s, t in edges if t in useful for x in s} - useful:
+        useful |= new
+    active = {x for x in varied & useful if not is_constant(x)} | set(wanted)
+    _refuse(body, varied, active)
+    counts = Counter[str]()
+    for node in walk(body.nodes):
+        if isinstance(node, Step):
+            counts[node.out] += 1
+        elif isinstance(node, Count):
+            counts[node.name] += 1
+        elif isinstance(node, Make):
+            counts.update([address(node.array), shadow(node.array)])
+    top = {n.out for n in body.nodes if isinstance(n, Step)}
+    for node in body.nodes:
+        if isinstance(node, Make):
+            top |= {address(node.array), shadow(node.array)}
+    given = set(body.scalars) | {
+        f"{name}_n{k}" for name, a in arrays.items() if a.argument for k in range(a.ndim)
+    }
+    fixed = {x for x in given if not counts[x]}
+    fixed |= {x for x in top if x and counts[x] == 1 and x not in given}
+    written = {s.array for s in steps(body.nodes) if s.op in ("store", "acc", "sub")}
+    return Activity(active, written, fixed)
+
+
+def _edge(step: Step) -> tuple[str, list[str]]:
+    """Where a step's value goes, and where derivatives come from."""
+    if step.op == "load":
+        return step.out, [step.array]
+    if step.op in ("store", "acc", "sub"):
+        return step.array, step.args[1:]
+    if step.op in ("copy", "cast"):
+        return step.out, step.args
+    if step.op not in FUNCTIONS:
+        return "", []
+    if not differentiable(step.op):
+        return step.out, step.args
+    return step.out, [a for a, rule in zip(step.args, derivative(step.op), strict=True) if rule]
+
+
+def _refuse(body: Body, varied: set[str], active: set[str]) -> None:
+    """What would be silently wrong."""
+    names = body.names
+    cut: set[str] = set()  # ints that were made from what is differentiated
+    while True:
+        before = len(cut)
+        for step in steps(body.nodes):
+            made = step.op == "cast" and step.dtype in INTS and step.args[0] in varied
+            taken = step.op not in ("compare", "truth", "not", "load")
+            if step.out and (made or (taken and names[step.out] in INTS and cut & {*step.args})):
+                cut.add(step.out)
+        if len(cut) == before:
+            break
+    for step in steps(body.nodes):
+        target, sources = _edge(step)
+        if target in active and step.op in FUNCTIONS and not differentiable(step.op):
+            if varied & set(sources):
+                raise KernelError(
+                    f"a derivative of `{step.op}`, which has none here", body.file,
+                    body.line + step.line, "Write it with functions that have one.",
+                )  # fmt: skip
+        value = step.args[1] if step.op in ("store", "acc", "sub") else ""
+        used = [x for x in ([value] if value else step.args) if x in cut]
+        if used and target and of(target, names) not in INTS and (
+            target not in body.arrays or body.arrays[target].dtype not in INTS
+        ) and step.op != "load":
+            raise KernelError(
+                "a float turned into an int and used as a value", body.file, body.line + step.line,
+                "Use math.floor, through which no gradient flows, or use it as an index only.",
+            )  # fmt: skip

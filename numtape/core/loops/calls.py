@@ -1,0 +1,164 @@
+"""Calls in normal form: functions of numbers, helpers, which are written in place, new arrays."""
+
+from __future__ import annotations
+
+import ast
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+
+from .expressions import Expressions
+from .frame import Frame, Value
+from .nodes import is_constant
+from .rules import ARITY, CALLED
+from .source import MISSING, Source
+
+CASTS: dict[Any, str] = {
+    float: "float64", np.float64: "float64", np.float32: "float32", int: "int64",
+    np.int64: "int64", bool: "bool",
+}  # fmt: skip
+DTYPES = ("bool", "int8", "int16", "int32", "int64", "float32", "float64")
+
+
+class Calls(Expressions):
+    """Writes calls."""
+
+    def function(self, frame: Frame) -> str:
+        """Write what a function does. Returns the name of its result."""
+        raise NotImplementedError
+
+    def _of_Call(self, node: ast.Call, to: str) -> str:
+        return self.call(node, to, True)
+
+    def helper(self, node: Any) -> FunctionType | None:
+        """The function that a call calls, if its source is to be written here."""
+        found = self.object(node.func) if isinstance(node, ast.Call) else None
+        for name in ("python_function", "py_func"):
+            inner = getattr(found, name, None)
+            if isinstance(inner, FunctionType):
+                return inner
+        return found if isinstance(found, FunctionType) and found not in CALLED else None
+
+    def call(self, node: ast.Call, to: str, wanted: bool) -> str:
+        """Write a call. Returns the name of its result."""
+        called = self.object(node.func)
+        text = ast.unparse(node.func)
+        if node.keywords or any(isinstance(x, ast.Starred) for x in node.args):
+            self.refuse(f"`{ast.unparse(node)}`", node, "Give its arguments by their places.")
+        if called is len and len(node.args) == 1:
+            array = self.value(node.args[0]).array
+            if array:
+                return f"{array}_n0"
+        helper = self.helper(node)
+        if helper is not None:
+            return self._inlined(helper, node, wanted)
+        try:
+            known = CALLED.get(called), CASTS.get(called)
+        except TypeError:
+            known = None, None
+        name, cast = known
+        if cast and len(node.args) == 1:
+            return self.put(to, "cast", [self.number(node.args[0])], node, cast)
+        if self.new_array(node) is not None:
+            self.refuse(f"the array `{ast.unparse(node)}` in an expression", node,
+                        "Assign it to a name first.")  # fmt: skip
+        if name is None:
+            self.refuse(f"the call `{text}(...)`", node,
+                        "Use functions of math and NumPy that take numbers, or write it out.")
+        args = [self.number(x) for x in node.args]
+        if name in ("max", "min") and len(args) > 2:
+            while len(args) > 2:
+                args[:2] = [self.put("", name, args[:2], node)]
+        if len(args) != ARITY[name]:
+            self.refuse(f"`{text}` of {len(args)} arguments", node, f"It takes {ARITY[name]}.")
+        return self.put(to, name, args, node)
+
+    def _inlined(self, helper: FunctionType, node: ast.Call, wanted: bool) -> str:
+        """Write what a helper does."""
+        if any(frame.source.function.__code__ is helper.__code__ for frame in self.frames):
+            self.refuse(f"recursion: `{ast.unparse(node.func)}` calls itself", node,
+                        "Write it as a loop.")  # fmt: skip
+        source = Source(helper)
+        values = [self.value(x) for x in node.args]
+        defaults = list(helper.__defaults__ or ())
+        missing = len(source.parameters) - len(values)
+        if source.tree.args.kwonlyargs or not 0 <= missing <= len(defaults):
+            self.refuse(f"`{ast.unparse(node)}` with {len(values)} arguments", node,
+                        f"It takes {len(source.parameters)}.")  # fmt: skip
+        values += [Value(self.literal(x, node)) for x in defaults[len(defaults) - missing :]]
+        frame = Frame(source, self.prefix(source))
+        if len(self.frames) == 1:
+            self._call_line = self.line(node)
+        for parameter, value in zip(source.parameters, values, strict=True):
+            if value.items is not None:
+                self.refuse("a tuple as an argument", node, "Pass its parts.")
+            if value.array or (not frame.stores[parameter] and value.name in self.once) or (
+                is_constant(value.name) and not frame.stores[parameter]
+            ):
+                frame.bound[parameter] = value
+            else:
+                self.put(frame.rename(parameter), "copy", [value.name], node)
+        if wanted and not frame.exits.returns:
+            self.refuse(f"the value of `{ast.unparse(node)}`, which returns nothing", node,
+                        "Call it as a statement.")  # fmt: skip
+        return self.function(frame)
+
+    def new_array(self, node: Any) -> tuple[str, list[str], str, str] | None:
+        """Dtype, axes, filling and original of what ``np.zeros`` and the like make."""
+        if not isinstance(node, ast.Call):
+            return None
+        if isinstance(node.func, ast.Attribute) and node.func.attr == "copy" and not node.args:
+            base = node.func.value
+            known = isinstance(base, ast.Name) and self._local(base)
+            if known and known.array:
+                return self._like(known.array, "", known.array)
+            return None
+        called = self.object(node.func)
+        makers = {np.zeros: "0", np.empty: "", np.ones: "1", np.zeros_like: "0",
+                  np.empty_like: "", np.ones_like: "1", np.copy: ""}  # fmt: skip
+        try:
+            if called not in makers or not node.args:
+                return None
+        except TypeError:
+            return None
+        fill = makers[called]
+        words = {word.arg: word.value for word in node.keywords}
+        kinds = [*node.args[1:], *([words.pop("dtype")] if "dtype" in words else [])]
+        if words or len(kinds) > 1:
+            self.refuse(f"`{ast.unparse(node)}`", node, "Give it a shape and a dtype only.")
+        if called in (np.zeros_like, np.empty_like, np.ones_like, np.copy):
+            array = self.value(node.args[0]).array
+            if not array:
+                self.refuse(f"`{ast.unparse(node)}`", node, "Give it an array's name.")
+            dtype, shape, _, _ = self._like(array, fill, "")
+            copied = array if called is np.copy else ""
+        else:
+            given = node.args[0]
+            found = self.value(given) if not isinstance(given, ast.Tuple) else Value(
+                items=[self.number(x) for x in given.elts])
+            shape = found.items if found.items is not None else [found.name]
+            dtype, copied = "float64", ""
+        if not 1 <= len(shape) <= 3:
+            self.refuse(f"`{ast.unparse(node)}`, of {len(shape)} axes", node, "Use one to three.")
+        if kinds:
+            dtype = self._dtype(kinds[0])
+        return dtype, shape, fill, copied
+
+    def _like(self, array: str, fill: str, copied: str) -> tuple[str, list[str], str, str]:
+        known = self.arrays[array]
+        return known.dtype, [f"{array}_n{k}" for k in range(known.ndim)], fill, copied
+
+    def _dtype(self, node: Any) -> str:
+        if isinstance(node, ast.Attribute) and node.attr == "dtype":
+            array = self.value(node.value).array
+            if array:
+                return self.arrays[array].dtype
+        found = self.object(node)
+        try:
+            name = np.dtype(found).name if found is not MISSING else ""
+        except TypeError:
+            name = ""
+        if name not in DTYPES:
+            self.refuse(f"the dtype `{ast.unparse(node)}`", node, f"Use {', '.join(DTYPES)}.")
+        return name

@@ -1,0 +1,159 @@
+"""``break``, ``continue`` and early ``return`` as flags, so that each piece has one way out.
+
+A loop that can be left becomes ``while go:`` with all in its body, and a ``for`` of that kind
+counts by itself: rounds that are not run take no time. Names that are made here end in an
+underscore after a number; a function that has such names itself is refused.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+from typing import Any
+
+from .source import Source
+
+DONE, RESULT = "done_0_", "result_0_"
+Jump = (ast.Break, ast.Continue)
+
+
+class Exits:
+    """The statements of one function, without jumps.
+
+    Attributes:
+      returns: Whether the function gives a value.
+      made: The names that it adds.
+    """
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self.made = {DONE, RESULT}
+        self._count = 0
+        body = source.body
+        self.early = any(_has(node, ast.Return, True) for node in body[:-1]) or (
+            bool(body) and not isinstance(body[-1], ast.Return) and _has(body[-1], ast.Return, True)
+        )
+        values = [node.value for node in _returns(body)]
+        self.returns = any(value is not None for value in values)
+        if self.returns and (not _ends(body) or None in values):
+            source.refuse("a way through it that returns nothing", None,
+                          "Return a number on each way.")
+        self.body = self._block(body, None)
+        taken = sorted(self.made & source.locals)
+        if taken:
+            source.refuse(f"the name `{taken[0]}`", None, "Take another name.")
+        if self.early:
+            first = [_set(DONE, False)] if self._needs_done else []
+            self.body = [*first, *self.body]
+            if self.returns:
+                self.body.append(ast.Return(_name(RESULT), lineno=source.line))
+
+    _needs_done = False
+
+    def _new(self, kind: str) -> str:
+        self._count += 1
+        name = f"{kind}_{self._count}_"
+        self.made.add(name)
+        return name
+
+    def _block(self, nodes: list[ast.stmt], loop: tuple[str, str] | None) -> list[ast.stmt]:
+        """Statements; ``loop`` names the flags of the loop around: go on at all, skip the rest."""
+        found: list[ast.stmt] = []
+        for k, node in enumerate(nodes):
+            if isinstance(node, ast.Break | ast.Continue):
+                assert loop is not None
+                if isinstance(node, ast.Break):
+                    found.append(_set(loop[0], False, node))
+                return [*found, _set(loop[1], True, node)]
+            if isinstance(node, ast.Return) and self.early:
+                if node.value is not None:
+                    found.append(_put(RESULT, node.value, node))
+                self._needs_done = True
+                return [*found, _set(DONE, True, node)]
+            if isinstance(node, ast.If):
+                new = copy.copy(node)
+                new.body = self._block(node.body, loop)
+                new.orelse = self._block(node.orelse, loop)
+                found.append(new)
+            elif isinstance(node, ast.For | ast.While):
+                found += self._loop(node)
+            else:
+                found.append(node)
+            flags = [loop[1]] if loop and _has(node, Jump, False) else []
+            flags += [DONE] if self.early and _has(node, ast.Return, True) else []
+            if flags and nodes[k + 1 :]:
+                rest = self._block(nodes[k + 1 :], loop)
+                for flag in flags:
+                    test = ast.UnaryOp(ast.Not(), _name(flag))
+                    rest = [ast.If(test, rest, [], lineno=node.lineno)]
+                return found + rest
+        return found
+
+    def _loop(self, node: Any) -> list[ast.stmt]:
+        if node.orelse:
+            self.source.refuse("`else` of a loop", node, "Set a flag in the loop and look at it.")
+        breaks = any(_has(inner, ast.Break, False) for inner in node.body)
+        returns = any(_has(inner, ast.Return, True) for inner in node.body)
+        skips = any(_has(inner, Jump, False) for inner in node.body)
+        new = copy.copy(node)
+        go, skip = self._new("go"), self._new("skip")
+        body = self._block(node.body, (go, skip))
+        if skips:
+            body = [_set(skip, False, node), *body]
+        if not breaks and not returns:
+            new.body = body
+            return [new]
+        if returns:
+            body.append(ast.If(_name(DONE), [_set(go, False, node)], [], lineno=node.lineno))
+        before: list[ast.stmt] = [_set(go, True, node)]
+        if isinstance(node, ast.For):
+            # What `normal` knows as: the next number of a range, if there is one left.
+            new.body, new.go = body, go
+            return [*before, new]
+        test = ast.If(node.test, body, [_set(go, False, node)], lineno=node.lineno)
+        return [*before, ast.While(_name(go), [test], [], lineno=node.lineno)]
+
+
+def _name(name: str) -> ast.Name:
+    return ast.Name(name, ast.Load())
+
+
+def _put(name: str, value: ast.expr, like: Any = None) -> ast.stmt:
+    line = getattr(like, "lineno", 0)
+    return ast.Assign([ast.Name(name, ast.Store(), lineno=line)], value, lineno=line)
+
+
+def _set(name: str, value: bool, like: Any = None) -> ast.stmt:
+    return _put(name, ast.Constant(value), like)
+
+
+def _has(node: ast.AST, kinds: Any, into: bool) -> bool:
+    """Whether there is such a statement in a node; ``into`` other loops, too."""
+    if isinstance(node, kinds):
+        return True
+    if isinstance(node, ast.For | ast.While) and not into:
+        return False
+    if isinstance(node, ast.If | ast.For | ast.While):
+        return any(_has(inner, kinds, into) for inner in (*node.body, *node.orelse))
+    return False
+
+
+def _returns(nodes: list[ast.stmt]) -> list[ast.Return]:
+    found: list[ast.Return] = []
+    for node in nodes:
+        if isinstance(node, ast.Return):
+            found.append(node)
+        elif isinstance(node, ast.If | ast.For | ast.While):
+            found += _returns([*node.body, *node.orelse])
+    return found
+
+
+def _ends(nodes: list[ast.stmt]) -> bool:
+    """Whether statements return on each way."""
+    last = nodes[-1] if nodes else None
+    if isinstance(last, ast.If):
+        return _ends(last.body) and _ends(last.orelse)
+    if isinstance(last, ast.While):
+        forever = isinstance(last.test, ast.Constant) and bool(last.test.value)
+        return forever and not any(_has(node, ast.Break, False) for node in last.body)
+    return isinstance(last, ast.Return)

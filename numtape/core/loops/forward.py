@@ -1,0 +1,378 @@
+"""The text of the forward sweep: what the function does, and what it leaves on the stack.
+
+A *stretch* is a run of nodes without loops: it checks for room once. What its reverse needs is left
+in `Forward.plans`, by the first node of a stretch or by the loop, for `reverse`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from .activity import Activity
+from .layout import DIVISION, INDEX, LINES, NEGATIVE, NO_ROOM, Slots, number, once, room, rounds
+from .nodes import (
+    Body,
+    Branch,
+    Count,
+    Make,
+    Node,
+    Repeat,
+    Step,
+    address,
+    assigned,
+    is_constant,
+    shadow,
+    straight,
+    walk,
+)
+from .store import Reverse, element, outside, shown
+from .types import INTS
+
+
+class Text:
+    """Lines of a function, with their depth."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.depth = 1
+
+    def put(self, line: str) -> None:
+        """Add a line."""
+        self.lines.append("    " * self.depth + line)
+
+    def insert(self, at: int, lines: list[str]) -> None:
+        """Add lines before others."""
+        self.lines[at:at] = ["    " * self.depth + line for line in lines]
+
+
+@dataclass
+class Way:
+    """The reverse of a branch in a stretch: which way it went, and the reverse of both."""
+
+    test: str
+    body: list[Any]
+    other: list[Any]
+
+
+@dataclass
+class Plan:
+    """What the reverse of a stretch or a loop has to know.
+
+    Attributes:
+      k: The number of a loop.
+      keep: What is restored before it, in the order in which it was stored.
+      slots: Those of a stretch, or of an innermost loop; None of another one.
+      parts: The text of the reverse of each piece and branch, in the order of the forward sweep.
+    """
+
+    k: int = 0
+    keep: list[str] = field(default_factory=list)
+    slots: Slots | None = None
+    parts: list[Any] = field(default_factory=list)
+
+
+def groups(nodes: list[Node]) -> Iterator[list[Node]]:
+    """Stretches, and loops and others by themselves."""
+    run: list[Node] = []
+    for node in nodes:
+        if straight(node):
+            run.append(node)
+            continue
+        if run:
+            yield run
+        run = []
+        yield [node]
+    if run:
+        yield run
+
+
+def pieces(nodes: list[Node]) -> Iterator[list[Step] | Branch]:
+    """The straight pieces of a stretch, and its branches."""
+    run: list[Step] = []
+    for node in nodes:
+        if isinstance(node, Step):
+            run.append(node)
+            continue
+        if run:
+            yield run
+        run = []
+        assert isinstance(node, Branch)
+        yield node
+    if run:
+        yield run
+
+
+class Forward(Text):
+    """Writes the forward sweep.
+
+    Attributes:
+      plans: For `reverse`, by the id of a node.
+      last: What is stored at the end, for all of the reverse sweep.
+    """
+
+    def __init__(self, body: Body, activity: Activity, checked: bool, divisions: bool) -> None:
+        super().__init__()
+        self.body, self.activity = body, activity
+        self.checked, self.divisions = checked, divisions
+        self.plans: dict[int, Plan] = {}
+        self.used: set[str] = set()
+        self._loops = 0
+        self._read = outside(body.nodes, body.result)
+        self._varying = {n.name for n in walk(body.nodes) if isinstance(n, Count)}
+        self.nodes(body.nodes, set(activity.fixed))
+        given = set(body.scalars) | {
+            f"{name}_n{k}" for name, a in body.arrays.items() if a.argument for k in range(a.ndim)
+        }
+        self.last = sorted((self.used & activity.fixed) - given)
+        self._push(self.last, 0)
+
+    def _room(self, line: int) -> str:
+        return f"if SP{{}} > END: return {NO_ROOM + (line << LINES)}"
+
+    def _push(self, names: list[str], line: int) -> None:
+        """Store names."""
+        if not names:
+            return
+        self.put(self._room(line).format(f" + {8 * len(names)}"))
+        for j, name in enumerate(names):
+            self.put(once(j, self.body.names[name]).write(name))
+        self.put(f"SP += {8 * len(names)}")
+
+    # What the function does.
+
+    def step(self, step: Step) -> None:
+        """One step."""
+        line, arrays = step.line, self.body.arrays
+        names = [shown(a) for a in step.args]
+        if step.op == "check":
+            if self.checked:
+                self.put(f"if not 0 <= {names[0]} < {names[1]}: return {INDEX + (line << LINES)}")
+            return
+        if self.divisions and step.op in ("/", "//", "%"):
+            self.put(f"if {names[1]} == 0: return {DIVISION + (line << LINES)}")
+        if not step.array:
+            self.put(f"{step.out} = {step.text.format(*names)}")
+            return
+        if step.op == "load":
+            found = element(self.body, step.array, names[0], address(step.array))
+            self.put(f"{step.out} = {found}")
+            return
+        base = step.array if arrays[step.array].argument else (
+            f"{arrays[step.array].dtype}_at({address(step.array)})")
+        sign = {"store": "=", "acc": "+=", "sub": "-="}[step.op]
+        self.put(f"{base}[{names[0]}] {sign} {names[1]}")
+
+    def plain(self, nodes: list[Node]) -> None:
+        """What only computes a condition: nothing is stored."""
+        for node in nodes:
+            if isinstance(node, Step):
+                self.step(node)
+            elif isinstance(node, Branch):
+                for head, body in ((f"if {node.test}:", node.body), ("else:", node.other)):
+                    self.put(head)
+                    self.depth += 1
+                    self.put("pass")
+                    self.plain(body)
+                    self.depth -= 1
+            elif isinstance(node, Count):
+                self._loops += 1
+                k = self._loops
+                self.put(rounds(node, k))
+                self.put(f"for K{k} in range(N{k}):")
+                self.depth += 1
+                self.put(number(node, k))
+                self.plain(node.body)
+                self.depth -= 1
+            else:
+                assert isinstance(node, Repeat)
+                self.put("while True:")
+                self.depth += 1
+                self.plain(node.head)
+                self.put(f"if not {node.test}: break")
+                self.plain(node.body)
+                self.depth -= 1
+
+    # What is stored.
+
+    def stretch(self, nodes: list[Node], slots: Slots, known: set[str]) -> list[Any]:
+        """A stretch. Returns what its reverse is made of."""
+        parts: list[Any] = []
+        line = -1
+        for piece in pieces(nodes):
+            if isinstance(piece, Branch):
+                slot = slots.new("bool")
+                self.put(slot.write(piece.test))
+                ways: list[list[Any]] = []
+                for head, body in ((f"if {piece.test}:", piece.body), ("else:", piece.other)):
+                    self.put(head)
+                    self.depth += 1
+                    self.put("pass")
+                    ways.append(self.stretch(body, slots, known))
+                    self.depth -= 1
+                parts.append(Way(slot.read(), *ways))
+                continue
+            made = Reverse(self.body, self.activity, piece, known, self._varying, self._read,
+                           self.used).piece  # fmt: skip
+            reads: list[str] = []
+            stores: dict[int, list[str]] = {}
+            for (name, k), inner in zip(made.stored, made.names, strict=True):
+                slot = slots.new(self.body.names[name])
+                reads.append(f"{inner} = {slot.read()}")
+                stores.setdefault(k, []).append(slot.write(name))
+            for text in stores.get(-1, []):
+                self.put(text)
+            for k, step in enumerate(piece):
+                if step.line != line:
+                    line = step.line
+                    self.put(f"# line {line}")
+                self.step(step)
+                for text in stores.get(k, []):
+                    self.put(text)
+            parts.append([*reads, *made.back])
+        return parts
+
+    def nodes(self, nodes: list[Node], known: set[str]) -> None:
+        """All of a block."""
+        for group in groups(nodes):
+            first = group[0]
+            if straight(first):
+                mark, slots = len(self.lines), Slots()
+                parts = self.stretch(group, slots, known)
+                if len(slots):
+                    size = 8 * len(slots)
+                    self.insert(mark, [self._room(first.line).format(f" + {size}")])
+                    self.put(f"SP += {size}")
+                self.plans[id(first)] = Plan(slots=slots, parts=parts)
+            elif isinstance(first, Count):
+                self._count(first, known)
+            elif isinstance(first, Repeat):
+                self._repeat(first, known)
+            elif isinstance(first, Make):
+                self._make(first)
+            else:  # loops inside: which way was taken goes on the stack behind them
+                assert isinstance(first, Branch)
+                for head, body in ((f"if {first.test}:", first.body), ("else:", first.other)):
+                    self.put(head)
+                    self.depth += 1
+                    self.put("pass")
+                    self.nodes(body, known)
+                    self.depth -= 1
+                self._push([first.test], first.line)
+
+    def _count(self, loop: Count, known: set[str]) -> None:
+        self._loops += 1
+        k = self._loops
+        own = assigned(loop.body) | {loop.name}
+        bounds = [x for x in (loop.low, loop.high) if not is_constant(x)]
+        candidates = {x for x in self._all_reads(loop.body) if x not in known and x not in own}
+        candidates |= {x for x in bounds if x not in known}
+        inner = known | candidates | {loop.name}
+        before, self.used = self.used, set()
+        slots = None
+        parts: list[Any] = []
+        self.put(f"# line {loop.line}")
+        self.put(rounds(loop, k))
+        mark = len(self.lines)
+        self.put(f"for K{k} in range(N{k}):")
+        self.depth += 1
+        self.put(number(loop, k))
+        if all(map(straight, loop.body)):
+            slots = Slots(k)
+            parts = self.stretch(loop.body, slots, inner)
+        else:
+            self.nodes(loop.body, inner)
+        self.depth -= 1
+        if slots is not None and len(slots):
+            self.insert(mark, self._vectors(slots, k, loop.line))
+        keep = sorted(candidates & (self.used | set(bounds)))
+        self.used = before | ((self.used | set(bounds)) - set(keep))
+        self._push(keep, loop.line)
+        self.plans[id(loop)] = Plan(k, keep, slots, parts)
+
+    def _vectors(self, slots: Slots, k: int, line: int) -> list[str]:
+        """What makes room for the values of an innermost loop."""
+        found = []
+        for j, dtype in enumerate(slots.dtypes):
+            found.append(f"S{k}_{j} = {dtype}_at(SP)")
+            found.append(f"SP += {room(f'N{k}', dtype)}")
+        return [*found, self._room(line).format("")]
+
+    def _all_reads(self, nodes: list[Node]) -> set[str]:
+        """The names that nodes read."""
+        found: set[str] = set()
+        for node in walk(nodes):
+            if isinstance(node, Step):
+                found |= {a for a in node.args if not is_constant(a)}
+                if node.array and not self.body.arrays[node.array].argument:
+                    found |= {address(node.array), shadow(node.array)}
+            elif isinstance(node, Count):
+                found |= {a for a in (node.low, node.high) if not is_constant(a)}
+        return found
+
+    def _repeat(self, loop: Repeat, known: set[str]) -> None:
+        self._loops += 1
+        k = self._loops
+        self.put(f"# line {loop.line}")
+        self.put(f"C{k} = 0")
+        self.put("while True:")
+        self.depth += 1
+        self.plain(loop.head)
+        self.put(f"if not {loop.test}: break")
+        self.nodes(loop.body, known)
+        self.put(f"C{k} += 1")
+        self.depth -= 1
+        self.put(self._room(loop.line).format(" + 8"))
+        self.put(once(0, "int64").write(f"C{k}"))
+        self.put("SP += 8")
+        self.plans[id(loop)] = Plan(k)
+
+    def _make(self, node: Make) -> None:
+        """A local array, its adjoints behind it, and what takes both away again."""
+        self._loops += 1
+        k = self._loops
+        name, known = node.array, self.body.arrays[node.array]
+        active = name in self.activity.active
+        self.put(f"# line {node.line}")
+        axes = [f"{name}_n{j} < 0" for j in range(known.ndim)]
+        self.put(f"if {' or '.join(axes)}: return {NEGATIVE + (node.line << LINES)}")
+        size = room(node.size, known.dtype)
+        self.put(f"B{k} = SP")
+        self.put(f"{address(name)} = SP")
+        self.put(f"SP += {size}")
+        self.put(f"{shadow(name)} = SP")
+        if active:
+            self.put(f"SP += {size}")
+        self.put(self._room(node.line).format(" + 32"))
+        fills = []
+        if node.copied:
+            source = element(self.body, node.copied, f"K{k}", address(node.copied))
+            fills.append(f"{known.dtype}_at({address(name)})[K{k}] = {source}")
+        elif node.fill:
+            fills.append(f"{known.dtype}_at({address(name)})[K{k}] = {node.fill}")
+        if active:
+            fills.append(f"{known.dtype}_at({shadow(name)})[K{k}] = 0")
+        for fill in fills:
+            self.put(f"for K{k} in range({node.size}):")
+            self.put(f"    {fill}")
+        kept = [f"B{k}", shadow(name), node.size, "0"]
+        if node.copied and not self.body.arrays[node.copied].argument:
+            kept[3] = shadow(node.copied)
+        for j, value in enumerate(kept):
+            self.put(once(j, "int64").write(value))
+        self.put("SP += 32")
+        self.plans[id(node)] = Plan(k)
+
+
+def initial(body: Body) -> list[str]:
+    """What gives names a value that a program may leave without one."""
+    zeros = {"bool": "False", "float32": "np.float32(0)", "float64": "0.0"}
+    given = set(body.scalars) | {
+        f"{name}_n{k}" for name, a in body.arrays.items() if a.argument for k in range(a.ndim)
+    }
+    names = sorted(name for name in body.names if name not in given)
+    return [
+        f"{name} = {zeros.get(body.names[name], '0')}" for name in names
+        if body.names[name] not in INTS or not name.startswith("_")
+    ]  # fmt: skip

@@ -1,0 +1,80 @@
+"""Where values lie on the stack, as text: the same for both sweeps.
+
+The stack grows upwards from ``SP``. What is stored once takes eight bytes; in an innermost loop a
+value is a vector over the rounds, so that both sweeps can be vectorised. All begin at multiples of
+eight bytes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from .nodes import Count
+from .types import SIZES
+
+NO_ROOM, INDEX, DIVISION, NEGATIVE = 1, 2, 3, 4  # the status of a forward sweep; 0: it is done
+LINES = 8  # bits below the line in a status
+
+
+@dataclass
+class Slot:
+    """A place for a value: the text of where it is, and its dtype."""
+
+    place: str
+    dtype: str
+
+    def write(self, value: str) -> str:
+        """What puts a value there."""
+        return f"{self.place} = {self.dtype}_of({value})"
+
+    def read(self) -> str:
+        """The value."""
+        return f"({self.place} != 0)" if self.dtype == "bool" else self.place
+
+
+def once(j: int, dtype: str) -> Slot:
+    """A value that is stored once, ``j`` words above ``SP``."""
+    return Slot(f"{dtype}_at(SP + {8 * j})[0]" if j else f"{dtype}_at(SP)[0]", dtype)
+
+
+def room(count: str, dtype: str) -> str:
+    """The bytes that so many elements take."""
+    size = SIZES[dtype]
+    return f"{count} * 8" if size == 8 else f"(({count} * {size} + 7) & -8)"
+
+
+@dataclass
+class Slots:
+    """The slots of a stretch without loops.
+
+    Attributes:
+      loop: The number of the innermost loop that it is the body of; 0: it runs once.
+      dtypes: Of each slot.
+    """
+
+    loop: int = 0
+    dtypes: list[str] = field(default_factory=list)
+
+    def new(self, dtype: str) -> Slot:
+        """One more."""
+        j = len(self.dtypes)
+        self.dtypes.append(dtype)
+        if self.loop:
+            return Slot(f"S{self.loop}_{j}[K{self.loop}]", dtype)
+        return once(j, dtype)
+
+    def __len__(self) -> int:
+        return len(self.dtypes)
+
+
+def rounds(loop: Count, k: int) -> str:
+    """How often a loop runs."""
+    if loop.step == 1:
+        return f"N{k} = max({loop.high} - ({loop.low}), 0)"
+    return f"N{k} = len(range({loop.low}, {loop.high}, {loop.step}))"
+
+
+def number(loop: Count, k: int) -> str:
+    """The loop's number in round K."""
+    start = "" if loop.low == "0" else f"{loop.low} + "
+    return f"{loop.name} = {start}K{k}" + (f" * ({loop.step})" if loop.step != 1 else "")

@@ -1,0 +1,169 @@
+"""What a kernel is made of between its source and its sweeps: steps, branches and loops.
+
+An operand is a name or the text of a constant. Arrays have one axis here: steps before a `load`
+have made one index of several.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+
+@dataclass(eq=False, slots=True)
+class Step:
+    """One operation.
+
+    Attributes:
+      out: The name that it assigns; "" if it writes to an array, or checks something.
+      op: Its name: an operator, a function of `rules.FUNCTIONS`, or one of ``load`` (an element of
+        ``array`` at ``args[0]``), ``store`` and ``acc`` (``args[1]`` is put there, or added),
+        ``copy``, ``compare``, ``whole`` (to an int), ``wrap``, ``check``.
+      args: Operands.
+      text: The operation as text, with ``{0}`` for the first operand.
+      line: The line of the user's source, counted from that of the function.
+      array: The array that is read or written.
+      dtype: For a conversion, to what.
+    """
+
+    out: str
+    op: str
+    args: list[str]
+    text: str
+    line: int
+    array: str = ""
+    dtype: str = ""
+
+
+@dataclass(eq=False, slots=True)
+class Branch:
+    """``if test: body else: other``; nothing in it assigns ``test``."""
+
+    test: str
+    body: list[Node]
+    other: list[Node]
+    line: int
+
+
+@dataclass(eq=False, slots=True)
+class Count:
+    """``for name in range(low, high, step): body``; nothing in it assigns these names."""
+
+    name: str
+    low: str
+    high: str
+    step: int
+    body: list[Node]
+    line: int
+
+
+@dataclass(eq=False, slots=True)
+class Repeat:
+    """``while`` the steps of ``head`` give a true ``test``, the body; the head only computes it."""
+
+    head: list[Node]
+    test: str
+    body: list[Node]
+    line: int
+
+
+@dataclass(eq=False, slots=True)
+class Make:
+    """A local array: ``size`` elements, filled with ``fill`` ("" for nothing), or a copy."""
+
+    array: str
+    size: str
+    fill: str
+    copied: str
+    line: int
+
+
+@dataclass(slots=True)
+class Array:
+    """What is known of an array: the dtype of its elements, axes, whether it is an argument."""
+
+    dtype: str
+    ndim: int
+    argument: bool
+
+
+Node = Step | Branch | Count | Repeat | Make
+
+
+@dataclass(eq=False, slots=True)
+class Body:
+    """A function in normal form.
+
+    Attributes:
+      name: The function's.
+      scalars: The dtypes of arguments that are numbers, by name.
+      arrays: All arrays, by name; an argument's axes are ``name_n0``, ``name_n1`` ...
+      parameters: Names of the arguments in the user's order.
+      nodes: What it does.
+      result: The name or constant that it returns; "" for nothing.
+      file, line: Where it stands.
+    """
+
+    name: str
+    scalars: dict[str, str]
+    arrays: dict[str, Array]
+    parameters: list[str]
+    nodes: list[Node]
+    result: str
+    file: str
+    line: int
+    names: dict[str, str] = field(default_factory=dict)
+
+
+def is_constant(operand: str) -> bool:
+    """Whether an operand is a constant's text."""
+    return not operand.isidentifier() or operand in ("True", "False")
+
+
+def steps(nodes: list[Node]) -> Iterator[Step]:
+    """All steps, in the order of the text."""
+    for node in walk(nodes):
+        if isinstance(node, Step):
+            yield node
+
+
+def walk(nodes: list[Node]) -> Iterator[Node]:
+    """All nodes, in the order of the text."""
+    for node in nodes:
+        yield node
+        if isinstance(node, Branch):
+            yield from walk(node.body)
+            yield from walk(node.other)
+        elif isinstance(node, Count):
+            yield from walk(node.body)
+        elif isinstance(node, Repeat):
+            yield from walk(node.head)
+            yield from walk(node.body)
+
+
+def assigned(nodes: list[Node]) -> set[str]:
+    """The names that are assigned in nodes."""
+    found: set[str] = set()
+    for node in walk(nodes):
+        if isinstance(node, Step):
+            found.add(node.out)
+        elif isinstance(node, Count):
+            found.add(node.name)
+        elif isinstance(node, Make):
+            found |= {address(node.array), shadow(node.array)}
+    return found - {""}
+
+
+def address(array: str) -> str:
+    """The name that holds where a local array lies."""
+    return f"{array}_at"
+
+
+def shadow(array: str) -> str:
+    """The name that holds where the adjoints of a local array lie."""
+    return f"d_{array}_at"
+
+
+def straight(node: Node) -> bool:
+    """Whether a node has neither a loop nor a new array in it."""
+    return not any(isinstance(inner, Count | Repeat | Make) for inner in walk([node]))

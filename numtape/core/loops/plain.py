@@ -1,0 +1,53 @@
+"""The sweeps run as plain Python: what the text means, without a compiler."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from .program import Program
+from .types import SIZES
+
+Array = np.ndarray[Any, Any]
+
+
+def run(program: Program, arguments: list[Any], stack: int = 1 << 20) -> tuple[int, Any, list[Any]]:
+    """Both sweeps, as Python.
+
+    Args:
+      program: The sweeps.
+      arguments: The function's, arrays C-contiguous; they are not changed.
+      stack: Bytes of the stack.
+
+    Returns:
+      The status, the value, and what the adjoints are of those arguments that have one, by number.
+    """
+    arguments = [x.copy() if isinstance(x, np.ndarray) else x for x in arguments]
+    memory = np.zeros(stack, np.uint8)
+    views = {name: memory.view(name) for name in SIZES if name != "bool"} | {"bool": memory}
+    scope: dict[str, Any] = {"math": math, "np": np}
+    for name, size in SIZES.items():
+        scope[f"{name}_at"] = lambda at, whole=views[name], size=size: whole[at // size :]
+        scope[f"{name}_of"] = lambda value: value
+    exec(compile(program.source, f"<{program.name}>", "exec"), scope)
+    given: list[Any] = []
+    adjoints: dict[int, Array] = {}
+    for kind, j, dtype, k in program.parameters:
+        argument = arguments[j]
+        if kind == "array":
+            given.append(argument.reshape(-1))
+        elif kind == "axis":
+            given.append(argument.shape[k])
+        elif kind == "number":
+            given.append([argument])
+        else:
+            shape = argument.shape if isinstance(argument, np.ndarray) else (1,)
+            adjoints[j] = np.zeros(shape, dtype)
+            given.append(adjoints[j].reshape(-1))
+    out, mark = [0.0], [0]
+    status = scope[f"{program.name}_forward"](*given, 0, stack, out, mark)
+    if not status:
+        scope[f"{program.name}_reverse"](*given, mark[0], [1.0])
+    return status, out[0], [adjoints.get(j) for j in range(len(arguments))]

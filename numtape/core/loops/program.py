@@ -1,0 +1,121 @@
+"""From a function to the source of its sweeps, step by step: start reading here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import FunctionType
+
+from ...errors import KernelError
+from .activity import analyse
+from .forward import Forward, Text, initial
+from .nodes import Body, is_constant
+from .normal import normal
+from .reverse import Reverse
+from .store import outside
+from .types import INTS, infer, of
+
+
+@dataclass
+class Program:
+    """A function's sweeps.
+
+    Attributes:
+      source: The text of both.
+      name: What their names begin with: ``name_forward`` and ``name_reverse``.
+      parameters: What they take: kinds are ``array``, ``axis`` (with its number), ``number``,
+        ``adjoint`` of an array or number; with the argument's number and dtype. Behind these come
+        SP, END, ``out`` and ``mark``; of the reverse sweep SP and ``g``.
+      written: Numbers of the arguments that are arrays and written to.
+      result: The result's dtype.
+    """
+
+    source: str
+    name: str
+    parameters: list[tuple[str, int, str, int]]
+    written: list[int]
+    result: str
+    file: str
+    line: int
+
+    @property
+    def key(self) -> str:
+        """What the compiled sweeps depend on."""
+        return f"{self.source}\n{self.parameters}"
+
+
+def program(
+    function: FunctionType, kinds: list[tuple[str, int]], wanted: list[int], *,
+    boundscheck: bool = False, divisions: bool = False,
+) -> Program:  # fmt: skip
+    """The sweeps of a function.
+
+    Args:
+      function: What is differentiated.
+      kinds: For each argument its dtype, and its number of axes: -1 of a number.
+      wanted: The numbers of the arguments whose derivatives are wanted.
+      boundscheck: Whether an index out of bounds is an error.
+      divisions: Whether a division by 0 is.
+    """
+    body = normal(function, kinds)
+    infer(body)
+    result = of(body.result, body.names) if body.result else ""
+    if result in ("", *INTS):
+        what = "nothing" if not result else f"a number of dtype {result}"
+        raise KernelError(f"a derivative: it returns {what}", body.file, body.line,
+                          "Return a float.")  # fmt: skip
+    activity = analyse(body, [body.parameters[k] for k in wanted])
+    forward = Forward(body, activity, boundscheck, divisions)
+    reverse = Reverse(forward)
+    shared, parameters, loads = _parameters(body, kinds)
+    adjoints, stores = [], []
+    for j, (name, (dtype, ndim)) in enumerate(zip(body.parameters, kinds, strict=True)):
+        if ndim >= 0 and name in activity.active:
+            adjoints.append(f"d_{name}")
+            parameters.append(("adjoint", j, dtype, 0))
+        elif j in wanted:
+            adjoints.append(f"d_{name}_at")
+            stores.append(f"d_{name}_at[0] = d_{name}")
+            parameters.append(("adjoint", j, "float64", 0))
+    zeros = sorted(
+        x for x in activity.active if x not in body.arrays and not is_constant(x)
+        and (x in body.scalars or x in outside(body.nodes, body.result))
+    )  # fmt: skip
+    ahead, back = Text(), Text()
+    for line in (*loads, *initial(body)):
+        ahead.put(line)
+    ahead.lines += forward.lines
+    for line in (f"out[0] = {body.result}", "mark[0] = SP", "return 0"):
+        ahead.put(line)
+    for line in (*loads, *(f"d_{name} = 0.0" for name in zeros), *initial(body)):
+        back.put(line)
+    back.lines += reverse.lines
+    for line in (*stores, "return 0"):
+        back.put(line)
+    source = "\n".join([
+        f"def {body.name}_forward({', '.join([*shared, *adjoints])}, SP, END, out, mark):",
+        *ahead.lines, "", "",
+        f"def {body.name}_reverse({', '.join([*shared, *adjoints])}, SP, g_at):", *back.lines, "",
+    ])  # fmt: skip
+    written = [j for j, name in enumerate(body.parameters) if name in activity.written]
+    return Program(source, body.name, parameters, written, result, body.file, body.line)
+
+
+def _parameters(
+    body: Body, kinds: list[tuple[str, int]]
+) -> tuple[list[str], list[tuple[str, int, str, int]], list[str]]:
+    """The names of parameters, what they are, and the lines that read numbers."""
+    names: list[str] = []
+    found: list[tuple[str, int, str, int]] = []
+    loads = []
+    for j, (name, (dtype, ndim)) in enumerate(zip(body.parameters, kinds, strict=True)):
+        if ndim < 0:
+            names.append(f"{name}_at")
+            found.append(("number", j, dtype, 0))
+            loads.append(f"{name} = {name}_at[0]" + (" != 0" if dtype == "bool" else ""))
+            continue
+        names.append(name)
+        found.append(("array", j, dtype, 0))
+        for k in range(ndim):
+            names.append(f"{name}_n{k}")
+            found.append(("axis", j, "", k))
+    return names, found, loads

@@ -1,0 +1,118 @@
+"""The text of the reverse sweep: it goes back through what the forward sweep did and stored."""
+
+from __future__ import annotations
+
+from .forward import Forward, Plan, Text, Way, groups
+from .layout import Slots, number, once, room, rounds
+from .nodes import Branch, Count, Make, Node, Repeat, is_constant, straight
+
+
+class Reverse(Text):
+    """Writes the reverse sweep."""
+
+    def __init__(self, forward: Forward) -> None:
+        super().__init__()
+        self.forward, self.body, self.activity = forward, forward.body, forward.activity
+        self._pop(forward.last)
+        if not is_constant(self.body.result) and self.body.result in self.activity.active:
+            self.put(f"d_{self.body.result} += g_at[0]")
+        self.nodes(self.body.nodes)
+
+    def _pop(self, names: list[str]) -> None:
+        """Have names again that were stored together."""
+        if names:
+            self.put(f"SP -= {8 * len(names)}")
+        for j, name in enumerate(names):
+            self.put(f"{name} = {once(j, self.body.names[name]).read()}")
+
+    def _parts(self, parts: list[object]) -> None:
+        for part in reversed(parts):
+            if isinstance(part, Way):
+                if not any(_text(x) for x in (part.body, part.other)):
+                    continue
+                for head, inner in ((f"if {part.test}:", part.body), ("else:", part.other)):
+                    if _text(inner) or head != "else:":
+                        self.put(head)
+                        self.depth += 1
+                        self.put("pass")
+                        self._parts(inner)
+                        self.depth -= 1
+            else:
+                assert isinstance(part, list)
+                for line in part:
+                    self.put(line)
+
+    def nodes(self, nodes: list[Node]) -> None:
+        """All of a block, backwards."""
+        for group in reversed(list(groups(nodes))):
+            first = group[0]
+            if isinstance(first, Branch) and not straight(first):
+                self._branch(first)
+                continue
+            plan = self.forward.plans[id(first)]
+            if straight(first):
+                assert plan.slots is not None
+                if len(plan.slots):
+                    self.put(f"SP -= {8 * len(plan.slots)}")
+                self._parts(plan.parts)
+            elif isinstance(first, Count):
+                self._count(first, plan)
+            elif isinstance(first, Repeat):
+                self.put("SP -= 8")
+                self.put(f"for K{plan.k} in range({once(0, 'int64').read()}):")
+                self.depth += 1
+                self.put("pass")
+                self.nodes(first.body)
+                self.depth -= 1
+            else:
+                assert isinstance(first, Make)
+                self._make(first, plan)
+
+    def _branch(self, node: Branch) -> None:
+        self.put("SP -= 8")
+        for head, body in ((f"if {once(0, 'bool').read()}:", node.body), ("else:", node.other)):
+            self.put(head)
+            self.depth += 1
+            self.put("pass")
+            self.nodes(body)
+            self.depth -= 1
+
+    def _count(self, loop: Count, plan: Plan) -> None:
+        k, slots = plan.k, plan.slots
+        self._pop(plan.keep)
+        self.put(rounds(loop, k))
+        if slots is not None:
+            self._vectors(slots, k)
+        self.put(f"for K{k} in range(N{k} - 1, -1, -1):")
+        self.depth += 1
+        self.put(number(loop, k))
+        if slots is not None:
+            self._parts(plan.parts)
+        else:
+            self.nodes(loop.body)
+        self.depth -= 1
+
+    def _vectors(self, slots: Slots, k: int) -> None:
+        for j in reversed(range(len(slots))):
+            self.put(f"SP -= {room(f'N{k}', slots.dtypes[j])}")
+            self.put(f"S{k}_{j} = {slots.dtypes[j]}_at(SP)")
+
+    def _make(self, node: Make, plan: Plan) -> None:
+        self.put("SP -= 32")
+        active = self.activity.active
+        if node.copied and {node.copied, node.array} <= active:
+            known = self.body.arrays[node.copied]
+            to = f"d_{node.copied}" if known.argument else (
+                f"{known.dtype}_at({once(3, 'int64').read()})")
+            own = f"{known.dtype}_at({once(1, 'int64').read()})"
+            k = plan.k
+            self.put(f"for K{k} in range({once(2, 'int64').read()}):")
+            self.depth += 1
+            self.put(f"{to}[K{k}] += {own}[K{k}]")
+            self.depth -= 1
+        self.put(f"SP = {once(0, 'int64').read()}")
+
+
+def _text(parts: list[object]) -> bool:
+    """Whether there is anything to do."""
+    return any(_text(p.body) or _text(p.other) if isinstance(p, Way) else bool(p) for p in parts)

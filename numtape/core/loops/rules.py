@@ -1,0 +1,188 @@
+"""The functions and operators that kernels know, with their derivatives: those of the op records.
+
+The rule of a record runs on placeholders, as for every tape; the rows that it records become text,
+row by row from the bodies of their ops. There is so one table of derivatives.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+import importlib
+import math
+import struct
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..derive.transpose import run_rule
+from ..log.log import LEAF_CODE, Log
+from ..log.op import CODES, RULE
+from ..ops import elementwise as ops
+from ..values.dtypes import float64
+from ..values.spec import intern
+
+
+class Function(NamedTuple):
+    """A function of numbers.
+
+    Attributes:
+      text: What computes it, with ``{0}`` for the first operand.
+      op: The record that has its derivative; None: it may not depend on what is differentiated.
+      result: "float", or "same" for the dtype that its operands have together, "whole" for int64,
+        "truth" for bool.
+      cheap: Whether it is computed again in the reverse sweep, and not stored.
+    """
+
+    text: str
+    op: Any = None
+    result: str = "float"
+    cheap: bool = False
+
+
+def _of(name: str, recorder: Any) -> Function:
+    return Function(f"math.{name}({{0}})", recorder.op)
+
+
+FUNCTIONS: dict[str, Function] = {
+    name: _of(name, getattr(ops, name)) for name in (
+        "exp", "expm1", "log", "log1p", "sqrt", "sin", "cos", "tan", "asin", "acos", "atan",
+        "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "erf", "erfc",
+    )
+}  # fmt: skip
+FUNCTIONS |= {
+    "+": Function("{0} + {1}", ops.add.op, "same", True),
+    "-": Function("{0} - {1}", ops.subtract.op, "same", True),
+    "*": Function("{0} * {1}", ops.multiply.op, "same", True),
+    "/": Function("{0} / {1}", ops.real_divide.op),
+    "//": Function("{0} // {1}", ops.floor_divide_float.op, "same"),
+    "%": Function("{0} % {1}", ops.floor_mod_float.op, "same"),
+    "**": Function("{0} ** {1}", ops.pow_float.op, "same"),
+    "negative": Function("-{0}", ops.negative.op, "same", True),
+    "copy": Function("{0}", ops.stop_gradient.op, "same", True),
+    "abs": Function("abs({0})", ops.abs_.op, "same", True),
+    "fabs": Function("math.fabs({0})", ops.abs_.op, cheap=True),
+    "max": Function("max({0}, {1})", ops.maximum.op, "same", True),
+    "min": Function("min({0}, {1})", ops.minimum.op, "same", True),
+    "maximum": Function(
+        "({0} if {0} >= {1} else {1} if {1} > {0} else {0} + {1})", ops.maximum.op, "same", True
+    ),
+    "minimum": Function(
+        "({0} if {0} <= {1} else {1} if {1} < {0} else {0} + {1})", ops.minimum.op, "same", True
+    ),
+    "square": Function("{0} * {0}", ops.square.op, "same", True),
+    "atan2": Function("math.atan2({0}, {1})", ops.atan2.op),
+    "hypot": Function("math.hypot({0}, {1})", ops.hypot.op),
+    "floor": Function("math.floor({0})", ops.floor.op, "whole"),
+    "ceil": Function("math.ceil({0})", ops.ceil.op, "whole"),
+    "np.floor": Function("np.floor({0})", ops.floor.op),
+    "np.ceil": Function("np.ceil({0})", ops.ceil.op),
+    "isnan": Function("math.isnan({0})", None, "truth"),
+    "isinf": Function("math.isinf({0})", None, "truth"),
+    "isfinite": Function("math.isfinite({0})", None, "truth"),
+    "lgamma": Function("math.lgamma({0})"),
+    "gamma": Function("math.gamma({0})"),
+    "fmod": Function("math.fmod({0}, {1})"),
+    "copysign": Function("math.copysign({0}, {1})"),
+}  # fmt: skip
+
+_NUMPY = {
+    "arcsin": "asin", "arccos": "acos", "arctan": "atan", "arcsinh": "asinh", "arccosh": "acosh",
+    "arctanh": "atanh", "arctan2": "atan2", "absolute": "abs", "abs": "abs", "fabs": "fabs",
+    "negative": "negative", "power": "**", "floor": "np.floor", "ceil": "np.ceil",
+    "maximum": "maximum", "minimum": "minimum", "square": "square", "hypot": "hypot",
+    "add": "+", "subtract": "-", "multiply": "*", "divide": "/", "isnan": "isnan",
+    "isinf": "isinf", "isfinite": "isfinite",
+}  # fmt: skip
+_NUMPY |= {
+    name: name for name in (
+        "exp", "expm1", "log", "log1p", "sqrt", "sin", "cos", "tan", "sinh", "cosh", "tanh",
+    )
+}  # fmt: skip
+
+# What a program calls, and the function's name above.
+CALLED: dict[Any, str] = {abs: "abs", max: "max", min: "min", pow: "**", math.pow: "**"}
+CALLED |= {getattr(math, name): name for name in FUNCTIONS if hasattr(math, name)}
+CALLED |= {getattr(np, ours): name for ours, name in _NUMPY.items()}
+
+ARITY = {name: 2 if "{1}" in function.text else 1 for name, function in FUNCTIONS.items()}
+
+
+def differentiable(name: str) -> bool:
+    """Whether there is a derivative, or none flows through."""
+    return FUNCTIONS[name].op is not None
+
+
+@cache
+def derivative(name: str) -> tuple[str, ...]:
+    """The adjoints of a function's operands, as text.
+
+    The names in it are ``g`` for the incoming adjoint, ``z`` for the result, ``x`` and ``y``; text
+    for an operand that no gradient flows to is "".
+    """
+    count = ARITY[name]
+    if name == "copy":
+        return ("g",)
+    op = FUNCTIONS[name].op
+    if op.gradient != RULE:
+        return ("",) * count
+    spec = intern((), float64)
+    ruled = None
+    while ruled is None:
+        ruled = run_rule(op, {}, spec, [spec] * op.arity, [True] * op.arity)
+    scratch, found = ruled
+    places = ("g", "z", "x", "y")[: 2 + op.arity]
+    known: dict[int, ast.expr] = {}
+    return tuple(
+        "" if tensor is None else ast.unparse(_text(scratch, tensor._row, places, known))
+        for tensor in found
+    )
+
+
+def _text(scratch: Log, row: int, places: tuple[str, ...], known: dict[int, ast.expr]) -> ast.expr:
+    """A row as an expression."""
+    arity = CODES.arity[scratch.code[row]]
+    if row < len(places) and scratch.code[row] == LEAF_CODE and row not in known:
+        known[row] = ast.Name(places[row])
+    if row in known:
+        return known[row]
+    op, _ = CODES.entries[scratch.code[row]]
+    if scratch.code[row] == LEAF_CODE:
+        (value,) = struct.unpack("d", struct.pack("q", int(scratch.columns.cell[row])))
+        found: ast.expr = ast.Constant(value)
+    else:
+        columns = (scratch.a, scratch.b, scratch.c)[:arity]
+        operands = [_text(scratch, column[row], places, known) for column in columns]
+        if op.name == "Hypot":
+            function = ast.Attribute(ast.Name("math"), "hypot")
+            found = ast.Call(function, operands, [])
+        else:
+            parsed = importlib.import_module("numtape.kernels.body").parsed
+            found = _Filled(operands).visit(copy.deepcopy(parsed(op.body))).body
+    known[row] = found
+    return found
+
+
+class _Filled(ast.NodeTransformer):
+    """An op's body with expressions for x, y and z, and Python's names for its functions."""
+
+    def __init__(self, operands: list[ast.expr]) -> None:
+        self._operands = dict(zip("xyz", operands, strict=False))
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        return self._operands.get(node.id, node)
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        assert isinstance(node.func, ast.Name)
+        name, operands = node.func.id, [self.visit(x) for x in node.args]
+        if name == "select":
+            return ast.IfExp(*operands)
+        if name == "power":
+            return ast.BinOp(operands[0], ast.Pow(), operands[1])
+        if name == "absolute":
+            return ast.Call(ast.Name("abs"), operands, [])
+        if name in ("floor", "ceil"):
+            return ast.Call(ast.Attribute(ast.Name("np"), name), operands, [])
+        assert hasattr(math, name), name
+        return ast.Call(ast.Attribute(ast.Name("math"), name), operands, [])

@@ -1,0 +1,91 @@
+"""Memory for stacks: room that is memory where it is written to, used again from call to call.
+
+A stack is one stretch of addresses, as long as the limit, so that it never moves and nothing is
+copied when it grows. Pages that were written to once stay, until nobody needed them for a while.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+from collections import deque
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+
+from ...errors import ResourceExhaustedError
+from ..values.memory import address_of
+
+LEAST = 1 << 16
+PATIENCE = 64  # calls after which pages that none of them needed go
+MOST_WAITING = 16  # stacks
+
+
+def _machine() -> int:
+    """The machine's memory in bytes."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, OSError, ValueError):
+        return 1 << 32
+
+
+class Arena:
+    """One stack.
+
+    Attributes:
+      start, end: Its addresses.
+    """
+
+    def __init__(self, size: int) -> None:
+        kinds = getattr(mmap, "MAP_PRIVATE", 0) | getattr(mmap, "MAP_ANONYMOUS", 0)
+        kinds |= getattr(mmap, "MAP_NORESERVE", 0)
+        while True:
+            try:
+                self._memory = mmap.mmap(-1, size, flags=kinds) if kinds else mmap.mmap(-1, size)
+                break
+            except (OSError, ValueError):
+                size //= 2
+                if size < LEAST:
+                    text = "There is no memory for a kernel's stack."
+                    raise ResourceExhaustedError(text) from None
+        array: Any = np.frombuffer(self._memory, np.uint8)
+        self.start = address_of(array)
+        self.end = self.start + size
+        self._high = self._recent = self._calls = 0
+
+    def used(self, size: int) -> None:
+        """Note how much a call took, and let go of what was not needed for long."""
+        self._recent = max(self._recent, size)
+        self._high = max(self._high, size)
+        self._calls += 1
+        if self._calls < PATIENCE and self._high <= LIMIT:
+            return
+        page = mmap.PAGESIZE
+        kept = -(-min(self._recent, LIMIT) // page) * page
+        if self._high > kept and hasattr(mmap, "MADV_DONTNEED"):
+            with suppress(OSError):
+                length = min(-(-self._high // page) * page, self.end - self.start) - kept
+                if length > 0:
+                    self._memory.madvise(mmap.MADV_DONTNEED, kept, length)
+            self._high = kept
+        self._recent = self._calls = 0
+
+
+SIZE = max(_machine() // 2, LEAST)
+LIMIT = _machine() // 8  # bytes that wait in one stack
+_waiting: deque[Arena] = deque(maxlen=MOST_WAITING)
+
+
+def take() -> Arena:
+    """A stack that nobody else has."""
+    try:
+        return _waiting.pop()
+    except IndexError:
+        return Arena(SIZE)
+
+
+def give_back(arena: Arena, size: int) -> None:
+    """It is not in use any more; a call took so many bytes of it."""
+    arena.used(size)
+    _waiting.append(arena)

@@ -1,0 +1,143 @@
+"""The dtype of every name, by Numba's rules for numbers.
+
+A name that holds ints in one place and floats in another one is a float. Numba types the text of
+the sweeps again when it is compiled; each value that goes onto the stack is checked there to be of
+the dtype that is said here (`kernels.loops.stack`), so that a difference is an error and no wrong
+number.
+"""
+
+from __future__ import annotations
+
+from typing import NoReturn
+
+from ...errors import KernelError
+from .nodes import (
+    Array,
+    Body,
+    Branch,
+    Count,
+    Make,
+    Node,
+    Repeat,
+    Step,
+    address,
+    is_constant,
+    shadow,
+    walk,
+)
+from .rules import FUNCTIONS
+
+INTS = ("bool", "int8", "int16", "int32", "int64")
+SIZES = {"bool": 1, "int8": 1, "int16": 2, "int32": 4, "int64": 8, "float32": 4, "float64": 8}
+
+
+def joined(x: str, y: str) -> str:
+    """The dtype that holds what two others hold; "" is none yet."""
+    if x == y or not y:
+        return x
+    if not x:
+        return y
+    if x in INTS and y in INTS:
+        return max(x, y, key=INTS.index)
+    return "float64"
+
+
+def infer(body: Body) -> None:
+    """Fill in ``body.names``: the dtype of each name that is a number."""
+    names = body.names
+    names |= body.scalars
+    for name, array in body.arrays.items():
+        if not array.argument:
+            names[address(name)] = names[shadow(name)] = "int64"
+        for k in range(array.ndim):
+            names[f"{name}_n{k}"] = "int64"
+    while True:
+        before = dict(names)
+        for node in walk(body.nodes):
+            if isinstance(node, Count):
+                names[node.name] = joined(names.get(node.name, ""), "int64")
+            elif isinstance(node, Step) and node.out:
+                found = _result(node, names, body.arrays)
+                names[node.out] = joined(names.get(node.out, ""), found)
+        if names == before:
+            break
+    _check(body)
+
+
+def of(operand: str, names: dict[str, str]) -> str:
+    """The dtype of an operand; "" while it is not known."""
+    if not is_constant(operand):
+        return names.get(operand, "")
+    if operand in ("True", "False"):
+        return "bool"
+    return "int64" if operand.lstrip("-").isdigit() else "float64"
+
+
+def _result(step: Step, names: dict[str, str], arrays: dict[str, Array]) -> str:
+    kinds = [of(a, names) for a in step.args]
+    op = step.op
+    if op == "load":
+        return arrays[step.array].dtype
+    if op == "cast":
+        return step.dtype
+    if op in ("compare", "not", "truth"):
+        return "bool"
+    if op in ("wrap", "whole"):
+        return "int64"
+    if "" in kinds:
+        return ""
+    if op in ("copy", "max", "min", "maximum", "minimum"):
+        found = kinds[0]
+        for kind in kinds[1:]:
+            found = joined(found, kind)
+        return found
+    if op in ("&", "|", "^") and kinds == ["bool", "bool"]:
+        return "bool"
+    if op not in FUNCTIONS:  # of bits
+        return "int64"
+    result = FUNCTIONS[op].result
+    if result == "whole":
+        return "int64"
+    if result == "truth":
+        return "bool"
+    floats = [kind for kind in kinds if kind not in INTS]
+    if result == "same" and not floats:
+        return "int64"
+    return "float32" if all(kind == "float32" for kind in kinds) else "float64"
+
+
+def _check(body: Body) -> None:
+    names = body.names
+
+    def refuse(construct: str, node: Node, way: str) -> NoReturn:
+        raise KernelError(construct, body.file, body.line + node.line, way)
+
+    def whole(operand: str, what: str, node: Node) -> None:
+        if of(operand, names) not in INTS:
+            refuse(f"{what} that is a float", node, "Make it an int, by `//` or int(...).")
+
+    for node in walk(body.nodes):
+        if isinstance(node, Count):
+            for bound in (node.low, node.high):
+                whole(bound, "a bound of a range", node)
+            if names[node.name] not in INTS:
+                refuse("a loop over a name that holds a float elsewhere", node, "Rename it.")
+        elif isinstance(node, Make):
+            if node.size:
+                whole(node.size, "an array's axis", node)
+        elif isinstance(node, Step):
+            for operand in node.args:
+                if not of(operand, names):
+                    refuse("a name that is read and never assigned", node, "Assign it first.")
+            if node.op in ("load", "store", "acc", "sub"):
+                whole(node.args[0], "an index", node)
+            elif node.op in ("&", "|", "^", "<<", ">>"):
+                for operand in node.args:
+                    whole(operand, f"an operand of `{node.op}`", node)
+            if node.op in ("store", "acc", "sub"):
+                value, kind = of(node.args[1], names), body.arrays[node.array].dtype
+                if value not in INTS and kind in INTS:
+                    refuse("a float that is put into an array of ints", node, "Use int(...).")
+        elif isinstance(node, Branch | Repeat):
+            if not of(node.test, names):
+                refuse("a condition that is never assigned", node, "Assign it first.")

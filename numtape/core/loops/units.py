@@ -1,0 +1,80 @@
+"""The text of sweeps, compiled: the addresses of both functions, from the cache by content."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import math
+from typing import Any
+
+import numpy as np
+
+from ...errors import KernelError
+from ..compile import cache as disk
+from ..compile.passes import kernel_source
+from .layout import LINES
+from .program import Program
+
+_known: dict[str, tuple[int, int]] = {}  # code is never unloaded, so it is loaded once
+
+
+def compiled(program: Program, fastmath: bool) -> tuple[int, int]:
+    """The addresses of the forward and the reverse sweep.
+
+    Both take the address of a block of words: what ``program.parameters`` says, and what is behind.
+
+    Raises:
+      KernelError: If Numba cannot compile it.
+    """
+    text = f"{program.key}\nfastmath={fastmath}"
+    digest = hashlib.sha256(text.encode()).hexdigest()[:16]
+    symbol = f"loops_{program.name}_{digest}"
+    if symbol not in _known:
+        source = kernel_source("compiler", "jit", "loops.stack") + text
+        found = disk.load(symbol, source, lambda: _compile(symbol, program, fastmath))
+        _known[symbol] = found[f"{symbol}_forward"], found[f"{symbol}_reverse"]
+    return _known[symbol]
+
+
+def _compile(symbol: str, program: Program, fastmath: bool) -> disk.Built:
+    from numba.core.errors import NumbaError
+
+    from ..compile.unit import Function, compile_unit
+
+    stack = importlib.import_module("numtape.kernels.loops.stack")
+    scope: dict[str, Any] = {"__name__": "numtape.loops", "math": math, "np": np, **stack.SCOPE}
+    exec(compile(program.source, f"<{symbol}>", "exec"), scope)
+    shared = ["" if kind == "axis" else _pointed(dtype) for kind, _, dtype, _ in program.parameters]
+    functions = [
+        Function(
+            f"{symbol}_forward", stack.jit_sweep(scope[f"{program.name}_forward"], fastmath),
+            [*shared, "", "", "float64", "int64"], block=True,
+        ),
+        Function(
+            f"{symbol}_reverse", stack.jit_sweep(scope[f"{program.name}_reverse"], stack.REORDERED),
+            [*shared, "", "float64"], block=True,
+        ),
+    ]  # fmt: skip
+    try:
+        built: disk.Built = compile_unit(symbol, functions)
+    except NumbaError as error:
+        line, message = program.line, str(getattr(error, "msg", error)).strip().splitlines()
+        place = getattr(getattr(error, "loc", None), "line", None)
+        if place:  # the line of the text; before it stands a note of the user's
+            above = program.source.splitlines()[:place]
+            notes = [x.split()[-1] for x in above if x.strip().startswith("# line ")]
+            line += int(notes[-1]) if notes else 0
+        raise KernelError(
+            f"what Numba refuses: {message[0] if message else error}", program.file, line,
+            "Write it with floats and ints of one dtype.",
+        ) from error  # fmt: skip
+    return built
+
+
+def _pointed(dtype: str) -> str:
+    return "uint8" if dtype == "bool" else dtype
+
+
+def line_of(status: int) -> int:
+    """The line that a status names, counted from the function's."""
+    return status >> LINES

@@ -1,0 +1,355 @@
+"""Native loops: functions of plain loops, compiled by Numba, and their derivatives."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+from collections.abc import Callable, Sequence
+from types import FunctionType
+from typing import Any
+
+from .errors import KernelError, UnimplementedError
+
+__all__ = ["grad", "kernel", "value_and_grad"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
+class Kernel:
+    """A function of plain loops that Numba compiles, and that `grad` differentiates.
+
+    Made by `kernel`. A call is one of the function as ``numba.njit`` compiles it, with writes to
+    the caller's arrays. Objects can be pickled by their name.
+
+    Args:
+      function: A function of Python.
+      recompute: Not known yet.
+      memory_limit: How many bytes of stack a gradient may take; None for half of the machine's
+        memory.
+      error_model: "numpy": a division by 0 is infinite or NaN; "python": it raises.
+      fastmath: Numba's option of this name, for calls and for the forward sweep.
+      boundscheck: Whether an index that is out of bounds raises IndexError.
+
+    Attributes:
+      python_function: The function.
+
+    Raises:
+      TypeError: If it is no function.
+      ValueError: If there is no such error model, or a limit is not positive.
+      UnimplementedError: If ``recompute`` is asked for.
+    """
+
+    def __init__(
+        self, function: Callable[..., Any], *, recompute: bool = False,
+        memory_limit: int | None = None, error_model: str = "numpy", fastmath: bool = False,
+        boundscheck: bool | None = None,
+    ) -> None:  # fmt: skip
+        if not isinstance(function, FunctionType):
+            raise TypeError(f"A kernel is made of a function, not of {function!r}.")
+        if error_model not in ("numpy", "python"):
+            raise ValueError(f"error_model is 'numpy' or 'python', not {error_model!r}.")
+        if memory_limit is not None and memory_limit <= 0:
+            raise ValueError(f"memory_limit is a number of bytes, not {memory_limit!r}.")
+        if recompute:
+            raise UnimplementedError("recompute=True is not known yet: values are stored.")
+        self.python_function = function
+        self._limit, self._fastmath = memory_limit, bool(fastmath)
+        self._checked, self._model = bool(boundscheck), error_model
+        self._gradients: dict[Any, Any] = {}
+        self._call: Any = None
+        functools.update_wrapper(self, function)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """The function's result for numbers and NumPy arrays, computed by Numba."""
+        try:
+            return (self._call or self.njit)(*args, **kwargs)
+        except TypeError:
+            _call().refuse_tensors((*args, *kwargs.values()))
+            raise
+
+    @property
+    def njit(self) -> Any:
+        """The function as ``numba.njit`` compiles it; helpers that it calls are compiled as well.
+
+        Example:
+          >>> @tf.kernel
+          ... def twice(x):
+          ...     return 2 * x
+          >>> twice.njit(4)
+          8
+        """
+        if self._call is None:
+            self._call = _jitted(self.python_function, {
+                "error_model": self._model, "fastmath": self._fastmath, "nogil": True,
+                "boundscheck": self._checked,
+            }, {})  # fmt: skip
+        return self._call
+
+    def adjoint(self, *args: Any, argnums: int | Sequence[int] | None = None) -> Adjoint:
+        """What differentiates the function for such arguments.
+
+        Args:
+          *args: Arguments, as for a call. They are looked at for their dtypes and axes only.
+          argnums: Which of them are differentiated: a number, several, or None for all floats.
+
+        Returns:
+          An object whose ``source`` is the text of the forward and the reverse sweep.
+
+        Raises:
+          KernelError: If the function holds what cannot be differentiated.
+
+        Example:
+          >>> @tf.kernel
+          ... def power(x, n):
+          ...     y = 1.0
+          ...     for i in range(n):
+          ...         y = y * x
+          ...     return y
+          >>> print(power.adjoint(2.0, 3).source.splitlines()[0])
+          def power_forward(x_at, n_at, d_x_at, SP, END, out, mark):
+        """
+        args = self._bound(args, {})
+        kinds = _call().kinds_of(args)
+        if argnums is None:
+            wanted = tuple(j for j, (dtype, _) in enumerate(kinds) if dtype.startswith("float"))
+        else:
+            wanted, _ = _numbers(argnums, len(args))
+        return Adjoint(self._program(kinds, wanted).source)
+
+    def _bound(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+        """Arguments in the order of the parameters, with those that were left out."""
+        code = self.python_function.__code__
+        if not kwargs and len(args) == code.co_argcount and not code.co_kwonlyargcount:
+            return args
+        bound = _signature(self.python_function).bind(*args, **kwargs)
+        bound.apply_defaults()
+        return tuple(bound.arguments.values())
+
+    def _program(self, kinds: Any, wanted: tuple[int, ...]) -> Any:
+        for j in wanted:
+            if not kinds[j][0].startswith("float"):
+                raise KernelError(f"a derivative by argument {j}, of dtype {kinds[j][0]}",
+                                  way="Pass it as floats.")  # fmt: skip
+        make = importlib.import_module("numtape.core.loops.program").program
+        return make(self.python_function, list(kinds), list(wanted), boundscheck=self._checked,
+                    divisions=self._model == "python")  # fmt: skip
+
+    def _differentiated(self, args: tuple[Any, ...], argnums: Any) -> tuple[Any, Any]:
+        """The value, and one adjoint or a tuple of them."""
+        call = _call()
+        kinds = call.kinds_of(args)
+        try:
+            gradient, single = self._gradients[kinds, argnums]
+        except KeyError:
+            wanted, single = _numbers(argnums, len(args))
+            program = self._program(kinds, wanted)
+            gradient = call.Gradient(program, wanted, self._fastmath, self._limit)
+            self._gradients[kinds, argnums] = gradient, single
+        value, adjoints = gradient(args)
+        return value, adjoints[0] if single else tuple(adjoints)
+
+    def __reduce__(self) -> str:
+        return self.python_function.__qualname__
+
+    def __repr__(self) -> str:
+        return f"<Kernel {self.python_function.__qualname__}>"
+
+
+class Adjoint:
+    """The sweeps of a kernel, as `Kernel.adjoint` gives them.
+
+    Attributes:
+      source: Their text. Lines ``# line 3`` in it say which of the kernel's lines follow.
+    """
+
+    def __init__(self, source: str) -> None:
+        self.source = source
+
+    def __repr__(self) -> str:
+        return self.source
+
+
+def kernel(
+    function: Callable[..., Any] | None = None, *, recompute: bool = False,
+    memory_limit: int | None = None, error_model: str = "numpy", fastmath: bool = False,
+    boundscheck: bool | None = None,
+) -> Any:  # fmt: skip
+    """Have Numba compile a function of plain loops, which `grad` can differentiate.
+
+    Global names and free variables are constants: what they are when it is compiled for arguments
+    of some dtypes. Numba is imported when the first kernel is called.
+
+    Args:
+      function: The function; None to give options first.
+      recompute: Not known yet.
+      memory_limit: How many bytes of stack a gradient may take; None for half of the machine's
+        memory.
+      error_model: "numpy": a division by 0 is infinite or NaN; "python": it raises.
+      fastmath: Numba's option of this name, for calls and for the forward sweep.
+      boundscheck: Whether an index that is out of bounds raises IndexError.
+
+    Returns:
+      A `Kernel`; or without a function, a decorator that makes one.
+
+    Raises:
+      TypeError: If it is no function.
+      ValueError: If there is no such error model, or the limit is not positive.
+      UnimplementedError: If ``recompute`` is asked for.
+
+    Example:
+      >>> @tf.kernel
+      ... def length(x):
+      ...     s = 0.0
+      ...     for i in range(len(x)):
+      ...         s += x[i] ** 2
+      ...     return np.sqrt(s)
+      >>> length(np.array([3.0, 4.0]))
+      5.0
+      >>> tf.grad(length)(np.array([3.0, 4.0]))
+      array([0.6, 0.8])
+    """
+    options: dict[str, Any] = {
+        "recompute": recompute, "memory_limit": memory_limit, "error_model": error_model,
+        "fastmath": fastmath, "boundscheck": boundscheck,
+    }  # fmt: skip
+    if function is None:
+        return lambda function: Kernel(function, **options)
+    return Kernel(function, **options)
+
+
+def value_and_grad(
+    f: Callable[..., Any], argnums: int | Sequence[int] = 0
+) -> Callable[..., tuple[Any, Any]]:
+    """The function that gives the value of a kernel and its gradient, in reverse mode.
+
+    Arguments are numbers and NumPy arrays of one to three axes, of floats, ints or bools. None is
+    changed: what the kernel writes to is a copy.
+
+    Args:
+      f: A kernel, a function that ``numba.njit`` made, or one of Python. It returns one float.
+      argnums: By which argument to differentiate, or by which.
+
+    Returns:
+      A function of the same arguments. It returns the value and the gradient, which has the shape
+      and dtype of its argument; a tuple of gradients if ``argnums`` is a sequence.
+
+    Raises:
+      TypeError: If ``f`` is no function.
+      KernelError: At a call, if ``f`` holds what cannot be differentiated, or does not return a
+        float.
+      ResourceExhaustedError: At a call, if the stack is full.
+
+    Example:
+      >>> def energy(x, k):
+      ...     s = 0.0
+      ...     for i in range(1, len(x)):
+      ...         s += 0.5 * k * (x[i] - x[i - 1]) ** 2
+      ...     return s
+      >>> value, (gx, gk) = tf.value_and_grad(energy, (0, 1))(np.array([0.0, 1.0, 3.0]), 2.0)
+      >>> value, gx, gk
+      (5.0, array([-2., -2.,  4.]), 2.5)
+    """
+    found = _as_kernel(f)
+    wanted = argnums if isinstance(argnums, int) else tuple(argnums)
+
+    @functools.wraps(found.python_function)
+    def value_and_gradient(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
+        return found._differentiated(found._bound(args, kwargs), wanted)
+
+    return value_and_gradient
+
+
+def grad(f: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callable[..., Any]:
+    """The function that gives the gradient of a kernel, in reverse mode; see `value_and_grad`.
+
+    Args:
+      f: A kernel, a function that ``numba.njit`` made, or one of Python. It returns one float.
+      argnums: By which argument to differentiate, or by which.
+
+    Returns:
+      A function of the same arguments, which returns the gradient; a tuple of gradients if
+      ``argnums`` is a sequence.
+
+    Raises:
+      TypeError: If ``f`` is no function.
+      KernelError: At a call, if ``f`` holds what cannot be differentiated.
+
+    Example:
+      >>> def root(a):
+      ...     x = a
+      ...     while abs(x * x - a) > 1e-12 * a:
+      ...         x = 0.5 * (x + a / x)
+      ...     return x
+      >>> round(tf.grad(root)(4.0), 9)
+      0.25
+    """
+    found = _as_kernel(f)
+    wanted = argnums if isinstance(argnums, int) else tuple(argnums)
+
+    @functools.wraps(found.python_function)
+    def gradient(*args: Any, **kwargs: Any) -> Any:
+        return found._differentiated(found._bound(args, kwargs), wanted)[1]
+
+    return gradient
+
+
+def _as_kernel(f: Any) -> Kernel:
+    if isinstance(f, Kernel):
+        return f
+    return Kernel(getattr(f, "py_func", f))
+
+
+def _call() -> Any:
+    """What calls sweeps, imported when it is first needed."""
+    return importlib.import_module("numtape.core.loops.call")
+
+
+@functools.cache
+def _signature(function: FunctionType) -> Any:
+    import inspect
+
+    return inspect.signature(function)
+
+
+def _numbers(argnums: int | Sequence[int], count: int) -> tuple[tuple[int, ...], bool]:
+    """Numbers of arguments, and whether one was given and no sequence."""
+    given = (argnums,) if isinstance(argnums, int) else tuple(argnums)
+    for j in given:
+        if not -count <= j < count:
+            raise ValueError(f"argnums has {j}, but there are {count} arguments.")
+    return tuple(j % count for j in given), isinstance(argnums, int)
+
+
+def _jitted(function: FunctionType, options: dict[str, Any], known: dict[Any, Any]) -> Any:
+    """A function as Numba compiles it; kernels and plain functions that it calls as well."""
+    from numba import njit
+
+    if function in known:
+        return known[function]
+    code = function.__code__
+
+    def replaced(value: Any) -> Any:
+        if isinstance(value, Kernel):
+            return value.njit
+        return _jitted(value, options, known) if isinstance(value, FunctionType) else value
+
+    scope = {**function.__globals__}
+    copied = FunctionType(code, scope, function.__name__, function.__defaults__,
+                          _cells(function.__closure__, replaced))  # fmt: skip
+    copied.__kwdefaults__, copied.__module__ = function.__kwdefaults__, function.__module__
+    copied.__qualname__ = function.__qualname__
+    found = known[function] = njit(copied, **options)
+    for name in code.co_names:
+        if name in scope:
+            scope[name] = replaced(scope[name])
+    return found
+
+
+def _cells(cells: Any, replaced: Callable[[Any], Any]) -> Any:
+    if cells is None:
+        return None
+    from types import CellType
+
+    return tuple(CellType(replaced(cell.cell_contents)) for cell in cells)

@@ -1,0 +1,37 @@
+"""Random programs of loops: their reverse sweeps against central differences."""
+
+import numpy as np
+import pytest
+from random_kernels import differences, fresh, program
+
+from numtape.core.loops.plain import run
+from numtape.core.loops.program import program as sweeps
+
+pytestmark = pytest.mark.numtape_only("native loops")
+KINDS = [("float64", 1), ("float64", 2), ("int64", 1), ("float64", -1), ("float64", -1)]
+SEEDS, EACH = 300, 30
+
+
+def flat(found, wanted):
+    return np.concatenate([np.ravel(found[j]) for j in wanted])
+
+
+def check(seed):
+    """Whether a program was compared; False for one near a branch that differences go across."""
+    function, arguments, wanted = program(seed)
+    made = sweeps(function, KINDS, wanted)
+    with np.errstate(all="ignore"):
+        expected, trusted = differences(function, arguments, wanted)
+        status, value, found = run(made, arguments)
+        assert status == 0
+        assert value == pytest.approx(function(*fresh(arguments)), rel=1e-12, abs=1e-12)
+    if trusted:
+        got, scale = flat(found, wanted), 1.0 + np.abs(expected).max()
+        assert np.abs(got - expected).max() < 2e-5 * scale, f"program {seed}"
+    return trusted
+
+
+@pytest.mark.parametrize("first", range(0, SEEDS, EACH))
+def test_sweeps_of_random_programs(first):
+    compared = sum(check(seed) for seed in range(first, first + EACH))
+    assert compared > 0.8 * EACH
