@@ -212,7 +212,7 @@ HABITS = {
     "float": "tf.float32", "from_numpy": "tf.constant", "full": "tf.fill",
     "gelu": "tf.nn.gelu", "get_variable": "tf.Variable",
     "global_variables_initializer": "nothing: variables have their values at once",
-    "grad": "tf.GradientTape", "hessian": "tf.GradientTape.jacobian of a gradient",
+    "hessian": "tf.GradientTape.jacobian of a gradient",
     "hstack": "tf.concat", "imag": "tf.math.imag", "int": "tf.int32", "inv": "tf.linalg.inv",
     "is_nan": "tf.math.is_nan", "isfinite": "tf.math.is_finite", "isinf": "tf.math.is_inf",
     "isnan": "tf.math.is_nan", "jacfwd": "tf.autodiff.ForwardAccumulator",
@@ -241,7 +241,7 @@ HABITS = {
     "topk": "tf.math.top_k", "top_k": "tf.math.top_k", "trace": "tf.linalg.trace",
     "trainable_variables": "the module's trainable_variables", "tril":
     "tf.linalg.band_part(x, -1, 0)", "triu": "tf.linalg.band_part(x, 0, -1)",
-    "unsqueeze": "tf.expand_dims", "value_and_grad": "tf.GradientTape",
+    "unsqueeze": "tf.expand_dims",
     "var": "tf.math.reduce_variance", "variable_scope": "tf.name_scope",
     "vmap": "tf.vectorized_map", "vstack": "tf.concat", "xlogy": "tf.math.xlogy",
 }  # fmt: skip

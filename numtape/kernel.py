@@ -65,7 +65,7 @@ class Kernel:
         """The function's result for numbers and NumPy arrays, computed by Numba."""
         try:
             return (self._call or self.njit)(*args, **kwargs)
-        except TypeError:
+        except Exception:
             _call().refuse_tensors((*args, *kwargs.values()))
             raise
 
@@ -108,7 +108,7 @@ class Kernel:
           ...         y = y * x
           ...     return y
           >>> print(power.adjoint(2.0, 3).source.splitlines()[0])
-          def power_forward(x_at, n_at, d_x_at, SP, END, out, mark):
+          def power_forward(x_at, n_at, d_x_at, SP, END, OUT, MARK):
         """
         args = self._bound(args, {})
         kinds = _call().kinds_of(args)

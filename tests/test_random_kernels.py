@@ -35,3 +35,19 @@ def check(seed):
 def test_sweeps_of_random_programs(first):
     compared = sum(check(seed) for seed in range(first, first + EACH))
     assert compared > 0.8 * EACH
+
+
+@pytest.mark.parametrize("seed", [1, *(
+    pytest.param(seed, marks=pytest.mark.slow) for seed in (5, 9, 12, 23, 31)
+)])  # fmt: skip
+def test_compiled_random_programs(seed):
+    import numtape as tf
+
+    function, arguments, wanted = program(seed)
+    value, found = tf.value_and_grad(function, wanted)(*arguments)
+    with np.errstate(all="ignore"):
+        _, expected, slopes = run(sweeps(function, KINDS, wanted), arguments)
+    assert value == pytest.approx(expected, rel=1e-12)
+    slopes = flat(slopes, wanted)
+    got = np.concatenate([np.ravel(x) for x in found])
+    np.testing.assert_allclose(got, slopes, rtol=1e-10, atol=1e-11 * (1 + np.abs(slopes).max()))

@@ -51,7 +51,8 @@ def refuse_tensors(arguments: tuple[Any, ...]) -> None:
     for x in arguments:
         if isinstance(x, Tensor) or hasattr(x, "assign_add"):
             raise KernelError(
-                f"a {type(x).__name__} as an argument", way="Pass its value: `x.numpy()`."
+                f"a {type(x).__name__} as an argument",
+                way="Pass its value, `x.numpy()`; for ops of tensors there is tf.GradientTape.",
             )
 
 

@@ -38,7 +38,9 @@ class Calls(Expressions):
             inner = getattr(found, name, None)
             if isinstance(inner, FunctionType):
                 return inner
-        return found if isinstance(found, FunctionType) and found not in CALLED else None
+        if not isinstance(found, FunctionType) or found in CALLED:
+            return None
+        return None if (found.__module__ or "").partition(".")[0] == "numpy" else found
 
     def call(self, node: ast.Call, to: str, wanted: bool) -> str:
         """Write a call. Returns the name of its result."""

@@ -13,7 +13,7 @@ from .source import Source
 # Names that the text of the sweeps has for itself.
 _TAKEN = re.compile(
     r"u_.*|d_.*|.*_n\d|.*_at|.*_of|.*__\d+|_.*|[A-Z]+\d*(_\d+)?|h\d+_.*|math|np|max|min|abs|range|"
-    r"len|int|float|bool|pow|out|status|t\d+|[a-z]+_\d+_"
+    r"len|int|float|bool|pow|[a-z]+_\d+_"
 )
 
 

@@ -24,7 +24,7 @@ class Program:
       name: What their names begin with: ``name_forward`` and ``name_reverse``.
       parameters: What they take: kinds are ``array``, ``axis`` (with its number), ``number``,
         ``adjoint`` of an array or number; with the argument's number and dtype. Behind these come
-        SP, END, ``out`` and ``mark``; of the reverse sweep SP and ``g``.
+        SP, END, ``OUT`` and ``MARK``; of the reverse sweep SP and ``SEED``.
       written: Numbers of the arguments that are arrays and written to.
       result: The result's dtype.
     """
@@ -84,7 +84,7 @@ def program(
     for line in (*loads, *initial(body)):
         ahead.put(line)
     ahead.lines += forward.lines
-    for line in (f"out[0] = {body.result}", "mark[0] = SP", "return 0"):
+    for line in (f"OUT[0] = {body.result}", "MARK[0] = SP", "return 0"):
         ahead.put(line)
     for line in (*loads, *(f"d_{name} = 0.0" for name in zeros), *initial(body)):
         back.put(line)
@@ -92,9 +92,9 @@ def program(
     for line in (*stores, "return 0"):
         back.put(line)
     source = "\n".join([
-        f"def {body.name}_forward({', '.join([*shared, *adjoints])}, SP, END, out, mark):",
+        f"def {body.name}_forward({', '.join([*shared, *adjoints])}, SP, END, OUT, MARK):",
         *ahead.lines, "", "",
-        f"def {body.name}_reverse({', '.join([*shared, *adjoints])}, SP, g_at):", *back.lines, "",
+        f"def {body.name}_reverse({', '.join([*shared, *adjoints])}, SP, SEED):", *back.lines, "",
     ])  # fmt: skip
     written = [j for j, name in enumerate(body.parameters) if name in activity.written]
     return Program(source, body.name, parameters, written, result, body.file, body.line)

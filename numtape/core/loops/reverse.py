@@ -15,7 +15,7 @@ class Reverse(Text):
         self.forward, self.body, self.activity = forward, forward.body, forward.activity
         self._pop(forward.last)
         if not is_constant(self.body.result) and self.body.result in self.activity.active:
-            self.put(f"d_{self.body.result} += g_at[0]")
+            self.put(f"d_{self.body.result} += SEED[0]")
         self.nodes(self.body.nodes)
 
     def _pop(self, names: list[str]) -> None:

@@ -129,7 +129,7 @@ def _check(body: Body) -> None:
             for operand in node.args:
                 if not of(operand, names):
                     refuse("a name that is read and never assigned", node, "Assign it first.")
-            if node.op in ("load", "store", "acc", "sub"):
+            if node.op in ("load", "store", "acc", "sub", "wrap"):
                 whole(node.args[0], "an index", node)
             elif node.op in ("&", "|", "^", "<<", ">>"):
                 for operand in node.args:

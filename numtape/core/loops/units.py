@@ -64,8 +64,9 @@ def _compile(symbol: str, program: Program, fastmath: bool) -> disk.Built:
             above = program.source.splitlines()[:place]
             notes = [x.split()[-1] for x in above if x.strip().startswith("# line ")]
             line += int(notes[-1]) if notes else 0
+        said = [x.strip() for x in message if "was expected" in x] or message or [str(error)]
         raise KernelError(
-            f"what Numba refuses: {message[0] if message else error}", program.file, line,
+            f"what Numba refuses: {said[0]}", program.file, line,
             "Write it with floats and ints of one dtype.",
         ) from error  # fmt: skip
     return built

@@ -1,0 +1,227 @@
+"""A row for each function and each construct that kernels know.
+
+`FUNCTIONS` has expressions of x and y with a point to differentiate them at; `CASES` has functions
+of loops with their arguments and the numbers of those to differentiate by.
+"""
+
+import math
+from math import exp as exponential
+
+import numpy as np
+from numba import njit
+
+# Expressions, and where. Points are away from kinks, poles and jumps.
+FUNCTIONS = [
+    *((f"{module}.{name}(x)", 0.4, 0.0) for module, names in (
+        ("math", "exp expm1 log log1p sqrt sin cos tan asin acos atan sinh cosh tanh asinh atanh "
+                 "erf erfc fabs"),
+        ("np", "exp expm1 log log1p sqrt sin cos tan arcsin arccos arctan sinh cosh tanh arcsinh "
+               "arctanh absolute abs fabs negative square"),
+    ) for name in names.split()),
+    *((f"{name}(x, y)", 0.4, 1.3) for name in (
+        "math.atan2", "math.hypot", "math.pow", "np.arctan2", "np.hypot", "np.power", "np.maximum",
+        "np.minimum", "np.add", "np.subtract", "np.multiply", "np.divide", "max", "min", "pow",
+    )),
+    ("math.acosh(x)", 1.7, 0.0), ("np.arccosh(x)", 1.7, 0.0), ("abs(x)", -0.4, 0.0),
+    ("max(x, y, 0.2)", 0.1, 0.7), ("min(y, x)", 0.4, 1.3),
+    ("math.fabs(x)", -0.4, 0.0), ("np.maximum(x, y)", 2.0, 1.0), ("np.minimum(x, y)", 2.0, 1.0),
+    ("x + y", 0.4, 1.3), ("x - y", 0.4, 1.3), ("x * y", 0.4, 1.3), ("x / y", 0.4, 1.3),
+    ("x ** y", 0.4, 1.3), ("x ** 3", -0.4, 0.0), ("x ** -2", -0.4, 0.0),
+    ("(-2.0) ** 3 * x", 1.0, 0.0),
+    ("x % y", 4.4, 1.3), ("x // y * x", 4.4, 1.3), ("-x", 0.4, 0.0), ("+x", 0.4, 0.0),
+    ("x * math.floor(y)", 0.4, 1.3), ("x * math.ceil(y)", 0.4, 1.3),
+    ("x * np.floor(y)", 0.4, 1.3), ("x * np.ceil(y)", 0.4, 1.3), ("float(x) * y", 0.4, 1.3),
+    ("np.float64(x) * y", 0.4, 1.3), ("x if math.isnan(y) else 2.0 * x", 0.4, 1.3),
+    ("x if math.isinf(y) else 2.0 * x", 0.4, 1.3), ("x if math.isfinite(y) else 2.0 * x", 0.4, 1.3),
+    ("x if np.isnan(y) or np.isinf(y) or not np.isfinite(y) else 2.0 * x", 0.4, 1.3),
+    ("x * math.lgamma(3.0)", 0.4, 1.3), ("x * math.gamma(3.5)", 0.4, 1.3),
+    ("x * math.fmod(7.0, 4.0)", 0.4, 1.3), ("x * math.copysign(2.0, -1.0)", 0.4, 1.3),
+    ("x * y + math.pi", 0.4, 1.3),
+]  # fmt: skip
+
+
+def powers(x, n):
+    """A loop that carries a number, an early way out, a default."""
+    y = 1.0
+    for i in range(n):
+        y = y * x + 0.1 * i
+    return y
+
+
+def bits(x, n):
+    s = 0.0
+    for i in range(8):
+        if n >> i & 1:
+            s += x**i
+        if (i | 4) ^ (n << 1) > 9:
+            s -= 0.5 * x
+    return s
+
+
+def compared(x, a):
+    s = 0.0
+    for i in range(x.shape[0]):
+        if 0.1 < x[i] <= 0.7 != a:
+            s += x[i] * a
+        elif x[i] >= 0.7 or i == 0:
+            s += x[i] * x[i]
+        else:
+            s -= 3.0 * x[i]
+    return s
+
+
+def leaving(x, limit):
+    s = 0.0
+    for i in range(len(x)):
+        if x[i] < 0.0:
+            continue
+        s += x[i] * x[i]
+        if s > limit:
+            break
+    return s * limit
+
+
+def returning(x, limit):
+    s = 0.0
+    for i in range(len(x)):
+        for j in range(i):
+            s += x[i] * x[j]
+            if s > limit:
+                return s * s
+    return -s
+
+
+def forever(x):
+    k = 0
+    while True:
+        x = math.cos(x) * 0.9
+        k += 1
+        if k > 4:
+            return x * k
+
+
+def downwards(x):
+    s = 1.0
+    for i in range(x.size - 1, -1, -2):
+        s = s * x[i] + x[-1 - i]
+    return s
+
+
+def last_number(x):
+    i = 7
+    for i in range(3):
+        x = x * x + i
+    for i in range(0):  # noqa: B007
+        x = x + 100.0
+    return x * i
+
+
+def swapped(x, y):
+    for _ in range(5):
+        x, y = y, x + 0.5 * y
+    a = b = x * y
+    a += y
+    return a * b
+
+
+def places(x, m, t):
+    """Elements of arrays of one to three axes, written in place."""
+    n, k = m.shape
+    for i in range(n):
+        for j in range(k):
+            m[i, j] += x[i] * t[i, j, 1]
+            m[i, j] *= 0.5 * m[i - 1, j]
+            t[i, j, 0] = m[i, j] - t[i, -1, 1]
+            x[i] -= t[i, j, 0]
+    return x[0] * m[1, 0] + t[1, 1, 0] + x[1] * m.ndim
+
+
+def local_arrays(x):
+    n = x.shape[0]
+    a = np.zeros(n)
+    b = np.zeros((n, 2), dtype=np.float64)
+    c = np.empty_like(x)
+    d = np.ones(n)
+    e = x.copy()
+    f = np.zeros_like(e)
+    g = np.copy(x)
+    u = np.empty(n)
+    v = np.ones_like(x)
+    k = np.zeros(n, np.int64)
+    for i in range(n):
+        k[i] += 2 * i
+        c[i] = x[i]
+        u[i] = 2.0 * x[i]
+        w = np.zeros(3)
+        w[i % 3] = c[i] * e[i]
+        a[i] += w[0] + w[1] * x[0] + d[i]
+        b[i, 1] = a[i] * g[i] * v[i]
+        f[i] -= b[i, 1] + u[i]
+    s = 0.0
+    for i in range(n):
+        s += f[i] * a[i] + k[i]
+    return s
+
+
+def bend(u, v=0.5):
+    if u > v:
+        return exponential(-u) * v
+    return u * v
+
+
+@njit
+def scale(w, factor):
+    for i in range(len(w)):
+        w[i] *= factor
+
+
+def helpers(x, p):
+    scale(x, p)
+    s = 0.0
+    for i in range(len(x)):
+        s += bend(x[i], p) + bend(x[i])
+    return s
+
+
+def carried(x, n):
+    """A name that is an int first, floats of two kinds, conversions."""
+    s = 0
+    for i in range(int(n)):
+        s = s + np.float64(x) * float(i) * bool(i)
+    if n:
+        s = s * np.int64(n)
+    total: float = s
+    pass
+    return total
+
+
+def whiles(e, anomaly):
+    x = anomaly
+    step = 1.0
+    while abs(step) > 1e-13 and x < 1e3:
+        step = (x - e * math.sin(x) - anomaly) / (1.0 - e * math.cos(x))
+        x = x - step
+    return x
+
+
+def nothing_left(x, n):
+    s = x * x
+    for i in range(n):
+        while i > 2:
+            s = s * x
+            i -= 1
+    return s
+
+
+R = np.random.default_rng(7)
+CASES = [
+    (powers, [0.7, 4], [0]), (powers, [0.7, 0], [0]), (bits, [0.7, 11], [0]),
+    (compared, [R.random(9), 0.3], [0, 1]), (leaving, [R.normal(size=12), 1.5], [0, 1]),
+    (returning, [R.random(6), 1.0], [0]), (returning, [R.random(6), 100.0], [0]),
+    (forever, [0.3], [0]), (downwards, [R.random(7)], [0]), (last_number, [0.4], [0]),
+    (swapped, [0.4, 0.9], [0, 1]),
+    (places, [R.random(2), R.random((2, 3)), R.random((2, 3, 2))], [0, 1, 2]),
+    (local_arrays, [R.random(5)], [0]), (helpers, [R.random(5), 0.6], [0, 1]),
+    (carried, [0.4, 5.0], [0]), (whiles, [0.3, 1.1], [0, 1]), (nothing_left, [0.9, 6], [0]),
+    (lambda x, y: math.sin(x) * y if x > 0.0 else y, [0.4, 0.9], [0, 1]),
+]  # fmt: skip

@@ -1,0 +1,60 @@
+"""What tests of kernels share: functions of a text, dtypes of arguments, central differences."""
+
+import itertools
+import linecache
+import math
+
+import numpy as np
+
+from numtape.core.loops.call import kinds_of
+from numtape.core.loops.plain import run
+from numtape.core.loops.program import program
+
+_numbers = itertools.count()
+
+
+def function_of(text, **names):
+    """The function that a text defines, with its source where `inspect` looks for it."""
+    file = f"<kernel test {next(_numbers)}>"
+    linecache.cache[file] = len(text), None, text.splitlines(True), file
+    scope = {"np": np, "math": math, **names}
+    before = set(scope)
+    exec(compile(text, file, "exec"), scope)
+    return scope[[name for name in scope if name not in before and name != "__builtins__"][-1]]
+
+
+def fresh(arguments):
+    """The same arguments in arrays of their own."""
+    return [x.copy() if isinstance(x, np.ndarray) else x for x in arguments]
+
+
+def plain(function, arguments, wanted):
+    """Value and adjoints by the text of the sweeps, run as Python."""
+    made = program(function, list(kinds_of(tuple(arguments))), list(wanted))
+    status, value, found = run(made, arguments)
+    assert status == 0
+    return value, [np.reshape(found[j], np.shape(arguments[j])) for j in wanted]
+
+
+def differences(function, arguments, wanted, step=1e-6):
+    """Central differences of a function's result, by each of the arguments that are wanted."""
+    found = []
+    for j in wanted:
+        slope = np.zeros(np.shape(arguments[j]))
+        for i in np.ndindex(slope.shape):
+            values = []
+            for e in (step, -step):
+                moved = fresh(arguments)
+                if np.ndim(arguments[j]):
+                    moved[j][i] += e
+                else:
+                    moved[j] += e
+                values.append(function(*moved))
+            slope[i] = (values[0] - values[1]) / (2 * step)
+        found.append(slope)
+    return found
+
+
+def close(found, expected, rtol=2e-7):
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(one, other, rtol=rtol, atol=rtol * (1 + np.abs(other).max()))

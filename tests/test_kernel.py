@@ -1,0 +1,320 @@
+"""Kernels, compiled: values, gradients, options, the cache, threads."""
+
+import inspect
+import math
+import pickle
+import threading
+
+import kernel_cases
+import numpy as np
+import pytest
+from kernel_cases import CASES, FUNCTIONS
+from kernel_checks import close, differences, fresh, function_of, plain
+from processes import run as run_process
+
+import numtape as tf
+from numtape.core.loops import stack
+
+pytestmark = [
+    pytest.mark.numtape_only("native loops"),
+    pytest.mark.cpu_only("kernels run on the host"),
+]
+QUICK = {"places", "returning", "helpers", "whiles"}
+
+
+@tf.kernel
+def smooth(x, p=0.5):
+    """Writes to x, and sums it up."""
+    s = 0.0
+    for i in range(1, len(x)):
+        x[i] += p * math.tanh(x[i - 1])
+        s += x[i] * x[i]
+    return s
+
+
+@tf.kernel(memory_limit=4096)
+def limited(x, n):
+    for _ in range(n):
+        x = math.sin(x) * 1.1
+    return x
+
+
+@tf.kernel(boundscheck=True, error_model="python")
+def checked(x, i, p):
+    return x[i] * x[0] / p
+
+
+@tf.kernel
+def twice(x):
+    return 2.0 * x
+
+
+def half(x):
+    return 0.5 * twice(x)
+
+
+@tf.kernel
+def calling(x):
+    return half(x) + twice(x)
+
+
+def test_a_call_is_numbas():
+    x = np.linspace(0.1, 0.9, 5)
+    y = x.copy()
+    value = smooth(x)
+    assert value == smooth.python_function(y)
+    np.testing.assert_array_equal(x, y)
+    assert smooth.njit.signatures
+    assert smooth.njit is smooth.njit
+    assert smooth(np.ones(3), p=0.0) == 2.0
+    assert calling(3.0) == 9.0
+
+
+@pytest.mark.parametrize(("function", "arguments", "wanted"), [
+    pytest.param(*case, marks=[] if case[0].__name__ in QUICK else [pytest.mark.slow])
+    for case in CASES
+])  # fmt: skip
+def test_compiled_sweeps_are_what_the_text_means(function, arguments, wanted):
+    before = fresh(arguments)
+    value, found = tf.value_and_grad(function, wanted)(*arguments)
+    expected, slopes = plain(function, arguments, wanted)
+    assert value == pytest.approx(expected, rel=1e-13)
+    close(found, slopes, 1e-12)
+    for one, other in zip(arguments, before, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.slow
+def test_compiled_functions():
+    """All functions in one kernel: each has elements of its own."""
+    lines = [f"    x, y = a[{k}], b[{k}]\n    s += {row[0]}" for k, row in enumerate(FUNCTIONS)]
+    text = "def f(a, b):\n    s = 0.0\n" + "\n".join(lines) + "\n    return s\n"
+    function, rows = function_of(text), np.array([row[1:] for row in FUNCTIONS], float)
+    arguments = [rows[:, 0].copy(), rows[:, 1].copy()]
+    value, found = tf.value_and_grad(function, (0, 1))(*arguments)
+    expected, slopes = plain(function, arguments, [0, 1])
+    assert value == pytest.approx(expected, rel=1e-14)
+    close(found, slopes, 1e-13)
+
+
+def test_gradients_of_a_kernel():
+    x = np.linspace(0.1, 0.9, 5)
+    before = x.copy()
+    value, (gx, gp) = tf.value_and_grad(smooth, argnums=(0, -1))(x, 0.3)
+    np.testing.assert_array_equal(x, before)  # it wrote to a copy
+    assert (type(value), type(gx), type(gp)) == (float, np.ndarray, float)
+    assert value == smooth.python_function(x.copy(), 0.3)
+    close([gx, gp], differences(smooth.python_function, [x, 0.3], [0, 1]))
+    np.testing.assert_array_equal(tf.grad(smooth)(x, p=0.3), gx)
+    np.testing.assert_array_equal(tf.grad(smooth.njit)(x, 0.3), gx)
+    np.testing.assert_array_equal(tf.grad(smooth.python_function)(x, 0.3), gx)
+    assert tf.grad(smooth, [1])(x)[0] == tf.grad(smooth, 1)(x, 0.5)
+    assert tf.grad(calling)(1.0) == 3.0
+
+
+def test_memory_of_any_kind():
+    x = np.linspace(0.1, 0.9, 5)
+    expected = tf.grad(smooth)(x)
+    strided = np.zeros((5, 2))
+    strided[:, 1] = x
+    np.testing.assert_array_equal(tf.grad(smooth)(strided[:, 1]), expected)
+    x.flags.writeable = False
+    np.testing.assert_array_equal(tf.grad(smooth)(x), expected)
+    assert tf.value_and_grad(smooth)(np.zeros(0))[1].shape == (0,)
+
+    def dot(x, y):
+        s = 0.0
+        for i in range(len(x)):
+            s += x[i] * y[i]
+        return s
+
+    gx, gy = tf.grad(dot, (0, 1))(x, x)  # the same array twice, which nobody writes
+    np.testing.assert_array_equal([gx, gy], [x, x])
+
+
+def test_overlapping_arguments_are_refused():
+    def shift(x, y):
+        for i in range(len(y)):
+            x[i] += y[i]
+        return x[0]
+
+    x = np.ones(6)
+    assert tf.grad(shift)(x[:3], x[3:])[0] == 1.0
+    with pytest.raises(tf.errors.KernelError, match="overlap in memory"):
+        tf.grad(shift)(x[:3], x[2:5])
+    with pytest.raises(tf.errors.KernelError, match="overlap in memory"):
+        tf.grad(shift)(np.broadcast_to(1.0, 3), x[:3])
+
+
+def test_float32():
+    def norm(x, p):
+        s = np.float32(0.0)
+        for i in range(len(x)):
+            s += x[i] * x[i] * p
+        return s
+
+    x = np.array([0.5, 1.5], np.float32)
+    value, (gx, gp) = tf.value_and_grad(norm, (0, 1))(x, np.float32(2.0))
+    assert (type(value), gx.dtype, type(gp)) == (np.float32, np.float32, np.float32)
+    assert value == 5.0
+    np.testing.assert_array_equal(gx, [2.0, 6.0])
+    assert gp == 2.5
+
+
+def test_a_full_stack():
+    value, slope = tf.value_and_grad(limited)(0.3, 10)
+    with pytest.raises(tf.errors.ResourceExhaustedError, match="full, with 4096 bytes") as caught:
+        tf.grad(limited)(0.3, 10_000)
+    line = inspect.getsourcelines(limited.python_function)[1] + 2
+    assert f"line {line})" in str(caught.value)
+    assert tf.value_and_grad(limited)(0.3, 10) == (value, slope)
+
+
+def test_errors_of_a_call():
+    x = np.array([3.0, 4.0])
+    assert checked(x, 1, 2.0) == 6.0
+    assert tf.grad(checked)(x, -1, 2.0).tolist() == [2.0, 1.5]
+    for error, arguments in ((IndexError, (x, 2, 2.0)), (IndexError, (x, -3, 2.0)),
+                             (ZeroDivisionError, (x, 1, 0.0))):  # fmt: skip
+        with pytest.raises(error):
+            tf.grad(checked)(*arguments)
+    for error, arguments in ((IndexError, (x, 2, 2.0)), (ZeroDivisionError, (x, 1, 0.0))):
+        with pytest.raises(error):
+            checked(*arguments)
+
+    def negative(x, n):
+        y = np.zeros(n)
+        return x * len(y)
+
+    with pytest.raises(ValueError, match="negative dimensions"):
+        tf.grad(negative)(1.0, -1)
+
+
+def test_dtypes_that_numba_sees_otherwise_are_refused():
+    """A value goes onto the stack as what it is, or not at all."""
+    from numtape.core.loops.program import Program
+    from numtape.core.loops.units import compiled
+
+    text = """
+def f_forward(x_at, d_x_at, SP, END, OUT, MARK):
+    # line 3
+    int64_at(SP)[0] = int64_of(x_at[0])
+    return 0
+
+
+def f_reverse(x_at, d_x_at, SP, SEED):
+    return 0
+"""
+    parameters = [("number", 0, "float64", 0), ("adjoint", 0, "float64", 0)]
+    with pytest.raises(tf.errors.KernelError, match="float64 where int64") as caught:
+        compiled(Program(text, "f", parameters, [], "float64", "here.py", 10), False)
+    assert (caught.value.file, caught.value.line) == ("here.py", 13)
+
+
+def test_a_kernel_stands_for_its_function():
+    assert smooth.__name__ == "smooth"
+    assert inspect.signature(smooth) == inspect.signature(smooth.python_function)
+    assert smooth.__doc__ == "Writes to x, and sums it up."
+    assert pickle.loads(pickle.dumps(smooth)) is smooth
+    assert repr(smooth) == "<Kernel smooth>"
+    assert tf.grad(smooth).__name__ == "smooth"
+    with pytest.raises(tf.errors.KernelError, match="Tensor as an argument"):
+        smooth(tf.constant([1.0]))
+
+
+def test_adjoints_can_be_read():
+    found = smooth.adjoint(np.ones(3), 0.5)
+    assert "d_x[" in found.source and "d_p_at[0] = d_p" in found.source
+    assert repr(found) == found.source
+    assert "d_p_at[0]" not in smooth.adjoint(np.ones(3), 0.5, argnums=0).source
+
+
+def test_constants_are_read_when_arguments_of_new_dtypes_come():
+    text = "def f(x):\n    return K * x\n"
+    assert tf.grad(function_of(text, K=3.0))(1.0) == 3.0
+    assert tf.grad(function_of(text, K=4.0))(1.0) == 4.0
+
+
+def test_threads():
+    x, found = np.linspace(0.1, 0.9, 200), []
+    expected = tf.grad(smooth)(x)
+
+    def work():
+        for _ in range(50):
+            found.append(np.array_equal(tf.grad(smooth)(x), expected))
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == 200 and all(found)
+
+
+def test_stacks_are_used_again():
+    x = np.linspace(0.1, 0.9, 50)
+    tf.grad(smooth)(x)
+    before = list(stack._waiting)
+    for _ in range(3 * stack.PATIENCE):
+        tf.grad(smooth)(x)
+    with pytest.raises(tf.errors.ResourceExhaustedError):
+        tf.grad(limited)(0.3, 10_000)
+    assert list(stack._waiting) == before
+
+
+def test_pages_that_are_not_needed_go():
+    arena = stack.Arena(1 << 24)
+    memory = np.frombuffer(arena._memory, np.uint8)
+    memory[:] = 1
+    arena.used(1 << 24)
+    for _ in range(2 * stack.PATIENCE):
+        arena.used(4096)
+    assert memory[0] == 1
+    assert not memory[1 << 20 :].any()  # zeros again: these pages were let go of
+
+
+def test_minimize():
+    from scipy.optimize import minimize
+
+    def rosenbrock(x):
+        s = 0.0
+        for i in range(len(x) - 1):
+            s += 100.0 * (x[i + 1] - x[i] ** 2) ** 2 + (1.0 - x[i]) ** 2
+        return s
+
+    found = minimize(tf.value_and_grad(rosenbrock), np.zeros(4), jac=True, method="BFGS")
+    np.testing.assert_allclose(found.x, 1.0, atol=1e-4)
+
+
+CHILD = """
+import sys
+sys.path.insert(0, sys.argv[1])
+import numtape as tf
+import child_kernel
+k = tf.kernel(child_kernel.f)
+assert "numba" not in sys.modules
+print(tf.grad(k)(3.0, 2), "numba" in sys.modules)
+"""
+
+
+def test_another_process_needs_no_numba(tmp_path):
+    module = tmp_path / "child_kernel.py"
+    module.write_text("def f(x, n):\n    for i in range(n):\n        x = x * x\n    return x\n")
+    cache = tmp_path / "cache"
+    runs = [run_process(CHILD, tmp_path, NUMTAPE_CACHE_DIR=cache, NUMTAPE_QUIET=1)
+            for _ in range(2)]  # fmt: skip
+    assert runs == ["108.0 True", "108.0 False"]
+
+
+@pytest.mark.slow
+def test_an_edit_is_seen(tmp_path):
+    module, found = tmp_path / "child_kernel.py", []
+    for body in ("x * x", "x * 2.0"):
+        lines = ("def f(x, n):", "    for _ in range(n):", f"        x = {body}", "    return x", "")
+        module.write_text("\n".join(lines))
+        found.append(run_process(CHILD, tmp_path, NUMTAPE_CACHE_DIR=tmp_path / "cache"))
+    assert found == ["108.0 True", "4.0 True"]
+
+
+def test_cases_are_all_there():
+    assert {name for name in QUICK if hasattr(kernel_cases, name)} == QUICK

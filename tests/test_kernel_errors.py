@@ -1,0 +1,173 @@
+"""What a kernel may not hold: a KernelError names it, its file and line, and a way round."""
+
+import math
+import pickle
+
+import numpy as np
+import pytest
+from kernel_checks import function_of
+
+import numtape as tf
+from numtape.core.loops.program import program
+from numtape.errors import KernelError
+
+pytestmark = pytest.mark.numtape_only("native loops")
+
+X = ("float64", 1)
+N = ("float64", -1)
+# Lines of a function f(x, p) of an array and a number: the last but for `return`, and what is said.
+WRONG = [
+    ("s = 0.0; try:\n        s = p\n    finally:\n        s = p", "`try`"),
+    ("with p:\n        pass", "`with`"),
+    ("global S\n    S = p", "`global`"),
+    ("raise ValueError(p)", "`raise`"),
+    ("assert p > 0", "`assert`"),
+    ("import os", "`import`"),
+    ("del p", "`del`"),
+    ("def inner():\n        return 1", "`def`"),
+    ("q = yield p", "yield p"),
+    ("q = lambda z: z", "lambda"),
+    ("q = [p]", r"`\[p\]`"),
+    ("q = {p: p}", r"`\{p: p\}`"),
+    ("q = {p}", r"`\{p\}`"),
+    ("q = [z for z in x]", "for z in x"),
+    ("q = 'text'", "of type str"),
+    ("q = 1j * p", "of type complex"),
+    ("q = None", "of type NoneType"),
+    ("q = x * 2.0", "the whole array `x`"),
+    ("q = x[1:]", "the slice"),
+    ("q = x[0, 0]", "2 of 1 indices"),
+    ("x[0:2] = p", "the slice"),
+    ("y = x", "the whole array `x`"),
+    ("y = np.zeros(3)\n    y = np.zeros(4)", "another value elsewhere"),
+    ("y = np.zeros(3)\n    for i in range(3):\n        y = p", "another value elsewhere"),
+    ("y = np.zeros((2, 2, 2, 2))", "of 4 axes"),
+    ("y = np.zeros(3, np.complex128)", "the dtype"),
+    ("y = np.full(3, p)", r"the call `np\.full"),
+    ("q = np.sum(x)", "the whole array `x`|the call"),
+    ("q = np.zeros(3)[0]", "by name"),
+    ("q = x.T", r"`x\.T`"),
+    ("q = x.mean()", r"the call `x\.mean"),
+    ("x.flat = 3", "an assignment to"),
+    ("for z in x:\n        p = p + z", "a loop over `x`"),
+    ("for i, z in enumerate(x):\n        p = p + z", "a loop over"),
+    ("for i in range(0, 9, len(x)):\n        p = p + 1", "whose step"),
+    ("for i in range(3):\n        p = p + 1\n    else:\n        p = 1.0", "`else` of a loop"),
+    ("for i in range(p):\n        pass", "a bound of a range that is a float"),
+    ("q = x[p]", "an index that is a float"),
+    ("q = p & 3", "an operand of `&`"),
+    ("q = p @ p", "`p @ p`"),
+    ("q = ~3", "`~`"),
+    ("q = p in x", "`p in x`"),
+    ("q = p is None", "`p is None`|NoneType"),
+    ("q = (z := p)", "z := p"),
+    ("q = f'{p}'", "f'"),
+    ("q = nowhere", "`nowhere`, which is not defined"),
+    ("q = open(p)", "the call `open"),
+    ("q = math.sin(p, p)", "of 2 arguments"),
+    ("q = max(*x)", r"max\(\*x\)"),
+    ("q = f(x, p)", "recursion"),
+    ("q = math.gamma(p)\n    p = q", "a derivative of `gamma`"),
+    ("p = p + math.fmod(p, 2.0)", "a derivative of `fmod`"),
+    ("p = p + int(p)", "a float turned into an int"),
+    ("k = int(p) + 1\n    p = p * k", "a float turned into an int"),
+    ("k = np.zeros(3, np.int64)\n    k[0] = p", "a float that is put into an array of ints"),
+    ("p + 1.0", "whose value is not used"),
+    ("a, b = x", "a tuple that is not written out|whole array"),
+    ("a, b = 1.0, 2.0, 3.0", "a tuple of another length"),
+    ("go_1_ = 1.0\n    for i in range(3):\n        if i:\n            break", "the name `go_1_`"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("lines", "said"), WRONG, ids=[row[0] for row in WRONG])
+def test_what_is_refused(lines, said):
+    lines = lines.replace("s = 0.0; ", "s = 0.0\n    ")
+    function = function_of(f"def f(x, p):\n    {lines}\n    return p\n")
+    with pytest.raises(KernelError, match=said) as caught:
+        program(function, [X, N], [0, 1])
+    error = caught.value
+    assert isinstance(error, TypeError)
+    assert error.file == function.__code__.co_filename
+    last = 1 + lines.count("\n") + 1
+    assert 1 <= error.line <= last
+    assert error.construct in str(error)
+    assert str(error).endswith((".", "..."))
+    again = pickle.loads(pickle.dumps(error))
+    assert (str(again), again.line) == (str(error), error.line)
+
+
+RETURNS = [
+    ("pass", "a derivative: it returns nothing"), ("return 1", "of dtype int64"),
+    ("return x", "an array or a tuple"), ("return p, p", r"`\(p, p\)`|tuple"),
+    ("if p > 0:\n        return p", "returns nothing"),
+    ("while p > 0:\n        return p", "returns nothing"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("line", "said"), RETURNS, ids=[row[0] for row in RETURNS])
+def test_results_that_are_refused(line, said):
+    with pytest.raises(KernelError, match=said):
+        program(function_of(f"def f(x, p):\n    {line}\n"), [X, N], [0, 1])
+
+
+def test_the_line_is_that_of_a_helper():
+    def helper(z):
+        return [z]
+
+    def caller(x):
+        return helper(x)
+
+    with pytest.raises(KernelError) as caught:
+        program(caller, [N], [0])
+    assert caught.value.line == helper.__code__.co_firstlineno + 1
+
+
+def test_functions_without_source():
+    scope = {}
+    exec("def f(x):\n    return x\n", scope)
+    with pytest.raises(KernelError, match="whose source cannot be read"):
+        tf.grad(scope["f"])(1.0)
+
+
+def test_parameters_that_are_not_named():
+    with pytest.raises(KernelError, match=r"\*args"):
+        program(function_of("def f(*x):\n    return 1.0\n"), [], [])
+
+
+def total(x):
+    s = 0.0
+    for i in range(len(x)):
+        s += x[i]
+    return s
+
+
+@pytest.mark.parametrize(("argument", "said"), [
+    (tf.constant([1.0, 2.0]), "as an argument. Pass its value"),
+    (tf.Variable([1.0, 2.0]), "as an argument. Pass its value"),
+    ([1.0, 2.0], "a list as an argument"), (None, "a NoneType as an argument"),
+    (np.zeros(3, np.complex128), "dtype complex128"), (np.zeros(3, ">f8"), "dtype >f8"),
+    (np.zeros(()), "of 0 axes"), (np.zeros((1, 1, 1, 1)), "of 4 axes"),
+    (np.zeros(3, np.int64), "by argument 0, of dtype int64"), (np.zeros(3, object), "object"),
+], ids=repr)  # fmt: skip
+def test_arguments_that_are_refused(argument, said):
+    with pytest.raises(KernelError, match=said):
+        tf.grad(total)(argument)
+
+
+def test_calls_that_make_no_sense():
+    with pytest.raises(ValueError, match="argnums has 1, but there are 1"):
+        tf.grad(total, 1)(np.ones(3))
+    with pytest.raises(TypeError, match="missing a required argument"):
+        tf.grad(total)()
+    with pytest.raises(TypeError, match="too many positional"):
+        tf.grad(total)(1.0, 2.0)
+    with pytest.raises(TypeError, match="made of a function"):
+        tf.kernel(3)
+    with pytest.raises(TypeError, match="made of a function"):
+        tf.grad(math.sin)
+    with pytest.raises(ValueError, match="error_model"):
+        tf.kernel(total, error_model="c")
+    with pytest.raises(ValueError, match="memory_limit"):
+        tf.kernel(total, memory_limit=0)
+    with pytest.raises(tf.errors.UnimplementedError, match="recompute"):
+        tf.kernel(total, recompute=True)

@@ -1,0 +1,166 @@
+"""From source to sweeps: each construct and function, as text that runs as plain Python."""
+
+import ast
+import math
+
+import numpy as np
+import pytest
+from kernel_cases import CASES, FUNCTIONS
+from kernel_checks import close, differences, fresh, function_of, plain
+
+from numtape.core.loops import calls, expressions, rules
+from numtape.core.loops.call import kinds_of
+from numtape.core.loops.nodes import Branch, Count, Repeat, Step, steps, walk
+from numtape.core.loops.normal import Normal, normal
+from numtape.core.loops.program import program
+from numtape.core.loops.source import Source
+from numtape.core.loops.types import infer
+
+pytestmark = pytest.mark.numtape_only("native loops")
+
+
+def body_of(function, arguments):
+    found = normal(function, list(kinds_of(tuple(arguments))))
+    infer(found)
+    return found
+
+
+@pytest.mark.parametrize(("expression", "x", "y"), FUNCTIONS, ids=[row[0] for row in FUNCTIONS])
+def test_functions(expression, x, y):
+    function = function_of(f"def f(x, y):\n    return {expression}\n")
+    value, found = plain(function, [x, y], [0, 1])
+    assert value == pytest.approx(function(x, y), rel=1e-15)
+    close(found, differences(function, [x, y], [0, 1]))
+
+
+@pytest.mark.parametrize(("function", "arguments", "wanted"), CASES)
+def test_constructs(function, arguments, wanted):
+    before = fresh(arguments)
+    value, found = plain(function, arguments, wanted)
+    python = getattr(function, "py_func", function)
+    assert value == pytest.approx(python(*fresh(arguments)), rel=1e-14)
+    close(found, differences(python, arguments, wanted))
+    for one, other in zip(arguments, before, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def trees():
+    for function, _, _ in CASES:
+        yield Source(function).tree
+    yield from (ast.parse(row[0]) for row in FUNCTIONS)
+
+
+def test_each_function_and_construct_has_a_case():
+    nodes = [node for tree in trees() for node in ast.walk(tree)]
+    kinds = {type(node).__name__ for node in nodes}
+    written = {name.split("_")[2] for name in dir(Normal) if name.startswith(("_do_", "_of_"))}
+    assert written - kinds == set()
+    operators = {*expressions.OPERATORS, *expressions.COMPARED}
+    assert operators - {type(node) for node in nodes} == set()
+    used = {ast.unparse(node.func) for node in nodes if isinstance(node, ast.Call)}
+    used |= {"math.exp"} if "exponential" in used else set()
+    called = {eval(name, {"np": np, "math": math}) for name in used
+              if name.partition(".")[0] in ("np", "math", *dir(__builtins__), "abs", "max", "min",
+                                            "pow", "float", "int", "bool")}  # fmt: skip
+    missing = [f for f in (*rules.CALLED, *calls.CASTS) if f not in called and f is not np.float32]
+    assert missing == []
+
+
+def test_derivatives_are_those_of_the_op_records():
+    from numtape.core.ops import elementwise
+
+    assert rules.derivative("tanh") == ("g * (1.0 - z * z)",)
+    assert rules.FUNCTIONS["tanh"].op is elementwise.tanh.op
+    assert {name for name in rules.FUNCTIONS if not rules.differentiable(name)} == {
+        "isnan", "isinf", "isfinite", "lgamma", "gamma", "fmod", "copysign",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(("function", "arguments", "wanted"), CASES)
+def test_normal_form_has_one_operation_a_step_and_no_jumps(function, arguments, wanted):
+    body = body_of(function, arguments)
+    for step in steps(body.nodes):
+        if step.text:
+            tree = ast.parse(step.text.format("x", "y"), mode="eval")
+            allowed = ast.IfExp | ast.BinOp | ast.Call | ast.Compare | ast.UnaryOp | ast.Name
+            assert isinstance(tree.body, allowed)
+        assert all(body.names.get(a) or not a.isidentifier() or a in ("True", "False")
+                   for a in step.args)  # fmt: skip
+    assert all(isinstance(n, Step | Branch | Count | Repeat) or n.array for n in walk(body.nodes))
+
+
+def test_a_loop_that_is_left_does_not_go_on():
+    def first(x):
+        s = 0.0
+        for i in range(10**12):
+            s += x * i
+            if i == 3:
+                break
+        return s
+
+    value, (slope,) = plain(first, [2.0], [0])
+    assert (value, slope) == (12.0, 6.0)
+
+
+def test_ranges_are_counted_once():
+    def growing(x, n):
+        for i in range(n):
+            n = n + i
+            x = x * 1.5
+        return x * n
+
+    value, (slope,) = plain(growing, [2.0, 4], [0])
+    assert value == growing(2.0, 4)
+    assert slope == value / 2.0
+
+
+def test_ties_are_as_in_the_ops():
+    def larger(x, y):
+        return max(x, y) + np.minimum(x, y) + abs(x - y)
+
+    assert [float(g) for g in plain(larger, [1.0, 1.0], [0, 1])[1]] == [2.0, 0.0]
+
+
+def test_dtypes_of_names():
+    def mixed(x, z, k):
+        a = k[0] * k[1]
+        b = z[0] * z[1]
+        c = z[0] * 2.0
+        d = 1
+        d = d + x
+        e = a > b
+        return d * c + a + e
+
+    arguments = [0.5, np.ones(3, np.float32), np.ones(3, np.int32)]
+    names = body_of(mixed, arguments).names
+    assert [names[x] for x in "abcde"] == ["int64", "float32", "float64", "float64", "bool"]
+
+
+def test_names_that_the_sweeps_use_themselves_may_be_the_users():
+    text = """
+def f(d_x, x, SP, N1, out, x_n0, K1, go_1):
+    _1 = d_x * x
+    for S1_0 in range(3):
+        _1 += SP * N1 * out
+    math_ = x_n0 * K1 * go_1
+    t1 = math_ * _1
+    return t1
+"""
+    function, point = function_of(text), [0.3, 0.7, 1.1, 0.2, 0.9, 1.3, 0.6, 0.8]
+    value, found = plain(function, point, range(8))
+    assert value == pytest.approx(function(*point))
+    close(found, differences(function, point, range(8)))
+
+
+def test_unreached_arguments_and_constant_results():
+    value, found = plain(lambda x, y: y * 2.0, [1.0, 3.0], [0, 1])
+    assert (value, found) == (6.0, [0.0, 2.0])
+    assert plain(function_of("def f(x):\n    return 2.5\n"), [1.0], [0]) == (2.5, [0.0])
+
+
+def test_source_names_the_users_lines():
+    made = program(CASES[0][0], [("float64", -1), ("int64", -1)], [0])
+    lines = [line.strip() for line in made.source.splitlines()]
+    at = lines.index("# line 4")
+    assert "y = _1 + _2" in lines[at:] or any(line.startswith("y = ") for line in lines[at:])
+    compile(made.source, "sweeps", "exec")
