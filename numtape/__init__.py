@@ -226,12 +226,8 @@ __all__ = [
     "tensor_scatter_nd_min", "tensor_scatter_nd_sub", "tensor_scatter_nd_update", "tensordot",
     "testing", "tile", "timestamp", "train", "transpose", "truediv", "truncatediv", "truncatemod",
     "tuple", "type_spec_from_value", "uint16", "uint32", "uint64", "uint8", "unique",
-    "unique_with_counts", "unravel_index", "unstack", "value_and_grad", "vectorized_map", "where", "while_loop",
-    "zeros", "zeros_like",
-    "testing", "tile", "timestamp", "transpose", "truediv", "truncatediv", "truncatemod", "tuple",
-    "type_spec_from_value", "uint16", "uint32", "uint64", "uint8", "unique", "unique_with_counts",
-    "unravel_index", "unstack", "value_and_grad", "vectorized_map", "where", "while_loop", "zeros",
-    "zeros_like",
+    "unique_with_counts", "unravel_index", "unstack", "value_and_grad", "vectorized_map", "where",
+    "while_loop", "zeros", "zeros_like",
 ]  # fmt: skip
 
 if _typing.TYPE_CHECKING:

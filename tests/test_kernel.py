@@ -310,7 +310,7 @@ def test_another_process_needs_no_numba(tmp_path):
 def test_an_edit_is_seen(tmp_path):
     module, found = tmp_path / "child_kernel.py", []
     for body in ("x * x", "x * 2.0"):
-        lines = ("def f(x, n):", "    for _ in range(n):", f"        x = {body}", "    return x", "")
+        lines = "def f(x, n):", "    for _ in range(n):", f"        x = {body}", "    return x"
         module.write_text("\n".join(lines))
         found.append(run_process(CHILD, tmp_path, NUMTAPE_CACHE_DIR=tmp_path / "cache"))
     assert found == ["108.0 True", "4.0 True"]
