@@ -128,6 +128,16 @@ def _no_number(call):
     return np.isnan(call.arguments[0].value.astype("float64")).any()
 
 
+def _tridiagonal(call):
+    """The derivative of eigenvalues; there it is of something else, as differences show."""
+    return any(call.watched)
+
+
+def _near_singular(call):
+    """In float32 what solves these systems is half rounding, and its derivatives are all of it."""
+    return call.arguments[0].value.dtype == np.float32
+
+
 def _integers(call):
     """Of floats alone; there of integers as well."""
     return call.arguments[0].value.dtype.kind in "iu"
@@ -147,6 +157,8 @@ def _bytes(call):
 DIFFERS = {
     **dict.fromkeys(SINGLE, _not_single),
     "argsort": _followed,
+    "linalg.eigh_tridiagonal": _tridiagonal,
+    "linalg.tridiagonal_solve": _near_singular,
     "math.reduce_euclidean_norm": _bytes,
     "math.cumulative_logsumexp": _far,
     "math.lbeta": _cancelling,

@@ -506,3 +506,43 @@ print(str(function.paths()).count("hits"))
 def test_collections_while_python_calls_who_follows_it():
     """They may run functions, for which Python calls it, too, before it goes on with the first."""
     assert run(COLLECTED).split() == ["1"]
+
+
+INTERRUPTED = """
+import signal, warnings
+import numtape as tf
+
+class Stop(Exception):
+    pass
+
+def stop(*_):
+    raise Stop
+
+signal.signal(signal.SIGALRM, stop)
+warnings.simplefilter("error")
+stopped = 0
+for k in range(60):
+    @tf.function
+    def step(x):
+        for _ in range(30):
+            x = tf.stack([x[1], x[0] * 0.5])
+        return x
+    try:
+        try:
+            signal.setitimer(signal.ITIMER_REAL, 3e-4 + k * 1e-4)
+            step(tf.constant([1.0, 2.0]))
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+    except Stop:
+        stopped += 1
+    for _ in range(3):
+        step(tf.constant([1.0, 2.0]))
+    assert "hits" in str(step.paths()), step.paths()
+print(stopped > 10)
+"""
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no alarms here")
+def test_what_a_handler_raises_while_a_call_is_recorded_is_the_programs():
+    """And the next call is recorded."""
+    assert run(INTERRUPTED) == "True"

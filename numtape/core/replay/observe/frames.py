@@ -186,8 +186,8 @@ class Follower:
                 self._follow(frame, event, arg)
             except (RecursionError, MemoryError):
                 raise  # the program's
-            except Exception as error:  # what is not understood is not guessed
-                observer.refuse(f"what it reads could not be observed ({error!r})", frame)
+            except Exception as error:
+                observer.failed(error, frame)
         if self.other is not None and (event != "opcode" or self.opcodes):
             found = self.other(frame, event, arg)
             self.other = self.other if found is None else found

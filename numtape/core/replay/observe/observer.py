@@ -112,6 +112,15 @@ class Observer(Notes):
         if sys.gettrace() is self._tracer:
             sys.settrace(self._before)
 
+    def failed(self, error: Exception, frame: types.FrameType) -> None:
+        """Something was not understood, and is not guessed; a signal handler's error goes on."""
+        place = error.__traceback__
+        while place is not None:
+            if place.tb_frame.f_code in self._handlers:
+                raise error
+            place = place.tb_next
+        self.refuse(f"what it reads could not be observed ({error!r})", frame)
+
     def forget(self) -> None:
         """Let go of what the call made."""
         super().forget()
@@ -130,8 +139,8 @@ class Observer(Notes):
                 follower = self._entered(frame)
             except (RecursionError, MemoryError):
                 raise  # the program's
-            except Exception as error:  # what is not understood is not guessed
-                self.refuse(f"what it reads could not be observed ({error!r})", frame)
+            except Exception as error:
+                self.failed(error, frame)
         if type(follower) is not Follower:
             return follower or other
         follower.other = other
