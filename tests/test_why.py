@@ -100,3 +100,11 @@ def test_summary_and_graph(x):
     assert dot.count("label") == 11 and '"292 ops before"' in dot and dot.count("->") == 9
     assert "<td>AddV2</td><td>300</td>" in tape._repr_html_()
     assert tf.GradientTape().summary().splitlines()[-1].split() == ["all", "0", "0"]
+
+
+def test_integers_lead_back_to_where_they_were_made(tf):
+    v = tf.Variable([1.5, 2.5])
+    with tf.GradientTape() as tape:
+        y = tf.cast(v, tf.int32)[:1] * 2
+    said = str(tape.why(y, v))
+    assert "the target is of int32" in said and "Cast" in said and "Mul" not in said

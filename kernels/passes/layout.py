@@ -64,7 +64,7 @@ NO_CALL = 2  # nobody has asked yet which whole-array kernel computes the row in
 ENTRY = 8
 
 FEW = 64  # elements of a small row, at most
-ROOM = 8 * FEW  # bytes of one
+ROOM_OF_FEW = 8 * FEW  # bytes of one
 LINE = 64  # of the arena, bytes
 
 # A reduction takes runs of so many elements, counted from the first, and combines what they

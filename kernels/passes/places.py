@@ -12,7 +12,7 @@ from .layout import (
     KEPT,
     LANES,
     LINE,
-    ROOM,
+    ROOM_OF_FEW,
     SHARED,
     SMALL,
     TEMPORARY,
@@ -133,6 +133,7 @@ def place_small(
     """
     begin = out.groups[GROUP * g + G_ROWS]
     end = out.groups[GROUP * g + G_ROWS_END]
+    # `place_temporaries` has lists in ``work.rows`` as well: of rows that do leave a group.
     where, nexts = work.slot, work.rows
     for k in range(begin, end):
         row = out.order[k]
@@ -143,7 +144,7 @@ def place_small(
         else:
             for j in range(3):
                 _read_by(k, work.operands[3 * row + j], g, work)
-    for lines in range(ROOM // LINE + 1):
+    for lines in range(ROOM_OF_FEW // LINE + 1):
         free[lines] = -1
     total = 0
     for k in range(begin, end):

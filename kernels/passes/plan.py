@@ -214,8 +214,9 @@ def _call(row: int, log: Log, codes: Codes, work: Work, calls: Calls) -> int:
 def _small(
     row: int, log: Log, codes: Codes, specs: Specs, work: Work, calls: Calls, few: int
 ) -> int:
-    """Whether a row that is not elementwise belongs among the small ones; -1 if nobody knows.
+    """Whether a row that is not elementwise belongs among the small ones: 1 or 0.
 
+    -1 says that the table of calls has to be asked for its kernel first, by Python.
     ``work.call`` says then which entry of the table of calls computes it, -1 for a view.
     """
     this = log.code[row]
@@ -250,7 +251,9 @@ def group_rows(
 
     A row runs in the phase of its latest operand if it can join that operand's group, else in
     the next one. ``out.groups`` gets kind and row range of each, by phase; on return
-    ``work.group[row]`` is the index there. The hash table has ``size`` entries. Rows are small that
+    ``work.group[row]`` is the index there. What a row can join is its class: -1 for small rows, the
+    number of its shape for elementwise ones, -2 for views and -3 for whole-array kernels, which
+    join nothing. The hash table has ``size`` entries. Rows are small that
     have at most ``few`` elements. Returns the number of groups; or ``~row`` of a row for which the
     table of calls has no entry.
     """

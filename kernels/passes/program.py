@@ -35,7 +35,7 @@ from .layout import (
     OK,
     PARTIALS,
     PLACES,
-    ROOM,
+    ROOM_OF_FEW,
     RUN,
     SCRATCH_BYTES,
     SHARED,
@@ -195,7 +195,7 @@ def _operand(
     if n == 1 or specs.shape[log.spec[v]] == specs.shape[log.spec[row]]:
         return _place(v, log, specs), at
     kind = SPLAT if specs.size[log.spec[v]] == 1 else SPREAD
-    return PARTIALS + ROOM * j, _write(out, at, kind, ROOM * j, v, row, n)
+    return PARTIALS + ROOM_OF_FEW * j, _write(out, at, kind, ROOM_OF_FEW * j, v, row, n)
 
 
 @jit
@@ -299,7 +299,7 @@ def write_program(
         groups[this_group + G_SIZE] = size
         if kind == SMALL:
             at = write_small(g, at, log, codes, specs, calls, work, out)
-            scratch = max(scratch, 3 * ROOM)
+            scratch = max(scratch, 3 * ROOM_OF_FEW)
         else:
             at, slots, item, bytes_ = write_lanes(
                 g, at, log, codes, specs, work, out

@@ -74,10 +74,12 @@ def broken(
             continue
         seen.add(row)
         reason = _reason(log, tape, row)
-        if reason:
+        before = [x for x in _inputs(log, row) if x in path]
+        integers = not is_float(log, row) and before and not any(is_float(log, x) for x in before)
+        if reason and not integers:  # else it was lost in a row before this one
             found.append(f"{described(log, row)}: {reason}")
         else:
-            pending |= {x for x in _inputs(log, row) if x in path}
+            pending.update(before)
     late = [row for row in sorted(seen) if not flags[row] & RECORDED]
     if late and not found:
         found.append(
@@ -85,6 +87,11 @@ def broken(
             f"Watch the source before it is used."
         )
     return found
+
+
+def is_float(log: Log, row: int) -> bool:
+    """Whether a row is of floats or complex numbers."""
+    return bool(SPECS.specs[log.spec[row]].inexact)
 
 
 def _reason(log: Log, tape: Tape, row: int) -> str:
@@ -103,7 +110,7 @@ def _reason(log: Log, tape: Tape, row: int) -> str:
         return "it reads a variable: what was assigned to it has no gradient by way of the state"
     if CODES.gradient[code] == CUT:
         return "it stops gradients"
-    if not spec.is_float:
+    if not spec.inexact:
         return f"it gives {spec.dtype.name}, and only floats have derivatives"
     if CODES.gradient[code] == STOP:
         return "it has no derivative"
@@ -156,8 +163,6 @@ def explain(
     """Why the gradient of ``of``, a row, by a source is what it is."""
     if isinstance(of, Variable):
         return Why("The target is a variable, which depends on itself alone.")
-    if not of.dtype.is_floating:
-        return Why(f"The gradient is None: the target is of {of.dtype.name}, not of floats.")
     n, work = log.n, Workspace()
     place = _place(log, source)
     work.refresh(log)
@@ -175,6 +180,12 @@ def explain(
     path = between(log, n, target, sources)
     if not path:
         return Why(_apart(log, target, what))
+    if not is_float(log, target):
+        ends = broken(log, tape, flags, target, path, sources)
+        lines = "\n".join(["", *ends[:3]])
+        return Why(
+            f"The gradient is None: the target is of {of.dtype.name}, not of floats.{lines}"
+        )
     ends = broken(log, tape, flags, target, path, sources)
     if not any(flags[k] & FOLLOWED for k in sources):
         still = isinstance(source, Variable) and not source.trainable

@@ -11,6 +11,7 @@ from ..log.op import Code
 from ..log.record import append, require
 from ..log.tensors import as_tensor
 from ..log.variable import Variable
+from ..plan.plan import FEW
 from ..values import dtypes
 from ..values.dtypes import bool_
 from ..values.interning import cache
@@ -18,9 +19,9 @@ from ..values.spec import Spec, TensorShape
 from ..values.tensor import Tensor
 from . import elementwise, movement
 from .indexing import boolean_mask
-from .slicing import SLICE, SMALL, SMALL_SLICE, Cut, slice_into_zeros, slices, small, strided_slice
+from .slicing import SLICE, SMALL_SLICE, Cut, slice_into_zeros, slices, small, strided_slice
 
-# By spec and key, ints: code and spec of what a slice of a small array records.
+# Of small arrays and keys of ints, which programs repeat: what is recorded, by spec and key.
 _known: dict[Any, tuple[Code, Spec]] = cache()
 
 
@@ -46,7 +47,7 @@ def getitem(x: Any, key: Any) -> Tensor:
     found = strided_slice(x, cut, shape)
     if found is x:
         found = movement.identity(x)
-    elif elements and spec.size <= SMALL and found._spec.size < spec.size:
+    elif elements and spec.size <= FEW and found._spec.size < spec.size:
         _known[spec, key] = SMALL_SLICE.with_attributes(small(spec, cut, shape)), found._spec
     if isinstance(x, Variable):
         found._sliced = x, key

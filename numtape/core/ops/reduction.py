@@ -11,7 +11,7 @@ from ...errors import DtypeError, InvalidArgumentError
 from ..log.op import ARRAY, REDUCTION, STOP, Native, Op, defop
 from ..log.record import Recorder, spec_of, unary
 from ..log.tensors import as_tensor, to_tensor
-from ..values.dtypes import bool_, mismatch
+from ..values.dtypes import bfloat16, bool_, float16, float32, mismatch
 from ..values.spec import Spec, axes_of, intern
 from ..values.tensor import Tensor
 from . import comparison, elementwise, joining, movement
@@ -354,6 +354,9 @@ def reduce_prod(
       array([ 0., 10.,  0.], dtype=float32)
     """
     x = as_tensor(input_tensor)
+    if x.dtype in (float16, bfloat16):  # rounded once
+        found = reduce_prod(elementwise.cast(x, float32), axis, keepdims)
+        return elementwise.cast(found, x.dtype)
     axes = tuple(sorted(axes_of("Prod", axis, x.ndim)))
     shape = tuple(dim for at, dim in enumerate(x.shape) if at not in axes)
     kept = _kept(x, axes)

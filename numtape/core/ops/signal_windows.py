@@ -143,7 +143,7 @@ def vorbis_window(window_length: Any, dtype: Any = float32, name: str | None = N
       array([0.228, 0.974, 0.974, 0.228], dtype=float32)
     """
     found, size = _floating(dtype), int(window_length)
-    sine = np.sin(np.pi / size * (np.arange(size) + 0.5))
+    sine = np.sin(np.pi / max(size, 1) * (np.arange(size) + 0.5))
     return _rounded(np.sin(np.pi / 2 * sine**2), found)
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from ..log.op import ARRAY, Native, Op, defop
 from ..log.record import record, require
 from ..log.tensors import as_tensor
+from ..plan.plan import FEW
 from ..values.dtypes import int64
 from ..values.spec import Spec, axes_of, intern
 from ..values.tensor import Tensor
@@ -281,9 +282,6 @@ SMALL_INTO_ZEROS = defop(
     "SmallSliceGrad", ARRAY, 1, _small_spec, compute=_small_zeros, native=_small_zeros_native,
     vjp=_small_zeros_vjp, of_complex="analytic",
 )  # fmt: skip
-SMALL = 64  # elements of a small array, at most
-
-
 def small(x: Spec, cut: Cut, shape: Ints) -> dict[str, Any]:
     """The attributes of a slice of a small array."""
     counts = tuple(len(range(*part)) for part in cut)
@@ -301,7 +299,7 @@ def strided_slice(x: Any, cut: Cut, shape: Ints | None = None) -> Tensor:
         shape = counts
     if all(part == (0, dim, 1) for part, dim in zip(cut, whole, strict=True)):
         return shaped(x, shape)
-    if x._spec.size <= SMALL:
+    if x._spec.size <= FEW:
         return record(SMALL_SLICE, (x,), **small(x._spec, cut, shape))
     found = record(SLICE, (x, _begin(cut, tuple(whole))), counts=counts, steps=_steps(cut))
     return shaped(found, shape)
