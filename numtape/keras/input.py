@@ -17,9 +17,13 @@ class InputLayer(Layer):
       dtype: The dtype; None is float32.
       batch_shape: The shape with the batch, instead of ``shape`` and ``batch_size``.
       name: Its name.
+      sparse: Must be None or False.
+      ragged: Must be None or False.
+      optional: Must be False.
 
     Raises:
-      ValueError: If both shapes are given, or none.
+      ValueError: If both shapes are given, or none, or sparse, ragged or optional inputs are
+        asked for.
       TypeError: If there is no such dtype.
 
     Example:
@@ -29,8 +33,12 @@ class InputLayer(Layer):
 
     def __init__(
         self, shape: Any = None, batch_size: int | None = None, dtype: Any = None,
-        batch_shape: Any = None, name: str | None = None,
+        batch_shape: Any = None, name: str | None = None, sparse: Any = None, ragged: Any = None,
+        optional: bool = False,
     ) -> None:  # fmt: skip
+        for word, value in (("sparse", sparse), ("ragged", ragged), ("optional", optional)):
+            if value:
+                raise ValueError(f"{word}={value}: inputs of numtape's models are dense tensors.")
         super().__init__(name=name, dtype=dtype)
         if shape is None and batch_shape is None:
             raise ValueError("You must pass a `shape` argument.")
@@ -86,13 +94,10 @@ def Input(
       >>> tf.keras.Model(inputs, outputs).output_shape
       (None, 2)
     """
-    for word, value in (("sparse", sparse), ("ragged", ragged), ("optional", optional)):
-        if value:
-            raise ValueError(f"{word}={value}: inputs of numtape's models are dense tensors.")
     if tensor is not None:
         if not isinstance(tensor, KerasTensor):
             raise ValueError(f"Argument `tensor` must be a KerasTensor, not {type(tensor)}.")
         return tensor
-    layer = InputLayer(shape, batch_size, dtype, batch_shape, name)
+    layer = InputLayer(shape, batch_size, dtype, batch_shape, name, sparse, ragged, optional)
     found: KerasTensor = layer.output
     return found

@@ -31,7 +31,10 @@ def serialize(layer: Any) -> Any:
       >>> tf.keras.layers.serialize(tf.keras.layers.LSTM(3))["class_name"]
       'LSTM'
     """
-    return _kind().serialize(layer)
+    found = _kind().serialize(layer)
+    if found and found["module"] == "keras.layers" and hasattr(layer, "compile"):
+        found["module"] = "keras"  # a model
+    return found
 
 
 def deserialize(config: Any, custom_objects: dict[str, Any] | None = None) -> Any:

@@ -14,6 +14,8 @@ from .graph import Graph
 
 Places = dict[int, tuple[str, int, int]]  # of symbolic tensors: an operation's name, call, output
 
+_OPS = "keras.src.ops.numpy"  # where Keras has them
+
 
 def to_config(graph: Graph) -> dict[str, Any]:
     """The operations of a graph and how they are connected.
@@ -53,7 +55,7 @@ def to_config(graph: Graph) -> dict[str, Any]:
 def _operation(operation: Operation) -> dict[str, Any]:
     if OPERATIONS.get(operation.kind) is not operation.function:
         raise NotImplementedError(f"The operation {operation.name!r} has no configuration.")
-    return {"module": "keras.ops", "class_name": operation.kind,
+    return {"module": _OPS, "class_name": operation.kind,
             "config": {"name": operation.name}, "registered_name": None}  # fmt: skip
 
 
@@ -98,7 +100,7 @@ def graph_of(config: dict[str, Any], custom_objects: Any = None) -> tuple[Any, A
     waiting: list[tuple[str, Any, int, dict[str, Any]]] = []
     for described in config["layers"]:
         name, calls = described["name"], described["inbound_nodes"]
-        if described.get("module") == "keras.ops":
+        if described.get("module") == _OPS:
             operation: Any = Operation(OPERATIONS[described["class_name"]], described["class_name"])
             operation.name = name
         else:

@@ -265,6 +265,32 @@ class Model(Saved, Trainer, Layer):
         summary(self, line_length, positions, print_fn, expand_nested, show_trainable, layer_range)
 
 
+    @classmethod
+    def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Any:
+        """The model made with these arguments; if they are a graph, of the same layers.
+
+        Args:
+          config: What `get_config` gave.
+          custom_objects: Classes and functions of one's own, by name.
+
+        Returns:
+          A model, with variables of its own.
+
+        Raises:
+          ValueError: If the class of a layer is unknown, or connections are missing.
+          TypeError: If the class does not take the arguments.
+
+        Example:
+          >>> inputs = tf.keras.Input((2,))
+          >>> config = tf.keras.Model(inputs, tf.keras.layers.Dense(3)(inputs)).get_config()
+          >>> tf.keras.Model.from_config(config).output_shape
+          (None, 3)
+        """
+        if cls is Model and "input_layers" in config:
+            return Model._functional.from_config(config, custom_objects)
+        return super().from_config(config)
+
+
 class Functional(Model):
     """A `Model` made of symbolic tensors: ``keras.Model(inputs, outputs)``.
 
