@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import re
-from typing import TYPE_CHECKING as _TYPE_CHECKING
+import typing as _typing
 from typing import Any, NamedTuple
 
 from .core import settings
@@ -27,7 +27,7 @@ def __dir__() -> list[str]:
     return sorted(__all__)
 
 
-if not _TYPE_CHECKING:
+if not _typing.TYPE_CHECKING:
     __getattr__ = _getter(__name__)
 
 _soft = True

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import typing as _typing
 from collections.abc import Callable
 from itertools import chain
-from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any
 
 import optree
@@ -22,7 +22,7 @@ def __dir__() -> list[str]:
     return sorted(__all__)
 
 
-if not _TYPE_CHECKING:
+if not _typing.TYPE_CHECKING:
     __getattr__ = _getter(__name__)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING as _TYPE_CHECKING
+import typing as _typing
 
 from . import nn_experimental as experimental
 from .core.ops.activations import (
@@ -101,5 +101,5 @@ def __dir__() -> list[str]:
     return sorted(__all__)
 
 
-if not _TYPE_CHECKING:
+if not _typing.TYPE_CHECKING:
     __getattr__ = _getter(__name__)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import typing as _typing
 from types import SimpleNamespace as _SimpleNamespace
-from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from .core.ops.distributions import categorical, gamma, poisson
 from .core.ops.generator import (
@@ -47,5 +47,5 @@ def __dir__() -> list[str]:
     return sorted(__all__)
 
 
-if not _TYPE_CHECKING:
+if not _typing.TYPE_CHECKING:
     __getattr__ = _getter(__name__)

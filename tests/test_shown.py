@@ -109,7 +109,10 @@ reveal_type(f(x, 2))
 reveal_type(g(x))
 f(x)  # call-arg
 tf.nosuch  # attr-defined
+tf.nn.nosuch  # attr-defined
+tf.keras.layers.nosuch  # attr-defined
 tf.sin(1, 2, 3)  # call-overload
+tf.add(1)  # call-overload
 tf.add(1, 2, "name", 4)  # call-overload
 tf.reduce_sum(x, nosuch=1)  # call-arg
 tf.function(f, nosuch=1)  # call-overload

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING as _TYPE_CHECKING
+import typing as _typing
 
 from ..names import getter as _getter
 from ..tracebacks import guard_module as _guard_module
 from . import dlpack
 
-if _TYPE_CHECKING:
+if _typing.TYPE_CHECKING:
     from ..profiling.profile import Profile as _Profile
 
 __all__ = ["dlpack", "profile"]
@@ -50,7 +50,7 @@ def __dir__() -> list[str]:
     return sorted(__all__)
 
 
-if not _TYPE_CHECKING:
+if not _typing.TYPE_CHECKING:
     __getattr__ = _getter(__name__)
 
 _guard_module(__name__)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import typing as _typing
 from collections.abc import Callable
-from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any
 
 from ..core.ops.activations import log_sigmoid, sigmoid, sparsemax
@@ -52,7 +52,7 @@ def __dir__() -> list[str]:
     return sorted(__all__)
 
 
-if not _TYPE_CHECKING:
+if not _typing.TYPE_CHECKING:
     __getattr__ = _getter(__name__)
 
 

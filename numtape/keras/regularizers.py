@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING as _TYPE_CHECKING
+import typing as _typing
 from typing import Any
 
 from ..core.log.tensors import as_tensor
@@ -211,7 +211,7 @@ def __dir__() -> list[str]:
     return sorted(__all__)
 
 
-if not _TYPE_CHECKING:
+if not _typing.TYPE_CHECKING:
     __getattr__ = _getter(__name__)
 
 _KIND = Kind("regularizer", [L1, L1L2, L2, OrthogonalRegularizer, Regularizer],

@@ -6,8 +6,8 @@ They are computed by ops, so that a replayed training step follows its counter.
 from __future__ import annotations
 
 import math
+import typing as _typing
 from collections.abc import Sequence
-from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any
 
 from ...core.log.tensors import as_tensor
@@ -29,7 +29,7 @@ def __dir__() -> list[str]:
     return sorted(__all__)
 
 
-if not _TYPE_CHECKING:
+if not _typing.TYPE_CHECKING:
     __getattr__ = _getter(__name__)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys as _sys
-from typing import TYPE_CHECKING as _TYPE_CHECKING
+import typing as _typing
 
 from ...names import getter as _getter
 from .. import models as _models
@@ -34,7 +34,7 @@ def __dir__() -> list[str]:
     return sorted(__all__)
 
 
-if not _TYPE_CHECKING:
+if not _typing.TYPE_CHECKING:
     __getattr__ = _getter(__name__)
 
 # Models are made before this module, which needs them.
