@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from processes import run
 
+from numtape.core.cpu import draws, workers
 from numtape.core.cpu import executor as cpu
-from numtape.core.cpu import workers
 
 pytestmark = [
     pytest.mark.numtape_only("a promise TensorFlow does not make"),
@@ -191,3 +191,11 @@ def test_scalars_of_interrupted_work_are_not_computed_by_the_next_look(tf, monke
         expected = np.sin(np.float32(expected))
     assert float(x) == pytest.approx(expected, rel=1e-6)
     assert swept[2] >= 50
+
+
+def test_random_numbers_are_the_same_while_interrupts_are_heard_of(monkeypatch, tf):
+    tf.random.set_seed(3)
+    expected = tf.random.normal([100_000]).numpy()
+    monkeypatch.setattr(draws, "LONG", 5)
+    tf.random.set_seed(3)
+    assert np.array_equal(tf.random.normal([100_000]).numpy(), expected)

@@ -14,10 +14,11 @@ from ..compile.passes import Block
 from ..values.memory import Array, address_of
 from ..values.spec import Spec
 from .buffers import LEAST, POOL
-from .workers import share
+from .workers import share, watch
 
 UNIT = 2048  # bytes of a unit of work; as in kernels/cpu/random.py (a test compares)
 MANY = 64  # units that are worth a thread: some 0.07 ms of work, where waking one takes 0.02
+LONG = 1 << 14  # units that take some 0.1 s: meanwhile, the caller hears of interrupts
 CHUNKS = 8  # a thread takes units so many times, so that a slow one does not keep the rest
 
 _KERNEL = ctypes.CFUNCTYPE(ctypes.c_int64)
@@ -39,7 +40,7 @@ def drawn(name: str, key: list[int], spec: Spec) -> Array:
     units = -(-out.nbytes // UNIT)
     address, function = _kernel(name, spec.dtype.name)
     threads = min(settings.threads(), units // MANY)
-    if threads > 1:
+    if threads > 1 or units > LONG:
         _shared(address, out, parameters, units, threads)
     else:
         function(address_of(out), 0, 0, 0, address_of(parameters), 0, units)
@@ -52,10 +53,15 @@ def _shared(address: int, out: Array, parameters: Array, units: int, threads: in
     counter = np.zeros(8, np.int64)  # a cache line of its own
     arguments = {
         "function": address, "out": address_of(out), "parameters": address_of(parameters),
-        "total": units, "counter": address_of(counter), "chunk": units // (CHUNKS * threads),
+        "total": units, "counter": address_of(counter),
+        "chunk": min(units // (CHUNKS * threads), LONG),
     }  # fmt: skip
     blocks = [Block("units") for _ in range(threads)]
     for block in blocks:
         for name, value in arguments.items():
             block.set[block.slots[name]] = value
-    share([block.call_without_gil for block in blocks], (out, parameters, counter, blocks), [])
+    calls, keeps = [block.call_without_gil for block in blocks], (out, parameters, counter, blocks)
+    if units > LONG:
+        watch(calls, keeps, [], lambda: counter.fill(1 << 62))
+    else:
+        share(calls, keeps, [])
