@@ -170,6 +170,24 @@ def test_a_full_stack():
     assert tf.value_and_grad(limited)(0.3, 10) == (value, slope)
 
 
+def test_room_that_no_machine_has():
+    """Sizes beyond what 64 bits hold are no room, and nothing is written anywhere."""
+
+    def long(x, n):
+        for _ in range(n):
+            x = math.sin(x)
+        return x
+
+    def large(x, n):
+        y = np.zeros((n, n, n))
+        return x * len(y)
+
+    for function in (long, large):
+        for n in (2**45, 2**60, 2**62):
+            with pytest.raises(tf.errors.ResourceExhaustedError, match="stack is full"):
+                tf.grad(function)(0.5, n)
+
+
 def test_errors_of_a_call():
     x = np.array([3.0, 4.0])
     assert checked(x, 1, 2.0) == 6.0

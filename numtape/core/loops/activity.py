@@ -98,13 +98,17 @@ def _edge(step: Step) -> tuple[str, list[str]]:
 def _refuse(body: Body, varied: set[str], active: set[str]) -> None:
     """What would be silently wrong."""
     names = body.names
-    cut: set[str] = set()  # ints that were made from what is differentiated
+    cut: set[str] = set()  # ints, and arrays of them, made from what is differentiated
     while True:
         before = len(cut)
         for step in steps(body.nodes):
             made = step.op == "cast" and step.dtype in INTS and step.args[0] in varied
             taken = step.op not in ("compare", "truth", "not", "load")
             if step.out and (made or (taken and names[step.out] in INTS and cut & {*step.args})):
+                cut.add(step.out)
+            if step.op in ("store", "acc", "sub") and step.args[1] in cut:
+                cut.add(step.array)
+            if step.op == "load" and step.array in cut:
                 cut.add(step.out)
         if len(cut) == before:
             break

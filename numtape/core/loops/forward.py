@@ -293,11 +293,15 @@ class Forward(Text):
 
     def _vectors(self, slots: Slots, k: int, line: int) -> list[str]:
         """What makes room for the values of an innermost loop."""
-        found = []
+        found = [self._much(f"{8.0 * len(slots)} * N{k}", line)]
         for j, dtype in enumerate(slots.dtypes):
             found.append(f"S{k}_{j} = {dtype}_at(SP)")
             found.append(f"SP += {room(f'N{k}', dtype)}")
-        return [*found, self._room(line).format("")]
+        return found
+
+    def _much(self, size: str, line: int) -> str:
+        """What makes sure of room for so many bytes, which may be more than an int64 holds."""
+        return f"if {size} + 64.0 > END - SP: return {NO_ROOM + (line << LINES)}"
 
     def _all_reads(self, nodes: list[Node]) -> set[str]:
         """The names that nodes read."""
@@ -337,6 +341,8 @@ class Forward(Text):
         self.put(f"# line {node.line}")
         axes = [f"{name}_n{j} < 0" for j in range(known.ndim)]
         self.put(f"if {' or '.join(axes)}: return {NEGATIVE + (node.line << LINES)}")
+        lengths = " * ".join(f"{name}_n{j}" for j in range(known.ndim))
+        self.put(self._much(f"16.0 * {lengths}", node.line))
         size = room(node.size, known.dtype)
         self.put(f"B{k} = SP")
         self.put(f"{address(name)} = SP")
@@ -344,7 +350,6 @@ class Forward(Text):
         self.put(f"{shadow(name)} = SP")
         if active:
             self.put(f"SP += {size}")
-        self.put(self._room(node.line).format(" + 32"))
         fills = []
         if node.copied:
             source = element(self.body, node.copied, f"K{k}", address(node.copied))
