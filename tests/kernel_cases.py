@@ -35,7 +35,8 @@ FUNCTIONS = [
     ("x if math.isinf(y) else 2.0 * x", 0.4, 1.3), ("x if math.isfinite(y) else 2.0 * x", 0.4, 1.3),
     ("x if np.isnan(y) or np.isinf(y) or not np.isfinite(y) else 2.0 * x", 0.4, 1.3),
     ("x * math.lgamma(3.0)", 0.4, 1.3), ("x * math.gamma(3.5)", 0.4, 1.3),
-    ("x * math.fmod(7.0, 4.0)", 0.4, 1.3), ("x * math.copysign(2.0, -1.0)", 0.4, 1.3),
+    ("x * np.fmod(7.0, 4.0)", 0.4, 1.3), ("x * math.copysign(2.0, -1.0)", 0.4, 1.3),
+    ("x * np.copysign(2.0, -1.0)", 0.4, 1.3),
     ("x * y + math.pi", 0.4, 1.3),
 ]  # fmt: skip
 
@@ -213,6 +214,22 @@ def nothing_left(x, n):
     return s
 
 
+def numbers_as_conditions(x, k, z):
+    """An int whose low byte is 0, and a float below 1, are true."""
+    s = 0.0
+    if k * 256:
+        for i in range(3):
+            s += x * i
+    if z * 0.25:
+        for i in range(3):
+            s += x * x * i
+        if k * 512:
+            s *= x
+    while k * 256 and not s > 100.0:
+        s *= 2.0
+    return s
+
+
 R = np.random.default_rng(7)
 CASES = [
     (powers, [0.7, 4], [0]), (powers, [0.7, 0], [0]), (bits, [0.7, 11], [0]),
@@ -223,5 +240,7 @@ CASES = [
     (places, [R.random(2), R.random((2, 3)), R.random((2, 3, 2))], [0, 1, 2]),
     (local_arrays, [R.random(5)], [0]), (helpers, [R.random(5), 0.6], [0, 1]),
     (carried, [0.4, 5.0], [0]), (whiles, [0.3, 1.1], [0, 1]), (nothing_left, [0.9, 6], [0]),
+    (numbers_as_conditions, [0.9, 1, 1.0], [0]), (numbers_as_conditions, [0.9, 1, 0.0], [0]),
+    (numbers_as_conditions, [0.9, 2, -0.5], [0, 2]),
     (lambda x, y: math.sin(x) * y if x > 0.0 else y, [0.4, 0.9], [0, 1]),
 ]  # fmt: skip

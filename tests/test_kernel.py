@@ -19,7 +19,7 @@ pytestmark = [
     pytest.mark.numtape_only("native loops"),
     pytest.mark.cpu_only("kernels run on the host"),
 ]
-QUICK = {"places", "returning", "helpers", "whiles"}
+QUICK = {"places", "returning", "helpers", "bits", "numbers_as_conditions"}
 
 
 @tf.kernel

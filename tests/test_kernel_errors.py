@@ -68,7 +68,8 @@ WRONG = [
     ("q = max(*x)", r"max\(\*x\)"),
     ("q = f(x, p)", "recursion"),
     ("q = math.gamma(p)\n    p = q", "a derivative of `gamma`"),
-    ("p = p + math.fmod(p, 2.0)", "a derivative of `fmod`"),
+    ("p = p + np.fmod(p, 2.0)", "a derivative of `np.fmod`"),
+    ("p = p + math.fmod(p, 2.0)", "the call `math.fmod"),
     ("p = p + int(p)", "a float turned into an int"),
     ("k = int(p) + 1\n    p = p * k", "a float turned into an int"),
     ("k = np.zeros(3, np.int64)\n    k[0] = p", "a float that is put into an array of ints"),
@@ -164,6 +165,8 @@ def test_calls_that_make_no_sense():
         tf.grad(total)()
     with pytest.raises(TypeError, match="too many positional"):
         tf.grad(total)(1.0, 2.0)
+    with pytest.raises(KernelError, match="more than 64 bits"):
+        tf.grad(lambda x, n: x * n)(1.0, 10**30)
     with pytest.raises(TypeError, match="made of a function"):
         tf.kernel(3)
     with pytest.raises(TypeError, match="made of a function"):

@@ -104,7 +104,11 @@ class Gradient:
             elif kind == "axis":
                 block[slot] = x.shape[k]
             elif kind == "number":
-                cells[slot : slot + 1].view(dtype)[0] = x
+                try:
+                    cells[slot : slot + 1].view(dtype)[0] = x
+                except OverflowError:
+                    raise KernelError(f"the int {x} as an argument, which takes more than 64 bits",
+                                      way="Pass a float.") from None  # fmt: skip
                 block[slot] = at + 8 * slot
             elif type(x) is np.ndarray:
                 adjoints[j] = found = np.zeros(x.shape, dtype)

@@ -196,6 +196,10 @@ class Forward(Text):
 
     # What is stored.
 
+    def _way(self, node: Branch) -> str:
+        """Which way a branch goes, as a bool: its test may be any number."""
+        return node.test if self.body.names[node.test] == "bool" else f"bool({node.test})"
+
     def stretch(self, nodes: list[Node], slots: Slots, known: set[str]) -> list[Any]:
         """A stretch. Returns what its reverse is made of."""
         parts: list[Any] = []
@@ -203,7 +207,7 @@ class Forward(Text):
         for piece in pieces(nodes):
             if isinstance(piece, Branch):
                 slot = slots.new("bool")
-                self.put(slot.write(piece.test))
+                self.put(slot.write(self._way(piece)))
                 ways: list[list[Any]] = []
                 for head, body in ((f"if {piece.test}:", piece.body), ("else:", piece.other)):
                     self.put(head)
@@ -259,7 +263,9 @@ class Forward(Text):
                     self.put("pass")
                     self.nodes(body, known)
                     self.depth -= 1
-                self._push([first.test], first.line)
+                self.put(self._room(first.line).format(" + 8"))
+                self.put(once(0, "bool").write(self._way(first)))
+                self.put("SP += 8")
 
     def _count(self, loop: Count, known: set[str]) -> None:
         self._loops += 1

@@ -83,7 +83,7 @@ FUNCTIONS |= {
     "isfinite": Function("math.isfinite({0})", None, "truth"),
     "lgamma": Function("math.lgamma({0})"),
     "gamma": Function("math.gamma({0})"),
-    "fmod": Function("math.fmod({0}, {1})"),
+    "np.fmod": Function("np.fmod({0}, {1})"),
     "copysign": Function("math.copysign({0}, {1})"),
 }  # fmt: skip
 
@@ -93,7 +93,7 @@ _NUMPY = {
     "negative": "negative", "power": "**", "floor": "np.floor", "ceil": "np.ceil",
     "maximum": "maximum", "minimum": "minimum", "square": "square", "hypot": "hypot",
     "add": "+", "subtract": "-", "multiply": "*", "divide": "/", "isnan": "isnan",
-    "isinf": "isinf", "isfinite": "isfinite",
+    "isinf": "isinf", "isfinite": "isfinite", "fmod": "np.fmod", "copysign": "copysign",
 }  # fmt: skip
 _NUMPY |= {
     name: name for name in (
