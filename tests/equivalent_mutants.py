@@ -42,6 +42,6 @@ EQUIVALENT: dict[str, str] = {
     "movement Reshape: tuple(x.shape) -> x.shape": _SHAPE,
     "slicing _into_zeros_vjp: tuple(x.shape) -> x.shape": _SHAPE,
     "slicing _slice_vjp: tuple(x.shape) -> x.shape": _SHAPE,
-    "nn _normalize_grad_vjp: x - _mean(x) -> _mean(x) - x": "it is squared",
+    "normalization _normalize_grad_vjp: x - _mean(x) -> _mean(x) - x": "it is squared",
     "reduction _spread: tuple(x.shape) -> x.shape": _SHAPE,
 }

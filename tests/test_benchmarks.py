@@ -167,6 +167,7 @@ def _on_gpu(*arguments: object, **variables: str) -> subprocess.CompletedProcess
     )
 
 
+@pytest.mark.slow
 def test_gpu_run_in_the_simulator(tmp_path: Path) -> None:
     """The whole way to the JSON; a peer that finds no GPU is named, and no goal is judged."""
     output = tmp_path / "result.json"
@@ -206,6 +207,7 @@ def test_gpu_run_in_the_simulator(tmp_path: Path) -> None:
         assert plots == {"result-rates.svg", "result-steps.svg"}
 
 
+@pytest.mark.slow
 def test_gpu_run_without_time(tmp_path: Path) -> None:
     """What the budget does not suffice for is said, not measured."""
     output = tmp_path / "result.json"

@@ -53,7 +53,7 @@ def suite(chosen, *files, shard="0/1", timeout=540, **variables):
 
 @simulator
 @pytest.mark.parametrize("shard", [
-    "0/8", *(pytest.param(f"{k}/4", marks=pytest.mark.slow) for k in range(4)),
+    "0/16", *(pytest.param(f"{k}/4", marks=pytest.mark.slow) for k in range(4)),
 ])  # fmt: skip
 def test_every_op_in_the_simulator(shard):
     chosen = f"(test_value or test_derivatives) and not ({LONG})"

@@ -20,7 +20,8 @@ def test_threads_of_a_block():
 
 
 @pytest.mark.parametrize("threads, warp, seeds", [
-    (8, 4, ()), (8, 4, (1, 2, 3)), (64, 32, (4,)),
+    (8, 4, ()), (8, 4, (1,)), pytest.param(8, 4, (2, 3), marks=pytest.mark.slow),
+    pytest.param(64, 32, (4,), marks=pytest.mark.slow),
     pytest.param(64, 32, (), marks=pytest.mark.slow),
     pytest.param(256, 32, (5,), marks=pytest.mark.slow),
 ])  # fmt: skip

@@ -343,7 +343,7 @@ for name in before:
 
 
 @pytest.mark.cpu_only("CUDA's packages change the process, and NumPy takes no array of a GPU")
-@pytest.mark.parametrize("cache", ["warm", "empty"])
+@pytest.mark.parametrize("cache", ["warm", pytest.param("empty", marks=pytest.mark.slow)])
 def test_import_and_use_leave_the_process_as_it_was(cache, tmp_path):
     options = {"NUMTAPE_CACHE_DIR": tmp_path} if cache == "empty" else {}
     assert run(USING, **options) == ""

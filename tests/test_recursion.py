@@ -164,8 +164,9 @@ def test_inside_a_tape(model, tf):
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_every_op(tf):
-    for case in CASES:
+def test_every_op(tf, request):
+    # Each third row, unless all are asked for.
+    for case in CASES if request.config.getoption("--slow") else CASES[::3]:
         shapes, options = next(iter(variants(case)))
         operands = draw(case, shapes, case.dtypes[0])
         function = case.function(tf)

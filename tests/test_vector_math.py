@@ -199,6 +199,7 @@ np.savez(sys.argv[1], **found)
 """
 
 
+@pytest.mark.slow
 def test_error_without_fused_instructions(tmp_path):
     names = {name: "power" if name == "pow_float" else name for name in [*VECTOR, "pow_float"]}
     given, file = {}, tmp_path / "values.npz"

@@ -365,7 +365,7 @@ RULES: dict[str, Rule] = {
         "LuPermutation", "MatrixSolve", "MatrixInverse", "MatrixDeterminant",
         "LogMatrixDeterminant", "MatrixTriangularSolve", "Cholesky", "CholeskyGrad", "Qr",
         "Svd", "SelfAdjointEigV2", "MatrixExponential", "MatrixLogarithm", "MatrixSquareRoot",
-        "Sylvester", "MatrixSolveLs",
+        "Sylvester", "MatrixSolveLs", "TridiagonalSolve",
     ), _leading),
 }  # fmt: skip
 
