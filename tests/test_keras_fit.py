@@ -425,3 +425,28 @@ def test_five_steps_as_keras(tf, name):
         same(ours[key], values)
     for one, other in zip(our_weights, their_weights, strict=True):
         same(one, other)
+
+
+def test_metrics_are_listed_in_the_order_of_compile(tf):
+    model = tf.keras.Sequential([tf.keras.layers.Dense(1, activation="sigmoid")])
+    model.compile("sgd", "mse", metrics=["mse", "mae", "accuracy"])
+    x, y = np.ones((6, 2), "float32"), np.array([[0], [1], [1], [0], [1], [1]], "float32")
+    by_name = model.evaluate(x, y, verbose=0, return_dict=True)
+    found = model.evaluate(x, y, verbose=0)
+    np.testing.assert_allclose(found, [by_name[k] for k in ("loss", "mse", "mae", "accuracy")])
+
+
+def test_labels_that_do_not_fit_the_loss_are_named(tf):
+    model = tf.keras.Sequential([tf.keras.layers.Dense(3, activation="softmax")])
+    model.compile("sgd", "categorical_crossentropy")
+    x = np.ones((4, 2), "float32")
+    with pytest.raises(ValueError, match="rank"):
+        model.fit(x, np.array([0, 1, 2, 0]), verbose=0)
+
+
+@pytest.mark.numtape_only(reason="Keras says it in another way")
+def test_targets_that_are_missing_are_named(tf):
+    model = tf.keras.Sequential([tf.keras.layers.Dense(3)])
+    model.compile("sgd", "mse")
+    with pytest.raises(ValueError, match="pass `y`"):
+        model.evaluate(np.ones((4, 2), "float32"), verbose=0)

@@ -287,7 +287,7 @@ def loop():
         for _ in range(10**7):
             y = y * z
 
-with limited(20 << 20):
+with limited(24 << 20):
     try:
         loop()
     except FAILS:

@@ -262,6 +262,11 @@ def categorical_crossentropy(
     array([0.2876821], dtype=float32)
     """
     y_true, y_pred = _pair(y_true, y_pred)
+    if y_true.ndim != y_pred.ndim:
+        raise ValueError(
+            f"Labels of shape {y_true.shape} for outputs of shape {y_pred.shape} are of another "
+            f"rank. Numbers of classes go with sparse_categorical_crossentropy."
+        )
     y_true = _smoothed(y_true, label_smoothing)
     if from_logits:
         found: Tensor = softmax_losses.softmax_cross_entropy_with_logits(y_true, y_pred, axis)

@@ -151,7 +151,7 @@ class Steps(LayerState):
           A scalar.
 
         Raises:
-          ValueError: If there is no loss.
+          ValueError: If there is no loss, or nothing to compare the outputs with.
 
         Example:
           >>> model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
@@ -161,6 +161,11 @@ class Steps(LayerState):
         """
         found = []
         if self._compile_loss is not None:
+            if y is None:
+                raise ValueError(
+                    "The loss that `compile` was given compares outputs with targets, and there "
+                    "are none: pass `y`, or data of pairs (x, y)."
+                )
             found.append(self._compile_loss(y, y_pred, sample_weight))
         layer: Any = self
         found += [reduce_sum(as_tensor(loss)) for loss in layer.losses]

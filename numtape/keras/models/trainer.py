@@ -12,6 +12,7 @@ from ...nest import flatten, map_structure
 from ..callbacks import CallbackList
 from ..callbacks.callback_list import as_numbers as numbers
 from .batches import Arrays, Batch, Stream, batch_of, batches, split, unpack, weights_of_classes
+from .compiled import CompiledMetrics
 from .progress import Progress
 from .steps import Steps
 
@@ -230,8 +231,11 @@ class Trainer(Steps):
         return logs
 
     def _in_order(self, logs: dict[str, Any]) -> Any:
-        """Values as a list, the loss first; one value alone."""
-        names = [name for name in self.metrics_names if name in logs]
+        """Values as a list, the loss first, then as `compile` was given them; one value alone."""
+        names: list[str] = []
+        for metric in self.metrics:
+            parts = metric.metrics if isinstance(metric, CompiledMetrics) else [metric]
+            names += [part.name for part in parts if part.name in logs]
         names += sorted(set(logs) - set(names))
         found = [logs[name] for name in names]
         return found[0] if len(found) == 1 else found
