@@ -5,6 +5,8 @@ import functools
 import gc
 import importlib
 import os
+import sys
+from pathlib import Path
 
 import pytest
 from counting import fresh_log
@@ -13,6 +15,9 @@ from devices import CHOSEN, DEVICES, EXECUTORS
 from numtape import tracebacks
 
 LIBRARIES = ("numtape", "tensorflow")
+
+# `benchmarks` is beside the tests, and is not installed; numtape itself may be, and comes first.
+sys.path.append(str(Path(__file__).resolve().parents[1]))
 
 
 def pytest_addoption(parser):

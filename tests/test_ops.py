@@ -431,18 +431,23 @@ def ops_of(tf, case):
 def test_every_op_has_a_row(tf):
     from numtape.core.derive.custom import LINK, RESULT, UPSTREAM
     from numtape.core.log.op import CODES, LEAF, READ
+    from numtape.core.ops.seeded import NUMBERED
 
-    reached = set().union(*(ops_of(tf, case) for case in CASES), {LINK, RESULT, UPSTREAM})
+    # Those of test_custom_gradient.py, and the draws of layers: test_keras_layers_states.py.
+    others = {LINK, RESULT, UPSTREAM, NUMBERED}
+    reached = set().union(*(ops_of(tf, case) for case in CASES), others)
     ops = [op for op in CODES.ops if op.kind not in (LEAF, READ)]
     assert [op.name for op in ops if op not in reached] == []
 
 
-# They take or change what a program does: test_control.py, test_custom_gradient.py.
+# They take or change what a program does: test_control.py, test_custom_gradient.py, test_kernel.py.
 OF_PROGRAMS = {
     "Assert", "case", "control_dependencies", "custom_gradient", "executing_eagerly", "foldl",
-    "foldr", "get_static_value", "grad_pass_through", "gradients", "group", "init_scope",
-    "inside_function", "is_symbolic_tensor", "no_gradient", "no_op", "numpy_function", "print",
+    "foldr", "get_static_value", "grad", "grad_pass_through", "gradients", "group", "init_scope",
+    "inside_function", "is_symbolic_tensor", "kernel", "no_gradient", "no_op", "numpy_function",
+    "print",
     "py_function", "recompute_grad", "switch_case", "timestamp", "tuple", "type_spec_from_value",
+    "value_and_grad",
 }  # fmt: skip
 
 

@@ -129,7 +129,7 @@ def _details(path: RecordedPath) -> list[str]:
     for line, group in itertools.groupby(seen):
         times = len(list(group))
         lines.append(line if times == 1 else f"{line}, {times} times")
-    numbers = [(n, v) for n, v in path.names if isinstance(v, int | float | str)]
+    numbers = [(n, v) for n, v in path.names if issubclass(type(v), int | float | str)]
     if numbers:
         lines.append("   with " + ", ".join(f"{n} = {v!r}" for n, v in numbers))
     if path.host:
@@ -163,7 +163,7 @@ def _names_that_change(read: list[dict[str, Any]]) -> list[str]:
     """Numbers of the program that are others in nearly every recording."""
     found = []
     for name in dict.fromkeys(name for names in read for name in names):
-        values = [names[name] for names in read if isinstance(names.get(name), int | float)]
+        values = [names[name] for names in read if issubclass(type(names.get(name)), int | float)]
         if len(set(values)) >= MANY:
             found.append(
                 f"{name} had {len(set(values))} values, each of which was recorded: make it a "
@@ -192,7 +192,7 @@ def _names(guards: Iterable[Any]) -> tuple[tuple[str, Any], ...]:
 
 def _is_ours(holder: Any) -> bool:
     """Whether an object, a class or a function is numtape's; not one of a class made of ours."""
-    named = holder if isinstance(holder, type | FunctionType) else type(holder)
+    named = holder if issubclass(type(holder), type | FunctionType) else type(holder)
     return str(named.__module__).partition(".")[0] == "numtape"
 
 
