@@ -36,8 +36,9 @@ class Calls:
     codes and specs are freed, all is forgotten.
 
     Attributes:
-      held: What entries refer to by address. Plans hold the list, which is another one after
-        everything was forgotten.
+      held: What entries refer to by address; plans hold `lists`. It is another list after
+        everything was forgotten: where another thread enters something meanwhile, that is in
+        the list before.
     """
 
     MOST = 1 << 14
@@ -47,6 +48,7 @@ class Calls:
         self.entries = reserved((self.MOST, 8), np.int64)
         self.count = 0
         self.held: list[Array] = []
+        self._before: list[Array] = []
         self._codes: list[int] = []
         CACHES.append(self.clear)
 
@@ -67,12 +69,18 @@ class Calls:
         self.first[code] = n + 1
         return True
 
+    def lists(self) -> tuple[list[Array], list[Array]]:
+        """What all entries of now refer to by address."""
+        return self._before, self.held
+
     def clear(self) -> None:
         """Forget everything."""
         codes, self._codes = self._codes, []
         for code in codes:
             self.first[code] = 0
-        self.count, self.held = 0, []
+        self.count = 0
+        self._before = self.held
+        self.held = []
 
 
 CALLS = Calls()

@@ -10,7 +10,7 @@ they were: a log that starts again has a new list of tensors, `Log.kept`. If it 
 the log is full, everything is done again. Up to there nothing was changed but by appending rows
 that nobody refers to.
 
-`unary`, `binary` and `_appended` write such a stretch each, and `Variable.assign_add` and
+`unary`, `binary`, `append` and `_appended` write such a stretch each, and `Variable.assign_add` and
 `assign_sub` their few lines: a call more would cost a tenth of what an op does, and a stretch
 that is called is divided.
 """

@@ -67,7 +67,7 @@ class Plan:
         self.rows, self.found = rows, found
         self.done = -1
         self.better: Plan | None = None
-        self.keeps: list[Any] = [CALLS.held]
+        self.keeps: list[Any] = [*CALLS.lists()]
         self.low = report[C_LOW]
         self.operand_count = log.extra_n
         self.arena, self.scratch = report[C_ARENA], report[C_SCRATCH]
