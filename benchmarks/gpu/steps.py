@@ -374,13 +374,13 @@ import hashlib
 import numpy as np, numtape as nt
 random, n = np.random.default_rng(0), {size}
 x, t = random.normal(size=(n, 4)).astype("f"), random.normal(size=(n, 1)).astype("f")
+nt.random.set_seed(1)
 layers = nt.keras.layers.Dense({hidden}, activation="tanh"), nt.keras.layers.Dense(1)
 def model(x):
     for layer in layers:
         x = layer(x)
     return x
 optimizer = nt.keras.optimizers.Adam(0.01)
-nt.random.set_seed(1)
 model(x)
 @nt.function
 def step(x, t):

@@ -17,6 +17,9 @@ from .program import Program
 
 _known: dict[str, tuple[int, int]] = {}  # code is never unloaded, so it is loaded once
 
+# The kernel modules that a sweep is compiled with.
+_SOURCES = ("compiler", "jit", "loops.stack")
+
 
 def compiled(program: Program, fastmath: bool) -> tuple[int, int]:
     """The addresses of the forward and the reverse sweep.
@@ -30,7 +33,7 @@ def compiled(program: Program, fastmath: bool) -> tuple[int, int]:
     digest = hashlib.sha256(text.encode()).hexdigest()[:16]
     symbol = f"loops_{program.name}_{digest}"
     if symbol not in _known:
-        source = kernel_source("compiler", "jit", "loops.stack") + text
+        source = kernel_source(*_SOURCES) + text
         found = disk.load(symbol, source, lambda: _compile(symbol, program, fastmath))
         _known[symbol] = found[f"{symbol}_forward"], found[f"{symbol}_reverse"]
     return _known[symbol]
