@@ -450,3 +450,43 @@ def test_targets_that_are_missing_are_named(tf):
     model.compile("sgd", "mse")
     with pytest.raises(ValueError, match="pass `y`"):
         model.evaluate(np.ones((4, 2), "float32"), verbose=0)
+
+
+@pytest.mark.parametrize("eagerly", [False, True])
+@pytest.mark.parametrize("kind", ["arrays", "generator"])
+def test_steps_that_are_taken_together(tf, kind, eagerly):
+    """Ten steps, four at a time: the values of single steps, and callbacks for each four."""
+    told = []
+
+    class Told(tf.keras.callbacks.Callback):
+        def on_train_batch_begin(self, batch, logs=None):
+            told.append(batch)
+
+        def on_train_batch_end(self, batch, logs=None):
+            told.append((batch, int(self.model.optimizer.iterations.numpy())))
+
+        def on_test_batch_end(self, batch, logs=None):
+            told.append(("test", batch))
+
+        def on_predict_batch_end(self, batch, logs=None):
+            told.append(("predict", batch, logs["outputs"].shape))
+
+    batches = [np.arange(k, k + 1) for k in range(10)]
+    model = linear(tf, run_eagerly=eagerly, steps_per_execution=4)
+    if kind == "arrays":
+        data, options = (X, Y), {"batch_size": 1, "shuffle": False}
+    else:
+        data = (((X[rows], Y[rows]) for _ in range(2) for rows in batches),)
+        options = {"steps_per_epoch": 10}
+    history = model.fit(*data, epochs=2, verbose=0, callbacks=[Told()], **options)
+    kernel, _, losses = descended(batches, 2)
+    same(model.get_weights()[0], kernel)
+    assert told[:6] == [0, (3, 4), 4, (7, 8), 8, (11, told[5][1])]
+    if kind == "arrays" or tf.__name__ == "numtape":  # Keras takes two steps more than it is asked
+        assert told[5] == (11, 10)
+        same(history.history["loss"], losses)
+    del told[:]
+    found = model.evaluate(X, Y, 4, verbose=0, callbacks=[Told()])
+    same(found, np.mean((X @ kernel + model.get_weights()[1] - Y) ** 2))
+    same(model.predict(X, 2, verbose=0, callbacks=[Told()]), X @ kernel + model.get_weights()[1])
+    assert told == [("test", 3), ("predict", 3, (8, 2)), ("predict", 7, (2, 2))]

@@ -19,8 +19,11 @@ from ..metrics import Mean
 from ..symbolic import KerasTensor
 from .batches import Batch, unpack
 from .compiled import CompiledLoss, CompiledMetrics
+from .executions import blocks, even_part
 
 Step = Callable[..., Any]
+
+_RECORDED = 8  # steps that are recorded together, at most: a longer recording takes long to compile
 
 
 class Steps(LayerState):
@@ -68,7 +71,8 @@ class Steps(LayerState):
             lists, or a dict.
           weighted_metrics: Likewise: those that sample weights go to.
           run_eagerly: Whether each step is run as Python, and not replayed.
-          steps_per_execution: Accepted for Keras's sake.
+          steps_per_execution: How many steps `fit` and `evaluate` take at a time, replayed as one.
+            Callbacks are told of batches once for all of these.
           jit_compile: Whether steps are compiled when they are recorded, and not only when they
             are used often.
           auto_scale_loss: Accepted for Keras's sake.
@@ -99,6 +103,7 @@ class Steps(LayerState):
         self._compile_loss, self._compile_metrics = compiled_loss, compiled_metrics
         self._loss_tracker = Mean("loss")
         self.run_eagerly, self.jit_compile = run_eagerly, jit_compile
+        self.steps_per_execution = steps_per_execution
         self._compiled = True
         self._forget_functions()
 
@@ -287,21 +292,23 @@ class Steps(LayerState):
             if getattr(self.optimizer, "_trained", None) is None:
                 self.optimizer.build(self.trainable_weights)
 
+    run_eagerly, jit_compile, steps_per_execution = False, "auto", 1
+
     _model_call: Any = None  # `Model.call`, which fails unless it is overridden
 
-    def _step(self, kind: str, batch: Batch) -> Step:
-        """What computes a step for batches of this structure: it takes their leaves."""
-        leaves = flatten(batch)
-        key = kind, map_structure(lambda x: None if x is None else 0, batch)
+    def _step(self, kind: str, batch: Batch, count: int = 1) -> Step:
+        """What computes steps for batches of this structure: it takes the leaves of each."""
+        key = kind, count, map_structure(lambda x: None if x is None else 0, batch)
         name = repr(key)
         found: Step | None = self._functions.get(name)
         if found is None:
             self._prepare(batch)
-            found = self._made_step(kind, batch, [x is not None for x in leaves])
+            there = [x is not None for x in flatten(batch)]
+            found = self._made_step(kind, batch, there, count)
             self._functions[name] = found
         return found
 
-    def _made_step(self, kind: str, batch: Batch, there: list[bool]) -> Step:
+    def _made_step(self, kind: str, batch: Batch, there: list[bool], count: int) -> Step:
         method = getattr(self, f"{kind}_step")
         numbers = iter(range(len(there)))
         places = map_structure(lambda x: (next(numbers) if x is not None else None), batch)
@@ -315,8 +322,37 @@ class Steps(LayerState):
             x, y, weight = map_structure(lambda k: None if k is None else given[k], places)
             return method((x, y, weight) if weight is not None else (x, y))
 
-        step.__name__ = f"{kind}_step"
-        step.__qualname__ = f"{type(self).__name__}.{kind}_step"
-        if getattr(self, "run_eagerly", False):
-            return step
-        return Function(step, jit_compile=getattr(self, "jit_compile", "auto") is True)
+        def steps(*tensors: Tensor) -> Any:
+            size = len(tensors) // count
+            results = [step(*tensors[k * size : (k + 1) * size]) for k in range(count)]
+            return results[-1]
+
+        taken = step if count == 1 else steps
+        taken.__name__ = f"{kind}_step"
+        taken.__qualname__ = f"{type(self).__name__}.{kind}_step"
+        if self.run_eagerly:
+            return taken
+        return Function(taken, jit_compile=self.jit_compile is True)
+
+    def _taken(self, kind: str, batch: Batch) -> Any:
+        """What a step gives for a batch."""
+        x, y, weight = batch
+        if type(x) is Tensor and type(y) is Tensor and weight is None:
+            step = self._functions.get(kind)  # the most common case
+            if step is None:
+                step = self._functions[kind] = self._step(kind, batch)
+            return step(x, y)
+        step = self._step(kind, batch)
+        return step(*(leaf for leaf in flatten(batch) if leaf is not None))
+
+    def _execution(self, kind: str, group: list[Batch]) -> Any:
+        """What the last of several steps gives. Those of equal batches are replayed as one."""
+        result: Any = None
+        size = 1 if self.run_eagerly else even_part(self.steps_per_execution, _RECORDED)
+        for block in blocks(group, size):
+            if len(block) == 1:
+                result = self._taken(kind, block[0])
+            else:
+                leaves = [leaf for leaf in flatten(block) if leaf is not None]
+                result = self._step(kind, block[0], len(block))(*leaves)
+        return result

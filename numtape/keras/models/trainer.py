@@ -13,6 +13,7 @@ from ..callbacks import CallbackList
 from ..callbacks.callback_list import as_numbers as numbers
 from .batches import Arrays, Batch, Stream, batch_of, batches, split, unpack, weights_of_classes
 from .compiled import CompiledMetrics
+from .executions import together
 from .progress import Progress
 from .steps import Steps
 
@@ -135,17 +136,18 @@ class Trainer(Steps):
     ) -> tuple[Any, int]:  # fmt: skip
         """Take the steps of an epoch; returns what the last one gave, and their number."""
         result: Any = None
-        count = 0
+        count, size = 0, self.steps_per_execution
         begin, end = (getattr(told, f"on_{kind}_batch_{when}") for when in ("begin", "end"))
         heard = any(told.wants(f"on_{kind}_batch_{when}") for when in ("begin", "end"))
         stop = {"train": "stop_training", "test": "stop_evaluating"}[kind]
-        for batch in data.epoch():
+        for group in together(data.epoch(), size):
+            first = count
             if heard:
-                begin(count)
-            result = self._taken(kind, batch)
-            count += 1
+                begin(first)
+            result = self._taken(kind, group[0]) if size == 1 else self._execution(kind, group)
+            count += len(group)
             if heard:
-                end(count - 1, result)
+                end(first + size - 1, result)
             if progress is not None and progress.due(count):
                 progress.show(count, numbers(result))
             if getattr(self, stop):
@@ -155,17 +157,6 @@ class Trainer(Steps):
                 "The data give no batches. (A generator that ended before goes on at its end.)"
             )
         return result, count
-
-    def _taken(self, kind: str, batch: Batch) -> Any:
-        """What a step gives for a batch."""
-        x, y, weight = batch
-        if type(x) is Tensor and type(y) is Tensor and weight is None:
-            step = self._functions.get(kind)  # the most common case
-            if step is None:
-                step = self._functions[kind] = self._step(kind, batch)
-            return step(x, y)
-        step = self._step(kind, batch)
-        return step(*(leaf for leaf in flatten(batch) if leaf is not None))
 
     def _result(self, logs: Any) -> dict[str, Any]:
         """The metrics' values, if these are what a step gives; else what it gives."""
@@ -272,19 +263,22 @@ class Trainer(Steps):
         progress = Progress(data.steps, verbose)
         self.stop_predicting = False
         told.on_predict_begin()
-        outputs = []
-        for count, batch in enumerate(data.epoch()):
-            told.on_predict_batch_begin(count)
-            found = self._taken("predict", (batch[0], None, None))
-            outputs.append(map_structure(_as_array, found))
-            told.on_predict_batch_end(count, {"outputs": outputs[-1]})
-            if progress.due(count + 1):
-                progress.show(count + 1, {})
+        outputs: list[Any] = []
+        count, size = 0, self.steps_per_execution
+        for group in together(data.epoch(), size):
+            first = count
+            told.on_predict_batch_begin(first)
+            taken = [self._taken("predict", (batch[0], None, None)) for batch in group]
+            outputs.append(map_structure(_joined, *(map_structure(_as_array, t) for t in taken)))
+            count += len(group)
+            told.on_predict_batch_end(first + size - 1, {"outputs": outputs[-1]})
+            if progress.due(count):
+                progress.show(count, {})
             if self.stop_predicting:
                 break
         if not outputs:
             raise RuntimeError("The data give no batches.")
-        progress.end(len(outputs), {})
+        progress.end(count, {})
         told.on_predict_end()
         return map_structure(_joined, *outputs)
 
