@@ -7,11 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from ...core.values.tensor import Tensor
-from ...nest import flatten, map_structure
+from ...nest import map_structure
 from ..callbacks import CallbackList
 from ..callbacks.callback_list import as_numbers as numbers
-from .batches import Arrays, Batch, Stream, batch_of, batches, split, unpack, weights_of_classes
+from .batches import Arrays, Stream, batch_of, batches, split, unpack, weights_of_classes
 from .compiled import CompiledMetrics
 from .executions import together
 from .progress import Progress
