@@ -292,7 +292,9 @@ class Steps(LayerState):
             if getattr(self.optimizer, "_trained", None) is None:
                 self.optimizer.build(self.trainable_weights)
 
-    run_eagerly, jit_compile, steps_per_execution = False, "auto", 1
+    run_eagerly = False
+    jit_compile: Any = "auto"
+    steps_per_execution = 1
 
     _model_call: Any = None  # `Model.call`, which fails unless it is overridden
 
