@@ -136,19 +136,17 @@ class Kernel:
         return make(self.python_function, list(kinds), list(wanted), boundscheck=self._checked,
                     divisions=self._model == "python")  # fmt: skip
 
-    def _differentiated(self, args: tuple[Any, ...], argnums: Any) -> tuple[Any, Any]:
-        """The value, and one adjoint or a tuple of them."""
+    def _gradient(self, args: tuple[Any, ...], argnums: Any) -> Any:
+        """What differentiates for such arguments."""
         call = _call()
         kinds = call.kinds_of(args)
         try:
-            gradient, single = self._gradients[kinds, argnums]
+            return self._gradients[kinds, argnums]
         except KeyError:
             wanted, single = _numbers(argnums, len(args))
             program = self._program(kinds, wanted)
-            gradient = call.Gradient(program, wanted, self._fastmath, self._limit)
-            self._gradients[kinds, argnums] = gradient, single
-        value, adjoints = gradient(args)
-        return value, adjoints[0] if single else tuple(adjoints)
+            made = call.Gradient(program, wanted, single, self._fastmath, self._limit)
+            return self._gradients.setdefault((kinds, argnums), made)
 
     def __reduce__(self) -> str:
         return self.python_function.__qualname__
@@ -254,9 +252,22 @@ def value_and_grad(
     found = _as_kernel(f)
     wanted = argnums if isinstance(argnums, int) else tuple(argnums)
 
+    recent = None
+    code = found.python_function.__code__
+    count = -1 if code.co_kwonlyargcount else code.co_argcount
+
     @functools.wraps(found.python_function)
     def value_and_gradient(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
-        return found._differentiated(found._bound(args, kwargs), wanted)
+        nonlocal recent
+        if recent is not None and not kwargs and len(args) == count:
+            done = recent.quick(args)  # arguments are mostly of the kinds that the last ones had
+            if done is not None:
+                return done  # type: ignore[no-any-return]
+        args = found._bound(args, kwargs)
+        gradient = found._gradient(args, wanted)
+        result = gradient(args)
+        recent = gradient
+        return result  # type: ignore[no-any-return]
 
     return value_and_gradient
 
@@ -285,12 +296,11 @@ def grad(f: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callable[..
       >>> round(tf.grad(root)(4.0), 9)
       0.25
     """
-    found = _as_kernel(f)
-    wanted = argnums if isinstance(argnums, int) else tuple(argnums)
+    both = value_and_grad(f, argnums)
 
-    @functools.wraps(found.python_function)
+    @functools.wraps(_as_kernel(f).python_function)
     def gradient(*args: Any, **kwargs: Any) -> Any:
-        return found._differentiated(found._bound(args, kwargs), wanted)[1]
+        return both(*args, **kwargs)[1]
 
     return gradient
 

@@ -222,6 +222,10 @@ def f_forward(x_at, d_x_at, SP, END, OUT, MARK):
 
 def f_reverse(x_at, d_x_at, SP, SEED):
     return 0
+
+
+def f_gradient(x_at, d_x_at, SP, END, OUT, MARK, SEED):
+    return f_forward(x_at, d_x_at, SP, END, OUT, MARK)
 """
     parameters = [("number", 0, "float64", 0), ("adjoint", 0, "float64", 0)]
     with pytest.raises(tf.errors.KernelError, match="float64 where int64") as caught:
@@ -284,9 +288,9 @@ def test_pages_that_are_not_needed_go():
     arena = stack.Arena(1 << 24)
     memory = np.frombuffer(arena._memory, np.uint8)
     memory[:] = 1
-    arena.used(1 << 24)
-    for _ in range(2 * stack.PATIENCE):
-        arena.used(4096)
+    stack.give_back(arena, 1 << 24)
+    for _ in range(3 * stack.PATIENCE):
+        stack.give_back(stack.take(), 4096)
     assert memory[0] == 1
     assert not memory[1 << 20 :].any()  # zeros again: these pages were let go of
 
@@ -336,3 +340,52 @@ def test_an_edit_is_seen(tmp_path):
 
 def test_cases_are_all_there():
     assert {name for name in QUICK if hasattr(kernel_cases, name)} == QUICK
+
+
+def test_arguments_of_other_kinds_in_turn():
+    """A call takes what was made ready for the arguments before, if it fits these."""
+
+    def scaled(x, p):
+        return x[0] * p
+
+    def of_number(x, p):
+        return x * x * p
+
+    both = tf.value_and_grad(scaled, (0, 1))
+    x, narrow = np.array([3.0, 4.0]), np.array([3.0, 4.0], np.float32)
+    for _ in range(2):
+        value, (gx, gp) = both(x, 2.0)
+        assert (value, gx.tolist(), gp) == (6.0, [2.0, 0.0], 3.0)
+        value, (gx, gp) = both(narrow, np.float32(2.0))
+        assert (type(value), gx.dtype, type(gp)) == (np.float32, np.float32, np.float32)
+        value, (gx, gp) = both(narrow, np.float64(2.0))
+        assert (type(value), gx.dtype, type(gp)) == (float, np.float32, np.float64)
+        assert both(x[::-1], p=2.0)[0] == 8.0
+    both = tf.value_and_grad(of_number)
+    for p in (2, 2.0, np.int32(2), True, np.float32(2.0), np.bool_(True)):
+        for x in (3.0, np.float64(3.0), np.float32(3.0)):
+            value, slope = both(x, p)
+            assert (value, slope, type(slope)) == (9.0 * p, 6.0 * p, type(x))
+
+
+def test_calls_leave_nothing():
+    """Blocks and stacks are used again, also by calls that raise."""
+    import tracemalloc
+
+    both, x = tf.value_and_grad(checked, (0, 2)), np.ones(3)
+
+    def some():
+        for _ in range(200):
+            both(x, 1, 2.0)
+            with pytest.raises(IndexError):
+                both(x, 7, 2.0)
+
+    some()
+    tracemalloc.start()
+    some()
+    first = tracemalloc.get_traced_memory()[0]
+    for _ in range(5):
+        some()
+    grown = tracemalloc.get_traced_memory()[0] - first
+    tracemalloc.stop()
+    assert grown < 20_000

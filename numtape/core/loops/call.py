@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import ctypes
+import struct
 from typing import Any, NoReturn
 
 import numpy as np
 
 from ...errors import KernelError, ResourceExhaustedError
-from ..values.memory import address_of, view
 from ..values.tensor import Tensor
 from . import stack
 from .calls import DTYPES
 from .layout import DIVISION, INDEX, LINES, NO_ROOM
 from .program import Program
+from .ready import Layout
 from .units import compiled
 
 Kinds = tuple[tuple[str, int], ...]
@@ -62,90 +63,58 @@ class Gradient:
     Args:
       program: The sweeps.
       wanted: The numbers of the arguments whose adjoints are given.
+      single: Whether one adjoint is given, and not a tuple.
       fastmath: Whether the forward sweep may do what Numba's option says.
       limit: How many bytes of stack a call may take; None for half of the machine's memory.
     """
 
     def __init__(
-        self, program: Program, wanted: tuple[int, ...], fastmath: bool, limit: int | None
-    ) -> None:
-        self.program, self.wanted, self.limit = program, wanted, limit
-        forward, reverse = compiled(program, fastmath)
-        self._forward, self._reverse = _FUNCTION(forward), _FUNCTION(reverse)
+        self, program: Program, wanted: tuple[int, ...], single: bool, fastmath: bool,
+        limit: int | None,
+    ) -> None:  # fmt: skip
+        self.program, self._limit = program, limit
+        self._layout = Layout(program, wanted, single, limit)
+        self._sweeps = _FUNCTION(compiled(program, fastmath).gradient)
         self._written = frozenset(program.written)
-        self._result = np.float32 if program.result == "float32" else float
+        self._waiting: list[tuple[Any, Any]] = []  # blocks that no call has now
 
-    def __call__(self, arguments: tuple[Any, ...]) -> tuple[Any, list[Any]]:
-        """The value, and the adjoint of each argument that is wanted.
+    def __call__(self, arguments: tuple[Any, ...]) -> Any:
+        """The value, and the adjoint of the argument that is wanted, or a tuple of them.
 
         Raises:
           KernelError: If arguments overlap where one is written.
           ResourceExhaustedError: If the stack is full.
           IndexError, ZeroDivisionError, ValueError: As the function itself.
         """
+        found = self.quick(arguments)
+        return self._prepared(arguments) if found is None else found
+
+    def quick(self, arguments: tuple[Any, ...]) -> Any:
+        """The same, or None if the arguments are not of these kinds, or have to be made ready."""
+        try:
+            ready = self._waiting.pop()
+        except IndexError:
+            ready = self._layout.call(self._sweeps, self._fail)
+        try:
+            return ready[0](arguments)
+        except struct.error:  # an int of more than 64 bits
+            return None
+        finally:
+            self._waiting.append(ready)
+
+    def _prepared(self, arguments: tuple[Any, ...]) -> Any:
         if self._written:
             self._refuse_overlap(arguments)
-        parameters = self.program.parameters
-        count = len(parameters)
-        words = np.zeros(count + 4, np.int64)
-        cells = np.zeros(count + 3, np.float64)  # what numbers are passed in
-        block, at = view(words), address_of(cells)
-        held: dict[int, Any] = {}
-        adjoints: dict[int, Any] = {}
-        for slot, (kind, j, dtype, k) in enumerate(parameters):
-            x = arguments[j]
-            if kind == "array":
-                if j in self._written:
-                    x = np.array(x, order="C")
-                elif not x.flags.c_contiguous:
-                    x = np.ascontiguousarray(x)
-                held[j] = x
-                block[slot] = address_of(x)
-            elif kind == "axis":
-                block[slot] = x.shape[k]
-            elif kind == "number":
-                try:
-                    cells[slot : slot + 1].view(dtype)[0] = x
-                except OverflowError:
-                    raise KernelError(f"the int {x} as an argument, which takes more than 64 bits",
-                                      way="Pass a float.") from None  # fmt: skip
-                block[slot] = at + 8 * slot
-            elif type(x) is np.ndarray:
-                adjoints[j] = found = np.zeros(x.shape, dtype)
-                block[slot] = address_of(found)
-            else:
-                adjoints[j] = cells[slot : slot + 1]
-                block[slot] = at + 8 * slot
-        out, mark = count, count + 1
-        arena = stack.take()
-        used = 0
+        arguments = tuple([
+            np.ascontiguousarray(x) if type(x) is np.ndarray else x for x in arguments
+        ])  # fmt: skip
+        ready = self._layout.call(self._sweeps, self._fail)
         try:
-            end = arena.end
-            if self.limit is not None:
-                end = min(end, arena.start + self.limit)
-            block[count], block[count + 1] = arena.start, end
-            block[count + 2], block[count + 3] = at + 8 * out, at + 8 * mark
-            address = address_of(words)
-            status = self._forward(address)
-            if status:
-                used = end - arena.start
-                self._raise(status, used)
-            top = int(cells[mark : mark + 1].view(np.int64)[0])
-            used = top - arena.start
-            cells[count + 2] = 1.0
-            block[count], block[count + 1] = top, at + 8 * (count + 2)
-            self._reverse(address)
-        finally:
-            stack.give_back(arena, used)
-        return self._result(cells[out]), [self._adjoint(j, adjoints, arguments)
-                                          for j in self.wanted]  # fmt: skip
-
-    def _adjoint(self, j: int, adjoints: dict[int, Any], arguments: tuple[Any, ...]) -> Any:
-        x = arguments[j]
-        if type(x) is np.ndarray:
-            return adjoints[j]
-        found = float(adjoints[j][0])
-        return found if type(x) is float else x.dtype.type(found)
+            return ready[1](arguments)
+        except struct.error:
+            x = next(x for x in arguments if type(x) is int and not -(1 << 63) <= x < 1 << 63)
+            raise KernelError(f"the int {x} as an argument, which takes more than 64 bits",
+                              way="Pass a float.") from None  # fmt: skip
 
     def _refuse_overlap(self, arguments: tuple[Any, ...]) -> None:
         arrays = [(j, x) for j, x in enumerate(arguments) if type(x) is np.ndarray]
@@ -159,7 +128,12 @@ class Gradient:
                     self.program.line, "Pass a copy.",
                 )  # fmt: skip
 
-    def _raise(self, status: int, size: int) -> NoReturn:
+    def _fail(self, arena: stack.Arena, status: int) -> NoReturn:
+        """Raise what a status says."""
+        size = arena.end - arena.start
+        if self._limit is not None:
+            size = min(size, self._limit)
+        stack.give_back(arena, size)
         kind, line = status & ((1 << LINES) - 1), self.program.line + (status >> LINES)
         place = f'(File "{self.program.file}", line {line})'
         if kind == NO_ROOM:

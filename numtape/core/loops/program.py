@@ -21,10 +21,11 @@ class Program:
 
     Attributes:
       source: The text of both.
-      name: What their names begin with: ``name_forward`` and ``name_reverse``.
+      name: What their names begin with: ``name_forward``, ``name_reverse``, and ``name_gradient``
+        of what does one and then the other.
       parameters: What they take: kinds are ``array``, ``axis`` (with its number), ``number``,
         ``adjoint`` of an array or number; with the argument's number and dtype. Behind these come
-        SP, END, ``OUT`` and ``MARK``; of the reverse sweep SP and ``SEED``.
+        SP, END, ``OUT`` and ``MARK``; of the reverse sweep SP and ``SEED``; of both all five.
       written: Numbers of the arguments that are arrays and written to.
       result: The result's dtype.
     """
@@ -94,7 +95,11 @@ def program(
     source = "\n".join([
         f"def {body.name}_forward({', '.join([*shared, *adjoints])}, SP, END, OUT, MARK):",
         *ahead.lines, "", "",
-        f"def {body.name}_reverse({', '.join([*shared, *adjoints])}, SP, SEED):", *back.lines, "",
+        f"def {body.name}_reverse({', '.join([*shared, *adjoints])}, SP, SEED):", *back.lines, "", "",
+        f"def {body.name}_gradient({', '.join([*shared, *adjoints])}, SP, END, OUT, MARK, SEED):",
+        f"    STATUS = {body.name}_forward({', '.join([*shared, *adjoints])}, SP, END, OUT, MARK)",
+        "    if STATUS: return STATUS",
+        f"    return {body.name}_reverse({', '.join([*shared, *adjoints])}, MARK[0], SEED)", "",
     ])  # fmt: skip
     written = [j for j, name in enumerate(body.parameters) if name in activity.written]
     return Program(source, body.name, parameters, written, result, body.file, body.line)

@@ -35,6 +35,8 @@ class Arena:
 
     Attributes:
       start, end: Its addresses.
+      recent: The most bytes that a call took since it was trimmed.
+      calls: How many calls there were since.
     """
 
     def __init__(self, size: int) -> None:
@@ -52,24 +54,20 @@ class Arena:
         array: Any = np.frombuffer(self._memory, np.uint8)
         self.start = address_of(array)
         self.end = self.start + size
-        self._high = self._recent = self._calls = 0
+        self.recent = self.calls = self._high = 0
 
-    def used(self, size: int) -> None:
-        """Note how much a call took, and let go of what was not needed for long."""
-        self._recent = max(self._recent, size)
-        self._high = max(self._high, size)
-        self._calls += 1
-        if self._calls < PATIENCE and self._high <= LIMIT:
-            return
+    def trim(self) -> None:
+        """Let go of the pages that the last calls did not need."""
+        self._high = max(self._high, self.recent)
         page = mmap.PAGESIZE
-        kept = -(-min(self._recent, LIMIT) // page) * page
+        kept = -(-min(self.recent, LIMIT) // page) * page
         if self._high > kept and hasattr(mmap, "MADV_DONTNEED"):
             with suppress(OSError):
                 length = min(-(-self._high // page) * page, self.end - self.start) - kept
                 if length > 0:
                     self._memory.madvise(mmap.MADV_DONTNEED, kept, length)
             self._high = kept
-        self._recent = self._calls = 0
+        self.recent = self.calls = 0
 
 
 SIZE = max(_machine() // 2, LEAST)
@@ -85,7 +83,13 @@ def take() -> Arena:
         return Arena(SIZE)
 
 
+wait = _waiting.append  # no call has it any more
+
+
 def give_back(arena: Arena, size: int) -> None:
     """It is not in use any more; a call took so many bytes of it."""
-    arena.used(size)
-    _waiting.append(arena)
+    arena.recent = max(arena.recent, size)
+    arena.calls += 1
+    if arena.calls > PATIENCE or size > LIMIT:
+        arena.trim()
+    wait(arena)

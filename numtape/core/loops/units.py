@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import importlib
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,16 +15,26 @@ from ..compile.passes import kernel_source
 from .layout import LINES
 from .program import Program
 
-_known: dict[str, tuple[int, int]] = {}  # code is never unloaded, so it is loaded once
+
+
+class Sweeps(NamedTuple):
+    """The addresses of the sweeps, and of both one after the other."""
+
+    forward: int
+    reverse: int
+    gradient: int
+
+
+_known: dict[str, Sweeps] = {}  # code is never unloaded, so it is loaded once
 
 # The kernel modules that a sweep is compiled with.
 _SOURCES = ("compiler", "jit", "loops.stack")
 
 
-def compiled(program: Program, fastmath: bool) -> tuple[int, int]:
-    """The addresses of the forward and the reverse sweep.
+def compiled(program: Program, fastmath: bool) -> Sweeps:
+    """The addresses of the sweeps.
 
-    Both take the address of a block of words: what ``program.parameters`` says, and what is behind.
+    They take the address of a block of words: what ``program.parameters`` says, and what is behind.
 
     Raises:
       KernelError: If Numba cannot compile it.
@@ -35,7 +45,7 @@ def compiled(program: Program, fastmath: bool) -> tuple[int, int]:
     if symbol not in _known:
         source = kernel_source(*_SOURCES) + text
         found = disk.load(symbol, source, lambda: _compile(symbol, program, fastmath))
-        _known[symbol] = found[f"{symbol}_forward"], found[f"{symbol}_reverse"]
+        _known[symbol] = Sweeps(*(found[f"{symbol}_{part}"] for part in Sweeps._fields))
     return _known[symbol]
 
 
@@ -48,16 +58,14 @@ def _compile(symbol: str, program: Program, fastmath: bool) -> disk.Built:
     scope: dict[str, Any] = {"__name__": "numtape.loops", "math": math, "np": np, **stack.SCOPE}
     exec(compile(program.source, f"<{symbol}>", "exec"), scope)
     shared = ["" if kind == "axis" else _pointed(dtype) for kind, _, dtype, _ in program.parameters]
-    functions = [
-        Function(
-            f"{symbol}_forward", stack.jit_sweep(scope[f"{program.name}_forward"], fastmath),
-            [*shared, "", "", "float64", "int64"], block=True,
-        ),
-        Function(
-            f"{symbol}_reverse", stack.jit_sweep(scope[f"{program.name}_reverse"], stack.REORDERED),
-            [*shared, "", "float64"], block=True,
-        ),
-    ]  # fmt: skip
+    behind = {"forward": ["", "", "float64", "int64"], "reverse": ["", "float64"],
+              "gradient": ["", "", "float64", "int64", "float64"]}  # fmt: skip
+    functions = []
+    for part, rest in behind.items():
+        name = f"{program.name}_{part}"
+        scope[name] = stack.jit_sweep(scope[name], fastmath if part == "forward" else (
+            stack.REORDERED if part == "reverse" else False))  # fmt: skip
+        functions.append(Function(f"{symbol}_{part}", scope[name], [*shared, *rest], block=True))
     try:
         built: disk.Built = compile_unit(symbol, functions)
     except NumbaError as error:
