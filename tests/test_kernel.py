@@ -1,5 +1,6 @@
 """Kernels, compiled: values, gradients, options, the cache, threads."""
 
+import gc
 import inspect
 import math
 import pickle
@@ -379,6 +380,7 @@ def test_calls_leave_nothing():
             both(x, 1, 2.0)
             with pytest.raises(IndexError):
                 both(x, 7, 2.0)
+        gc.collect()
 
     some()
     tracemalloc.start()

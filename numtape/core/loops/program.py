@@ -92,14 +92,16 @@ def program(
     back.lines += reverse.lines
     for line in (*stores, "return 0"):
         back.put(line)
+    taken = ", ".join([*shared, *adjoints])
     source = "\n".join([
-        f"def {body.name}_forward({', '.join([*shared, *adjoints])}, SP, END, OUT, MARK):",
+        f"def {body.name}_forward({taken}, SP, END, OUT, MARK):",
         *ahead.lines, "", "",
-        f"def {body.name}_reverse({', '.join([*shared, *adjoints])}, SP, SEED):", *back.lines, "", "",
-        f"def {body.name}_gradient({', '.join([*shared, *adjoints])}, SP, END, OUT, MARK, SEED):",
-        f"    STATUS = {body.name}_forward({', '.join([*shared, *adjoints])}, SP, END, OUT, MARK)",
+        f"def {body.name}_reverse({taken}, SP, SEED):",
+        *back.lines, "", "",
+        f"def {body.name}_gradient({taken}, SP, END, OUT, MARK, SEED):",
+        f"    STATUS = {body.name}_forward({taken}, SP, END, OUT, MARK)",
         "    if STATUS: return STATUS",
-        f"    return {body.name}_reverse({', '.join([*shared, *adjoints])}, MARK[0], SEED)", "",
+        f"    return {body.name}_reverse({taken}, MARK[0], SEED)", "",
     ])  # fmt: skip
     written = [j for j, name in enumerate(body.parameters) if name in activity.written]
     return Program(source, body.name, parameters, written, result, body.file, body.line)

@@ -16,7 +16,6 @@ from .layout import LINES
 from .program import Program
 
 
-
 class Sweeps(NamedTuple):
     """The addresses of the sweeps, and of both one after the other."""
 
