@@ -262,7 +262,7 @@ def value_and_grad(
         if recent is not None and not kwargs and len(args) == count:
             done = recent.quick(args)  # arguments are mostly of the kinds that the last ones had
             if done is not None:
-                return done  # type: ignore[no-any-return]
+                return done
         args = found._bound(args, kwargs)
         gradient = found._gradient(args, wanted)
         result = gradient(args)
