@@ -78,7 +78,7 @@ class Calls(Expressions):
 
     def _inlined(self, helper: FunctionType, node: ast.Call, wanted: bool) -> str:
         """Write what a helper does."""
-        if any(frame.source.function.__code__ is helper.__code__ for frame in self.frames):
+        if any(frame.source.function is helper for frame in self.frames):
             self.refuse(f"recursion: `{ast.unparse(node.func)}` calls itself", node,
                         "Write it as a loop.")  # fmt: skip
         source = Source(helper)
