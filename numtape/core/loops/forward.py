@@ -221,10 +221,10 @@ class Forward(Text):
                            self.used).piece  # fmt: skip
             reads: list[str] = []
             stores: dict[int, list[str]] = {}
-            for (name, k), inner in zip(made.stored, made.names, strict=True):
-                slot = slots.new(self.body.names[name])
+            for (value, dtype, k), inner in zip(made.stored, made.names, strict=True):
+                slot = slots.new(dtype)
                 reads.append(f"{inner} = {slot.read()}")
-                stores.setdefault(k, []).append(slot.write(name))
+                stores.setdefault(k, []).append(slot.write(value))
             for text in stores.get(-1, []):
                 self.put(text)
             for k, step in enumerate(piece):

@@ -26,11 +26,12 @@ from .nodes import (
     shadow,
 )
 from .rules import FUNCTIONS, derivative
-from .types import INTS
+from .types import INTS, SIZES
 
 Version = tuple[str, int]  # a name, and how often it was assigned in this piece before
 Operand = Version | str  # or the text of a constant
 DEEPEST = 12  # steps that are done again for one value
+KINKED = ("max", "min", "maximum", "minimum")
 
 
 @dataclass
@@ -38,12 +39,13 @@ class Piece:
     """A piece and its reverse.
 
     Attributes:
-      stored: What to store, with the number of the step that makes it; -1 for what was there.
+      stored: What to store, its dtype, and the number of the step behind which it is there; -1
+        for what was there before.
       back: The text of the reverse but for reading what is stored.
       names: The name in the reverse of each value that is stored.
     """
 
-    stored: list[tuple[str, int]]
+    stored: list[tuple[str, str, int]]
     back: list[str]
     names: list[str]
 
@@ -133,9 +135,30 @@ class Reverse:
         self.lines += [f"{self._adjoint(v)} = 0.0" for v in sorted(self.fresh)]
         again = [f"{self._name(v)} = {self._again(v)}" for v in self.order]
         self.piece = Piece(
-            [(v[0], self.defs[v][0] if v in self.defs else -1) for v in self.stored],
+            [self._place(v) for v in self.stored],
             again + self.lines, [self._name(v) for v in self.stored],
         )  # fmt: skip
+
+    def _place(self, v: Version) -> tuple[str, str, int]:
+        """What to store to have a value again, its dtype, and behind which step."""
+        k, step, _ = self.defs.get(v, (-1, None, []))
+        if step is None or step.out:
+            return v[0], self.body.names[v[0]], k
+        return step.text.format(*map(shown, step.args)), "bool", k
+
+    def _taken(self, v: Version, rule: str) -> str:
+        """The derivative of a maximum or minimum: which operand it took is a value of its own."""
+        found = re.search(r"x [<>]= y", rule)
+        if not found:
+            return rule
+        k, step, args = self.defs[v]
+        test = f"_took_{v[0]}", v[1]
+        text = f"{{0}}{found[0][1:-1]}{{1}}"
+        self.defs[test] = k - 1, Step("", "compare", step.args, text, step.line), args
+        return rule.replace(found[0], self._need(test))
+
+    def _size(self, v: Version) -> int:
+        return SIZES[self.body.names.get(v[0], "bool")]
 
     def _adjoint(self, v: Version) -> str:
         return f"d_{v[0]}" if v[1] == 0 else f"d_{v[0]}__{v[1]}"
@@ -183,7 +206,7 @@ class Reverse:
             found or not all(map(self._steady, args)) or step.op not in FUNCTIONS
         ):
             found = {v}
-        if len(found) > 1:
+        if len(found) > 1 or sum(map(self._size, found)) > self._size(v):
             found = {v}
         self._pushes[v] = found
         return found
@@ -265,6 +288,6 @@ class Reverse:
                     text = re.sub(
                         r"\b[gxyz]\b",
                         lambda m: self._adjoint(out) if m[0] == "g" else self._need(given[m[0]]),
-                        rule,
+                        self._taken(out, rule) if step.op in KINKED else rule,
                     )
                     self._add(a, text)
