@@ -230,6 +230,62 @@ def numbers_as_conditions(x, k, z):
     return s
 
 
+def over_arrays(x, k):
+    """Loops over arrays, `enumerate` and `zip`, and ways out of them."""
+    s = 0.0
+    for v in x:
+        if v > 0.9:
+            continue
+        s += v * v
+    for i, v in enumerate(x):
+        s += i * v
+        if s > 3.0:
+            break
+    for a, b in zip(x, k):  # noqa: B905
+        s *= 1.0 + a * b
+    for i, (j, v) in enumerate(zip(range(1, 5), x), 2):  # noqa: B905
+        s += i * j * v
+    for i, j in enumerate(range(4), start=1):
+        s -= 0.1 * i * j * x[0]
+    return s
+
+
+def raising(x, limit):
+    s = 0.0
+    for i in range(len(x)):
+        if x[i] > limit:
+            raise ValueError("above the limit")
+        s += x[i] * x[i]
+    assert s > 0.0
+    return s
+
+
+class Mine(ArithmeticError):
+    """An exception of the user's own."""
+
+
+LIMIT = 4.0
+
+
+def grows(x):
+    assert x[0] > 0.0, ("not positive", 3)
+    s = 0.0
+    for i in range(len(x)):
+        if x[i] > LIMIT:
+            raise Mine("too large", LIMIT)
+        while s < x[i]:
+            s += root(x[i])
+    return s
+
+
+def root(v):
+    if v < -2.0:
+        raise ValueError
+    if v < 0:
+        raise IndexError("of v")
+    return math.sqrt(v)
+
+
 R = np.random.default_rng(7)
 CASES = [
     (powers, [0.7, 4], [0]), (powers, [0.7, 0], [0]), (bits, [0.7, 11], [0]),
@@ -242,5 +298,6 @@ CASES = [
     (carried, [0.4, 5.0], [0]), (whiles, [0.3, 1.1], [0, 1]), (nothing_left, [0.9, 6], [0]),
     (numbers_as_conditions, [0.9, 1, 1.0], [0]), (numbers_as_conditions, [0.9, 1, 0.0], [0]),
     (numbers_as_conditions, [0.9, 2, -0.5], [0, 2]),
+    (over_arrays, [R.random(5), np.arange(3)], [0]), (raising, [R.random(4), 1.0], [0]),
     (lambda x, y: math.sin(x) * y if x > 0.0 else y, [0.4, 0.9], [0, 1]),
 ]  # fmt: skip

@@ -5,6 +5,7 @@ import pickle
 
 import numpy as np
 import pytest
+from kernel_cases import Mine, grows, root
 from kernel_checks import function_of
 
 import numtape as tf
@@ -20,8 +21,14 @@ WRONG = [
     ("s = 0.0; try:\n        s = p\n    finally:\n        s = p", "`try`"),
     ("with p:\n        pass", "`with`"),
     ("global S\n    S = p", "`global`"),
-    ("raise ValueError(p)", "`raise`"),
-    ("assert p > 0", "`assert`"),
+    ("raise ValueError(p)", "`p` as what an exception is told"),
+    ("raise p", "`raise p`"),
+    ("assert p > 0, p", "`p` as what an exception is told"),
+    ("for i in enumerate(x):\n        p = p + i", "write|a loop over `enumerate"),
+    ("for a in zip(x, x):\n        p = p + 1", "a loop over `zip"),
+    ("for x in x:\n        p = p + 1", "which it assigns"),
+    ("for z in (p, p):\n        p = p + z", r"a loop over `\(p, p\)`"),
+    ("for i, z in enumerate(range(0, 9, 2)):\n        p = p + z", "in `enumerate` or `zip`"),
     ("import os", "`import`"),
     ("del p", "`del`"),
     ("def inner():\n        return 1", "`def`"),
@@ -49,8 +56,6 @@ WRONG = [
     ("q = x.T", r"`x\.T`"),
     ("q = x.mean()", r"the call `x\.mean"),
     ("x.flat = 3", "an assignment to"),
-    ("for z in x:\n        p = p + z", "a loop over `x`"),
-    ("for i, z in enumerate(x):\n        p = p + z", "a loop over"),
     ("for i in range(0, 9, len(x)):\n        p = p + 1", "whose step"),
     ("for i in range(3):\n        p = p + 1\n    else:\n        p = 1.0", "`else` of a loop"),
     ("for i in range(p):\n        pass", "a bound of a range that is a float"),
@@ -177,3 +182,39 @@ def test_calls_that_make_no_sense():
         tf.kernel(total, memory_limit=0)
     with pytest.raises(tf.errors.UnimplementedError, match="recompute"):
         tf.kernel(total, recompute=True)
+
+
+@pytest.mark.parametrize(("second", "kind", "told", "line"), [
+    (5.0, Mine, ("too large", 4.0), 5), (-1.0, None, (), 0), (0.5, None, (), 0),
+])  # fmt: skip
+def test_exceptions_of_the_users(second, kind, told, line):
+    check_raised(grows, [np.array([1.0, second])], kind, told, line)
+
+
+def check_raised(function, arguments, kind, told, line):
+    """A gradient raises what the function raises: class, arguments and line."""
+    kernel = tf.kernel(function)
+    for called in (kernel, tf.grad(kernel), tf.value_and_grad(function)):
+        if kind is None:
+            called(*arguments)
+            continue
+        with pytest.raises(kind) as caught:
+            called(*arguments)
+        assert type(caught.value) is kind
+        assert caught.value.args == told
+        last = caught.traceback[-1]
+        code = getattr(function, "__code__", None)
+        assert (str(last.path), last.lineno) == (
+            code.co_filename, code.co_firstlineno - 1 + line)  # fmt: skip
+
+
+def test_assertions_and_exceptions_of_helpers():
+    check_raised(grows, [np.array([-1.0])], AssertionError, (("not positive", 3),), 1)
+    kernel = tf.kernel(lambda x: root(x))
+    for argument, kind, told, line in ((-3.0, ValueError, (), 2), (-1.0, IndexError, ("of v",), 4)):
+        with pytest.raises(kind) as caught:
+            tf.grad(kernel)(argument)
+        assert caught.value.args == told
+        assert caught.traceback[-1].lineno == root.__code__.co_firstlineno - 1 + line
+        assert caught.traceback[-1].name == "root"
+    assert tf.grad(kernel)(4.0) == 0.25

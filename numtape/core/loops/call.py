@@ -12,7 +12,8 @@ from ...errors import KernelError, ResourceExhaustedError
 from ..values.tensor import Tensor
 from . import stack
 from .calls import DTYPES
-from .layout import DIVISION, INDEX, LINES, NO_ROOM
+from .layout import DIVISION, INDEX, LINES, NO_ROOM, RAISED
+from .nodes import Raised
 from .program import Program
 from .ready import Layout
 from .units import compiled
@@ -112,9 +113,11 @@ class Gradient:
         try:
             return ready[1](arguments)
         except struct.error:
-            x = next(x for x in arguments if type(x) is int and not -(1 << 63) <= x < 1 << 63)
-            raise KernelError(f"the int {x} as an argument, which takes more than 64 bits",
-                              way="Pass a float.") from None  # fmt: skip
+            for x in arguments:
+                if type(x) is int and not -(1 << 63) <= x < 1 << 63:
+                    raise KernelError(f"the int {x} as an argument, which takes more than 64 bits",
+                                      way="Pass a float.") from None  # fmt: skip
+            raise
 
     def _refuse_overlap(self, arguments: tuple[Any, ...]) -> None:
         arrays = [(j, x) for j, x in enumerate(arguments) if type(x) is np.ndarray]
@@ -134,6 +137,8 @@ class Gradient:
         if self._limit is not None:
             size = min(size, self._limit)
         stack.give_back(arena, size)
+        if status & ((1 << LINES) - 1) == RAISED:
+            raise_at(self.program.raised[status >> LINES])
         kind, line = status & ((1 << LINES) - 1), self.program.line + (status >> LINES)
         place = f'(File "{self.program.file}", line {line})'
         if kind == NO_ROOM:
@@ -146,3 +151,11 @@ class Gradient:
         if kind == DIVISION:
             raise ZeroDivisionError(f"division by zero {place}")
         raise ValueError(f"negative dimensions not allowed {place}")
+
+
+def raise_at(raised: Raised) -> NoReturn:
+    """Raise an exception of the user's, with the line that raises it in its traceback."""
+    lines = "\n" * (raised.line - 1)
+    code = compile(f"{lines}raise error", raised.file, "exec").replace(co_name=raised.function)
+    exec(code, {"error": raised.error()})
+    raise AssertionError

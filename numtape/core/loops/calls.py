@@ -10,7 +10,7 @@ import numpy as np
 
 from .expressions import Expressions
 from .frame import Frame, Value
-from .nodes import is_constant
+from .nodes import Branch, Raised, Step, is_constant
 from .rules import ARITY, CALLED
 from .source import MISSING, Source
 
@@ -27,6 +27,47 @@ class Calls(Expressions):
     def function(self, frame: Frame) -> str:
         """Write what a function does. Returns the name of its result."""
         raise NotImplementedError
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.raised: list[Raised] = []
+
+    def _do_Raise(self, node: ast.Raise) -> None:
+        called: Any = node.exc
+        arguments: list[Any] = []
+        if isinstance(called, ast.Call) and not called.keywords:
+            arguments = [self._told(x) for x in called.args]
+            called = called.func
+        kind = self.object(called) if called is not None else None
+        if node.cause is not None or not (isinstance(kind, type) and issubclass(kind, Exception)):
+            self.refuse(f"`{ast.unparse(node)}`", node,
+                        "Raise a class of exceptions, or an exception of constants.")  # fmt: skip
+        self._raise(kind, arguments, node)
+
+    def _do_Assert(self, node: ast.Assert) -> None:
+        outer, self.out = self.out, []
+        self._raise(AssertionError, [] if node.msg is None else [self._told(node.msg)], node)
+        failed, self.out = self.out, outer
+        self.write(Branch(self.truth(node.test), [], failed, self.line(node)))
+
+    def _raise(self, kind: type[Exception], arguments: list[Any], node: ast.stmt) -> None:
+        source = self.frames[-1].source
+        self.raised.append(Raised(
+            kind, tuple(arguments), source.file, node.lineno, source.function.__name__
+        ))  # fmt: skip
+        number = str(len(self.raised) - 1)
+        self.write(Step("", "raise", [], "", self.line(node), dtype=number))
+
+    def _told(self, node: ast.expr) -> Any:
+        """What an exception is told: a constant."""
+        try:
+            return ast.literal_eval(node)
+        except ValueError:
+            found = self.object(node)
+        if found is MISSING:
+            self.refuse(f"`{ast.unparse(node)}` as what an exception is told", node,
+                        "Use constants there.")  # fmt: skip
+        return found
 
     def _of_Call(self, node: ast.Call, to: str) -> str:
         return self.call(node, to, True)

@@ -11,6 +11,7 @@ import ast
 import copy
 from typing import Any
 
+from .iterables import Iterables
 from .source import Source
 
 DONE, RESULT = "done_0_", "result_0_"
@@ -65,6 +66,8 @@ class Exits:
                 if isinstance(node, ast.Break):
                     found.append(_set(loop[0], False, node))
                 return [*found, _set(loop[1], True, node)]
+            if isinstance(node, ast.Raise):
+                return [*found, node]
             if isinstance(node, ast.Return) and self.early:
                 if node.value is not None:
                     found.append(_put(RESULT, node.value, node))
@@ -89,9 +92,16 @@ class Exits:
                 return found + rest
         return found
 
+    def _counts(self, node: ast.For) -> bool:
+        called = self.source.value(node.iter.func) if isinstance(node.iter, ast.Call) else None
+        return called is range
+
     def _loop(self, node: Any) -> list[ast.stmt]:
         if node.orelse:
             self.source.refuse("`else` of a loop", node, "Set a flag in the loop and look at it.")
+        if isinstance(node, ast.For) and not self._counts(node):
+            found = Iterables(self.source, node, self._new)
+            return [*found.before, *self._loop(found.loop)]
         breaks = any(_has(inner, ast.Break, False) for inner in node.body)
         returns = any(_has(inner, ast.Return, True) for inner in node.body)
         skips = any(_has(inner, Jump, False) for inner in node.body)
@@ -156,4 +166,4 @@ def _ends(nodes: list[ast.stmt]) -> bool:
     if isinstance(last, ast.While):
         forever = isinstance(last.test, ast.Constant) and bool(last.test.value)
         return forever and not any(_has(node, ast.Break, False) for node in last.body)
-    return isinstance(last, ast.Return)
+    return isinstance(last, ast.Return | ast.Raise)

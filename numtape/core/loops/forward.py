@@ -11,7 +11,19 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .activity import Activity
-from .layout import DIVISION, INDEX, LINES, NEGATIVE, NO_ROOM, Slots, number, once, room, rounds
+from .layout import (
+    DIVISION,
+    INDEX,
+    LINES,
+    NEGATIVE,
+    NO_ROOM,
+    RAISED,
+    Slots,
+    number,
+    once,
+    room,
+    rounds,
+)
 from .nodes import (
     Body,
     Branch,
@@ -150,6 +162,9 @@ class Forward(Text):
             if self.checked:
                 self.put(f"if not 0 <= {names[0]} < {names[1]}: return {INDEX + (line << LINES)}")
             return
+        if step.op == "raise":
+            self.put(f"return {RAISED + (int(step.dtype) << LINES)}")
+            return
         if self.divisions and step.op in ("/", "//", "%"):
             self.put(f"if {names[1]} == 0: return {DIVISION + (line << LINES)}")
         if not step.array:
@@ -206,7 +221,7 @@ class Forward(Text):
         line = -1
         for piece in pieces(nodes):
             if isinstance(piece, Branch):
-                slot = slots.new("bool")
+                slot, mark, count = slots.new("bool"), len(self.lines), len(slots)
                 self.put(slot.write(self._way(piece)))
                 ways: list[list[Any]] = []
                 for head, body in ((f"if {piece.test}:", piece.body), ("else:", piece.other)):
@@ -215,7 +230,11 @@ class Forward(Text):
                     self.put("pass")
                     ways.append(self.stretch(body, slots, known))
                     self.depth -= 1
-                parts.append(Way(slot.read(), *ways))
+                if something(ways[0]) or something(ways[1]) or len(slots) > count:
+                    parts.append(Way(slot.read(), *ways))
+                else:  # no need to know which way it went
+                    slots.dtypes.pop()
+                    del self.lines[mark]
                 continue
             made = Reverse(self.body, self.activity, piece, known, self._varying, self._read,
                            self.used).piece  # fmt: skip
@@ -374,6 +393,13 @@ class Forward(Text):
             self.put(once(j, "int64").write(value))
         self.put("SP += 32")
         self.plans[id(node)] = Plan(k)
+
+
+def something(parts: list[Any]) -> bool:
+    """Whether the reverse of parts does anything."""
+    return any(
+        something(p.body) or something(p.other) if isinstance(p, Way) else bool(p) for p in parts
+    )
 
 
 def initial(body: Body) -> list[str]:

@@ -18,7 +18,8 @@ class Step:
       out: The name that it assigns; "" if it writes to an array, or checks something.
       op: Its name: an operator, a function of `rules.FUNCTIONS`, or one of ``load`` (an element of
         ``array`` at ``args[0]``), ``store`` and ``acc`` (``args[1]`` is put there, or added),
-        ``copy``, ``compare``, ``whole`` (to an int), ``wrap``, ``check``.
+        ``copy``, ``compare``, ``whole`` (to an int), ``wrap``, ``check``, ``raise`` (of
+        ``Body.raised`` the exception whose number ``dtype`` is).
       args: Operands.
       text: The operation as text, with ``{0}`` for the first operand.
       line: The line of the user's source, counted from that of the function.
@@ -90,6 +91,21 @@ class Array:
 Node = Step | Branch | Count | Repeat | Make
 
 
+@dataclass(frozen=True, slots=True)
+class Raised:
+    """An exception that a kernel raises: its class, its arguments, and from where."""
+
+    kind: type[BaseException]
+    arguments: tuple[object, ...]
+    file: str
+    line: int
+    function: str
+
+    def error(self) -> BaseException:
+        """The exception."""
+        return self.kind(*self.arguments)
+
+
 @dataclass(eq=False, slots=True)
 class Body:
     """A function in normal form.
@@ -102,6 +118,7 @@ class Body:
       nodes: What it does.
       result: The name or constant that it returns; "" for nothing.
       file, line: Where it stands.
+      raised: The exceptions that it raises.
     """
 
     name: str
@@ -113,6 +130,7 @@ class Body:
     file: str
     line: int
     names: dict[str, str] = field(default_factory=dict)
+    raised: list[Raised] = field(default_factory=list)
 
 
 def is_constant(operand: str) -> bool:

@@ -42,7 +42,8 @@ def normal(function: FunctionType, kinds: list[tuple[str, int]]) -> Body:
     result = writer.function(frame)
     found = function.__name__
     name = found if found.isidentifier() else "function"
-    return Body(name, scalars, writer.arrays, names, writer.out, result, source.file, source.line)
+    return Body(name, scalars, writer.arrays, names, writer.out, result, source.file, source.line,
+                raised=writer.raised)
 
 
 class Normal(Calls):
@@ -277,8 +278,6 @@ class Normal(Calls):
 
 
 _WAYS: dict[type, str] = {
-    ast.Raise: "Return a number that says what went wrong.",
-    ast.Assert: "Check arguments before the call.",
     ast.Try: "Check what may fail with `if`.",
     ast.With: "Do it outside of the kernel.",
     ast.Global: "Take it as an argument.",

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import FunctionType
 
 from ...errors import KernelError
 from .activity import analyse
 from .forward import Forward, Text, initial
-from .nodes import Body, is_constant
+from .nodes import Body, Raised, is_constant
 from .normal import normal
 from .reverse import Reverse
 from .store import outside
@@ -28,6 +28,8 @@ class Program:
         SP, END, ``OUT`` and ``MARK``; of the reverse sweep SP and ``SEED``; of both all five.
       written: Numbers of the arguments that are arrays and written to.
       result: The result's dtype.
+      file, line: Where the function stands.
+      raised: The exceptions that it raises.
     """
 
     source: str
@@ -37,6 +39,7 @@ class Program:
     result: str
     file: str
     line: int
+    raised: list[Raised] = field(default_factory=list)
 
     @property
     def key(self) -> str:
@@ -104,7 +107,8 @@ def program(
         f"    return {body.name}_reverse({taken}, MARK[0], SEED)", "",
     ])  # fmt: skip
     written = [j for j, name in enumerate(body.parameters) if name in activity.written]
-    return Program(source, body.name, parameters, written, result, body.file, body.line)
+    return Program(source, body.name, parameters, written, result, body.file, body.line,
+                   body.raised)
 
 
 def _parameters(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .forward import Forward, Plan, Text, Way, groups
+from .forward import Forward, Plan, Text, Way, groups, something
 from .layout import Slots, number, once, room, rounds
 from .nodes import Branch, Count, Make, Node, Repeat, is_constant, straight
 
@@ -28,10 +28,10 @@ class Reverse(Text):
     def _parts(self, parts: list[object]) -> None:
         for part in reversed(parts):
             if isinstance(part, Way):
-                if not any(_text(x) for x in (part.body, part.other)):
+                if not any(something(x) for x in (part.body, part.other)):
                     continue
                 for head, inner in ((f"if {part.test}:", part.body), ("else:", part.other)):
-                    if _text(inner) or head != "else:":
+                    if something(inner) or head != "else:":
                         self.put(head)
                         self.depth += 1
                         self.put("pass")
@@ -111,8 +111,3 @@ class Reverse(Text):
             self.put(f"{to}[K{k}] += {own}[K{k}]")
             self.depth -= 1
         self.put(f"SP = {once(0, 'int64').read()}")
-
-
-def _text(parts: list[object]) -> bool:
-    """Whether there is anything to do."""
-    return any(_text(p.body) or _text(p.other) if isinstance(p, Way) else bool(p) for p in parts)

@@ -91,6 +91,8 @@ class Source:
         if isinstance(node, ast.Attribute):
             base = self.value(node.value)
             return MISSING if base is MISSING else getattr(base, node.attr, MISSING)
+        if hasattr(node, "meaning"):
+            return node.meaning
         if not isinstance(node, ast.Name) or node.id in self.locals:
             return MISSING
         code = self.function.__code__
