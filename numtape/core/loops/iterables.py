@@ -77,7 +77,8 @@ class Iterables:
     def _enumerate(self, target: ast.expr, call: ast.Call) -> ast.expr:
         pair = target.elts if isinstance(target, ast.Tuple) else []
         starts = [*call.args[1:], *(word.value for word in call.keywords if word.arg == "start")]
-        if len(pair) != 2 or not call.args or len(starts) != len(call.args) + len(call.keywords) - 1:
+        given = len(call.args) + len(call.keywords)
+        if len(pair) != 2 or not call.args or len(starts) != given - 1:
             self._source.refuse(f"a loop over `{ast.unparse(call)}`", call,
                                 "Write `for i, v in enumerate(x)`.")  # fmt: skip
         start = [self._kept(x, "from") for x in starts]

@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from .nodes import Count
 from .types import SIZES
 
-NO_ROOM, INDEX, DIVISION, NEGATIVE, RAISED = 1, 2, 3, 4, 99  # the status of a forward sweep; 0: it is done
+# The status of a forward sweep; 0: it is done.
+NO_ROOM, INDEX, DIVISION, NEGATIVE, RAISED = 1, 2, 3, 4, 99
 LINES = 8  # bits below the line in a status, or below the number of an exception
 
 
