@@ -6,8 +6,6 @@ in `Forward.plans`, by the first node of a stretch or by the loop, for `reverse`
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Any
 
 from .activity import Activity
@@ -39,6 +37,7 @@ from .nodes import (
     straight,
     walk,
 )
+from .plans import Plan, Way, groups, pieces, something
 from .store import Reverse, element, outside, shown
 from .types import INTS
 
@@ -57,63 +56,6 @@ class Text:
     def insert(self, at: int, lines: list[str]) -> None:
         """Add lines before others."""
         self.lines[at:at] = ["    " * self.depth + line for line in lines]
-
-
-@dataclass
-class Way:
-    """The reverse of a branch in a stretch: which way it went, and the reverse of both."""
-
-    test: str
-    body: list[Any]
-    other: list[Any]
-
-
-@dataclass
-class Plan:
-    """What the reverse of a stretch or a loop has to know.
-
-    Attributes:
-      k: The number of a loop.
-      keep: What is restored before it, in the order in which it was stored.
-      slots: Those of a stretch, or of an innermost loop; None of another one.
-      parts: The text of the reverse of each piece and branch, in the order of the forward sweep.
-    """
-
-    k: int = 0
-    keep: list[str] = field(default_factory=list)
-    slots: Slots | None = None
-    parts: list[Any] = field(default_factory=list)
-
-
-def groups(nodes: list[Node]) -> Iterator[list[Node]]:
-    """Stretches, and loops and others by themselves."""
-    run: list[Node] = []
-    for node in nodes:
-        if straight(node):
-            run.append(node)
-            continue
-        if run:
-            yield run
-        run = []
-        yield [node]
-    if run:
-        yield run
-
-
-def pieces(nodes: list[Node]) -> Iterator[list[Step] | Branch]:
-    """The straight pieces of a stretch, and its branches."""
-    run: list[Step] = []
-    for node in nodes:
-        if isinstance(node, Step):
-            run.append(node)
-            continue
-        if run:
-            yield run
-        run = []
-        assert isinstance(node, Branch)
-        yield node
-    if run:
-        yield run
 
 
 class Forward(Text):
@@ -393,13 +335,6 @@ class Forward(Text):
             self.put(once(j, "int64").write(value))
         self.put("SP += 32")
         self.plans[id(node)] = Plan(k)
-
-
-def something(parts: list[Any]) -> bool:
-    """Whether the reverse of parts does anything."""
-    return any(
-        something(p.body) or something(p.other) if isinstance(p, Way) else bool(p) for p in parts
-    )
 
 
 def initial(body: Body) -> list[str]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from .forward import Forward, Plan, Text, Way, groups, something
+from .forward import Forward, Text
 from .layout import Slots, number, once, room, rounds
 from .nodes import Branch, Count, Make, Node, Repeat, is_constant, straight
+from .plans import Plan, Way, groups, something
 
 
 class Reverse(Text):
