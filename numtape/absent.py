@@ -245,3 +245,26 @@ HABITS = {
     "var": "tf.math.reduce_variance", "variable_scope": "tf.name_scope",
     "vmap": "tf.vectorized_map", "vstack": "tf.concat", "xlogy": "tf.math.xlogy",
 }  # fmt: skip
+HABITS |= {f"nn.{name}": instead for name, instead in {
+    "AvgPool2d": "tf.keras.layers.AveragePooling2D",
+    "BCELoss": "tf.keras.losses.BinaryCrossentropy",
+    "BCEWithLogitsLoss": "tf.keras.losses.BinaryCrossentropy(from_logits=True)",
+    "BatchNorm1d": "tf.keras.layers.BatchNormalization",
+    "BatchNorm2d": "tf.keras.layers.BatchNormalization",
+    "Conv1d": "tf.keras.layers.Conv1D(filters, kernel_size)",
+    "Conv2d": "tf.keras.layers.Conv2D(filters, kernel_size)",
+    "CrossEntropyLoss": "tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)",
+    "L1Loss": "tf.keras.losses.MeanAbsoluteError",
+    "LayerNorm": "tf.keras.layers.LayerNormalization",
+    "Linear": "tf.keras.layers.Dense(units)", "MSELoss": "tf.keras.losses.MeanSquaredError",
+    "MaxPool2d": "tf.keras.layers.MaxPooling2D", "Module": "tf.keras.Model, or tf.Module",
+    "ModuleList": "a list: modules find what is in it", "NLLLoss":
+    "tf.keras.losses.SparseCategoricalCrossentropy", "Parameter": "tf.Variable",
+    "SmoothL1Loss": "tf.keras.losses.Huber", "functional": "tf.nn",
+    "init": "tf.keras.initializers", "mse_loss": "tf.keras.losses.mean_squared_error",
+}.items()}  # fmt: skip
+HABITS |= {f"random.{name}": instead for name, instead in {
+    "choice": "tf.random.categorical", "permutation": "tf.random.shuffle",
+    "rand": "tf.random.uniform", "randint": "tf.random.uniform(..., dtype=tf.int32)",
+    "randn": "tf.random.normal", "seed": "tf.random.set_seed",
+}.items()}  # fmt: skip

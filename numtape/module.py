@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from .core.log.variable import Variable
+from .core.values.habits import MODULE, elsewhere
 from .waiting import changed
 
 
@@ -63,7 +64,13 @@ class Module:
     @property
     def name(self) -> str:
         """The name."""
-        return self._name
+        try:
+            return self._name
+        except AttributeError:
+            raise AttributeError(
+                f"{type(self).__name__!r} object has no name: its `__init__()` does not call "
+                f"`super().__init__()`."
+            ) from None
 
     @property
     def variables(self) -> tuple[Variable, ...]:
@@ -147,6 +154,9 @@ class Module:
           The method.
         """
         return method
+
+
+elsewhere(Module, MODULE)
 
 
 def _inside(value: Any) -> Iterator[Any]:

@@ -50,8 +50,8 @@ def missing(module: str, name: str) -> NoReturn:
     if name.startswith("_"):
         raise AttributeError(place)
     advice = instead(full) if full in table() else None
-    if advice is None and name in HABITS and not module:
-        advice = f"use {HABITS[name]}"
+    if advice is None and full in HABITS:
+        advice = f"use {HABITS[full]}"
     if advice is None:
         advice = _nearest(module, name)
     raise AttributeError(f"{place}{': ' if advice else ''}{advice or ''}")

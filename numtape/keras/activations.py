@@ -9,6 +9,7 @@ from typing import Any
 from ..core.ops.activations import log_sigmoid, sigmoid, sparsemax
 from ..core.ops.elementwise import tanh
 from ..names import getter as _getter
+from .named import nearest
 from .piecewise import (
     hard_shrink,
     hard_sigmoid,
@@ -101,8 +102,8 @@ def get(identifier: Any) -> Callable[..., Any]:
     found = _NAMES.get(identifier) if isinstance(identifier, str) else identifier
     if not callable(found):
         raise ValueError(
-            f"Could not interpret activation function identifier: {identifier}. Known: "
-            f"{', '.join(_NAMES)}."
+            f"Could not interpret activation function identifier: {identifier}."
+            f"{nearest(identifier, _NAMES)} Known: {', '.join(_NAMES)}."
         )
     return found  # type: ignore[no-any-return]
 

@@ -123,6 +123,7 @@ def assert_input_compatibility(input_spec: Any, inputs: Any, layer_name: str) ->
                 raise ValueError(
                     f"Inputs to a layer should be tensors. Got '{x}' (of type {type(x)}) as input "
                     f"for layer '{layer_name}'."
+                    + " Does the layer before end `call` with `return`?" * (x is None)
                 )
             wrong = _unfit(spec, tuple(x.shape), x.dtype)
             if wrong:

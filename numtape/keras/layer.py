@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from functools import wraps
 from typing import Any
@@ -13,14 +12,17 @@ from ..core.log.parameters import signature_of
 from ..core.log.tensors import as_tensor
 from ..core.log.variable import Variable
 from ..core.ops.elementwise import cast
+from ..core.values.habits import elsewhere
 from ..core.values.tensor import Tensor
 from ..nest import flatten, map_structure
 from . import regularizers
 from .call_arguments import is_tensor, shapes_for, tensors_in
+from .habits import LAYER
 from .input_spec import assert_input_compatibility
 from .layer_state import LayerState
 from .layer_variable import LayerVariable as LayerVariable
 from .symbolic import KerasTensor, Node, inferred, is_symbolic, symbols_of
+from .warned import warn
 
 
 def _noted(build: Callable[..., Any]) -> Callable[..., Any]:
@@ -84,11 +86,10 @@ class Layer(LayerState):
         size = kwargs.pop("input_dim", None)
         shape = kwargs.pop("input_shape", None) if size is None else (size,)
         if shape is not None:
-            warnings.warn(
+            warn(
                 "Do not pass an `input_shape`/`input_dim` argument to a layer. When using "
                 "Sequential models, prefer using an `Input(shape)` object as the first layer in "
-                "the model instead.",
-                stacklevel=3,
+                "the model instead."
             )
             self._input_shape_arg = tuple(shape)
         if kwargs:
@@ -145,6 +146,7 @@ class Layer(LayerState):
         """
         raise NotImplementedError(
             f"Layer {type(self).__name__} does not have a `call()` method implemented."
+            + " It has `forward`, PyTorch's name for it." * hasattr(self, "forward")
         )
 
     def compute_mask(self, inputs: Any, previous_mask: Any) -> Any:
@@ -356,11 +358,10 @@ class Layer(LayerState):
         elif not any(m is not None for m in flatten(mask)) and not self._supports_masking:
             return
         if not self._supports_masking:
-            warnings.warn(
+            warn(
                 f"Layer '{self._name}' (of type {type(self).__name__}) was passed an input with a "
                 f"mask attached to it. However, this layer does not support masking and will "
-                f"therefore destroy the mask information. Downstream layers will not see the mask.",
-                stacklevel=4,
+                f"therefore destroy the mask information. Downstream layers will not see the mask."
             )
             return
         found = [x for x in flatten(outputs) if isinstance(x, Tensor)]
@@ -391,3 +392,6 @@ class Layer(LayerState):
     def output(self) -> Any:
         """The symbolic tensor that it gave, or a structure of them."""
         return self._node("output").structure
+
+
+elsewhere(Layer, LAYER)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from ..core.log.ambient import mask_of
 from ..core.log.tensors import as_tensor
 from ..core.ops import elementwise, reduction
@@ -114,9 +116,26 @@ class Loss:
         y_true = map_structure(converted, y_true) if _nested(y_true) else converted(y_true)
         y_pred = map_structure(converted, y_pred) if _nested(y_pred) else converted(y_pred)
         return weighted(
-            self.call(y_true, y_pred), sample_weight, self.reduction,
+            self._computed(self.call(y_true, y_pred)), sample_weight, self.reduction,
             _both(self._mask(y_true), known),
         )  # fmt: skip
+
+    def _computed(self, found: Any) -> Tensor:
+        """What ``call`` gave, as a tensor: of None and of NumPy's arrays there is no gradient."""
+        if type(found) is Tensor:
+            return found
+        if found is None:
+            raise ValueError(
+                f"None values not supported: the loss {self.name!r} gives None. Does the function "
+                f"end with `return`?"
+            )
+        if isinstance(found, np.ndarray | np.generic):
+            raise TypeError(
+                f"The loss {self.name!r} gives a value of NumPy's ({type(found).__name__}). NumPy "
+                f"left the tape: what it computes has no gradient. Use numtape's functions, such "
+                f"as tf.reduce_mean for np.mean."
+            )
+        return as_tensor(found)
 
     def call(self, y_true: Any, y_pred: Any) -> Tensor:
         """The loss of each example or element, to be overridden.

@@ -30,6 +30,7 @@ from .loss_functions import (
     squared_hinge,
     tversky,
 )
+from .named import nearest
 
 MSE = mse = mean_squared_error
 MAE = mae = mean_absolute_error
@@ -385,10 +386,10 @@ def get(identifier: Any) -> Any:
 
     Args:
       identifier: A name of a function or class, such as ``"mse"`` or ``"Huber"``; a function, a
-        loss, or None.
+        loss or its class, or None.
 
     Returns:
-      A loss made of a class's name, the function of a function's; else what was given.
+      A loss made of a class or its name, the function of a function's; else what was given.
 
     Raises:
       ValueError: If there is none of this name.
@@ -397,9 +398,12 @@ def get(identifier: Any) -> Any:
       >>> tf.keras.losses.get("mse").__name__
       'mean_squared_error'
     """
+    if isinstance(identifier, type) and issubclass(identifier, Loss):
+        return identifier()
     if identifier is None or callable(identifier):
         return identifier
     found = globals().get(identifier) if isinstance(identifier, str) else None
     if identifier in __all__ and identifier not in ("get", "Loss") and found is not None:
         return found() if isinstance(found, type) else found
-    raise ValueError(f"Could not interpret loss identifier: {identifier!r}")
+    near = nearest(identifier, __all__)
+    raise ValueError(f"Could not interpret loss identifier: {identifier!r}.{near}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Self
 
 from ..core.values.dtypes import shown
@@ -42,6 +42,14 @@ class Configured:
     def __repr__(self) -> str:
         options = ", ".join(f"{key}={value!r}" for key, value in self.get_config().items())
         return f"{type(self).__name__}({options})"
+
+
+def nearest(given: Any, names: Iterable[str]) -> str:
+    """What else an unknown name may have meant, as a sentence; nothing, if nothing is like it."""
+    import difflib
+
+    near = difflib.get_close_matches(given, names, 1) if isinstance(given, str) else []
+    return f" Did you mean {near[0]!r}?" if near else ""
 
 
 class Kind:
@@ -84,7 +92,8 @@ class Kind:
         if isinstance(identifier, dict) and "class_name" in identifier:
             identifier = {"class_name": identifier["class_name"], "config": ...}
         return ValueError(
-            f"Could not interpret {self.word} identifier: {shown(identifier)}. Known: {names}."
+            f"Could not interpret {self.word} identifier: {shown(identifier)}."
+            f"{nearest(identifier, self.known)} Known: {names}."
         )
 
     def serialize(self, thing: Any) -> dict[str, Any] | None:

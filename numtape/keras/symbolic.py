@@ -232,7 +232,13 @@ def _sampled(function: Callable[..., Any], args: Any, kwargs: Any, k: int) -> An
     before, journal = local.journal, dict[int, tuple[Variable, Tensor]]()
     local.journal = journal
     try:
-        return map_structure(as_tensor, function(*args, **kwargs))
+        found = function(*args, **kwargs)
+        if found is None:
+            raise ValueError(
+                f"None values not supported: `{getattr(function, '__qualname__', function)}()` "
+                f"gives None. Does it end with `return`?"
+            )
+        return map_structure(as_tensor, found)
     finally:
         local.journal = before
         set_values([v for v, _ in journal.values()], [value for _, value in journal.values()])

@@ -435,7 +435,7 @@ class Variable(Facts, Updates, Operators):
         )
 
 
-give_hints(Variable, "ResourceVariable")
+give_hints(Variable, "ResourceVariable", "v[i].assign(value)")
 Variable.__name__ = Variable.__qualname__ = "ResourceVariable"  # what TensorFlow's programs print
 ResourceVariable = Variable  # where pickle looks for it
 

@@ -1,7 +1,8 @@
-"""Attributes that NumPy's and PyTorch's arrays have, and what to write instead.
+"""What NumPy's and PyTorch's users write by habit, and what to write instead.
 
-TensorFlow's tensors and variables do not have them. Asked for one, ours say what there is: an
-`AttributeError`, so ``hasattr`` is False and libraries that ask go another way.
+TensorFlow's tensors, variables, modules and optimizers do not have these attributes. Asked for one,
+ours say what there is: an `AttributeError`, so ``hasattr`` is False and libraries that ask go
+another way.
 """
 
 from __future__ import annotations
@@ -67,9 +68,69 @@ def refusing(name: str, said: str) -> property:
     return property(refuse, doc=f"An AttributeError: tensors have no ``{name}``.")
 
 
-def give_hints(kind: type, shown: str) -> None:
-    """Have a class say, for each of these attributes that it lacks, what to write instead."""
+def give_hints(kind: type, shown: str, item_assignment: str) -> None:
+    """Have a class say, for each of these attributes that it lacks, what to write instead.
+
+    Args:
+      kind: The class.
+      shown: What errors call it.
+      item_assignment: What to write instead of ``x[i] = value``.
+    """
     for name, instead in INSTEAD.items():
         if not hasattr(kind, name):
             said = f"{shown!r} object has no attribute {name!r}: write {instead}"
             setattr(kind, name, refusing(name, said))
+
+    def __setitem__(self: Any, key: Any, value: Any) -> NoReturn:
+        raise TypeError(
+            f"{shown!r} object does not support item assignment: write {item_assignment}"
+        )
+
+    def __delitem__(self: Any, key: Any) -> NoReturn:
+        raise TypeError(f"{shown!r} object doesn't support item deletion")
+
+    for refuse in (__setitem__, __delitem__):
+        setattr(kind, refuse.__name__, refuse)
+
+
+class Elsewhere:
+    """An attribute that objects have only if they are given it; else an error says what to write.
+
+    Args:
+      name: The attribute.
+      instead: What to write.
+    """
+
+    def __init__(self, name: str, instead: str) -> None:
+        self.name, self.instead = name, instead
+
+    def __get__(self, thing: Any, kind: type) -> NoReturn:
+        name = repr(kind.__name__)
+        shown = f"type object {name}" if thing is None else f"{name} object"
+        raise AttributeError(f"{shown} has no attribute {self.name!r}: write {self.instead}")
+
+
+def elsewhere(kind: type, instead: dict[str, str]) -> None:
+    """Have a class say what to write instead of attributes that it and its bases lack."""
+    for name, said in instead.items():
+        found = next((vars(one)[name] for one in kind.__mro__ if name in vars(one)), None)
+        if found is None or isinstance(found, Elsewhere):
+            setattr(kind, name, Elsewhere(name, said))
+
+
+# What modules of PyTorch have.
+MODULE = {
+    "children": "x.submodules, or x.layers of a model",
+    "cpu": _SAME_DEVICE, "cuda": _SAME_DEVICE, "device": _SAME_DEVICE,
+    "forward": "x(inputs), and call the method `__call__`",
+    "load_state_dict": "tf.train.Checkpoint(model=x).restore(path)",
+    "modules": "x.submodules",
+    "named_parameters": "[(v.name, v) for v in x.trainable_variables]",
+    "parameters": "x.trainable_variables",
+    "register_buffer": "x.name = tf.Variable(value, trainable=False)",
+    "register_parameter": "x.name = tf.Variable(value)",
+    "requires_grad_": "tape.gradient(loss, variables), of those that are to be trained",
+    "state_dict": "x.variables, or tf.train.Checkpoint(model=x).save(path)",
+    "to": _SAME_DEVICE,
+    "zero_grad": "nothing: every tape gives gradients of its own",
+}  # fmt: skip

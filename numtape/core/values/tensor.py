@@ -327,7 +327,10 @@ Tensor.__name__ = Tensor.__qualname__ = "EagerTensor"  # what TensorFlow's progr
 for _name in ("op", "graph", "name", "value_index"):
     _said = f"Tensor.{_name} is undefined when eager execution is enabled."
     setattr(Tensor, _name, refusing(_name, _said))
-give_hints(Tensor, "EagerTensor")
+give_hints(
+    Tensor, "EagerTensor",
+    "y = tf.tensor_scatter_nd_update(x, [[i]], [value]), or use a tf.Variable: v[i].assign(value)",
+)  # fmt: skip
 
 
 def check_shape(own: TensorShape, shape: Any, said: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...core.values.tensor import Tensor
 from ...nest import flatten
 from .callback import Callback, History
 
@@ -12,7 +13,7 @@ _OLDER = {"on_train_batch_begin": "on_batch_begin", "on_train_batch_end": "on_ba
 
 
 def as_numbers(logs: dict[str, Any] | None) -> dict[str, Any]:
-    """Logs by the order of their names, with floats for what can be one; inner dicts opened."""
+    """Logs by the order of their names, inner dicts opened; tensors are floats, or else arrays."""
     found: dict[str, Any] = {}
     for name, value in sorted((logs or {}).items()):
         if isinstance(value, dict):
@@ -21,7 +22,7 @@ def as_numbers(logs: dict[str, Any] | None) -> dict[str, Any]:
         try:
             found[name] = float(value)
         except (TypeError, ValueError):
-            found[name] = value
+            found[name] = value.numpy() if isinstance(value, Tensor) else value
     return found
 
 
@@ -65,6 +66,10 @@ class CallbackList(Callback):
                 "themselves, unless they are told verbose=0."
             )
         self.callbacks: list[Any] = flatten(callbacks) if callbacks else []
+        for one in self.callbacks:
+            if isinstance(one, type):
+                raise TypeError(f"{one.__name__} is a class, and what is wanted a callback: write "
+                                f"{one.__name__}().")  # fmt: skip
         histories = [one for one in self.callbacks if isinstance(one, History)]
         if not histories and add_history:
             histories = [History()]

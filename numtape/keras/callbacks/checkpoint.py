@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-import warnings
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from ..warned import warn
 from .monitor import MonitorCallback, say
 
 
@@ -112,14 +112,14 @@ class ModelCheckpoint(MonitorCallback):
             return True, self.best
         current = logs.get(self.monitor)
         if current is None:
-            warnings.warn(
-                f"Can save best model only with {self.monitor} available.", stacklevel=4
+            warn(
+                f"Can save best model only with {self.monitor} available."
             )
             return True, self.best
         if np.ndim(current):
-            warnings.warn(
+            warn(
                 "Can save best model only when `monitor` is a scalar value. Received: "
-                f"{current}. Falling back to `save_best_only=False`.", stacklevel=4,
+                f"{current}. Falling back to `save_best_only=False`."
             )  # fmt: skip
             return True, self.best
         before = "None" if self.best is None else f"{self.best:.5f}"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import operator
 import sys
-import warnings
 from collections.abc import Callable
 from typing import Any
 
+from ..warned import warn
 from .callback import Callback
 
 
@@ -25,9 +25,8 @@ class MonitorCallback(Callback):
         min_delta: float = 0,
     ) -> None:  # fmt: skip
         if mode not in ("auto", "min", "max"):
-            warnings.warn(
-                f"{type(self).__name__} mode '{mode}' is unknown, fallback to auto mode.",
-                stacklevel=3,
+            warn(
+                f"{type(self).__name__} mode '{mode}' is unknown, fallback to auto mode."
             )
             mode = "auto"
         self.monitor = monitor
@@ -154,9 +153,9 @@ class EarlyStopping(MonitorCallback):
     def _current(self, logs: dict[str, Any]) -> Any:
         value = logs.get(self.monitor)
         if value is None:
-            warnings.warn(
+            warn(
                 f"Early stopping conditioned on metric `{self.monitor}` which is not available. "
-                f"Available metrics are: {','.join(logs)}", stacklevel=3,
+                f"Available metrics are: {','.join(logs)}"
             )  # fmt: skip
         return value
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from ..warned import warn
 from .callback import Callback
 from .monitor import MonitorCallback, say
 
@@ -137,9 +137,9 @@ class ReduceLROnPlateau(MonitorCallback):
         logs["learning_rate"] = rate(self.model.optimizer)
         current = logs.get(self.monitor)
         if current is None:
-            warnings.warn(
+            warn(
                 f"Learning rate reduction is conditioned on metric `{self.monitor}` which is not "
-                f"available. Available metrics are: {','.join(logs)}.", stacklevel=2,
+                f"available. Available metrics are: {','.join(logs)}."
             )  # fmt: skip
             return
         if self.in_cooldown():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -21,6 +20,7 @@ from ...core.values.arguments import items, whole
 from ...core.values.dtypes import float32
 from ...core.values.tensor import Tensor
 from ..loss_functions import EPSILON
+from ..warned import warn
 from .metric import Metric, add_all, metric_class
 
 
@@ -83,10 +83,9 @@ class IoU(Metric):
         )
         weight = as_tensor(1.0 if sample_weight is None else sample_weight)
         if sample_weight is not None and weight.dtype.is_floating and self._dtype.is_integer:
-            warnings.warn(
+            warn(
                 "You are passing weight as `float`, but dtype is `int`. This may result in an "
-                "incorrect weight due to type casting. Consider using integer weights.",
-                stacklevel=2,
+                "incorrect weight due to type casting. Consider using integer weights."
             )  # fmt: skip
         weight = cast(weight, self._dtype)
         weight = reshape(weight, (-1,)) if weight.ndim > 1 else weight

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 from ...core.log.tensors import as_tensor
@@ -12,6 +11,7 @@ from ...core.ops.movement import broadcast_to, expand_dims
 from ...core.ops.reduction import reduce_max, reduce_mean, reduce_sum
 from ...core.values.tensor import Tensor
 from ..loss_functions import EPSILON, same_rank
+from ..warned import warn
 from .metric import Metric, add_all, metric_class
 
 
@@ -253,7 +253,7 @@ class R2Score(Metric):
                 "Division by zero in Adjusted R2 score." if free == 0.0 else
                 "More independent predictors than datapoints in adjusted R2 score."
             )  # fmt: skip
-            warnings.warn(f"{problem} Falling back to standard R2 score.", stacklevel=3)
+            warn(f"{problem} Falling back to standard R2 score.")
             return score
         found: Tensor = 1.0 - (1.0 - score) * (samples - 1.0) / free
         return found

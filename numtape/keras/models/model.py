@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ...core.values.habits import elsewhere
 from ...nest import map_structure
 from ..call_arguments import shapes_for
+from ..habits import MODEL
 from ..layer import Layer
 from ..symbolic import is_symbolic, symbols_of
 from .graph import Graph
@@ -94,6 +96,7 @@ class Model(Saved, Trainer, Layer):
         if self._graph is None:
             raise NotImplementedError(
                 f"Model {type(self).__name__} does not have a `call()` method implemented."
+                + " It has `forward`, PyTorch's name for it." * hasattr(self, "forward")
             )
         return self._graph.run(inputs, training, mask)
 
@@ -343,3 +346,4 @@ class Functional(Model):
 
 Model._functional = Functional
 Steps._model_call = Model.call
+elsewhere(Model, MODEL)

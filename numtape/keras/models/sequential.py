@@ -74,6 +74,7 @@ class Sequential(Model):
             raise ValueError(
                 f"Only instances of `keras.Layer` can be added to a Sequential model. Received: "
                 f"{layer} (of type {type(layer)})"
+                + f". It is a class: write {layer.__name__}()." * isinstance(layer, type)
             )
         if any(other.name == layer.name and other is not layer for other in self._stack):
             raise ValueError(

@@ -86,6 +86,8 @@ class Steps(LayerState):
           >>> model.compiled
           True
         """
+        model: Any = self
+        model._check_begun()
         made = optimizers.get(optimizer)
         names = self.output_names
         compiled_loss = None if loss is None else CompiledLoss(loss, loss_weights, names)
@@ -219,9 +221,14 @@ class Steps(LayerState):
     def _call(self, x: Any, training: bool) -> Any:
         model: Any = self
         signature = signature_of(type(model).call)
-        if "training" in signature.all or signature.open:
-            return model(x, training=training)
-        return model(x)
+        options = {"training": training} if "training" in signature.all or signature.open else {}
+        found = model(x, **options)
+        if found is None:
+            raise ValueError(
+                f"None values not supported: `{type(self).__name__}.call()` gives None. Does it "
+                f"end with `return`?"
+            )
+        return found
 
     def train_step(self, data: Any) -> dict[str, Any]:
         """One step of training.

@@ -82,6 +82,10 @@ class Trainer(Steps):
         if validation_data is not None:
             vx, vy, weight = (validation_data, None, None) if not isinstance(
                 validation_data, tuple | list) else unpack(validation_data)  # fmt: skip
+            if vy is None and y is not None and _is_arrays(vx) and (
+                self._compile_loss is not None and type(self).test_step is Steps.test_step
+            ):  # fmt: skip
+                raise ValueError("`validation_data` has no targets: give a pair (x, y).")
             size = validation_batch_size or (batch_size if _is_arrays(vx) else None)
             held = batches(vx, vy, weight, size, validation_steps, False)
         told = self._told(callbacks, verbose, data.steps, epochs, add_history=True)

@@ -8,6 +8,7 @@ from typing import Any
 from ...core.values.dtypes import shown as _shown
 from ...names import getter as _getter
 from ..named import Kind as _Kind
+from ..named import nearest as _nearest
 from . import schedules
 from .adadelta import Adadelta
 from .adafactor import Adafactor
@@ -112,7 +113,12 @@ def get(identifier: Any) -> Any:
         return deserialize(identifier)
     if isinstance(identifier, str) and identifier.lower() in _KIND.known:
         return deserialize({"class_name": identifier, "config": {}})
+    if isinstance(identifier, type) and issubclass(identifier, Optimizer):
+        name = identifier.__name__
+        raise ValueError(f"Could not interpret optimizer identifier: {name} is a class, and what "
+                         f"is wanted an optimizer: write {name}().")  # fmt: skip
     raise ValueError(
-        f"Could not interpret optimizer identifier: {_shown(identifier)}. Names are "
+        f"Could not interpret optimizer identifier: {_shown(identifier)}."
+        f"{_nearest(identifier, _KIND.known)} Names are "
         f"{', '.join(repr(kind.__name__.lower()) for kind in _CLASSES)}."
     )

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from functools import wraps
 from numbers import Real
-from typing import Any
+from typing import Any, TypeVar
 
 from ...core.values.dtypes import shown
 from ..described import described
+
+_Kind = TypeVar("_Kind", bound=type)
 
 BASE = {
     "weight_decay": "How much of its variables each step takes away, times the step size; None: "
@@ -47,7 +50,23 @@ ARGUMENTS = {
     "clip_threshold": "The largest root of a mean square of an update.",
     "relative_step": "Whether a constant step size becomes at most 1 / sqrt(step).",
 }  # fmt: skip
-optimizer_class = described(ARGUMENTS, "", "ValueError: If an argument is out of its range.")
+_described = described(ARGUMENTS, "", "ValueError: If an argument is out of its range.")
+
+
+def optimizer_class(kind: _Kind) -> _Kind:
+    """A decorator of optimizers: says what arguments mean, and refuses ``lr`` by name."""
+    make = vars(kind)["__init__"]
+
+    @wraps(make)
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+        if "lr" in kwargs:
+            raise ValueError(
+                f"Argument(s) not recognized: {{'lr': {shown(kwargs['lr'])}}}: write learning_rate."
+            )
+        make(self, *args, **kwargs)
+
+    setattr(kind, "__init__", __init__)  # noqa: B010
+    return _described(kind)
 
 
 def real(**arguments: Any) -> None:

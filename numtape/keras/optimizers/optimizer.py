@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ...core.log.variable import Variable, assign_all
 from ...core.replay.call import undone_if_raised
 from ...core.values.dtypes import shown
+from ...core.values.habits import Elsewhere, elsewhere
+from ..habits import OPTIMIZER
+from ..warned import warn
 from .arguments import optimizer_class, real
 from .schedule import LearningRateSchedule
 from .schedules import deserialize, serialize
@@ -16,17 +18,17 @@ from .state import trained_variables
 from .stepping import Stepping
 
 
-class Gone(property):
-    """A method that Keras had once: to ask for it is an error that says what to do."""
+class _Lr(Elsewhere):
+    """What Keras calls ``learning_rate`` now: to set it would have no effect."""
 
-    def __init__(self, name: str, instead: str) -> None:
-        super().__init__()
-        self.name, self.instead = name, instead
+    def __get__(self, thing: Any, kind: type) -> Any:
+        return vars(thing)["lr"] if thing is not None and "lr" in vars(thing) else (
+            super().__get__(thing, kind))  # fmt: skip
 
-    def __get__(self, thing: Any, kind: type | None = None) -> Any:
-        kind = kind or type(thing)
-        raise AttributeError(f"{kind.__name__!r} object has no attribute {self.name!r}: "
-                             f"{self.instead}.")  # fmt: skip
+    def __set__(self, thing: Any, value: Any) -> None:
+        if type(thing).__module__.startswith("numtape."):
+            super().__get__(thing, type(thing))
+        vars(thing)["lr"] = value  # a class of the user's may call something so
 
 
 @optimizer_class
@@ -181,9 +183,8 @@ class Optimizer(Stepping):
             self.build(trained)
         self._known(trained)
         if missing:
-            warnings.warn(
-                f"Gradients do not exist for variables {missing} when minimizing the loss.",
-                stacklevel=3,
+            warn(
+                f"Gradients do not exist for variables {missing} when minimizing the loss."
             )
         pairs = [(g, v) for g, v in zip(grads, trained, strict=True) if g is not None]
         if self._steps_by_itself():
@@ -208,11 +209,6 @@ class Optimizer(Stepping):
         return loss if self.loss_scale_factor is None else loss * self.loss_scale_factor
 
     # --- What else there is to set
-
-    minimize = Gone(
-        "minimize", "compute the loss in a `tf.GradientTape`, and give `apply_gradients` "
-        "`zip(tape.gradient(loss, variables), variables)`",
-    )  # fmt: skip
 
     def exclude_from_weight_decay(
         self, var_list: Iterable[Variable] | None = None, var_names: Iterable[str] | None = None
@@ -330,3 +326,7 @@ class Optimizer(Stepping):
     def __repr__(self) -> str:
         name = type(self).__name__
         return f"<{name} name={self.name}, iterations={int(self._iterations)}>"
+
+
+elsewhere(Optimizer, OPTIMIZER)
+Optimizer.lr = _Lr("lr", OPTIMIZER["lr"])  # type: ignore[attr-defined]

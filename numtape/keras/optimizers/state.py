@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections import Counter
 from collections.abc import Iterable, Mapping, MutableMapping, Sequence
 from typing import Any
@@ -17,6 +16,7 @@ from ...core.values.tensor import Tensor
 from ...module import snake_case
 from ...waiting import changed
 from .. import initializers
+from ..warned import warn
 from .schedule import LearningRateSchedule
 
 _count: Counter[str] = Counter()
@@ -371,10 +371,10 @@ class State:
           ValueError: If shapes differ.
         """
         if len(store) != len(self._variables):
-            warnings.warn(
+            warn(
                 f"Skipping variable loading for optimizer '{self.name}', because it has "
                 f"{len(self._variables)} variables whereas the saved optimizer has {len(store)} "
-                f"variables.", stacklevel=2,
+                f"variables."
             )  # fmt: skip
             return
         self._set_values([store[str(k)] for k in range(len(store))])

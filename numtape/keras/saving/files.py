@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 import os
-import warnings
 import zipfile
 from typing import Any
 
@@ -15,6 +14,7 @@ from ...train.checkpoint import Checkpoint
 from ...train.parts import Graph, checked
 from ...train.restoring import Restoration
 from ..registry import custom_object_scope
+from ..warned import warn
 from .objects import compile_config, compile_from, deserialize_keras_object, serialize_keras_object
 
 Path = str | os.PathLike[str]
@@ -78,9 +78,8 @@ def _restore(model: Any, content: bytes, where: str, skip_mismatch: bool = False
         [root], None if skip_mismatch else model, skipped if skip_mismatch else None
     )
     if skipped:
-        warnings.warn(
-            f"A total of {len(skipped)} variables could not be loaded. Example: {skipped[0]}",
-            stacklevel=4,
+        warn(
+            f"A total of {len(skipped)} variables could not be loaded. Example: {skipped[0]}"
         )
 
 

@@ -1,0 +1,48 @@
+"""What layers, models and optimizers of PyTorch and older Keras have, and what to write instead.
+
+Asked for it, ours say so in an `AttributeError`. Whoever has such an attribute of their own has it.
+"""
+
+from __future__ import annotations
+
+_NEW_EACH_TIME = "nothing: every tape gives gradients of its own"
+_MODE = "model(x, training={}): fit, evaluate and predict say it themselves"
+
+LAYER = {
+    "children": "x.submodules, or x.layers of a model",
+    "eval": _MODE.format(False),
+    "forward": "x(inputs), and call the method `call`",
+    "load_state_dict": "x.set_weights(arrays), or load_weights(path) of a model",
+    "named_parameters": "[(v.path, v) for v in x.trainable_weights]",
+    "parameters": "x.trainable_weights",
+    "register_buffer": "x.add_weight(shape, initializer, trainable=False)",
+    "register_parameter": "x.add_weight(shape, initializer)",
+    "requires_grad_": "x.trainable = False",
+    "state_dict": "x.get_weights(), or save_weights(path) of a model",
+    "train": _MODE.format(True),
+}  # fmt: skip
+
+MODEL = {
+    "evaluate_generator": "model.evaluate(generator)",
+    "fit_generator": "model.fit(generator)",
+    "partial_fit": "model.train_on_batch(x, y)",
+    "predict_classes": "model.predict(x).argmax(axis=-1)",
+    "predict_generator": "model.predict(generator)",
+    "predict_proba": "model.predict(x)",
+    "score": "model.evaluate(x, y)",
+}  # fmt: skip
+
+OPTIMIZER = {
+    "add_param_group": "an optimizer for each group of variables",
+    "get_weights": "[v.numpy() for v in optimizer.variables]",
+    "load_state_dict": "tf.train.Checkpoint(optimizer=optimizer).restore(path)",
+    "lr": "optimizer.learning_rate",
+    "minimize": "the loss in a `tf.GradientTape`, and optimizer.apply_gradients("
+                "zip(tape.gradient(loss, variables), variables))",
+    "param_groups": "optimizer.learning_rate and the other attributes",
+    "set_weights": "tf.train.Checkpoint(optimizer=optimizer).restore(path)",
+    "state_dict": "optimizer.variables, or tf.train.Checkpoint(optimizer=optimizer).save(path)",
+    "step": "optimizer.apply_gradients(zip(tape.gradient(loss, variables), variables))",
+    "weights": "optimizer.variables",
+    "zero_grad": _NEW_EACH_TIME,
+}  # fmt: skip
