@@ -1,0 +1,241 @@
+"""What is measured: the evals of GradBench, their inputs, values that are known, and goals."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+Arguments = tuple[Any, ...]
+Size = tuple[int, ...]
+SEED = 31337
+BITS = 14  # of a character
+
+
+@dataclass(frozen=True)
+class Goal:
+    """A limit of a form of ours.
+
+    Attributes:
+      what: "ratio" of the gradient's time to that of its own primal, "operation" for ns an
+        operation of the primal, or "against" for the ratio to a peer's gradient.
+      limit: How much it may be.
+      form: Which of our columns.
+      peer: Which of the others'.
+    """
+
+    what: str
+    limit: float
+    form: str = "numtape"
+    peer: str = ""
+
+
+@dataclass(frozen=True)
+class Case:
+    """An eval at one size.
+
+    Attributes:
+      eval: Its name, that of the kernel too.
+      title: What it is called in the table.
+      inputs: The arguments of a size.
+      size: The size that is measured.
+      small: One that is quick.
+      wanted: The arguments that are differentiated.
+      operations: How many additions and multiplications the primal does.
+      goals: What is asked of it.
+      shorter: For libraries that take long, the size they are measured at; the table has their
+        time in proportion to the operations.
+    """
+
+    eval: str
+    title: str
+    inputs: Callable[[Size], Arguments]
+    size: Size
+    small: Size
+    wanted: tuple[int, ...]
+    operations: Callable[[Size], float]
+    goals: tuple[Goal, ...]
+    shorter: dict[str, Size] = field(default_factory=dict)
+
+
+def wave(size: int, start: int = 1) -> Array:
+    """Numbers that nobody has to store."""
+    found: Array = np.sin(np.arange(start, size + start) ** 2.0)
+    return found
+
+
+def drawn(sizes: list[int], which: int) -> Array:
+    """One of several draws that follow each other, as GradBench makes them."""
+    state = np.random.RandomState(SEED)
+    return [state.rand(size) for size in sizes[: which + 1]][which]
+
+
+def det(size: Size) -> Arguments:
+    """A matrix; size: its rows, from 5."""
+    (rows,) = size
+    sizes = [k * k for k in range(5, rows + 1)]
+    return (drawn(sizes, len(sizes) - 1).reshape(rows, rows),)
+
+
+def text(characters: int) -> Array:
+    """The opening of Shakespeare's sonnets, a character a row, its highest bit first."""
+    letters = Path(__file__).with_name("sonnets.txt").read_text(encoding="utf-8")
+    codes = np.array([ord(letter) for letter in letters])
+    codes = np.resize(codes, characters)
+    return (codes[:, None] >> np.arange(BITS - 1, -1, -1) & 1).astype(float)
+
+
+def lstm(size: Size) -> Arguments:
+    """Parameters, start and text; size: layers and characters."""
+    layers, characters = size
+    rng = np.random.default_rng(SEED)
+    shapes = (2 * layers, 4 * BITS), (3, BITS), (2 * layers, BITS)
+    return (*map(rng.random, shapes), text(characters))
+
+
+def points(n: int) -> Array:
+    """Where a polynomial is compared."""
+    return -1.0 + 2.0 * np.arange(n) / (n - 1)
+
+
+def llsq(size: Size) -> Arguments:
+    """Coefficients and points; size: how many points and coefficients, and which draw it is."""
+    n, m, which = size
+    return drawn([m] * (which + 1), which), points(n)
+
+
+def lse(size: Size) -> Arguments:
+    """A vector of 2500 · 2^k elements; size: that number."""
+    doublings = int(math.log2(size[0] / 2500))
+    return (drawn([2500 << k for k in range(doublings + 1)], doublings),)
+
+
+ODES = [
+    (1000, 1), (1000, 10), (10_000, 1), (1000, 100), (10_000, 10), (100_000, 1), (10_000, 100),
+    (100_000, 10), (100_000, 100),
+]  # fmt: skip
+
+
+def ode(size: Size) -> Arguments:
+    """Parameters, steps and the weights of the results; size: how many parameters and steps."""
+    n, steps = size
+    x = drawn([length for length, _ in ODES], ODES.index((n, steps)))
+    return x, steps, np.cos(np.arange(n))
+
+
+def logistic(size: Size) -> Arguments:
+    """The map's parameter, where it ends in a cycle of two, its start, and steps."""
+    return 3.2, 0.3, size[0]
+
+
+def _minors(rows: int) -> float:
+    """Multiplications and additions of a determinant by minors."""
+    return 2.0 * sum(math.factorial(rows) / math.factorial(k) for k in range(1, rows))
+
+
+def _cells(size: Size) -> float:
+    return 30.0 * size[0] * (size[1] - 1) * BITS
+
+
+CASES = {
+    "det": Case(
+        "det", "det, 11 rows by minors", det, (11,), (5,), (0,), lambda s: _minors(s[0]),
+        (Goal("operation", 8.0),),
+    ),
+    "lstm": Case(
+        "lstm", "lstm, 6 layers, 8192 characters", lstm, (6, 8192), (2, 32), (0, 1), _cells,
+        (Goal("ratio", 1.6),), {"torch": (6, 512), "autograd": (6, 256)},
+    ),
+    "llsq": Case(
+        "llsq", "llsq, 16392 points, degree 127", llsq, (16_392, 128, 10), (64, 8, 2), (0,),
+        lambda s: 3.0 * s[0] * s[1],
+        (Goal("ratio", 1.6), Goal("against", 1.0, peer="PyTorch"),
+         Goal("against", 1.0, peer="JAX")),
+    ),
+    "lse": Case(
+        "lse", "lse, 1.28 M", lse, (1_280_000,), (5000,), (0,), lambda s: 4.0 * s[0],
+        (Goal("ratio", 1.6), Goal("against", 1.0, "array ops", "PyTorch"),
+         Goal("against", 1.0, "array ops", "JAX")),
+    ),
+    "ode": Case(
+        "ode", "ode, 10⁵ parameters, 100 steps", ode, (100_000, 100), (1000, 10), (0,),
+        lambda s: 16.0 * s[0] * s[1], (Goal("ratio", 3.2), Goal("against", 0.7, peer="JAX")),
+    ),
+    "ode_small": Case(
+        "ode", "ode, 10⁴ parameters, 100 steps", ode, (10_000, 100), (1000, 1), (0,),
+        lambda s: 16.0 * s[0] * s[1], (Goal("against", 1.0, peer="JAX"),),
+    ),
+    "logistic": Case(
+        "logistic", "10⁶ steps of y = r·y·(1 - y)", logistic, (1_000_000,), (1000,), (0, 1),
+        lambda s: 3.0 * s[0], (Goal("operation", 3.0),),
+        {"torch": (10_000,), "autograd": (10_000,)},
+    ),
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Known:
+    """A value and parts of a gradient that were computed elsewhere.
+
+    ``gradient`` has elements by their number in the flat gradient, and "sum", "l2" (the root of
+    the sum of squares) and "dot" (with the cosines of the numbers).
+    """
+
+    eval: str
+    arguments: Arguments
+    wanted: tuple[int, ...]
+    value: float
+    gradient: dict[int | str, float]
+
+
+def _one_of(n: int) -> Array:
+    weights = np.zeros(n)
+    weights[-1] = 1.0
+    return weights
+
+
+_PARAMETERS = np.array([0.5, 1.5, 2.0, 0.25])
+
+KNOWN = [
+    Known("det", (wave(16).reshape(4, 4),), (0,), 3.1883805023224907,
+          {0: 1.935255667186372, 1: -1.603093728706799, 15: -2.0244857200769384}),
+    Known("det", det((5,)), (0,), 0.004911350094511796,
+          {0: 0.01764620641315337, 1: 0.004053669904135025, 2: 0.008596482175427978,
+           24: 0.07963666418758746}),
+    Known("lstm", (wave(48).reshape(4, 12), wave(9, 2).reshape(3, 3), wave(12, 3).reshape(4, 3),
+                   (wave(15).reshape(5, 3) > 0).astype(float)), (0, 1), 0.5571809096613585,
+          {0: 1.3612270743900109e-07, 28: 0.00374321460287985, 56: 0.02659165121497143}),
+    Known("ode", (_PARAMETERS, 1, _one_of(4)), (0,), 0.25,
+          {0: 1 / 2, 1: 1 / 6, 2: 1 / 8, 3: 1.0}),
+    Known("ode", (_PARAMETERS, 1, np.cos(np.arange(4))), (0,),
+          float(np.cos(np.arange(4)) @ [1.0, 1.5, 2.0, 0.25]),
+          {0: 1.4613233231156266, 1: -0.17955889229479105, 2: -0.539895898622198,
+           3: -0.9899924966004454}),
+    Known("ode", (1.0 + wave(8) / 2, 2, _one_of(8)), (0,), 0.0005691409191037018,
+          {0: 0.0004005959745122506, 1: 0.0009156082069914912}),
+    Known("ode", (ode((1000, 10))[0], 10, np.ones(1000)), (0,), 3.416025743136253, {}),
+    Known("ode", ode((1000, 10)), (0,), math.nan,
+          {"sum": 2.1593910274477186, "l2": 2.509538013504239}),
+    Known("lse", lse((2500,)), (0,), 8.367846526577088,
+          {0: 0.0004779547863593654, "l2": 0.020802438229665446, "dot": 0.004437663190402232}),
+    Known("llsq", llsq((16, 128, 0)), (0,), 1970.5168637678773,
+          {0: 75.42893129363712, 1: 64.46502277451748, "sum": 8045.989044528462,
+           "l2": 711.4628545731052}),
+    Known("llsq", (wave(5), points(7)), (0,), 11.695938023214026,
+          {0: 6.852184736393043, 1: -7.051151591159885, 2: 3.326829385947194,
+           3: -5.125089257321412, 4: 2.6588084562646115}),
+]  # fmt: skip
+
+
+def figure(gradient: Array, key: int | str) -> float:
+    """A part of a flat gradient, as `Known` names it."""
+    if isinstance(key, int):
+        return float(gradient[key])
+    if key == "dot":
+        return float(gradient @ np.cos(np.arange(len(gradient))))
+    return float(gradient.sum() if key == "sum" else np.sqrt(gradient @ gradient))

@@ -1,0 +1,134 @@
+"""The measuring: a process a library, one thread each; they take turns, eval by eval."""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import os
+import statistics
+import time
+from typing import Any
+
+import numpy as np
+
+from benchmarks.gradbench.cases import CASES, Case
+from benchmarks.gradbench.libs import LIBRARIES
+from benchmarks.worker import Failed, Worker
+
+AGREE = 1e-10
+ENVIRONMENT = {
+    "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1",
+    "NUMTAPE_NUM_THREADS": "1", "JAX_PLATFORMS": "cpu", "CUDA_VISIBLE_DEVICES": "",
+    "NUMTAPE_DEVICE": "cpu",
+    "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1",
+}  # fmt: skip
+
+
+class Served:
+    """The worker's side."""
+
+    def __init__(self, library: str) -> None:
+        if hasattr(os, "sched_setaffinity"):  # JAX has a thread a core whatever one tells it
+            os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+        self._module = importlib.import_module(f"benchmarks.gradbench.libs.{library}_")
+        self._columns: dict[str, Any] = {}
+
+    def prepare(self, name: str, size: tuple[int, ...], checked: bool) -> dict[str, Any]:
+        """Make an eval ready. Returns value and flat gradient of each column, if ``checked``."""
+        case = CASES[name]
+        self._columns.clear()
+        self._columns = self._module.functions(case.eval, case.inputs(size), case.wanted)
+        found = {}
+        for heading, (primal, gradient) in self._columns.items():
+            plain = primal()
+            value, parts = gradient()
+            flat = np.concatenate([np.ravel(part) for part in parts])
+            found[heading] = (float(plain), float(value), flat) if checked else ()
+        return found
+
+    def turn(self, heading: str, seconds: float) -> list[tuple[float, float]]:
+        """Seconds of the primal and of the gradient, one after the other, for a while."""
+        primal, gradient = self._columns[heading]
+        gc.collect()
+        gradient()  # what another process had driven out of the caches is there again
+        times = []
+        end = time.perf_counter() + seconds
+        while not times or time.perf_counter() < end:
+            start = time.perf_counter()
+            primal()
+            between = time.perf_counter()
+            gradient()
+            times.append((between - start, time.perf_counter() - between))
+        return times
+
+
+def disagreement(found: Any, expected: Any) -> float:
+    """How far values and gradients are from others, relative to the largest."""
+    plain, value, gradient = found
+    _, exact, other = expected
+    scale = np.abs(other).max() or 1.0
+    off = [abs(plain - exact) / abs(exact), abs(value - exact) / abs(exact)]
+    return float(max(*off, np.abs(gradient - other).max() / scale))
+
+
+def measure(case_name: str, libraries: list[str], rounds: int, seconds: float, small: bool) -> Any:
+    """Measure an eval.
+
+    Returns:
+      By column the median seconds of the primal and of the gradient and the ratio of both, or what
+      went wrong.
+    """
+    case = CASES[case_name]
+    workers: dict[str, Worker] = {}
+    columns: dict[str, Any] = {}
+    expected = None
+    try:
+        for library in libraries:  # ours comes first: the others are compared with it
+            workers[library] = Worker(library, ENVIRONMENT, 600.0, Served)
+            whole = case.small if small else case.size
+            size = whole if small else case.shorter.get(library, whole)
+            try:
+                found = workers[library].call("prepare", case_name, whole if small else case.small,
+                                              True)  # fmt: skip
+                if expected is None:
+                    expected = next(iter(found.values()))
+                for heading, one in found.items():
+                    error = disagreement(one, expected)
+                    columns[heading] = {"library": library, "size": size, "error": error,
+                                        "times": []}  # fmt: skip
+                    if not error < AGREE:
+                        columns[heading] = {"failed": f"is off by {error:.1e}"}
+                if not small:
+                    workers[library].call("prepare", case_name, size, False)
+            except Failed as problem:
+                for heading in LIBRARIES[library].headings[:1]:
+                    columns[heading] = {"failed": str(problem)}
+        for _ in range(rounds):
+            for heading, column in columns.items():
+                if "failed" not in column:
+                    worker = workers[column["library"]]
+                    try:
+                        column["times"] += worker.call("turn", heading, seconds)
+                    except Failed as problem:
+                        column["failed"] = str(problem)
+    finally:
+        for worker in workers.values():
+            worker.close()
+    return {heading: _figures(case, column) for heading, column in columns.items()}
+
+
+def _figures(case: Case, column: dict[str, Any]) -> dict[str, Any]:
+    if "failed" in column:
+        return {"failed": column["failed"]}
+    primal, gradient = (statistics.median(times) for times in zip(*column["times"], strict=True))
+    operations = case.operations(column["size"])
+    return {
+        "size": list(column["size"]),
+        "operations": operations,
+        "error": column["error"],
+        "primal": primal,
+        "gradient": gradient,
+        "ratio": statistics.median(g / p for p, g in column["times"]),
+        "ns_an_operation": 1e9 * gradient / operations,
+        "repeats": len(column["times"]),
+    }

@@ -1,0 +1,137 @@
+"""The command line: measures the evals, writes the JSON and the README's table."""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import importlib.util
+import sys
+from pathlib import Path
+from typing import Any
+
+from benchmarks import report
+from benchmarks.gradbench.cases import CASES
+from benchmarks.gradbench.libs import LIBRARIES
+from benchmarks.gradbench.measure import measure
+from benchmarks.tables import NOTHING, TIMES, figure, markdown, three
+
+ROOT = Path(__file__).resolve().parents[2]
+BEGIN = "<!-- gradbench:begin -->"
+END = "<!-- gradbench:end -->"
+
+
+def met(case: str, columns: dict[str, Any]) -> list[dict[str, Any]]:
+    """What is asked of an eval, and whether it is so: None where a figure is missing."""
+    found = []
+    for goal in CASES[case].goals:
+        ours, other = columns.get(goal.form, {}), columns.get(goal.peer, {})
+        value: float | None = None
+        if goal.what == "against":
+            text = f"{goal.form}: {goal.limit:g} {TIMES} {goal.peer}"
+            if "gradient" in ours and "gradient" in other:
+                value = ours["ns_an_operation"] / other["ns_an_operation"]
+        elif goal.what == "ratio":
+            text, value = f"{goal.limit:g} {TIMES} its primal", ours.get("ratio")
+        else:
+            text, value = f"{goal.limit:g} ns an operation", ours.get("ns_an_operation")
+        reached = None if value is None else value <= goal.limit
+        found.append({"text": text, "value": value, "met": reached})
+    return found
+
+
+def _cell(column: dict[str, Any] | None, operations: float) -> str:
+    """Time and ratio; in proportion to the operations, if it was measured with fewer."""
+    if column is None:
+        return NOTHING
+    if "failed" in column:
+        return "failed"
+    about = "" if column["operations"] == operations else "~ "
+    text = figure(column["ns_an_operation"] * 1e-9 * operations, "s")
+    return f"{about}{text} ({three(column['ratio'])}{TIMES})"
+
+
+def table(result: dict[str, Any]) -> str:
+    """The table of the README: times of gradients, in brackets the ratio to the own primal."""
+    headings = [h for library in LIBRARIES.values() for h in library.headings]
+    headings = [h for h in headings if any(h in c["columns"] for c in result["cases"].values())]
+    lines = [["gradient", "primal", "numtape", "an operation", *headings[1:]]]
+    for name, case in result["cases"].items():
+        columns = case["columns"]
+        ours = columns.get("numtape")
+        known = ours is not None and "failed" not in ours
+        operations = max((c.get("operations", 0.0) for c in columns.values()), default=0.0)
+        lines.append([
+            CASES[name].title,
+            figure(ours["primal"], "s") if known else NOTHING,
+            _cell(ours, operations),
+            f"{three(ours['ns_an_operation'])} ns" if known else NOTHING,
+            *(_cell(columns.get(h), operations) for h in headings[1:]),
+        ])  # fmt: skip
+    return markdown(lines, 0)
+
+
+def rewrite(readme: Path, result: dict[str, Any]) -> None:
+    """Put the table between the markers; the rest of the file stays."""
+    before, _, rest = readme.read_text(encoding="utf-8").partition(BEGIN)
+    after = rest.partition(END)[2]
+    readme.write_text(f"{before}{BEGIN}\n{table(result)}\n{END}{after}", encoding="utf-8")
+
+
+def has_markers(readme: Path) -> bool:
+    """Whether the table has its place in a file."""
+    text = readme.read_text(encoding="utf-8") if readme.is_file() else ""
+    return -1 < text.find(BEGIN) < text.find(END)
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run the evals.
+
+    Returns:
+      The exit status: 1 if a library failed or computed something else.
+    """
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.gradbench", description="Gradients of loops, beside peers."
+    )
+    parser.add_argument("--cases", nargs="+", choices=list(CASES), default=list(CASES))
+    parser.add_argument("--libraries", nargs="+", choices=list(LIBRARIES), default=list(LIBRARIES))
+    parser.add_argument("--rounds", type=int, default=5, help="turns of each library (5)")
+    parser.add_argument("--seconds", type=float, default=1.0, help="how long a turn is (1)")
+    parser.add_argument("--quick", action="store_true", help="small sizes: is all in order?")
+    parser.add_argument("--output", type=Path, help="the JSON's file")
+    parser.add_argument(
+        "--readme", type=Path,
+        help="the file whose table is rewritten (README.md, if all was measured in full)",
+    )  # fmt: skip
+    given = parser.parse_args(argv)
+    installed = [
+        name for name in LIBRARIES
+        if name in given.libraries and importlib.util.find_spec(LIBRARIES[name].package)
+    ]  # fmt: skip
+    rounds, seconds = (1, 0.0) if given.quick else (given.rounds, given.seconds)
+    today = datetime.datetime.now(datetime.UTC).date().isoformat()
+    cases: dict[str, Any] = {}
+    for name in (name for name in CASES if name in given.cases):
+        columns = measure(name, installed, rounds, seconds, given.quick)
+        goals = [] if given.quick else met(name, columns)
+        cases[name] = {"title": CASES[name].title, "columns": columns, "goals": goals}
+        for heading, column in columns.items():
+            said = column.get("failed") or (
+                f"{figure(column['gradient'], 's')}, {three(column['ratio'])} {TIMES} its primal")
+            print(f"{name}, {heading}: {said}", file=sys.stderr)
+        for goal in goals:
+            reached = {True: "yes", False: "no", None: NOTHING}[goal["met"]]
+            print(f"  at most {goal['text']}: {reached}", file=sys.stderr)
+    result = {
+        "schema": 1, "date": today, "quick": given.quick, "rounds": rounds, "seconds": seconds,
+        "versions": report.versions(d for n in installed for d in LIBRARIES[n].distributions),
+        "machine": report.machine(), "cases": report.rounded(cases),
+    }  # fmt: skip
+    output = given.output or report.default_output(f"gradbench-{today}.json")
+    report.write_json(result, output)
+    print(f"written to {output}", file=sys.stderr)
+    print(table(result))
+    whole = not given.quick and len(cases) == len(CASES) and installed == list(LIBRARIES)
+    readme = given.readme or (ROOT / "README.md" if whole else None)
+    if readme is not None and has_markers(readme):
+        rewrite(readme, result)
+    return int(any("failed" in c for case in cases.values() for c in case["columns"].values()))
