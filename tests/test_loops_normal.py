@@ -2,13 +2,16 @@
 
 import ast
 import math
+import re
 
 import numpy as np
 import pytest
+from kernel_array_cases import ARRAYS, POINT
+from kernel_array_cases import CASES as ARRAY_CASES
 from kernel_cases import CASES, FUNCTIONS
 from kernel_checks import close, differences, fresh, function_of, plain
 
-from numtape.core.loops import calls, expressions, rules
+from numtape.core.loops import calls, creation, expressions, reductions, rules
 from numtape.core.loops.call import kinds_of
 from numtape.core.loops.nodes import Branch, Count, Repeat, Step, steps, walk
 from numtape.core.loops.normal import Normal, normal
@@ -33,7 +36,15 @@ def test_functions(expression, x, y):
     close(found, differences(function, [x, y], [0, 1]))
 
 
-@pytest.mark.parametrize(("function", "arguments", "wanted"), CASES)
+@pytest.mark.parametrize("expression", ARRAYS)
+def test_arrays(expression):
+    function = function_of(f"def f(x, y, m, k, p):\n    return {expression}\n")
+    value, found = plain(function, POINT, [0, 1, 2, 4])
+    assert value == pytest.approx(function(*fresh(POINT)), rel=1e-13)
+    close(found, differences(function, POINT, [0, 1, 2, 4]))
+
+
+@pytest.mark.parametrize(("function", "arguments", "wanted"), [*CASES, *ARRAY_CASES])
 def test_constructs(function, arguments, wanted):
     before = fresh(arguments)
     value, found = plain(function, arguments, wanted)
@@ -45,9 +56,9 @@ def test_constructs(function, arguments, wanted):
 
 
 def trees():
-    for function, _, _ in CASES:
+    for function, _, _ in (*CASES, *ARRAY_CASES):
         yield Source(function).tree
-    yield from (ast.parse(row[0]) for row in FUNCTIONS)
+    yield from (ast.parse(text) for text in (*(row[0] for row in FUNCTIONS), *ARRAYS))
 
 
 def test_each_function_and_construct_has_a_case():
@@ -58,12 +69,17 @@ def test_each_function_and_construct_has_a_case():
     operators = {*expressions.OPERATORS, *expressions.COMPARED}
     assert operators - {type(node) for node in nodes} == set()
     used = {ast.unparse(node.func) for node in nodes if isinstance(node, ast.Call)}
+    used = {name for name in used if re.fullmatch(r"[\w.]+", name)} | {
+        "." + node.func.attr for node in nodes
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)}  # fmt: skip
     used |= {"math.exp"} if "exponential" in used else set()
     called = {eval(name, {"np": np, "math": math}) for name in used
               if name.partition(".")[0] in ("np", "math", *dir(__builtins__), "abs", "max", "min",
                                             "pow", "float", "int", "bool")}  # fmt: skip
-    missing = [f for f in (*rules.CALLED, *calls.CASTS) if f not in called and f is not np.float32]
-    assert missing == []
+    known = (*rules.CALLED, *calls.CASTS, *creation.MADE, *reductions.REDUCED)
+    assert [f for f in known if f not in called and f is not np.float32] == []
+    methods = {name.rpartition(".")[2] for name in used}
+    assert {*creation.OF_ARRAYS, *reductions.METHODS} - methods == set()
 
 
 def test_derivatives_are_those_of_the_op_records():

@@ -10,7 +10,7 @@ from numba.core.errors import TypingError
 from numba.extending import intrinsic
 
 from ..compiler import LoopCompiler
-from ..jit import POINTERS
+from ..jit import INT64, POINTERS
 
 # Sums of adjoints have no order that anybody asked for.
 REORDERED = {"reassoc", "nsz", "contract"}
@@ -44,7 +44,18 @@ def _value_of(name: str) -> Any:
     return value_of
 
 
+@intrinsic
+def address_of(typingctx: Any, pointer: Any) -> Any:
+    """Where a pointer points to, as an int64."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.ptrtoint(args[0], INT64)
+
+    return types.int64(pointer), codegen
+
+
 SCOPE: dict[str, Any] = {f"{name}_at": POINTERS[name] for name in _WIDER}
+SCOPE["address_of"] = address_of
 SCOPE |= {f"{name}_of": _value_of(name) for name in _WIDER}
 
 

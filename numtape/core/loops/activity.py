@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from ...errors import KernelError
 from .nodes import (
+    WRITES,
     Body,
     Count,
     Make,
@@ -51,6 +52,7 @@ def analyse(body: Body, wanted: list[str]) -> Activity:
                 edges.append((sources, target))
         elif isinstance(node, Make) and node.copied and arrays[node.array].dtype not in INTS:
             edges.append(([node.copied], node.array))
+    edges += [([x], y) for pair in body.same for x, y in (pair, pair[::-1])]
     varied = set(wanted)
     while new := {t for s, t in edges if t not in varied and not varied.isdisjoint(s)}:
         varied |= new
@@ -71,20 +73,27 @@ def analyse(body: Body, wanted: list[str]) -> Activity:
     for node in body.nodes:
         if isinstance(node, Make):
             top |= {address(node.array), shadow(node.array)}
-    given = set(body.scalars) | {
-        f"{name}_n{k}" for name, a in arrays.items() if a.argument for k in range(a.ndim)
-    }
+    given = body.given()
     fixed = {x for x in given if not counts[x]}
     fixed |= {x for x in top if x and counts[x] == 1 and x not in given}
-    written = {s.array for s in steps(body.nodes) if s.op in ("store", "acc", "sub")}
+    written = {s.array for s in steps(body.nodes) if s.op in WRITES and not s.first}
+    written = _shared(written, body.same)
     return Activity(active, written, fixed)
+
+
+def _shared(arrays: set[str], same: list[tuple[str, str]]) -> set[str]:
+    """Arrays, with those that may share memory with them."""
+    found = set(arrays)
+    while more := {x for pair in same if not found.isdisjoint(pair) for x in pair} - found:
+        found |= more
+    return found
 
 
 def _edge(step: Step) -> tuple[str, list[str]]:
     """Where a step's value goes, and where derivatives come from."""
     if step.op == "load":
         return step.out, [step.array]
-    if step.op in ("store", "acc", "sub"):
+    if step.op in WRITES:
         return step.array, step.args[1:]
     if step.op in ("copy", "cast"):
         return step.out, step.args
@@ -106,10 +115,11 @@ def _refuse(body: Body, varied: set[str], active: set[str]) -> None:
             taken = step.op not in ("compare", "truth", "not", "load")
             if step.out and (made or (taken and names[step.out] in INTS and cut & {*step.args})):
                 cut.add(step.out)
-            if step.op in ("store", "acc", "sub") and step.args[1] in cut:
+            if step.op in WRITES and step.args[1] in cut:
                 cut.add(step.array)
             if step.op == "load" and step.array in cut:
                 cut.add(step.out)
+        cut |= _shared(cut & set(body.arrays), body.same)
         if len(cut) == before:
             break
     for step in steps(body.nodes):
@@ -120,7 +130,7 @@ def _refuse(body: Body, varied: set[str], active: set[str]) -> None:
                     f"a derivative of `{step.op}`, which has none here", body.file,
                     body.line + step.line, "Write it with functions that have one.",
                 )  # fmt: skip
-        value = step.args[1] if step.op in ("store", "acc", "sub") else ""
+        value = step.args[1] if step.op in WRITES else ""
         used = [x for x in ([value] if value else step.args) if x in cut]
         if used and target and of(target, names) not in INTS and (
             target not in body.arrays or body.arrays[target].dtype not in INTS

@@ -12,7 +12,7 @@ from ...errors import KernelError, ResourceExhaustedError
 from ..values.tensor import Tensor
 from . import stack
 from .calls import DTYPES
-from .layout import DIVISION, INDEX, LINES, NO_ROOM, RAISED
+from .layout import DIVISION, EMPTY, INDEX, LINES, NO_ROOM, RAISED, SHAPES
 from .nodes import Raised
 from .program import Program
 from .ready import Layout
@@ -150,6 +150,10 @@ class Gradient:
             raise IndexError(f"index is out of bounds {place}")
         if kind == DIVISION:
             raise ZeroDivisionError(f"division by zero {place}")
+        if kind == SHAPES:
+            raise ValueError(f"shapes of arrays do not match {place}")
+        if kind == EMPTY:
+            raise ValueError(f"an array without elements has neither maximum nor minimum {place}")
         raise ValueError(f"negative dimensions not allowed {place}")
 
 

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from .expressions import Expressions
 from .frame import Frame, Value
+from .grids import Grid, View
 from .nodes import Branch, Raised, Step, is_constant
+from .reductions import Reductions
 from .rules import ARITY, CALLED
 from .source import MISSING, Source
 
@@ -21,11 +22,11 @@ CASTS: dict[Any, str] = {
 DTYPES = ("bool", "int8", "int16", "int32", "int64", "float32", "float64")
 
 
-class Calls(Expressions):
+class Calls(Reductions):
     """Writes calls."""
 
-    def function(self, frame: Frame) -> str:
-        """Write what a function does. Returns the name of its result."""
+    def function(self, frame: Frame) -> Value:
+        """Write what a function does. Returns its result."""
         raise NotImplementedError
 
     def __init__(self) -> None:
@@ -45,9 +46,8 @@ class Calls(Expressions):
         self._raise(kind, arguments, node)
 
     def _do_Assert(self, node: ast.Assert) -> None:
-        outer, self.out = self.out, []
-        self._raise(AssertionError, [] if node.msg is None else [self._told(node.msg)], node)
-        failed, self.out = self.out, outer
+        with self.inside() as failed:
+            self._raise(AssertionError, [] if node.msg is None else [self._told(node.msg)], node)
         self.write(Branch(self.truth(node.test), [], failed, self.line(node)))
 
     def _raise(self, kind: type[Exception], arguments: list[Any], node: ast.stmt) -> None:
@@ -69,7 +69,7 @@ class Calls(Expressions):
                         "Use constants there.")  # fmt: skip
         return found
 
-    def _of_Call(self, node: ast.Call, to: str) -> str:
+    def _of_Call(self, node: ast.Call, to: str) -> str | Value:
         return self.call(node, to, True)
 
     def helper(self, node: Any) -> FunctionType | None:
@@ -83,16 +83,23 @@ class Calls(Expressions):
             return None
         return None if (found.__module__ or "").partition(".")[0] == "numpy" else found
 
-    def call(self, node: ast.Call, to: str, wanted: bool) -> str:
-        """Write a call. Returns the name of its result."""
+    def call(self, node: ast.Call, to: str, wanted: bool) -> str | Value:
+        """Write a call. Returns its result."""
         called = self.object(node.func)
         text = ast.unparse(node.func)
-        if node.keywords or any(isinstance(x, ast.Starred) for x in node.args):
+        if any(isinstance(x, ast.Starred) for x in node.args):
             self.refuse(f"`{ast.unparse(node)}`", node, "Give its arguments by their places.")
         if called is len and len(node.args) == 1:
-            array = self.value(node.args[0]).array
-            if array:
-                return f"{array}_n0"
+            return self.length(self.value(node.args[0]), node)
+        made = self.new_array(node)
+        if made is not None:
+            dtype, shape, fill, copied = made
+            return self.of(self.new(shape, dtype, node, fill, copied))
+        found = self.of_arrays(node, called)
+        if found is not None:
+            return found
+        if node.keywords:
+            self.refuse(f"`{ast.unparse(node)}`", node, "Give its arguments by their places.")
         helper = self.helper(node)
         if helper is not None:
             return self._inlined(helper, node, wanted)
@@ -103,21 +110,31 @@ class Calls(Expressions):
         name, cast = known
         if cast and len(node.args) == 1:
             return self.put(to, "cast", [self.number(node.args[0])], node, cast)
-        if self.new_array(node) is not None:
-            self.refuse(f"the array `{ast.unparse(node)}` in an expression", node,
-                        "Assign it to a name first.")  # fmt: skip
         if name is None:
             self.refuse(f"the call `{text}(...)`", node,
-                        "Use functions of math and NumPy that take numbers, or write it out.")
-        args = [self.number(x) for x in node.args]
+                        "Use functions of math and NumPy that kernels know, or write it out.")
+        args = [self.value(x) for x in node.args]
+        if not isinstance(called, np.ufunc) and called not in (abs, np.where):
+            args = [Value(self.number(x)) if v.grid is not None else v
+                    for x, v in zip(node.args, args, strict=True)]  # fmt: skip
         if name in ("max", "min") and len(args) > 2:
             while len(args) > 2:
-                args[:2] = [self.put("", name, args[:2], node)]
+                args[:2] = [Value(self.put("", name, [x.name for x in args[:2]], node))]
         if len(args) != ARITY[name]:
             self.refuse(f"`{text}` of {len(args)} arguments", node, f"It takes {ARITY[name]}.")
-        return self.put(to, name, args, node)
+        return self.elementwise(name, args, node, to)
 
-    def _inlined(self, helper: FunctionType, node: ast.Call, wanted: bool) -> str:
+    def length(self, value: Value, node: ast.Call) -> str:
+        """How many elements or rows something has."""
+        if value.grid is None and value.items is None:
+            self.refuse(f"`{ast.unparse(node)}` of a number", node, "Give it an array.")
+        return value.grid.shape[0] if value.grid is not None else str(len(value.items or []))
+
+    def of_arrays(self, node: ast.Call, called: Any) -> str | Value | None:
+        """A call of a function that makes or reduces arrays, or of an array's method; else None."""
+        raise NotImplementedError
+
+    def _inlined(self, helper: FunctionType, node: ast.Call, wanted: bool) -> Value:
         """Write what a helper does."""
         if any(frame.source.function is helper for frame in self.frames):
             self.refuse(f"recursion: `{ast.unparse(node.func)}` calls itself", node,
@@ -136,7 +153,9 @@ class Calls(Expressions):
         for parameter, value in zip(source.parameters, values, strict=True):
             if value.items is not None:
                 self.refuse("a tuple as an argument", node, "Pass its parts.")
-            if value.array or (not frame.stores[parameter] and value.name in self.once) or (
+            if value.grid is not None:
+                frame.bound[parameter] = self.of(self.view(value, node))
+            elif (not frame.stores[parameter] and value.name in self.once) or (
                 is_constant(value.name) and not frame.stores[parameter]
             ):
                 frame.bound[parameter] = value
@@ -152,11 +171,8 @@ class Calls(Expressions):
         if not isinstance(node, ast.Call):
             return None
         if isinstance(node.func, ast.Attribute) and node.func.attr == "copy" and not node.args:
-            base = node.func.value
-            known = isinstance(base, ast.Name) and self._local(base)
-            if known and known.array:
-                return self._like(known.array, "", known.array)
-            return None
+            grid = self.value(node.func.value).grid if self.object(node.func) is MISSING else None
+            return self._copy(grid)
         called = self.object(node.func)
         makers = {np.zeros: "0", np.empty: "", np.ones: "1", np.zeros_like: "0",
                   np.empty_like: "", np.ones_like: "1", np.copy: ""}  # fmt: skip
@@ -171,11 +187,15 @@ class Calls(Expressions):
         if words or len(kinds) > 1:
             self.refuse(f"`{ast.unparse(node)}`", node, "Give it a shape and a dtype only.")
         if called in (np.zeros_like, np.empty_like, np.ones_like, np.copy):
-            array = self.value(node.args[0]).array
-            if not array:
-                self.refuse(f"`{ast.unparse(node)}`", node, "Give it an array's name.")
-            dtype, shape, _, _ = self._like(array, fill, "")
-            copied = array if called is np.copy else ""
+            grid = self.value(node.args[0]).grid
+            if grid is None:
+                self.refuse(f"`{ast.unparse(node)}`", node, "Give it an array.")
+            if called is np.copy:
+                return self._copy(grid)
+            dtype, shape, copied = self.dtype_of(grid), grid.shape, ""
+            if not dtype:
+                self.refuse(f"`{ast.unparse(node)}`, of a dtype that is not known yet", node,
+                            "Give it a dtype.")  # fmt: skip
         else:
             given = node.args[0]
             found = self.value(given) if not isinstance(given, ast.Tuple) else Value(
@@ -188,15 +208,20 @@ class Calls(Expressions):
             dtype = self._dtype(kinds[0])
         return dtype, shape, fill, copied
 
-    def _like(self, array: str, fill: str, copied: str) -> tuple[str, list[str], str, str]:
-        known = self.arrays[array]
-        return known.dtype, [f"{array}_n{k}" for k in range(known.ndim)], fill, copied
+    def _copy(self, grid: Grid | None) -> tuple[str, list[str], str, str] | None:
+        """A copy of all of an array; other copies are loops."""
+        if not isinstance(grid, View) or grid.strides is not None or grid.offset != "0":
+            return None
+        axes = [f"{grid.array}_n{k}" for k in range(self.arrays[grid.array].ndim)]
+        if grid.shape != axes or not self.arrays[grid.array].dtype:
+            return None
+        return self.arrays[grid.array].dtype, grid.shape, "", grid.array
 
     def _dtype(self, node: Any) -> str:
         if isinstance(node, ast.Attribute) and node.attr == "dtype":
-            array = self.value(node.value).array
-            if array:
-                return self.arrays[array].dtype
+            grid = self.value(node.value).grid
+            if grid is not None and self.dtype_of(grid):
+                return self.dtype_of(grid)
         found = self.object(node)
         try:
             name = np.dtype(found).name if found is not MISSING else ""

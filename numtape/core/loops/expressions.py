@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import ast
 import math
-import re
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
-from .frame import Frame, Value
-from .nodes import Array, Branch, Node, Step, is_constant
-from .rules import FUNCTIONS
-from .source import MISSING, Source
+from .arrays import SMALL, Arrays
+from .frame import Value
+from .grids import Grid, Lazy, View
+from .nodes import Branch, Node
+from .source import MISSING
+from .views import is_dots, is_none
+from .writer import constant
 
 OPERATORS = {
     ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%",
@@ -22,109 +24,10 @@ OPERATORS = {
 COMPARED = {
     ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!=",
 }  # fmt: skip
-# The text of steps that are no functions.
-_TEXTS = {
-    "not": "not {0}", "truth": "bool({0})", "wrap": "({0} if {0} >= 0 else {0} + {1})",
-    "castfloat64": "float({0})", "castfloat32": "np.float32({0})", "castint64": "int({0})",
-    "castbool": "bool({0})",
-}  # fmt: skip
 
 
-def constant(operand: str) -> int | float | None:
-    """The number that an operand's text is; None of a name."""
-    if not is_constant(operand) or operand in ("True", "False"):
-        return None
-    if operand.lstrip("-").startswith("math."):
-        return float(operand.replace("math.", ""))
-    return int(operand) if re.fullmatch(r"-?\d+", operand) else float(operand)
-
-
-class Expressions:
-    """Writes expressions.
-
-    Attributes:
-      out: The nodes that are being written.
-      arrays: What is known of each array.
-      low: Lower bounds of ints that are assigned in one place only.
-      frames: The functions that are being written, each called by the one before.
-    """
-
-    def __init__(self) -> None:
-        self.out: list[Node] = []
-        self.arrays: dict[str, Array] = {}
-        self.low: dict[str, int] = {}
-        self.frames: list[Frame] = []
-        self.count = self._names = self._helpers = 0
-        self.once: set[str] = set()
-
-    def prefix(self, source: Source) -> str:
-        """What a helper's local names begin with."""
-        self._helpers += 1
-        return f"h{self._helpers - 1}_" if self._helpers > 1 else ""
-
-    def fresh(self) -> str:
-        """A name that nothing else has."""
-        self._names += 1
-        return f"_{self._names}"
-
-    def line(self, node: Any) -> int:
-        """Where a node stands, from the first line of the kernel on."""
-        return self.frames[0].source.at(node) if len(self.frames) == 1 else self._call_line
-
-    _call_line = 0
-
-    def refuse(self, construct: str, node: Any, way: str) -> NoReturn:
-        """Say what a kernel cannot have; see `Source.refuse`."""
-        self.frames[-1].source.refuse(construct, node, way)
-
-    def write(self, node: Node) -> None:
-        """Add a node."""
-        self.out.append(node)
-
-    def single(self, name: str) -> bool:
-        """Whether a name is assigned in one place, before all others that read it."""
-        return name in self.once or name.endswith(("_n0", "_n1", "_n2"))
-
-    def put(self, out: str, op: str, args: list[str], node: Any, dtype: str = "") -> str:
-        """Write a step; its result goes to a fresh name unless there is one."""
-        if not out:
-            out = self.fresh()
-            self.once.add(out)
-        kind, _, operator = op.partition(" ")
-        if kind == "compare":
-            text, op = f"{{0}} {operator} {{1}}", "compare"
-        elif kind in ("&", "|", "^", "<<", ">>"):
-            text = f"{{0}} {kind} {{1}}"
-        else:
-            text = _TEXTS.get(op + dtype) or FUNCTIONS[op].text
-        self.out.append(Step(out, op, args, text, self.line(node), dtype=dtype))
-        if out in self.once:
-            low = self._lowest(op, args)
-            if low is not None:
-                self.low[out] = low
-        return out
-
-    def _lowest(self, op: str, args: list[str]) -> int | None:
-        """A bound below which an int is not, if there is one that is known."""
-        known: list[Any] = [self.low.get(a, constant(a)) for a in args]
-        if any(isinstance(k, float) for k in known):
-            return None
-        if op == "%" or op == "wrap":
-            bound = constant(args[1])
-            return 0 if op == "wrap" or (isinstance(bound, int) and bound > 0) else None
-        if None in known:
-            return None
-        if op == "+":
-            return int(known[0] + known[1])
-        if op == "copy":
-            return int(known[0])
-        if op == "*" and min(known) >= 0:
-            return int(known[0] * known[1])
-        if op == "-" and constant(args[1]) is not None:
-            return int(known[0] - known[1])
-        if op == "//" and known[0] >= 0 and (constant(args[1]) or 0) > 0:
-            return 0
-        return None
+class Expressions(Arrays):
+    """Writes expressions."""
 
     # Names and what they mean.
 
@@ -144,18 +47,25 @@ class Expressions:
         return self.frames[-1].source.value(node)
 
     def value(self, node: Any, to: str = "") -> Value:
-        """Write an expression; its result goes to the name ``to`` if there is one."""
-        if isinstance(node, ast.Name):
-            local = self._local(node)
-            if local is not None:
-                if to and not local.array:
-                    return Value(self.put(to, "copy", [local.name], node))
-                return local
-        if isinstance(node, ast.Attribute) and node.attr == "shape":
-            array = self.value(node.value).array
-            if array:
-                return Value(items=[f"{array}_n{k}" for k in range(self.arrays[array].ndim)])
-        return Value(self.number(node, to))
+        """Write an expression; a number goes to the name ``to`` if there is one."""
+        write = getattr(self, f"_of_{type(node).__name__}", None)
+        if write is None:
+            self.refuse(f"`{ast.unparse(node)}`", node, "Write it with numbers and elements.")
+        found: str | Value = write(node, to)
+        if isinstance(found, str):
+            found = Value(found)
+        if to and found.name not in ("", to):
+            return Value(self.put(to, "copy", [found.name], node))
+        return found
+
+    def number(self, node: Any, to: str = "") -> str:
+        """Write an expression that is a number. Returns its name or its text."""
+        found = self.value(node, to)
+        if not found.name:
+            what = "the whole array" if found.grid is not None else "the tuple"
+            self.refuse(f"{what} `{ast.unparse(node)}` where a number is needed", node,
+                        "Take one of its elements.")  # fmt: skip
+        return found.name
 
     def _local(self, node: ast.Name) -> Value | None:
         frame = self.frames[-1]
@@ -164,16 +74,6 @@ class Expressions:
         if node.id in frame.source.locals or node.id in frame.exits.made:
             return Value(frame.rename(node.id))
         return None
-
-    def number(self, node: Any, to: str = "") -> str:
-        """Write an expression that is a number. Returns its name or its text."""
-        write = getattr(self, f"_of_{type(node).__name__}", None)
-        if write is None:
-            self.refuse(f"`{ast.unparse(node)}`", node, "Write it with numbers and elements.")
-        found: str = write(node, to)
-        if to and found != to:
-            return self.put(to, "copy", [found], node)
-        return found
 
     def _of_Constant(self, node: ast.Constant, to: str) -> str:
         return self.literal(node.value, node)
@@ -193,103 +93,147 @@ class Expressions:
         self.refuse(f"the constant `{ast.unparse(node)}`, of type {kind}", node,
                     "Use floats and ints, and take arrays as arguments.")  # fmt: skip
 
-    def _of_Name(self, node: ast.Name, to: str) -> str:
+    def _of_Name(self, node: ast.Name, to: str) -> str | Value:
         local = self._local(node)
-        if local is None:
-            value = self.object(node)
-            if value is MISSING:
-                self.refuse(f"the name `{node.id}`, which is not defined", node, "Define it.")
-            return self.literal(value, node)
-        if local.array:
-            self.refuse(f"the whole array `{node.id}` in an expression", node,
-                        "Loop over its elements.")  # fmt: skip
-        return local.name
+        if local is not None:
+            return local
+        value = self.object(node)
+        if value is MISSING:
+            self.refuse(f"the name `{node.id}`, which is not defined", node, "Define it.")
+        return self.literal(value, node)
 
-    def _of_Attribute(self, node: ast.Attribute, to: str) -> str:
-        known = isinstance(node.value, ast.Name) and self._local(node.value)
-        base = self.value(node.value) if known else None
-        if base is None or not base.array:
-            value = self.object(node)
-            if value is MISSING:
-                self.refuse(f"`{ast.unparse(node)}`", node, "Take it as an argument.")
+    def _of_Attribute(self, node: ast.Attribute, to: str) -> str | Value:
+        value = self.object(node)
+        if value is not MISSING:
             return self.literal(value, node)
-        axes = [f"{base.array}_n{k}" for k in range(self.arrays[base.array].ndim)]
+        grid = self.value(node.value).grid
+        if grid is None:
+            self.refuse(f"`{ast.unparse(node)}`", node, "Take it as an argument.")
+        if node.attr == "shape":
+            return Value(items=grid.shape)
         if node.attr == "ndim":
-            return str(len(axes))
-        if node.attr != "size":
-            self.refuse(f"`{ast.unparse(node)}` as a number", node, "Use its elements and shape.")
-        size = axes[0]
-        for axis in axes[1:]:
-            size = self.put("", "*", [size, axis], node)
-        return size
+            return str(len(grid.shape))
+        if node.attr == "size":
+            return self.size(grid.shape, node)
+        if node.attr == "T":
+            view = self.turned(self.view(Value(grid=grid), node), node)
+            return self.of(view)
+        self.refuse(f"`{ast.unparse(node)}`", node, "Use its elements and shape.")
 
-    def _of_Subscript(self, node: ast.Subscript, to: str) -> str:
-        if isinstance(node.value, ast.Attribute) and node.value.attr == "shape":
-            items = self.value(node.value).items
+    def _of_Tuple(self, node: ast.Tuple, to: str) -> Value:
+        return Value(items=[self.number(x) for x in node.elts])
+
+    def _of_Subscript(self, node: ast.Subscript, to: str) -> str | Value:
+        base = self.value(node.value)
+        if base.items is not None:
             index = constant(self.number(node.slice))
-            if items is None or not isinstance(index, int) or not -len(items) <= index < len(items):
-                self.refuse(f"`{ast.unparse(node)}`", node, "Write the axis as a number.")
-            return items[index]
-        array, place = self.element(node)
-        return self.load(array, place, node, to)
+            count = len(base.items)
+            if not isinstance(index, int) or not -count <= index < count:
+                self.refuse(f"`{ast.unparse(node)}`", node, "Write the place as a number.")
+            return base.items[index]
+        if base.grid is None:
+            self.refuse(f"`{ast.unparse(node)}`", node, "Only arrays and shapes have elements.")
+        return self.picked(base.grid, node, to)
 
-    def load(self, array: str, place: str, node: Any, to: str = "") -> str:
-        """Read an element."""
-        out = to or self.fresh()
-        self.write(Step(out, "load", [place], "", self.line(node), array))
-        return out
+    def picked(self, grid: Grid, node: ast.Subscript, to: str = "") -> str | Value:
+        """An element of an array, a view, or elements at the places that an array holds."""
+        given = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+        plain = not any(_is_part(x) for x in given)
+        if plain and len(given) == len(grid.shape):
+            values = [self.value(x) for x in given]
+            if all(x.grid is None for x in values):
+                own = [self.position(x.name, n, i)
+                       for x, n, i in zip(values, grid.shape, given, strict=True)]  # fmt: skip
+                if isinstance(grid, View):
+                    return self.load(grid, own, node, to)
+                return grid.element(own)
+            if len(given) == 1:
+                return self._gathered(grid, values[0], node)
+        view = self.part(self.view(Value(grid=grid), node), given, node)
+        return self.of(view)
 
-    def element(self, node: ast.Subscript) -> tuple[str, str]:
-        """The array of an element, and its index in the array's memory."""
-        found = self.value(node.value) if isinstance(node.value, ast.Name) else Value()
-        array = found.array
-        if not array:
-            self.refuse(f"`{ast.unparse(node)}`", node, "Read elements of arrays by name.")
-        indices = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-        if any(isinstance(index, ast.Slice) for index in indices):
-            self.refuse(f"the slice `{ast.unparse(node)}`", node, "Loop over its elements.")
-        ndim = self.arrays[array].ndim
-        if len(indices) != ndim:
-            self.refuse(f"`{ast.unparse(node)}`, with {len(indices)} of {ndim} indices", node,
-                        "Give an index for each axis: views are not known yet.")  # fmt: skip
-        place = ""
-        for k, index in enumerate(indices):
-            one = self._position(self.number(index), f"{array}_n{k}", index)
-            if not place:
-                place = one
-                continue
-            row = self.put("", "*", [place, f"{array}_n{k}"], node)
-            place = self.put("", "+", [row, one], node)
-        return array, place
+    def _gathered(self, grid: Grid, places: Value, node: ast.Subscript) -> Value:
+        """Elements at the places that an array of ints holds."""
+        view, length = self.view(Value(grid=grid), node), grid.shape[0]
+        assert places.grid is not None
+        if self.dtype_of(places.grid) in ("bool", ""):
+            self.refuse(f"`{ast.unparse(node)}`, picked by conditions", node,
+                        "Use np.where, or a loop.")  # fmt: skip
 
-    def _position(self, index: str, length: str, node: Any) -> str:
-        """An index that is counted from the front."""
-        value = constant(index)
-        if isinstance(value, int):
-            found = index if value >= 0 else self.put("", "+", [length, index], node)
-        elif self.low.get(index, -1) >= 0:
-            found = index
-        else:
-            found = self.put("", "wrap", [index, length], node)
-        self.write(Step("", "check", [found, length], "", self.line(node)))
+        def write(items: list[str]) -> str:
+            return self.load(view, [self.position(items[0], length, node)], node)
+
+        found = self.combined([places], node, write, self.arrays[view.array].dtype)
+        assert isinstance(found.grid, Lazy)
+        found.grid.sources.append(view)
+        found.grid.apart = True
         return found
+
+    def element(self, node: ast.Subscript) -> tuple[str, str] | View:
+        """The array of an element and its index in memory; or the view that is meant."""
+        grid = self.value(node.value).grid
+        if not isinstance(grid, View):
+            self.refuse(f"`{ast.unparse(node)}`", node, "Write to elements of arrays by name.")
+        given = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+        if len(given) == len(grid.shape) and not any(_is_part(x) for x in given):
+            own = [self.position(self.number(x), n, x)
+                   for x, n in zip(given, grid.shape, strict=True)]  # fmt: skip
+            return grid.array, self.place(grid, own, node)
+        return self.part(grid, given, node)
 
     # Operators.
 
-    def _of_BinOp(self, node: ast.BinOp, to: str) -> str:
+    def elementwise(self, op: str, operands: list[Value], node: Any, to: str = "",
+                    dtype: str = "") -> str | Value:  # fmt: skip
+        """An operation of numbers, or of the elements of arrays."""
+        if any(x.items is not None for x in operands):
+            self.refuse(f"a tuple in `{ast.unparse(node)}`", node, "Use its parts.")
+        grids = [x.grid for x in operands if x.grid is not None]
+        if not grids:
+            return self.put(to, op, [x.name for x in operands], node)
+        kinds = {self.dtype_of(grid) for grid in grids}
+        small = op in ("+", "-", "*", "//", "%", "**", "negative", "abs", "square")
+        if small and kinds <= {*SMALL} and len(grids) == len(operands):
+            self.refuse(f"`{ast.unparse(node)}` of whole arrays of dtype {max(kinds)}", node,
+                        "Use .astype(np.int64).")  # fmt: skip
+        if op in ("&", "|", "^") and "bool" in kinds:
+            dtype = "bool"
+        return self.combined(operands, node, lambda items: self.put("", op, items, node), dtype)
+
+    def _of_BinOp(self, node: ast.BinOp, to: str) -> str | Value:
+        left = self.value(node.left)
+        if left.grid is not None and any(self.helper(x) for x in ast.walk(node.right)):
+            view = self.view(left, node)  # before a helper may write to what it is made of
+            left = self.of(view)
+        right = self.value(node.right)
+        if isinstance(node.op, ast.MatMult):
+            return self.product(left, right, node)
         operator = OPERATORS.get(type(node.op))
         if operator is None:
             self.refuse(f"`{ast.unparse(node)}`", node, "Write a loop over elements.")
-        return self.put(to, operator, [self.number(node.left), self.number(node.right)], node)
+        return self.elementwise(operator, [left, right], node, to)
 
-    def _of_UnaryOp(self, node: ast.UnaryOp, to: str) -> str:
+    def product(self, left: Value, right: Value, node: Any) -> str | Value:
+        """The product of matrices and vectors."""
+        raise NotImplementedError
+
+    def helper(self, node: Any) -> Any:
+        """The function that a call calls, if its source is to be written here."""
+        raise NotImplementedError
+
+    def _of_UnaryOp(self, node: ast.UnaryOp, to: str) -> str | Value:
         if isinstance(node.op, ast.Not):
             return self.put(to, "not", [self.number(node.operand)], node)
+        given = self.value(node.operand)
         if isinstance(node.op, ast.Invert):
-            self.refuse("`~`", node, "Write -1 - x for it.")
-        operand = self.number(node.operand)
+            if given.grid is None or self.dtype_of(given.grid) != "bool":
+                self.refuse("`~`", node, "Write -1 - x for it.")
+            return self.elementwise("not", [given], node, dtype="bool")
         if isinstance(node.op, ast.UAdd):
-            return operand
+            return given
+        if not given.name:
+            return self.elementwise("negative", [given], node)
+        operand = given.name
         value = constant(operand)
         if value is not None:
             return self.literal(-value, node)
@@ -303,8 +247,15 @@ class Expressions:
         value = constant(found)
         return str(bool(value)) if value is not None else self.put("", "truth", [found], node)
 
-    def _of_Compare(self, node: ast.Compare, to: str) -> str:
-        left = self.number(node.left)
+    def _of_Compare(self, node: ast.Compare, to: str) -> str | Value:
+        first = self.value(node.left)
+        if len(node.ops) == 1:
+            symbol = COMPARED.get(type(node.ops[0]))
+            if symbol is None:
+                self.refuse(f"`{ast.unparse(node)}`", node, "Compare numbers.")
+            given = [first, self.value(node.comparators[0])]
+            return self.elementwise(f"compare {symbol}", given, node, to, "bool")
+        left = first.name or self.number(node.left)
         return self._compared(left, list(zip(node.ops, node.comparators, strict=True)), node, to)
 
     def _compared(self, left: str, rest: list[Any], node: Any, to: str) -> str:
@@ -336,16 +287,28 @@ class Expressions:
             self.write(Branch(test, *((body, []) if both else ([], body)), self.line(node)))
         return out
 
-    def _of_IfExp(self, node: ast.IfExp, to: str) -> str:
+    def _of_IfExp(self, node: ast.IfExp, to: str) -> str | Value:
         test = self.truth(node.test)
         if test in ("True", "False"):
-            return self.number(node.body if test == "True" else node.orelse, to)
+            return self.value(node.body if test == "True" else node.orelse, to)
         out = self.fresh()
         bodies: list[list[Node]] = []
+        arrays = 0
         for value in (node.body, node.orelse):
-            outer, self.out = self.out, []
-            self.put(out, "copy", [self.number(value)], node)
-            bodies.append(self.out)
-            self.out = outer
+            with self.inside() as body:
+                found = self.value(value)
+                if found.grid is not None:
+                    self.move(out, self.view(found, value), value)
+                    arrays += 1
+                else:
+                    self.put(out, "copy", [found.name or self.number(value)], node)
+            bodies.append(body)
+        if arrays == 1:
+            self.refuse(f"`{ast.unparse(node)}`, an array or a number", node, "Write it with `if`.")
         self.write(Branch(test, bodies[0], bodies[1], self.line(node)))
-        return out
+        return self.frames[-1].bound[out] if arrays else out
+
+
+def _is_part(node: Any) -> bool:
+    """Whether an index stands for a slice, a new axis or the axes between others."""
+    return isinstance(node, ast.Slice) or is_none(node) or is_dots(node)

@@ -11,11 +11,13 @@ from typing import Any
 from .activity import Activity
 from .layout import (
     DIVISION,
+    EMPTY,
     INDEX,
     LINES,
     NEGATIVE,
     NO_ROOM,
     RAISED,
+    SHAPES,
     Slots,
     number,
     once,
@@ -39,7 +41,6 @@ from .nodes import (
 )
 from .plans import Plan, Way, groups, pieces, something
 from .store import Reverse, element, outside, shown
-from .types import INTS
 
 
 class Text:
@@ -76,10 +77,7 @@ class Forward(Text):
         self._read = outside(body.nodes, body.result)
         self._varying = {n.name for n in walk(body.nodes) if isinstance(n, Count)}
         self.nodes(body.nodes, set(activity.fixed))
-        given = set(body.scalars) | {
-            f"{name}_n{k}" for name, a in body.arrays.items() if a.argument for k in range(a.ndim)
-        }
-        self.last = sorted((self.used & activity.fixed) - given)
+        self.last = sorted((self.used & activity.fixed) - body.given())
         self._push(self.last, 0)
 
     def _room(self, line: int) -> str:
@@ -106,6 +104,12 @@ class Forward(Text):
             return
         if step.op == "raise":
             self.put(f"return {RAISED + (int(step.dtype) << LINES)}")
+            return
+        if step.op == "same":
+            self.put(f"if {names[0]} != {names[1]}: return {SHAPES + (line << LINES)}")
+            return
+        if step.op == "some":
+            self.put(f"if {names[0]} < 1: return {EMPTY + (line << LINES)}")
             return
         if self.divisions and step.op in ("/", "//", "%"):
             self.put(f"if {names[1]} == 0: return {DIVISION + (line << LINES)}")
@@ -335,16 +339,3 @@ class Forward(Text):
             self.put(once(j, "int64").write(value))
         self.put("SP += 32")
         self.plans[id(node)] = Plan(k)
-
-
-def initial(body: Body) -> list[str]:
-    """What gives names a value that a program may leave without one."""
-    zeros = {"bool": "False", "float32": "np.float32(0)", "float64": "0.0"}
-    given = set(body.scalars) | {
-        f"{name}_n{k}" for name, a in body.arrays.items() if a.argument for k in range(a.ndim)
-    }
-    names = sorted(name for name in body.names if name not in given)
-    return [
-        f"{name} = {zeros.get(body.names[name], '0')}" for name in names
-        if body.names[name] not in INTS or not name.startswith("_")
-    ]  # fmt: skip

@@ -8,22 +8,31 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from .exits import Exits
+from .grids import Grid
 from .source import Source
 
 # Names that the text of the sweeps has for itself.
 _TAKEN = re.compile(
-    r"u_.*|d_.*|.*_n\d|.*_at|.*_of|.*__\d+|_.*|[A-Z]+\d*(_\d+)?|h\d+_.*|math|np|max|min|abs|range|"
+    r"u_.*|d_.*|.*_[nm]\d|.*_at|.*_of|.*__\d+|_.*|[A-Z]+\d*(_\d+)?|h\d+_.*|math|np|max|min|abs|range|"
     r"len|int|float|bool|pow|[a-z]+_\d+_"
 )
 
 
 @dataclass(slots=True)
 class Value:
-    """What an expression is: a number by its name or text, an array's name, or a tuple."""
+    """What an expression is: a number by its name or text, an array, or a tuple.
+
+    Attributes:
+      name: A number's.
+      array: The array in whose memory it lies; "" of elements that are yet to be computed.
+      items: Of a tuple, numbers.
+      grid: Of an array, where or what its elements are.
+    """
 
     name: str = ""
     array: str = ""
     items: list[str] | None = None
+    grid: Grid | None = None
 
 
 @dataclass
@@ -39,6 +48,11 @@ class Frame:
         nodes = [node for statement in self.exits.body for node in ast.walk(statement)]
         names = [node for node in nodes if isinstance(node, ast.Name)]
         self.stores = Counter(n.id for n in names if isinstance(n.ctx, ast.Store))
+        self._binds = self.stores.copy()
+        self._binds.subtract(
+            n.target.id for n in nodes if isinstance(n, ast.AugAssign) and isinstance(
+                n.target, ast.Name)
+        )
         self.stores.update(
             n.target.id for n in nodes if isinstance(n, ast.AugAssign) and isinstance(
                 n.target, ast.Name)
@@ -61,6 +75,10 @@ class Frame:
             if self.stores[local] == count and reads[local] == inside[local]
             and local not in nested and local not in self.source.parameters
         }  # fmt: skip
+
+    def rebound(self, local: str) -> bool:
+        """Whether a name is given arrays in more than one place; ``x += y`` is none."""
+        return self._binds[local] + (local in self.source.parameters) > 1
 
     def rename(self, local: str) -> str:
         """A local name as it is in the text."""

@@ -25,6 +25,7 @@ class Step:
       line: The line of the user's source, counted from that of the function.
       array: The array that is read or written.
       dtype: For a conversion, to what.
+      first: For a ``store`` or ``acc``: it makes the array, before anything reads it.
     """
 
     out: str
@@ -34,6 +35,7 @@ class Step:
     line: int
     array: str = ""
     dtype: str = ""
+    first: bool = False
 
 
 @dataclass(eq=False, slots=True)
@@ -81,13 +83,22 @@ class Make:
 
 @dataclass(slots=True)
 class Array:
-    """What is known of an array: the dtype of its elements, axes, whether it is an argument."""
+    """What is known of an array.
+
+    Attributes:
+      dtype: Of its elements; "" until `types` finds it from what is stored there.
+      ndim: How many axes it has.
+      argument: Whether it is an argument, which is reached by a pointer of its name.
+      addressed: Whether other names may hold where an argument lies.
+    """
 
     dtype: str
     ndim: int
     argument: bool
+    addressed: bool = False
 
 
+WRITES = ("store", "acc", "sub")  # steps that write to arrays
 Node = Step | Branch | Count | Repeat | Make
 
 
@@ -119,6 +130,8 @@ class Body:
       result: The name or constant that it returns; "" for nothing.
       file, line: Where it stands.
       raised: The exceptions that it raises.
+      names: The dtypes of all names that are numbers.
+      same: Pairs of arrays that may share their memory.
     """
 
     name: str
@@ -131,6 +144,17 @@ class Body:
     line: int
     names: dict[str, str] = field(default_factory=dict)
     raised: list[Raised] = field(default_factory=list)
+    same: list[tuple[str, str]] = field(default_factory=list)
+
+    def given(self) -> set[str]:
+        """The names of numbers that are there from the beginning."""
+        found = set(self.scalars)
+        for name, array in self.arrays.items():
+            if array.argument:
+                found |= {f"{name}_n{k}" for k in range(array.ndim)}
+            if array.addressed:
+                found |= {address(name), shadow(name)}
+        return found
 
 
 def is_constant(operand: str) -> bool:

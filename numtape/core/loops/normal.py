@@ -9,11 +9,13 @@ import ast
 from types import FunctionType
 from typing import Any
 
-from .calls import Calls
-from .expressions import OPERATORS, constant
+from .creation import Creation
+from .expressions import OPERATORS
 from .frame import Frame, Value
-from .nodes import Array, Body, Branch, Count, Make, Node, Repeat, Step, address, shadow, walk
+from .grids import Lazy, View
+from .nodes import WRITES, Array, Body, Branch, Count, Make, Node, Repeat, Step, walk
 from .source import Source
+from .writer import constant
 
 MOST = 20_000  # steps: more would take minutes to compile
 
@@ -36,33 +38,37 @@ def normal(function: FunctionType, kinds: list[tuple[str, int]]) -> Body:
             scalars[name] = dtype
         else:
             writer.arrays[name] = Array(dtype, ndim, True)
-            frame.bound[parameter] = Value(array=name)
+            frame.bound[parameter] = writer.all_of(name)
             for k in range(ndim):
                 writer.low[f"{name}_n{k}"] = 0
     result = writer.function(frame)
+    if result.grid is not None or result.items is not None:
+        source.refuse("an array or a tuple as its result", None,
+                      "Return one number, and write arrays to arguments.")
     found = function.__name__
     name = found if found.isidentifier() else "function"
-    return Body(name, scalars, writer.arrays, names, writer.out, result, source.file, source.line,
-                raised=writer.raised)
+    return Body(name, scalars, writer.arrays, names, writer.out, result.name, source.file,
+                source.line, same=writer.same, raised=writer.raised)  # fmt: skip
 
 
-class Normal(Calls):
+class Normal(Creation):
     """Writes statements of one operation each into ``out``."""
 
-    def function(self, frame: Frame) -> str:
-        """Write what a function does. Returns the name of its result; "" if it gives none."""
-        result = ""
+    def function(self, frame: Frame) -> Value:
+        """Write what a function does. Returns its result: no name and no array if it has none."""
+        result = Value()
         self.frames.append(frame)
+        for parameter in frame.source.parameters:
+            grid = frame.bound.get(parameter, result).grid
+            if isinstance(grid, View) and frame.rebound(parameter):
+                del frame.bound[parameter]
+                self.bind(parameter, grid, frame.source.tree)
         for statement in frame.exits.body:
             if isinstance(statement, ast.Return):
                 if statement.value is not None:
-                    value = self.value(statement.value)
-                    if value.array or value.items is not None:
-                        frame.source.refuse(
-                            "an array or a tuple as its result", statement,
-                            "Return one number, and write arrays to arguments.",
-                        )  # fmt: skip
-                    result = value.name
+                    result = self.value(statement.value)
+                    if result.grid is not None:
+                        result = self.of(self.view(result, statement))
             else:
                 self.statement(statement)
         self.frames.pop()
@@ -70,10 +76,9 @@ class Normal(Calls):
 
     def block(self, statements: list[ast.stmt]) -> list[Node]:
         """The nodes of statements."""
-        outer, self.out = self.out, []
-        for statement in statements:
-            self.statement(statement)
-        found, self.out = self.out, outer
+        with self.inside() as found:
+            for statement in statements:
+                self.statement(statement)
         return found
 
     def statement(self, node: Any) -> None:
@@ -92,9 +97,12 @@ class Normal(Calls):
     def _do_Expr(self, node: ast.Expr) -> None:
         if isinstance(node.value, ast.Constant):
             return
-        if isinstance(node.value, ast.Call) and self.helper(node.value) is not None:
-            self.call(node.value, "", False)
-            return
+        if isinstance(node.value, ast.Call):
+            function = node.value.func
+            filled = isinstance(function, ast.Attribute) and function.attr == "fill"
+            if filled or self.helper(node.value) is not None:
+                self.call(node.value, "", False)
+                return
         self.refuse("an expression whose value is not used", node, "Leave it out.")
 
     def _do_Assign(self, node: ast.Assign) -> None:
@@ -102,16 +110,12 @@ class Normal(Calls):
         if isinstance(first, ast.Tuple) and len(node.targets) == 1:
             return self.unpack(first, node.value)
         if len(node.targets) == 1 and isinstance(first, ast.Name):
-            if self.make(first.id, node.value):
-                return None
-            self.assign_name(first, node.value)
-            return None
-        value = self.number(node.value)
+            return self.assign_name(first, node.value)
+        value = self.value(node.value)
+        if isinstance(value.grid, Lazy) and len(node.targets) > 1:
+            value = self.of(self.made(value.grid, node))
         for target in node.targets:
-            if isinstance(target, ast.Name):
-                self.put(self.target(target), "copy", [value], node)
-            else:
-                self.store(target, value)
+            self.give(target, value)
         return None
 
     def _do_AnnAssign(self, node: ast.AnnAssign) -> None:
@@ -120,74 +124,103 @@ class Normal(Calls):
 
     def assign_name(self, target: ast.Name, value: ast.expr) -> None:
         """Write ``name = value``."""
-        name = self.target(target)
-        self.number(value, name)
+        if self.make(target.id, value):
+            return
+        found = self.value(value, self.frames[-1].rename(target.id))
+        if found.grid is not None:
+            self.bind(target.id, self.view(found, value), value)
+        else:
+            self.give(target, found)
 
     def unpack(self, target: ast.Tuple, value: ast.expr) -> None:
         """``a, b = c, d``: all values come before the first is assigned."""
-        if not isinstance(value, ast.Tuple):
-            found = self.value(value)
-            items = found.items
-            if items is None:
-                self.refuse("a tuple that is not written out", value, "Assign its parts by name.")
+        if isinstance(value, ast.Tuple):
+            items = [self.held(self.value(x), x) for x in value.elts]
         else:
-            items = [self.put("", "copy", [self.number(x)], x) for x in value.elts]
+            found = self.value(value)
+            if found.items is not None:
+                items = [Value(x) for x in found.items]
+            else:
+                self.refuse("a tuple that is not written out", value, "Assign its parts by name.")
         if len(items) != len(target.elts):
             self.refuse("a tuple of another length", target, "Give each name one value.")
         for one, item in zip(target.elts, items, strict=True):
-            if isinstance(one, ast.Name):
-                self.put(self.target(one), "copy", [item], one)
-            else:
-                self.store(one, item)
+            self.give(one, item)
 
-    def _do_AugAssign(self, node: ast.AugAssign) -> None:
-        if isinstance(node.target, ast.Name):
-            load = ast.Name(node.target.id, ast.Load())
-            self.assign_name(node.target, _like(ast.BinOp(load, node.op, node.value), node))
-            return None
-        if not isinstance(node.target, ast.Subscript):
-            return self.store(node.target, "0")
-        array, place = self.element(node.target)
-        operator = OPERATORS.get(type(node.op))
-        adds = isinstance(node.op, ast.Add | ast.Sub) and self.arrays[array].dtype[0] == "f"
-        if adds and not any(self.helper(x) for x in ast.walk(node.value)):
-            value = self.number(node.value)
-            name = "sub" if isinstance(node.op, ast.Sub) else "acc"
-            return self.write(Step("", name, [place, value], "", self.line(node), array))
-        if operator is None:
-            self.refuse(f"`{ast.unparse(node)}`", node, "Write it with arithmetic.")
-        old = self.load(array, place, node)
-        value = self.put("", operator, [old, self.number(node.value)], node)
-        return self.write(Step("", "store", [place, value], "", self.line(node), array))
+    def held(self, value: Value, node: Any) -> Value:
+        """A value that stays what it is whatever is assigned."""
+        if value.grid is not None:
+            return self.of(self.kept(self.view(value, node), node))
+        if not value.name:
+            self.refuse(f"a tuple in `{ast.unparse(node)}`", node, "Assign its parts by name.")
+        return Value(self.put("", "copy", [value.name], node))
 
-    def store(self, target: Any, value: str) -> None:
-        """Put a value in its place in an array."""
+    def give(self, target: Any, value: Value) -> None:
+        """Assign a value to a name, an element or a view."""
+        if isinstance(target, ast.Name):
+            if value.grid is not None:
+                self.bind(target.id, self.view(value, target), target)
+                return
+            name = self.target(target)
+            if not value.name:
+                self.refuse(f"a tuple under the name `{target.id}`", target, "Name its parts.")
+            if value.name != name:
+                self.put(name, "copy", [value.name], target)
+            return
         if not isinstance(target, ast.Subscript):
             self.refuse(f"an assignment to `{ast.unparse(target)}`", target,
                         "Assign to names and to elements of arrays.")
-        array, place = self.element(target)
-        self.write(Step("", "store", [place, value], "", self.line(target), array))
+        place = self.element(target)
+        if isinstance(place, View):
+            self.assign(place, value, target)
+            return
+        if not value.name:
+            self.refuse("an array as one element", target, "Assign to a slice.")
+        array, at = place
+        self.write(Step("", "store", [at, value.name], "", self.line(target), array))
+
+    def _do_AugAssign(self, node: ast.AugAssign) -> None:
+        operator = OPERATORS.get(type(node.op))
+        if isinstance(node.target, ast.Name):
+            load = ast.Name(node.target.id, ast.Load())
+            grid = self.value(load).grid
+            if grid is None:
+                self.assign_name(node.target, _like(ast.BinOp(load, node.op, node.value), node))
+                return None
+            place: Any = self.view(Value(grid=grid), node)
+        elif isinstance(node.target, ast.Subscript):
+            place = self.element(node.target)
+        else:
+            return self.give(node.target, Value("0"))
+        if operator is None:
+            self.refuse(f"`{ast.unparse(node)}`", node, "Write it with arithmetic.")
+        if isinstance(place, View):
+            return self.change(place, operator, self.value(node.value), node)
+        array, at = place
+        adds = operator in "+-" and self.arrays[array].dtype[:1] == "f"
+        if adds and not any(self.helper(x) for x in ast.walk(node.value)):
+            value = self.number(node.value)
+            name = "sub" if operator == "-" else "acc"
+            return self.write(Step("", name, [at, value], "", self.line(node), array))
+        old = self.fresh()
+        self.write(Step(old, "load", [at], "", self.line(node), array))
+        value = self.put("", operator, [old, self.number(node.value)], node)
+        return self.write(Step("", "store", [at, value], "", self.line(node), array))
 
     def make(self, local: str, value: ast.expr) -> bool:
         """Write ``name = np.zeros(...)`` and the like; False if it is none."""
+        frame = self.frames[-1]
         made = self.new_array(value)
         if made is None:
             return False
-        frame = self.frames[-1]
-        if frame.stores.get(local, 0) > 1 or local in frame.source.parameters:
-            self.refuse(f"an array under the name `{local}`, which has another value elsewhere",
-                        value, "Take a name of its own for each array.")  # fmt: skip
         dtype, shape, fill, copied = made
-        name = frame.rename(local)
-        size = ""
-        for k, length in enumerate(shape):
-            axis = self.put(f"{name}_n{k}", "copy", [length], value)
-            self.low[axis] = 0
-            size = self.put("", "*", [size, axis], value) if size else axis
-        self.arrays[name] = Array(dtype, len(shape), False)
-        frame.bound[local] = Value(array=name)
-        self.write(Make(name, size, fill, copied, self.line(value)))
-        self.low[address(name)] = self.low[shadow(name)] = 0
+        known = frame.bound.get(local)
+        name = "" if frame.rebound(local) or known is not None else frame.rename(local)
+        view = self.new(shape, dtype, value, fill, copied, name)
+        if name:
+            frame.bound[local] = self.of(view)
+        else:
+            self.bind(local, view, value)
         return True
 
     def _do_If(self, node: ast.If) -> None:
@@ -199,10 +232,9 @@ class Normal(Calls):
         self.write(Branch(test, self.block(node.body), self.block(node.orelse), self.line(node)))
 
     def _do_While(self, node: ast.While) -> None:
-        outer, self.out = self.out, []
-        test = self.truth(node.test)
-        head, self.out = self.out, outer
-        if any(isinstance(n, Make) or (isinstance(n, Step) and n.op in ("store", "acc", "sub"))
+        with self.inside() as head:
+            test = self.truth(node.test)
+        if any(isinstance(n, Make) or (isinstance(n, Step) and n.op in WRITES)
                for n in walk(head)):  # fmt: skip
             self.refuse("a helper that writes to arrays in the condition of `while`", node,
                         "Call it in the loop.")
@@ -214,7 +246,7 @@ class Normal(Calls):
             self.refuse("a loop over more than one name", node, "Loop over a range.")
         local = node.target.id
         if hasattr(node, "go"):
-            self.leaving(node, local, low, high, step)
+            self.leaving(node, node.target, low, high, step)
             return
         frame = self.frames[-1]
         if local in frame.steady:
@@ -229,33 +261,29 @@ class Normal(Calls):
             self.low[name] = known if step > 0 else known + 1
         else:
             self.low.pop(name, None)
-        body: list[ast.stmt] = node.body
-        outer, self.out = self.out, []
-        if local not in frame.steady:
-            self.put(self.target(node.target), "copy", [name], node)
-        for statement in body:
-            self.statement(statement)
-        inner, self.out = self.out, outer
-        self.write(Count(name, low, high, step, inner, self.line(node)))
+        with self.inside() as body:
+            if local not in frame.steady:
+                self.put(self.target(node.target), "copy", [name], node)
+            for statement in node.body:
+                self.statement(statement)
+        self.write(Count(name, low, high, step, body, self.line(node)))
 
-    def leaving(self, node: Any, local: str, low: str, high: str, step: int) -> None:
+    def leaving(self, node: Any, target: ast.Name, low: str, high: str, step: int) -> None:
         """A loop over a range that may be left: ``while go``, and the next number in each round."""
         at = self.fresh()
         self.put(at, "copy", [low], node)
         more = "<" if step > 0 else ">"
         go = self.target(ast.Name(node.go, ast.Store()))
-        outer, self.out = self.out, []
-        test = self.put("", f"compare {more}", [at, high], node)
-        inside, self.out = self.out, []
-        self.put(self.target(node.target), "copy", [at], node)
-        self.put(at, "+", [at, str(step)], node)
-        for statement in node.body:
-            self.statement(statement)
-        body, self.out = self.out, []
-        self.put(go, "copy", ["False"], node)
-        ends, self.out = self.out, inside
-        self.out.append(Branch(test, body, ends, self.line(node)))
-        rounds, self.out = self.out, outer
+        with self.inside() as rounds:
+            test = self.put("", f"compare {more}", [at, high], node)
+            with self.inside() as body:
+                self.put(self.target(target), "copy", [at], node)
+                self.put(at, "+", [at, str(step)], node)
+                for statement in node.body:
+                    self.statement(statement)
+            with self.inside() as ends:
+                self.put(go, "copy", ["False"], node)
+            self.write(Branch(test, body, ends, self.line(node)))
         self.write(Repeat([], go, rounds, self.line(node)))
 
     def range(self, node: ast.expr) -> tuple[str, str, int]:

@@ -10,6 +10,7 @@ import numpy as np
 from .program import Program
 from .types import SIZES
 
+FAR = 1 << 40  # beyond the stack: what counts as the address of an argument
 Array = np.ndarray[Any, Any]
 
 
@@ -28,8 +29,18 @@ def run(program: Program, arguments: list[Any], stack: int = 1 << 20) -> tuple[i
     memory = np.zeros(stack, np.uint8)
     views = {name: memory.view(name) for name in SIZES if name != "bool"} | {"bool": memory}
     scope: dict[str, Any] = {"math": math, "np": np}
+    others: list[Array] = []  # arguments that the text has the address of
+
+    def address_of(array: Array) -> int:
+        others.append(array)
+        return len(others) * FAR
+
+    def at(place: int, whole: Array, size: int) -> Array:
+        return (others[place // FAR - 1] if place >= FAR else whole)[place % FAR // size :]
+
+    scope["address_of"] = address_of
     for name, size in SIZES.items():
-        scope[f"{name}_at"] = lambda at, whole=views[name], size=size: whole[at // size :]
+        scope[f"{name}_at"] = lambda place, w=views[name], size=size: at(place, w, size)
         scope[f"{name}_of"] = lambda value: value
     exec(compile(program.source, f"<{program.name}>", "exec"), scope)
     given: list[Any] = []

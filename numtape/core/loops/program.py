@@ -7,8 +7,8 @@ from types import FunctionType
 
 from ...errors import KernelError
 from .activity import analyse
-from .forward import Forward, Text, initial
-from .nodes import Body, Raised, is_constant
+from .forward import Forward, Text
+from .nodes import Body, Raised, address, is_constant, shadow
 from .normal import normal
 from .reverse import Reverse
 from .store import outside
@@ -71,6 +71,11 @@ def program(
     forward = Forward(body, activity, boundscheck, divisions)
     reverse = Reverse(forward)
     shared, parameters, loads = _parameters(body, kinds)
+    for name, array in body.arrays.items():
+        if array.addressed:
+            loads.append(f"{address(name)} = address_of({name})")
+            over = f"address_of(d_{name})" if name in activity.active else "0"
+            loads.append(f"{shadow(name)} = {over}")
     adjoints, stores = [], []
     for j, (name, (dtype, ndim)) in enumerate(zip(body.parameters, kinds, strict=True)):
         if ndim >= 0 and name in activity.active:
@@ -85,12 +90,12 @@ def program(
         and (x in body.scalars or x in outside(body.nodes, body.result))
     )  # fmt: skip
     ahead, back = Text(), Text()
-    for line in (*loads, *initial(body)):
+    for line in (*loads, *_initial(body)):
         ahead.put(line)
     ahead.lines += forward.lines
     for line in (f"OUT[0] = {body.result}", "MARK[0] = SP", "return 0"):
         ahead.put(line)
-    for line in (*loads, *(f"d_{name} = 0.0" for name in zeros), *initial(body)):
+    for line in (*loads, *(f"d_{name} = 0.0" for name in zeros), *_initial(body)):
         back.put(line)
     back.lines += reverse.lines
     for line in (*stores, "return 0"):
@@ -130,3 +135,14 @@ def _parameters(
             names.append(f"{name}_n{k}")
             found.append(("axis", j, "", k))
     return names, found, loads
+
+
+def _initial(body: Body) -> list[str]:
+    """What gives names a value that a program may leave without one."""
+    zeros = {"bool": "False", "float32": "np.float32(0)", "float64": "0.0"}
+    given = body.given()
+    names = sorted(name for name in body.names if name not in given)
+    return [
+        f"{name} = {zeros.get(body.names[name], '0')}" for name in names
+        if body.names[name] not in INTS or not name.startswith("_")
+    ]  # fmt: skip

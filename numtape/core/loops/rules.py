@@ -20,7 +20,7 @@ from ..derive.transpose import run_rule
 from ..log.log import LEAF_CODE, Log
 from ..log.op import CODES, RULE
 from ..ops import elementwise as ops
-from ..values.dtypes import float64
+from ..values.dtypes import bool_, float64
 from ..values.spec import intern
 
 
@@ -78,6 +78,7 @@ FUNCTIONS |= {
     "ceil": Function("math.ceil({0})", ops.ceil.op, "whole"),
     "np.floor": Function("np.floor({0})", ops.floor.op),
     "np.ceil": Function("np.ceil({0})", ops.ceil.op),
+    "where": Function("({1} if {0} else {2})", ops.SELECT, "same", True),
     "isnan": Function("math.isnan({0})", None, "truth"),
     "isinf": Function("math.isinf({0})", None, "truth"),
     "isfinite": Function("math.isfinite({0})", None, "truth"),
@@ -106,7 +107,12 @@ CALLED: dict[Any, str] = {abs: "abs", max: "max", min: "min", pow: "**", math.po
 CALLED |= {getattr(math, name): name for name in FUNCTIONS if hasattr(math, name)}
 CALLED |= {getattr(np, ours): name for ours, name in _NUMPY.items()}
 
-ARITY = {name: 2 if "{1}" in function.text else 1 for name, function in FUNCTIONS.items()}
+CALLED[np.where] = "where"
+
+ARITY = {
+    name: 3 if "{2}" in function.text else 2 if "{1}" in function.text else 1
+    for name, function in FUNCTIONS.items()
+}
 
 
 def differentiable(name: str) -> bool:
@@ -114,12 +120,17 @@ def differentiable(name: str) -> bool:
     return FUNCTIONS[name].op is not None
 
 
+def operands(name: str) -> str:
+    """What a function's operands are called in its derivative."""
+    return ("x", "xy", "cxy")[ARITY[name] - 1]
+
+
 @cache
 def derivative(name: str) -> tuple[str, ...]:
     """The adjoints of a function's operands, as text.
 
-    The names in it are ``g`` for the incoming adjoint, ``z`` for the result, ``x`` and ``y``; text
-    for an operand that no gradient flows to is "".
+    The names in it are ``g`` for the incoming adjoint, ``z`` for the result, ``x`` and ``y``, of
+    three operands ``c``, ``x`` and ``y``; text for an operand that no gradient flows to is "".
     """
     count = ARITY[name]
     if name == "copy":
@@ -128,11 +139,12 @@ def derivative(name: str) -> tuple[str, ...]:
     if op.gradient != RULE:
         return ("",) * count
     spec = intern((), float64)
+    specs = [intern((), bool_), spec, spec] if count == 3 else [spec] * count
     ruled = None
     while ruled is None:
-        ruled = run_rule(op, {}, spec, [spec] * op.arity, [True] * op.arity)
+        ruled = run_rule(op, {}, spec, specs, [True] * count)
     scratch, found = ruled
-    places = ("g", "z", "x", "y")[: 2 + op.arity]
+    places = ("g", "z", *operands(name))
     known: dict[int, ast.expr] = {}
     return tuple(
         "" if tensor is None else ast.unparse(_text(scratch, tensor._row, places, known))

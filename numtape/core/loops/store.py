@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from .activity import Activity
 from .nodes import (
+    WRITES,
     Body,
     Branch,
     Count,
@@ -25,7 +26,7 @@ from .nodes import (
     is_constant,
     shadow,
 )
-from .rules import FUNCTIONS, derivative
+from .rules import FUNCTIONS, derivative, operands
 from .types import INTS, SIZES
 
 Version = tuple[str, int]  # a name, and how often it was assigned in this piece before
@@ -113,8 +114,12 @@ class Reverse:
             return a if is_constant(a) else (a, counts.get(a, 0))
 
         ssa: list[tuple[Step, Version | None, list[Operand]]] = []
+        self._bases: dict[int, tuple[Version, Version]] = {}  # of a step: where arrays lie then
         for k, step in enumerate(steps):
             args = [now(a) for a in step.args]
+            if step.array:
+                at, over = address(step.array), shadow(step.array)
+                self._bases[id(step)] = (at, counts.get(at, 0)), (over, counts.get(over, 0))
             out = None
             if step.out:
                 counts[step.out] = counts.get(step.out, 0) + 1
@@ -215,7 +220,7 @@ class Reverse:
         """What holds where a local array lies."""
         if self.body.arrays[step.array].argument:
             return None
-        return (address if which is address else shadow)(step.array), 0
+        return self._bases[id(step)][0 if which is address else 1]
 
     def _need(self, v: Operand) -> str:
         """Have a value in the reverse; its name there."""
@@ -262,7 +267,7 @@ class Reverse:
 
     def _step(self, step: Step, out: Version | None, args: list[Operand]) -> None:
         active = self.activity.active
-        if step.op in ("load", "store", "acc", "sub") and step.array in active:
+        if step.op in ("load", *WRITES) and step.array in active:
             if step.op == "load" and out not in self.live:
                 return
             base = self._base(step, shadow)
@@ -273,7 +278,7 @@ class Reverse:
                 self.lines.append(f"{at} += {self._adjoint(out)}")
                 return
             self._add(args[1], f"-{at}" if step.op == "sub" else at)
-            if step.op == "store":
+            if step.op == "store" and not step.first:
                 self.lines.append(f"{at} = 0.0")
             return
         if out is None or out not in self.live:
@@ -281,12 +286,12 @@ class Reverse:
         if step.op in ("copy", "cast"):
             self._add(args[0], self._adjoint(out))
         elif step.op in FUNCTIONS and self.body.names[step.out] not in INTS:
-            given = dict(zip("xy", args, strict=False)) | {"z": out}
+            given = dict(zip(operands(step.op), args, strict=True)) | {"z": out}
             for a, rule in zip(args, derivative(step.op), strict=True):
                 if rule and not isinstance(a, str) and a[0] in active:
                     # Before the adjoint of `a` is written, which may be that of the result.
                     text = re.sub(
-                        r"\b[gxyz]\b",
+                        r"\b[cgxyz]\b",
                         lambda m: self._adjoint(out) if m[0] == "g" else self._need(given[m[0]]),
                         self._taken(out, rule) if step.op in KINKED else rule,
                     )

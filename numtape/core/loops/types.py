@@ -12,6 +12,7 @@ from typing import NoReturn
 
 from ...errors import KernelError
 from .nodes import (
+    WRITES,
     Array,
     Body,
     Branch,
@@ -31,6 +32,9 @@ INTS = ("bool", "int8", "int16", "int32", "int64")
 SIZES = {"bool": 1, "int8": 1, "int16": 2, "int32": 4, "int64": 8, "float32": 4, "float64": 8}
 
 
+_STARTS = {"float32": "np.float32({0})", "float64": "float({0})"}
+
+
 def joined(x: str, y: str) -> str:
     """The dtype that holds what two others hold; "" is none yet."""
     if x == y or not y:
@@ -47,21 +51,34 @@ def infer(body: Body) -> None:
     names = body.names
     names |= body.scalars
     for name, array in body.arrays.items():
-        if not array.argument:
+        if not array.argument or array.addressed:
             names[address(name)] = names[shadow(name)] = "int64"
         for k in range(array.ndim):
             names[f"{name}_n{k}"] = "int64"
+    derived = {name: array for name, array in body.arrays.items() if not array.dtype}
     while True:
-        before = dict(names)
+        before = dict(names), [array.dtype for array in derived.values()]
         for node in walk(body.nodes):
             if isinstance(node, Count):
                 names[node.name] = joined(names.get(node.name, ""), "int64")
             elif isinstance(node, Step) and node.out:
                 found = _result(node, names, body.arrays)
                 names[node.out] = joined(names.get(node.out, ""), found)
-        if names == before:
+            elif isinstance(node, Step) and node.first and node.array in derived:
+                array = derived[node.array]
+                array.dtype = joined(array.dtype, of(node.args[1], names))
+        for one, other in body.same:
+            for name, partner in ((one, other), (other, one)):
+                if name in derived:
+                    derived[name].dtype = joined(derived[name].dtype, body.arrays[partner].dtype)
+        if (names, [array.dtype for array in derived.values()]) == before:
             break
     _check(body)
+    for node in walk(body.nodes):
+        if isinstance(node, Step) and node.op == "start":
+            node.text = _STARTS.get(names[node.out], "{0}")
+        elif isinstance(node, Step) and node.op == "beyond":
+            node.text = f"{{0}} + {{1}} * {SIZES[body.arrays[node.dtype].dtype]}"
 
 
 def of(operand: str, names: dict[str, str]) -> str:
@@ -80,10 +97,16 @@ def _result(step: Step, names: dict[str, str], arrays: dict[str, Array]) -> str:
         return arrays[step.array].dtype
     if op == "cast":
         return step.dtype
+    if op == "start":  # of the dtype of what is added to it
+        return ""
     if op in ("compare", "not", "truth"):
         return "bool"
     if op in ("wrap", "whole"):
         return "int64"
+    if op == "where":
+        return joined(kinds[1], kinds[2])
+    if op in FUNCTIONS and FUNCTIONS[op].result == "same" and any(kinds):
+        kinds = [kind for kind in kinds if kind]  # what is not known yet can only make it wider
     if "" in kinds:
         return ""
     if op in ("copy", "max", "min", "maximum", "minimum"):
@@ -116,6 +139,10 @@ def _check(body: Body) -> None:
         if of(operand, names) not in INTS:
             refuse(f"{what} that is a float", node, "Make it an int, by `//` or int(...).")
 
+    for one, other in body.same:
+        if body.arrays[one].dtype != body.arrays[other].dtype:
+            raise KernelError("arrays of two dtypes under one name", body.file, body.line,
+                              "Take a name of its own for each.")  # fmt: skip
     for node in walk(body.nodes):
         if isinstance(node, Count):
             for bound in (node.low, node.high):
@@ -129,12 +156,12 @@ def _check(body: Body) -> None:
             for operand in node.args:
                 if not of(operand, names):
                     refuse("a name that is read and never assigned", node, "Assign it first.")
-            if node.op in ("load", "store", "acc", "sub", "wrap"):
+            if node.op in ("load", *WRITES, "wrap"):
                 whole(node.args[0], "an index", node)
             elif node.op in ("&", "|", "^", "<<", ">>"):
                 for operand in node.args:
                     whole(operand, f"an operand of `{node.op}`", node)
-            if node.op in ("store", "acc", "sub"):
+            if node.op in WRITES:
                 value, kind = of(node.args[1], names), body.arrays[node.array].dtype
                 if value not in INTS and kind in INTS:
                     refuse("a float that is put into an array of ints", node, "Use int(...).")

@@ -1,0 +1,45 @@
+"""Arrays in expressions: parts of an array in memory, and elements that are computed when read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+
+@dataclass(eq=False, slots=True)
+class View:
+    """Part of an array in memory.
+
+    Attributes:
+      array: The array.
+      shape: The lengths of its axes, as operands.
+      offset: The index of its first element in the array's memory.
+      strides: How far apart neighbours along each axis are; None if its elements lie in order.
+    """
+
+    array: str
+    shape: list[str]
+    offset: str = "0"
+    strides: list[str] | None = None
+
+
+@dataclass(eq=False, slots=True)
+class Lazy:
+    """Elements that are computed when a loop reads them.
+
+    Attributes:
+      shape: The lengths of its axes.
+      element: Writes what computes the element at some indices; returns its name.
+      sources: What it reads.
+      dtype: Of its elements; "" if `types` has to find it.
+      apart: Whether it reads elements at other indices than its own.
+    """
+
+    shape: list[str]
+    element: Callable[[list[str]], str]
+    sources: list[View] = field(default_factory=list)
+    dtype: str = ""
+    apart: bool = False
+
+
+Grid = View | Lazy

@@ -1,0 +1,223 @@
+"""A row for each construct and function of whole arrays that kernels know: see `kernel_cases`.
+
+`EXPRESSIONS` are of vectors x and y of 5 elements, a matrix m of 3 x 5, ints k and a number p, and
+are numbers; `CASES` has functions with their arguments and the numbers of those to differentiate
+by. `ORDERED` are not the same bit by bit as Numba's, which calls BLAS for them.
+"""
+
+import math
+
+import numpy as np
+
+ARRAYS = [
+    # Views.
+    "np.sum(x[1:4] * p)", "x[::2].sum()", "x[::-1][1] * p", "x[3:1:-1].sum()", "x[-3:][0]",
+    "x[:-1].sum() * x[1:].sum()", "x[10:].sum() + x[0]", "x[-9:2].sum()", "m[1].sum()",
+    "m[:, 2].sum()", "m[1:, ::2].sum()", "m[-1, 1:3][0]", "m.T[2, 1]", "m.T[2].sum() * p",
+    "m[..., 1].sum()", "x[None, :].sum()", "x[:, np.newaxis][2, 0]", "m.reshape(5, 3)[1, 2]",
+    "np.reshape(m, (-1, 3))[4, 1]", "m.reshape(15)[7]", "m.ravel()[8]", "np.ravel(m)[3]",
+    "m.flatten()[9]", "np.transpose(m)[1, 2]", "m.transpose()[0, 1]", "m.T.copy()[1, 2]",
+    "np.expand_dims(x, 1)[3, 0]", "np.asarray(x)[1]", "np.ascontiguousarray(m.T)[1, 1]",
+    "m.T.ravel()[4] * m.T[1].ravel()[1]",
+    "x[k[1] :].sum()", "x[k].sum()", "x[: k[0] + 1].sum()",
+    # Elements.
+    "np.sum(x + y)", "np.sum(x - 2.0 * y)", "np.sum(x / (y + 3.0))", "np.sum(x ** 2)",
+    "np.sum(-x * +y)", "np.sum(abs(x) ** p)", "np.sum(np.exp(x) * np.sin(y))", "np.sum(m * x)",
+    "np.sum(m + x[:3, None])", "np.sum(x[:, None] * y)", "np.sum(np.maximum(x, y))",
+    "np.sum(np.minimum(x, p))", "np.sum(np.where(x > y, x, p * y))", "np.where(p > 0.0, p, x[0])",
+    "np.sum(np.where((x > 0.0) & (y < 0.5) | ~(x > y), x, 0.0))", "np.sum((x > y) * x)",
+    "np.sum(np.tanh(m.T) * x[:, None])", "np.sum(x % 0.65 + y // 0.37 * x)",
+    "np.sum(k * x[1:4] + k)",
+    "np.sum(np.where(np.logical_and(x > 0.0, y > 0.0), x * y, p))", "np.clip(x, -0.5, p).sum()",
+    "np.sum(np.where(np.logical_or(x > 0.0, y > 0.0), x * y, p))", "np.clip(p, -0.5, 9.0)",
+    "np.sum(np.where(np.logical_not(x > 0.0), x * y, p))", "np.sum((x * y)[1:3])", "(x * y)[2]",
+    "np.sum(np.hypot(x, y))", "x.astype(np.float64).sum()", "np.sum(k.astype(np.float64) * y[:3])",
+    # Reductions.
+    "np.sum(m)", "np.sum(m, axis=0)[1]", "np.sum(m, 1)[-1]", "m.sum()", "m.sum(axis=-1)[0]",
+    "np.prod(x)", "x.prod()", "np.mean(m)", "x.mean() * p", "np.max(x)", "x.min() * p", "np.min(m)",
+    "np.max(x * y)", "x[np.argmax(y)]", "x[np.argmin(x)] * p", "m.max() - m.min()",
+    "m[m.T.argmax() % 3, 0]", "p if np.any(x > 0.1) else 2.0 * p", "p * (x > -9.0).all()",
+    "p if np.all(x > 0.1) else 2.0 * p", "p * (x > 9.0).any()", "np.var(x)", "x.var()", "np.std(x)",
+    "x.std()", "np.max(m, axis=1)[2]", "m.mean(0)[1]", "np.argmax(m, 1)[0] * p", "x[x.argmin()]",
+    # Products.
+    "np.dot(x, y)", "x @ y", "x.dot(y)", "(m @ x)[1]", "(m @ x).sum()", "np.dot(m, x)[2]",
+    "(x @ m.T)[1]", "np.dot(x[:3], m)[4]", "(m @ m.T)[1, 2]", "(m.T @ m)[1, 2] * p",
+    "np.dot(m[:, :3], m)[1, 1]", "np.vdot(x, y)", "np.matmul(m, x)[0]", "np.outer(x, y)[1, 2]",
+    "np.outer(m, y)[1, 2]", "np.trace(m)", "np.cumsum(x)[3]", "np.diff(x)[2]",
+    # New arrays.
+    "np.sum(np.array([p, x[0], 2.0]) * x[:3])", "np.array([[p, 1.0], [x[1], p]])[1, 1]",
+    "np.array(x)[1]", "np.copy(x[1:])[1]", "np.full(3, p).sum()", "np.full((2, 2), p)[1, 0]",
+    "np.full_like(x, p)[1]", "np.sum(np.linspace(0.0, p, 5) * x)", "np.linspace(p, 1.0)[7]",
+    "np.sum(np.arange(5) * x)", "np.sum(x * np.arange(9, 4, -1))", "np.sum(np.eye(5) * x)",
+    "np.sum(np.arange(1, 10, 2) * x)", "np.sum(np.identity(3) * p)", "np.sum(np.zeros(5) + x)",
+    "np.sum(np.ones_like(x) * x)",
+    # Numbers.
+    "p * len(x)", "p * m.shape[1]", "p * m.size", "p * m.ndim", "p * len(m.shape)", "p * len(m.T)",
+    "p * np.shape(m)[0]", "p * np.size(m)", "p * m[1:].shape[0] * x[::2].size", "p * m.shape[-1]",
+]  # fmt: skip
+
+
+def stencils(u, steps):
+    """Two buffers under two names."""
+    v = u.copy()
+    for _ in range(steps):
+        for i in range(1, len(u) - 1):
+            v[i] = u[i] + 0.2 * (u[i - 1] * u[i + 1] - u[i] * u[i])
+        u, v = v, u
+    return np.sum(u * u) + 3.0 * v[2]
+
+
+def waves(u, dt):
+    """Whole arrays under one name, of views of others."""
+    old, now = u, 0.9 * u
+    for _ in range(4):
+        new = np.zeros(len(u))
+        new[1:-1] = 2.0 * now[1:-1] - old[1:-1] + dt * (now[2:] - 2.0 * now[1:-1] + now[:-2])
+        old, now = now, new
+    return np.sum(np.sin(now)) + old[1]
+
+
+def network(x, w, v, b):
+    """Layers, and gradients that flow to matrices."""
+    h = x
+    for _ in range(3):
+        h = np.tanh(w @ h + b)
+    scores = v @ h
+    scores = scores - scores.max()
+    e = np.exp(scores)
+    return -np.log(e[1] / e.sum())
+
+
+def written(x, m, p):
+    """Writes to slices and views."""
+    x[1:4] *= p
+    x[:] = x + 0.5 * x[::-1]
+    x[1:] += 0.25 * x[:-1]
+    x -= 0.1
+    row = m[1]
+    row[2] = x[0] * p
+    row += x
+    row[:2] = p
+    m[:, 0] = x[:3]
+    t = m.T
+    t[4] = t[3] * x[1]
+    m[:2, 1:3] -= p * p
+    a = b = m
+    a[0] *= 2.0
+    b[2, 1:] /= 1.5 + p
+    flat = m.reshape(15)
+    flat[7] = flat[3] * flat[7]
+    x[2] = x[1] * m[1, 1]
+    m[..., 4] = 2.0 * p
+    z = np.zeros_like(m)
+    z.fill(p)
+    z[1] = x
+    return np.sum(m * m * z) + x @ x
+
+
+def over_arrays(x, m, p):
+    """Loops over arrays, some of which are left."""
+    s = 0.0
+    for v in x:
+        s += v * v * p
+    for row in m:
+        for v in row[::2]:
+            if v > 0.9:
+                continue
+            s = s * 0.9 + v
+        row[1] = s
+    for column in m.T:
+        s += column[0] * column[1] * p
+        if column[2] > 1.5:
+            break
+    for v in x * p:
+        if v > 100.0:
+            return s
+        s += math.sin(v)
+    return s
+
+
+def soft(z):
+    e = np.exp(z - np.max(z))
+    return e / np.sum(e)
+
+
+def shift(z, by):
+    z[1:] += by
+    return z[1:]
+
+
+def helpers(x, p):
+    """Helpers that take views, expressions and arrays, and give arrays."""
+    a = soft(x)
+    b = soft(x[1:] * p)
+    c = shift(a, p)
+    c *= 2.0
+    return np.sum(a * x) + b[0] + np.sum((a * 2.0)[1:] + shift(a, 0.5)) + soft(x).max()
+
+
+def parameter(x, n):
+    """A parameter that becomes another array."""
+    for _ in range(n):
+        x = x * x + 0.1
+        if x[0] > 0.5:
+            x = x[1:]
+    x[0] = 2.0 * x[0]
+    return np.sum(x)
+
+
+def branches(x, m, p):
+    """A name that is one array or another one."""
+    if p > 0.0:
+        y = x
+    else:
+        y = m[0]
+    y[1] = p * p
+    if x[2] > y[2]:
+        z = y * x
+    else:
+        z = y - x
+    if p > 0.5:
+        z = z[1:4]
+    w = m[1] if p > 0.0 else x
+    w[0] += p
+    return z @ z + np.sum(x) + m[0, 1] * y[0] + m[1, 0]
+
+
+def singles(x, f):
+    """float32 beside float64."""
+    g = f * f
+    h = np.zeros(3, dtype=f.dtype)
+    h[:] = g
+    h += f
+    return np.sum(g) + np.sum(h * x) + f.prod() + (f * 2.0).mean()
+
+
+def kept_views(u, v, n):
+    """Views of arrays whose names go on to others."""
+    s = 0.0
+    for i in range(n):
+        w = u[1:]
+        first = u
+        u, v = v, u
+        w[0] += 0.5 * u[1]
+        s += w @ u[1:] + first[0] * i
+    return s + u[0] * v[1]
+
+
+R = np.random.default_rng(11)
+CASES = [
+    (stencils, [R.normal(size=6), 3], [0]), (stencils, [R.normal(size=6), 2], [0]),
+    (waves, [R.normal(size=7), 0.3], [0, 1]),
+    (network, [R.normal(size=3), R.normal(size=(3, 3)), R.normal(size=(2, 3)), R.normal(size=3)],
+     [0, 1, 2, 3]),
+    (written, [R.normal(size=5), R.normal(size=(3, 5)), 0.7], [0, 1, 2]),
+    (over_arrays, [R.normal(size=5), R.normal(size=(3, 5)), 0.7], [0, 1, 2]),
+    (over_arrays, [R.normal(size=5), R.normal(size=(3, 5)) + 1.2, 200.0], [0, 1, 2]),
+    (helpers, [R.normal(size=5), 0.7], [0, 1]), (parameter, [R.random(6) + 0.3, 4], [0]),
+    (branches, [R.normal(size=5), R.normal(size=(2, 5)), 0.7], [0, 1, 2]),
+    (branches, [R.normal(size=5), R.normal(size=(2, 5)), -0.7], [0, 1, 2]),
+    (kept_views, [R.normal(size=4), R.normal(size=4), 3], [0, 1]),
+]  # fmt: skip
+POINT = [np.array([0.4, -0.7, 1.1, 0.2, 0.9]), np.array([0.3, 0.8, -0.6, 1.4, 0.1]),
+         R.normal(size=(3, 5)), np.array([3, 1, 4]), 0.7]  # fmt: skip
