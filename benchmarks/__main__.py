@@ -5,4 +5,6 @@ import sys
 from benchmarks.run import main
 
 if __name__ == "__main__":
-    sys.exit(main())
+    from numtape.__main__ import piped
+
+    sys.exit(piped(main))

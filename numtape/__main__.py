@@ -6,6 +6,7 @@ import argparse
 import os
 import platform
 import sys
+from collections.abc import Callable
 
 
 def info() -> None:
@@ -67,6 +68,8 @@ def _profile(chosen: argparse.Namespace) -> int:
     from .profiling.command import run
 
     profile, ended = run(chosen.script, chosen.args)
+    if isinstance(ended, BrokenPipeError):
+        raise ended
     if ended is not None and not isinstance(ended, SystemExit):
         traceback.print_exception(ended)
     print(profile.report(chosen.top), flush=True)
@@ -103,6 +106,8 @@ def main(arguments: list[str] | None = None) -> int:
         info()
         return 0
     if chosen.command == "profile":
+        if not os.path.exists(chosen.script):
+            profile.error(f"there is no program {chosen.script!r}")
         return _profile(chosen)
     if chosen.command == "parity":
         from .names import report
@@ -118,5 +123,25 @@ def main(arguments: list[str] | None = None) -> int:
     return 0
 
 
+def piped(command: Callable[[], int]) -> int:
+    """Run a command whose output may not be read to its end: ``... | head`` is no error.
+
+    Args:
+      command: What prints, and returns an exit status.
+
+    Returns:
+      The exit status; 1 if nobody reads what is printed.
+    """
+    try:
+        try:
+            return command()
+        finally:
+            sys.stdout.flush()
+    except BrokenPipeError:
+        # Python prints what is left when it ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+
+
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(piped(main))

@@ -1,5 +1,7 @@
 """What users of PyTorch, NumPy and older Keras write by habit: errors name the right spelling."""
 
+import functools
+import inspect
 import linecache
 import traceback
 import warnings
@@ -91,6 +93,28 @@ def test_a_name_that_is_elsewhere(tf, name):
     module, _, last = name.rpartition(".")
     with pytest.raises(AttributeError, match=NAMES[name]):
         getattr(getattr(tf, module) if module else tf, last)
+
+
+KEYWORDS = [
+    ("reduce_sum", "dim", "axis"), ("reduce_sum", "axes", "axis"),
+    ("reduce_sum", "keepdim", "keepdims"), ("reduce_mean", "keep_dims", "keepdims"),
+    ("reduce_max", "reduction_indices", "axis"), ("reduce_logsumexp", "dim", "axis"),
+    ("argmax", "dim", "axis"), ("argmin", "dimension", "axis"), ("nn.softmax", "dim", "axis"),
+    ("nn.log_softmax", "dim", "axis"), ("cumsum", "dim", "axis"), ("stack", "dim", "axis"),
+    ("squeeze", "dim", "axis"), ("norm", "dim", "axis"), ("sort", "dim", "axis"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "keyword", "right"), KEYWORDS)
+def test_a_keyword_that_is_spelled_otherwise(tf, name, keyword, right):
+    function = functools.reduce(getattr, name.split("."), tf)
+    said = rf"{function.__name__}\(\) got an unexpected .* argument '{keyword}': write {right}="
+    with pytest.raises(TypeError, match=said):
+        function(tf.ones((2, 2)), **{keyword: 1})
+    with pytest.raises(TypeError, match=r"unexpected keyword argument 'nosuch'$"):
+        function(tf.ones((2, 2)), nosuch=1)
+    assert right in inspect.signature(function).parameters
+    assert "wrong" not in inspect.signature(function).parameters
 
 
 # Programs: what is said, and the program, whose `m` is a model and `x`, `y` data for it.

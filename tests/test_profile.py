@@ -1,10 +1,12 @@
 """Profiles: known programs give the expected lines, ops and advice; off means off."""
 
 import json
+import os
 import re
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -356,6 +358,29 @@ def test_command(tmp_path, end, status):
     assert (tmp_path / "a.svg").read_text("utf-8").startswith("<svg")
     assert ("ZeroDivisionError" in done.stderr) == (status == 1)
     assert "profiling" not in done.stderr  # no frames above the program's
+
+
+def test_a_program_that_is_not_there():
+    done = subprocess.run(
+        [sys.executable, "-m", "numtape", "profile", "nosuch.py"],
+        env=environment(), capture_output=True, text=True, timeout=120,
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[-1].endswith("error: there is no program 'nosuch.py'")
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="pipes end otherwise there")
+@pytest.mark.parametrize("command", ["numtape parity", "numtape --help", "benchmarks --help"])
+def test_output_that_is_not_read_to_its_end(command):
+    read, write = os.pipe()
+    os.close(read)
+    done = subprocess.run(
+        [sys.executable, "-m", *command.split()], env=environment(), stdout=write,
+        stderr=subprocess.PIPE, text=True, timeout=120, cwd=Path(__file__).parent.parent,
+    )  # fmt: skip
+    os.close(write)
+    assert done.stderr == ""
 
 
 def test_nothing_is_imported_before_it_is_asked_for():

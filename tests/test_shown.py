@@ -1,10 +1,15 @@
 """What objects show of themselves: reprs, notebooks, modules, recorded paths."""
 
+import json
 import re
+import shutil
+import subprocess
+import sys
 import types
 import weakref
 
 import pytest
+from processes import environment
 from test_names import api_modules
 
 pytestmark = pytest.mark.numtape_only(reason="TensorFlow shows other things")
@@ -27,6 +32,14 @@ def test_tapes_say_what_they_hold(tf):
     assert tape.gradient(y, v).numpy() == 2.0
     assert repr(tape) == "<a GradientTape: asked already, 1 variable watched>"
     assert repr(tf.GradientTape(persistent=True)) == "<a persistent GradientTape: never entered>"
+
+
+def test_generators_say_where_they_are(tf):
+    generator = tf.random.Generator.from_seed(3)
+    assert repr(generator) == "<Generator alg='philox', state=[3, 0, 0]>"
+    generator.normal([2])
+    assert repr(generator) == f"<Generator alg='philox', state={generator.state.numpy().tolist()}>"
+    assert generator.state.numpy().tolist() != [3, 0, 0]
 
 
 def test_modules_of_variables_say_what_they_hold(tf):
@@ -112,9 +125,15 @@ tf.nosuch  # attr-defined
 tf.nn.nosuch  # attr-defined
 tf.keras.layers.nosuch  # attr-defined
 tf.sin(1, 2, 3)  # call-overload
+tf.sin()  # call-overload
+tf.add()  # call-overload
 tf.add(1)  # call-overload
 tf.add(1, 2, "name", 4)  # call-overload
-tf.reduce_sum(x, nosuch=1)  # call-arg
+tf.reduce_sum(x, nosuch=1)  # arg-type
+tf.reduce_sum(x, 1, True, None, 5)  # call-arg
+tf.nn.relu(features=x)
+tf.atan2(y=x, x=x)
+x[0] = 1.0  # index
 tf.function(f, nosuch=1)  # call-overload
 x.sum()  # attr-defined
 """
@@ -136,7 +155,29 @@ def test_type_checkers_know(tmp_path):
     assert [re.sub(r"numtape\.[\w.]*\.", "", one).replace("builtins.", "")
             for one in revealed] == TYPES, shown  # fmt: skip
     found = re.findall(r"use.py:(\d+): error: .*\[([\w-]+)\]", shown)
-    lines = USE.split("\n")
-    wanted = [(str(k + 1), line.partition("  # ")[2]) for k, line in enumerate(lines)
-              if "  # " in line]  # fmt: skip
+    wanted = [(str(k), line.partition("  # ")[2]) for k, line in wrong()]
     assert list(dict.fromkeys(found)) == wanted, shown
+
+
+def wrong():
+    """The lines of the program that a type checker has to refuse, with their numbers."""
+    return [(k, line) for k, line in enumerate(USE.split("\n"), 1) if "  # " in line]
+
+
+@pytest.mark.slow
+def test_pyright_knows(tmp_path):
+    pyright = shutil.which("pyright")
+    if pyright is None:
+        pytest.skip("pyright is not installed")
+    (tmp_path / "use.py").write_text(USE)
+    done = subprocess.run(
+        [pyright, "--outputjson", "--pythonpath", sys.executable, "use.py"],
+        cwd=tmp_path, env=environment(), capture_output=True, text=True, timeout=300,
+    )  # fmt: skip
+    said = json.loads(done.stdout)["generalDiagnostics"]
+    types = re.findall(r'is "(.*)"\n', "".join(
+        one["message"].partition(" of ")[2] + "\n" for one in said
+        if one["severity"] == "information"))  # fmt: skip
+    assert [one.replace("ndarray", "numpy.ndarray") for one in types] == TYPES
+    lines = [one["range"]["start"]["line"] + 1 for one in said if one["severity"] == "error"]
+    assert sorted(set(lines)) == [k for k, _ in wrong()], said

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Never
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from ..log.tensors import as_tensor
 from ..values import dtypes
 from ..values.memory import Array
 from ..values.spec import Spec, intern, one_axis
+from ..values.spelling import misspelled, spelled
 from ..values.tensor import Tensor
 from . import elementwise, joining, rules
 from .slicing import strided_slice
@@ -63,9 +64,11 @@ def _arg(op: Op, x: Any, axis: Any, output_type: Any) -> Tensor:
     return record(op, (x,), axis=at, output=output.name)
 
 
+@spelled
 def argmax(
-    input: Any, axis: Any = None, output_type: Any = dtypes.int64, name: str | None = None
-) -> Tensor:
+    input: Any, axis: Any = None, output_type: Any = dtypes.int64, name: str | None = None,
+    **wrong: Never,
+) -> Tensor:  # fmt: skip
     """The index of the largest element along an axis: the first at a tie.
 
     NaN is no largest element, as in TensorFlow. No gradient flows through.
@@ -86,12 +89,16 @@ def argmax(
       >>> tf.argmax([[1, 9, 3], [7, 2, 7]], axis=1).numpy()
       array([1, 0])
     """
+    if wrong:
+        misspelled(argmax, wrong)
     return _arg(ARGMAX, input, axis, output_type)
 
 
+@spelled
 def argmin(
-    input: Any, axis: Any = None, output_type: Any = dtypes.int64, name: str | None = None
-) -> Tensor:
+    input: Any, axis: Any = None, output_type: Any = dtypes.int64, name: str | None = None,
+    **wrong: Never,
+) -> Tensor:  # fmt: skip
     """The index of the smallest element along an axis: the first at a tie.
 
     NaN is no smallest element, as in TensorFlow. No gradient flows through.
@@ -112,6 +119,8 @@ def argmin(
       >>> tf.argmin([[1, 9, 3], [7, 2, 7]], axis=1).numpy()
       array([0, 1])
     """
+    if wrong:
+        misspelled(argmin, wrong)
     return _arg(ARGMIN, input, axis, output_type)
 
 
@@ -139,9 +148,11 @@ CUMSUM: Op = defop(
 )  # fmt: skip
 
 
+@spelled
 def cumsum(
-    x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
-) -> Tensor:
+    x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None,
+    **wrong: Never,
+) -> Tensor:  # fmt: skip
     """Running sums along an axis.
 
     Args:
@@ -163,6 +174,8 @@ def cumsum(
       >>> tf.cumsum([1, 2, 3, 4], exclusive=True, reverse=True).numpy()
       array([9, 7, 4, 0], dtype=int32)
     """
+    if wrong:
+        misspelled(cumsum, wrong)
     x = as_tensor(x)
     at = one_axis("Cumsum", axis, x.ndim)
     return record(CUMSUM, (x,), axis=at, exclusive=bool(exclusive), reverse=bool(reverse))

@@ -117,6 +117,9 @@ class Generator:
             value = _checked(_state(state), (_SIZE,), "state")
             self._state = Variable(value, trainable=False, name="StateVar", dtype=dtypes.int64)
 
+    def __repr__(self) -> str:
+        return f"<Generator alg='philox', state={self._state.numpy().tolist()}>"
+
     def _saved_parts(self) -> dict[str, Any]:
         """What a checkpoint stores, by name."""
         return {"_state_var": self._state}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Never
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from ..log.tensors import as_tensor
 from ..values.convert import NUMPY, leaves, numeric
 from ..values.dtypes import DType, as_dtype, float32, mismatch
 from ..values.spec import Spec, intern
+from ..values.spelling import misspelled, spelled
 from ..values.tensor import Tensor
 from .movement import axis_of, broadcast_to, identity, reshape, static_shape
 from .slicing import Cut, strided_slice, unstack
@@ -133,7 +134,8 @@ def alike(values: Sequence[Any], op: str, dtype: DType | None = None) -> list[Te
     return found
 
 
-def stack(values: Any, axis: Any = 0, name: str = "stack") -> Tensor:
+@spelled
+def stack(values: Any, axis: Any = 0, name: str = "stack", **wrong: Never) -> Tensor:
     """Tensors of one shape joined along a new axis.
 
     Args:
@@ -153,6 +155,8 @@ def stack(values: Any, axis: Any = 0, name: str = "stack") -> Tensor:
       array([[1, 3],
              [2, 4]], dtype=int32)
     """
+    if wrong:
+        misspelled(stack, wrong)
     # Python numbers are one list to convert: of [1, 2.5] both become floats.
     if isinstance(values, int | float | np.generic) or values is None:
         return as_tensor(values)

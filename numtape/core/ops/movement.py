@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Never
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from ..log.record import record, require
 from ..log.tensors import as_tensor
 from ..values.dtypes import shown
 from ..values.spec import MAX_DIM, Spec, check_axis, intern
+from ..values.spelling import misspelled, spelled
 from ..values.tensor import Tensor
 from . import rules
 from .conjugates import conjugate as conjugated
@@ -159,7 +160,8 @@ def expand_dims(input: Any, axis: Any, name: str | None = None) -> Tensor:
     return reshape(x, (*x.shape[:at], 1, *x.shape[at:]))
 
 
-def squeeze(input: Any, axis: Any = None, name: str | None = None) -> Tensor:
+@spelled
+def squeeze(input: Any, axis: Any = None, name: str | None = None, **wrong: Never) -> Tensor:
     """The same elements without axes of size 1.
 
     Args:
@@ -179,6 +181,8 @@ def squeeze(input: Any, axis: Any = None, name: str | None = None) -> Tensor:
       >>> tf.squeeze(tf.zeros((1, 2, 1)), axis=0).shape
       TensorShape([2, 1])
     """
+    if wrong:
+        misspelled(squeeze, wrong)
     x = as_tensor(input)
     named = () if axis is None else static_shape(axis)
     if not named:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from typing import Any
+from typing import Any, Never
 
 import numpy as np
 
@@ -12,15 +12,17 @@ from ..log.record import record
 from ..log.tensors import as_tensor
 from ..values.dtypes import shown
 from ..values.spec import axes_of
+from ..values.spelling import misspelled, spelled
 from ..values.tensor import Tensor
 from . import arithmetic, elementwise, movement, reduction
 from .complex import conj, real
 from .orthogonal_factors import SVD
 
 
+@spelled
 def norm(
     tensor: Any, ord: Any = "euclidean", axis: Any = None, keepdims: bool | None = None,
-    name: str | None = None,
+    name: str | None = None, **wrong: Never,
 ) -> Tensor:  # fmt: skip
     """The norm of a vector: of all elements, or along an axis. With two axes, that of a matrix.
 
@@ -49,6 +51,8 @@ def norm(
       >>> tf.norm([3.0, -4.0], ord=1).numpy()
       np.float32(7.0)
     """
+    if wrong:
+        misspelled(norm, wrong)
     x = as_tensor(tensor)
     keepdims = bool(keepdims)
     pair = isinstance(axis, list | tuple)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Never
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from ..log.record import Recorder, spec_of, unary
 from ..log.tensors import as_tensor, to_tensor
 from ..values.dtypes import bfloat16, bool_, float16, float32, mismatch
 from ..values.spec import Spec, axes_of, intern
+from ..values.spelling import misspelled, spelled
 from ..values.tensor import Tensor
 from . import comparison, elementwise, joining, movement
 from .complex import conj, real
@@ -151,9 +152,11 @@ def _reduce(op: Op, x: Any, axis: Any, keepdims: bool) -> Tensor:
     return recorder(x)
 
 
+@spelled
 def reduce_sum(
-    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
-) -> Tensor:
+    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None,
+    **wrong: Never,
+) -> Tensor:  # fmt: skip
     """The sum of elements over axes.
 
     Floats are added in a fixed order, so the bits are the same in each run and for each number of
@@ -181,12 +184,16 @@ def reduce_sum(
       array([[ 6.],
              [15.]], dtype=float32)
     """
+    if wrong:
+        misspelled(reduce_sum, wrong)
     return _reduce(SUM, input_tensor, axis, keepdims)
 
 
+@spelled
 def reduce_mean(
-    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
-) -> Tensor:
+    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None,
+    **wrong: Never,
+) -> Tensor:  # fmt: skip
     """The mean of elements over axes.
 
     That of integers is an integer, rounded towards 0, as in TensorFlow: `cast` them first for
@@ -210,6 +217,8 @@ def reduce_mean(
       >>> tf.reduce_mean([1, 2]).numpy()
       np.int32(1)
     """
+    if wrong:
+        misspelled(reduce_mean, wrong)
     x = as_tensor(input_tensor)
     if not x._spec.inexact:
         return _reduce(MEAN, x, axis, keepdims)
@@ -218,9 +227,11 @@ def reduce_mean(
     return elementwise.real_divide(total, float(count))
 
 
+@spelled
 def reduce_max(
-    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
-) -> Tensor:
+    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None,
+    **wrong: Never,
+) -> Tensor:  # fmt: skip
     """The largest element over axes; NaN if one is NaN.
 
     At a tie the gradient is shared evenly. The maximum of nothing is minus infinity, or the
@@ -242,12 +253,16 @@ def reduce_max(
       >>> tf.reduce_max([[1, 5, 3], [4, 2, 6]], axis=1).numpy()
       array([5, 6], dtype=int32)
     """
+    if wrong:
+        misspelled(reduce_max, wrong)
     return _reduce(MAX, input_tensor, axis, keepdims)
 
 
+@spelled
 def reduce_min(
-    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
-) -> Tensor:
+    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None,
+    **wrong: Never,
+) -> Tensor:  # fmt: skip
     """The smallest element over axes; NaN if one is NaN.
 
     At a tie the gradient is shared evenly. The minimum of nothing is infinity, or the largest
@@ -269,12 +284,16 @@ def reduce_min(
       >>> tf.reduce_min([[1, 5, 3], [4, 2, 6]], axis=1).numpy()
       array([1, 2], dtype=int32)
     """
+    if wrong:
+        misspelled(reduce_min, wrong)
     return _reduce(MIN, input_tensor, axis, keepdims)
 
 
+@spelled
 def reduce_all(
-    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
-) -> Tensor:
+    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None,
+    **wrong: Never,
+) -> Tensor:  # fmt: skip
     """Whether all elements over axes are true; true of nothing. No gradient flows through.
 
     Args:
@@ -293,12 +312,16 @@ def reduce_all(
       >>> tf.reduce_all([[True, False], [True, True]], axis=1).numpy()
       array([False,  True])
     """
+    if wrong:
+        misspelled(reduce_all, wrong)
     return _reduce(ALL, _truths(input_tensor), axis, keepdims)
 
 
+@spelled
 def reduce_any(
-    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
-) -> Tensor:
+    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None,
+    **wrong: Never,
+) -> Tensor:  # fmt: skip
     """Whether any element over axes is true; false of nothing. No gradient flows through.
 
     Args:
@@ -317,6 +340,8 @@ def reduce_any(
       >>> tf.reduce_any([[True, False], [False, False]], axis=1).numpy()
       array([ True, False])
     """
+    if wrong:
+        misspelled(reduce_any, wrong)
     return _reduce(ANY, _truths(input_tensor), axis, keepdims)
 
 
@@ -325,9 +350,11 @@ def _truths(value: Any) -> Any:
     return value if spec_of(value) is not None else to_tensor(value, bool_)
 
 
+@spelled
 def reduce_prod(
-    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
-) -> Tensor:
+    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None,
+    **wrong: Never,
+) -> Tensor:  # fmt: skip
     """The product of elements over axes; 1 of nothing.
 
     Multiplied pairwise in log2(n) rounds, so that derivatives of every order are right where
@@ -353,6 +380,8 @@ def reduce_prod(
       >>> tape.gradient(y, x).numpy()
       array([ 0., 10.,  0.], dtype=float32)
     """
+    if wrong:
+        misspelled(reduce_prod, wrong)
     x = as_tensor(input_tensor)
     if x.dtype in (float16, bfloat16):  # rounded once
         found = reduce_prod(elementwise.cast(x, float32), axis, keepdims)
@@ -377,9 +406,11 @@ def reduce_prod(
     return movement.shaped(x, kept if keepdims else shape)
 
 
+@spelled
 def reduce_variance(
-    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
-) -> Tensor:
+    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None,
+    **wrong: Never,
+) -> Tensor:  # fmt: skip
     """The mean squared distance from the mean over axes: divided by n, not by n - 1.
 
     The mean is taken off first, in a pass of its own: nothing cancels where the mean is large.
@@ -401,6 +432,8 @@ def reduce_variance(
       >>> tf.math.reduce_variance([1.0, 2.0, 3.0, 4.0]).numpy()
       np.float32(1.25)
     """
+    if wrong:
+        misspelled(reduce_variance, wrong)
     x = as_tensor(input_tensor)
     if not x._spec.inexact:
         raise DtypeError(
@@ -412,9 +445,11 @@ def reduce_variance(
     return reduce_mean(elementwise.square(distance), axis, keepdims)
 
 
+@spelled
 def reduce_std(
-    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
-) -> Tensor:
+    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None,
+    **wrong: Never,
+) -> Tensor:  # fmt: skip
     """The standard deviation over axes: the square root of `reduce_variance`.
 
     Args:
@@ -434,12 +469,16 @@ def reduce_std(
       >>> tf.math.reduce_std([[1.0, 5.0], [2.0, 2.0]], axis=1).numpy()
       array([2., 0.], dtype=float32)
     """
+    if wrong:
+        misspelled(reduce_std, wrong)
     return elementwise.sqrt(reduce_variance(input_tensor, axis, keepdims))
 
 
+@spelled
 def reduce_logsumexp(
-    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
-) -> Tensor:
+    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None,
+    **wrong: Never,
+) -> Tensor:  # fmt: skip
     """``log(sum(exp(x)))`` over axes, without overflow: the largest element is taken off before.
 
     See Blanchard, Higham and Higham, "Accurately computing the log-sum-exp and softmax functions"
@@ -462,6 +501,8 @@ def reduce_logsumexp(
       >>> tf.reduce_logsumexp([1000.0, 1000.0]).numpy()
       np.float32(1000.6932)
     """
+    if wrong:
+        misspelled(reduce_logsumexp, wrong)
     x = as_tensor(input_tensor)
     largest = elementwise.stop_gradient(reduce_max(x, axis, True))
     largest = elementwise.select(comparison.is_finite(largest), largest, 0.0)

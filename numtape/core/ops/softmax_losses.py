@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Never
 
 import numpy as np
 
@@ -10,6 +10,7 @@ from ..log.op import ARRAY, Native, Op, defop
 from ..log.record import Recorder, binary, record, require
 from ..log.tensors import as_tensor
 from ..values.spec import Spec, one_axis
+from ..values.spelling import misspelled, spelled
 from ..values.tensor import Tensor
 from . import activations, elementwise, movement, rules
 from .elementwise import negative
@@ -95,7 +96,8 @@ def _along(op: Op, logits: Any, axis: Any) -> Tensor:
     return movement.transpose(record(op, (movement.transpose(x, swap),)), swap)
 
 
-def softmax(logits: Any, axis: Any = None, name: str | None = None) -> Tensor:
+@spelled
+def softmax(logits: Any, axis: Any = None, name: str | None = None, **wrong: Never) -> Tensor:
     """``exp(x) / sum(exp(x))`` along an axis.
 
     The largest element is taken off before, so that nothing overflows: see Blanchard, Higham and
@@ -117,10 +119,13 @@ def softmax(logits: Any, axis: Any = None, name: str | None = None) -> Tensor:
       array([[0.5, 0.5],
              [1. , 0. ]], dtype=float32)
     """
+    if wrong:
+        misspelled(softmax, wrong)
     return _along(SOFTMAX, logits, axis)
 
 
-def log_softmax(logits: Any, axis: Any = None, name: str | None = None) -> Tensor:
+@spelled
+def log_softmax(logits: Any, axis: Any = None, name: str | None = None, **wrong: Never) -> Tensor:
     """``x - log(sum(exp(x)))`` along an axis: the logarithm of `softmax`, without overflow.
 
     Args:
@@ -138,6 +143,8 @@ def log_softmax(logits: Any, axis: Any = None, name: str | None = None) -> Tenso
       >>> tf.nn.log_softmax([1000.0, 0.0]).numpy()
       array([    0., -1000.], dtype=float32)
     """
+    if wrong:
+        misspelled(log_softmax, wrong)
     return _along(LOG_SOFTMAX, logits, axis)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Never
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from ..log.tensors import as_tensor
 from ..values import dtypes
 from ..values.dtypes import as_dtype, mismatch
 from ..values.spec import Spec, intern, one_axis
+from ..values.spelling import misspelled, spelled
 from ..values.tensor import Tensor
 from . import elementwise, movement, rules
 from .indexing import GATHER
@@ -116,9 +117,11 @@ def _last(values: Any, axis: Any, direction: str, op: str) -> tuple[Tensor, Any,
     return movement.permuted(x, tuple(swapped)), tuple(swapped), direction == "DESCENDING"
 
 
+@spelled
 def sort(
-    values: Any, axis: Any = -1, direction: str = "ASCENDING", name: str | None = None
-) -> Tensor:
+    values: Any, axis: Any = -1, direction: str = "ASCENDING", name: str | None = None,
+    **wrong: Never,
+) -> Tensor:  # fmt: skip
     """The elements sorted along an axis. NaN comes last in both directions.
 
     Gradients go back to where the elements came from.
@@ -143,14 +146,17 @@ def sort(
       array([[3, 5],
              [2, 1]], dtype=int32)
     """
+    if wrong:
+        misspelled(sort, wrong)
     x, order, falling = _last(values, axis, direction, "Sort")
     indices = _ordered(x, x.shape[-1], falling, "int32")
     return movement.permuted(_along_last(x, indices), order)
 
 
+@spelled
 def argsort(
     values: Any, axis: Any = -1, direction: str = "ASCENDING", stable: bool = False,
-    name: str | None = None,
+    name: str | None = None, **wrong: Never,
 ) -> Tensor:  # fmt: skip
     """The indices that sort a tensor along an axis. NaN comes last in both directions.
 
@@ -172,6 +178,8 @@ def argsort(
       >>> tf.argsort([3.0, 1.0, 2.0]).numpy()
       array([1, 2, 0], dtype=int32)
     """
+    if wrong:
+        misspelled(argsort, wrong)
     x, order, falling = _last(values, axis, direction, "ArgSort")
     return movement.permuted(_ordered(x, x.shape[-1], falling, "int32"), order)
 
