@@ -179,7 +179,7 @@ from .errors import DeviceError
 from .function import Function as _Function
 from .function import function
 from .gradient_tape import GradientTape, UnconnectedGradients
-from .kernel import grad, kernel, value_and_grad
+from .kernel import grad, jacobian, kernel, value_and_grad
 from .module import Module
 from .placement import device
 from .tensor_spec import TensorSpec
@@ -210,7 +210,8 @@ __all__ = [
     "get_static_value", "grad", "grad_pass_through", "gradients", "greater", "greater_equal",
     "group", "guarantee_const", "half", "histogram_fixed_width", "histogram_fixed_width_bins",
     "identity", "identity_n", "image", "init_scope", "initializers", "int16", "int32", "int64",
-    "int8", "is_symbolic_tensor", "is_tensor", "keras", "kernel", "less", "less_equal", "linalg",
+    "int8", "is_symbolic_tensor", "is_tensor", "jacobian", "keras", "kernel", "less", "less_equal",
+    "linalg",
     "linspace", "logical_and", "logical_not", "logical_or", "losses", "map_fn", "math", "matmul",
     "matrix_square_root", "maximum", "meshgrid", "metrics", "minimum", "multiply", "name_scope",
     "negative", "nest", "newaxis", "nn", "no_gradient", "no_op", "norm", "not_equal",

@@ -10,7 +10,7 @@ from typing import Any
 
 from .errors import KernelError, UnimplementedError
 
-__all__ = ["grad", "kernel", "value_and_grad"]
+__all__ = ["grad", "jacobian", "kernel", "value_and_grad"]
 
 
 def __dir__() -> list[str]:
@@ -58,6 +58,7 @@ class Kernel:
         self._limit, self._fastmath = memory_limit, bool(fastmath)
         self._checked, self._model = bool(boundscheck), error_model
         self._gradients: dict[Any, Any] = {}
+        self._jacobians: dict[Any, Any] = {}
         self._call: Any = None
         functools.update_wrapper(self, function)
 
@@ -127,14 +128,14 @@ class Kernel:
         bound.apply_defaults()
         return tuple(bound.arguments.values())
 
-    def _program(self, kinds: Any, wanted: tuple[int, ...]) -> Any:
+    def _program(self, kinds: Any, wanted: tuple[int, ...], several: bool = False) -> Any:
         for j in wanted:
             if not kinds[j][0].startswith("float"):
                 raise KernelError(f"a derivative by argument {j}, of dtype {kinds[j][0]}",
                                   way="Pass it as floats.")  # fmt: skip
         make = importlib.import_module("numtape.core.loops.program").program
         return make(self.python_function, list(kinds), list(wanted), boundscheck=self._checked,
-                    divisions=self._model == "python")  # fmt: skip
+                    divisions=self._model == "python", several=several)  # fmt: skip
 
     def _gradient(self, args: tuple[Any, ...], argnums: Any) -> Any:
         """What differentiates for such arguments."""
@@ -147,6 +148,19 @@ class Kernel:
             program = self._program(kinds, wanted)
             made = call.Gradient(program, wanted, single, self._fastmath, self._limit)
             return self._gradients.setdefault((kinds, argnums), made)
+
+    def _jacobian(self, args: tuple[Any, ...], argnums: Any) -> Any:
+        """What gives the Jacobians for such arguments."""
+        kinds = _call().kinds_of(args)
+        try:
+            return self._jacobians[kinds, argnums]
+        except KeyError:
+            wanted, single = _numbers(argnums, len(args))
+            program = self._program(kinds, wanted, True)
+            made = importlib.import_module("numtape.core.loops.jacobian").Jacobian(
+                program, wanted, single, self._fastmath, self._limit
+            )
+            return self._jacobians.setdefault((kinds, argnums), made)
 
     def __reduce__(self) -> str:
         return self.python_function.__qualname__
@@ -303,6 +317,43 @@ def grad(f: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callable[..
         return both(*args, **kwargs)[1]
 
     return gradient
+
+
+def jacobian(f: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callable[..., Any]:
+    """The function that gives the Jacobian of a kernel: one reverse sweep an element of its result.
+
+    The result may be a number, an array, or a tuple of them, of tuples, and so on. For functions of
+    tensors there is `GradientTape.jacobian`.
+
+    Args:
+      f: A kernel, a function that ``numba.njit`` made, or one of Python.
+      argnums: By which argument to differentiate, or by which.
+
+    Returns:
+      A function of the same arguments. It returns, in the place of each number or array of the
+      result, its Jacobian: an array of the result's shape and then the argument's; a tuple of them
+      if ``argnums`` is a sequence. What is no float, or does not depend on the argument, has zeros.
+
+    Raises:
+      TypeError: If ``f`` is no function.
+      KernelError: At a call, if ``f`` holds what cannot be differentiated, or returns nothing.
+      ResourceExhaustedError: At a call, if the stack is full.
+
+    Example:
+      >>> def polar(r, angle):
+      ...     return r * math.cos(angle), r * math.sin(angle)
+      >>> tf.jacobian(polar, (0, 1))(2.0, 0.0)
+      ((1.0, 0.0), (0.0, 2.0))
+    """
+    found = _as_kernel(f)
+    wanted = argnums if isinstance(argnums, int) else tuple(argnums)
+
+    @functools.wraps(found.python_function)
+    def jacobians(*args: Any, **kwargs: Any) -> Any:
+        args = found._bound(args, kwargs)
+        return found._jacobian(args, wanted)(args)
+
+    return jacobians
 
 
 def _as_kernel(f: Any) -> Kernel:

@@ -136,7 +136,10 @@ def test_what_is_refused(lines, said):
 
 RETURNS = [
     ("pass", "a derivative: it returns nothing"), ("return 1", "of dtype int64"),
-    ("return x", "an array or a tuple"), ("return p, p", r"`\(p, p\)`|tuple"),
+    ("return x", "returns an array.* nt.jacobian"),
+    ("return p, p", "returns a tuple.* nt.jacobian"),
+    ("if p > 0:\n        return p, p\n    return p", "results of different forms"),
+    ("if p > 0:\n        return p\n    return p, p", "results of different forms"),
     ("if p > 0:\n        return p", "returns nothing"),
     ("while p > 0:\n        return p", "returns nothing"),
 ]  # fmt: skip
@@ -146,6 +149,15 @@ RETURNS = [
 def test_results_that_are_refused(line, said):
     with pytest.raises(KernelError, match=said):
         program(function_of(f"def f(x, p):\n    {line}\n"), [X, N], [0, 1])
+
+
+def test_jacobians_of_nothing():
+    with pytest.raises(KernelError, match="returns nothing"):
+        tf.jacobian(function_of("def f(x):\n    pass\n"))(1.0)
+    with pytest.raises(ValueError, match="argnums has 1"):
+        tf.jacobian(function_of("def f(x):\n    return x\n"), 1)(1.0)
+    with pytest.raises(KernelError, match="of dtype int64"):
+        tf.jacobian(function_of("def f(x):\n    return x\n"))(1)
 
 
 def test_the_line_is_that_of_a_helper():

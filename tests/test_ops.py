@@ -444,8 +444,8 @@ def test_every_op_has_a_row(tf):
 OF_PROGRAMS = {
     "Assert", "case", "control_dependencies", "custom_gradient", "executing_eagerly", "foldl",
     "foldr", "get_static_value", "grad", "grad_pass_through", "gradients", "group", "init_scope",
-    "inside_function", "is_symbolic_tensor", "kernel", "no_gradient", "no_op", "numpy_function",
-    "print",
+    "inside_function", "is_symbolic_tensor", "jacobian", "kernel", "no_gradient", "no_op",
+    "numpy_function", "print",
     "py_function", "recompute_grad", "switch_case", "timestamp", "tuple", "type_spec_from_value",
     "value_and_grad",
 }  # fmt: skip

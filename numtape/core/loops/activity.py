@@ -56,7 +56,7 @@ def analyse(body: Body, wanted: list[str]) -> Activity:
     varied = set(wanted)
     while new := {t for s, t in edges if t not in varied and not varied.isdisjoint(s)}:
         varied |= new
-    useful = {body.result} - {""}
+    useful = set(body.outs)
     while new := {x for s, t in edges if t in useful for x in s} - useful:
         useful |= new
     active = {x for x in varied & useful if not is_constant(x)} | set(wanted)

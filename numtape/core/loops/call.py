@@ -58,70 +58,21 @@ def refuse_tensors(arguments: tuple[Any, ...]) -> None:
             )
 
 
-class Gradient:
-    """Both sweeps of a function, for arguments of some kinds.
+class Sweeping:
+    """What a call of sweeps needs, whatever it is for.
 
     Args:
       program: The sweeps.
-      wanted: The numbers of the arguments whose adjoints are given.
-      single: Whether one adjoint is given, and not a tuple.
-      fastmath: Whether the forward sweep may do what Numba's option says.
       limit: How many bytes of stack a call may take; None for half of the machine's memory.
     """
 
-    def __init__(
-        self, program: Program, wanted: tuple[int, ...], single: bool, fastmath: bool,
-        limit: int | None,
-    ) -> None:  # fmt: skip
-        self.program, self._limit = program, limit
-        self._layout = Layout(program, wanted, single, limit)
-        self._sweeps = _FUNCTION(compiled(program, fastmath).gradient)
-        self._written = frozenset(program.written)
-        self._waiting: list[tuple[Any, Any]] = []  # blocks that no call has now
+    def __init__(self, program: Program, limit: int | None) -> None:
+        self.program, self.limit = program, limit
 
-    def __call__(self, arguments: tuple[Any, ...]) -> Any:
-        """The value, and the adjoint of the argument that is wanted, or a tuple of them.
-
-        Raises:
-          KernelError: If arguments overlap where one is written.
-          ResourceExhaustedError: If the stack is full.
-          IndexError, ZeroDivisionError, ValueError: As the function itself.
-        """
-        found = self.quick(arguments)
-        return self._prepared(arguments) if found is None else found
-
-    def quick(self, arguments: tuple[Any, ...]) -> Any:
-        """The same, or None if the arguments are not of these kinds, or have to be made ready."""
-        try:
-            ready = self._waiting.pop()
-        except IndexError:
-            ready = self._layout.call(self._sweeps, self._fail)
-        try:
-            return ready[0](arguments)
-        except struct.error:  # an int of more than 64 bits
-            return None
-        finally:
-            self._waiting.append(ready)
-
-    def _prepared(self, arguments: tuple[Any, ...]) -> Any:
-        if self._written:
-            self._refuse_overlap(arguments)
-        arguments = tuple([
-            np.ascontiguousarray(x) if type(x) is np.ndarray else x for x in arguments
-        ])  # fmt: skip
-        ready = self._layout.call(self._sweeps, self._fail)
-        try:
-            return ready[1](arguments)
-        except struct.error:
-            for x in arguments:
-                if type(x) is int and not -(1 << 63) <= x < 1 << 63:
-                    raise KernelError(f"the int {x} as an argument, which takes more than 64 bits",
-                                      way="Pass a float.") from None  # fmt: skip
-            raise
-
-    def _refuse_overlap(self, arguments: tuple[Any, ...]) -> None:
+    def refuse_overlap(self, arguments: tuple[Any, ...]) -> None:
+        """Raise if arguments overlap in memory where one is written."""
         arrays = [(j, x) for j, x in enumerate(arguments) if type(x) is np.ndarray]
-        for j in self._written:
+        for j in self.program.written:
             one = arguments[j]
             within = any(s == 0 and n > 1 for s, n in zip(one.strides, one.shape, strict=True))
             if within or any(k != j and np.may_share_memory(one, other)
@@ -131,11 +82,11 @@ class Gradient:
                     self.program.line, "Pass a copy.",
                 )  # fmt: skip
 
-    def _fail(self, arena: stack.Arena, status: int) -> NoReturn:
+    def fail(self, arena: stack.Arena, status: int) -> NoReturn:
         """Raise what a status says."""
         size = arena.end - arena.start
-        if self._limit is not None:
-            size = min(size, self._limit)
+        if self.limit is not None:
+            size = min(size, self.limit)
         stack.give_back(arena, size)
         if status & ((1 << LINES) - 1) == RAISED:
             raise_at(self.program.raised[status >> LINES])
@@ -155,6 +106,70 @@ class Gradient:
         if kind == EMPTY:
             raise ValueError(f"an array without elements has neither maximum nor minimum {place}")
         raise ValueError(f"negative dimensions not allowed {place}")
+
+    def refuse_int(self, x: object) -> NoReturn:
+        """Say that an int is too large."""
+        raise KernelError(f"the int {x} as an argument, which takes more than 64 bits",
+                          way="Pass a float.") from None  # fmt: skip
+
+
+class Gradient(Sweeping):
+    """Both sweeps of a function, for arguments of some kinds.
+
+    Args:
+      program: The sweeps.
+      wanted: The numbers of the arguments whose adjoints are given.
+      single: Whether one adjoint is given, and not a tuple.
+      fastmath: Whether the forward sweep may do what Numba's option says.
+      limit: How many bytes of stack a call may take; None for half of the machine's memory.
+    """
+
+    def __init__(
+        self, program: Program, wanted: tuple[int, ...], single: bool, fastmath: bool,
+        limit: int | None,
+    ) -> None:  # fmt: skip
+        super().__init__(program, limit)
+        self._layout = Layout(program, wanted, single, limit)
+        self._sweeps = _FUNCTION(compiled(program, fastmath).gradient)
+        self._waiting: list[tuple[Any, Any]] = []  # blocks that no call has now
+
+    def __call__(self, arguments: tuple[Any, ...]) -> Any:
+        """The value, and the adjoint of the argument that is wanted, or a tuple of them.
+
+        Raises:
+          KernelError: If arguments overlap where one is written.
+          ResourceExhaustedError: If the stack is full.
+          IndexError, ZeroDivisionError, ValueError: As the function itself.
+        """
+        found = self.quick(arguments)
+        return self._prepared(arguments) if found is None else found
+
+    def quick(self, arguments: tuple[Any, ...]) -> Any:
+        """The same, or None if the arguments are not of these kinds, or have to be made ready."""
+        try:
+            ready = self._waiting.pop()
+        except IndexError:
+            ready = self._layout.call(self._sweeps, self.fail)
+        try:
+            return ready[0](arguments)
+        except struct.error:  # an int of more than 64 bits
+            return None
+        finally:
+            self._waiting.append(ready)
+
+    def _prepared(self, arguments: tuple[Any, ...]) -> Any:
+        self.refuse_overlap(arguments)
+        arguments = tuple([
+            np.ascontiguousarray(x) if type(x) is np.ndarray else x for x in arguments
+        ])  # fmt: skip
+        ready = self._layout.call(self._sweeps, self.fail)
+        try:
+            return ready[1](arguments)
+        except struct.error:
+            for x in arguments:
+                if type(x) is int and not -(1 << 63) <= x < 1 << 63:
+                    self.refuse_int(x)
+            raise
 
 
 def raise_at(raised: Raised) -> NoReturn:

@@ -32,6 +32,32 @@ class Calls(Reductions):
     def __init__(self) -> None:
         super().__init__()
         self.raised: list[Raised] = []
+        self.outs: list[str] = []
+        self.axes: list[list[str]] = []
+        self.form: Any = None
+
+    def returned(self, node: ast.expr) -> Any:
+        """Write what the kernel returns, into `outs`. Returns its form, with places there."""
+        if isinstance(node, ast.Tuple):
+            return tuple([self.returned(x) for x in node.elts])
+        value = self.value(node)
+        if value.items is not None:
+            self.outs += value.items
+            self.axes += [[] for _ in value.items]
+            return tuple(range(len(self.outs) - len(value.items), len(self.outs)))
+        if value.grid is None:
+            self.outs.append(value.name)
+            self.axes.append([])
+            return len(self.outs) - 1
+        view = self.view(value, node)
+        whole = view.offset == "0" and view.strides is None
+        if self.arrays[view.array].argument:
+            whole = whole and view.shape == [f"{view.array}_n{k}" for k in range(len(view.shape))]
+        if not whole:
+            view = self.made(view, node)
+        self.outs.append(view.array)
+        self.axes.append(view.shape)
+        return len(self.outs) - 1
 
     def _do_Raise(self, node: ast.Raise) -> None:
         called: Any = node.exc

@@ -39,6 +39,8 @@ class Exits:
         if self.returns and (not _ends(body) or None in values):
             source.refuse("a way through it that returns nothing", None,
                           "Return a number on each way.")
+        several = self.early and isinstance(values[0], ast.Tuple)
+        self._form = self._named(values[0]) if several else RESULT
         self.body = self._block(body, None)
         taken = sorted(self.made & source.locals)
         if taken:
@@ -47,7 +49,7 @@ class Exits:
             first = [_set(DONE, False)] if self._needs_done else []
             self.body = [*first, *self.body]
             if self.returns:
-                self.body.append(ast.Return(_name(RESULT), lineno=source.line))
+                self.body.append(ast.Return(_read(self._form), lineno=source.line))
 
     _needs_done = False
 
@@ -56,6 +58,24 @@ class Exits:
         name = f"{kind}_{self._count}_"
         self.made.add(name)
         return name
+
+    def _named(self, value: Any) -> Any:
+        """Names for the parts of a result: a name, or a tuple of them."""
+        if isinstance(value, ast.Tuple):
+            return tuple([self._named(x) for x in value.elts])
+        return self._new("result")
+
+    def _results(self, value: ast.expr, form: Any, node: ast.stmt) -> list[ast.stmt]:
+        """Assign what is returned to the names for it."""
+        if isinstance(form, str) and not isinstance(value, ast.Tuple):
+            return [_put(form, value, node)]
+        if isinstance(form, str) or not isinstance(value, ast.Tuple) or (
+            len(form) != len(value.elts)
+        ):
+            self.source.refuse("results of different forms", node,
+                               "Return as many values in each place.")  # fmt: skip
+        return [statement for x, name in zip(value.elts, form, strict=True)
+                for statement in self._results(x, name, node)]  # fmt: skip
 
     def _block(self, nodes: list[ast.stmt], loop: tuple[str, str] | None) -> list[ast.stmt]:
         """Statements; ``loop`` names the flags of the loop around: go on at all, skip the rest."""
@@ -70,7 +90,7 @@ class Exits:
                 return [*found, node]
             if isinstance(node, ast.Return) and self.early:
                 if node.value is not None:
-                    found.append(_put(RESULT, node.value, node))
+                    found += self._results(node.value, self._form, node)
                 self._needs_done = True
                 return [*found, _set(DONE, True, node)]
             if isinstance(node, ast.If):
@@ -126,6 +146,12 @@ class Exits:
 
 def _name(name: str) -> ast.Name:
     return ast.Name(name, ast.Load())
+
+
+def _read(form: Any) -> ast.expr:
+    if isinstance(form, str):
+        return _name(form)
+    return ast.Tuple([_read(x) for x in form], ast.Load())
 
 
 def _put(name: str, value: ast.expr, like: Any = None) -> ast.stmt:

@@ -74,7 +74,7 @@ class Forward(Text):
         self.plans: dict[int, Plan] = {}
         self.used: set[str] = set()
         self._loops = 0
-        self._read = outside(body.nodes, body.result)
+        self._read = outside(body.nodes, body.left())
         self._varying = {n.name for n in walk(body.nodes) if isinstance(n, Count)}
         self.nodes(body.nodes, set(activity.fixed))
         self.last = sorted((self.used & activity.fixed) - body.given())

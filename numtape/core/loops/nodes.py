@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 
 @dataclass(eq=False, slots=True)
@@ -127,11 +128,14 @@ class Body:
       arrays: All arrays, by name; an argument's axes are ``name_n0``, ``name_n1`` ...
       parameters: Names of the arguments in the user's order.
       nodes: What it does.
-      result: The name or constant that it returns; "" for nothing.
+      result: The name or constant that it returns; "" for nothing, and for several results.
       file, line: Where it stands.
       raised: The exceptions that it raises.
       names: The dtypes of all names that are numbers.
       same: Pairs of arrays that may share their memory.
+      outs: What it returns: names of numbers and arrays, and constants.
+      axes: For each of them the lengths of its axes.
+      form: How they stand in its result: a number of ``outs``, or a tuple; None for nothing.
     """
 
     name: str
@@ -144,7 +148,14 @@ class Body:
     line: int
     names: dict[str, str] = field(default_factory=dict)
     raised: list[Raised] = field(default_factory=list)
+    outs: list[str] = field(default_factory=list)
+    axes: list[list[str]] = field(default_factory=list)
+    form: Any = None
     same: list[tuple[str, str]] = field(default_factory=list)
+
+    def left(self) -> list[str]:
+        """The operands that are read when all is done: those of the results."""
+        return [*self.outs, *(x for axes in self.axes for x in axes)]
 
     def given(self) -> set[str]:
         """The names of numbers that are there from the beginning."""

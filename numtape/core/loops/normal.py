@@ -42,13 +42,11 @@ def normal(function: FunctionType, kinds: list[tuple[str, int]]) -> Body:
             for k in range(ndim):
                 writer.low[f"{name}_n{k}"] = 0
     result = writer.function(frame)
-    if result.grid is not None or result.items is not None:
-        source.refuse("an array or a tuple as its result", None,
-                      "Return one number, and write arrays to arguments.")
     found = function.__name__
     name = found if found.isidentifier() else "function"
     return Body(name, scalars, writer.arrays, names, writer.out, result.name, source.file,
-                source.line, same=writer.same, raised=writer.raised)  # fmt: skip
+                source.line, same=writer.same, raised=writer.raised, outs=writer.outs,
+                axes=writer.axes, form=writer.form)  # fmt: skip
 
 
 class Normal(Creation):
@@ -65,10 +63,16 @@ class Normal(Creation):
                 self.bind(parameter, grid, frame.source.tree)
         for statement in frame.exits.body:
             if isinstance(statement, ast.Return):
-                if statement.value is not None:
-                    result = self.value(statement.value)
-                    if result.grid is not None:
-                        result = self.of(self.view(result, statement))
+                if statement.value is None:
+                    continue
+                if len(self.frames) == 1:
+                    self.form = self.returned(statement.value)
+                    single = self.form == 0 and self.outs[0] not in self.arrays
+                    result = Value(self.outs[0] if single else "")
+                    continue
+                result = self.value(statement.value)
+                if result.grid is not None:
+                    result = self.of(self.view(result, statement))
             else:
                 self.statement(statement)
         self.frames.pop()

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from types import FunctionType
+from typing import Any
 
 from ...errors import KernelError
 from .activity import analyse
 from .forward import Forward, Text
 from .nodes import Body, Raised, address, is_constant, shadow
 from .normal import normal
+from .outs import Out, left, outs
 from .reverse import Reverse
 from .store import outside
 from .types import INTS, infer, of
@@ -30,6 +32,8 @@ class Program:
       result: The result's dtype.
       file, line: Where the function stands.
       raised: The exceptions that it raises.
+      outs: The results, if there may be several.
+      form: How they stand in what the function returns: a place in ``outs``, or a tuple.
     """
 
     source: str
@@ -40,6 +44,8 @@ class Program:
     file: str
     line: int
     raised: list[Raised] = field(default_factory=list)
+    outs: list[Out] = field(default_factory=list)
+    form: Any = None
 
     @property
     def key(self) -> str:
@@ -49,7 +55,7 @@ class Program:
 
 def program(
     function: FunctionType, kinds: list[tuple[str, int]], wanted: list[int], *,
-    boundscheck: bool = False, divisions: bool = False,
+    boundscheck: bool = False, divisions: bool = False, several: bool = False,
 ) -> Program:  # fmt: skip
     """The sweeps of a function.
 
@@ -59,17 +65,21 @@ def program(
       wanted: The numbers of the arguments whose derivatives are wanted.
       boundscheck: Whether an index out of bounds is an error.
       divisions: Whether a division by 0 is.
+      several: Whether it may return several values and arrays. The reverse sweep can then be run
+        again and again.
     """
     body = normal(function, kinds)
     infer(body)
     result = of(body.result, body.names) if body.result else ""
-    if result in ("", *INTS):
-        what = "nothing" if not result else f"a number of dtype {result}"
-        raise KernelError(f"a derivative: it returns {what}", body.file, body.line,
-                          "Return a float.")  # fmt: skip
+    if body.form is None or (not several and result in ("", *INTS)):
+        raise KernelError(f"a derivative: it returns {_returned(body)}", body.file, body.line,
+                          "Return a float; nt.jacobian takes several results and arrays."
+                          if body.outs else "Return a float.")  # fmt: skip
+    if several:
+        body.result = ""
     activity = analyse(body, [body.parameters[k] for k in wanted])
     forward = Forward(body, activity, boundscheck, divisions)
-    reverse = Reverse(forward)
+    reverse = Reverse(forward, several)
     shared, parameters, loads = _parameters(body, kinds)
     for name, array in body.arrays.items():
         if array.addressed:
@@ -87,13 +97,14 @@ def program(
             parameters.append(("adjoint", j, "float64", 0))
     zeros = sorted(
         x for x in activity.active if x not in body.arrays and not is_constant(x)
-        and (x in body.scalars or x in outside(body.nodes, body.result))
+        and (x in body.scalars or x in outside(body.nodes, body.left()))
     )  # fmt: skip
     ahead, back = Text(), Text()
     for line in (*loads, *_initial(body)):
         ahead.put(line)
     ahead.lines += forward.lines
-    for line in (f"OUT[0] = {body.result}", "MARK[0] = SP", "return 0"):
+    results = [f"OUT[0] = {body.result}"] if body.result else left(body)
+    for line in (*results, "MARK[0] = SP", "return 0"):
         ahead.put(line)
     for line in (*loads, *(f"d_{name} = 0.0" for name in zeros), *_initial(body)):
         back.put(line)
@@ -113,7 +124,17 @@ def program(
     ])  # fmt: skip
     written = [j for j, name in enumerate(body.parameters) if name in activity.written]
     return Program(source, body.name, parameters, written, result, body.file, body.line,
-                   body.raised)
+                   body.raised, outs(body, activity), body.form)
+
+
+def _returned(body: Body) -> str:
+    """What a function returns, in words."""
+    if body.form is None:
+        return "nothing"
+    if isinstance(body.form, tuple):
+        return "a tuple"
+    name = body.outs[0]
+    return "an array" if name in body.arrays else f"a number of dtype {of(name, body.names)}"
 
 
 def _parameters(

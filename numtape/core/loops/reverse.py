@@ -4,20 +4,34 @@ from __future__ import annotations
 
 from .forward import Forward, Text
 from .layout import Slots, number, once, room, rounds
-from .nodes import Branch, Count, Make, Node, Repeat, is_constant, straight
+from .nodes import Branch, Count, Make, Node, Repeat, straight
+from .outs import words
 from .plans import Plan, Way, groups, something
 
 
 class Reverse(Text):
     """Writes the reverse sweep."""
 
-    def __init__(self, forward: Forward) -> None:
+    def __init__(self, forward: Forward, again: bool) -> None:
         super().__init__()
+        self._again = again
         self.forward, self.body, self.activity = forward, forward.body, forward.activity
+        if self.body.result:
+            if self.body.result in self.activity.active:
+                self.put(f"d_{self.body.result} += SEED[0]")
+        else:
+            self._results()
         self._pop(forward.last)
-        if not is_constant(self.body.result) and self.body.result in self.activity.active:
-            self.put(f"d_{self.body.result} += SEED[0]")
         self.nodes(self.body.nodes)
+
+    def _results(self) -> None:
+        """The seeds of several results; those of arrays are there already."""
+        size = words(self.body)
+        if size:
+            self.put(f"SP -= {8 * size}")
+        for k, name in enumerate(self.body.outs):
+            if name in self.activity.active and name not in self.body.arrays:
+                self.put(f"d_{name} += SEED[{k}]")
 
     def _pop(self, names: list[str]) -> None:
         """Have names again that were stored together."""
@@ -111,4 +125,8 @@ class Reverse(Text):
             self.depth += 1
             self.put(f"{to}[K{k}] += {own}[K{k}]")
             self.depth -= 1
+        if self._again and node.array in active:
+            own = f"{self.body.arrays[node.array].dtype}_at({once(1, 'int64').read()})"
+            self.put(f"for K{plan.k} in range({once(2, 'int64').read()}):")
+            self.put(f"    {own}[K{plan.k}] = 0")
         self.put(f"SP = {once(0, 'int64').read()}")

@@ -65,9 +65,9 @@ def element(body: Body, array: str, place: str, base: str, adjoint: bool = False
     return f"({text} != 0)" if known.dtype == "bool" else text
 
 
-def outside(nodes: list[Node], result: str) -> set[str]:
+def outside(nodes: list[Node], outs: list[str]) -> set[str]:
     """The names that are read outside of the piece that assigns them, or before it does."""
-    found = {result}
+    found = set(outs)
 
     def survey(nodes: list[Node]) -> None:
         own: set[str] = set()

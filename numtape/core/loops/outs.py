@@ -1,0 +1,76 @@
+"""Several results of a kernel: how they lie on the stack, behind all else, after a forward sweep.
+
+A number takes a word. A local array takes one for its address, one for that of its adjoints, and
+one for each axis. An array that is an argument takes none: whoever calls has it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .activity import Activity
+from .layout import LINES, NO_ROOM, once
+from .nodes import Body, address, shadow
+from .types import of
+
+
+@dataclass(frozen=True)
+class Out:
+    """One result.
+
+    Attributes:
+      dtype: Its dtype.
+      ndim: How many axes it has; -1 of a number.
+      argument: The number of the argument that it is; -1 if it is none.
+      word: Where it lies, counted in words from the first result's.
+      active: Whether it has adjoints.
+    """
+
+    dtype: str
+    ndim: int
+    argument: int
+    word: int
+    active: bool
+
+
+def outs(body: Body, activity: Activity) -> list[Out]:
+    """All results."""
+    found: list[Out] = []
+    word = 0
+    for name, axes in zip(body.outs, body.axes, strict=True):
+        active, known = name in activity.active, body.arrays.get(name)
+        if known is None:
+            found.append(Out(of(name, body.names), -1, -1, word, active))
+            word += 1
+        elif known.argument:
+            j = body.parameters.index(name)
+            found.append(Out(known.dtype, known.ndim, j, word, active))
+        else:
+            found.append(Out(known.dtype, len(axes), -1, word, active))
+            word += 2 + len(axes)
+    return found
+
+
+def words(body: Body) -> int:
+    """How many words all results take."""
+    count = 0
+    for name, axes in zip(body.outs, body.axes, strict=True):
+        known = body.arrays.get(name)
+        count += 1 if known is None else 0 if known.argument else 2 + len(axes)
+    return count
+
+
+def left(body: Body) -> list[str]:
+    """The text that leaves results on the stack."""
+    lines: list[str] = []
+    for name, axes in zip(body.outs, body.axes, strict=True):
+        known = body.arrays.get(name)
+        if known is None:
+            lines.append(once(len(lines), of(name, body.names)).write(name))
+        elif not known.argument:
+            for value in (address(name), shadow(name), *axes):
+                lines.append(once(len(lines), "int64").write(value))
+    if not lines:
+        return []
+    size = 8 * len(lines)
+    return [f"if SP + {size} > END: return {NO_ROOM + (0 << LINES)}", *lines, f"SP += {size}"]
