@@ -179,7 +179,8 @@ from .errors import DeviceError
 from .function import Function as _Function
 from .function import function
 from .gradient_tape import GradientTape, UnconnectedGradients
-from .kernel import grad, jacobian, kernel, value_and_grad
+from .kernel import kernel
+from .kernel_grad import grad, jacobian, value_and_grad
 from .module import Module
 from .placement import device
 from .tensor_spec import TensorSpec

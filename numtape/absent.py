@@ -216,7 +216,7 @@ HABITS = {
     "hstack": "tf.concat", "imag": "tf.math.imag", "int": "tf.int32", "inv": "tf.linalg.inv",
     "is_nan": "tf.math.is_nan", "isfinite": "tf.math.is_finite", "isinf": "tf.math.is_inf",
     "isnan": "tf.math.is_nan", "jacfwd": "tf.autodiff.ForwardAccumulator",
-    "jacobian": "tf.GradientTape.jacobian", "jacrev": "tf.GradientTape.jacobian",
+    "jacrev": "tf.GradientTape.jacobian",
     "jit": "tf.function", "layers": "tf.keras.layers", "lgamma": "tf.math.lgamma",
     "log": "tf.math.log", "log1p": "tf.math.log1p", "log_softmax": "tf.nn.log_softmax",
     "logsumexp": "tf.reduce_logsumexp", "lstsq": "tf.linalg.lstsq",
