@@ -88,15 +88,17 @@ class Kernel:
             }, {})  # fmt: skip
         return self._call
 
-    def adjoint(self, *args: Any, argnums: int | Sequence[int] | None = None) -> Adjoint:
+    def adjoint(self, *args: Any, argnums: int | Sequence[int] | None = None) -> Any:
         """What differentiates the function for such arguments.
 
         Args:
-          *args: Arguments, as for a call. They are looked at for their dtypes and axes only.
+          *args: Arguments, as for a call.
           argnums: Which of them are differentiated: a number, several, or None for all floats.
 
         Returns:
-          An object whose ``source`` is the text of the forward and the reverse sweep.
+          An object whose ``source`` is the text of the forward and the reverse sweep. ``stored``
+          says how many bytes of stack these arguments need, by line of the file, ``recomputed``
+          what the reverse sweep computes again for each line; printed it is a table of both.
 
         Raises:
           KernelError: If the function holds what cannot be differentiated.
@@ -117,7 +119,8 @@ class Kernel:
             wanted = tuple(j for j, (dtype, _) in enumerate(kinds) if dtype.startswith("float"))
         else:
             wanted, _ = _numbers(argnums, len(args))
-        return Adjoint(self._program(kinds, wanted).source)
+        report = importlib.import_module("numtape.core.loops.report")
+        return report.Adjoint(self._program(kinds, wanted), args)
 
     def _bound(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         """Arguments in the order of the parameters, with those that were left out."""
@@ -167,20 +170,6 @@ class Kernel:
 
     def __repr__(self) -> str:
         return f"<Kernel {self.python_function.__qualname__}>"
-
-
-class Adjoint:
-    """The sweeps of a kernel, as `Kernel.adjoint` gives them.
-
-    Attributes:
-      source: Their text. Lines ``# line 3`` in it say which of the kernel's lines follow.
-    """
-
-    def __init__(self, source: str) -> None:
-        self.source = source
-
-    def __repr__(self) -> str:
-        return self.source
 
 
 def kernel(

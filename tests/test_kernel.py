@@ -246,10 +246,37 @@ def test_a_kernel_stands_for_its_function():
 
 
 def test_adjoints_can_be_read():
-    found = smooth.adjoint(np.ones(3), 0.5)
+    x = np.ones(3)
+    found = smooth.adjoint(x, 0.5)
     assert "d_x[" in found.source and "d_p_at[0] = d_p" in found.source
-    assert repr(found) == found.source
-    assert "d_p_at[0]" not in smooth.adjoint(np.ones(3), 0.5, argnums=0).source
+    assert "d_p_at[0]" not in smooth.adjoint(x, 0.5, argnums=0).source
+    first = inspect.getsourcelines(smooth.python_function)[1]
+    # A vector of the results of tanh, two of the elements that are squared.
+    assert found.stored == {first + 5: 16, first + 6: 32}
+    assert smooth.adjoint(np.ones(101), 0.5).stored == {first + 5: 800, first + 6: 1600}
+    assert found.stored == smooth.adjoint(x, 0.5).stored
+    np.testing.assert_array_equal(x, 1.0)
+    rows = repr(found).splitlines()
+    assert rows[0].split() == ["line", "bytes", "stored", "computed", "again"]
+    assert rows[6].split()[:2] == [str(first + 5), "16"]
+    assert rows[6].endswith("x[i] += p * math.tanh(x[i - 1])")
+
+    def again(x, y):
+        z = x * y
+        return math.sin(z) * math.cos(z)
+
+    assert list(tf.kernel(again).adjoint(1.0, 2.0).recomputed) == [
+        inspect.getsourcelines(again)[1] + 1
+    ]  # fmt: skip
+
+
+def test_what_adjoints_store_is_what_calls_take():
+    """The bytes that a table shows are those that the stack of a call takes."""
+    x = np.linspace(0.1, 0.9, 30)
+    for kernel, arguments in ((smooth, (x, 0.5)), (limited, (0.3, 20))):
+        stack._waiting.clear()
+        tf.grad(kernel)(*arguments)
+        assert sum(kernel.adjoint(*arguments).stored.values()) == stack._waiting[-1].recent
 
 
 def test_constants_are_read_when_arguments_of_new_dtypes_come():

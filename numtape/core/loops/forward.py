@@ -23,6 +23,7 @@ from .layout import (
     once,
     room,
     rounds,
+    taken,
 )
 from .nodes import (
     Body,
@@ -90,7 +91,7 @@ class Forward(Text):
         self.put(self._room(line).format(f" + {8 * len(names)}"))
         for j, name in enumerate(names):
             self.put(once(j, self.body.names[name]).write(name))
-        self.put(f"SP += {8 * len(names)}")
+        self.put(taken(str(8 * len(names)), [line]))
 
     # What the function does.
 
@@ -167,7 +168,7 @@ class Forward(Text):
         line = -1
         for piece in pieces(nodes):
             if isinstance(piece, Branch):
-                slot, mark, count = slots.new("bool"), len(self.lines), len(slots)
+                slot, mark, count = slots.new("bool", piece.line), len(self.lines), len(slots)
                 self.put(slot.write(self._way(piece)))
                 ways: list[list[Any]] = []
                 for head, body in ((f"if {piece.test}:", piece.body), ("else:", piece.other)):
@@ -180,6 +181,7 @@ class Forward(Text):
                     parts.append(Way(slot.read(), *ways))
                 else:  # no need to know which way it went
                     slots.dtypes.pop()
+                    slots.lines.pop()
                     del self.lines[mark]
                 continue
             made = Reverse(self.body, self.activity, piece, known, self._varying, self._read,
@@ -187,7 +189,7 @@ class Forward(Text):
             reads: list[str] = []
             stores: dict[int, list[str]] = {}
             for (value, dtype, k), inner in zip(made.stored, made.names, strict=True):
-                slot = slots.new(dtype)
+                slot = slots.new(dtype, piece[max(k, 0)].line)
                 reads.append(f"{inner} = {slot.read()}")
                 stores.setdefault(k, []).append(slot.write(value))
             for text in stores.get(-1, []):
@@ -212,7 +214,7 @@ class Forward(Text):
                 if len(slots):
                     size = 8 * len(slots)
                     self.insert(mark, [self._room(first.line).format(f" + {size}")])
-                    self.put(f"SP += {size}")
+                    self.put(taken(str(size), slots.lines))
                 self.plans[id(first)] = Plan(slots=slots, parts=parts)
             elif isinstance(first, Count):
                 self._count(first, known)
@@ -230,7 +232,7 @@ class Forward(Text):
                     self.depth -= 1
                 self.put(self._room(first.line).format(" + 8"))
                 self.put(once(0, "bool").write(self._way(first)))
-                self.put("SP += 8")
+                self.put(taken("8", [first.line]))
 
     def _count(self, loop: Count, known: set[str]) -> None:
         self._loops += 1
@@ -267,7 +269,7 @@ class Forward(Text):
         found = [self._much(f"{8.0 * len(slots)} * N{k}", line)]
         for j, dtype in enumerate(slots.dtypes):
             found.append(f"S{k}_{j} = {dtype}_at(SP)")
-            found.append(f"SP += {room(f'N{k}', dtype)}")
+            found.append(taken(room(f"N{k}", dtype), slots.lines[j : j + 1]))
         return found
 
     def _much(self, size: str, line: int) -> str:
@@ -300,7 +302,7 @@ class Forward(Text):
         self.depth -= 1
         self.put(self._room(loop.line).format(" + 8"))
         self.put(once(0, "int64").write(f"C{k}"))
-        self.put("SP += 8")
+        self.put(taken("8", [loop.line]))
         self.plans[id(loop)] = Plan(k)
 
     def _make(self, node: Make) -> None:
@@ -317,10 +319,10 @@ class Forward(Text):
         size = room(node.size, known.dtype)
         self.put(f"B{k} = SP")
         self.put(f"{address(name)} = SP")
-        self.put(f"SP += {size}")
+        self.put(taken(size, [node.line]))
         self.put(f"{shadow(name)} = SP")
         if active:
-            self.put(f"SP += {size}")
+            self.put(taken(size, [node.line]))
         fills = []
         if node.copied:
             source = element(self.body, node.copied, f"K{k}", address(node.copied))
@@ -337,5 +339,5 @@ class Forward(Text):
             kept[3] = shadow(node.copied)
         for j, value in enumerate(kept):
             self.put(once(j, "int64").write(value))
-        self.put("SP += 32")
+        self.put(taken("32", [node.line]))
         self.plans[id(node)] = Plan(k)

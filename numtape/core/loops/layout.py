@@ -38,6 +38,11 @@ def once(j: int, dtype: str) -> Slot:
     return Slot(f"{dtype}_at(SP + {8 * j})[0]" if j else f"{dtype}_at(SP)[0]", dtype)
 
 
+def taken(size: str, lines: list[int]) -> str:
+    """The text that takes room, and for which of the user's lines: a share for each."""
+    return f"SP += {size}  # for {' '.join(map(str, lines))}"
+
+
 def room(count: str, dtype: str) -> str:
     """The bytes that so many elements take."""
     size = SIZES[dtype]
@@ -51,15 +56,18 @@ class Slots:
     Attributes:
       loop: The number of the innermost loop that it is the body of; 0: it runs once.
       dtypes: Of each slot.
+      lines: The user's line that it is for.
     """
 
     loop: int = 0
     dtypes: list[str] = field(default_factory=list)
+    lines: list[int] = field(default_factory=list)
 
-    def new(self, dtype: str) -> Slot:
+    def new(self, dtype: str, line: int) -> Slot:
         """One more."""
         j = len(self.dtypes)
         self.dtypes.append(dtype)
+        self.lines.append(line)
         if self.loop:
             return Slot(f"S{self.loop}_{j}[K{self.loop}]", dtype)
         return once(j, dtype)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import Any
 
 import numpy as np
@@ -14,13 +15,17 @@ FAR = 1 << 40  # beyond the stack: what counts as the address of an argument
 Array = np.ndarray[Any, Any]
 
 
-def run(program: Program, arguments: list[Any], stack: int = 1 << 20) -> tuple[int, Any, list[Any]]:
+def run(
+    program: Program, arguments: list[Any], stack: int = 1 << 20, count: Any = None
+) -> tuple[int, Any, list[Any]]:
     """Both sweeps, as Python.
 
     Args:
       program: The sweeps.
       arguments: The function's, arrays C-contiguous; they are not changed.
       stack: Bytes of the stack.
+      count: If it is given, it is called with the bytes of all that the forward sweep stores and
+        with the lines that these are for; and there is no reverse sweep.
 
     Returns:
       The status, the value, and what the adjoints are of those arguments that have one, by number.
@@ -42,7 +47,9 @@ def run(program: Program, arguments: list[Any], stack: int = 1 << 20) -> tuple[i
     for name, size in SIZES.items():
         scope[f"{name}_at"] = lambda place, w=views[name], size=size: at(place, w, size)
         scope[f"{name}_of"] = lambda value: value
-    exec(compile(program.source, f"<{program.name}>", "exec"), scope)
+    scope["COUNT"] = count
+    source = program.source if count is None else _counting(program.source)
+    exec(compile(source, f"<{program.name}>", "exec"), scope)
     given: list[Any] = []
     adjoints: dict[int, Array] = {}
     for kind, j, dtype, k in program.parameters:
@@ -59,6 +66,20 @@ def run(program: Program, arguments: list[Any], stack: int = 1 << 20) -> tuple[i
             given.append(adjoints[j].reshape(-1))
     out, mark = [0.0], [0]
     status = scope[f"{program.name}_forward"](*given, 0, stack, out, mark)
-    if not status:
+    if not status and count is None:
         scope[f"{program.name}_reverse"](*given, mark[0], [1.0])
     return status, out[0], [adjoints.get(j) for j in range(len(arguments))]
+
+
+_STORED = re.compile(r"( *)SP \+= (.*?)  # for ([\d ]+)")
+
+
+def _counting(source: str) -> str:
+    """The text with a call of COUNT after each line that takes room on the stack."""
+    lines = []
+    for line in source.splitlines():
+        lines.append(line)
+        match = _STORED.fullmatch(line)
+        if match:
+            lines.append(f"{match[1]}COUNT({match[2]}, ({', '.join(match[3].split())},))")
+    return "\n".join(lines)

@@ -138,7 +138,8 @@ class Reverse:
         for step, out, args in reversed(ssa):
             self._step(step, out, args)
         self.lines += [f"{self._adjoint(v)} = 0.0" for v in sorted(self.fresh)]
-        again = [f"{self._name(v)} = {self._again(v)}" for v in self.order]
+        again = [f"{self._name(v)} = {self._again(v)}  # again {self.defs[v][1].line}"
+                 for v in self.order]  # fmt: skip
         self.piece = Piece(
             [self._place(v) for v in self.stored],
             again + self.lines, [self._name(v) for v in self.stored],

@@ -1,0 +1,85 @@
+"""What differentiates a kernel, to be read: its sweeps, what they store, what is computed again.
+
+The texts say themselves which of the user's lines something is stored for (``# for 3 5``: a word
+or a vector for each) and which line is computed again (``# again 3``). How many bytes it is in one
+call is counted while the forward sweep runs as Python.
+"""
+
+from __future__ import annotations
+
+import linecache
+import re
+from collections import Counter
+from typing import Any
+
+from ...errors import ResourceExhaustedError
+from . import plain
+from .layout import LINES, NO_ROOM
+from .program import Program
+
+_AGAIN = re.compile(r" *(.*?)  # again (\d+)")
+
+
+class Adjoint:
+    """The sweeps of a kernel, as `Kernel.adjoint` gives them.
+
+    Attributes:
+      source: Their text, which runs without Numba. Lines ``# line 3`` in it say which of the
+        kernel's lines follow, counted from its first.
+    """
+
+    def __init__(self, program: Program, arguments: tuple[Any, ...]) -> None:
+        self._program, self._arguments = program, arguments
+        self._stored: dict[int, int] | None = None
+        self.source = program.source
+
+    @property
+    def stored(self) -> dict[int, int]:
+        """Bytes on the stack after the forward sweep for these arguments, by line of the file.
+
+        To count them, the forward sweep runs as Python once.
+        """
+        if self._stored is None:
+            self._stored = self._counted()
+        return dict(self._stored)
+
+    @property
+    def recomputed(self) -> dict[int, list[str]]:
+        """What the reverse sweep computes again, by line of the file."""
+        found: dict[int, list[str]] = {}
+        for line in self.source.splitlines():
+            match = _AGAIN.fullmatch(line)
+            if match:
+                found.setdefault(self._program.line + int(match[2]), []).append(match[1])
+        return dict(sorted(found.items()))
+
+    def _counted(self) -> dict[int, int]:
+        counts: Counter[int] = Counter()
+        def count(size: int, own: tuple[int, ...]) -> None:
+            for line in own:
+                counts[self._program.line + line] += int(size) // len(own)
+
+        size = 1 << 16
+        while True:
+            counts.clear()
+            status, _, _ = plain.run(self._program, list(self._arguments), size, count)
+            if status & ((1 << LINES) - 1) != NO_ROOM:
+                return dict(sorted(counts.items()))
+            size *= 8
+            if size > 1 << 33:
+                raise ResourceExhaustedError("The stack is too large to be counted.")
+
+    def __repr__(self) -> str:
+        stored, again = self.stored, self.recomputed
+        first = self._program.line
+        last = max([first, *stored, *again])
+        rows = [("line", "bytes stored", "computed again", "")]
+        for line in range(first, last + 1):
+            text = linecache.getline(self._program.file, line).rstrip()
+            names = dict.fromkeys(x.partition(" = ")[2] for x in again.get(line, []))
+            rows.append((str(line), str(stored.get(line, "")), "; ".join(names), text))
+        widths = [max(len(row[k]) for row in rows) for k in range(3)]
+        return "\n".join(
+            "  ".join([row[0].rjust(widths[0]), row[1].rjust(widths[1]), row[2].ljust(widths[2]),
+                       row[3]]).rstrip() for row in rows
+        )  # fmt: skip
