@@ -261,13 +261,7 @@ def test_adjoints_can_be_read():
     assert rows[6].split()[:2] == [str(first + 5), "16"]
     assert rows[6].endswith("x[i] += p * math.tanh(x[i - 1])")
 
-    def again(x, y):
-        z = x * y
-        return math.sin(z) * math.cos(z)
-
-    assert list(tf.kernel(again).adjoint(1.0, 2.0).recomputed) == [
-        inspect.getsourcelines(again)[1] + 1
-    ]  # fmt: skip
+    assert found.recomputed == {first + 5: ["_1__1 = i - 1"]}
 
 
 def test_what_adjoints_store_is_what_calls_take():
