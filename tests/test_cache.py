@@ -43,6 +43,7 @@ print(count, *(name for name in ("numba", "scipy") if name in sys.modules))
 # The same where nothing can be compiled: what the cache does not give is missing.
 READ = """
 import sys
+sys.executable = None  # nor does another process begin to
 for name in ("unit", "llvm"):
     sys.modules[f"numtape.core.compile.{name}"] = None
 """ + USE
@@ -485,17 +486,18 @@ logging.basicConfig(format="%(name)s: %(message)s")
 @pytest.mark.skipif(not hasattr(os, "getuid") or os.getuid() != 0, reason="plays another user")
 def test_what_another_user_planted_is_not_executed(warm):
     """A file that is right in every way but its owner, and would end the process with 66."""
-    (victim,) = warm.glob("passes-sweep-*.unit")
+    (victim,) = warm.glob("lane_Sin_float32_float32-*.unit")  # compiled again in no time
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
+    symbol = victim.name.rpartition("-")[0]
     module = llvm.parse_assembly(
         "declare void @_exit(i32)\n"
-        "define i64 @numtape_sweep(i64 %x) { call void @_exit(i32 66) ret i64 0 }"
+        f"define i64 @{symbol}(i64, i64, i64, i64, i64) {{ call void @_exit(i32 66) ret i64 0 }}"
     )
     machine = llvm.Target.from_default_triple().create_target_machine(
         reloc="pic", codemodel="large"
     )
-    built = machine.emit_object(module), ["numtape_sweep"], ["_exit"]
+    built = machine.emit_object(module), [symbol], ["_exit"]
     victim.write_bytes(cache._packed(victim.name, built))
     child = start(USE, NUMTAPE_CACHE_DIR=warm)
     child.communicate(timeout=60)
@@ -648,7 +650,7 @@ for name in sys.argv[1:]:
 
 def test_helpers_of_the_same_name_are_not_mistaken_for_each_other(warm):
     """What Numba calls a function depends on what it compiled before, in each process alone."""
-    for name in ("sum", "max", "min"):
+    for name in ("max", "min"):
         run(REDUCE, name, NUMTAPE_CACHE_DIR=warm)
-    found = run(REDUCE, "sum", "max", "min", NUMTAPE_CACHE_DIR=warm).split()
-    assert found == ["297.0", "299.0", "-101.0"]
+    found = run(REDUCE, "max", "min", NUMTAPE_CACHE_DIR=warm).split()
+    assert found == ["299.0", "-101.0"]

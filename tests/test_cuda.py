@@ -79,7 +79,7 @@ def pytest_configure(config):
 
 
 @simulator
-@pytest.mark.parametrize("device", [None, "cuda"])
+@pytest.mark.parametrize("device", [None, pytest.param("cuda", marks=pytest.mark.slow)])
 def test_values_and_derivatives_are_checked_on_a_gpu(device, tmp_path):
     """Where there is one: every row of the table of ops, and the random programs."""
     (tmp_path / "gpu_found.py").write_text(FOUND)
@@ -171,7 +171,9 @@ def differentiated(case, tensors, options):
 
 for case in CASES:
     for dtype in case.dtypes if sys.argv[1] == "all" else case.dtypes[:1]:
-        for shapes, options in variants(case):
+        tried = variants(case)
+        # Where an elementwise op runs does not depend on how its operands are broadcast.
+        for shapes, options in tried[::4] if case.elementwise and sys.argv[1] == "one" else tried:
             tensors = [tf.constant(x) for x in draw(case, shapes, dtype)]
             try:
                 differentiated(case, tensors, options)

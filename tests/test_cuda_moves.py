@@ -5,7 +5,15 @@ import random
 import re
 
 import pytest
-from test_cuda_compile import CAPABILITY, NUMBERS, check, kernels_of, pytestmark, report
+from test_cuda_compile import (
+    CAPABILITY,
+    NUMBERS,
+    check,
+    in_turn_with,
+    kernels_of,
+    pytestmark,
+    report,
+)
 
 from numtape.core.cuda.copies import (
     Padding,
@@ -126,9 +134,8 @@ def test_mirrors(dtype):
 KINDS = {"uint32": "int32", "int64": "int64"}  # of places, and of how many there are
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("index", ["uint8", "int32", "int64"])
-def test_sorting_of_indices(kind, index):
+@pytest.mark.parametrize("index, kind", in_turn_with(["uint8", "int32", "int64"], [*KINDS]))
+def test_sorting_of_indices(index, kind):
     kernels, numbers, whole = kernels_of("scatter"), ["int64"] * 5, KINDS[kind]
     check(kernels["counts"], [*numbers, f"*{index}", f"*{whole}"], "counts")
     arrays = [f"*{x}" for x in (index, kind, whole, kind, kind)]
@@ -136,10 +143,11 @@ def test_sorting_of_indices(kind, index):
     check(kernels["borders"], ["int64", "int64", f"*{kind}", f"*{kind}"], "borders")
 
 
-@pytest.mark.parametrize("lanes", ["1", "4"])
-@pytest.mark.parametrize("size, kind", [("small", "uint32"), ("large", "int64")])
-@pytest.mark.parametrize("dtype", NUMBERS)
-def test_adding_by_index(dtype, size, kind, lanes):
+@pytest.mark.parametrize(
+    "dtype, size, lanes", in_turn_with(NUMBERS, ["small", "large"], ["1", "4"])
+)
+def test_adding_by_index(dtype, size, lanes):
+    kind = {"small": "uint32", "large": "int64"}[size]
     kernels, few, many = kernels_of("scatter"), ["int64"] * 10, ["int64"] * 13
     places, values = [f"*{kind}"] * 2, [f"*{dtype}"] * 3
     check(lambda: kernels["sums"](dtype, lanes, size), [*few, *places, *values], "sums")
@@ -147,12 +155,13 @@ def test_adding_by_index(dtype, size, kind, lanes):
     check(lambda: kernels["partials"](dtype, lanes, size), numbers, "partials")
 
 
-@pytest.mark.parametrize("index", ["uint8", "int32", "int64"])
-@pytest.mark.parametrize("dtype, lanes, instruction", [
-    ("float32", "4", "red.global.add.v4.f32"), ("float32", "1", "atom.global.add.f32"),
-    ("float64", "1", "atom.global.add.f64"),
-])  # fmt: skip
-def test_atomics_are_one_instruction(index, dtype, lanes, instruction):
+ATOMICS = [("float32", "4", "red.global.add.v4.f32"), ("float32", "1", "atom.global.add.f32"),
+           ("float64", "1", "atom.global.add.f64")]  # fmt: skip
+
+
+@pytest.mark.parametrize("index, atomic", in_turn_with(["uint8", "int32", "int64"], ATOMICS))
+def test_atomics_are_one_instruction(index, atomic):
+    dtype, lanes, instruction = atomic
     parameters = ["int64"] * 8 + [f"*{index}", f"*{dtype}", f"*{dtype}"]
     text = text_of("scatter", "atomic", (lanes, "small"), parameters)
     assert [x for x in accesses(text) if x[:2] not in ("ld", "st")] == [instruction]
@@ -176,8 +185,9 @@ def test_every_kernel_of_scatter_is_compiled_here():
     assert set(kernels_of("scatter")) == names
 
 
-@pytest.mark.parametrize("word", WORDS.values())
-@pytest.mark.parametrize("index", ["uint8", "int32", "int64"])
+@pytest.mark.parametrize(
+    "word, index", in_turn_with([*WORDS.values()], ["uint8", "int32", "int64"])
+)
 def test_gathering(word, index):
     array = "*uint32" if word == "uint128" else f"*{word}"
     arrays = [array, array, f"*{index}"]

@@ -87,7 +87,7 @@ def test_no_frame_of_another_function(tf, name, limited):  # noqa: F811
     _, arguments, options = make()
     places = [*range(len(arguments)), *options]
     wrong = [f"{what}: {inner(error)}"
-             for what, error in with_bad_arguments(tf, make, places, seeded(name), 8)
+             for what, error in with_bad_arguments(tf, make, places, seeded(name), 4)
              if inner(error)]  # fmt: skip
     assert wrong == []
 
