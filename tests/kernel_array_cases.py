@@ -56,6 +56,14 @@ ARRAYS = [
     "p * np.shape(m)[0]", "p * np.size(m)", "p * m[1:].shape[0] * x[::2].size", "p * m.shape[-1]",
 ]  # fmt: skip
 
+# Numba calls BLAS for these, or does not have them.
+ORDERED = [
+    "np.sum(abs(x) ** p)", "np.clip(p, -0.5, 9.0)", "np.max(m, axis=1)[2]", "m.mean(0)[1]",
+    "np.matmul(m, x)[0]", "np.array(x)[1]", "(m @ x)[1]", "np.dot(m, x)[2]", "(x @ m.T)[1]",
+    "np.dot(x, y)", "x @ y", "x.dot(y)", "(m @ x).sum()", "np.dot(x[:3], m)[4]", "(m @ m.T)[1, 2]",
+    "(m.T @ m)[1, 2] * p", "np.dot(m[:, :3], m)[1, 1]", "np.vdot(x, y)",
+]  # fmt: skip
+
 
 def stencils(u, steps):
     """Two buffers under two names."""

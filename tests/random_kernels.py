@@ -26,6 +26,7 @@ class Writer:
 
     def __init__(self, seed):
         self.r = random.Random(seed)
+        self.arrays = 0.4 if seed % 2 else 0.0  # how many statements are on whole arrays
         self.names, self.lines, self.depth, self.loops = ["p", "q", "s"], [], 1, 0
 
     def put(self, text):
@@ -69,6 +70,70 @@ class Writer:
             return f"{r.choice(['max', 'min', 'np.maximum'])}({inner()}, {inner()})"
         return f"{r.choice(['math.sin', 'np.cos', 'math.tanh', 'np.arctan', 'abs'])}({inner()})"
 
+    def vector(self, loops, size, depth=0):
+        """An array of 3, 4 or 5 elements."""
+        r = self.r
+        kind = r.random()
+
+        def inner():
+            return self.vector(loops, size, depth + 1)
+
+        if depth > 2 or kind < 0.35:
+            row, column = self.index(loops, 3), self.index(loops, 4)
+            return r.choice({
+                5: ["a", "b", "x", "a[::-1]", "b[k]", "np.linspace(p, q, 5)", "np.full(5, s)"],
+                4: ["a[1:]", "b[:-1]", f"m[{row}]", "a[-2::-1]", f"m.T[:, {row}]", "m.sum(axis=0)",
+                    "m.ravel()[2:6]"],
+                3: ["a[1:4]", f"m[:, {column}]", "b[::2]", f"m.T[{column}]", "a[4:1:-1]",
+                    "(m @ b[1:])", "np.array([p, 0.5, q])", "m[:, 1:].sum(axis=1)"],
+            }[size])  # fmt: skip
+        if kind < 0.6:
+            return f"({inner()} {r.choice('+-*')} {inner()})"
+        if kind < 0.75:
+            return f"({self.expression(loops, 2)} {r.choice('+-*')} {inner()})"
+        if kind < 0.8:
+            return f"np.where({inner()} > {self.expression(loops, 2)}, {inner()}, {inner()})"
+        if kind < 0.84:
+            return f"np.{r.choice(['maximum', 'minimum'])}({inner()}, {inner()})"
+        return f"np.{r.choice(['sin', 'tanh', 'arctan', 'abs'])}({inner()})"
+
+    def whole(self, loops):
+        """A statement on whole arrays."""
+        r, size = self.r, self.r.choice((3, 4, 5))
+        made = f"np.tanh({self.vector(loops, size)})"
+        kind = r.random()
+        if kind < 0.35:
+            to = r.choice({
+                5: ["b[:]", "a[::-1]", "b", "a"],
+                4: ["a[1:]", "b[:-1]", f"m[{self.index(loops, 3)}]"],
+                3: ["a[1:4]", f"m[:, {self.index(loops, 4)}]", "m.T[-1]", "b[::-2]"],
+            }[size])  # fmt: skip
+            self.put(f"{to} {r.choice(['+=', '-=', '*='] + ['='] * to.endswith(']'))} {made}")
+        elif kind < 0.5:
+            made = f"np.tanh({self.vector(loops, 5)})"
+            self.put(r.choice([f"a = {made}", "a, b = b, a", f"a, b = b, {made}", f"b = {made}",
+                               "b = a.copy()", "a = b"]))  # fmt: skip
+        elif kind < 0.65:
+            name = f"v{self.loops}"
+            self.loops += 1
+            view = r.choice(["a[1:4]", "m[1]", "b[::2]", f"m[:, {self.index(loops, 4)}]", "a",
+                             "m.T[2]"])  # fmt: skip
+            self.put(f"{name} = {view}")
+            self.put(f"{self.element(loops)} = {self.expression(loops, 2)}")
+            self.put(f"{name} *= 0.7")
+            self.put(f"{name}[1] = {self.expression(loops, 2)}")
+            self.put(f"q = 0.5 * q + np.sum({name}) * {name}[-1]")
+        elif kind < 0.75 and self.depth < 4:
+            i = f"e{self.loops}"
+            self.loops += 1
+            self.put(f"for {i} in {self.vector(loops, size)}:")
+            self.put(f"    {r.choice(self.names)} = math.sin(q + {i})")
+        else:
+            name = r.choice(["np.sum", "np.mean", "np.max", "np.min", "np.var"])
+            given = r.choice([f"{name}({self.vector(loops, size)})", f"np.prod(np.sin({made}))",
+                              f"{self.vector(loops, size)} @ {made}"])  # fmt: skip
+            self.put(f"{r.choice(self.names)} = math.tanh({given})")
+
     def test(self, loops):
         one = f"{self.expression(loops, 2)} {self.r.choice('<>')} {self.expression(loops, 2)}"
         kind = self.r.random()
@@ -82,7 +147,9 @@ class Writer:
         r = self.r
         for _ in range(count):
             kind = r.random()
-            if kind < 0.3:
+            if r.random() < self.arrays:
+                self.whole(loops)
+            elif kind < 0.3:
                 self.put(f"{r.choice(self.names)} = math.tanh({self.expression(loops)})")
             elif kind < 0.45:
                 sign = r.choice(["=", "+=", "-=", "*="])

@@ -95,8 +95,8 @@ def _edge(step: Step) -> tuple[str, list[str]]:
         return step.out, [step.array]
     if step.op in WRITES:
         return step.array, step.args[1:]
-    if step.op in ("copy", "cast"):
-        return step.out, step.args
+    if step.op in ("copy", "cast", "weak"):
+        return step.out, step.args[:1]
     if step.op not in FUNCTIONS:
         return "", []
     if not differentiable(step.op):

@@ -106,9 +106,9 @@ class Arrays(Views):
 
     # Arrays that are made.
 
-    def new(self, shape: list[str], dtype: str, node: Any, fill: str = "", copied: str = "",
-            name: str = "") -> View:  # fmt: skip
-        """A local array."""
+    def new(self, shape: list[str], dtype: str | View, node: Any, fill: str = "",
+            copied: str = "", name: str = "") -> View:  # fmt: skip
+        """A local array, of a dtype or of that of another array."""
         if not 1 <= len(shape) <= 3:
             self.refuse(f"`{ast.unparse(node)}`, of {len(shape)} axes", node, "Use one to three.")
         array = name or self.fresh()
@@ -118,11 +118,13 @@ class Arrays(Views):
             self.put(axis, "copy", [length], node)
             self.low[axis] = 0
             size = self.put("", "*", [size, axis], node) if size else axis
-        self.arrays[array] = Array(dtype, len(shape), False)
+        like = dtype.array if isinstance(dtype, View) else ""
+        known = self.arrays[like].dtype if isinstance(dtype, View) else dtype
+        self.arrays[array] = Array(known, len(shape), False, like="" if known else like)
         self.write(Make(array, size, fill, copied, self.line(node)))
         self.low[address(array)] = self.low[shadow(array)] = 0
-        known = [x if constant(x) is not None else a for x, a in zip(shape, axes, strict=True)]
-        return View(array, known)
+        return View(array, [x if constant(x) is not None else axis
+                            for x, axis in zip(shape, axes, strict=True)])  # fmt: skip
 
     def made(self, grid: Grid, node: Any, dtype: str = "") -> View:
         """A local array of the elements of another one, or of an expression."""

@@ -69,14 +69,15 @@ class Calls(Reductions):
         if node.cause is not None or not (isinstance(kind, type) and issubclass(kind, Exception)):
             self.refuse(f"`{ast.unparse(node)}`", node,
                         "Raise a class of exceptions, or an exception of constants.")  # fmt: skip
-        self._raise(kind, arguments, node)
+        self.fail(kind, arguments, node)
 
     def _do_Assert(self, node: ast.Assert) -> None:
         with self.inside() as failed:
-            self._raise(AssertionError, [] if node.msg is None else [self._told(node.msg)], node)
+            self.fail(AssertionError, [] if node.msg is None else [self._told(node.msg)], node)
         self.write(Branch(self.truth(node.test), [], failed, self.line(node)))
 
-    def _raise(self, kind: type[Exception], arguments: list[Any], node: ast.stmt) -> None:
+    def fail(self, kind: type[Exception], arguments: list[Any], node: Any) -> None:
+        """Raise an exception."""
         source = self.frames[-1].source
         self.raised.append(Raised(
             kind, tuple(arguments), source.file, node.lineno, source.function.__name__
@@ -192,7 +193,7 @@ class Calls(Reductions):
                         "Call it as a statement.")  # fmt: skip
         return self.function(frame)
 
-    def new_array(self, node: Any) -> tuple[str, list[str], str, str] | None:
+    def new_array(self, node: Any) -> tuple[str | View, list[str], str, str] | None:
         """Dtype, axes, filling and original of what ``np.zeros`` and the like make."""
         if not isinstance(node, ast.Call):
             return None
@@ -208,6 +209,7 @@ class Calls(Reductions):
         except TypeError:
             return None
         fill = makers[called]
+        dtype: str | View
         words = {word.arg: word.value for word in node.keywords}
         kinds = [*node.args[1:], *([words.pop("dtype")] if "dtype" in words else [])]
         if words or len(kinds) > 1:
@@ -218,10 +220,7 @@ class Calls(Reductions):
                 self.refuse(f"`{ast.unparse(node)}`", node, "Give it an array.")
             if called is np.copy:
                 return self._copy(grid)
-            dtype, shape, copied = self.dtype_of(grid), grid.shape, ""
-            if not dtype:
-                self.refuse(f"`{ast.unparse(node)}`, of a dtype that is not known yet", node,
-                            "Give it a dtype.")  # fmt: skip
+            dtype, shape, copied = self.view(Value(grid=grid), node), grid.shape, ""
         else:
             given = node.args[0]
             found = self.value(given) if not isinstance(given, ast.Tuple) else Value(
@@ -234,7 +233,7 @@ class Calls(Reductions):
             dtype = self._dtype(kinds[0])
         return dtype, shape, fill, copied
 
-    def _copy(self, grid: Grid | None) -> tuple[str, list[str], str, str] | None:
+    def _copy(self, grid: Grid | None) -> tuple[str | View, list[str], str, str] | None:
         """A copy of all of an array; other copies are loops."""
         if not isinstance(grid, View) or grid.strides is not None or grid.offset != "0":
             return None

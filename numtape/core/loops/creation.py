@@ -185,7 +185,11 @@ class Creation(Calls):
 
     def _make_full_like(self, node: ast.Call, args: list[Any], kind: str) -> Value:
         view = self._array(args[0], node)
-        return self._filled(view.shape, args[1], kind or self.dtype_of(view), node)
+        if kind or self.dtype_of(view):
+            return self._filled(view.shape, args[1], kind or self.dtype_of(view), node)
+        found = self.new(view.shape, view, node)
+        self.put_all(found, Value(self.number(args[1])), node, first=True)
+        return self.of(found)
 
     def _make_linspace(self, node: ast.Call, args: list[Any], kind: str) -> Value:
         """``start + i * (stop - start) / (n - 1)``, as Numba has it, but ``stop`` at the end."""

@@ -13,6 +13,7 @@ from .frame import Value
 from .grids import Grid, Lazy, View
 from .nodes import Branch, Node
 from .source import MISSING
+from .types import INTS
 from .views import is_dots, is_none
 from .writer import constant
 
@@ -39,8 +40,23 @@ class Expressions(Arrays):
                         "Take a name of its own for it.")  # fmt: skip
         name = frame.rename(node.id)
         frame.bound[node.id] = Value(name)
+        self.has(node.id, node)
         self.low.pop(name, None)
         return name
+
+    def sure(self, node: ast.Name) -> None:
+        """Have it looked at whether a name has a value, if it may have none."""
+        frame = self.frames[-1]
+        if id(node) in frame.unsure:
+            with self.inside() as failed:
+                said = f"cannot access local variable '{node.id}' where it is not associated with "
+                self.fail(UnboundLocalError, [f"{said}a value"], node)
+            flag = self.put("", "copy", [frame.rename(frame.flags[node.id])], node)
+            self.write(Branch(flag, [], failed, self.line(node)))
+
+    def fail(self, kind: type[Exception], arguments: list[Any], node: Any) -> None:
+        """Raise an exception."""
+        raise NotImplementedError
 
     def object(self, node: Any) -> Any:
         """What a global name or an attribute of one is; MISSING if it is none."""
@@ -95,6 +111,7 @@ class Expressions(Arrays):
 
     def _of_Name(self, node: ast.Name, to: str) -> str | Value:
         local = self._local(node)
+        self.sure(node)
         if local is not None:
             return local
         value = self.object(node)
@@ -198,7 +215,19 @@ class Expressions(Arrays):
                         "Use .astype(np.int64).")  # fmt: skip
         if op in ("&", "|", "^") and "bool" in kinds:
             dtype = "bool"
-        return self.combined(operands, node, lambda items: self.put("", op, items, node), dtype)
+        # Beside elements of float32, ints are float32 as well.
+        given = [None if x.grid is None else self.dtype_of(x.grid) for x in operands]
+        narrow = [k for k, kind in enumerate(given) if kind in ("float32", "")]
+        ints = [k for k, kind in enumerate(given) if kind is None or kind in INTS]
+        weak = [] if dtype or op == "where" or not narrow else ints
+
+        def write(items: list[str]) -> str:
+            for k in weak:
+                if not isinstance(constant(items[k]), float):
+                    items[k] = self.put("", "weak", [items[k], items[narrow[0]]], node)
+            return self.put("", op, items, node)
+
+        return self.combined(operands, node, write, dtype)
 
     def _of_BinOp(self, node: ast.BinOp, to: str) -> str | Value:
         left = self.value(node.left)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from .exits import Exits
 from .grids import Grid
 from .source import Source
+from .unassigned import Unassigned
 
 # Names that the text of the sweeps has for itself.
 _TAKEN = re.compile(
@@ -57,6 +58,10 @@ class Frame:
             n.target.id for n in nodes if isinstance(n, ast.AugAssign) and isinstance(
                 n.target, ast.Name)
         )
+        read = Unassigned(self.source.locals)
+        read.block(self.source.body, set(self.source.parameters))
+        self.unsure = read.reads
+        self.flags = {name: f"set_{k}_" for k, name in enumerate(sorted(read.names))}
         # Names of loops that nothing else assigns, and that are read in these loops only.
         loops = [n for n in nodes if isinstance(n, ast.For) and isinstance(n.target, ast.Name)]
         heads = Counter(n.target.id for n in loops if isinstance(n.target, ast.Name))

@@ -91,12 +91,14 @@ class Array:
       ndim: How many axes it has.
       argument: Whether it is an argument, which is reached by a pointer of its name.
       addressed: Whether other names may hold where an argument lies.
+      like: The array whose dtype it has, if that is not known yet.
     """
 
     dtype: str
     ndim: int
     argument: bool
     addressed: bool = False
+    like: str = ""
 
 
 WRITES = ("store", "acc", "sub")  # steps that write to arrays

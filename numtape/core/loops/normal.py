@@ -56,6 +56,8 @@ class Normal(Creation):
         """Write what a function does. Returns its result: no name and no array if it has none."""
         result = Value()
         self.frames.append(frame)
+        for flag in frame.flags.values():
+            self.put(frame.rename(flag), "copy", ["False"], frame.source.tree)
         for parameter in frame.source.parameters:
             grid = frame.bound.get(parameter, result).grid
             if isinstance(grid, View) and frame.rebound(parameter):
@@ -186,6 +188,7 @@ class Normal(Creation):
     def _do_AugAssign(self, node: ast.AugAssign) -> None:
         operator = OPERATORS.get(type(node.op))
         if isinstance(node.target, ast.Name):
+            self.sure(node.target)
             load = ast.Name(node.target.id, ast.Load())
             grid = self.value(load).grid
             if grid is None:
@@ -222,6 +225,7 @@ class Normal(Creation):
         name = "" if frame.rebound(local) or known is not None else frame.rename(local)
         view = self.new(shape, dtype, value, fill, copied, name)
         if name:
+            self.has(local, value)
             frame.bound[local] = self.of(view)
         else:
             self.bind(local, view, value)

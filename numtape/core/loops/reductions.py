@@ -74,7 +74,8 @@ class Reductions(Expressions):
         if name == "sum":
             return total
         size = self.size(shape, node)
-        mean = self.put("", "/", [total, size], node)
+        weak = self.put("", "weak", [size, total], node)
+        mean = self.put("", "/", [total, weak], node)
         if name == "mean":
             return mean
 
@@ -82,14 +83,14 @@ class Reductions(Expressions):
             away = self.put("", "-", [item(own), mean], node)
             return self.put("", "*", [away, away], node)
 
-        spread = self.put("", "/", [self._folded("+", shape, squared, node, "0"), size], node)
+        spread = self.put("", "/", [self._folded("+", shape, squared, node, "0.0"), size], node)
         return spread if name == "var" else self.put("", "sqrt", [spread], node)
 
     def _folded(self, op: str, shape: list[str], item: Callable[[list[str]], str], node: Any,
                 start: str) -> str:  # fmt: skip
         """Elements put together, one after the other."""
         found = self.fresh()
-        self.put(found, "copy" if op in "|&" else "start", [start], node)
+        self.put(found, "start" if start in ("0", "1") else "copy", [start], node)
         self.rounds(shape, lambda own: self._fold(found, op, item(own), node), node)
         return found
 

@@ -284,7 +284,7 @@ class Reverse:
             return
         if out is None or out not in self.live:
             return
-        if step.op in ("copy", "cast"):
+        if step.op in ("copy", "cast", "weak"):
             self._add(args[0], self._adjoint(out))
         elif step.op in FUNCTIONS and self.body.names[step.out] not in INTS:
             given = dict(zip(operands(step.op), args, strict=True)) | {"z": out}

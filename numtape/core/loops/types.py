@@ -66,7 +66,12 @@ def infer(body: Body) -> None:
                 names[node.out] = joined(names.get(node.out, ""), found)
             elif isinstance(node, Step) and node.first and node.array in derived:
                 array = derived[node.array]
+                if array.like:
+                    continue
                 array.dtype = joined(array.dtype, of(node.args[1], names))
+        for array in derived.values():
+            if array.like:
+                array.dtype = body.arrays[array.like].dtype
         for one, other in body.same:
             for name, partner in ((one, other), (other, one)):
                 if name in derived:
@@ -76,6 +81,8 @@ def infer(body: Body) -> None:
     _check(body)
     for node in walk(body.nodes):
         if isinstance(node, Step) and node.op == "start":
+            node.text = _STARTS.get(names[node.out], "{0}")
+        elif isinstance(node, Step) and node.op == "weak" and of(node.args[0], names) in INTS:
             node.text = _STARTS.get(names[node.out], "{0}")
         elif isinstance(node, Step) and node.op == "beyond":
             node.text = f"{{0}} + {{1}} * {SIZES[body.arrays[node.dtype].dtype]}"
@@ -97,6 +104,10 @@ def _result(step: Step, names: dict[str, str], arrays: dict[str, Array]) -> str:
         return arrays[step.array].dtype
     if op == "cast":
         return step.dtype
+    if op == "weak":  # an int beside elements of float32 is one
+        if "" in kinds:
+            return ""
+        return "float32" if kinds[1] == "float32" and kinds[0] in INTS else kinds[0]
     if op == "start":  # of the dtype of what is added to it
         return ""
     if op in ("compare", "not", "truth"):

@@ -193,11 +193,18 @@ class Views(Writer):
         if known is not None and known.grid is None:
             self.refuse(f"an array under the name `{local}`, which has another value elsewhere",
                         node, "Take a name of its own for it.")  # fmt: skip
+        self.has(local, node)
         if frame.rebound(local):
             self.move(local, view, node)
         else:
             kept = self.kept(view, node)
             frame.bound[local] = Value(array=kept.array, grid=kept)
+
+    def has(self, local: str, node: Any) -> None:
+        """Say that a name has a value now, if that is asked somewhere."""
+        frame = self.frames[-1]
+        if local in frame.flags:
+            self.put(frame.rename(frame.flags[local]), "copy", ["True"], node)
 
     def kept(self, view: View, node: Any) -> View:
         """A view that stays what it is now."""

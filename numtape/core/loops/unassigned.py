@@ -1,0 +1,110 @@
+"""Which reads of a local name may come before anything is assigned to it.
+
+Python raises UnboundLocalError there. The sweeps have a flag for such a name, and look at it.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+from typing import Any
+
+Known = set[str] | None  # the names that have a value; None where the program does not come to
+
+
+@dataclass
+class Unassigned:
+    """Goes through a function's statements.
+
+    Attributes:
+      local: The names that the function assigns.
+      reads: The ids of nodes that read a name which may have no value.
+      names: These names.
+    """
+
+    local: set[str]
+    reads: set[int] = field(default_factory=set)
+    names: set[str] = field(default_factory=set)
+    _leave: list[Known] = field(default_factory=list)  # at the `break`s of the loop around
+    _again: list[Known] = field(default_factory=list)  # at its `continue`s
+
+    def block(self, statements: list[ast.stmt], known: Known) -> Known:
+        """What has a value behind statements, if some names had one before."""
+        for statement in statements:
+            if known is None:
+                break
+            known = self._statement(statement, known)
+        return known
+
+    def _look(self, node: ast.AST | None, known: set[str]) -> None:
+        """An expression, or the indices of a target."""
+        for inner in ast.walk(node) if node is not None else ():
+            if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Load):
+                self._read(inner, known)
+
+    def _read(self, node: ast.Name, known: set[str]) -> None:
+        if node.id in self.local and node.id not in known:
+            self.reads.add(id(node))
+            self.names.add(node.id)
+
+    def _statement(self, node: Any, known: set[str]) -> Known:
+        if isinstance(node, ast.If):
+            self._look(node.test, known)
+            return _both(self.block(node.body, known), self.block(node.orelse, known))
+        if isinstance(node, ast.For | ast.While):
+            return self._loop(node, known)
+        if isinstance(node, ast.Break | ast.Continue):
+            (self._leave if isinstance(node, ast.Break) else self._again).append(known)
+            return None
+        targets = getattr(node, "targets", None) or [getattr(node, "target", None)]
+        if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
+            self._read(node.target, known)
+        self._look(node, known)
+        if isinstance(node, ast.Return | ast.Raise):
+            return None
+        if isinstance(node, ast.AnnAssign) and node.value is None:
+            return known
+        return known | _stored(targets)
+
+    def _loop(self, node: Any, known: set[str]) -> Known:
+        outer = self._leave, self._again
+        self._leave, self._again = [], []
+        if isinstance(node, ast.For):
+            self._look(node.iter, known)
+            self._look(node.target, known)
+            end = self.block(node.body, known | _stored([node.target]))
+            after: Known = known
+            if _rounds(node.iter):
+                after = end
+                for other in self._again:
+                    after = _both(after, other)
+        else:
+            self._look(node.test, known)
+            self.block(node.body, known)
+            forever = isinstance(node.test, ast.Constant) and bool(node.test.value)
+            after = None if forever else known
+        for other in self._leave:
+            after = _both(after, other)
+        self._leave, self._again = outer
+        return after
+
+
+def _both(one: Known, other: Known) -> Known:
+    """What has a value whichever way the program came."""
+    if one is None or other is None:
+        return other if one is None else one
+    return one & other
+
+
+def _stored(targets: list[Any]) -> set[str]:
+    return {node.id for target in targets if target is not None for node in ast.walk(target)
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}  # fmt: skip
+
+
+def _rounds(node: ast.expr) -> bool:
+    """Whether a loop over this runs at least once, as far as the text says."""
+    if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name)):
+        return False
+    given = [x.value for x in node.args if isinstance(x, ast.Constant) and type(x.value) is int]
+    known = node.func.id == "range" and len(given) == len(node.args) and 0 < len(given) < 4
+    return known and 0 not in given[2:] and len(range(*given)) > 0
