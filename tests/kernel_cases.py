@@ -34,9 +34,20 @@ FUNCTIONS = [
     ("np.float64(x) * y", 0.4, 1.3), ("x if math.isnan(y) else 2.0 * x", 0.4, 1.3),
     ("x if math.isinf(y) else 2.0 * x", 0.4, 1.3), ("x if math.isfinite(y) else 2.0 * x", 0.4, 1.3),
     ("x if np.isnan(y) or np.isinf(y) or not np.isfinite(y) else 2.0 * x", 0.4, 1.3),
-    ("x * math.lgamma(3.0)", 0.4, 1.3), ("x * math.gamma(3.5)", 0.4, 1.3),
-    ("x * np.fmod(7.0, 4.0)", 0.4, 1.3), ("x * math.copysign(2.0, -1.0)", 0.4, 1.3),
-    ("x * np.copysign(2.0, -1.0)", 0.4, 1.3),
+    *((f"{name}(x)", 0.4, 0.0) for name in (
+        "math.lgamma", "math.gamma", "np.cbrt", "math.exp2", "np.exp2", "math.log2", "np.log2",
+        "math.log10", "np.log10", "math.degrees", "np.degrees", "np.rad2deg", "math.radians",
+        "np.radians", "np.deg2rad", "np.rint", "np.sign", "np.trunc", "math.cbrt",
+    )),
+    ("math.lgamma(x)", -1.7, 0.0), ("math.gamma(x)", -1.7, 0.0), ("np.cbrt(x)", -0.7, 0.0),
+    ("math.gamma(x)", 6.3, 0.0), ("math.lgamma(x)", 33.0, 0.0), ("y * np.trunc(x)", -1.7, 0.4),
+    *((f"{name}(x, y)", 4.4, -1.3) for name in (
+        "np.fmod", "np.mod", "np.remainder", "np.copysign", "math.copysign", "np.logaddexp",
+        "np.fmax", "np.fmin", "np.true_divide", "np.floor_divide",
+    )),
+    ("np.fmod(x, y)", -4.4, -1.3), ("math.copysign(x, y)", -4.4, -1.3),
+    ("np.fmax(x, y)", -4.4, 2.0), ("x * math.trunc(y)", 0.4, -1.3),
+    ("x * np.sign(y)", 0.4, -1.3), ("x * math.gamma(3.5)", 0.4, 1.3),
     ("x * y + math.pi", 0.4, 1.3),
 ]  # fmt: skip
 

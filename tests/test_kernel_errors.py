@@ -101,8 +101,6 @@ WRONG = [
     ("q = math.sin(p, p)", "of 2 arguments"),
     ("q = max(*x)", r"max\(\*x\)"),
     ("q = f(x, p)", "recursion"),
-    ("q = math.gamma(p)\n    p = q", "a derivative of `gamma`"),
-    ("p = p + np.fmod(p, 2.0)", "a derivative of `np.fmod`"),
     ("p = p + math.fmod(p, 2.0)", "the call `math.fmod"),
     ("p = p + int(p)", "a float turned into an int"),
     ("k = int(p) + 1\n    p = p * k", "a float turned into an int"),

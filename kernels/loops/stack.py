@@ -10,7 +10,8 @@ from numba.core.errors import TypingError
 from numba.extending import intrinsic
 
 from ..compiler import LoopCompiler
-from ..jit import INT64, POINTERS
+from ..jit import INT64, POINTERS, inline
+from .functions import digamma
 
 # Sums of adjoints have no order that anybody asked for.
 REORDERED = {"reassoc", "nsz", "contract"}
@@ -55,7 +56,7 @@ def address_of(typingctx: Any, pointer: Any) -> Any:
 
 
 SCOPE: dict[str, Any] = {f"{name}_at": POINTERS[name] for name in _WIDER}
-SCOPE["address_of"] = address_of
+SCOPE |= {"address_of": address_of, "digamma": inline(digamma)}
 SCOPE |= {f"{name}_of": _value_of(name) for name in _WIDER}
 
 

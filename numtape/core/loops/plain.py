@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import math
 import re
 from typing import Any
@@ -34,6 +35,7 @@ def run(
     memory = np.zeros(stack, np.uint8)
     views = {name: memory.view(name) for name in SIZES if name != "bool"} | {"bool": memory}
     scope: dict[str, Any] = {"math": math, "np": np}
+    scope["digamma"] = importlib.import_module("numtape.kernels.loops.functions").digamma
     others: list[Array] = []  # arguments that the text has the address of
 
     def address_of(array: Array) -> int:

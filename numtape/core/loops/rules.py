@@ -20,6 +20,7 @@ from ..derive.transpose import run_rule
 from ..log.log import LEAF_CODE, Log
 from ..log.op import CODES, RULE
 from ..ops import elementwise as ops
+from ..ops import gamma, scalars
 from ..values.dtypes import bool_, float64
 from ..values.spec import intern
 
@@ -82,10 +83,23 @@ FUNCTIONS |= {
     "isnan": Function("math.isnan({0})", None, "truth"),
     "isinf": Function("math.isinf({0})", None, "truth"),
     "isfinite": Function("math.isfinite({0})", None, "truth"),
-    "lgamma": Function("math.lgamma({0})"),
-    "gamma": Function("math.gamma({0})"),
-    "np.fmod": Function("np.fmod({0}, {1})"),
-    "copysign": Function("math.copysign({0}, {1})"),
+    "lgamma": Function("math.lgamma({0})", gamma.lgamma.op),
+    "gamma": Function("math.gamma({0})", scalars.gamma),
+    "np.fmod": Function("np.fmod({0}, {1})", scalars.fmod),
+    "copysign": Function("math.copysign({0}, {1})", scalars.copysign),
+    "cbrt": Function("np.cbrt({0})", scalars.cbrt),
+    "exp2": Function("math.exp2({0})", scalars.exp2),
+    "log2": Function("math.log2({0})", scalars.log2),
+    "log10": Function("math.log10({0})", scalars.log10),
+    "degrees": Function("math.degrees({0})", scalars.degrees),
+    "radians": Function("math.radians({0})", scalars.radians),
+    "logaddexp": Function("np.logaddexp({0}, {1})", scalars.logaddexp),
+    "fmax": Function("np.fmax({0}, {1})", scalars.fmax, "same"),
+    "fmin": Function("np.fmin({0}, {1})", scalars.fmax, "same"),
+    "rint": Function("np.rint({0})", ops.rint.op),
+    "np.trunc": Function("np.trunc({0})", ops.truncate_divide_float.op),
+    "trunc": Function("math.trunc({0})", ops.truncate_divide_float.op, "whole"),
+    "sign": Function("np.sign({0})", ops.sign.op, "same"),
 }  # fmt: skip
 
 _NUMPY = {
@@ -95,10 +109,14 @@ _NUMPY = {
     "maximum": "maximum", "minimum": "minimum", "square": "square", "hypot": "hypot",
     "add": "+", "subtract": "-", "multiply": "*", "divide": "/", "isnan": "isnan",
     "isinf": "isinf", "isfinite": "isfinite", "fmod": "np.fmod", "copysign": "copysign",
+    "true_divide": "/", "floor_divide": "//", "mod": "%", "remainder": "%",
+    "rad2deg": "degrees", "deg2rad": "radians", "trunc": "np.trunc",
 }  # fmt: skip
 _NUMPY |= {
     name: name for name in (
         "exp", "expm1", "log", "log1p", "sqrt", "sin", "cos", "tan", "sinh", "cosh", "tanh",
+        "exp2", "log2", "log10", "cbrt", "degrees", "radians", "logaddexp", "fmax", "fmin", "rint",
+        "sign",
     )
 }  # fmt: skip
 
@@ -152,6 +170,9 @@ def derivative(name: str) -> tuple[str, ...]:
     )
 
 
+_WRITTEN = {"Hypot": "math.hypot", "Digamma": "digamma"}  # ops that are called by a name
+
+
 def _text(scratch: Log, row: int, places: tuple[str, ...], known: dict[int, ast.expr]) -> ast.expr:
     """A row as an expression."""
     arity = CODES.arity[scratch.code[row]]
@@ -166,9 +187,8 @@ def _text(scratch: Log, row: int, places: tuple[str, ...], known: dict[int, ast.
     else:
         columns = (scratch.a, scratch.b, scratch.c)[:arity]
         operands = [_text(scratch, column[row], places, known) for column in columns]
-        if op.name == "Hypot":
-            function = ast.Attribute(ast.Name("math"), "hypot")
-            found = ast.Call(function, operands, [])
+        if op.name in _WRITTEN:
+            found = ast.Call(ast.parse(_WRITTEN[op.name], mode="eval").body, operands, [])
         else:
             parsed = importlib.import_module("numtape.kernels.body").parsed
             found = _Filled(operands).visit(copy.deepcopy(parsed(op.body))).body
@@ -194,7 +214,7 @@ class _Filled(ast.NodeTransformer):
             return ast.BinOp(operands[0], ast.Pow(), operands[1])
         if name == "absolute":
             return ast.Call(ast.Name("abs"), operands, [])
-        if name in ("floor", "ceil"):
+        if name in ("floor", "ceil", "rint"):
             return ast.Call(ast.Attribute(ast.Name("np"), name), operands, [])
         assert hasattr(math, name), name
         return ast.Call(ast.Attribute(ast.Name("math"), name), operands, [])
