@@ -74,7 +74,7 @@ LAYERS = (
     ("values",),
     ("log",),
     ("compile", "reference"),
-    ("plan",),
+    ("plan", "native"),
     ("cpu", "cuda"),
     ("ops",),
     ("interop", "derive"),

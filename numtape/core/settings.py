@@ -11,6 +11,8 @@ Nothing of numtape is imported here: every room may ask.
 ``NUMTAPE_QUIET``           ``1``: say nothing on stderr when compiling takes over a second
 ``NUMTAPE_NUM_THREADS``     how many threads may share a sweep (default: one for each core that
                             the process may use)
+``NUMTAPE_RECORD``          ``python`` (default): ops are recorded by functions of Python; or
+                            ``native``: by machine code where this Python is as it is known
 ``NUMTAPE_CHECK_REPLAY``    ``k``: run every k-th call of a `function` as Python as well, and raise
                             if the replay differs (default: never)
 ==========================  ============================================================
@@ -106,6 +108,22 @@ def _checked(name: str) -> str:
     if choice not in DEVICES:
         raise ValueError(f"NUMTAPE_DEVICE={name!r} is not one of {', '.join(DEVICES)}.")
     return usable(choice) if choice in ("cuda", "auto") else choice
+
+
+def record() -> str:
+    """How ops are to be recorded: ``NUMTAPE_RECORD``, whatever it says."""
+    return os.environ.get("NUMTAPE_RECORD") or "python"
+
+
+def native_recorders() -> bool:
+    """Whether ops are to be recorded by machine code where that can be.
+
+    Raises:
+      ValueError: If ``NUMTAPE_RECORD`` is neither ``native`` nor ``python``.
+    """
+    if record() not in ("native", "python"):
+        raise ValueError(f"NUMTAPE_RECORD={record()!r} is neither 'native' nor 'python'.")
+    return record() == "native"
 
 
 def simulated() -> bool:

@@ -13,7 +13,13 @@ from typing import Any
 from ..errors import InvalidArgumentError
 from . import interop, settings
 from .log import look
-from .log.record import Recorder, reflected, spec_of
+from .log.record import (
+    Recorder,
+    of_inexact,
+    reflected,
+    reflected_of_inexact,
+    spec_of,
+)
 from .log.variable import Variable, _ops
 from .ops import arithmetic, comparison, indexed_rows, indexing, matrix_products, tuples
 from .ops import elementwise as ew
@@ -78,12 +84,14 @@ OPERATORS: dict[str, Any] = {
     "__add__": ew.add, "__radd__": reflected(ew.add),
     "__sub__": ew.subtract, "__rsub__": reflected(ew.subtract),
     "__mul__": ew.multiply, "__rmul__": reflected(ew.multiply),
-    "__truediv__": arithmetic.divide, "__rtruediv__": _swapped(arithmetic.divide),
+    "__truediv__": of_inexact(ew.real_divide, arithmetic.divide),
+    "__rtruediv__": reflected_of_inexact(ew.real_divide, _swapped(arithmetic.divide)),
     "__floordiv__": arithmetic.floordiv, "__rfloordiv__": _swapped(arithmetic.floordiv),
     "__mod__": arithmetic.floormod, "__rmod__": _swapped(arithmetic.floormod),
-    "__pow__": _pow, "__rpow__": _swapped(arithmetic.pow_),
+    "__pow__": of_inexact(ew.pow_float, _pow),
+    "__rpow__": reflected_of_inexact(ew.pow_float, _swapped(arithmetic.pow_)),
     "__matmul__": lambda x, y: _matmul(x, y), "__rmatmul__": lambda x, y: _matmul(y, x),
-    "__neg__": lambda x: ew.negative(x), "__abs__": lambda x: ew.abs_(x),
+    "__neg__": ew.negative, "__abs__": ew.abs_,
     "__lt__": comparison.less, "__le__": comparison.less_equal,
     "__gt__": comparison.greater, "__ge__": comparison.greater_equal,
     "__eq__": _equal, "__ne__": _not_equal,
@@ -130,8 +138,13 @@ def _usable(choice: str) -> str:
 
 
 def _executor(device: str) -> Any:
-    """The module of a device's executor."""
-    return importlib.import_module(f"{__package__}.{device}.executor")
+    """The module of a device's executor. What compiles also has ops recorded by machine code."""
+    found = importlib.import_module(f"{__package__}.{device}.executor")
+    if device != "reference":
+        from .native import install
+
+        install.begin()
+    return found
 
 
 settings.usable = _usable

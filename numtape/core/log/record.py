@@ -17,11 +17,14 @@ that is called is divided.
 
 from __future__ import annotations
 
+import sys
 from array import array
+from collections.abc import Callable
 from typing import Any, Protocol, overload
 
 from ...errors import InvalidArgumentError
-from ..values.interning import cache
+from .. import settings
+from ..values.interning import Weak, cache
 from ..values.memory import view
 from ..values.spec import Spec
 from ..values.tensor import Tensor
@@ -101,8 +104,7 @@ def unary(op: Op, **attributes: Any) -> Recorder:
         log.make_room()
         return record(x)
 
-    record.op = op  # type: ignore[attr-defined]
-    return record  # type: ignore[return-value]
+    return _made(record, op, 1)
 
 
 def binary(op: Op, **attributes: Any) -> Recorder:
@@ -161,8 +163,7 @@ def binary(op: Op, **attributes: Any) -> Recorder:
         log.make_room()
         return record(x, y)
 
-    record.op = op  # type: ignore[attr-defined]
-    return record  # type: ignore[return-value]
+    return _made(record, op, 2)
 
 
 def reflected(record: Recorder) -> Any:
@@ -171,7 +172,66 @@ def reflected(record: Recorder) -> Any:
     def swapped(x: Any, y: Any) -> Tensor:
         return record(y, x)
 
+    offer(swapped)
     return swapped
+
+
+def of_inexact(record: Recorder, otherwise: Callable[..., Tensor]) -> Any:
+    """The operator that records an op if the first operand is of floats or complex numbers."""
+
+    def chosen(x: Any, y: Any, *more: Any) -> Tensor:
+        if type(x) is Tensor and x._spec.inexact and not more:
+            return record(x, y)
+        return otherwise(x, y, *more)
+
+    offer(chosen)
+    return chosen
+
+
+def reflected_of_inexact(record: Recorder, otherwise: Callable[..., Tensor]) -> Any:
+    """The reflected operator, ``y op x``, that records an op if ``y`` is a number, and ``x`` so."""
+
+    def chosen(x: Any, y: Any) -> Tensor:
+        if type(x) is Tensor and x._spec.inexact and (type(y) is float or type(y) is int):
+            return record(y, x)
+        return otherwise(x, y)
+
+    offer(chosen)
+    return chosen
+
+
+# What machine code can be put behind; `core.native` does so, and takes what is made later at once.
+OFFERED: Weak[Any] = Weak()
+offer: Callable[[Any], None] = OFFERED.add
+_BEFORE = sys.version_info < (3, 12) and settings.record() != "python"
+
+
+def _made(record: Any, op: Op, arity: int) -> Recorder:
+    """A recorder as others see it.
+
+    Up to Python 3.11 a function that is called by a function of Python is always carried out as
+    Python. There, if recorders in machine code are wanted, another function stands before it.
+    """
+    if _BEFORE:
+        record = (_before_unary if arity == 1 else _before_binary)(record)
+    record.op = op
+    offer(record)
+    found: Recorder = record
+    return found
+
+
+def _before_unary(recorded: Any) -> Any:
+    def record(x: Any, name: str | None = None) -> Tensor:
+        return recorded(x)  # type: ignore[no-any-return]
+
+    return record
+
+
+def _before_binary(recorded: Any) -> Any:
+    def record(x: Any, y: Any, name: str | None = None) -> Tensor:
+        return recorded(x, y)  # type: ignore[no-any-return]
+
+    return record
 
 
 def spec_of(value: Any) -> Spec | None:

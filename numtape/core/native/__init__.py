@@ -1,0 +1,7 @@
+"""Recorders in machine code: what most ops do, without Python's instructions for it.
+
+In come the recorders that `core.log.record` made, which say what recording is. Where the operands
+are the usual ones, machine code carries out the same steps; all else it hands on to them. `layout`
+finds out where Python keeps what the steps read, or why it is not as known; `steps` writes them for
+LLVM; `install` puts them behind the recorders, and takes them away again.
+"""

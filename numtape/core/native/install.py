@@ -1,0 +1,209 @@
+"""Machine code behind the recorders, and the recorders as they were.
+
+A function of Python has, besides its code, the address of what carries it out when it is called,
+the same one for all functions. Another address there is all that changes. The function stays the same
+object, with its signature, name, text and closure, and its code is what is carried out wherever
+the steps of the machine code are not for the operands.
+
+Up to Python 3.11 the interpreter does not look there for calls by functions of Python, but only
+for operators. So there a recorder has a function before it, which calls it; in its place comes a
+built-in method of the recorder, which cannot be told from it but by asking for its type.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import logging
+import sys
+import types
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .. import settings
+from ..compile import cache as disk
+from ..log import record
+from .layout import Layout, NotAsKnown, address_of_call, layout
+
+if TYPE_CHECKING:
+    from .steps import Entry
+
+_messages = logging.getLogger("numtape")
+_turn: list[int] = [0]  # taken out by who is at it: others do not wait, and record as they can
+
+
+def _renew_turn() -> None:
+    _turn[:] = [0]
+
+
+settings.after_fork_in_child(_renew_turn)
+
+
+def _closure_of(maker: Any) -> dict[str, int]:
+    """Where in the closures of the functions that a function makes there is what."""
+    inner = next(x for x in maker.__code__.co_consts if isinstance(x, types.CodeType))
+    return {name: k for k, name in enumerate(inner.co_freevars)}
+
+
+def entries() -> list[Entry]:
+    """The functions of machine code, under the names of what makes those that they stand in."""
+    from .steps import Entry
+
+    one, two = _closure_of(record.unary), _closure_of(record.binary)
+    inside = {1: tuple(one.items()), 2: tuple(two.items())}
+    method = sys.version_info < (3, 12)
+    way = (0, -1) if method else ()  # from what others call to the recorder
+    found = [
+        Entry("unary", 1, (), inside[1], method=method),
+        Entry("binary", 2, (), inside[2], method=method),
+    ]
+    if method:
+        found += [Entry(f"_before_{name}", k, way, inside[k])
+                  for k, name in enumerate(("unary", "binary"), 1)]  # fmt: skip
+    for maker in (record.reflected, record.of_inexact, record.reflected_of_inexact):
+        name = maker.__name__
+        found.append(Entry(
+            name, 2, (_closure_of(maker)["record"], *way), inside[2],
+            swapped=name.startswith("reflected"), inexact=name.endswith("of_inexact"),
+        ))  # fmt: skip
+    return found
+
+
+class _Method(ctypes.Structure):
+    """Python's ``PyMethodDef``; its flag is ``METH_FASTCALL``."""
+
+    _fields_ = (
+        ("name", ctypes.c_char_p), ("address", ctypes.c_void_p), ("flags", ctypes.c_int),
+        ("text", ctypes.c_char_p),
+    )  # fmt: skip
+
+
+class Code:
+    """The machine code of a process.
+
+    Attributes:
+      layout: What it was made for. Its objects must stay.
+      addresses: By symbol.
+    """
+
+    def __init__(self) -> None:
+        self.layout: Layout = layout()
+        offsets, names = self.layout.offsets, sorted(self.layout.known)
+
+        def build() -> disk.Built:
+            from .steps import build as built
+
+            return built(entries(), offsets, names)
+
+        # What it is made from: this folder's text, and where things are.
+        texts = [path.read_text(encoding="utf-8") for path in sorted(Path(__file__).parent.glob("*.py"))]
+        source = "\n".join([*texts, repr(sorted(offsets.items())), repr(names), sys.version])
+        self.addresses = disk.load("recorders", source, build)
+        words = (ctypes.c_int64 * len(names))(*(self.layout.known[name] for name in names))
+        setup = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(self.addresses["setup"])
+        setup(ctypes.addressof(words))
+        self._methods = {
+            name: _Method(b"record", self.addresses[name], 0x80, None) for name in ("unary", "binary")
+        }
+        self._entry = self.layout.known["carry out"]
+        self._make = ctypes.PYFUNCTYPE(
+            ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p
+        )(address_of_call("PyCFunction_NewEx"))
+        self._set: Any = None
+        if sys.version_info >= (3, 12):
+            self._set = ctypes.PYFUNCTYPE(None, ctypes.py_object, ctypes.c_void_p)(
+                address_of_call("PyFunction_SetVectorcall")
+            )
+
+    def put(self, function: Any) -> None:
+        """Put machine code behind a function that was offered."""
+        maker = _maker(function)
+        target = function
+        if maker.startswith("reflected") or maker == "of_inexact":
+            target = _cell(function, "record").cell_contents
+            if _maker(target) not in ("binary", "_before_binary"):
+                return
+        elif maker.startswith("_before_"):
+            cell = _cell(function, "recorded")
+            if isinstance(cell.cell_contents, types.FunctionType):
+                method = self._methods[maker.removeprefix("_before_")]
+                cell.cell_contents = self._make(ctypes.addressof(method), cell.cell_contents, None)
+        self._point(function, self.addresses[maker])
+
+    def take(self, function: Any) -> None:
+        """Have a function carried out by Python again."""
+        self._point(function, self._entry)
+        if _maker(function).startswith("_before_"):
+            cell = _cell(function, "recorded")
+            if isinstance(cell.cell_contents, types.BuiltinFunctionType):
+                cell.cell_contents = cell.cell_contents.__self__
+
+    def _point(self, function: Any, address: int) -> None:
+        if self._set is not None:
+            self._set(function, address)
+        else:
+            at = id(function) + self.layout.offsets["function.vectorcall"]
+            ctypes.c_size_t.from_address(at).value = address
+
+
+def _maker(function: Any) -> str:
+    """The name of the function of `core.log.record` that made a function."""
+    return str(function.__code__.co_qualname).partition(".")[0]
+
+
+def _cell(function: Any, name: str) -> Any:
+    """A cell of a function's closure."""
+    return function.__closure__[function.__code__.co_freevars.index(name)]
+
+
+class _State:
+    """What there is of it in this process."""
+
+    def __init__(self) -> None:
+        self.code: Code | None = None
+        self.reason = "no op has been computed yet"
+        self.used = False
+
+
+_state = _State()
+
+
+def use(wanted: bool = True) -> None:
+    """Have ops recorded by machine code where that can be, or by Python."""
+    try:
+        turn = _turn.pop()
+    except IndexError:  # another thread is at it, or whoever was interrupted
+        return
+    try:
+        if wanted and _state.code is None:
+            _state.code = Code()
+        if _state.code is not None:
+            record.offer = _taken if wanted else record.OFFERED.add
+            change = _state.code.put if wanted else _state.code.take
+            for function in record.OFFERED:
+                change(function)
+            _state.used = wanted
+    except (NotAsKnown, OSError, RuntimeError) as error:
+        _state.reason = str(error)
+        _messages.info("Ops are recorded by Python: %s.", error)
+    finally:
+        _turn.append(turn)
+
+
+def _taken(function: Any) -> None:
+    """What is offered when machine code is in use."""
+    record.OFFERED.add(function)
+    if _state.code is not None:
+        _state.code.put(function)
+
+
+def begin() -> None:
+    """Use it if the environment asks for it: when values are computed for the first time."""
+    if settings.native_recorders():
+        use()
+    else:
+        _state.reason = "NUMTAPE_RECORD=python"
+
+
+def said() -> str:
+    """Which recorders are used, and why not those of machine code."""
+    return "machine code" if _state.used else f"Python: {_state.reason}"

@@ -1,0 +1,196 @@
+"""Where this process's Python keeps what a recorder reads: asked of Python itself, not assumed.
+
+Every place is found by putting a known object there and looking for its address. What is not
+found just once is not as known, and then there are no recorders in machine code.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+import sysconfig
+import threading
+import types
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..log.log import Log, local
+from ..log.variable import Variable
+from ..values.memory import address_of
+from ..values.spec import Spec
+from ..values.tensor import Tensor
+
+VERSIONS = ((3, 11), (3, 12), (3, 13))
+WORD = 8
+
+# What the steps call of Python; each takes and returns words.
+CALLS = (
+    "PyDict_GetItemWithError", "PyErr_Clear", "PyList_Append", "PyLong_AsSsize_t",
+    "PyLong_FromSsize_t", "PyObject_GetAttr", "PyObject_IsTrue", "PyThreadState_GetDict", "PyType_GenericAlloc",
+    "Py_DecRef", "Py_IncRef",
+)  # fmt: skip
+SLOTS: dict[str, tuple[type, tuple[str, ...]]] = {
+    "tensor": (Tensor, ("_home", "_row", "_spec")),
+    "variable": (Variable, ("_read", "_spec")),
+    "spec": (Spec, ("id", "inexact", "scalar")),
+    "log": (Log, ("_const_rows", "_leaf_rows", "n", "limit", "kept", "code", "a", "b", "spec")),
+}
+
+
+class NotAsKnown(Exception):
+    """Something is not where it is known to be."""
+
+
+class Layout(NamedTuple):
+    """What the steps are written with, and what they are given.
+
+    Attributes:
+      offsets: By name, at which byte of an object something is. Machine code depends on them.
+      known: By name, the addresses of functions and objects of this process.
+      held: The objects.
+    """
+
+    offsets: dict[str, int]
+    known: dict[str, int]
+    held: tuple[Any, ...]
+
+
+def unsupported() -> str:
+    """Why this Python's recorders stay in Python; "" if nothing is known against it."""
+    version = ".".join(map(str, sys.version_info[:2]))
+    if sys.implementation.name != "cpython":
+        return f"{sys.implementation.name} is not CPython"
+    if sys.version_info[:2] not in VERSIONS:
+        return f"Python {version} is not among those it is known for: 3.11, 3.12 and 3.13"
+    if hasattr(sys, "gettotalrefcount") or sysconfig.get_config_var("Py_TRACE_REFS"):
+        return f"this is a debug build of Python {version}"
+    if sysconfig.get_config_var("Py_GIL_DISABLED"):
+        return f"this is a free-threaded build of Python {version}"
+    if object.__basicsize__ != 2 * WORD or ctypes.sizeof(ctypes.c_void_p) != WORD:
+        return f"this build of Python {version} is of another word size"
+    return ""
+
+
+def word_at(address: int) -> int:
+    """The word at an address."""
+    return ctypes.c_size_t.from_address(address).value
+
+
+def place(holder: Any, size: int, word: int, name: str) -> int:
+    """At which byte of an object a word is.
+
+    Raises:
+      NotAsKnown: If it is there not just once.
+    """
+    at = [at for at in range(0, size, WORD) if word_at(id(holder) + at) == word]
+    if len(at) != 1:
+        raise NotAsKnown(f"{name} is not where it is known to be")
+    return at[0]
+
+
+def _slots() -> dict[str, int]:
+    """Where objects of ours have their slots."""
+    found = {}
+    pairs = [(of, kind, name) for of, (kind, names) in SLOTS.items() for name in names]
+    for of, kind, name in pairs:
+        holder, marker = object.__new__(kind), object()
+        setattr(holder, name, marker)
+        label = f"{of}.{name}"
+        found[label] = place(holder, kind.__basicsize__, id(marker), label)
+    return found
+
+
+def _functions() -> dict[str, int]:
+    """Where functions, built-in ones and cells have what they refer to."""
+    marker: Any = object()
+
+    def function() -> Any:
+        return marker
+
+    kind, closure = types.FunctionType, function.__closure__ or ()
+    entry = entry_of(function)
+    append = [].append
+    size = types.BuiltinFunctionType.__basicsize__
+    return {
+        "function.closure": place(function, kind.__basicsize__, id(closure), "a closure"),
+        "function.vectorcall": place(function, kind.__basicsize__, entry, "a function's entry"),
+        "cell": place(closure[0], types.CellType.__basicsize__, id(marker), "a cell's object"),
+        "builtin.self": place(append, size, id(append.__self__), "a method's object"),
+    }
+
+
+def entry_of(function: types.FunctionType) -> int:
+    """The address of what carries a function out when it is called."""
+    ask = ctypes.PYFUNCTYPE(ctypes.c_size_t, ctypes.py_object)
+    return int(ask(address_of_call("PyVectorcall_Function"))(function))
+
+
+def _containers() -> dict[str, int]:
+    """Where tuples have their items, and memoryviews an address."""
+    pair = (object(), object())
+    size = tuple.__basicsize__ + 2 * tuple.__itemsize__
+    first, second = (place(pair, size, id(x), "a tuple's item") for x in pair)
+    if second != first + WORD:
+        raise NotAsKnown("a tuple's items do not follow each other")
+    array = np.zeros(4, np.int32)
+    shown = memoryview(array)
+    buffer = place(shown, memoryview.__basicsize__, address_of(array), "a memoryview's address")
+    kind = place(array, object.__basicsize__, id(np.ndarray), "an object's type")
+    return {"tuple.items": first, "memoryview.buffer": buffer, "type": kind}
+
+
+def address_of_call(name: str) -> int:
+    """The address of a function of Python's."""
+    try:
+        found = ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value
+    except AttributeError:
+        found = None
+    if not found:
+        raise NotAsKnown(f"there is no {name}")
+    return found
+
+
+def _of_threads() -> tuple[Any, dict[str, int]]:
+    """Under which key a thread has its `local`, and where there the dict of its names is.
+
+    From Python 3.13 on threads keep it in another way. Then the steps ask for it as Python does.
+    """
+    give = ctypes.PYFUNCTYPE(ctypes.c_void_p)(address_of_call("PyThreadState_GetDict"))
+    here: dict[Any, Any] = ctypes.cast(give(), ctypes.py_object).value
+    names = local.__dict__
+    for key, dummy in list(here.items()):
+        if type(dummy).__name__ == "_localdummy":
+            size = type(dummy).__basicsize__
+            if any(word_at(id(dummy) + at) == id(names) for at in range(0, size, WORD)):
+                return key, {"thread.names": place(dummy, size, id(names), "a thread's names")}
+    return None, {}
+
+
+def layout() -> Layout:
+    """Find everything.
+
+    Raises:
+      NotAsKnown: If something is not as known; says what.
+    """
+    reason = unsupported()
+    if reason:
+        raise NotAsKnown(reason)
+    if type(local).__mro__[1] is not threading.local or "log" not in local.__dict__:
+        raise NotAsKnown("this thread runs a derivative rule just now")
+    key, names_at = _of_threads()
+    offsets = {**_slots(), **_functions(), **_containers(), **names_at}
+    pair = tuple([None, None])  # noqa: C409  # one of its own, which no one else has
+    untrack = ctypes.PYFUNCTYPE(None, ctypes.py_object)(address_of_call("PyObject_GC_UnTrack"))
+    untrack(pair)
+    log_key = next(name for name in local.__dict__ if name == "log")
+    objects = {
+        "Tensor": Tensor, "Variable": Variable, "Log": Log, "list": list, "tuple": tuple,
+        "float": float, "int": int, "builtin": types.BuiltinFunctionType, "True": True,
+        "None": None, "pair": pair, "key": key, "log": log_key,
+        "local": local,
+    }  # fmt: skip
+    known = {name: id(thing) for name, thing in objects.items()}
+    known |= {name: address_of_call(name) for name in CALLS}
+    known["carry out"] = entry_of(layout)
+    return Layout(offsets, known, tuple(objects.values()))

@@ -1,0 +1,384 @@
+"""The steps of recording, written for LLVM: one description for all recorders.
+
+They are those of `core.log.record`, which says why each is there, for operands that are the usual
+ones: tensors of the thread's own log, tensors and numbers that were entered in it, variables read
+in it. Everything they need is there already, so nothing is made but the row and its tensor; and
+the tensor is made first. From there on Python carries out nothing in between: no collection, no
+finalizer, no handler of a signal, no other thread. That makes it one stretch that nothing divides.
+Where something is not as usual, nothing has been changed, and Python's recorder is called.
+
+A function is called with the words that Python calls it with: itself, where its arguments are, how
+many, and the names of those that have one. What it records it reads off its own closure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from llvmlite import ir
+
+from ..compile.cache import Built
+from ..compile.llvm import assembled
+
+WORD, HALF = ir.IntType(64), ir.IntType(32)
+ADDRESS = WORD.as_pointer()
+NO, NUMBER = 0, 1  # in the place of an operand's spec: none; that of a Python number
+COUNT = (1 << 63) - 1  # without the bit that says that the place before the arguments is free
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A function of machine code that stands in a function of Python.
+
+    Attributes:
+      symbol: Its name.
+      arity: How many operands there are.
+      hops: How to come from the function to the recorder whose closure says what is recorded: the
+        number of a cell in the closure, or -1 from a built-in method to its object.
+      closure: Where in that closure there is what.
+      swapped: Whether the second operand comes first.
+      method: Whether it is called as a built-in method of the recorder.
+      inexact: Whether it is only for a first argument that is a tensor of floats or complex numbers.
+    """
+
+    symbol: str
+    arity: int
+    hops: tuple[int, ...]
+    closure: tuple[tuple[str, int], ...]
+    swapped: bool = False
+    method: bool = False
+    inexact: bool = False
+
+
+def build(entries: Sequence[Entry], offsets: dict[str, int], names: Sequence[str]) -> Built:
+    """Object code with these functions, and `setup`, which takes the words of these names."""
+    module = ir.Module("recorders")
+    writer = _Writer(module, offsets, names)
+    writer.setup(len(names))
+    shared = {"operand": writer.operand(), "number": writer.number(), "result": writer.result()}
+    for entry in entries:
+        writer.recorder(entry, shared)
+    return assembled(module, ["setup", *(entry.symbol for entry in entries)])
+
+
+class _Writer:
+    """Writes functions on words."""
+
+    def __init__(self, module: Any, offsets: dict[str, int], names: Sequence[str]) -> None:
+        self.module, self.offsets = module, offsets
+        self.asks = "thread.names" not in offsets  # Python for the thread's log
+        self.places = {name: k for k, name in enumerate(names)}
+        kind = ir.ArrayType(WORD, len(names))
+        self.table = ir.GlobalVariable(module, kind, "known")
+        self.table.linkage, self.table.initializer = "internal", ir.Constant(kind, None)
+        self.builder: Any = None
+
+    # Words.
+
+    def function(self, name: str, count: int, internal: bool = False) -> Any:
+        """A new function of so many words that gives one; its first block is written next."""
+        found = ir.Function(self.module, ir.FunctionType(WORD, [WORD] * count), name)
+        if internal:
+            found.linkage = "internal"
+        self.builder = ir.IRBuilder(found.append_basic_block())
+        return found
+
+    def block(self) -> Any:
+        """A block to write later."""
+        return self.builder.append_basic_block()
+
+    def at(self, address: Any, offset: Any = 0, kind: Any = ADDRESS) -> Any:
+        """The place so many bytes behind an address."""
+        if isinstance(offset, int):
+            offset = WORD(offset)
+        return self.builder.inttoptr(self.builder.add(address, offset), kind)
+
+    def load(self, address: Any, offset: Any = 0) -> Any:
+        """The word there."""
+        return self.builder.load(self.at(address, offset))
+
+    def field(self, holder: Any, name: str) -> Any:
+        """The word in an object's field."""
+        return self.load(holder, self.offsets[name])
+
+    def put(self, word: Any, holder: Any, name: str) -> None:
+        """Store a word in an object's field."""
+        self.builder.store(word, self.at(holder, self.offsets[name]))
+
+    def known(self, name: str) -> Any:
+        """An address of the process."""
+        place = [HALF(0), HALF(self.places[name])]
+        return self.builder.load(self.builder.gep(self.table, place, inbounds=True))
+
+    def call(self, name: str, *words: Any) -> Any:
+        """Call a function of Python's."""
+        kind = ir.FunctionType(WORD, [WORD] * len(words)).as_pointer()
+        return self.builder.call(self.builder.inttoptr(self.known(name), kind), words)
+
+    def is_not(self, word: Any, other: Any) -> Any:
+        """Whether two words differ."""
+        return self.builder.icmp_unsigned("!=", word, other)
+
+    def leave(self, condition: Any, to: Any) -> None:
+        """Go elsewhere if the condition holds."""
+        following = self.block()
+        self.builder.cbranch(condition, to, following)
+        self.builder.position_at_end(following)
+
+    def need(self, word: Any, to: Any) -> Any:
+        """The word; go elsewhere if it is 0."""
+        self.leave(self.builder.icmp_unsigned("==", word, WORD(0)), to)
+        return word
+
+    def need_type(self, value: Any, name: str, to: Any) -> None:
+        """Go elsewhere if an object is of another type."""
+        self.leave(self.is_not(self.field(value, "type"), self.known(name)), to)
+
+    def item(self, pair: Any, k: int) -> Any:
+        """A tuple's item."""
+        return self.load(pair, self.offsets["tuple.items"] + 8 * k)
+
+    def to_int(self, value: Any) -> Any:
+        """A Python int of few bytes."""
+        return self.call("PyLong_AsSsize_t", value)
+
+    def gives(self, word: Any, row: Any, at: Any) -> None:
+        """Return a word, and a row in its place."""
+        self.builder.store(row, self.at(at))
+        self.builder.ret(word)
+
+    def in_pair(self, table: Any, first: Any, second: Any) -> Any:
+        """What a dict has for two objects; 0 if nothing.
+
+        They are put in one pair that is there for this alone: nobody can see it meanwhile, since
+        numbers and specs are compared without running anything of Python's.
+        """
+        pair, none = self.known("pair"), self.known("None")
+        places = [self.at(pair, self.offsets["tuple.items"] + 8 * k) for k in range(2)]
+        for place, value in zip(places, (first, second), strict=True):
+            self.builder.store(value, place)
+        found = self.call("PyDict_GetItemWithError", table, pair)
+        for place in places:
+            self.builder.store(none, place)
+        return found
+
+    # Functions.
+
+    def setup(self, count: int) -> None:
+        """``setup(words)`` takes the addresses."""
+        function = self.function("setup", 1)
+        for k in range(count):
+            place = self.builder.gep(self.table, [HALF(0), HALF(k)], inbounds=True)
+            self.builder.store(self.load(function.args[0], 8 * k), place)
+        self.builder.ret(WORD(0))
+
+    def operand(self) -> Any:
+        """``operand(log, value, at)``: the spec; stores the row. `Log.enter`, if it is there."""
+        function = self.function("operand", 3, internal=True)
+        log, value, at = function.args
+        b = self.builder
+        tensor, other, variable, rest, number, no = (self.block() for _ in range(6))
+        kind = self.field(value, "type")
+        chosen = b.switch(b.sub(kind, self.known("Tensor")), rest)
+        chosen.add_case(WORD(0), tensor)
+
+        b.position_at_end(rest)
+        self.leave(b.icmp_unsigned("==", kind, self.known("Variable")), variable)
+        self.leave(b.icmp_unsigned("==", kind, self.known("float")), number)
+        b.cbranch(b.icmp_unsigned("==", kind, self.known("int")), number, no)
+
+        b.position_at_end(tensor)
+        self.leave(self.is_not(self.field(value, "tensor._home"), log), other)
+        row = self.to_int(self.field(value, "tensor._row"))
+        self.gives(self.field(value, "tensor._spec"), row, at)
+
+        b.position_at_end(other)
+        key = self.need(self.call("PyLong_FromSsize_t", value), no)  # what `id` gives
+        table = self.field(log, "log._leaf_rows")
+        entered = self.call("PyDict_GetItemWithError", table, key)
+        self.call("Py_DecRef", key)
+        row = self.to_int(self.item(self.need(entered, no), 0))
+        self.gives(self.field(value, "tensor._spec"), row, at)
+
+        b.position_at_end(variable)
+        read = self.need(self.field(value, "variable._read"), no)
+        self.need_type(read, "tuple", no)
+        self.leave(self.is_not(self.item(read, 0), log), no)
+        row = self.to_int(self.item(read, 1))
+        self.gives(self.field(value, "variable._spec"), row, at)
+
+        b.position_at_end(number)
+        b.ret(WORD(NUMBER))
+        b.position_at_end(no)
+        b.ret(WORD(NO))
+        return function
+
+    def number(self) -> Any:
+        """``number(log, value, spec, like, at)``: the spec of a number that was entered like another.
+
+        Of what is no number it is the one that is given.
+        """
+        function = self.function("number", 5, internal=True)
+        log, value, own, like, at = function.args
+        b, no, same = self.builder, self.block(), self.block()
+        self.leave(self.is_not(own, WORD(NUMBER)), same)
+        self.leave(b.icmp_unsigned("==", like, WORD(NUMBER)), no)
+        self.leave(self.is_not(self.field(like, "spec.inexact"), self.known("True")), no)
+        spec = self.need(self.field(like, "spec.scalar"), no)
+        self.leave(b.icmp_unsigned("==", spec, self.known("None")), no)
+        truth = b.trunc(self.call("PyObject_IsTrue", value), HALF)
+        self.leave(b.icmp_unsigned("!=", truth, HALF(1)), no)  # a zero has its sign to be asked
+        found = self.need(self.in_pair(self.field(log, "log._const_rows"), value, spec), no)
+        self.gives(spec, self.to_int(found), at)
+        b.position_at_end(same)
+        b.ret(own)
+        b.position_at_end(no)
+        b.ret(WORD(NO))
+        return function
+
+    def result(self) -> Any:
+        """``result(same, results, first, second)``: the result's spec; 0 if it is new."""
+        function = self.function("result", 4, internal=True)
+        same, results, *specs = function.args
+        b, equal = self.builder, self.block()
+        self.leave(b.icmp_unsigned("==", *specs), equal)
+        b.ret(self.in_pair(results, *specs))
+        b.position_at_end(equal)
+        b.ret(self.call("PyDict_GetItemWithError", same, specs[0]))
+        return function
+
+    def recorder(self, entry: Entry, shared: dict[str, Any]) -> None:
+        """A function that records, and the way on to Python's if it cannot."""
+        symbol = entry.symbol + "_" * entry.method
+        function = self.function(symbol, 4, internal=entry.method)
+        called, arguments, count, names = function.args
+        b = self.builder
+        rows = [b.ptrtoint(b.alloca(WORD), WORD) for _ in range(entry.arity)]
+        declined, missed = self.block(), self.block()
+        self.leave(self.is_not(names, WORD(0)), declined)
+        count = b.and_(count, WORD(COUNT))
+        self.leave(self.is_not(count, WORD(entry.arity)), declined)
+        values = [self.load(arguments, 8 * k) for k in range(entry.arity)]
+        if entry.inexact:
+            self.need_type(values[0], "Tensor", declined)
+            spec = self.need(self.field(values[0], "tensor._spec"), declined)
+            self.leave(self.is_not(self.field(spec, "spec.inexact"), self.known("True")), declined)
+        if entry.swapped:
+            values.reverse()
+        closure = self._closure(called, entry, declined)
+
+        # Before anything is read: up to Python 3.11 this may run a collection.
+        failed = self.block()
+        zero = WORD(0)
+        tensor = self.need(self.call("PyType_GenericAlloc", self.known("Tensor"), zero), failed)
+        log = self._log(tensor, missed)
+        before, missed = missed, self.block()  # from here on the log is to be given back
+        kept = self.field(log, "log.kept")
+        self.need_type(kept, "list", missed)
+        specs = [
+            self.need(b.call(shared["operand"], (log, value, row)), missed)
+            for value, row in zip(values, rows, strict=True)
+        ]
+        results = self._cell(closure, entry, "results")
+        if entry.arity == 1:
+            self.leave(b.icmp_unsigned("==", specs[0], WORD(NUMBER)), missed)
+            spec = self.call("PyDict_GetItemWithError", results, specs[0])
+        else:
+            turned = zip(values, specs, reversed(specs), rows, strict=True)
+            specs = [self.need(b.call(shared["number"], (log, *x)), missed) for x in turned]
+            same = self._cell(closure, entry, "same")
+            spec = b.call(shared["result"], (same, results, *specs))
+        self.need(spec, missed)
+        self._publish(log, kept, tensor, spec, rows, self._cell(closure, entry, "code"), missed)
+
+        b.position_at_end(failed)  # a MemoryError
+        b.ret(WORD(0))
+        b.position_at_end(missed)
+        if self.asks:
+            self.call("Py_DecRef", log)
+        b.branch(before)
+        b.position_at_end(before)
+        self.call("PyErr_Clear")
+        self.call("Py_DecRef", tensor)
+        b.branch(declined)
+        b.position_at_end(declined)
+        b.ret(self.call("carry out", *function.args))
+        if entry.method:
+            method = self.function(entry.symbol, 3)
+            self.builder.ret(self.builder.call(function, [*method.args, WORD(0)]))
+
+    def _closure(self, called: Any, entry: Entry, declined: Any) -> Any:
+        """The closure of the recorder that a function leads to."""
+        for hop in entry.hops:
+            if hop < 0:
+                self.need_type(called, "builtin", declined)
+                called = self.field(called, "builtin.self")
+            else:
+                cell = self.item(self.field(called, "function.closure"), hop)
+                called = self.field(cell, "cell")
+        return self.field(called, "function.closure")
+
+    def _cell(self, closure: Any, entry: Entry, name: str) -> Any:
+        """What a cell of a closure has."""
+        return self.field(self.item(closure, dict(entry.closure)[name]), "cell")
+
+    def _log(self, tensor: Any, missed: Any) -> Any:
+        """The thread's log, if it is no trace and no rule's."""
+        other = missed
+        if self.asks:
+            failed, other = self.block(), self.block()
+            log = self.need(self.call("PyObject_GetAttr", self.known("local"), self.known("log")), failed)
+        else:
+            here = self.need(self.call("PyThreadState_GetDict"), missed)
+            found = self.call("PyDict_GetItemWithError", here, self.known("key"))
+            names = self.field(self.need(found, missed), "thread.names")
+            log = self.need(self.call("PyDict_GetItemWithError", names, self.known("log")), missed)
+        self.need_type(log, "Log", other)
+        if self.asks:
+            b, there = self.builder, self.builder.block
+            b.position_at_end(failed)  # an interrupt, where `ByCaller` finds the log
+            self.call("Py_DecRef", tensor)
+            b.ret(WORD(0))
+            b.position_at_end(other)
+            self.call("Py_DecRef", log)
+            b.branch(missed)
+            b.position_at_end(there)
+        return log
+
+    def _publish(
+        self, log: Any, kept: Any, tensor: Any, spec: Any, rows: list[Any], code: Any, missed: Any
+    ) -> None:
+        """Write the row, make the log one longer, and return the tensor."""
+        b = self.builder
+        old = self.field(log, "log.n")
+        n = self.to_int(old)
+        limit = self.to_int(self.field(log, "log.limit"))
+        self.leave(b.icmp_signed(">=", n, limit), missed)
+        self._write(log, "log.code", n, self.to_int(code))
+        for column, row in zip(("log.a", "log.b"), rows, strict=False):
+            self._write(log, column, n, self.load(row))
+        self._write(log, "log.spec", n, self.to_int(self.field(spec, "spec.id")))
+        new = self.need(self.call("PyLong_FromSsize_t", b.add(n, WORD(1))), missed)
+        gone, there = self.block(), self.block()
+        status = b.trunc(self.call("PyList_Append", kept, tensor), HALF)
+        b.cbranch(b.icmp_signed("<", status, HALF(0)), gone, there)
+        b.position_at_end(gone)
+        self.call("Py_DecRef", new)
+        b.branch(missed)
+        b.position_at_end(there)
+        for thing in (spec,) if self.asks else (log, spec):
+            self.call("Py_IncRef", thing)
+        self.put(log, tensor, "tensor._home")
+        self.put(old, tensor, "tensor._row")  # it was the log's
+        self.put(spec, tensor, "tensor._spec")
+        self.put(new, log, "log.n")
+        b.ret(tensor)
+
+    def _write(self, log: Any, column: str, n: Any, number: Any) -> None:
+        """Store a number in a row's column."""
+        b = self.builder
+        start = self.field(self.field(log, column), "memoryview.buffer")
+        place = self.at(start, b.mul(n, WORD(4)), HALF.as_pointer())
+        b.store(b.trunc(number, HALF), place)
