@@ -42,10 +42,22 @@ def info() -> None:
         ("device", device),
         ("GPU", _gpu()),
         ("threads", f"{threads} share a large sweep, on {os.cpu_count()} cores; BLAS has its own"),
+        ("recorders", _recorders()),
         ("cache", f"{folder} ({files} kernels, {size / 1024:.0f} KiB, {most}){usable}"),
     ]  # fmt: skip
     for name, value in rows:
         print(f"{name:<9} {value}")
+
+
+def _recorders() -> str:
+    """How ops are recorded, and why not by machine code."""
+    from .core.native import install
+
+    try:
+        install.begin()
+    except ValueError as error:
+        return f"none: {error}"
+    return install.said()
 
 
 def _gpu() -> str:

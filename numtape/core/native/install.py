@@ -1,9 +1,9 @@
 """Machine code behind the recorders, and the recorders as they were.
 
 A function of Python has, besides its code, the address of what carries it out when it is called,
-the same one for all functions. Another address there is all that changes. The function stays the same
-object, with its signature, name, text and closure, and its code is what is carried out wherever
-the steps of the machine code are not for the operands.
+the same one for all functions. Another address there is all that changes. The function stays the
+same object, with its signature, name, text and closure, and its code is what is carried out
+wherever the steps of the machine code are not for the operands.
 
 Up to Python 3.11 the interpreter does not look there for calls by functions of Python, but only
 for operators. So there a recorder has a function before it, which calls it; in its place comes a
@@ -38,6 +38,9 @@ def _renew_turn() -> None:
 settings.after_fork_in_child(_renew_turn)
 
 
+_OPERATORS = record.reflected, record.of_inexact, record.reflected_of_inexact
+
+
 def _closure_of(maker: Any) -> dict[str, int]:
     """Where in the closures of the functions that a function makes there is what."""
     inner = next(x for x in maker.__code__.co_consts if isinstance(x, types.CodeType))
@@ -59,7 +62,7 @@ def entries() -> list[Entry]:
     if method:
         found += [Entry(f"_before_{name}", k, way, inside[k])
                   for k, name in enumerate(("unary", "binary"), 1)]  # fmt: skip
-    for maker in (record.reflected, record.of_inexact, record.reflected_of_inexact):
+    for maker in _OPERATORS:
         name = maker.__name__
         found.append(Entry(
             name, 2, (_closure_of(maker)["record"], *way), inside[2],
@@ -95,15 +98,18 @@ class Code:
             return built(entries(), offsets, names)
 
         # What it is made from: this folder's text, and where things are.
-        texts = [path.read_text(encoding="utf-8") for path in sorted(Path(__file__).parent.glob("*.py"))]
-        source = "\n".join([*texts, repr(sorted(offsets.items())), repr(names), sys.version])
+        files = sorted(Path(__file__).parent.glob("*.py"))
+        closures = [_closure_of(maker) for maker in (record.unary, record.binary, *_OPERATORS)]
+        places = repr((sorted(offsets.items()), names, closures, sys.version))
+        source = "\n".join([*(path.read_text(encoding="utf-8") for path in files), places])
         self.addresses = disk.load("recorders", source, build)
         words = (ctypes.c_int64 * len(names))(*(self.layout.known[name] for name in names))
         setup = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(self.addresses["setup"])
         setup(ctypes.addressof(words))
         self._methods = {
-            name: _Method(b"record", self.addresses[name], 0x80, None) for name in ("unary", "binary")
-        }
+            name: _Method(b"record", self.addresses[name], 0x80, None)
+            for name in ("unary", "binary")
+        }  # fmt: skip
         self._entry = self.layout.known["carry out"]
         self._make = ctypes.PYFUNCTYPE(
             ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p
@@ -182,7 +188,7 @@ def use(wanted: bool = True) -> None:
             for function in record.OFFERED:
                 change(function)
             _state.used = wanted
-    except (NotAsKnown, OSError, RuntimeError) as error:
+    except (NotAsKnown, MemoryError, OSError, RuntimeError) as error:
         _state.reason = str(error)
         _messages.info("Ops are recorded by Python: %s.", error)
     finally:

@@ -17,7 +17,7 @@ import numpy as np
 
 from ..log.log import Log, local
 from ..log.variable import Variable
-from ..values.memory import address_of
+from ..values.memory import address_of, view
 from ..values.spec import Spec
 from ..values.tensor import Tensor
 
@@ -27,8 +27,8 @@ WORD = 8
 # What the steps call of Python; each takes and returns words.
 CALLS = (
     "PyDict_GetItemWithError", "PyErr_Clear", "PyList_Append", "PyLong_AsSsize_t",
-    "PyLong_FromSsize_t", "PyObject_GetAttr", "PyObject_IsTrue", "PyThreadState_GetDict", "PyType_GenericAlloc",
-    "Py_DecRef", "Py_IncRef",
+    "PyLong_FromSsize_t", "PyObject_GetAttr", "PyObject_IsTrue", "PyThreadState_GetDict",
+    "PyType_GenericAlloc", "Py_DecRef", "Py_IncRef",
 )  # fmt: skip
 SLOTS: dict[str, tuple[type, tuple[str, ...]]] = {
     "tensor": (Tensor, ("_home", "_row", "_spec")),
@@ -94,7 +94,8 @@ def _slots() -> dict[str, int]:
     found = {}
     pairs = [(of, kind, name) for of, (kind, names) in SLOTS.items() for name in names]
     for of, kind, name in pairs:
-        holder, marker = object.__new__(kind), object()
+        holder: Any = object.__new__(kind)
+        marker = object()
         setattr(holder, name, marker)
         label = f"{of}.{name}"
         found[label] = place(holder, kind.__basicsize__, id(marker), label)
@@ -110,7 +111,7 @@ def _functions() -> dict[str, int]:
 
     kind, closure = types.FunctionType, function.__closure__ or ()
     entry = entry_of(function)
-    append = [].append
+    append: Any = [0].append
     size = types.BuiltinFunctionType.__basicsize__
     return {
         "function.closure": place(function, kind.__basicsize__, id(closure), "a closure"),
@@ -120,7 +121,7 @@ def _functions() -> dict[str, int]:
     }
 
 
-def entry_of(function: types.FunctionType) -> int:
+def entry_of(function: Any) -> int:
     """The address of what carries a function out when it is called."""
     ask = ctypes.PYFUNCTYPE(ctypes.c_size_t, ctypes.py_object)
     return int(ask(address_of_call("PyVectorcall_Function"))(function))
@@ -134,7 +135,7 @@ def _containers() -> dict[str, int]:
     if second != first + WORD:
         raise NotAsKnown("a tuple's items do not follow each other")
     array = np.zeros(4, np.int32)
-    shown = memoryview(array)
+    shown = view(array)
     buffer = place(shown, memoryview.__basicsize__, address_of(array), "a memoryview's address")
     kind = place(array, object.__basicsize__, id(np.ndarray), "an object's type")
     return {"tuple.items": first, "memoryview.buffer": buffer, "type": kind}
@@ -180,7 +181,7 @@ def layout() -> Layout:
         raise NotAsKnown("this thread runs a derivative rule just now")
     key, names_at = _of_threads()
     offsets = {**_slots(), **_functions(), **_containers(), **names_at}
-    pair = tuple([None, None])  # noqa: C409  # one of its own, which no one else has
+    pair = tuple([None, None])  # one of its own, which no one else has
     untrack = ctypes.PYFUNCTYPE(None, ctypes.py_object)(address_of_call("PyObject_GC_UnTrack"))
     untrack(pair)
     log_key = next(name for name in local.__dict__ if name == "log")

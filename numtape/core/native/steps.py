@@ -40,7 +40,8 @@ class Entry:
       closure: Where in that closure there is what.
       swapped: Whether the second operand comes first.
       method: Whether it is called as a built-in method of the recorder.
-      inexact: Whether it is only for a first argument that is a tensor of floats or complex numbers.
+      inexact: Whether it is for a first argument alone that is a tensor of floats or complex
+        numbers.
     """
 
     symbol: str
@@ -216,7 +217,7 @@ class _Writer:
         return function
 
     def number(self) -> Any:
-        """``number(log, value, spec, like, at)``: the spec of a number that was entered like another.
+        """``number(log, value, spec, like, at)``: the spec of a number, if it was entered.
 
         Of what is no number it is the one that is given.
         """
@@ -329,7 +330,8 @@ class _Writer:
         other = missed
         if self.asks:
             failed, other = self.block(), self.block()
-            log = self.need(self.call("PyObject_GetAttr", self.known("local"), self.known("log")), failed)
+            log = self.call("PyObject_GetAttr", self.known("local"), self.known("log"))
+            self.need(log, failed)
         else:
             here = self.need(self.call("PyThreadState_GetDict"), missed)
             found = self.call("PyDict_GetItemWithError", here, self.known("key"))

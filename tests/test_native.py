@@ -1,0 +1,352 @@
+"""Recorders in machine code, against their definition: the recorders in Python."""
+
+import ctypes
+import sys
+
+import pytest
+from processes import output, run, start
+
+from numtape.core.native import layout
+
+NATIVE = {"NUMTAPE_RECORD": "native"}
+PYTHON = {"NUMTAPE_RECORD": "python"}
+usable = pytest.mark.skipif(bool(layout.unsupported()), reason=layout.unsupported() or "usable")
+
+# Every recorder of one or two operands and every operator, with operands of many kinds; each call
+# is made three times: what an operand or a result is must have been met before.
+EVERYTHING = """
+import operator, sys
+import numpy as np
+import numtape as tf
+from numtape.core.log import record
+from numtape.core.log.log import Log, local
+from numtape.core.log.op import CODES, Op
+from numtape.core.native import install
+
+float(tf.constant(1.0) + 1.0)
+assert install.said().startswith(sys.argv[1]), install.said()
+
+def shown(value):
+    if not isinstance(value, tf.Tensor):
+        return type(value).__name__
+    kept = value._home is local.log and any(x is value for x in local.log.kept)
+    return value._row, value._spec.id, value.shape, value.dtype.name, kept
+
+def rows(log, start):
+    found = []
+    for n in range(start, log.n):
+        op, attributes = CODES.entries[log.code[n]]
+        arity = CODES.arity[log.code[n]]
+        columns = [log.a, log.b, log.c][: max(arity, 0)]
+        found.append((n, op.name, [column[n] for column in columns], log.spec[n]))
+    return found
+
+def tried(call, *operands, **named):
+    log = local.log
+    start = log.n
+    try:
+        said = shown(call(*operands, **named))
+    except Exception as error:
+        said = type(error).__name__, str(error)[:200]
+    return said, rows(log, start)
+
+elsewhere = tf.constant([3.0, 4.0]), tf.constant(5.0), tf.constant([1.5, 2.5], "float64")
+v, fresh, whole = tf.Variable([0.5, 0.25]), tf.Variable(2.0), tf.Variable([1, 2])
+local.log = Log()
+x = tf.exp(elsewhere[0])
+z = tf.exp(elsewhere[1])
+i = tf.cast(x, "int32") + 1
+h = tf.cast(x, "float16")
+b = x > 1.0
+c = tf.complex(x, x)
+d = tf.exp(elsewhere[2])
+operands = [
+    x, z, i, h, b, c, d, *elsewhere, v, fresh, whole, 2.0, 2, 0.0, -0.0, 0, -1, True, None, 1e300,
+    float("nan"), 2**70, np.float32(2.0), np.ones(2, "f"), [1.0, 2.0], [x[0], 2.0], "text", object,
+]
+pairs = [(x, y) for y in operands] + [(y, x) for y in operands]
+pairs += [(z, y) for y in operands] + [(y, v) for y in operands] + [(i, y) for y in operands]
+pairs += [(c, 2.0), (2.0, c), (h, 2.0), (d, 2.0), (d, x), (b, b), (d, 2), (3, d)]
+functions = {}
+for module in (tf, tf.math, tf.bitwise, tf.nn):
+    for name in dir(module):
+        found = getattr(module, name, None)
+        op = getattr(found, "op", None)
+        if isinstance(op, Op):
+            functions[op.name, name] = found, op.arity
+assert len(functions) > 70
+for (_, name), (function, arity) in sorted(functions.items()):
+    few = name not in ("add", "sin", "pow", "multiply", "maximum")
+    if arity == 1:
+        for y in operands[:11] if few else operands:
+            for k in range(3):
+                print(name, tried(function, y))
+        print(tried(function, x, name="n"), tried(function), tried(function, x, other=1))
+    elif arity == 2:
+        for one, other in pairs[::11] if few else pairs:
+            for k in range(3):
+                print(name, tried(function, one, other))
+        print(tried(function, x, x, "n"), tried(function, x), tried(function, x, x, other=1))
+for name in ("add", "sub", "mul", "truediv", "pow", "floordiv", "mod", "lt", "ge", "eq", "and_"):
+    function = getattr(operator, name)
+    for one, other in pairs:
+        if isinstance(one, (tf.Tensor, tf.Variable)) or isinstance(other, (tf.Tensor, tf.Variable)):
+            for k in range(3):
+                print(name, tried(function, one, other))
+for name in ("neg", "abs", "invert"):
+    for y in (x, z, i, b, c, v):
+        for k in range(2):
+            print(name, tried(getattr(operator, name), y))
+print(tried(pow, x, 2.0, 3), tried(tf.Tensor.__pow__, x), tried(tf.Tensor.__add__, x, x, x, x))
+"""
+
+
+@usable
+def test_every_row_is_as_python_records_it():
+    children = [start(EVERYTHING, said, **env)
+                for said, env in (("Python", PYTHON), ("machine code", NATIVE))]  # fmt: skip
+    defined, native = [output(child).splitlines() for child in children]
+    assert len(defined) > 5000
+    assert native == defined
+
+
+MACHINE = """
+import inspect, pickle, sys
+import numtape as tf
+from numtape.core.log import record
+from numtape.core.native import install
+
+float(tf.constant(1.0) + 1.0)
+assert install.said() == "machine code", install.said()
+x, v, c = tf.constant([1.0, 2.0]), tf.Variable(3.0), tf.constant(2.0)
+programs = [
+    lambda: x * x, lambda: x * v, lambda: c * x, lambda: x * 2.0, lambda: 3 * x, lambda: x / v,
+    lambda: x / 2.0, lambda: 2.0 / x, lambda: x ** 3.0, lambda: 2.0 ** x, lambda: -x, lambda: 2 - x,
+    lambda: abs(x), lambda: x < 2.0, lambda: tf.sin(x), lambda: tf.maximum(x, 0.5),
+    lambda: tf.add(v, c), lambda: tf.sin(v),
+]
+DEFINITIONS = {"unary.<locals>.record", "binary.<locals>.record"}
+
+def definitions_run(program):
+    seen = []
+    def tell(frame, event, arg):
+        if event == "call":
+            seen.append(frame.f_code.co_qualname)
+    sys.setprofile(tell)
+    try:
+        program()
+    finally:
+        sys.setprofile(None)
+    return sum(name in DEFINITIONS for name in seen)
+
+with tf.GradientTape() as tape:
+    for k, program in enumerate(programs):
+        program()
+        assert definitions_run(program) == 0, k
+    assert definitions_run(lambda: x * 7.5) == 1  # its constant is new
+assert pickle.loads(pickle.dumps(tf.sin)) is tf.sin and inspect.isfunction(tf.sin)
+assert list(inspect.signature(tf.sin).parameters) == ["x", "name"]
+assert inspect.signature(tf.add).return_annotation == "Tensor"
+assert "Example:" in tf.sin.__doc__ and tf.sin.__name__ == "sin" and tf.sin.op.name == "Sin"
+assert tf.Tensor.__add__ is tf.add and tf.sin(x=x).shape == tf.sin(x, name="n").shape == (2,)
+install.use(False)
+assert install.said().startswith("Python")
+assert all(definitions_run(program) > 0 for program in programs)
+install.use()
+assert sum(map(definitions_run, programs)) == 0
+"""
+
+
+@usable
+def test_the_usual_operands_run_nothing_of_python():
+    assert run(MACHINE, **NATIVE) == ""
+
+
+COUNTS = """
+import gc, sys
+import numtape as tf
+from numtape.core.log.log import Log, local
+from numtape.core.native import install
+
+float(tf.constant(1.0) + 1.0)
+assert install.said() == "machine code"
+rounds = int(sys.argv[1])
+v, c = tf.Variable(0.5), tf.constant(0.25)
+two, three = 2.5, 3
+log = local.log
+
+def work():
+    for _ in range(rounds // 10):
+        y = tf.sin(v) * c
+        y = y * two + three * y
+        y = (two - y) / v
+        y = tf.add(y, c) ** two
+        float(y)  # a row that is not looked at is kept until the log is full
+        if log.n > 5000:
+            log.collect()
+
+def counts(y):
+    code = tf.sin.__code__
+    watched = [
+        v, c, two, three, log, v._spec, c._spec, log.kept, log._const_rows, log._leaf_rows, tf.sin,
+        tf.add, tf.Tensor, tf.Variable, Log, local, local.__dict__, float, int, tuple, list, code,
+        install._state.code.layout.held[-4], tf.Tensor.__add__, tf.Tensor.__truediv__,
+    ]
+    return [sys.getrefcount(x) for x in watched]
+
+def settled():
+    work()
+    log.collect()
+    gc.collect()
+
+settled(), settled()
+before, blocks = counts(None), sys.getallocatedblocks()
+settled()
+after, more = counts(None), sys.getallocatedblocks() - blocks
+print([(a, b) for a, b in zip(before, after, strict=True) if abs(a - b) > 2], more < 200, more)
+"""
+
+
+def leaks_nothing(rounds):
+    found = run(COUNTS, rounds, timeout=400, **NATIVE)
+    assert found.startswith("[] True"), found
+
+
+@usable
+def test_counts_of_references_stay():
+    leaks_nothing(20_000)
+
+
+@usable
+@pytest.mark.slow
+def test_a_million_rows_leak_nothing():
+    leaks_nothing(1_000_000)
+
+
+BROKEN = """
+import numtape as tf
+from numtape.core.native import install, layout
+exec(__import__("sys").argv[1])
+x = tf.constant(1.0)
+print(float(tf.sin(x) * x + 2.0), install.said())
+"""
+
+
+@pytest.mark.parametrize(
+    "change, said",
+    [
+        ("layout.VERSIONS = ()", "is not among those it is known for: 3.11, 3.12 and 3.13"),
+        ("import sys; sys.gettotalrefcount = len", "this is a debug build of Python"),
+        ("import sysconfig; sysconfig.get_config_vars()['Py_GIL_DISABLED'] = 1", "free-threaded"),
+        ("layout.CALLS += ('PyNo_Such',)", "there is no PyNo_Such"),
+        ("layout.word_at = lambda address: 0", "is not where it is known to be"),
+    ],
+)
+def test_where_python_is_not_as_known_it_records(change, said):
+    found = run(BROKEN, change, **NATIVE)
+    number, _, why = found.partition(" Python: ")
+    assert abs(float(number) - 2.8414709848) < 1e-6
+    assert said in why or layout.unsupported() in why
+
+
+def test_another_way_to_record_is_named():
+    child = start("import numtape as tf; float(tf.constant(1.0) + 1)", NUMTAPE_RECORD="fast")
+    with pytest.raises(AssertionError, match="NUMTAPE_RECORD='fast' is neither"):
+        output(child)
+
+
+def test_info_says_how_ops_are_recorded():
+    for variables in (NATIVE, PYTHON):
+        found = run("from numtape.__main__ import info; info()", **variables)
+        (line,) = (line for line in found.splitlines() if line.startswith("recorders"))
+        assert ("NUMTAPE_RECORD=python" in line) == (variables == PYTHON)
+        assert ("machine code" in line) == (variables == NATIVE and not layout.unsupported())
+
+
+THREADS = """
+import gc, signal, sys, threading
+import numtape as tf
+from numtape.core.native import install
+
+with tf.GradientTape() as tape:
+    x = tf.Variable(3.0)
+    y = x * x
+assert float(tape.gradient(y, x)) == 6.0
+gc.set_threshold(1)
+sys.setswitchinterval(1e-6)
+wrong, fired = [], []
+
+def program(k):
+    v, c = tf.Variable(0.1 * k), tf.constant(0.5)
+    for _ in range(60):
+        with tf.GradientTape() as tape:
+            y = tf.sin(v) * c + 2.0
+            for _ in range(5):
+                y = y / v - tf.tanh(y) * 0.25
+        g = tape.gradient(y, v)
+        yield float(y), float(g)
+
+class Ending:
+    def __init__(self):
+        self.me = self
+    def __del__(self):
+        with tf.GradientTape() as tape:
+            x = tf.Variable(3.0)
+            y = x * x
+        if float(tape.gradient(y, x)) != 6.0:
+            wrong.append("in a finalizer")
+
+def handler(number, frame):
+    fired.append(float(tf.constant(2.0) * 4.0))
+    signal.setitimer(signal.ITIMER_REAL, 0.002)
+
+def switch():
+    while not done:
+        install.use(False)
+        install.use()
+
+def work(k):
+    for found in program(k):
+        Ending()
+        results[k].append(found)
+
+signal.signal(signal.SIGALRM, handler)
+signal.setitimer(signal.ITIMER_REAL, 0.002)
+done = []
+switching = threading.Thread(target=switch)
+switching.start()
+results = {k: [] for k in range(1, 6)}
+threads = [threading.Thread(target=work, args=(k,)) for k in range(1, 5)]
+for t in threads: t.start()
+work(5)
+for t in threads: t.join()
+done.append(True)
+switching.join()
+signal.signal(signal.SIGALRM, signal.SIG_IGN)
+gc.set_threshold(700)
+assert install.said() == "machine code", install.said()
+install.use(False)
+for k, found in results.items():
+    if found != list(program(k)):
+        wrong.append(k)
+print(wrong, set(fired) == {8.0})
+"""
+
+
+@usable
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGALRM")
+def test_threads_finalizers_and_handlers_record_at_once():
+    assert run(THREADS, **NATIVE) == "[] True"
+
+
+@usable
+def test_places_are_those_that_python_has():
+    """The same by another way: what Python's own functions find there."""
+    found = layout.layout()
+    assert found.known["None"] == id(None)
+    pair = (object(), object())
+    item = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.py_object, ctypes.c_ssize_t)(
+        layout.address_of_call("PySequence_GetItem")
+    )
+    assert layout.word_at(id(pair) + found.offsets["tuple.items"] + 8) == id(item(pair, 1))
+    assert layout.word_at(id(pair) + found.offsets["type"]) == id(tuple)
