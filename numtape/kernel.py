@@ -8,9 +8,14 @@ from collections.abc import Callable, Sequence
 from types import FunctionType
 from typing import Any
 
+from .core.log.variable import Variable
+from .core.ops import kernel as rows
+from .core.values.tensor import Tensor
 from .errors import KernelError, UnimplementedError
 
 __all__ = ["kernel"]
+
+_TENSORS = frozenset((Tensor, Variable))
 
 
 def __dir__() -> list[str]:
@@ -59,16 +64,30 @@ class Kernel:
         self._checked, self._model = bool(boundscheck), error_model
         self._gradients: dict[Any, Any] = {}
         self._jacobians: dict[Any, Any] = {}
+        self._runs: dict[Any, Any] = {}
         self._call: Any = None
         functools.update_wrapper(self, function)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """The function's result for numbers and NumPy arrays, computed by Numba."""
+        """The function's result for numbers and NumPy arrays, computed by Numba.
+
+        With a tensor or variable among the arguments it is a row of the log, through which tapes
+        find derivatives: see `kernel`.
+        """
+        if not kwargs and _TENSORS.isdisjoint(map(type, args)):
+            return (self._call or self.njit)(*args)
+        args = self._bound(args, kwargs)
+        if any(isinstance(x, Tensor | Variable) for x in args):
+            return rows.call(self, args)
+        return self.njit(*args)
+
+    def _run(self, kinds: Any, wanted: tuple[int, ...], kept: bool) -> Any:
+        """What computes the rows of calls with arguments of some kinds."""
         try:
-            return (self._call or self.njit)(*args, **kwargs)
-        except Exception:
-            _call().refuse_tensors((*args, *kwargs.values()))
-            raise
+            return self._runs[kinds, wanted, kept]
+        except KeyError:
+            made = importlib.import_module("numtape.core.loops.rows").Run
+            return self._runs.setdefault((kinds, wanted, kept), made(self, kinds, wanted, kept))
 
     @property
     def njit(self) -> Any:
@@ -182,6 +201,12 @@ def kernel(
     Global names and free variables are constants: what they are when it is compiled for arguments
     of some dtypes. Numba is imported when the first kernel is called.
 
+    Where there is a tensor or a variable among its arguments, a call is one of an op: what it
+    returns are tensors, through which a `GradientTape` goes in first derivatives, and
+    `tf.function` records it. It is computed at once, so that what it raises it raises there. What
+    it writes to is a copy of its own. A scalar is a tensor of shape ``()``; numbers are float64,
+    int64 or bool.
+
     Args:
       function: The function; None to give options first.
       recompute: Not known yet.
@@ -210,6 +235,11 @@ def kernel(
       5.0
       >>> tf.grad(length)(np.array([3.0, 4.0]))
       array([0.6, 0.8])
+      >>> x = tf.Variable([3.0, 4.0])
+      >>> with tf.GradientTape() as tape:
+      ...     y = 2.0 * length(x)
+      >>> tape.gradient(y, x).numpy()
+      array([1.2, 1.6], dtype=float32)
     """
     options: dict[str, Any] = {
         "recompute": recompute, "memory_limit": memory_limit, "error_model": error_model,

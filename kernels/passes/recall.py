@@ -36,13 +36,14 @@ def recall(
 @jit
 def repeat(
     log: Log, n: int, columns: I32, operands: I32, operand_count: int,
-    count: int, added: I32, added_cells: I64, added_states: U8,
+    count: int, added: I32, added_cells: I64, added_states: U8, added_operands: I32,
+    added_operand_count: int,
 ) -> int:
     """Append ``count`` rows behind the first ``n`` if these are the same as before.
 
     ``columns`` and ``added`` have five columns one after the other, of the rows to
-    compare and of those to append; ``operands`` what ``extra`` began with. Returns whether the
-    rows were appended.
+    compare and of those to append; ``operands`` what ``extra`` began with, and
+    ``added_operands`` what is appended there. Returns whether the rows were appended.
     """
     for row in range(n):
         if (log.code[row] != columns[row] or log.a[row] != columns[n + row]
@@ -52,6 +53,8 @@ def repeat(
     for k in range(operand_count):
         if log.extra[k] != operands[k]:
             return 0
+    for k in range(added_operand_count):
+        log.extra[operand_count + k] = added_operands[k]
     for k in range(count):
         log.code[n + k] = added[k]
         log.a[n + k] = added[count + k]

@@ -58,12 +58,13 @@ class Templates(NamedTuple):
     start: I32  # by template, of its rows
     end: I32
     result_start: I32
+    operands: I32  # how many its variadic rows have
     code: I32
     a: I32
     b: I32
     c: I32
     spec: I32
-    result: I32
+    result: I32  # and of a variadic row its operands: ``b`` of them, from ``a`` on
     pool_bits: I64
     pool_spec: I32
 

@@ -18,7 +18,7 @@ from .rows import CALL, LEAF, NEEDED, READ, RECORDED, STOP, VALUE, VARIADIC
 # How `transpose` returns. After anything but DONE the caller acts and calls again.
 DONE = 0
 NO_TEMPLATE = 1  # for the row in cursor[0]
-FULL = 2  # the columns are too short
+FULL = 2  # the columns are too short, or ``extra`` is
 CALLS = 3  # Python has the adjoints of what the row in cursor[0] depends on
 
 # References inside a template: its own rows from 0 on, or one of these.
@@ -88,6 +88,8 @@ def transpose(
 ) -> int:
     """Walk the rows ``cursor[0]`` down to ``first`` and append adjoint rows at ``cursor[1]``.
 
+    Operands of variadic ones are appended at ``cursor[2]`` to ``extra``, which has room for
+    ``cursor[3]``.
     ``flow.adjoint`` holds the seeds on entry; contributions are added in the order of the walk.
     ``flow.variable_adjoint`` collects the reads of each variable that is a source. ``pool_row``
     starts at 0 and remembers the rows, plus 1, of constants of the pool that have one already;
@@ -164,7 +166,8 @@ def transpose(
         template = index.array[ENTRY * slot] - 1
         start = templates.start[template]
         end = templates.end[template]
-        if m + (end - start) + inputs > capacity:
+        at = cursor[2]
+        if m + (end - start) + inputs > capacity or at + templates.operands[template] > cursor[3]:
             cursor[0] = row
             cursor[1] = m
             return FULL
@@ -184,6 +187,12 @@ def transpose(
             log.code[m] = u
             log.spec[m] = templates.spec[t]
             uses = codes.arity[u]
+            if uses == VARIADIC:
+                log.a[m] = at
+                log.b[m] = templates.b[t]
+                for k in range(templates.a[t], templates.a[t] + templates.b[t]):
+                    log.extra[at] = _resolve(templates.result[k], log, row, arity, g, local)
+                    at += 1
             if uses > 0:
                 log.a[m] = _resolve(templates.a[t], log, row, arity, g, local)
             if uses > 1:
@@ -192,6 +201,7 @@ def transpose(
                 log.c[m] = _resolve(templates.c[t], log, row, arity, g, local)
             local[t - start] = m
             m += 1
+        cursor[2] = at
         results = templates.result_start[template]
         for j in range(inputs):
             x = _operand(log, row, arity, j)

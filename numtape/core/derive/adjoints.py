@@ -25,23 +25,25 @@ class Adjoints:
       count: How many rows were appended.
       found: The row of each source's adjoint, or -1.
       watched: Which variables the tape watched, after `follow`.
+      extra_n, added: How many operands variadic rows had, and how many more were appended.
       templates: What the rows are made of, which holds the numbers in them.
       arrays: What `repeat` takes: names, arrays and their addresses.
     """
 
-    __slots__ = ("arrays", "count", "found", "n", "operand_count", "templates", "watched")
+    __slots__ = ("added", "arrays", "count", "extra_n", "found", "n", "templates", "watched")
 
     def __init__(
-        self, log: Log, n: int, columns: Array, operands: Array, found: list[int],
+        self, log: Log, n: int, extra_n: int, columns: Array, operands: Array, found: list[int],
         watched: list[int], templates: Any,
     ) -> None:  # fmt: skip
         self.n, self.count, self.found, self.watched = n, log.n - n, found, watched
         self.templates = templates
-        self.operand_count = operands.size - 1
+        self.extra_n, self.added = extra_n, log.extra_n - extra_n
         arrays = {
             "columns": columns, "operands": operands, "added": columns_of(log, n, log.n),
             "added_cells": log.columns.cell[n : log.n].copy(),
             "added_states": log.columns.state[n : log.n].copy(),
+            "added_operands": operands_of(log, extra_n),
         }  # fmt: skip
         self.arrays = [(name, array, address_of(array)) for name, array in arrays.items()]
 
@@ -61,6 +63,7 @@ class Memory:
         if not entries:
             return None
         log.reserve(max(entry.count for entry in entries))
+        log.reserve_operands(max(entry.added for entry in entries))
         block = self.block
         if block is None:
             block = self.block = Block("repeat")
@@ -70,10 +73,13 @@ class Memory:
             for name, array, address in entry.arrays:
                 block.point(name, array, address)
             put[slots["n"]], put[slots["count"]] = entry.n, entry.count
-            put[slots["operand_count"]] = entry.operand_count
+            put[slots["operand_count"]] = entry.extra_n
+            put[slots["added_operand_count"]] = entry.added
+            if entry.extra_n != log.extra_n:
+                continue
             try:
                 if block.call():
-                    log.n = entry.n + entry.count
+                    log.n, log.extra_n = entry.n + entry.count, entry.extra_n + entry.added
                     return entry
             except BaseException:
                 log.columns.state[log.n :] = 0  # constants of rows that do not exist
@@ -89,16 +95,19 @@ class Memory:
             self.columns = log.columns
 
     def note(
-        self, log: Log, key: Key, n: int, found: list[int], watched: list[int],
+        self, log: Log, key: Key, n: int, extra_n: int, found: list[int], watched: list[int],
         templates: Any,
     ) -> None:  # fmt: skip
-        """Remember what was appended behind the first ``n`` rows, if these came before."""
+        """Remember what was appended behind the first ``n`` rows, if these came before.
+
+        Their variadic ones have ``extra_n`` operands.
+        """
         if not self.remembered.fits(log.n):
             return
         freed = generation.number
-        columns, operands = columns_of(log, 0, n), operands_of(log)
+        columns, operands = columns_of(log, 0, n), operands_of(log, 0, extra_n)
         if self.remembered.comes_again(key, columns, operands):
-            entry = Adjoints(log, n, columns, operands, found, watched, templates)
+            entry = Adjoints(log, n, extra_n, columns, operands, found, watched, templates)
             self.remembered.keep(key, log.n, entry, freed)
 
 

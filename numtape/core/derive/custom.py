@@ -145,7 +145,7 @@ def go_back(log: Log, row: int, work: Any) -> None:
     The rows that were written are published: the function may look at their values.
     """
     link = int(log.b[row])
-    log.n = int(work.cursor[1])
+    log.n, log.extra_n = int(work.cursor[1]), int(work.cursor[2])
     outer = local.log
     try:
         local.log = log
@@ -159,7 +159,7 @@ def go_back(log: Log, row: int, work: Any) -> None:
     finally:
         local.log = outer
     work.refresh(log)
-    work.cursor[0], work.cursor[1] = row - 1, log.n
+    work.cursor[0], work.cursor[1], work.cursor[2] = row - 1, log.n, log.extra_n
 
 
 def _contributions(log: Log, row: int, link: int, work: Any) -> list[tuple[int, int]]:

@@ -181,7 +181,7 @@ class Rows:
                 rows = range(start[0], log.n)
                 held = [*(CODES[log.code[row]] for row in rows),
                         *(SPECS[log.spec[row]] for row in rows)]  # fmt: skip
-                remembered.note(log, key, start[0], [x._row for x in found], [], held)
+                remembered.note(log, key, *start[:2], [x._row for x in found], [], held)
             return found
         finally:
             give_back(remembered)

@@ -57,7 +57,8 @@ def refuse_missing(
     whole = np.concatenate([np.zeros(first, np.uint8), flags])
     for row in sorted(rows & _passed(log, whole, targets, True), reverse=True):
         op, _ = CODES.entries[log.code[row]]
-        raise LookupError(f"gradient registry has no entry for: {op.name}")
+        why = "A kernel has first derivatives only: " if op.name == "KernelGrad" else ""
+        raise LookupError(f"{why}gradient registry has no entry for: {op.name}")
 
 
 def lost(

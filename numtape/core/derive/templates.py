@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import ResourceExhaustedError
+from ..log.op import CODES, VARIADIC
 from ..values import interning
 from ..values.memory import reserved, view
 from ..values.spec import Spec
@@ -74,6 +75,7 @@ class Templates:
         self.start = reserved((MOST,), np.int32)
         self.end = reserved((MOST,), np.int32)
         self.result_start = reserved((MOST,), np.int32)
+        self.operands = reserved((MOST,), np.int32)
         self.code = reserved((ROWS,), np.int32)
         self.a = reserved((ROWS,), np.int32)
         self.b = reserved((ROWS,), np.int32)
@@ -102,14 +104,16 @@ class Templates:
         return found
 
     def add(
-        self, key: Key, rows: list[tuple[int, ...]], results: list[int], held: list[Any]
-    ) -> None:
+        self, key: Key, rows: list[tuple[int, ...]], results: list[int], held: list[Any],
+        operands: list[int],
+    ) -> None:  # fmt: skip
         """Enter a template: rows of (code, a, b, c, spec), and each operand's adjoint.
 
-        ``held`` is what the numbers in it stand for.
+        ``held`` is what the numbers in it stand for, ``operands`` those of its variadic rows:
+        ``b`` of them from ``a`` on.
         """
         self._held.append(held)
-        many, last = len(rows), len(results)
+        many, last = len(rows), len(results) + len(operands)
         # whole
         template = self.count
         self.count = template + 1
@@ -123,7 +127,11 @@ class Templates:
             _check(number, most)
         for k, name in enumerate(COLUMNS):
             getattr(self, name)[start:end] = [row[k] for row in rows]
-        self.result[at : at + last] = results
+        if operands:
+            variadic = CODES.arity[self.code[start:end]] == VARIADIC
+            self.a[start:end][variadic] += at + len(results)
+        self.result[at : at + last] = [*results, *operands]
+        self.operands[template] = len(operands)
         self.result_start[template] = at
         self.start[template] = start
         self.end[template] = end

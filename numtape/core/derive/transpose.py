@@ -53,10 +53,10 @@ def build_template(log: Log, row: int, needed: int, templates: Templates) -> Non
     while ruled is None:
         ruled = run_rule(op, attributes, out, specs, wanted)
     scratch, found = ruled
-    rows, results = _reduced(scratch, 2 + len(specs), found, templates)
+    rows, results, many = _reduced(scratch, 2 + len(specs), found, templates)
     held = [CODES[log.code[row]], out, *specs]
     held += [CODES[row[0]] for row in rows] + [SPECS[row[4]] for row in rows]
-    templates.add(key, rows, results, held)
+    templates.add(key, rows, results, held, many)
 
 
 def run_rule(
@@ -137,13 +137,17 @@ def unbroadcast(adjoint: Any, spec: Spec, op: str) -> Tensor:
 
 def _reduced(
     scratch: Log, places: int, found: list[Tensor | None], templates: Templates
-) -> tuple[list[tuple[int, ...]], list[int]]:
-    """The scratch log's rows that are needed, renumbered, and references to the results."""
+) -> tuple[list[tuple[int, ...]], list[int], list[int]]:
+    """The scratch log's rows that are needed, renumbered, and references to the results.
+
+    Also the operands of variadic rows: such a row has their place among these, and their number.
+    """
     needed = {tensor._row for tensor in found if tensor is not None}
     for row in range(scratch.n - 1, places - 1, -1):
         if row in needed:
             needed.update(operands(scratch, row))
     rows: list[tuple[int, ...]] = []
+    many: list[int] = []
     number = {0: G, 1: Y} | {2 + j: INPUT - j for j in range(places - 2)}
     for row in range(places, scratch.n):
         if row not in needed:
@@ -156,11 +160,13 @@ def _reduced(
             pooled = templates.constant(SPECS.specs[spec], int(scratch.columns.cell[row]))
             rows.append((code, pooled, NOTHING, NOTHING, spec))
             continue
-        if CODES.arity[code] == VARIADIC:
-            raise AssertionError("a rule may not record variadic ops")
         found_operands = [number[x] for x in operands(scratch, row)]
+        if CODES.arity[code] == VARIADIC:
+            rows.append((code, len(many), len(found_operands), NOTHING, spec))
+            many += found_operands
+            continue
         rows.append((code, *found_operands, *[NOTHING] * (3 - len(found_operands)), spec))
-    return rows, [NOTHING if x is None else number[x._row] for x in found]
+    return rows, [NOTHING if x is None else number[x._row] for x in found], many
 
 
 class Workspace:
@@ -271,6 +277,7 @@ def _transposed(
     n = log.n
     places = [_place(log, source) for source in sources]
     asked = _asked(log, tape)
+    extra_n = log.extra_n
     key = n, tuple(targets), tuple(places), *asked.values()
     again = None if log.calls else remembered.recall(log, key)
     if again is not None:
@@ -292,7 +299,7 @@ def _transposed(
             adjoint[row] if row >= 0 else variable_adjoint[number] if number >= 0 else -1
             for row, number in places
         ]
-        log.n = int(work.cursor[1])
+        log.n, log.extra_n = int(work.cursor[1]), int(work.cursor[2])
         for j in lost(log, work.flags, targets, places):
             found[j] = -1
     except BaseException:
@@ -300,7 +307,7 @@ def _transposed(
         log.columns.state[log.n :] = 0
         raise
     if not log.calls:
-        remembered.note(log, key, n, found, watched, templates)
+        remembered.note(log, key, n, extra_n, found, watched, templates)
     return found
 
 
@@ -380,7 +387,7 @@ def _transpose(log: Log, work: Workspace, n: int, first: int, templates: Templat
     work.pool_row[: templates.constants] = 0
     work.called.clear()
     cursor = view(work.cursor)
-    cursor[0], cursor[1] = n - 1, log.n
+    cursor[0], cursor[1], cursor[2] = n - 1, log.n, log.extra_n
     transpose, slots = work.transpose, work.transpose.slots
     transpose.set[slots["first"]] = first
     transpose.set[slots["add_code"]] = ADD_CODE
@@ -389,6 +396,7 @@ def _transpose(log: Log, work: Workspace, n: int, first: int, templates: Templat
         work.refresh(log)
         work.use(templates)
         transpose.set[slots["capacity"]] = log.columns.capacity - SLACK
+        cursor[3] = log.extra.size
         status = transpose.call()
         if status == DONE:
             return
@@ -398,17 +406,18 @@ def _transpose(log: Log, work: Workspace, n: int, first: int, templates: Templat
         elif status == NO_TEMPLATE:
             build_template(log, row, _needed(log, row, work.flags), templates)
         else:
-            _grow(log, cursor[1], work)
+            _grow(log, cursor[1], cursor[2], work)
 
 
-def _grow(log: Log, rows: int, work: Workspace) -> None:
-    """Double the columns; rows up to ``rows`` are written but not published yet."""
-    published = log.n
-    log.n = rows
+def _grow(log: Log, rows: int, operand_count: int, work: Workspace) -> None:
+    """Double the columns; rows up to ``rows``, and operands, are not published yet."""
+    published = log.n, log.extra_n
+    log.n, log.extra_n = rows, operand_count
     try:
         log.reserve(log.columns.capacity)
+        log.reserve_operands(log.extra.size)
     finally:
-        log.n = published
+        log.n, log.extra_n = published
     work.refresh(log)
 
 

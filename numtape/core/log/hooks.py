@@ -67,6 +67,17 @@ class Hooks:
         """Whether a condition holds for all elements; see `ops.checks.every`."""
         return bool(on_array(x._array()).all())
 
+    def unseen(self, tensor: Tensor) -> Array:
+        """The value of a tensor, for what is computed at once: Python does not see it."""
+        return tensor._array()
+
+    def unobserved(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """What a function of the program returns that reads nothing but its arguments."""
+        return function(*arguments)
+
+    def same_again(self, found: Callable[[], Tensor]) -> None:
+        """Replays go on only where a number is what it is now."""
+
     def same_lines(self, other: Any, to: Sequence[int] | Array | None = None) -> None:
         """Rows here are those of another log, with the same numbers or those in ``to``.
 

@@ -78,8 +78,8 @@ class Log(Hooks):
     __slots__ = (
         "__weakref__", "_const_rows", "_leaf_rows", "_spare", "a", "b", "buffers", "busy", "bytes",
         "bytes_limit", "c", "calls", "code", "columns", "computations", "eager", "extra", "extra_n",
-        "kept", "lazy", "limit", "lock", "n", "owner", "patience", "pending", "reads", "scanned",
-        "settle", "spec", "tapes", "variable_index", "variables", "workspace",
+        "kept", "lazy", "left", "limit", "lock", "n", "owner", "patience", "pending", "reads",
+        "scanned", "settle", "spec", "tapes", "variable_index", "variables", "workspace",
     )  # fmt: skip
 
     def __init__(self, capacity: int = 2 * SWEEP_ROWS) -> None:
@@ -108,6 +108,7 @@ class Log(Hooks):
         self.variables: list[Variable] = []  # by their number in this log
         self.variable_index: dict[int, int] = {}
         self.tapes: list[weakref.ref[Tape]] = []  # tapes that may hold rows of this log
+        self.left: list[Any] = []  # what sweeps of native loops left for others
         self.calls: dict[int, Any] = {}  # by rows of `derive.custom`: what has their derivatives
         self._const_rows: dict[Any, int] = {}
         self._leaf_rows: dict[int, tuple[int, Any]] = {}
@@ -454,6 +455,7 @@ class Log(Hooks):
         self._const_rows.clear()
         self._leaf_rows.clear()
         self.calls = {}
+        self.left = []
         self.pending.clear()
         self.eager.clear()
         self.lazy.clear()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
+from collections.abc import Callable
 from types import CodeType
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 from weakref import WeakSet
@@ -69,3 +70,22 @@ class Local(threading.local):
     def __init__(self) -> None:
         self.log = self.new()
         self.losses = WeakSet()
+
+
+def in_a_thread(function: Callable[..., Any], *arguments: Any) -> Any:
+    """What a function returns, or raises, that another thread calls."""
+    found: list[Any] = []
+    errors: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            found.append(function(*arguments))
+        except BaseException as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    if errors:
+        raise errors[0]
+    return found[0]

@@ -48,6 +48,20 @@ def _kind(x: Any) -> tuple[str, int]:
     raise KernelError(f"a {type(x).__name__} as an argument", way="Pass numbers and NumPy arrays.")
 
 
+def check_kinds(kinds: Kinds) -> None:
+    """Refuse arguments that a kernel may not have.
+
+    Raises:
+      KernelError: If there is one.
+    """
+    for dtype, ndim in kinds:
+        if dtype not in DTYPES:
+            raise KernelError(f"an argument of dtype {dtype}", way=f"Use {', '.join(DTYPES)}.")
+        if ndim > MOST_AXES:
+            raise KernelError(f"an array of {ndim} axes as an argument",
+                              way=f"Use one to {MOST_AXES}, or a number.")  # fmt: skip
+
+
 def refuse_tensors(arguments: tuple[Any, ...]) -> None:
     """Say that tensors are not taken, if there is one."""
     for x in arguments:

@@ -43,6 +43,7 @@ def run(
         return len(others) * FAR
 
     def at(place: int, whole: Array, size: int) -> Array:
+        place = int(place)  # what comes off the stack may be an int32
         return (others[place // FAR - 1] if place >= FAR else whole)[place % FAR // size :]
 
     scope["address_of"] = address_of

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import mmap
 import os
+import sys
 from collections import deque
 from contextlib import suppress
 from typing import Any
@@ -20,6 +21,8 @@ from ..values.memory import address_of
 LEAST = 1 << 16
 PATIENCE = 64  # calls after which pages that none of them needed go
 MOST_WAITING = 16  # stacks
+# Python 3.13 is the first one to name it. Without it no process could fork that has two stacks.
+NO_RESERVE = getattr(mmap, "MAP_NORESERVE", 0x4000 if sys.platform == "linux" else 0)
 
 
 def _machine() -> int:
@@ -41,7 +44,7 @@ class Arena:
 
     def __init__(self, size: int) -> None:
         kinds = getattr(mmap, "MAP_PRIVATE", 0) | getattr(mmap, "MAP_ANONYMOUS", 0)
-        kinds |= getattr(mmap, "MAP_NORESERVE", 0)
+        kinds |= NO_RESERVE
         while True:
             try:
                 self._memory = mmap.mmap(-1, size, flags=kinds) if kinds else mmap.mmap(-1, size)

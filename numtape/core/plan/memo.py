@@ -33,9 +33,10 @@ def columns_of(log: Log, start: int, stop: int) -> Array:
     return np.concatenate([getattr(log.columns, name)[start:stop] for name in COLUMNS])
 
 
-def operands_of(log: Log) -> Array:
-    """A copy of the operands of variadic rows, with a 0 behind them: never empty."""
-    found: Array = np.append(log.extra[: log.extra_n], np.int32(0))
+def operands_of(log: Log, start: int = 0, stop: int | None = None) -> Array:
+    """A copy of operands of variadic rows, with a 0 behind them: never empty."""
+    stop = log.extra_n if stop is None else stop
+    found: Array = np.append(log.extra[start:stop], np.int32(0))
     return found
 
 

@@ -12,9 +12,9 @@ from ..values.tensor import Tensor
 from .observe.guards import Guards
 from .observe.reads import CODE, KIND, METHOD, MISSING, Read
 from .observe.touched import Touched
+from .places import caller
 from .ready import Failed
 from .recording import Recording
-from .trace import caller
 
 LIMIT_IN_ALL = 1024  # of a function: each Variable or shape among the arguments is a signature
 

@@ -8,7 +8,6 @@ what it assigns is noted in the trace, and random numbers are counted in `Draws`
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
@@ -17,6 +16,7 @@ import numpy as np
 from ..derive.custom import Segment, seen_by, unrecorded, upstream
 from ..log.log import VALUE, Log, local
 from ..log.look import executor
+from ..log.threads import in_a_thread
 from ..ops.random import STATE, Draw
 from ..ops.reduction import reduce_all
 from ..values import convert, dtypes
@@ -24,6 +24,7 @@ from ..values.memory import Array
 from ..values.spec import SPECS, Spec, intern
 from ..values.tensor import Tensor
 from .observe.whose import handlers, in_handler
+from .places import Check, Place, caller
 
 if TYPE_CHECKING:
     from ..log.variable import Variable
@@ -35,27 +36,6 @@ class NotReplayable(BaseException):
 
 class Looked(BaseException):
     """A function that gives derivatives looks at an adjoint. Not for programs to catch."""
-
-
-class Place(NamedTuple):
-    """A line of a program."""
-
-    file: str
-    line: int
-
-
-class Check(NamedTuple):
-    """What a guard is if the program looks at nothing: arguments are checked.
-
-    Attributes:
-      row: Whose elements are checked.
-      holds: Says of an array which ones are right.
-      said: The error's message if not all are.
-    """
-
-    row: int
-    holds: Callable[[Any], Any]
-    said: str
 
 
 class Guard(NamedTuple):
@@ -226,6 +206,22 @@ class Trace(Log):
             self.guards[row] = Guard(row, bits_at(self, row), caller())
         return self.value(row, spec)
 
+    def unseen(self, tensor: Tensor) -> Array:
+        """The value of a tensor, for what is computed at once: no guard is left."""
+        before, self.closed = self.closed, True
+        try:
+            return tensor._array()
+        finally:
+            self.closed = before
+
+    def unobserved(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """What a function returns, called in a thread of its own: only this one is observed."""
+        return in_a_thread(function, *arguments)
+
+    def same_again(self, found: Callable[[], Tensor]) -> None:
+        """Leave a guard."""
+        found()._array()
+
     def every(
         self, x: Tensor, on_array: Callable[[Any], Any], on_tensor: Callable[[Any], Tensor],
         said: str,
@@ -388,12 +384,4 @@ def bits_at(log: Log, row: int) -> int | bytes:
         return bits if spec.dtype.size == 8 else bits & ((1 << 8 * spec.dtype.size) - 1)
     found: bytes = log.buffers[row].tobytes()
     return found
-
-
-def caller() -> Place:
-    """The line of the program that called numtape."""
-    frame: Any = sys._getframe(1)
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("numtape."):
-        frame = frame.f_back
-    return Place(frame.f_code.co_filename, frame.f_lineno)
 

@@ -1,0 +1,211 @@
+"""Both sweeps of a function, apart in time: what the forward one leaves, the reverse one takes.
+
+Stacks lie on one another in an arena, a *pile*, so that many of them can wait. What waits has a
+number, by which the reverse sweep finds it; it goes when nobody refers to it any more.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+from collections import deque
+from contextlib import suppress
+from functools import cached_property
+from typing import Any
+from weakref import WeakValueDictionary
+
+import numpy as np
+
+from ...errors import ResourceExhaustedError
+from ..values.memory import Array, address_of
+from . import stack
+from .layout import LINES, NO_ROOM
+from .program import Program
+from .units import compiled
+
+_FUNCTION = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)
+MOST_WAITING = 1024  # stacks that nobody refers to but a row
+
+class Left:
+    """What a forward sweep left.
+
+    Attributes:
+      number: Its number.
+      mark: Its stack.
+      held: Arrays that both sweeps have, by their place among the parameters.
+      addresses: Of the arrays that are arguments.
+    """
+
+    __slots__ = ("__weakref__", "addresses", "held", "mark", "number")
+
+    def __init__(self, mark: Mark, held: dict[int, Array], addresses: list[int]) -> None:
+        self.number = next(_numbers)
+        self.mark, self.held, self.addresses = mark, held, addresses
+        _found[self.number] = self
+
+    def wait(self) -> None:
+        """Wait for the reverse sweep, though nobody refers to it."""
+        _waiting.append(self)
+
+    def __del__(self) -> None:
+        self.mark.spent = True
+
+
+class Mark:
+    """A stack in a pile, up to an address.
+
+    Attributes:
+      pile: The pile.
+      top: Where the stack ends.
+      spent: Whether nobody needs it any more.
+    """
+
+    __slots__ = ("pile", "spent", "top")
+
+    def __init__(self, pile: Pile, top: int) -> None:
+        self.pile, self.top, self.spent = pile, top, False
+
+
+class Pile:
+    """Stacks that lie on one another in an arena.
+
+    Attributes:
+      arena: The arena.
+      marks: The stacks, from the bottom.
+    """
+
+    def __init__(self) -> None:
+        self.arena = stack.Arena(stack.SIZE)
+        self.marks: list[Mark] = []
+
+    def top(self) -> int:
+        """Where the next one begins."""
+        marks = self.marks
+        while marks and marks[-1].spent:
+            marks.pop()
+        return marks[-1].top if marks else self.arena.start
+
+    def used(self, top: int) -> None:
+        """Note how much is used, and let go of what was not needed for long."""
+        arena, size = self.arena, top - self.arena.start
+        arena.recent = max(arena.recent, size)
+        arena.calls += 1
+        if arena.calls > stack.PATIENCE or size > stack.LIMIT:
+            arena.trim()
+
+
+_numbers = itertools.count(1)
+_found: WeakValueDictionary[int, Left] = WeakValueDictionary()
+_waiting: deque[Left] = deque(maxlen=MOST_WAITING)
+_piles: deque[Pile] = deque(maxlen=stack.MOST_WAITING)
+
+
+class Apart:
+    """Both sweeps of a function, for arguments of some kinds.
+
+    Args:
+      program: The sweeps.
+      wanted: The numbers of the arguments whose adjoints are given.
+      fastmath: Whether the forward sweep may do what Numba's option says.
+      limit: How many bytes of stack a call may take; None for all there are.
+    """
+
+    def __init__(
+        self, program: Program, wanted: tuple[int, ...], fastmath: bool, limit: int | None
+    ) -> None:
+        self.program, self.wanted, self._limit = program, wanted, limit
+        sweeps = compiled(program, fastmath)
+        self._forward, self._reverse = _FUNCTION(sweeps.forward), _FUNCTION(sweeps.reverse)
+        self._written = frozenset(program.written)
+
+    def forward(self, xs: list[Array]) -> tuple[Any, Left | None]:
+        """The value and what is left; None if the sweep did not come to its end.
+
+        Args:
+          xs: Contiguous arrays, of no axes for numbers. They are not changed.
+
+        Raises:
+          ResourceExhaustedError: If the stack is full.
+        """
+        try:
+            pile = _piles.pop()
+        except IndexError:
+            pile = Pile()
+        if pile.top() - pile.arena.start > stack.LIMIT:
+            _waiting.clear()
+        if pile.top() - pile.arena.start > stack.LIMIT:
+            pile = Pile()  # the other one lives as long as what is in it
+        held, addresses = self._arrays(xs)
+        result = np.zeros(2)
+        top = start = pile.top()
+        try:
+            end = pile.arena.end
+            if self._limit is not None:
+                end = min(end, start + self._limit)
+            at = address_of(result)
+            block = np.array([*self._words(xs, held), start, end, at, at + 8], np.int64)
+            status = self._forward(address_of(block))
+            if status & ((1 << LINES) - 1) == NO_ROOM:
+                top = end
+                raise ResourceExhaustedError(
+                    f"A kernel's stack is full, with {end - start} bytes, at the loop or statement "
+                    f'(File "{self.program.file}", line {self.program.line + (status >> LINES)}). '
+                    f"Take a larger `memory_limit`, or fewer rounds."
+                )
+            if status:
+                return None, None
+            top = int(result[1:].view(np.int64)[0])
+            mark = Mark(pile, top)
+            pile.marks.append(mark)
+            return result[0], Left(mark, held, addresses)
+        finally:
+            pile.used(top)
+            _piles.append(pile)
+
+    def reverse(self, xs: list[Array], number: int, seed: float) -> list[Array] | None:
+        """The adjoints of the arguments that are wanted; None if nothing is left for them.
+
+        Args:
+          xs: As for the forward sweep.
+          number: What it left.
+          seed: The adjoint of the value.
+        """
+        left = _found.pop(number, None)  # taken in one step: adjoints of local arrays lie there
+        if left is None or left.addresses != self._addresses(xs):
+            return None
+        with suppress(ValueError):
+            _waiting.remove(left)
+        given = np.array([seed])
+        words = [*self._words(xs, left.held), left.mark.top, address_of(given)]
+        block = np.array(words, np.int64)
+        self._reverse(address_of(block))
+        return [left.held[slot] for slot in self._slots]
+
+    def _arrays(self, xs: list[Array]) -> tuple[dict[int, Array], list[int]]:
+        """Adjoints, and copies of what is written to, by slot."""
+        held: dict[int, Array] = {}
+        for slot, (kind, j, dtype, _) in enumerate(self.program.parameters):
+            if kind == "adjoint":
+                held[slot] = np.zeros(xs[j].shape, dtype)
+            elif kind == "array" and j in self._written:
+                held[slot] = xs[j].copy()
+        return held, self._addresses(xs)
+
+    def _addresses(self, xs: list[Array]) -> list[int]:
+        return [
+            address_of(xs[j]) for kind, j, _, _ in self.program.parameters
+            if kind == "array" and j not in self._written
+        ]  # fmt: skip
+
+    @cached_property
+    def _slots(self) -> list[int]:
+        found = {j: slot for slot, (kind, j, _, _) in enumerate(self.program.parameters)
+                 if kind == "adjoint"}  # fmt: skip
+        return [found[j] for j in self.wanted]
+
+    def _words(self, xs: list[Array], held: dict[int, Array]) -> list[int]:
+        """What both sweeps take."""
+        return [
+            xs[j].shape[k] if kind == "axis" else address_of(held.get(slot, xs[j]))
+            for slot, (kind, j, _, k) in enumerate(self.program.parameters)
+        ]

@@ -1,0 +1,209 @@
+"""What the rows of a kernel's calls compute: results, and adjoints. See `core.ops.kernel`."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import numpy as np
+
+from ...errors import KernelError
+from .. import settings
+from ..log.log import local
+from ..values.memory import Array
+from .apart import Apart, Left
+from .call import Kinds, check_kinds
+from .calls import DTYPES
+from .layout import LINES, NO_ROOM
+from .plain import run as run_plain
+from .program import Program
+
+_FIRST = {float: "float64", int: "int64", bool: "bool"}
+ROOM = 1 << 20  # bytes of stack of a sweep that runs as Python, at first
+
+
+class Results:
+    """What a kernel returned.
+
+    Attributes:
+      arrays: Its results, one after the other.
+      left: What the forward sweep left for the reverse one, if it did.
+    """
+
+    def __init__(self, arrays: list[Array], form: Any, left: Left | None) -> None:
+        self.arrays, self._form, self.left = arrays, form, left
+
+    def formed(self, parts: list[Any]) -> Any:
+        """Other things in the places of the results."""
+        return _formed(self._form, iter(parts))
+
+
+def _formed(form: Any, parts: Any) -> Any:
+    if form is None:
+        return next(parts)
+    return tuple([_formed(inner, parts) for inner in form])
+
+
+class Run:
+    """A kernel, called with arguments of some kinds.
+
+    Args:
+      kernel: The kernel.
+      kinds: Dtype and axes of each argument.
+      wanted: The numbers of the arguments that have adjoints.
+      kept: Whether the forward sweep is what computes, and leaves its stack.
+    """
+
+    def __init__(self, kernel: Any, kinds: Kinds, wanted: tuple[int, ...], kept: bool) -> None:
+        check_kinds(kinds)
+        self._kernel, self._kinds, self._wanted, self._kept = kernel, kinds, wanted, kept
+        self._lock = threading.RLock()
+        self._program: Program | KernelError | None = None
+        self._apart: Apart | None = None
+        self._returns: Any = None  # Numba's type
+
+    def differentiable(self) -> Program:
+        """The sweeps.
+
+        Raises:
+          KernelError: If the function holds what cannot be differentiated.
+        """
+        with self._lock:
+            if self._program is None:
+                try:
+                    self._program = self._kernel._program(self._kinds, self._wanted)
+                except KernelError as error:
+                    self._program = error
+            if isinstance(self._program, KernelError):
+                raise self._program.with_traceback(None)
+            return self._program
+
+    def _sweeps(self) -> Apart:
+        program = self.differentiable()
+        with self._lock:
+            if self._apart is None:
+                try:
+                    kernel = self._kernel
+                    self._apart = Apart(program, self._wanted, kernel._fastmath, kernel._limit)
+                except KernelError as error:
+                    self._program = error
+                    raise
+            return self._apart
+
+    def results(self, xs: list[Array]) -> Results:
+        """What the kernel returns.
+
+        Args:
+          xs: The arguments: arrays, of no axes for numbers. They are not changed.
+
+        Raises:
+          KernelError: If it returns nothing, or what no tensor can be.
+          Exception: What the kernel raises.
+        """
+        xs = [np.ascontiguousarray(x) if x.ndim else x for x in xs]
+        if settings.device() == "reference":
+            return self._as_python(xs)
+        if self._kept:
+            try:
+                sweeps = self._sweeps()
+            except KernelError:
+                pass  # it is for who asks for a gradient
+            else:
+                value, left = sweeps.forward(xs)
+                if left is not None:
+                    return Results([np.array(value, sweeps.program.result)], None, left)
+        given = _given(xs)
+        found = self._kernel.njit(*given)
+        if self._returns is None:
+            self._returns = _returned(self._kernel.njit, given)
+        arrays: list[Array] = []
+        form = self._taken(found, self._returns, arrays)
+        return Results(arrays, form, None)
+
+    def _as_python(self, xs: list[Array]) -> Results:
+        arrays: list[Array] = []
+        found = local.log.unobserved(self._kernel.python_function, *_given(xs))
+        form = self._taken(found, None, arrays)
+        if form is None and isinstance(found, float | np.floating):
+            try:
+                arrays[0] = arrays[0].astype(self.differentiable().result)
+            except KernelError:
+                pass
+        return Results(arrays, form, None)
+
+    def _taken(self, value: Any, kind: Any, arrays: list[Array]) -> Any:
+        """Append results to ``arrays``. Returns how they are nested."""
+        if isinstance(value, tuple):
+            kinds = kind.types if kind is not None else [None] * len(value)
+            return tuple([
+                self._taken(x, k, arrays) for x, k in zip(value, kinds, strict=True)
+            ])  # fmt: skip
+        if value is None:
+            raise self._refused("it returns nothing", "Return what it computes: what it writes to "
+                                "is a copy of its own.")  # fmt: skip
+        if isinstance(value, np.ndarray):
+            array = np.array(value, order="C")
+        else:
+            array = np.array(value, _FIRST.get(type(value)) if kind is None else str(kind))
+        if array.dtype.name not in DTYPES:
+            raise self._refused(f"it returns {value!r}", f"Return {', '.join(DTYPES)}.")
+        arrays.append(array)
+        return None
+
+    def _refused(self, what: str, way: str) -> KernelError:
+        code = self._kernel.python_function.__code__
+        return KernelError(
+            f"a call with tensors: {what}", code.co_filename, code.co_firstlineno, way
+        )
+
+    def adjoints(self, xs: list[Array], number: int, seed: float) -> list[Array]:
+        """The adjoints of the arguments that are wanted.
+
+        Args:
+          xs: The arguments.
+          number: What the forward sweep left; 0 for nothing.
+          seed: The adjoint of the result.
+
+        Raises:
+          KernelError: If the function holds what cannot be differentiated.
+          ResourceExhaustedError: If the stack is full.
+        """
+        xs = [np.ascontiguousarray(x) if x.ndim else x for x in xs]
+        if settings.device() == "reference":
+            return self._adjoints_as_python(xs, seed)
+        sweeps = self._sweeps()
+        found = sweeps.reverse(xs, number, seed) if number else None
+        while found is None:
+            _, left = sweeps.forward(xs)
+            assert left is not None  # it came to its end before
+            found = sweeps.reverse(xs, left.number, seed)
+        return found
+
+    def _adjoints_as_python(self, xs: list[Array], seed: float) -> list[Array]:
+        program, room = self.differentiable(), ROOM
+        while True:
+            status, _, found = run_plain(program, _given(xs, True), room)
+            if not status:
+                return [np.multiply(found[j], seed) for j in self._wanted]
+            if status & ((1 << LINES) - 1) != NO_ROOM:
+                raise AssertionError(f"status {status} of a call that came to its end before")
+            room *= 16
+
+
+def _given(xs: list[Array], whole: bool = False) -> list[Any]:
+    """The arguments as Numba takes them: numbers, and arrays that may be written to.
+
+    If ``whole``, ints are Python's, of any size.
+    """
+    return [x.copy() if x.ndim else _number(x, whole) for x in xs]
+
+
+def _number(x: Array, whole: bool) -> Any:
+    plain = x.dtype.name in _FIRST.values() or (whole and x.dtype.kind == "i")
+    return x.item() if plain else x[()]
+
+
+def _returned(dispatcher: Any, given: list[Any]) -> Any:
+    """Numba's type of what a function returns."""
+    signature = tuple([dispatcher.typeof_pyval(x) for x in given])
+    return dispatcher.overloads[signature].signature.return_type

@@ -1,0 +1,213 @@
+"""Calls of kernels as rows of the log: `Kernel`, and `KernelGrad`, which is its derivative.
+
+A call is computed at once, so that what a kernel raises it raises at the call. What its row holds
+is *packed*: float64s, of which the first is a status, the second says what the forward sweep left
+for the reverse one, and the others are the results, one behind the other. A float lies there as a
+float64; an int or a bool has the bits of an int64.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...errors import KernelError
+from ..log.log import VALUE, Log, local
+from ..log.op import ARRAY, STOP, VARIADIC, Op, defop
+from ..log.record import record
+from ..log.tensors import as_tensor
+from ..log.variable import Variable
+from ..values.dtypes import as_dtype
+from ..values.memory import Array
+from ..values.spec import Spec, intern
+from ..values.tensor import Tensor, of_array
+from .elementwise import cast
+from .movement import reshape
+from .slicing import strided_slice
+
+DONE, FAILED, OTHER = range(3)  # a status; OTHER: results are not what the row has room for
+HEAD = 2  # what stands before the results
+_NUMBERS = {float: "float64", int: "int64", bool: "bool"}  # as Numba sees them
+
+
+class Signature(NamedTuple):
+    """What the row of a call says besides its operands.
+
+    Attributes:
+      kinds: Dtype and axes of each argument; -1 of a number.
+      wanted: The numbers of the arguments that may have adjoints.
+      kept: Whether a forward sweep leaves its stack.
+      results: Dtype and shape of each result.
+    """
+
+    kinds: tuple[tuple[str, int], ...]
+    wanted: tuple[int, ...]
+    kept: bool
+    results: tuple[tuple[str, tuple[int, ...]], ...]
+
+
+def call(kernel: Any, arguments: tuple[Any, ...]) -> Any:
+    """What a kernel returns for arguments among which there are tensors or variables.
+
+    Raises:
+      KernelError: If an argument is no number, array or tensor that a kernel may have, or it
+        returns nothing.
+      Exception: What the kernel raises.
+    """
+    log = local.log
+    active = [isinstance(x, Tensor | Variable) for x in arguments]
+    tensors = [_operand(log, x) for x in arguments]
+    kinds = tuple([(x._spec.dtype.name, x._spec.rank or -1) for x in tensors])
+    wanted = tuple([
+        j for j, x in enumerate(tensors) if active[j] and x._spec.dtype.is_floating
+    ])  # fmt: skip
+    recorded = bool(wanted) and log.recorded()
+    run = kernel._run(kinds, wanted, recorded)
+    found = run.results([log.unseen(x) for x in tensors])
+    specs = [intern(x.shape, as_dtype(x.dtype.name)) for x in found.arrays]
+    if not log.may_be_asked():
+        return found.formed([of_array(x, s) for x, s in zip(found.arrays, specs, strict=True)])
+    results = tuple([(x.dtype.name, x.shape) for x in found.arrays])
+    busy, log.busy = log.busy, True  # the row must stay until it has its value
+    try:
+        y = record(KERNEL, tuple(tensors), kernel=kernel,
+                   signature=Signature(kinds, wanted, recorded, results))  # fmt: skip
+        if y._home is log and log.columns.state_view[y._row] != VALUE:
+            packed = np.empty(y._spec.size)
+            _pack(packed, found, results)
+            log.put(y._row, packed, y._spec)
+            log.columns.state_view[y._row] = VALUE
+            if found.left is not None:
+                log.left.append(found.left)
+        log.same_again(lambda: strided_slice(y, ((0, 1, 1),), ()))
+        return found.formed(_parts(y, specs))
+    finally:
+        log.busy = busy
+
+
+def _operand(log: Log, x: Any) -> Tensor:
+    """A tensor of what Numba sees in an argument."""
+    if isinstance(x, Tensor | Variable):
+        return as_tensor(x)
+    name = _NUMBERS.get(type(x))
+    if name is None and not isinstance(x, np.ndarray | np.generic):
+        raise KernelError(f"a {type(x).__name__} as an argument",
+                          way="Pass numbers, NumPy arrays and tensors.")  # fmt: skip
+    try:
+        array = np.array(x, name, order="C")
+    except OverflowError:
+        raise KernelError(f"the int {x} as an argument, which takes more than 64 bits",
+                          way="Pass a float.") from None  # fmt: skip
+    entered = log.input(x, array) if isinstance(x, np.ndarray) else array
+    if isinstance(entered, Tensor):
+        return entered
+    try:
+        return of_array(array, intern(array.shape, as_dtype(array.dtype)))
+    except TypeError:
+        what = f"an argument of dtype {array.dtype}"
+        raise KernelError(what, way="Use floats or ints.") from None
+
+
+def _pack(out: Array, found: Any, results: Any) -> None:
+    """Write results, and what stands before them."""
+    if tuple([(x.dtype.name, x.shape) for x in found.arrays]) != results:
+        out[...], out[0] = np.nan, OTHER
+        return
+    out[0], out[1] = DONE, found.left.number if found.left is not None else 0
+    at = HEAD
+    for x in found.arrays:
+        part = out[at : at + x.size]
+        if x.dtype.kind == "f":
+            part[...] = x.reshape(-1)
+        else:
+            part.view(np.int64)[...] = x.reshape(-1)
+        at += x.size
+
+
+def _parts(y: Tensor, specs: list[Spec]) -> list[Tensor]:
+    """The results in a packed row."""
+    found, at = [], HEAD
+    for spec in specs:
+        end = at + spec.size
+        if not spec.size:
+            found.append(of_array(np.empty(spec.shape, spec.dtype.numpy_dtype), spec))
+        elif spec.dtype.is_floating:
+            part = strided_slice(y, ((at, end, 1),), tuple(spec.shape))
+            found.append(part if part.dtype is spec.dtype else cast(part, spec.dtype))
+        else:
+            found.append(record(PART, (y,), at=at, spec=spec))
+        at = end
+    return found
+
+
+def _packed_spec(op: Op, *specs: Spec, kernel: Any, signature: Signature) -> Spec:
+    size = sum(int(np.prod(shape)) for _, shape in signature.results)
+    return intern((HEAD + size,), as_dtype("float64"))
+
+
+def _packed(out: Array, *xs: Array, kernel: Any, signature: Signature) -> None:
+    kinds, wanted, kept, results = signature
+    try:
+        found = kernel._run(kinds, wanted, kept).results(list(xs))
+    except Exception:  # the status is looked at: who calls it as Python hears of this
+        out[...], out[0] = np.nan, FAILED
+    else:
+        _pack(out, found, results)
+        if found.left is not None:
+            found.left.wait()
+
+
+def _vjp(
+    g: Tensor, y: Tensor, *xs: Tensor, kernel: Any, signature: Signature
+) -> list[Tensor | None]:
+    kernel._run(*signature[:3]).differentiable()
+    packed = record(KERNEL_GRAD, (y, g, *xs), kernel=kernel, signature=signature)
+    found: list[Tensor | None] = [None] * len(xs)
+    at = 0
+    for j in signature.wanted:
+        spec = xs[j]._spec
+        end = at + spec.size
+        if spec.size:
+            whole = packed._spec.size == spec.size
+            shape = tuple(spec.shape)
+            part = reshape(packed, shape) if whole else strided_slice(
+                packed, ((at, end, 1),), shape)  # fmt: skip
+            found[j] = part if part.dtype is spec.dtype else cast(part, spec.dtype)
+        at = end
+    return found
+
+
+def _adjoints_spec(
+    op: Op, y: Spec, g: Spec, *specs: Spec, kernel: Any, signature: Signature
+) -> Spec:
+    wanted = [specs[j] for j in signature.wanted]
+    dtypes = {spec.dtype for spec in wanted}
+    dtype = dtypes.pop() if len(dtypes) == 1 else as_dtype("float64")
+    return intern((sum(spec.size for spec in wanted),), dtype)
+
+
+def _adjoints(
+    out: Array, y: Array, g: Array, *xs: Array, kernel: Any, signature: Signature
+) -> None:
+    if y[0] != DONE:
+        out[...] = np.nan  # nobody looks: the call runs again
+        return
+    run = kernel._run(*signature[:3])
+    at = 0
+    for adjoint in run.adjoints(list(xs), int(y[1]), float(g[HEAD])):
+        out[at : at + adjoint.size] = adjoint.reshape(-1)
+        at += adjoint.size
+
+
+def _part(out: Array, y: Array, at: int, spec: Spec) -> None:
+    out[...] = y[at : at + spec.size].view(np.int64).reshape(spec.shape)
+
+
+KERNEL = defop(
+    "Kernel", ARRAY, VARIADIC, _packed_spec, compute=_packed, vjp=_vjp, on_host=True
+)
+KERNEL_GRAD = defop("KernelGrad", ARRAY, VARIADIC, _adjoints_spec, compute=_adjoints, on_host=True)
+PART = defop(
+    "KernelPart", ARRAY, 1, lambda op, y, at, spec: spec, compute=_part, gradient=STOP, on_host=True
+)
