@@ -149,7 +149,7 @@ CASES = {
     ),
     "lstm": Case(
         "lstm", "lstm, 6 layers, 8192 characters", lstm, (6, 8192), (2, 32), (0, 1), _cells,
-        (Goal("ratio", 1.6),), {"torch": (6, 512), "autograd": (6, 256)},
+        (Goal("ratio", 1.6),), {"torch": (6, 256), "autograd": (6, 64)},
     ),
     "llsq": Case(
         "llsq", "llsq, 16392 points, degree 127", llsq, (16_392, 128, 10), (64, 8, 2), (0,),

@@ -1,4 +1,7 @@
-"""The measuring: a process a library, one thread each; they take turns, eval by eval."""
+"""The measuring: a process a library, one thread each; they take turns, eval by eval.
+
+Times are the process's own, of all its threads, so that what else the machine does counts less.
+"""
 
 from __future__ import annotations
 
@@ -47,18 +50,18 @@ class Served:
         return found
 
     def turn(self, heading: str, seconds: float) -> list[tuple[float, float]]:
-        """Seconds of the primal and of the gradient, one after the other, for a while."""
+        """CPU seconds of the primal and of the gradient, one after the other, for a while."""
         primal, gradient = self._columns[heading]
         gc.collect()
         gradient()  # what another process had driven out of the caches is there again
         times = []
         end = time.perf_counter() + seconds
         while not times or time.perf_counter() < end:
-            start = time.perf_counter()
+            start = time.process_time()
             primal()
-            between = time.perf_counter()
+            between = time.process_time()
             gradient()
-            times.append((between - start, time.perf_counter() - between))
+            times.append((between - start, time.process_time() - between))
         return times
 
 

@@ -18,6 +18,7 @@ from .layout import (
     NO_ROOM,
     RAISED,
     SHAPES,
+    Slot,
     Slots,
     number,
     once,
@@ -162,8 +163,10 @@ class Forward(Text):
         """Which way a branch goes, as a bool: its test may be any number."""
         return node.test if self.body.names[node.test] == "bool" else f"bool({node.test})"
 
-    def stretch(self, nodes: list[Node], slots: Slots, known: set[str]) -> list[Any]:
-        """A stretch. Returns what its reverse is made of."""
+    def stretch(
+        self, nodes: list[Node], slots: Slots, known: set[str], held: dict[str, Slot]
+    ) -> list[Any]:
+        """A stretch; ``held`` is what it has stored. Returns what its reverse is made of."""
         parts: list[Any] = []
         line = -1
         for piece in pieces(nodes):
@@ -175,8 +178,10 @@ class Forward(Text):
                     self.put(head)
                     self.depth += 1
                     self.put("pass")
-                    ways.append(self.stretch(body, slots, known))
+                    ways.append(self.stretch(body, slots, known, dict(held)))
                     self.depth -= 1
+                for name in assigned([piece]):
+                    held.pop(name, None)
                 if something(ways[0]) or something(ways[1]) or len(slots) > count:
                     parts.append(Way(slot.read(), *ways))
                 else:  # no need to know which way it went
@@ -188,10 +193,19 @@ class Forward(Text):
                            self.used).piece  # fmt: skip
             reads: list[str] = []
             stores: dict[int, list[str]] = {}
+            last = {step.out: k for k, step in enumerate(piece)}
+            new = {}
             for (value, dtype, k), inner in zip(made.stored, made.names, strict=True):
-                slot = slots.new(dtype, piece[max(k, 0)].line)
+                found = held.get(value) if k < 0 else None
+                slot = found or slots.new(dtype, piece[max(k, 0)].line)
+                if found is None:
+                    stores.setdefault(k, []).append(slot.write(value))
                 reads.append(f"{inner} = {slot.read()}")
-                stores.setdefault(k, []).append(slot.write(value))
+                if value.isidentifier() and last.get(value, -1) == k:
+                    new[value] = slot
+            for name in last:
+                held.pop(name, None)
+            held |= new
             for text in stores.get(-1, []):
                 self.put(text)
             for k, step in enumerate(piece):
@@ -210,7 +224,7 @@ class Forward(Text):
             first = group[0]
             if straight(first):
                 mark, slots = len(self.lines), Slots()
-                parts = self.stretch(group, slots, known)
+                parts = self.stretch(group, slots, known, {})
                 if len(slots):
                     size = 8 * len(slots)
                     self.insert(mark, [self._room(first.line).format(f" + {size}")])
@@ -253,7 +267,7 @@ class Forward(Text):
         self.put(number(loop, k))
         if all(map(straight, loop.body)):
             slots = Slots(k)
-            parts = self.stretch(loop.body, slots, inner)
+            parts = self.stretch(loop.body, slots, inner, {})
         else:
             self.nodes(loop.body, inner)
         self.depth -= 1

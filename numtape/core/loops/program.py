@@ -95,9 +95,10 @@ def program(
             adjoints.append(f"d_{name}_at")
             stores.append(f"d_{name}_at[0] = d_{name}")
             parameters.append(("adjoint", j, "float64", 0))
+    read = outside(body.nodes, body.left())
     zeros = sorted(
         x for x in activity.active if x not in body.arrays and not is_constant(x)
-        and (x in body.scalars or x in outside(body.nodes, body.left()))
+        and (x in body.scalars or x in read)
     )  # fmt: skip
     ahead, back = Text(), Text()
     for line in (*loads, *_initial(body)):

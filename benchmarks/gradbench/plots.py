@@ -1,0 +1,42 @@
+"""The plot of a result: what an operation's gradient costs, eval by eval."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from matplotlib.figure import Figure
+
+from benchmarks.gradbench.cases import CASES
+from benchmarks.plots import bare
+
+# Columns, and how they are drawn: those of ours first.
+SHOWN = {
+    "numtape": ("C0", "o"), "array ops": ("C0", "s"), "JAX": ("C1", "D"), "PyTorch": ("C3", "^"),
+    "autograd": ("0.5", "v"),
+}  # fmt: skip
+
+
+def operations(result: dict[str, Any]) -> Figure:
+    """What an operation of the primal takes: alone, and with the gradient, in each library."""
+    cases = result["cases"]
+    figure = Figure(figsize=(8, 0.55 * len(cases) + 1.2), layout="constrained")
+    axes = figure.subplots()
+    for name, (colour, marker) in SHOWN.items():
+        points = [
+            (column["ns_an_operation"], k) for k, case in enumerate(cases.values())
+            if "ns_an_operation" in (column := case["columns"].get(name, {}))
+        ]  # fmt: skip
+        if points:
+            axes.plot(*zip(*points, strict=True), marker, color=colour, label=name)
+    own = [
+        (1e9 * column["primal"] / column["operations"], k) for k, case in enumerate(cases.values())
+        if "primal" in (column := case["columns"].get("numtape", {}))
+    ]  # fmt: skip
+    axes.plot(*zip(*own, strict=True), "|", color="black", markersize=14, label="value alone")
+    axes.set_xscale("log")
+    axes.set_yticks(range(len(cases)), [CASES[name].title for name in cases])
+    axes.invert_yaxis()
+    axes.set_xlabel("ns for value and gradient, an operation of the value")
+    bare(axes, "x")
+    figure.legend(loc="outside upper center", ncols=6, frameon=False)
+    return figure

@@ -1,0 +1,122 @@
+"""What sweeps store and what they compute again: the text says so, and gradients are right."""
+
+import math
+
+import numpy as np
+import pytest
+
+import numtape as tf
+from numtape.core.loops.call import kinds_of
+from numtape.core.loops.plain import run
+from numtape.core.loops.program import program
+
+pytestmark = pytest.mark.numtape_only("native loops")
+
+
+def stored(function, *arguments):
+    """The values that the forward sweep stores, and the gradient by the first argument."""
+    made = program(function, list(kinds_of(arguments)), [0])
+    forward = made.source.partition("_reverse(")[0]
+    found = [line.split("_of(")[1][:-1] for line in forward.splitlines() if "_of(" in line]
+    status, _, adjoints = run(made, list(arguments))
+    assert status == 0
+    return found, np.ravel(adjoints[0])
+
+
+def differences(function, x, *others):
+    steps = 1e-6 * np.eye(len(x))
+    return [(function(x + e, *others) - function(x - e, *others)) / 2e-6 for e in steps]
+
+
+X = np.array([0.3, 1.2, -0.7, 1.9, 0.4])
+
+
+def largest(x):
+    top = x[0]
+    for i in range(1, len(x)):
+        top = max(top, x[i] * x[i])
+    return top
+
+
+def smallest_twice(x):
+    low = x[0]
+    for i in range(1, len(x)):
+        low = np.minimum(low, x[i]) * low
+    return low
+
+
+def clipped(x):
+    total = 0.0
+    y = 0.5
+    for i in range(len(x)):
+        y = 0.5 * y + x[i]
+        z = math.exp(-y * y)
+        if z > 0.5:
+            total += y * z * z
+        total += z
+        z = 2.0 * z
+        total += z * z * x[i]
+    return total
+
+
+def changed(x):
+    total = 0.0
+    for i in range(len(x)):
+        z = math.exp(x[i])
+        if z > 1.5:
+            z = math.sin(z)
+            total += z * z
+        total += z * z
+    return total
+
+
+def test_a_maximum_stores_which_operand_it_took():
+    found, gradient = stored(largest, X)
+    assert [x.partition(" _")[0] for x in found] == ["top >="]
+    np.testing.assert_allclose(gradient, differences(largest, X), rtol=1e-7, atol=1e-9)
+
+
+def test_a_minimum_stores_no_more_than_it_has_to():
+    """The operand is stored in any case, and tells which one was taken."""
+    found, gradient = stored(smallest_twice, X)
+    assert all(x.isidentifier() for x in found)
+    np.testing.assert_allclose(gradient, differences(smallest_twice, X), rtol=1e-7, atol=1e-9)
+
+
+def test_ties_of_a_maximum_give_all_to_the_first():
+    def tie(x):
+        top = x[0]
+        for i in range(1, len(x)):
+            top = max(top, x[i])
+        return top
+
+    _, gradient = stored(tie, np.ones(3))
+    assert gradient.tolist() == [1.0, 0.0, 0.0]
+
+
+def test_a_value_that_pieces_share_is_stored_once():
+    found, gradient = stored(clipped, X)
+    assert found.count("z") == 1
+    np.testing.assert_allclose(gradient, differences(clipped, X), rtol=1e-7, atol=1e-9)
+
+
+def test_a_value_that_changes_between_pieces_is_stored_for_each():
+    _, gradient = stored(changed, X)
+    np.testing.assert_allclose(gradient, differences(changed, X), rtol=1e-7, atol=1e-9)
+
+
+def test_compiled_sweeps_that_store_bytes_and_share_values():
+    def both(x):
+        total = 0.0
+        top = x[0]
+        for i in range(1, len(x)):
+            top = max(top, x[i] * x[i])
+            z = math.exp(-x[i])
+            if z > 0.5:
+                total += x[i] * z * z
+            total += z * top
+        return total
+
+    value, gradient = tf.value_and_grad(both)(X)
+    assert value == pytest.approx(both(X), rel=1e-14)
+    np.testing.assert_allclose(gradient, differences(both, X), rtol=1e-7, atol=1e-9)
