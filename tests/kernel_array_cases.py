@@ -44,6 +44,7 @@ ARRAYS = [
     "(x @ m.T)[1]", "np.dot(x[:3], m)[4]", "(m @ m.T)[1, 2]", "(m.T @ m)[1, 2] * p",
     "np.dot(m[:, :3], m)[1, 1]", "np.vdot(x, y)", "np.matmul(m, x)[0]", "np.outer(x, y)[1, 2]",
     "np.outer(m, y)[1, 2]", "np.trace(m)", "np.cumsum(x)[3]", "np.diff(x)[2]",
+    "np.linalg.norm(x)", "np.linalg.norm(m) * p", "p * np.count_nonzero(x > 0.3)",
     # New arrays.
     "np.sum(np.array([p, x[0], 2.0]) * x[:3])", "np.array([[p, 1.0], [x[1], p]])[1, 1]",
     "np.array(x)[1]", "np.copy(x[1:])[1]", "np.full(3, p).sum()", "np.full((2, 2), p)[1, 0]",
@@ -60,6 +61,7 @@ ARRAYS = [
 ORDERED = [
     "np.sum(abs(x) ** p)", "np.clip(p, -0.5, 9.0)", "np.max(m, axis=1)[2]", "m.mean(0)[1]",
     "np.matmul(m, x)[0]", "np.array(x)[1]", "(m @ x)[1]", "np.dot(m, x)[2]", "(x @ m.T)[1]",
+    "np.linalg.norm(x)", "np.linalg.norm(m) * p",
     "np.dot(x, y)", "x @ y", "x.dot(y)", "(m @ x).sum()", "np.dot(x[:3], m)[4]", "(m @ m.T)[1, 2]",
     "(m.T @ m)[1, 2] * p", "np.dot(m[:, :3], m)[1, 1]", "np.vdot(x, y)",
 ]  # fmt: skip
@@ -213,6 +215,35 @@ def kept_views(u, v, n):
     return s + u[0] * v[1]
 
 
+def judged(x, m, p):
+    """Conditions that make arrays."""
+    while np.sum((m @ x) ** 2) > 1.5:
+        x = x * 0.7
+        p = p * x[0]
+        if p > 9.0:
+            break
+    while np.max(np.abs(m)) > 1.0 and p > 0.0:
+        m *= 0.8
+    return np.sum(x) * p + np.sum(m)
+
+
+TABLE = np.array([[1.0, 2.0], [0.5, -1.0]])
+
+
+def constants_and_places(x, m, k):
+    """An array that is a constant, and elements whose places an array holds."""
+    y = x[k % 3]
+    y[0] = x[1] * 2.0
+    x[k] = m[0, 1:4]
+    x[k[1:]] = x[0]
+    z = x[np.arange(2)] @ TABLE
+    for i, v in enumerate(z):
+        y[i] *= v
+    for a, row in zip(x, m):  # noqa: B905
+        row *= a
+    return y @ y + np.sum(x * m) + TABLE[1, 0] * z[0]
+
+
 R = np.random.default_rng(11)
 CASES = [
     (stencils, [R.normal(size=6), 3], [0]), (stencils, [R.normal(size=6), 2], [0]),
@@ -225,6 +256,8 @@ CASES = [
     (helpers, [R.normal(size=5), 0.7], [0, 1]), (parameter, [R.random(6) + 0.3, 4], [0]),
     (branches, [R.normal(size=5), R.normal(size=(2, 5)), 0.7], [0, 1, 2]),
     (branches, [R.normal(size=5), R.normal(size=(2, 5)), -0.7], [0, 1, 2]),
+    (judged, [R.normal(size=5), R.normal(size=(3, 5)), 0.7], [0, 1, 2]),
+    (constants_and_places, [R.normal(size=5), R.normal(size=(3, 5)), np.array([3, 1, 4])], [0, 1]),
     (kept_views, [R.normal(size=4), R.normal(size=4), 3], [0, 1]),
 ]  # fmt: skip
 POINT = [np.array([0.4, -0.7, 1.1, 0.2, 0.9]), np.array([0.3, 0.8, -0.6, 1.4, 0.1]),

@@ -81,7 +81,7 @@ class Writer:
         if depth > 2 or kind < 0.35:
             row, column = self.index(loops, 3), self.index(loops, 4)
             return r.choice({
-                5: ["a", "b", "x", "a[::-1]", "b[k]", "np.linspace(p, q, 5)", "np.full(5, s)"],
+                5: ["a", "b", "x", "a[::-1]", "b[k % 5]", "np.linspace(p, q, 5)", "np.full(5, s)"],
                 4: ["a[1:]", "b[:-1]", f"m[{row}]", "a[-2::-1]", f"m.T[:, {row}]", "m.sum(axis=0)",
                     "m.ravel()[2:6]"],
                 3: ["a[1:4]", f"m[:, {column}]", "b[::2]", f"m.T[{column}]", "a[4:1:-1]",

@@ -46,7 +46,11 @@ WRONG = [
     ("q = x[:: int(p)]", "a slice whose step"),
     ("q = x[::0]", "a slice whose step"),
     ("q = x[x > 0.0]", "picked by conditions"),
-    ("x[x > 0.0] = p", "the whole array `x > 0.0` where a number"),
+    ("x[x > 0.0] = p", "picked by conditions"),
+    ("k = np.arange(2)\n    x[k] += p", "at places that an array holds"),
+    ("q = x[p > 0.0]", "an index that is a bool"),
+    ("q = np.sum(x[x * 2.0])", "an index that is a float"),
+    ("q = TABLE", "the constant `TABLE`, an array of 101 float64"),
     ("p[0] = 1.0", "to elements of arrays by name"),
     ("x[0] = x", "an array as one element"),
     ("x[1] += x", "the whole array `x` where a number"),
@@ -118,7 +122,7 @@ WRONG = [
 @pytest.mark.parametrize(("lines", "said"), WRONG, ids=[row[0] for row in WRONG])
 def test_what_is_refused(lines, said):
     lines = lines.replace("s = 0.0; ", "s = 0.0\n    ")
-    function = function_of(f"def f(x, p):\n    {lines}\n    return p\n")
+    function = function_of(f"def f(x, p):\n    {lines}\n    return p\n", TABLE=np.zeros(101))
     with pytest.raises(KernelError, match=said) as caught:
         program(function, [X, N], [0, 1])
     error = caught.value

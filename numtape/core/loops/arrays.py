@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .frame import Value
-from .grids import Grid, Lazy, View
+from .grids import Grid, Lazy, Places, View
 from .nodes import Array, Count, Make, Step, address, shadow
 from .views import Views
 from .writer import constant
@@ -151,6 +151,23 @@ class Arrays(Views):
     def assign(self, target: View, value: Value, node: Any) -> None:
         """Write ``target[:] = value``."""
         self.put_all(target, self.fitted(target, value, node), node)
+
+    def scatter(self, target: Places, value: Value, node: Any) -> None:
+        """Write ``target[places] = value``, one after the other: the last of equal places stays."""
+        view, places = target.view, target.places
+        if self.dtype_of(places) == "bool":
+            self.refuse(f"`{ast.unparse(node)}`, picked by conditions", node, "Use np.where.")
+        if value.grid is not None:  # all of it is read before
+            value = self.of(self.made(value.grid, node))
+            self.broadcast([places.shape, value.grid.shape if value.grid else []], node)
+
+        def write(indices: list[str]) -> None:
+            found = value.name if value.grid is None else self.item(value.grid, indices, node)
+            at = self.position(self.item(places, indices, node), view.shape[0], node)
+            place = self.place(view, [at], node)
+            self.write(Step("", "store", [place, found], "", self.line(node), view.array))
+
+        self.rounds(places.shape, write, node)
 
     def change(self, target: View, operator: str, value: Value, node: Any) -> None:
         """Write ``target += value``, or with another operator."""

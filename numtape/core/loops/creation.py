@@ -26,6 +26,7 @@ MADE: dict[Any, tuple[str, int, int]] = {
     np.logical_or: ("or", 2, 2), np.logical_not: ("not", 1, 1), np.clip: ("clip", 3, 3),
     np.expand_dims: ("expand_dims", 2, 2), np.shape: ("shape", 1, 1), np.size: ("size", 1, 1),
     np.trace: ("trace", 1, 1), np.cumsum: ("cumsum", 1, 1), np.diff: ("diff", 1, 1),
+    np.count_nonzero: ("count_nonzero", 1, 1), np.linalg.norm: ("norm", 1, 1),
 }  # fmt: skip
 OF_ARRAYS = {
     "copy": 0, "dot": 1, "transpose": 0, "reshape": 3, "ravel": 0, "flatten": 0, "astype": 1,
@@ -278,6 +279,18 @@ class Creation(Calls):
         above = self.elementwise("maximum", [x, low], node)
         above = Value(above) if isinstance(above, str) else above
         return self.elementwise("minimum", [above, high], node)
+
+    def _make_count_nonzero(self, node: ast.Call, args: list[Any], kind: str) -> str | Value:
+        found = self.elementwise("truth", [self._given(args[0])], node, dtype="bool")
+        return self._reduced("sum", found if isinstance(found, Value) else Value(found), node, [])
+
+    def _make_norm(self, node: ast.Call, args: list[Any], kind: str) -> str:
+        view = self._array(args[0], node)
+        squares = self.elementwise("square", [self.of(view)], node)
+        assert isinstance(squares, Value) and squares.grid is not None
+        total = self.reduced("sum", squares.grid, None, node)
+        assert isinstance(total, str)
+        return self.put("", "sqrt", [total], node)
 
     def _make_trace(self, node: ast.Call, args: list[Any], kind: str) -> str | Value:
         view = self._array(args[0], node)

@@ -10,8 +10,8 @@ import numpy as np
 
 from .arrays import SMALL, Arrays
 from .frame import Value
-from .grids import Grid, Lazy, View
-from .nodes import Branch, Node
+from .grids import Grid, Lazy, Places, View
+from .nodes import Branch, Node, Step
 from .source import MISSING
 from .types import INTS
 from .views import is_dots, is_none
@@ -25,6 +25,7 @@ OPERATORS = {
 COMPARED = {
     ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!=",
 }  # fmt: skip
+MOST_CONSTANTS = 100  # elements of an array that is a constant
 
 
 class Expressions(Arrays):
@@ -117,7 +118,20 @@ class Expressions(Arrays):
         value = self.object(node)
         if value is MISSING:
             self.refuse(f"the name `{node.id}`, which is not defined", node, "Define it.")
+        if isinstance(value, np.ndarray):
+            return self.table(value, node)
         return self.literal(value, node)
+
+    def table(self, value: Any, node: ast.Name) -> Value:
+        """A constant array, element by element."""
+        if value.size > MOST_CONSTANTS or value.dtype.name not in ("bool", "int64", "float64"):
+            self.refuse(f"the constant `{node.id}`, an array of {value.size} {value.dtype.name}",
+                        node, "Take it as an argument.")  # fmt: skip
+        found = self.new(list(map(str, value.shape)), value.dtype.name, node)
+        for k, element in enumerate(value.ravel().tolist()):
+            self.write(Step("", "store", [str(k), self.literal(element, node)], "",
+                            self.line(node), found.array, first=True))  # fmt: skip
+        return self.of(found)
 
     def _of_Attribute(self, node: ast.Attribute, to: str) -> str | Value:
         value = self.object(node)
@@ -155,8 +169,7 @@ class Expressions(Arrays):
     def picked(self, grid: Grid, node: ast.Subscript, to: str = "") -> str | Value:
         """An element of an array, a view, or elements at the places that an array holds."""
         given = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-        plain = not any(_is_part(x) for x in given)
-        if plain and len(given) == len(grid.shape):
+        if _is_plain(given) and len(given) == len(grid.shape):
             values = [self.value(x) for x in given]
             if all(x.grid is None for x in values):
                 own = [self.position(x.name, n, i)
@@ -173,7 +186,7 @@ class Expressions(Arrays):
         """Elements at the places that an array of ints holds."""
         view, length = self.view(Value(grid=grid), node), grid.shape[0]
         assert places.grid is not None
-        if self.dtype_of(places.grid) in ("bool", ""):
+        if self.dtype_of(places.grid) == "bool":
             self.refuse(f"`{ast.unparse(node)}`, picked by conditions", node,
                         "Use np.where, or a loop.")  # fmt: skip
 
@@ -186,15 +199,18 @@ class Expressions(Arrays):
         found.grid.apart = True
         return found
 
-    def element(self, node: ast.Subscript) -> tuple[str, str] | View:
+    def element(self, node: ast.Subscript) -> tuple[str, str] | View | Places:
         """The array of an element and its index in memory; or the view that is meant."""
         grid = self.value(node.value).grid
         if not isinstance(grid, View):
             self.refuse(f"`{ast.unparse(node)}`", node, "Write to elements of arrays by name.")
         given = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-        if len(given) == len(grid.shape) and not any(_is_part(x) for x in given):
-            own = [self.position(self.number(x), n, x)
-                   for x, n in zip(given, grid.shape, strict=True)]  # fmt: skip
+        if len(given) == len(grid.shape) and _is_plain(given):
+            values = [self.value(x) for x in given]
+            if len(given) == 1 and values[0].grid is not None:
+                return Places(grid, self.view(values[0], node))
+            own = [self.position(v.name or self.number(x), n, x)
+                   for x, v, n in zip(given, values, grid.shape, strict=True)]  # fmt: skip
             return grid.array, self.place(grid, own, node)
         return self.part(grid, given, node)
 
@@ -215,6 +231,10 @@ class Expressions(Arrays):
                         "Use .astype(np.int64).")  # fmt: skip
         if op in ("&", "|", "^") and "bool" in kinds:
             dtype = "bool"
+        if op in ("+", "-", "*", "//", "%") and kinds == {"int64"} and all(
+            x.grid is not None or isinstance(constant(x.name), int) for x in operands
+        ):
+            dtype = "int64"
         # Beside elements of float32, ints are float32 as well.
         given = [None if x.grid is None else self.dtype_of(x.grid) for x in operands]
         narrow = [k for k, kind in enumerate(given) if kind in ("float32", "")]
@@ -338,6 +358,6 @@ class Expressions(Arrays):
         return self.frames[-1].bound[out] if arrays else out
 
 
-def _is_part(node: Any) -> bool:
-    """Whether an index stands for a slice, a new axis or the axes between others."""
-    return isinstance(node, ast.Slice) or is_none(node) or is_dots(node)
+def _is_plain(given: list[Any]) -> bool:
+    """Whether no index is a slice, a new axis or the axes between others."""
+    return not any(isinstance(x, ast.Slice) or is_none(x) or is_dots(x) for x in given)

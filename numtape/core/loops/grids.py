@@ -42,4 +42,12 @@ class Lazy:
     apart: bool = False
 
 
+@dataclass(eq=False, slots=True)
+class Places:
+    """What ``x[k] = ...`` writes to: elements of a view, at the places that an array holds."""
+
+    view: View
+    places: View
+
+
 Grid = View | Lazy

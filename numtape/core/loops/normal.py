@@ -12,7 +12,7 @@ from typing import Any
 from .creation import Creation
 from .expressions import OPERATORS
 from .frame import Frame, Value
-from .grids import Lazy, View
+from .grids import Lazy, Places, View
 from .nodes import WRITES, Array, Body, Branch, Count, Make, Node, Repeat, Step, walk
 from .source import Source
 from .writer import constant
@@ -180,6 +180,9 @@ class Normal(Creation):
         if isinstance(place, View):
             self.assign(place, value, target)
             return
+        if isinstance(place, Places):
+            self.scatter(place, value, target)
+            return
         if not value.name:
             self.refuse("an array as one element", target, "Assign to a slice.")
         array, at = place
@@ -203,6 +206,9 @@ class Normal(Creation):
             self.refuse(f"`{ast.unparse(node)}`", node, "Write it with arithmetic.")
         if isinstance(place, View):
             return self.change(place, operator, self.value(node.value), node)
+        if isinstance(place, Places):
+            self.refuse(f"`{ast.unparse(node)}`, at places that an array holds", node,
+                        "Write a loop over the places.")  # fmt: skip
         array, at = place
         adds = operator in "+-" and self.arrays[array].dtype[:1] == "f"
         if adds and not any(self.helper(x) for x in ast.walk(node.value)):
@@ -244,9 +250,18 @@ class Normal(Creation):
             test = self.truth(node.test)
         if any(isinstance(n, Make) or (isinstance(n, Step) and n.op in WRITES)
                for n in walk(head)):  # fmt: skip
-            self.refuse("a helper that writes to arrays in the condition of `while`", node,
-                        "Call it in the loop.")
+            return self._judging(head, test, node)
         self.write(Repeat(head, test, self.block(node.body), self.line(node)))
+
+    def _judging(self, head: list[Node], test: str, node: ast.While) -> None:
+        """A loop whose condition writes to arrays: it is part of the rounds, and the last one."""
+        go = self.fresh()
+        self.put(go, "copy", ["True"], node)
+        body = self.block(node.body)
+        with self.inside() as ends:
+            self.put(go, "copy", ["False"], node)
+        rounds = [*head, Branch(test, body, ends, self.line(node))]
+        self.write(Repeat([], go, rounds, self.line(node)))
 
     def _do_For(self, node: ast.For) -> None:
         low, high, step = self.range(node.iter)

@@ -169,6 +169,8 @@ def _check(body: Body) -> None:
                     refuse("a name that is read and never assigned", node, "Assign it first.")
             if node.op in ("load", *WRITES, "wrap"):
                 whole(node.args[0], "an index", node)
+            if node.op in ("check", "wrap") and of(node.args[0], names) == "bool":
+                refuse("an index that is a bool", node, "Use np.where, or an int.")
             elif node.op in ("&", "|", "^", "<<", ">>"):
                 for operand in node.args:
                     whole(operand, f"an operand of `{node.op}`", node)
