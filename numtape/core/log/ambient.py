@@ -41,21 +41,40 @@ class Losses:
     """The losses that a layer added in the last call of the outermost layer."""
 
     def __init__(self) -> None:
-        self._of: list[Tensor] = []
+        self._of: list[tuple[Tensor, Any]] = []  # each with the log that it was added in
+        self._gone = False  # whether such a call has ended
 
     def add(self, loss: Tensor) -> None:
         """Add a loss."""
-        self._of.append(loss)
+        self._of.append((loss, local.log))
         local.losses.add(self)
 
     def clear(self) -> None:
         """Forget them."""
         self._of.clear()
+        self._gone = False
         local.losses.discard(self)
 
     def all(self) -> list[Tensor]:
-        """They."""
-        return list(self._of)
+        """They.
+
+        Raises:
+          ValueError: If one was added in a recorded call, which has ended.
+        """
+        if self._gone:
+            raise ValueError(
+                "The losses that a layer added in a call of a `tf.function` have no values outside "
+                "of it: use `losses` inside the function, and return what is made of them."
+            )
+        if any(log is not local.log for _, log in self._of):
+            local.log.refuse("it reads losses that a layer added before")
+        return [loss for loss, _ in self._of]
+
+    def forget(self, ended: Any) -> bool:
+        """Forget those that were added in a recorded call that ends; were there some?"""
+        before = len(self._of)
+        self._of = [(loss, log) for loss, log in self._of if log is not ended]
+        return len(self._of) < before
 
     def __deepcopy__(self, memo: Any) -> Losses:
         return Losses()
@@ -69,7 +88,16 @@ def has_losses() -> bool:
     return bool(local.losses)
 
 
-def forget_losses(log: Any) -> None:
-    """Forget the losses that were recorded in a log, which ends."""
-    for losses in list(local.losses):
-        losses._of = [loss for loss in losses._of if loss._home is not log]
+def forget_losses(log: Any, recorded: bool = False) -> None:
+    """Forget the losses that were added in a recorded call, which ends.
+
+    Args:
+      log: Its log.
+      recorded: Whether it is kept. It is not if a layer whose call goes on waits for losses.
+    """
+    forgotten = [losses for losses in list(local.losses) if losses.forget(log)]
+    if recorded and forgotten:
+        if local.layers:
+            log.refuse("it adds losses to a layer whose call goes on")
+        for losses in forgotten:
+            losses._gone = True

@@ -122,7 +122,7 @@ def traced(
         if trace.opaque and caller.tapes and caller.recorded():
             trace.refuse("a gradient function of it looks at values, assigns or draws")
         trace.forget_ties()
-        forget_losses(trace)
+        forget_losses(trace, recorded=True)
         trace.calls = {link: made.kept() for link, made in trace.calls.items()}
         del result, stand_ins, new
     except BaseException:
@@ -130,6 +130,7 @@ def traced(
         observer.stop()
         observer.forget()
         local.log = caller
+        forget_losses(trace)
         if trace.handled:
             with contextlib.suppress(Exception):  # what goes on is raised
                 assign_handled(trace, [
