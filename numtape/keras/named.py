@@ -8,6 +8,7 @@ from typing import Any, Self
 
 from ..core.values.dtypes import shown
 from ..module import snake_case
+from .foreign import own_arguments
 from .registry import get_custom_objects, get_registered_name
 
 
@@ -144,6 +145,7 @@ class Kind:
         make: Any = getattr(found, "from_config", None)
         if make is None:
             return found()
+        arguments = own_arguments(found, arguments or {})
         takes = "custom_objects" in inspect.signature(make).parameters
         more = {"custom_objects": custom_objects} if takes else {}
-        return make(arguments or {}, **more)
+        return make(arguments, **more)

@@ -8,6 +8,8 @@ from typing import Any
 from ..layer import Layer
 from ..named import Kind
 
+FUNCTIONAL = "keras.src.models.functional"  # where Keras has it
+
 
 def _kind() -> Kind:
     modules = [sys.modules.get(f"numtape.keras.{name}") for name in ("layers", "models")]
@@ -33,7 +35,8 @@ def serialize(layer: Any) -> Any:
     """
     found = _kind().serialize(layer)
     if found and found["module"] == "keras.layers" and hasattr(layer, "compile"):
-        found["module"] = "keras"  # a model
+        functional = found["class_name"] == "Functional"
+        found["module"] = FUNCTIONAL if functional else "keras"  # a model
     return found
 
 

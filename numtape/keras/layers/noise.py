@@ -115,6 +115,12 @@ class _Spatial(Dropout):
         self.data_format = formatted(data_format)
         self.input_spec = InputSpec(ndim=self.rank + 2)
 
+    def get_config(self) -> dict[str, Any]:
+        """Give the arguments that make a layer like this one."""
+        config = super().get_config()
+        del config["trainable"]  # which Keras's do not take
+        return config
+
     def _drawn(self, inputs: Tensor) -> Any:
         shape = tuple(inputs.shape)
         channels = parted(shape, self.data_format)[1]

@@ -180,6 +180,8 @@ class Graph:
             if not node.inputs or all(id(x) in values for x in node.outputs):
                 continue
             args, kwargs = map_structure(value, (node.args, node.kwargs))
+            if training is not None and kwargs.get("training") is not None:
+                kwargs = {**kwargs, "training": training}  # the whole model's comes first
             found = flatten(node.operation(*args, **kwargs))
             symbols: Sequence[KerasTensor] = node.outputs
             values.update((id(s), x) for s, x in zip(symbols, found, strict=True))

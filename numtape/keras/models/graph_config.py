@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 
 from ...core.values.tensor import Tensor
-from ...nest import flatten
+from ...nest import flatten, map_structure
 from ..layers.nested import deserialize, serialize
 from ..symbolic import OPERATIONS, KerasTensor, Operation
 from .graph import Graph
 
 Places = dict[int, tuple[str, int, int]]  # of symbolic tensors: an operation's name, call, output
 
+_SLICE = ("start", "stop", "step")
 _OPS = "keras.src.ops.numpy"  # where Keras has them
 
 
@@ -48,15 +49,22 @@ def to_config(graph: Graph) -> dict[str, Any]:
                 for node in calls[id(operation)] if node.inputs
             ],
         })  # fmt: skip
-    return {"layers": made, "input_layers": _encoded(graph.structure, places),
-            "output_layers": _encoded(graph.results, places)}  # fmt: skip
+    def place(x: KerasTensor) -> _Place:
+        return _Place(places[id(x)])
+
+    return {"layers": made, "input_layers": map_structure(place, graph.structure),
+            "output_layers": map_structure(place, graph.results)}  # fmt: skip
+
+
+class _Place(list[Any]):
+    """Where a symbolic tensor is from: a leaf of a structure."""
 
 
 def _operation(operation: Operation) -> dict[str, Any]:
     if OPERATIONS.get(operation.kind) is not operation.function:
         raise NotImplementedError(f"The operation {operation.name!r} has no configuration.")
     return {"module": _OPS, "class_name": operation.kind,
-            "config": {"name": operation.name}, "registered_name": None}  # fmt: skip
+            "config": {"name": operation.name}, "registered_name": operation.kind}  # fmt: skip
 
 
 def _encoded(value: Any, places: Places) -> Any:
@@ -64,17 +72,15 @@ def _encoded(value: Any, places: Places) -> Any:
         history = list(places[id(value)])
         config = {"shape": list(value.shape), "dtype": value.dtype, "keras_history": history}
         return {"class_name": "__keras_tensor__", "config": config}
-    if isinstance(value, tuple):
-        return {"class_name": "__tuple__", "items": [_encoded(x, places) for x in value]}
-    if isinstance(value, list):
+    if isinstance(value, list | tuple):
         return [_encoded(x, places) for x in value]
     if isinstance(value, dict):
         return {key: _encoded(x, places) for key, x in value.items()}
     if isinstance(value, slice):
-        parts = (value.start, value.stop, value.step)
-        return {"class_name": "__slice__", "items": [_encoded(x, places) for x in parts]}
+        parts = {name: _encoded(getattr(value, name), places) for name in _SLICE}
+        return {"class_name": "__slice__", "config": parts}
     if value is Ellipsis:
-        return {"class_name": "__ellipsis__"}
+        return {"class_name": "__ellipsis__", "config": {}}
     if isinstance(value, np.ndarray | np.generic | Tensor):
         array = np.asarray(value)
         return {"class_name": "__numpy__",
@@ -115,6 +121,8 @@ def graph_of(config: dict[str, Any], custom_objects: Any = None) -> tuple[Any, A
             before = k == 0 or (name, k - 1) in found
             if before and all(place in found for place in _needed(call)):
                 args, kwargs = _decoded(call["args"], found), _decoded(call["kwargs"], found)
+                if isinstance(operation, Operation) and operation.kind == "GetItem":
+                    args = [args[0], *(tuple(x) if isinstance(x, list) else x for x in args[1:])]
                 found[name, k] = [
                     x for x in flatten(operation(*args, **kwargs)) if isinstance(x, KerasTensor)
                 ]
@@ -123,7 +131,7 @@ def graph_of(config: dict[str, Any], custom_objects: Any = None) -> tuple[Any, A
         if len(later) == len(waiting):
             raise ValueError(f"The config does not say what is given to the layer {later[0][0]!r}.")
         waiting = later
-    return _decoded(config["input_layers"], found), _decoded(config["output_layers"], found)
+    return _ends(config["input_layers"], found), _ends(config["output_layers"], found)
 
 
 def _needed(value: Any) -> set[tuple[str, int]]:
@@ -144,14 +152,32 @@ def _decoded(value: Any, found: dict[tuple[str, int], list[Any]]) -> Any:
         return value
     kind = value.get("class_name")
     if kind == "__keras_tensor__":
-        name, call, output = value["config"]["keras_history"]
-        return found[name, call][output]
+        return _at(value["config"]["keras_history"], found)
     if kind == "__tuple__":
         return tuple(_decoded(x, found) for x in value["items"])
     if kind == "__slice__":
-        return slice(*(_decoded(x, found) for x in value["items"]))
+        parts = value["config"]
+        return slice(*(_decoded(parts[name], found) for name in _SLICE))
     if kind == "__ellipsis__":
         return Ellipsis
     if kind == "__numpy__":
         return np.array(value["config"]["value"], value["config"]["dtype"])
     return {key: _decoded(x, found) for key, x in value.items()}
+
+
+def _ends(value: Any, found: dict[tuple[str, int], list[Any]]) -> Any:
+    """The inputs or outputs of a graph: places in lists, tuples and dicts."""
+    if isinstance(value, list) and len(value) == 3 and isinstance(value[0], str):
+        return _at(value, found)
+    if isinstance(value, list | tuple):
+        return type(value)(_ends(x, found) for x in value)
+    if isinstance(value, dict) and "class_name" not in value:
+        return {key: _ends(x, found) for key, x in value.items()}
+    return _decoded(value, found)
+
+
+def _at(place: Any, found: dict[tuple[str, int], list[Any]]) -> Any:
+    name, call, output = place
+    if (name, call) not in found:
+        raise ValueError(f"The config has no layer {name!r}, or it is not called so often.")
+    return found[name, call][output]

@@ -8,6 +8,7 @@ from typing import Any
 from ...core.values.habits import elsewhere
 from ...nest import map_structure
 from ..call_arguments import shapes_for
+from ..foreign import readable
 from ..habits import MODEL
 from ..layer import Layer
 from ..symbolic import is_symbolic, symbols_of
@@ -337,9 +338,10 @@ class Functional(Model):
         Raises:
           ValueError: If the class of a layer is unknown, or connections are missing.
         """
-        if "input_layers" not in config:
+        if cls is not Functional and "input_layers" not in config:
             return super().from_config(config)
-        inputs, outputs = graph_of(config, custom_objects)
+        with readable():
+            inputs, outputs = graph_of(config, custom_objects)
         return cls(inputs, outputs, name=config.get("name"),
                    trainable=config.get("trainable", True))  # fmt: skip
 

@@ -7,6 +7,7 @@ from typing import Any
 from ...core.log.ambient import mask_of
 from ...core.log.parameters import signature_of
 from ...nest import map_structure
+from ..foreign import readable
 from ..input import InputLayer
 from ..layer import Layer
 from ..layers.nested import deserialize, serialize
@@ -221,7 +222,8 @@ class Sequential(Model):
         Raises:
           ValueError: If the class of a layer is unknown.
         """
-        layers = [deserialize(layer, custom_objects) for layer in config["layers"]]
+        with readable():
+            layers = [deserialize(layer, custom_objects) for layer in config["layers"]]
         return cls(layers, config.get("trainable", True), config.get("name"))
 
     @property

@@ -8,11 +8,13 @@ import os
 import zipfile
 from typing import Any
 
+from ...core.values.dtypes import shown
 from ...errors import DataLossError, NotFoundError, UnimplementedError
 from ...train.arrays import SUFFIX, pack, read, unpack, write
 from ...train.checkpoint import Checkpoint
 from ...train.parts import Graph, checked
 from ...train.restoring import Restoration
+from ..models import Model
 from ..registry import custom_object_scope
 from ..warned import warn
 from .objects import compile_config, compile_from, deserialize_keras_object, serialize_keras_object
@@ -298,7 +300,16 @@ def model_from_json(json_string: str, custom_objects: dict[str, Any] | None = No
       >>> tf.keras.models.model_from_json(model.to_json()).count_params()
       8
     """
-    return deserialize_keras_object(json.loads(json_string), custom_objects)
+    try:
+        config = json.loads(json_string)
+    except RecursionError:
+        raise ValueError("The JSON is nested too deep for a model.") from None
+    if not isinstance(config, dict) or "class_name" not in config:
+        raise ValueError("The JSON describes no model: it names no class.")
+    model = deserialize_keras_object(config, custom_objects)
+    if not isinstance(model, Model):
+        raise ValueError(f"The JSON describes no model, but {shown(model)}.")
+    return model
 
 
 def clone_model(model: Any, input_tensors: Any = None, clone_function: Any = None) -> Any:

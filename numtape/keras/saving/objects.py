@@ -10,6 +10,8 @@ import numpy as np
 from ...core.values.dtypes import DType
 from ...core.values.tensor import Tensor
 from .. import constraints, initializers, layers, losses, metrics, models, optimizers, regularizers
+from ..foreign import own_arguments, readable
+from ..layers.nested import FUNCTIONAL
 from ..registry import (
     custom_object_scope,
     get_custom_objects,
@@ -19,7 +21,8 @@ from ..registry import (
 
 # Where classes are looked for that are not one's own: these modules, and no others.
 _MODULES: dict[str, Any] = {
-    "keras.layers": layers, "keras": models, "keras.models": models, "keras.losses": losses,
+    "keras.layers": layers, "keras": models, "keras.models": models, FUNCTIONAL: models,
+    "keras.losses": losses,
     "keras.metrics": metrics, "keras.optimizers": optimizers,
     "keras.optimizers.schedules": optimizers.schedules, "keras.initializers": initializers,
     "keras.regularizers": regularizers, "keras.constraints": constraints,
@@ -30,7 +33,7 @@ def _module_of(kind: type) -> str | None:
     """The module that has a class under its name."""
     for name, module in _MODULES.items():
         if kind.__name__ in module.__all__ and getattr(module, kind.__name__) is kind:
-            return name
+            return FUNCTIONAL if kind is models.Functional else name
     return None
 
 
@@ -82,14 +85,22 @@ def serialize_keras_object(obj: Any) -> Any:
         )
     kind = type(obj)
     module = _module_of(kind)
+    config = obj.get_config()
     found = {
         "module": module or kind.__module__, "class_name": kind.__name__,
-        "config": serialize_keras_object(obj.get_config()),
+        "config": serialize_keras_object(_as_lists(config) if module else config),
         "registered_name": None if module else get_registered_name(kind),
     }  # fmt: skip
     if isinstance(obj, models.Model) and obj._built_for is not None:
         found["build_config"] = serialize_keras_object(_as_tuples(obj._built_for))
     return found
+
+
+def _as_lists(config: Any) -> Any:
+    """A configuration as Keras writes it: with lists for tuples."""
+    if isinstance(config, dict):
+        return {key: _as_lists(x) for key, x in config.items()}
+    return [_as_lists(x) for x in config] if isinstance(config, list | tuple) else config
 
 
 def _as_tuples(shapes: Any) -> Any:
@@ -127,7 +138,7 @@ def deserialize_keras_object(
     """
     if not safe_mode:
         raise ValueError("safe_mode=False: files of numtape's hold no code, so there is no need.")
-    with custom_object_scope(custom_objects or {}):
+    with custom_object_scope(custom_objects or {}), readable():
         return _made(config)
 
 
@@ -150,7 +161,7 @@ def _made(config: Any) -> Any:
     if not inspect.isclass(found) or not hasattr(found, "from_config"):
         raise TypeError(f"{kind!r} is no class with a `from_config`.")
     try:
-        made = found.from_config(_plain(config.get("config") or {}))
+        made = found.from_config(own_arguments(found, _plain(config.get("config") or {})))
     except TypeError as error:
         raise ValueError(
             f"{found.__name__} could not be made of its config: {error}. Its `get_config` has to "
@@ -201,4 +212,5 @@ def compile_config(model: Any) -> dict[str, Any]:
 def compile_from(model: Any, config: dict[str, Any]) -> None:
     """Compile a model with what `compile_config` gave."""
     if config:
-        model.compile(**_made(config))
+        with readable():
+            model.compile(**_made(config))
