@@ -19,11 +19,11 @@ SHOWN = {
 def operations(result: dict[str, Any]) -> Figure:
     """What an operation of the primal takes: alone, and with the gradient, in each library."""
     cases = result["cases"]
-    figure = Figure(figsize=(8, 0.55 * len(cases) + 1.2), layout="constrained")
+    figure = Figure(figsize=(8, 0.7 * len(cases) + 1.2), layout="constrained")
     axes = figure.subplots()
-    for name, (colour, marker) in SHOWN.items():
-        points = [
-            (column["ns_an_operation"], k) for k, case in enumerate(cases.values())
+    for j, (name, (colour, marker)) in enumerate(SHOWN.items()):
+        points = [  # one below the other, so that none hides another
+            (column["ns_an_operation"], k + 0.13 * (j - 2)) for k, case in enumerate(cases.values())
             if "ns_an_operation" in (column := case["columns"].get(name, {}))
         ]  # fmt: skip
         if points:
@@ -32,7 +32,7 @@ def operations(result: dict[str, Any]) -> Figure:
         (1e9 * column["primal"] / column["operations"], k) for k, case in enumerate(cases.values())
         if "primal" in (column := case["columns"].get("numtape", {}))
     ]  # fmt: skip
-    axes.plot(*zip(*own, strict=True), "|", color="black", markersize=14, label="value alone")
+    axes.plot(*zip(*own, strict=True), "|", color="black", markersize=24, label="value alone")
     axes.set_xscale("log")
     axes.set_yticks(range(len(cases)), [CASES[name].title for name in cases])
     axes.invert_yaxis()
