@@ -480,3 +480,55 @@ def test_replays_of_kernels_that_write_on_every_device(device):
             np.testing.assert_allclose(y, 2 * p * q * q + q**3 + np.sin(q), rtol=1e-13)
             np.testing.assert_allclose(gx, [2 * q * q, p * q * q], rtol=1e-13)
             np.testing.assert_allclose(ga, 4 * p * q + 3 * q * q + np.cos(q), rtol=1e-13)
+
+
+@tf.kernel
+def parts(x, k, unused):
+    found = np.zeros(len(x))
+    s = 0.0
+    for i in range(len(x)):
+        found[i] = k * x[i] * x[i]
+        s += np.exp(x[i])
+    return found, (s, len(x)), found
+
+
+def parts_in_ops(x, k):
+    found = k * x * x
+    return found, (tf.reduce_sum(tf.exp(x)), None), found
+
+
+@pytest.mark.parametrize("device", ["cpu", "reference"])
+@pytest.mark.parametrize("recorded", [False, True])
+def test_gradients_of_several_results(recorded, device):
+    def run(x, k, in_ops=False):
+        with tf.GradientTape(persistent=True) as tape:
+            tape.watch([x, k])
+            found, (s, _), again = parts_in_ops(x, k) if in_ops else parts(x, k, x)
+            y = tf.reduce_sum(found * tf.constant([1.0, 2.0, -1.0], tf.float64)) * s + again[1]
+        return y, *tape.gradient(y, [x, k]), tape.gradient(s, x), tape.gradient(s, k)
+
+    step = tf.function(run) if recorded else run
+    with tf.config.override(device):
+        for round in range(3):
+            x, k = tf.constant([0.5 + round, -1.0, 1.5], tf.float64), tf.constant(0.7, tf.float64)
+            *found, none = step(x, k)
+            *wanted, unconnected = run(x, k, True)
+            assert unconnected is None
+            assert none.numpy() == 0
+            for one, other in zip(found, wanted, strict=True):
+                np.testing.assert_allclose(one, other, rtol=1e-12)
+
+
+def test_arguments_that_reach_no_result_have_zeros():
+    @tf.kernel
+    def first(x, y, z):
+        return x[0] * 2
+
+    x, y, z = tf.constant([1.0]), tf.constant([[1.0, 2.0]]), tf.constant(3.0)
+    with tf.GradientTape() as tape:
+        tape.watch([x, y, z])
+        found = first(x, y, z)
+    gx, gy, gz = tape.gradient(found, [x, y, z])
+    np.testing.assert_array_equal(gx, [2.0])
+    np.testing.assert_array_equal(gy, [[0.0, 0.0]])
+    assert gz.numpy() == 0

@@ -11,15 +11,15 @@ import itertools
 from collections import deque
 from contextlib import suppress
 from functools import cached_property
-from typing import Any
 from weakref import WeakValueDictionary
 
 import numpy as np
 
 from ...errors import ResourceExhaustedError
-from ..values.memory import Array, address_of
+from ..values.memory import Array, address_of, array_at
 from . import stack
 from .layout import LINES, NO_ROOM
+from .outs import Out
 from .program import Program
 from .units import compiled
 
@@ -117,12 +117,16 @@ class Apart:
         sweeps = compiled(program, fastmath)
         self._forward, self._reverse = _FUNCTION(sweeps.forward), _FUNCTION(sweeps.reverse)
         self._written = frozenset(program.written)
+        self._several = not program.result
 
-    def forward(self, xs: list[Array]) -> tuple[Any, Left | None]:
-        """The value and what is left; None if the sweep did not come to its end.
+    def forward(self, xs: list[Array]) -> tuple[list[Array], Left | None]:
+        """The results and what is left; None if the sweep did not come to its end.
 
         Args:
           xs: Contiguous arrays, of no axes for numbers. They are not changed.
+
+        Returns:
+          Each result of the program once, arrays of their own, and what is left.
 
         Raises:
           ResourceExhaustedError: If the stack is full.
@@ -153,29 +157,36 @@ class Apart:
                     f"Take a larger `memory_limit`, or fewer rounds."
                 )
             if status:
-                return None, None
+                return [], None
             top = int(result[1:].view(np.int64)[0])
             mark = Mark(pile, top)
             pile.marks.append(mark)
-            return result[0], Left(mark, held, addresses)
+            left = Left(mark, held, addresses)
+            if self._several:
+                return [self._result(out, left, xs) for out in self.program.outs], left
+            return [np.array(result[0], self.program.result)], left
         finally:
             pile.used(top)
             _piles.append(pile)
 
-    def reverse(self, xs: list[Array], number: int, seed: float) -> list[Array] | None:
+    def reverse(self, xs: list[Array], number: int, seeds: list[Array]) -> list[Array] | None:
         """The adjoints of the arguments that are wanted; None if nothing is left for them.
 
         Args:
           xs: As for the forward sweep.
           number: What it left.
-          seed: The adjoint of the value.
+          seeds: The adjoint of each result.
         """
         left = _found.pop(number, None)  # taken in one step: adjoints of local arrays lie there
         if left is None or left.addresses != self._addresses(xs):
             return None
         with suppress(ValueError):
             _waiting.remove(left)
-        given = np.array([seed])
+        given = np.array([seed if not seed.ndim else 0.0 for seed in seeds] or [0.0])
+        if self._several:
+            for out, seed in zip(self.program.outs, seeds, strict=True):
+                if out.active and out.ndim >= 0:
+                    self._adjoint(out, left)[...] += seed
         words = [*self._words(xs, left.held), left.mark.top, address_of(given)]
         block = np.array(words, np.int64)
         self._reverse(address_of(block))
@@ -186,10 +197,42 @@ class Apart:
         held: dict[int, Array] = {}
         for slot, (kind, j, dtype, _) in enumerate(self.program.parameters):
             if kind == "adjoint":
-                held[slot] = np.zeros(xs[j].shape, dtype)
+                shape = xs[j].shape  # what is written to has an element at least
+                held[slot] = np.zeros(max(xs[j].size, 1), dtype)[: xs[j].size].reshape(shape)
             elif kind == "array" and j in self._written:
                 held[slot] = xs[j].copy()
         return held, self._addresses(xs)
+
+    def _result(self, out: Out, left: Left, xs: list[Array]) -> Array:
+        """One of several results, copied."""
+        if out.argument >= 0:
+            slot = self._place("array", out.argument)
+            return left.held.get(slot, xs[out.argument]).copy()
+        if out.ndim < 0:
+            return array_at(self._words_of(out, left), (), out.dtype).copy()
+        return self._local(out, left, 0).copy()
+
+    def _adjoint(self, out: Out, left: Left) -> Array:
+        """The adjoints of an array that is a result."""
+        if out.argument >= 0:
+            return left.held[self._place("adjoint", out.argument)]
+        return self._local(out, left, 1)
+
+    def _local(self, out: Out, left: Left, word: int) -> Array:
+        """A local array, or its adjoints."""
+        words = array_at(self._words_of(out, left), (2 + out.ndim,), np.int64)
+        return array_at(int(words[word]), tuple(words[2:].tolist()), out.dtype)
+
+    def _words_of(self, out: Out, left: Left) -> int:
+        """Where it stands on the stack what a result is."""
+        outs = self.program.outs
+        size = sum(1 if o.ndim < 0 else 2 + o.ndim for o in outs if o.argument < 0)
+        return left.mark.top - 8 * (size - out.word)
+
+    def _place(self, kind: str, j: int) -> int:
+        """The slot of an argument."""
+        parameters = self.program.parameters
+        return next(slot for slot, p in enumerate(parameters) if p[0] == kind and p[1] == j)
 
     def _addresses(self, xs: list[Array]) -> list[int]:
         return [

@@ -70,13 +70,23 @@ class Run:
         """
         with self._lock:
             if self._program is None:
-                try:
-                    self._program = self._kernel._program(self._kinds, self._wanted)
-                except KernelError as error:
-                    self._program = error
+                self._program = self._made()
             if isinstance(self._program, KernelError):
                 raise self._program.with_traceback(None)
             return self._program
+
+    def _made(self) -> Program | KernelError:
+        """The sweeps, of one float or of several results; or why there are none."""
+        make = self._kernel._program
+        try:
+            return make(self._kinds, self._wanted)  # type: ignore[no-any-return]
+        except KernelError as error:
+            try:
+                found: Program = make(self._kinds, self._wanted, several=True)
+            except KernelError:
+                return error
+            found.result = ""
+            return found if any(out.active for out in found.outs) else error
 
     def _sweeps(self) -> Apart:
         program = self.differentiable()
@@ -109,15 +119,18 @@ class Run:
             except KernelError:
                 pass  # it is for who asks for a gradient
             else:
-                value, left = sweeps.forward(xs)
+                found, left = sweeps.forward(xs)
                 if left is not None:
-                    return Results([np.array(value, sweeps.program.result)], None, left)
+                    program = sweeps.program
+                    arrays = [found[place] for place in _places(program)]
+                    form = None if program.result else _unnumbered(program.form)
+                    return Results(arrays, form, left)
         given = _given(xs)
-        found = self._kernel.njit(*given)
+        value = self._kernel.njit(*given)
         if self._returns is None:
             self._returns = _returned(self._kernel.njit, given)
-        arrays: list[Array] = []
-        form = self._taken(found, self._returns, arrays)
+        arrays = []
+        form = self._taken(value, self._returns, arrays)
         return Results(arrays, form, None)
 
     def _as_python(self, xs: list[Array]) -> Results:
@@ -126,7 +139,7 @@ class Run:
         form = self._taken(found, None, arrays)
         if form is None and isinstance(found, float | np.floating):
             try:
-                arrays[0] = arrays[0].astype(self.differentiable().result)
+                arrays[0] = arrays[0].astype(self.differentiable().result or "float64")
             except KernelError:
                 pass
         return Results(arrays, form, None)
@@ -156,27 +169,33 @@ class Run:
             f"a call with tensors: {what}", code.co_filename, code.co_firstlineno, way
         )
 
-    def adjoints(self, xs: list[Array], number: int, seed: float) -> list[Array]:
+    def adjoints(self, xs: list[Array], number: int, seeds: list[Array]) -> list[Array]:
         """The adjoints of the arguments that are wanted.
 
         Args:
           xs: The arguments.
           number: What the forward sweep left; 0 for nothing.
-          seed: The adjoint of the result.
+          seeds: The adjoint of each result.
 
         Raises:
           KernelError: If the function holds what cannot be differentiated.
           ResourceExhaustedError: If the stack is full.
         """
         xs = [np.ascontiguousarray(x) if x.ndim else x for x in xs]
-        if settings.device() == "reference":
-            return self._adjoints_as_python(xs, seed)
+        program = self.differentiable()
+        if settings.device() == "reference" and program.result:
+            return self._adjoints_as_python(xs, float(seeds[0]))
+        if not program.result:  # one that is returned twice has the sum
+            sums: list[Any] = [0.0] * len(program.outs)
+            for place, seed in zip(_places(program), seeds, strict=True):
+                sums[place] = sums[place] + seed
+            seeds = [np.asarray(x) for x in sums]
         sweeps = self._sweeps()
-        found = sweeps.reverse(xs, number, seed) if number else None
+        found = sweeps.reverse(xs, number, seeds) if number else None
         while found is None:
             _, left = sweeps.forward(xs)
             assert left is not None  # it came to its end before
-            found = sweeps.reverse(xs, left.number, seed)
+            found = sweeps.reverse(xs, left.number, seeds)
         return found
 
     def _adjoints_as_python(self, xs: list[Array], seed: float) -> list[Array]:
@@ -188,6 +207,25 @@ class Run:
             if status & ((1 << LINES) - 1) != NO_ROOM:
                 raise AssertionError(f"status {status} of a call that came to its end before")
             room *= 16
+
+
+def _places(program: Program) -> list[int]:
+    """The numbers of the results, as they stand in what the function returns."""
+    if program.result:
+        return [0]
+    found: list[int] = []
+    pending = [program.form]
+    while pending:
+        form = pending.pop()
+        if isinstance(form, tuple):
+            pending += reversed(form)
+        else:
+            found.append(form)
+    return found
+
+
+def _unnumbered(form: Any) -> Any:
+    return tuple([_unnumbered(x) for x in form]) if isinstance(form, tuple) else None
 
 
 def _given(xs: list[Array], whole: bool = False) -> list[Any]:
