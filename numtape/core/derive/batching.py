@@ -371,8 +371,8 @@ RULES: dict[str, Rule] = {
 
 # Ops without a rule, which are done lane by lane.
 LOOPED: set[str] = {
-    "DenseBincount", "Eig", "HistogramFixedWidth", "InTopKV2", "PseudoInverse",
-    "NumberedRandom", "RandomPoissonV2", "RngReadAndSkip",
+    "DenseBincount", "Eig", "HistogramFixedWidth", "InTopKV2", "Kernel", "KernelGrad",
+    "KernelPart", "PseudoInverse", "NumberedRandom", "RandomPoissonV2", "RngReadAndSkip",
     "StatelessMultinomial", "StatelessRandom", "StatelessRandomBinomial",
     "StatelessRandomGamma", "StatelessRandomPoisson", "StatelessRandomUniformInt", "Unique",
 }  # fmt: skip

@@ -25,6 +25,7 @@ from .units import compiled
 
 _FUNCTION = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)
 MOST_WAITING = 1024  # stacks that nobody refers to but a row
+FEW = 64  # stacks among which it does not matter how many are of use
 
 class Left:
     """What a forward sweep left.
@@ -85,6 +86,15 @@ class Pile:
             marks.pop()
         return marks[-1].top if marks else self.arena.start
 
+    def full(self) -> bool:
+        """Whether it holds too much, or much that nobody needs any more, under what is needed."""
+        if self.top() - self.arena.start > stack.LIMIT:
+            return True
+        count = len(self.marks)
+        if count < FEW or count & (count - 1):  # asked now and then
+            return False
+        return 4 * sum(mark.spent for mark in self.marks) > count
+
     def used(self, top: int) -> None:
         """Note how much is used, and let go of what was not needed for long."""
         arena, size = self.arena, top - self.arena.start
@@ -98,6 +108,20 @@ _numbers = itertools.count(1)
 _found: WeakValueDictionary[int, Left] = WeakValueDictionary()
 _waiting: deque[Left] = deque(maxlen=MOST_WAITING)
 _piles: deque[Pile] = deque(maxlen=stack.MOST_WAITING)
+
+
+def _pile() -> Pile:
+    """A pile that nobody else adds to. A full one lives as long as what is in it."""
+    while True:
+        try:
+            pile = _piles.pop()
+        except IndexError:
+            return Pile()
+        if not pile.full():
+            return pile
+        _waiting.clear()
+        if not pile.full():
+            return pile
 
 
 class Apart:
@@ -131,14 +155,7 @@ class Apart:
         Raises:
           ResourceExhaustedError: If the stack is full.
         """
-        try:
-            pile = _piles.pop()
-        except IndexError:
-            pile = Pile()
-        if pile.top() - pile.arena.start > stack.LIMIT:
-            _waiting.clear()
-        if pile.top() - pile.arena.start > stack.LIMIT:
-            pile = Pile()  # the other one lives as long as what is in it
+        pile = _pile()
         held, addresses = self._arrays(xs)
         result = np.zeros(2)
         top = start = pile.top()
