@@ -2,7 +2,9 @@
 
 import gc
 import os
+import signal
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -532,3 +534,39 @@ def test_arguments_that_reach_no_result_have_zeros():
     np.testing.assert_array_equal(gx, [2.0])
     np.testing.assert_array_equal(gy, [[0.0, 0.0]])
     assert gz.numpy() == 0
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="there are no such timers here")
+def test_interrupts_leave_all_as_before():
+    class Stop(Exception):
+        pass
+
+    def stop(*_):
+        raise Stop
+
+    @tf.function
+    def step(x):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = energy(x, 0.7, 3)
+        return tape.gradient(y, x)
+
+    x = tf.constant(X, tf.float64)
+    wanted = step.python_function(x).numpy()
+    before, stops = signal.signal(signal.SIGALRM, stop), 0
+    try:
+        for k in range(60):
+            function = step if k % 2 else step.python_function
+            try:
+                try:
+                    signal.setitimer(signal.ITIMER_REAL, 2e-5 * (k + 1))
+                    function(x).numpy()
+                    time.sleep(0.002)
+                finally:
+                    signal.setitimer(signal.ITIMER_REAL, 0)
+            except Stop:
+                stops += 1
+            np.testing.assert_allclose(function(x), wanted, rtol=1e-14)
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    assert stops > 10

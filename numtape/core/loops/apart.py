@@ -11,7 +11,7 @@ import itertools
 from collections import deque
 from contextlib import suppress
 from functools import cached_property
-from weakref import WeakValueDictionary
+from weakref import WeakValueDictionary, ref
 
 import numpy as np
 
@@ -32,39 +32,23 @@ class Left:
 
     Attributes:
       number: Its number.
-      mark: Its stack.
+      pile: Where its stack lies, up to ``top``.
+      done: Whether the reverse sweep has taken it.
       held: Arrays that both sweeps have, by their place among the parameters.
       addresses: Of the arrays that are arguments.
     """
 
-    __slots__ = ("__weakref__", "addresses", "held", "mark", "number")
+    __slots__ = ("__weakref__", "addresses", "done", "held", "number", "pile", "top")
 
-    def __init__(self, mark: Mark, held: dict[int, Array], addresses: list[int]) -> None:
-        self.number = next(_numbers)
-        self.mark, self.held, self.addresses = mark, held, addresses
-        _found[self.number] = self
+    def __init__(
+        self, pile: Pile, top: int, held: dict[int, Array], addresses: list[int]
+    ) -> None:
+        self.number, self.done = next(_numbers), False
+        self.pile, self.top, self.held, self.addresses = pile, top, held, addresses
 
     def wait(self) -> None:
         """Wait for the reverse sweep, though nobody refers to it."""
         _waiting.append(self)
-
-    def __del__(self) -> None:
-        self.mark.spent = True
-
-
-class Mark:
-    """A stack in a pile, up to an address.
-
-    Attributes:
-      pile: The pile.
-      top: Where the stack ends.
-      spent: Whether nobody needs it any more.
-    """
-
-    __slots__ = ("pile", "spent", "top")
-
-    def __init__(self, pile: Pile, top: int) -> None:
-        self.pile, self.top, self.spent = pile, top, False
 
 
 class Pile:
@@ -72,28 +56,28 @@ class Pile:
 
     Attributes:
       arena: The arena.
-      marks: The stacks, from the bottom.
+      lefts: The ends of stacks, from the bottom, and whose they are.
     """
 
     def __init__(self) -> None:
         self.arena = stack.Arena(stack.SIZE)
-        self.marks: list[Mark] = []
+        self.lefts: list[tuple[int, ref[Left]]] = []
 
     def top(self) -> int:
         """Where the next one begins."""
-        marks = self.marks
-        while marks and marks[-1].spent:
-            marks.pop()
-        return marks[-1].top if marks else self.arena.start
+        lefts = self.lefts
+        while lefts and _spent(lefts[-1][1]):
+            lefts.pop()
+        return lefts[-1][0] if lefts else self.arena.start
 
     def full(self) -> bool:
         """Whether it holds too much, or much that nobody needs any more, under what is needed."""
         if self.top() - self.arena.start > stack.LIMIT:
             return True
-        count = len(self.marks)
+        count = len(self.lefts)
         if count < FEW or count & (count - 1):  # asked now and then
             return False
-        return 4 * sum(mark.spent for mark in self.marks) > count
+        return 4 * sum(_spent(left) for _, left in self.lefts) > count
 
     def used(self, top: int) -> None:
         """Note how much is used, and let go of what was not needed for long."""
@@ -102,6 +86,11 @@ class Pile:
         arena.calls += 1
         if arena.calls > stack.PATIENCE or size > stack.LIMIT:
             arena.trim()
+
+
+def _spent(left: ref[Left]) -> bool:
+    found = left()
+    return found is None or found.done
 
 
 _numbers = itertools.count(1)
@@ -176,9 +165,9 @@ class Apart:
             if status:
                 return [], None
             top = int(result[1:].view(np.int64)[0])
-            mark = Mark(pile, top)
-            pile.marks.append(mark)
-            left = Left(mark, held, addresses)
+            left = Left(pile, top, held, addresses)
+            pile.lefts.append((top, ref(left)))
+            _found[left.number] = left
             if self._several:
                 return [self._result(out, left, xs) for out in self.program.outs], left
             return [np.array(result[0], self.program.result)], left
@@ -204,9 +193,10 @@ class Apart:
             for out, seed in zip(self.program.outs, seeds, strict=True):
                 if out.active and out.ndim >= 0:
                     self._adjoint(out, left)[...] += seed
-        words = [*self._words(xs, left.held), left.mark.top, address_of(given)]
+        words = [*self._words(xs, left.held), left.top, address_of(given)]
         block = np.array(words, np.int64)
         self._reverse(address_of(block))
+        left.done = True
         return [left.held[slot] for slot in self._slots]
 
     def _arrays(self, xs: list[Array]) -> tuple[dict[int, Array], list[int]]:
@@ -244,7 +234,7 @@ class Apart:
         """Where it stands on the stack what a result is."""
         outs = self.program.outs
         size = sum(1 if o.ndim < 0 else 2 + o.ndim for o in outs if o.argument < 0)
-        return left.mark.top - 8 * (size - out.word)
+        return left.top - 8 * (size - out.word)
 
     def _place(self, kind: str, j: int) -> int:
         """The slot of an argument."""
