@@ -11,7 +11,7 @@ from typing import Any
 from .core.log.variable import Variable
 from .core.ops import kernel as rows
 from .core.values.tensor import Tensor
-from .errors import KernelError, UnimplementedError
+from .errors import KernelError
 
 __all__ = ["kernel"]
 
@@ -30,7 +30,8 @@ class Kernel:
 
     Args:
       function: A function of Python.
-      recompute: Not known yet.
+      recompute: Whether, where another kernel or itself calls it, only the arguments of the call
+        are stored, and it is computed again in the reverse sweep: takes less memory and more time.
       memory_limit: How many bytes of stack a gradient may take; None for half of the machine's
         memory.
       error_model: "numpy": a division by 0 is infinite or NaN; "python": it raises.
@@ -43,7 +44,6 @@ class Kernel:
     Raises:
       TypeError: If it is no function.
       ValueError: If there is no such error model, or a limit is not positive.
-      UnimplementedError: If ``recompute`` is asked for.
     """
 
     def __init__(
@@ -57,9 +57,8 @@ class Kernel:
             raise ValueError(f"error_model is 'numpy' or 'python', not {error_model!r}.")
         if memory_limit is not None and memory_limit <= 0:
             raise ValueError(f"memory_limit is a number of bytes, not {memory_limit!r}.")
-        if recompute:
-            raise UnimplementedError("recompute=True is not known yet: values are stored.")
         self.python_function = function
+        self._recompute = bool(recompute)
         self._limit, self._fastmath = memory_limit, bool(fastmath)
         self._checked, self._model = bool(boundscheck), error_model
         self._gradients: dict[Any, Any] = {}
@@ -209,7 +208,8 @@ def kernel(
 
     Args:
       function: The function; None to give options first.
-      recompute: Not known yet.
+      recompute: Whether, where another kernel or itself calls it, only the arguments of the call
+        are stored, and it is computed again in the reverse sweep: takes less memory and more time.
       memory_limit: How many bytes of stack a gradient may take; None for half of the machine's
         memory.
       error_model: "numpy": a division by 0 is infinite or NaN; "python": it raises.
@@ -222,7 +222,6 @@ def kernel(
     Raises:
       TypeError: If it is no function.
       ValueError: If there is no such error model, or the limit is not positive.
-      UnimplementedError: If ``recompute`` is asked for.
 
     Example:
       >>> @tf.kernel
@@ -288,7 +287,7 @@ def _jitted(function: FunctionType, options: dict[str, Any], known: dict[Any, An
 
     def replaced(value: Any) -> Any:
         if isinstance(value, Kernel):
-            return value.njit
+            return known.get(value.python_function) or value.njit
         return _jitted(value, options, known) if isinstance(value, FunctionType) else value
 
     scope = {**function.__globals__}

@@ -10,6 +10,8 @@ from math import exp as exponential
 import numpy as np
 from numba import njit
 
+from numtape import kernel
+
 # Expressions, and where. Points are away from kinks, poles and jumps.
 FUNCTIONS = [
     *((f"{module}.{name}(x)", 0.4, 0.0) for module, names in (
@@ -271,6 +273,114 @@ def raising(x, limit):
     return s
 
 
+def minors(a, c, m):
+    """A determinant by minors: columns that are left are a linked list, written to in place."""
+    last = a.shape[0]
+    if m == 1:
+        return a[last - 1, c[last]]
+    total = 0.0
+    sign = 1.0
+    before = last
+    for _ in range(m):
+        j = c[before]
+        c[before] = c[j]
+        total += sign * a[last - m, j] * minors(a, c, m - 1)
+        c[before] = j
+        sign = -sign
+        before = j
+    return total
+
+
+def determinant(a):
+    n = a.shape[0]
+    c = np.zeros(n + 1, np.int64)
+    for i in range(n):
+        c[i] = i + 1
+    return minors(a, c, n)
+
+
+def even(x, n):
+    """Two functions that call each other."""
+    if n == 0:
+        return x
+    return x * odd(x, n - 1)
+
+
+def odd(x, n):
+    if n == 0:
+        return 0.5 * x
+    return math.sin(x) + even(x, n - 1)
+
+
+def spread(x, low, high):
+    """Writes to an array, and returns nothing."""
+    if high - low < 2:
+        x[low] = x[low] * x[low]
+        return
+    middle = (low + high) // 2
+    spread(x, low, middle)
+    spread(x, middle, high)
+    w = np.zeros(high - low)
+    for i in range(low, high):
+        w[i - low] = x[i] * x[low]
+    for i in range(low, high):
+        x[i] = w[i - low]
+
+
+def divided(x, p):
+    y = np.zeros(len(x))
+    for i in range(len(x)):
+        y[i] = x[i] * p
+    spread(y, 0, len(y))
+    spread(x, 1, len(x))
+    s = 0.0
+    for i in range(len(x)):
+        if y[i] > 0.5:
+            s += y[i] * even(p, 3)
+        s += y[i] * x[i]
+    return s
+
+
+@kernel(recompute=True)
+def again(a, c, m):
+    """As `minors`, but each call is computed again in the reverse sweep."""
+    last = a.shape[0]
+    if m == 1:
+        return a[last - 1, c[last]]
+    total = 0.0
+    sign = 1.0
+    before = last
+    for _ in range(m):
+        j = c[before]
+        c[before] = c[j]
+        total += sign * a[last - m, j] * again(a, c, m - 1)
+        c[before] = j
+        sign = -sign
+        before = j
+    return total
+
+
+@kernel(recompute=True)
+def stirred(x, w, q):
+    s = q
+    for i in range(len(x)):
+        w[i] = math.sin(w[i] * s) + x[i]
+        s += w[i] * w[i - 1]
+    return s
+
+
+def recomputed(a, x, q):
+    n = a.shape[0]
+    c = np.zeros(n + 1, np.int64)
+    for i in range(n):
+        c[i] = i + 1
+    s = again(a, c, n)
+    w = np.ones(len(x))
+    for k in range(3):
+        s += stirred(x, w, q * k) * w[k]
+    return s
+
+
 class Mine(ArithmeticError):
     """An exception of the user's own."""
 
@@ -309,6 +419,9 @@ CASES = [
     (carried, [0.4, 5.0], [0]), (whiles, [0.3, 1.1], [0, 1]), (nothing_left, [0.9, 6], [0]),
     (numbers_as_conditions, [0.9, 1, 1.0], [0]), (numbers_as_conditions, [0.9, 1, 0.0], [0]),
     (numbers_as_conditions, [0.9, 2, -0.5], [0, 2]),
+    (determinant, [R.random((4, 4))], [0]), (even, [0.7, 4], [0]),
+    (divided, [R.random(5) + 0.5, 1.2], [0, 1]),
+    (recomputed, [R.random((3, 3)), R.random(4), 0.3], [0, 1, 2]),
     (over_arrays, [R.random(5), np.arange(3)], [0]), (raising, [R.random(4), 1.0], [0]),
     (lambda x, y: math.sin(x) * y if x > 0.0 else y, [0.4, 0.9], [0, 1]),
 ]  # fmt: skip

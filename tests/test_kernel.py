@@ -9,7 +9,7 @@ import threading
 import kernel_cases
 import numpy as np
 import pytest
-from kernel_cases import CASES, FUNCTIONS
+from kernel_cases import CASES, FUNCTIONS, again, minors
 from kernel_checks import close, differences, fresh, function_of, plain
 from processes import run as run_process
 
@@ -271,6 +271,24 @@ def test_what_adjoints_store_is_what_calls_take():
         stack._waiting.clear()
         tf.grad(kernel)(*arguments)
         assert sum(kernel.adjoint(*arguments).stored.values()) == stack._waiting[-1].recent
+
+
+def test_recompute_stores_arguments_only():
+    a, n = np.random.default_rng(3).random((6, 6)), 6
+    columns = np.append(np.arange(1, 7), 0)
+    value, slopes = tf.value_and_grad(minors)(a, columns, n)
+    assert value == pytest.approx(np.linalg.det(a))
+    np.testing.assert_allclose(slopes, value * np.linalg.inv(a).T, rtol=1e-9)
+    found = tf.value_and_grad(again)(a, columns, n)
+    assert found[0] == value
+    np.testing.assert_allclose(found[1], slopes, rtol=1e-12)
+    taken = []
+    for kernel in (tf.kernel(minors), again):
+        stack._waiting.clear()
+        tf.grad(kernel)(a, columns, n)
+        taken.append(stack._waiting[-1].recent)
+    assert taken[0] > 10 * taken[1]
+    assert again(a, columns, n) == value
 
 
 def test_constants_are_read_when_arguments_of_new_dtypes_come():

@@ -104,7 +104,11 @@ WRONG = [
     ("q = open(p)", "the call `open"),
     ("q = math.sin(p, p)", "of 2 arguments"),
     ("q = max(*x)", r"max\(\*x\)"),
-    ("q = f(x, p)", "recursion"),
+    ("q = f(x[1:], p)", "part of an array as an argument of `f`"),
+    ("p = p + g(x, x)", "an array twice as an argument"),
+    ("p = p + f(x, int(p))", "turned into an int as an argument"),
+    ("p = p + h(p)", "recursion whose result has no dtype"),
+    ("q = (p, p)\n    p = f(x, (p, p))", "a tuple"),
     ("p = p + math.fmod(p, 2.0)", "the call `math.fmod"),
     ("p = p + int(p)", "a float turned into an int"),
     ("k = int(p) + 1\n    p = p * k", "a float turned into an int"),
@@ -122,7 +126,8 @@ WRONG = [
 @pytest.mark.parametrize(("lines", "said"), WRONG, ids=[row[0] for row in WRONG])
 def test_what_is_refused(lines, said):
     lines = lines.replace("s = 0.0; ", "s = 0.0\n    ")
-    function = function_of(f"def f(x, p):\n    {lines}\n    return p\n", TABLE=np.zeros(101))
+    function = function_of(f"def f(x, p):\n    {lines}\n    return p\n", TABLE=np.zeros(101),
+                           g=both, h=endless)  # fmt: skip
     with pytest.raises(KernelError, match=said) as caught:
         program(function, [X, N], [0, 1])
     error = caught.value
@@ -134,6 +139,17 @@ def test_what_is_refused(lines, said):
     assert str(error).endswith((".", "..."))
     again = pickle.loads(pickle.dumps(error))
     assert (str(again), again.line) == (str(error), error.line)
+
+
+def both(x, y):
+    if x[0] > 3.0:
+        return both(y, x)
+    x[0] = 1.0
+    return y[0]
+
+
+def endless(x):
+    return endless(x)
 
 
 RETURNS = [
@@ -223,8 +239,26 @@ def test_calls_that_make_no_sense():
         tf.kernel(total, error_model="c")
     with pytest.raises(ValueError, match="memory_limit"):
         tf.kernel(total, memory_limit=0)
-    with pytest.raises(tf.errors.UnimplementedError, match="recompute"):
-        tf.kernel(total, recompute=True)
+
+
+def falls(x, n):
+    if n == 3:
+        raise ValueError("three")
+    return x * falls(x, n - 1) if n > 0 else x
+
+
+def test_errors_in_calls_within_calls():
+    kernel = tf.kernel(falls)
+    assert tf.grad(kernel)(2.0, 2) == 12.0
+    for called in (kernel, tf.grad(kernel)):
+        with pytest.raises(ValueError, match=r"^three$") as caught:
+            called(2.0, 8)
+        assert caught.traceback[-1].lineno == falls.__code__.co_firstlineno + 1
+    with pytest.raises(RecursionError, match="maximum depth of calls"):
+        tf.grad(function_of("def f(x, n):\n    return f(x, n - 1) if n else x\n"))(1.0, 10**5)
+    limited = tf.kernel(falls, memory_limit=100)
+    with pytest.raises(tf.errors.ResourceExhaustedError, match="stack is full, with 100 bytes"):
+        tf.grad(limited)(2.0, 2)
 
 
 @pytest.mark.parametrize(("second", "kind", "told", "line"), [

@@ -14,7 +14,7 @@ from kernel_checks import close, differences, fresh, function_of, plain
 
 from numtape.core.loops import calls, creation, expressions, reductions, rules
 from numtape.core.loops.call import kinds_of
-from numtape.core.loops.nodes import Branch, Count, Repeat, Step, steps, walk
+from numtape.core.loops.nodes import Branch, Call, Count, Repeat, Step, steps, walk
 from numtape.core.loops.normal import Normal, normal
 from numtape.core.loops.program import program
 from numtape.core.loops.source import Source
@@ -103,7 +103,8 @@ def test_normal_form_has_one_operation_a_step_and_no_jumps(function, arguments, 
             assert isinstance(tree.body, allowed)
         assert all(body.names.get(a) or not a.isidentifier() or a in ("True", "False")
                    for a in step.args)  # fmt: skip
-    assert all(isinstance(n, Step | Branch | Count | Repeat) or n.array for n in walk(body.nodes))
+    others = Step | Branch | Count | Repeat | Call
+    assert all(isinstance(n, others) or n.array for n in walk(body.nodes))
 
 
 def test_a_loop_that_is_left_does_not_go_on():

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from llvmlite import binding as llvm
 from llvmlite import ir
 from numba import types
 from numba.core.compiler_lock import global_compiler_lock
@@ -96,12 +97,28 @@ def compile_unit(name: str, functions: list[Function]) -> Built:
     optimize = library._optimize_final_module
 
     def optimize_alone() -> None:
+        _resolve(library)
         _hide(library, symbols)
         optimize()
 
     library._optimize_final_module = optimize_alone  # what comes last before the object is made
     library.finalize()
     return library._get_compiled_object(), symbols, needs(library._final_module)
+
+
+_UNRESOLVED = ".numba.unresolved$"
+
+
+def _resolve(library: Any) -> None:
+    """Let functions that call each other find each other: Numba would do so when it loads them."""
+    module = library._final_module
+    text = [f"target triple = \"{module.triple}\""]
+    for value in module.global_variables:
+        name = value.name.removeprefix(_UNRESOLVED)
+        if name != value.name:
+            text += [f'declare void @"{name}"()', f'@"{value.name}" = constant ptr @"{name}"']
+    if len(text) > 1:
+        module.link_in(llvm.parse_assembly("\n".join(text)))
 
 
 def _hide(library: Any, symbols: list[str]) -> None:

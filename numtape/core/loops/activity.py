@@ -12,10 +12,12 @@ from ...errors import KernelError
 from .nodes import (
     WRITES,
     Body,
+    Call,
     Count,
     Make,
     Step,
     address,
+    calls,
     is_constant,
     shadow,
     steps,
@@ -41,8 +43,11 @@ class Activity:
     fixed: set[str]
 
 
-def analyse(body: Body, wanted: list[str]) -> Activity:
-    """Find what depends on the arguments ``wanted``."""
+def analyse(body: Body, wanted: list[str], apart: bool = False) -> Activity:
+    """Find what depends on the arguments ``wanted``.
+
+    Of a function that is called ``apart``, what it writes to arguments may be used by its caller.
+    """
     names, arrays = body.names, body.arrays
     edges: list[tuple[list[str], str]] = []
     for node in walk(body.nodes):
@@ -52,11 +57,13 @@ def analyse(body: Body, wanted: list[str]) -> Activity:
                 edges.append((sources, target))
         elif isinstance(node, Make) and node.copied and arrays[node.array].dtype not in INTS:
             edges.append(([node.copied], node.array))
+        elif isinstance(node, Call):
+            edges += _called(node, body)
     edges += [([x], y) for pair in body.same for x, y in (pair, pair[::-1])]
     varied = set(wanted)
     while new := {t for s, t in edges if t not in varied and not varied.isdisjoint(s)}:
         varied |= new
-    useful = set(body.outs)
+    useful = set(body.outs) | _outside(body, apart)
     while new := {x for s, t in edges if t in useful for x in s} - useful:
         useful |= new
     active = {x for x in varied & useful if not is_constant(x)} | set(wanted)
@@ -67,6 +74,8 @@ def analyse(body: Body, wanted: list[str]) -> Activity:
             counts[node.out] += 1
         elif isinstance(node, Count):
             counts[node.name] += 1
+        elif isinstance(node, Call):
+            counts[node.out] += 1
         elif isinstance(node, Make):
             counts.update([address(node.array), shadow(node.array)])
     top = {n.out for n in body.nodes if isinstance(n, Step)}
@@ -76,9 +85,45 @@ def analyse(body: Body, wanted: list[str]) -> Activity:
     given = body.given()
     fixed = {x for x in given if not counts[x]}
     fixed |= {x for x in top if x and counts[x] == 1 and x not in given}
-    written = {s.array for s in steps(body.nodes) if s.op in WRITES and not s.first}
-    written = _shared(written, body.same)
-    return Activity(active, written, fixed)
+    return Activity(active, written(body), fixed)
+
+
+def written(body: Body) -> set[str]:
+    """The arrays that a function writes to, itself or by what it calls."""
+    found = {s.array for s in steps(body.nodes) if s.op in WRITES and not s.first}
+    for call in calls(body):
+        found |= {call.names[j] for j in call.functions.writes(call, body)}
+    return _shared(found, body.same)
+
+
+def _called(call: Call, body: Body) -> list[tuple[list[str], str]]:
+    """Where derivatives go through a call: from each float to the result and to what it writes."""
+    arrays, names = body.arrays, body.names
+    writes = {call.names[j] for j in call.functions.writes(call, body)}
+    given = [x for x in call.names if x in arrays]
+    for k, one in enumerate(given):
+        for other in given[k + 1 :]:
+            if (one == other or other in _shared({one}, body.same)) and writes & {one, other}:
+                raise KernelError(
+                    "an array twice as an argument of a function that writes to it", body.file,
+                    body.line + call.line, "Pass a copy.",
+                )  # fmt: skip
+    floats = [x for x in call.names
+              if (arrays[x].dtype if x in arrays else of(x, names)) not in INTS]  # fmt: skip
+    found = [(floats, x) for x in floats if x in writes]
+    if call.out and names[call.out] not in INTS:
+        found.append((floats, call.out))
+    return found
+
+
+def _outside(body: Body, apart: bool) -> set[str]:
+    """Arrays that somebody else may look at: those that calls write to, and the caller's."""
+    found = {x for call in calls(body) for j in call.functions.writes(call, body)
+             if (x := call.names[j]) and body.arrays[x].dtype not in INTS}  # fmt: skip
+    if apart:
+        found |= {x for x in written(body) & set(body.parameters)
+                  if body.arrays[x].dtype not in INTS}  # fmt: skip
+    return found
 
 
 def _shared(arrays: set[str], same: list[tuple[str, str]]) -> set[str]:
@@ -122,6 +167,12 @@ def _refuse(body: Body, varied: set[str], active: set[str]) -> None:
         cut |= _shared(cut & set(body.arrays), body.same)
         if len(cut) == before:
             break
+    for call in calls(body):
+        if cut & set(call.names):
+            raise KernelError(
+                "a float turned into an int as an argument of a function that is called",
+                body.file, body.line + call.line, "Turn it into an int in the function.",
+            )  # fmt: skip
     for step in steps(body.nodes):
         target, sources = _edge(step)
         if target in active and step.op in FUNCTIONS and not differentiable(step.op):

@@ -12,7 +12,7 @@ from ...errors import KernelError, ResourceExhaustedError
 from ..values.tensor import Tensor
 from . import stack
 from .calls import DTYPES
-from .layout import DIVISION, EMPTY, INDEX, LINES, NO_ROOM, RAISED, SHAPES
+from .layout import DEEP, DIVISION, EMPTY, INDEX, LINES, NO_ROOM, RAISED, SHAPES
 from .nodes import Raised
 from .program import Program
 from .ready import Layout
@@ -111,6 +111,8 @@ class Sweeping:
                 f"A kernel's stack is full, with {size} bytes, at the loop or statement {place}. "
                 f"Take a larger `memory_limit`, or fewer rounds."
             )
+        if kind == DEEP:
+            raise RecursionError(f"maximum depth of calls in a kernel exceeded {place}")
         if kind == INDEX:
             raise IndexError(f"index is out of bounds {place}")
         if kind == DIVISION:

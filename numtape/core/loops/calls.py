@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from .exits import Exits
 from .frame import Frame, Value
 from .grids import Grid, View
-from .nodes import Branch, Raised, Step, is_constant
+from .nodes import Branch, Call, Raised, Step, is_constant
 from .reductions import Reductions
 from .rules import ARITY, CALLED
 from .source import MISSING, Source
@@ -35,6 +36,7 @@ class Calls(Reductions):
         self.outs: list[str] = []
         self.axes: list[list[str]] = []
         self.form: Any = None
+        self.functions: Any = None
 
     def returned(self, node: ast.expr) -> Any:
         """Write what the kernel returns, into `outs`. Returns its form, with places there."""
@@ -50,10 +52,7 @@ class Calls(Reductions):
             self.axes.append([])
             return len(self.outs) - 1
         view = self.view(value, node)
-        whole = view.offset == "0" and view.strides is None
-        if self.arrays[view.array].argument:
-            whole = whole and view.shape == [f"{view.array}_n{k}" for k in range(len(view.shape))]
-        if not whole:
+        if not self._whole(view):
             view = self.made(view, node)
         self.outs.append(view.array)
         self.axes.append(view.shape)
@@ -163,9 +162,6 @@ class Calls(Reductions):
 
     def _inlined(self, helper: FunctionType, node: ast.Call, wanted: bool) -> Value:
         """Write what a helper does."""
-        if any(frame.source.function is helper for frame in self.frames):
-            self.refuse(f"recursion: `{ast.unparse(node.func)}` calls itself", node,
-                        "Write it as a loop.")  # fmt: skip
         source = Source(helper)
         values = [self.value(x) for x in node.args]
         defaults = list(helper.__defaults__ or ())
@@ -174,6 +170,9 @@ class Calls(Reductions):
             self.refuse(f"`{ast.unparse(node)}` with {len(values)} arguments", node,
                         f"It takes {len(source.parameters)}.")  # fmt: skip
         values += [Value(self.literal(x, node)) for x in defaults[len(defaults) - missing :]]
+        recompute = bool(getattr(self.object(node.func), "_recompute", False))
+        if recompute or any(frame.source.function is helper for frame in self.frames):
+            return self._apart(source, values, node, wanted, recompute)
         frame = Frame(source, self.prefix(source))
         if len(self.frames) == 1:
             self._call_line = self.line(node)
@@ -192,6 +191,41 @@ class Calls(Reductions):
             self.refuse(f"the value of `{ast.unparse(node)}`, which returns nothing", node,
                         "Call it as a statement.")  # fmt: skip
         return self.function(frame)
+
+    def _apart(
+        self, source: Source, values: list[Value], node: ast.Call, wanted: bool, recompute: bool
+    ) -> Value:
+        """Write a call of a function that has sweeps of its own."""
+        names: list[str] = []
+        axes: list[list[str]] = []
+        for value in values:
+            if value.items is not None:
+                self.refuse("a tuple as an argument", node, "Pass its parts.")
+            if value.grid is None:
+                names.append(value.name)
+                axes.append([])
+                continue
+            view = self.view(value, node)
+            if not self._whole(view):
+                self.refuse(f"part of an array as an argument of `{ast.unparse(node.func)}`", node,
+                            "Pass the array and where the part begins, or a copy.")  # fmt: skip
+            names.append(view.array)
+            axes.append(view.shape)
+        returns = Exits(source).returns
+        if wanted and not returns:
+            self.refuse(f"the value of `{ast.unparse(node)}`, which returns nothing", node,
+                        "Call it as a statement.")  # fmt: skip
+        out = self.fresh() if returns else ""
+        self.write(Call(out, source.function, names, axes, self.line(node), recompute,
+                        self.functions))  # fmt: skip
+        return Value(out)
+
+    def _whole(self, view: View) -> bool:
+        """Whether a view is of elements in order from the beginning, in an argument of all."""
+        whole = view.offset == "0" and view.strides is None
+        if not self.arrays[view.array].argument:
+            return whole
+        return whole and view.shape == [f"{view.array}_n{k}" for k in range(len(view.shape))]
 
     def new_array(self, node: Any) -> tuple[str | View, list[str], str, str] | None:
         """Dtype, axes, filling and original of what ``np.zeros`` and the like make."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from .activity import Activity
+from .apart_calls import Frame, Variant
 from .layout import (
     DIVISION,
     EMPTY,
@@ -29,6 +30,7 @@ from .layout import (
 from .nodes import (
     Body,
     Branch,
+    Call,
     Count,
     Make,
     Node,
@@ -66,6 +68,7 @@ class Forward(Text):
 
     Attributes:
       plans: For `reverse`, by the id of a node.
+      frames: The same for calls.
       last: What is stored at the end, for all of the reverse sweep.
     """
 
@@ -74,6 +77,7 @@ class Forward(Text):
         self.body, self.activity = body, activity
         self.checked, self.divisions = checked, divisions
         self.plans: dict[int, Plan] = {}
+        self.frames: dict[int, tuple[Frame, Variant]] = {}
         self.used: set[str] = set()
         self._loops = 0
         self._read = outside(body.nodes, body.left())
@@ -236,6 +240,8 @@ class Forward(Text):
                 self._repeat(first, known)
             elif isinstance(first, Make):
                 self._make(first)
+            elif isinstance(first, Call):
+                self._call(first)
             else:  # loops inside: which way was taken goes on the stack behind them
                 assert isinstance(first, Branch)
                 for head, body in ((f"if {first.test}:", first.body), ("else:", first.other)):
@@ -354,4 +360,40 @@ class Forward(Text):
         for j, value in enumerate(kept):
             self.put(once(j, "int64").write(value))
         self.put(taken("32", [node.line]))
+        self.plans[id(node)] = Plan(k)
+
+    def _call(self, node: Call) -> None:
+        """A call of a function that has a frame of its own."""
+        self._loops += 1
+        k = self._loops
+        variant = node.functions.variant(node, self.body, self.activity.active)
+        frame = Frame(node, variant, self.body, k, self.activity.written)
+        self.frames[id(node)] = frame, variant
+        size = 8 * frame.words
+        self.put(f"# line {node.line}")
+        self.put(self._room(node.line).format(f" + {size}"))
+        self.put(f"F{k} = SP")
+        for line in frame.fill:
+            self.put(line)
+        self.put(f"{frame.read('int64', frame.mark)} = DEPTH + 1")
+        self.put(taken(str(size), [node.line]))
+        for source, dtype, count, cell in frame.copies:
+            self.put(self._much(f"8.0 * {count}", node.line))
+            self.put(f"{frame.read('int64', cell)} = SP")
+            self.put(f"for K{k} in range({count}):")
+            self.put(f"    {dtype}_at(SP)[K{k}] = {source}[K{k}]")
+            self.put(taken(room(f"({count})", dtype), [node.line]))
+        self.put(f"T{k} = SP")
+        for line in variant.call(frame.inputs, f"T{k}, END", frame):
+            self.put(line)
+        self.put("if STATUS: return STATUS")
+        if node.out:
+            value, dtype = frame.read("float64", frame.out), self.body.names[node.out]
+            how = {"float64": "{}", "float32": "np.float32({})", "bool": "({} != 0)"}
+            self.put(f"{node.out} = {how.get(dtype, 'int({})').format(value)}")
+        if not node.recompute:
+            self.put(f"SP = {frame.read('int64', frame.mark)}")
+        self.put(self._room(node.line).format(" + 8"))
+        self.put(once(0, "int64").write(f"F{k}"))
+        self.put(taken("8", [node.line]))
         self.plans[id(node)] = Plan(k)

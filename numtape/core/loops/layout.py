@@ -13,7 +13,7 @@ from .nodes import Count
 from .types import SIZES
 
 # The status of a forward sweep; 0: it is done.
-NO_ROOM, INDEX, DIVISION, NEGATIVE, SHAPES, EMPTY, RAISED = 1, 2, 3, 4, 5, 6, 99
+NO_ROOM, INDEX, DIVISION, NEGATIVE, SHAPES, EMPTY, DEEP, RAISED = 1, 2, 3, 4, 5, 6, 7, 99
 LINES = 8  # bits below the line in a status, or below the number of an exception
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from types import FunctionType
 from typing import Any
 
 
@@ -82,6 +83,45 @@ class Make:
     line: int
 
 
+Kinds = tuple[tuple[str, int], ...]  # dtype and number of axes of each argument; -1 of a number
+
+
+@dataclass(eq=False, slots=True)
+class Call:
+    """A call of a function that is transformed by itself.
+
+    Attributes:
+      out: The name that it assigns; "" if the function returns nothing.
+      function: The function.
+      names: Its arguments: operands, and arrays as a whole.
+      axes: For each of them the lengths of its axes.
+      recompute: Whether the reverse sweep does it again.
+      functions: All functions that the kernel calls apart.
+    """
+
+    out: str
+    function: FunctionType
+    names: list[str]
+    axes: list[list[str]]
+    line: int
+    recompute: bool
+    functions: Any
+
+    def kinds(self, body: Body) -> Kinds:
+        """The dtypes of its arguments in a function, as far as they are known."""
+        found: list[tuple[str, int]] = []
+        for name, axes in zip(self.names, self.axes, strict=True):
+            if name in body.arrays:
+                found.append((body.arrays[name].dtype, len(axes)))
+            else:
+                found.append((dtype_of(name, body.names), -1))
+        return tuple(found)
+
+    def operands(self) -> list[str]:
+        """The names that it reads."""
+        return [*self.names, *(x for axes in self.axes for x in axes)]
+
+
 @dataclass(slots=True)
 class Array:
     """What is known of an array.
@@ -102,7 +142,7 @@ class Array:
 
 
 WRITES = ("store", "acc", "sub")  # steps that write to arrays
-Node = Step | Branch | Count | Repeat | Make
+Node = Step | Branch | Count | Repeat | Make | Call
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +178,7 @@ class Body:
       outs: What it returns: names of numbers and arrays, and constants.
       axes: For each of them the lengths of its axes.
       form: How they stand in its result: a number of ``outs``, or a tuple; None for nothing.
+      functions: Those that are called apart, and not written in place.
     """
 
     name: str
@@ -153,6 +194,7 @@ class Body:
     outs: list[str] = field(default_factory=list)
     axes: list[list[str]] = field(default_factory=list)
     form: Any = None
+    functions: Any = None
     same: list[tuple[str, str]] = field(default_factory=list)
 
     def left(self) -> list[str]:
@@ -168,6 +210,15 @@ class Body:
             if array.addressed:
                 found |= {address(name), shadow(name)}
         return found
+
+
+def dtype_of(operand: str, names: dict[str, str]) -> str:
+    """The dtype of an operand; "" while it is not known."""
+    if not is_constant(operand):
+        return names.get(operand, "")
+    if operand in ("True", "False"):
+        return "bool"
+    return "int64" if operand.lstrip("-").isdigit() else "float64"
 
 
 def is_constant(operand: str) -> bool:
@@ -202,6 +253,8 @@ def assigned(nodes: list[Node]) -> set[str]:
     for node in walk(nodes):
         if isinstance(node, Step):
             found.add(node.out)
+        elif isinstance(node, Call):
+            found.add(node.out)
         elif isinstance(node, Count):
             found.add(node.name)
         elif isinstance(node, Make):
@@ -220,5 +273,10 @@ def shadow(array: str) -> str:
 
 
 def straight(node: Node) -> bool:
-    """Whether a node has neither a loop nor a new array in it."""
-    return not any(isinstance(inner, Count | Repeat | Make) for inner in walk([node]))
+    """Whether a node has neither a loop nor a new array nor a call in it."""
+    return not any(isinstance(inner, Count | Repeat | Make | Call) for inner in walk([node]))
+
+
+def calls(body: Body) -> list[Call]:
+    """All calls in a function."""
+    return [node for node in walk(body.nodes) if isinstance(node, Call)]

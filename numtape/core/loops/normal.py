@@ -6,29 +6,38 @@ What a kernel cannot have is refused here, by name and line. Expressions are in 
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 from types import FunctionType
 from typing import Any
 
+from .apart_calls import Functions
 from .creation import Creation
 from .expressions import OPERATORS
 from .frame import Frame, Value
 from .grids import Lazy, Places, View
-from .nodes import WRITES, Array, Body, Branch, Count, Make, Node, Repeat, Step, walk
+from .nodes import WRITES, Array, Body, Branch, Call, Count, Make, Node, Repeat, Step, walk
 from .source import Source
 from .writer import constant
 
 MOST = 20_000  # steps: more would take minutes to compile
 
 
-def normal(function: FunctionType, kinds: list[tuple[str, int]]) -> Body:
+def normal(
+    function: FunctionType, kinds: Sequence[tuple[str, int]], functions: Functions | None = None
+) -> Body:
     """A function in normal form.
 
     Args:
       function: What to transform.
       kinds: For each argument its dtype, and its number of axes: -1 of a number.
+      functions: Those that a kernel calls, of which it is one; None for a kernel.
     """
     source = Source(function)
     writer = Normal()
+    writer.functions = functions or Functions(source.file, source.line, normal)
+    writer.raised = writer.functions.raised
+    base = source.line - writer.functions.line
+    writer.base = base if source.file == writer.functions.file else None
     frame = Frame(source, writer.prefix(source))
     scalars, names = {}, []
     for parameter, (dtype, ndim) in zip(source.parameters, kinds, strict=True):
@@ -45,8 +54,9 @@ def normal(function: FunctionType, kinds: list[tuple[str, int]]) -> Body:
     found = function.__name__
     name = found if found.isidentifier() else "function"
     return Body(name, scalars, writer.arrays, names, writer.out, result.name, source.file,
-                source.line, same=writer.same, raised=writer.raised, outs=writer.outs,
-                axes=writer.axes, form=writer.form)  # fmt: skip
+                source.line - (writer.base or 0), same=writer.same, raised=writer.raised,
+                outs=writer.outs, axes=writer.axes, form=writer.form,
+                functions=writer.functions)  # fmt: skip
 
 
 class Normal(Creation):
@@ -248,7 +258,7 @@ class Normal(Creation):
     def _do_While(self, node: ast.While) -> None:
         with self.inside() as head:
             test = self.truth(node.test)
-        if any(isinstance(n, Make) or (isinstance(n, Step) and n.op in WRITES)
+        if any(isinstance(n, Make | Call) or (isinstance(n, Step) and n.op in WRITES)
                for n in walk(head)):  # fmt: skip
             return self._judging(head, test, node)
         self.write(Repeat(head, test, self.block(node.body), self.line(node)))

@@ -7,9 +7,12 @@ from types import FunctionType
 from typing import Any
 
 from ...errors import KernelError
-from .activity import analyse
+from .activity import Activity, analyse
+from .apart_calls import DEEPEST
 from .forward import Forward, Text
-from .nodes import Body, Raised, address, is_constant, shadow
+from .interface import Interface
+from .layout import DEEP
+from .nodes import Body, Raised, calls, is_constant
 from .normal import normal
 from .outs import Out, left, outs
 from .reverse import Reverse
@@ -34,6 +37,8 @@ class Program:
       raised: The exceptions that it raises.
       outs: The results, if there may be several.
       form: How they stand in what the function returns: a place in ``outs``, or a tuple.
+      functions: How many functions it calls that are not written in place: their sweeps are
+        ``F_1``, ``R_1`` and so on.
     """
 
     source: str
@@ -46,11 +51,12 @@ class Program:
     raised: list[Raised] = field(default_factory=list)
     outs: list[Out] = field(default_factory=list)
     form: Any = None
+    functions: int = 0
 
     @property
     def key(self) -> str:
         """What the compiled sweeps depend on."""
-        return f"{self.source}\n{self.parameters}"
+        return f"{self.source}\n{self.parameters}\n{self.functions}"
 
 
 def program(
@@ -78,54 +84,62 @@ def program(
     if several:
         body.result = ""
     activity = analyse(body, [body.parameters[k] for k in wanted])
+    face = Interface(body, tuple(kinds), tuple(wanted), activity)
+    options = boundscheck, divisions, several
+    forward, reverse = f"{body.name}_forward", f"{body.name}_reverse"
+    begin = ["DEPTH = 0"] if calls(body) else []
+    lines = _sweeps(body, activity, face, (forward, reverse), begin, options)
+    taken = ", ".join(face.taken)
+    lines += [
+        f"def {body.name}_gradient({taken}, SP, END, OUT, MARK, SEED):",
+        f"    STATUS = {forward}({taken}, SP, END, OUT, MARK)",
+        "    if STATUS: return STATUS",
+        f"    return {reverse}({taken}, MARK[0], SEED)", "",
+    ]  # fmt: skip
+    count = 0
+    variants = body.functions.variants
+    while count < len(variants):  # each may need others
+        variant = list(variants.values())[count]
+        count += 1
+        begin = ["DEPTH = MARK[0]", f"if DEPTH > {DEEPEST}: return {DEEP}"]
+        lines += ["", f"# {variant.name}"]
+        lines += _sweeps(variant.body, variant.activity, variant.face, (f"F_{count}", f"R_{count}"),
+                         begin, options)  # fmt: skip
+    written = [j for j, name in enumerate(body.parameters) if name in activity.written]
+    return Program("\n".join(lines), body.name, face.parameters, written, result, body.file,
+                   body.line, body.raised, outs(body, activity), body.form, count)  # fmt: skip
+
+
+def _sweeps(
+    body: Body, activity: Activity, face: Interface, names: tuple[str, str], begin: list[str],
+    options: tuple[bool, bool, bool],
+) -> list[str]:  # fmt: skip
+    """The text of both sweeps of a function."""
+    boundscheck, divisions, several = options
     forward = Forward(body, activity, boundscheck, divisions)
     reverse = Reverse(forward, several)
-    shared, parameters, loads = _parameters(body, kinds)
-    for name, array in body.arrays.items():
-        if array.addressed:
-            loads.append(f"{address(name)} = address_of({name})")
-            over = f"address_of(d_{name})" if name in activity.active else "0"
-            loads.append(f"{shadow(name)} = {over}")
-    adjoints, stores = [], []
-    for j, (name, (dtype, ndim)) in enumerate(zip(body.parameters, kinds, strict=True)):
-        if ndim >= 0 and name in activity.active:
-            adjoints.append(f"d_{name}")
-            parameters.append(("adjoint", j, dtype, 0))
-        elif j in wanted:
-            adjoints.append(f"d_{name}_at")
-            stores.append(f"d_{name}_at[0] = d_{name}")
-            parameters.append(("adjoint", j, "float64", 0))
     read = outside(body.nodes, body.left())
     zeros = sorted(
         x for x in activity.active if x not in body.arrays and not is_constant(x)
         and (x in body.scalars or x in read)
     )  # fmt: skip
     ahead, back = Text(), Text()
-    for line in (*loads, *_initial(body)):
+    for line in (*begin, *face.loads, *_initial(body)):
         ahead.put(line)
     ahead.lines += forward.lines
     results = [f"OUT[0] = {body.result}"] if body.result else left(body)
     for line in (*results, "MARK[0] = SP", "return 0"):
         ahead.put(line)
-    for line in (*loads, *(f"d_{name} = 0.0" for name in zeros), *_initial(body)):
+    for line in (*face.loads, *(f"d_{name} = 0.0" for name in zeros), *_initial(body)):
         back.put(line)
     back.lines += reverse.lines
-    for line in (*stores, "return 0"):
+    for line in (*face.stores, "return 0"):
         back.put(line)
-    taken = ", ".join([*shared, *adjoints])
-    source = "\n".join([
-        f"def {body.name}_forward({taken}, SP, END, OUT, MARK):",
-        *ahead.lines, "", "",
-        f"def {body.name}_reverse({taken}, SP, SEED):",
-        *back.lines, "", "",
-        f"def {body.name}_gradient({taken}, SP, END, OUT, MARK, SEED):",
-        f"    STATUS = {body.name}_forward({taken}, SP, END, OUT, MARK)",
-        "    if STATUS: return STATUS",
-        f"    return {body.name}_reverse({taken}, MARK[0], SEED)", "",
-    ])  # fmt: skip
-    written = [j for j, name in enumerate(body.parameters) if name in activity.written]
-    return Program(source, body.name, parameters, written, result, body.file, body.line,
-                   body.raised, outs(body, activity), body.form)
+    taken = ", ".join(face.taken)
+    return [
+        f"def {names[0]}({taken}, SP, END, OUT, MARK):", *ahead.lines, "", "",
+        f"def {names[1]}({taken}, SP, SEED):", *back.lines, "", "",
+    ]  # fmt: skip
 
 
 def _returned(body: Body) -> str:
@@ -136,27 +150,6 @@ def _returned(body: Body) -> str:
         return "a tuple"
     name = body.outs[0]
     return "an array" if name in body.arrays else f"a number of dtype {of(name, body.names)}"
-
-
-def _parameters(
-    body: Body, kinds: list[tuple[str, int]]
-) -> tuple[list[str], list[tuple[str, int, str, int]], list[str]]:
-    """The names of parameters, what they are, and the lines that read numbers."""
-    names: list[str] = []
-    found: list[tuple[str, int, str, int]] = []
-    loads = []
-    for j, (name, (dtype, ndim)) in enumerate(zip(body.parameters, kinds, strict=True)):
-        if ndim < 0:
-            names.append(f"{name}_at")
-            found.append(("number", j, dtype, 0))
-            loads.append(f"{name} = {name}_at[0]" + (" != 0" if dtype == "bool" else ""))
-            continue
-        names.append(name)
-        found.append(("array", j, dtype, 0))
-        for k in range(ndim):
-            names.append(f"{name}_n{k}")
-            found.append(("axis", j, "", k))
-    return names, found, loads
 
 
 def _initial(body: Body) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .forward import Forward, Text
 from .layout import Slots, number, once, room, rounds
-from .nodes import Branch, Count, Make, Node, Repeat, straight
+from .nodes import Branch, Call, Count, Make, Node, Repeat, straight
 from .outs import words
 from .plans import Plan, Way, groups, something
 
@@ -79,6 +79,8 @@ class Reverse(Text):
                 self.put("pass")
                 self.nodes(first.body)
                 self.depth -= 1
+            elif isinstance(first, Call):
+                self._call(first, plan.k)
             else:
                 assert isinstance(first, Make)
                 self._make(first, plan)
@@ -130,3 +132,26 @@ class Reverse(Text):
             self.put(f"for K{plan.k} in range({once(2, 'int64').read()}):")
             self.put(f"    {own}[K{plan.k}] = 0")
         self.put(f"SP = {once(0, 'int64').read()}")
+
+    def _call(self, node: Call, k: int) -> None:
+        frame, variant = self.forward.frames[id(node)]
+        active = self.activity.active
+        self.put("SP -= 8")
+        self.put(f"F{k} = {once(0, 'int64').read()}")
+        for cell in frame.slopes.values():
+            self.put(f"{frame.read('float64', cell)} = 0.0")
+        inputs = frame.inputs
+        if node.recompute:
+            inputs = frame.again
+            self.put(f"{frame.read('int64', frame.mark)} = 0")
+            for line in variant.call(inputs, f"SP, {frame.read('int64', frame.end)}", frame):
+                self.put(line)
+        seed = f"d_{node.out}" if node.out in active else "0.0"
+        self.put(f"{frame.read('float64', frame.out)} = {seed}")
+        if node.out in active:
+            self.put(f"{seed} = 0.0")
+        top = frame.read("int64", frame.mark)
+        self.put(variant.back(inputs, top, frame))
+        for j, cell in frame.slopes.items():
+            self.put(f"d_{node.names[j]} += {frame.read('float64', cell)}")
+        self.put(f"SP = F{k}")

@@ -17,6 +17,7 @@ from .nodes import (
     WRITES,
     Body,
     Branch,
+    Call,
     Count,
     Make,
     Node,
@@ -90,6 +91,8 @@ def outside(nodes: list[Node], outs: list[str]) -> set[str]:
                 survey(node.body)
             elif isinstance(node, Make):
                 found.add(node.size)
+            elif isinstance(node, Call):
+                found.update(node.operands())
 
     survey(nodes)
     return found

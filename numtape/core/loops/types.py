@@ -16,18 +16,20 @@ from .nodes import (
     Array,
     Body,
     Branch,
+    Call,
     Count,
     Make,
     Node,
     Repeat,
     Step,
     address,
-    is_constant,
+    dtype_of,
     shadow,
     walk,
 )
 from .rules import FUNCTIONS
 
+of = dtype_of
 INTS = ("bool", "int8", "int16", "int32", "int64")
 SIZES = {"bool": 1, "int8": 1, "int16": 2, "int32": 4, "int64": 8, "float32": 4, "float64": 8}
 
@@ -48,6 +50,13 @@ def joined(x: str, y: str) -> str:
 
 def infer(body: Body) -> None:
     """Fill in ``body.names``: the dtype of each name that is a number."""
+    called = [body] if body.functions is None else body.functions.settle(body, infer_names)
+    for one in called:
+        finish(one)
+
+
+def infer_names(body: Body) -> None:
+    """Find the dtypes of names, as far as those of what is called are known."""
     names = body.names
     names |= body.scalars
     for name, array in body.arrays.items():
@@ -61,6 +70,10 @@ def infer(body: Body) -> None:
         for node in walk(body.nodes):
             if isinstance(node, Count):
                 names[node.name] = joined(names.get(node.name, ""), "int64")
+            elif isinstance(node, Call):
+                result: str = node.functions.result(node, body)
+                if node.out:
+                    names[node.out] = joined(names.get(node.out, ""), result)
             elif isinstance(node, Step) and node.out:
                 found = _result(node, names, body.arrays)
                 names[node.out] = joined(names.get(node.out, ""), found)
@@ -78,23 +91,18 @@ def infer(body: Body) -> None:
                     derived[name].dtype = joined(derived[name].dtype, body.arrays[partner].dtype)
         if (names, [array.dtype for array in derived.values()]) == before:
             break
+
+
+def finish(body: Body) -> None:
+    """Check the dtypes of all names, when they are known, and write what depends on them."""
     _check(body)
     for node in walk(body.nodes):
         if isinstance(node, Step) and node.op == "start":
-            node.text = _STARTS.get(names[node.out], "{0}")
-        elif isinstance(node, Step) and node.op == "weak" and of(node.args[0], names) in INTS:
-            node.text = _STARTS.get(names[node.out], "{0}")
+            node.text = _STARTS.get(body.names[node.out], "{0}")
+        elif isinstance(node, Step) and node.op == "weak" and of(node.args[0], body.names) in INTS:
+            node.text = _STARTS.get(body.names[node.out], "{0}")
         elif isinstance(node, Step) and node.op == "beyond":
             node.text = f"{{0}} + {{1}} * {SIZES[body.arrays[node.dtype].dtype]}"
-
-
-def of(operand: str, names: dict[str, str]) -> str:
-    """The dtype of an operand; "" while it is not known."""
-    if not is_constant(operand):
-        return names.get(operand, "")
-    if operand in ("True", "False"):
-        return "bool"
-    return "int64" if operand.lstrip("-").isdigit() else "float64"
 
 
 def _result(step: Step, names: dict[str, str], arrays: dict[str, Array]) -> str:
@@ -178,6 +186,12 @@ def _check(body: Body) -> None:
                 value, kind = of(node.args[1], names), body.arrays[node.array].dtype
                 if value not in INTS and kind in INTS:
                     refuse("a float that is put into an array of ints", node, "Use int(...).")
+        elif isinstance(node, Call):
+            if any(not dtype for dtype, _ in node.kinds(body)):
+                refuse("a name that is read and never assigned", node, "Assign it first.")
+            if node.out and not names[node.out]:
+                refuse("recursion whose result has no dtype", node,
+                       "Return a number on a way that calls nothing.")
         elif isinstance(node, Branch | Repeat):
             if not of(node.test, names):
                 refuse("a condition that is never assigned", node, "Assign it first.")

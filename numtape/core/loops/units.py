@@ -54,11 +54,15 @@ def _compile(symbol: str, program: Program, fastmath: bool) -> disk.Built:
     from ..compile.unit import Function, compile_unit
 
     stack = importlib.import_module("numtape.kernels.loops.stack")
-    scope: dict[str, Any] = {"__name__": "numtape.loops", "math": math, "np": np, **stack.SCOPE}
+    # A module that there is: without one, Numba does not know a function that calls itself.
+    scope: dict[str, Any] = {"__name__": stack.__name__, "math": math, "np": np, **stack.SCOPE}
     exec(compile(program.source, f"<{symbol}>", "exec"), scope)
     shared = ["" if kind == "axis" else _pointed(dtype) for kind, _, dtype, _ in program.parameters]
     behind = {"forward": ["", "", "float64", "int64"], "reverse": ["", "float64"],
               "gradient": ["", "", "float64", "int64", "float64"]}  # fmt: skip
+    for k in range(1, program.functions + 1):
+        scope[f"F_{k}"] = stack.jit_sweep(scope[f"F_{k}"], fastmath)
+        scope[f"R_{k}"] = stack.jit_sweep(scope[f"R_{k}"], stack.REORDERED)
     functions = []
     for part, rest in behind.items():
         name = f"{program.name}_{part}"

@@ -63,9 +63,13 @@ class Writer:
 
     def line(self, node: Any) -> int:
         """Where a node stands, from the first line of the kernel on."""
-        return self.frames[0].source.at(node) if len(self.frames) == 1 else self._call_line
+        if self.base is None:
+            return 0
+        return self.base + self.frames[0].source.at(node) if len(self.frames) == 1 else (
+            self._call_line)
 
     _call_line = 0
+    base: int | None = 0  # where the function stands, from the kernel on; None: in another file
 
     def refuse(self, construct: str, node: Any, way: str) -> NoReturn:
         """Say what a kernel cannot have; see `Source.refuse`."""
