@@ -174,3 +174,12 @@ def test_large_arrays_are_freed():
     growth, buffers = grown(LARGE)
     assert growth < 64  # MiB: four arrays, of the dozens that were made
     assert buffers == 0
+
+
+def test_reductions_over_several_axes_are_known_again(tf):
+    x = tf.ones((2, 3, 4))
+    tf.reduce_sum(x, (0, 1))
+    before = len(interning.CACHES)
+    for axes in ((0, 1), [0, 1], (1, 0), (0, -2)):
+        assert tf.reduce_sum(x, axes).numpy().tolist() == [6.0] * 4
+    assert len(interning.CACHES) == before

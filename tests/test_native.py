@@ -339,6 +339,42 @@ def test_threads_finalizers_and_handlers_record_at_once():
     assert run(THREADS, **NATIVE) == "[] True"
 
 
+LAST = """
+import builtins, sys, threading
+import numtape as tf
+from numtape.core.native import install
+
+class Last:
+    def __init__(self):
+        self.x = tf.constant(2.0)
+        self.me = self if len(kept) % 2 else None
+    def __del__(self, two=2.5):
+        for _ in range(3):
+            self.x * self.x, self.x * two, -self.x, two / self.x, self.x * 3.5
+
+kept = []
+kept += [Last()]
+kept += [Last()]
+with_x = tf.constant(1.0)
+float(with_x * 2.5)
+assert install.said() == "machine code"
+builtins.last, sys.last, tf.last, threading.last = Last(), Last(), Last(), Last()
+tf.Tensor.last = Last()
+local = threading.local()
+def work():
+    local.last = Last()
+    float(tf.constant(3.0) * 2.5)
+thread = threading.Thread(target=work)
+thread.start(); thread.join()
+print("ended")
+"""
+
+
+@usable
+def test_finalizers_record_when_the_process_ends():
+    assert run(LAST, **NATIVE) == "ended"
+
+
 @usable
 def test_places_are_those_that_python_has():
     """The same by another way: what Python's own functions find there."""

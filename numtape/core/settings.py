@@ -11,8 +11,8 @@ Nothing of numtape is imported here: every room may ask.
 ``NUMTAPE_QUIET``           ``1``: say nothing on stderr when compiling takes over a second
 ``NUMTAPE_NUM_THREADS``     how many threads may share a sweep (default: one for each core that
                             the process may use)
-``NUMTAPE_RECORD``          ``python`` (default): ops are recorded by functions of Python; or
-                            ``native``: by machine code where this Python is as it is known
+``NUMTAPE_RECORD``          ``native`` (default): ops are recorded by machine code, where this
+                            Python is as it is known; or ``python``: by functions of Python
 ``NUMTAPE_CHECK_REPLAY``    ``k``: run every k-th call of a `function` as Python as well, and raise
                             if the replay differs (default: never)
 ==========================  ============================================================
@@ -112,7 +112,7 @@ def _checked(name: str) -> str:
 
 def record() -> str:
     """How ops are to be recorded: ``NUMTAPE_RECORD``, whatever it says."""
-    return os.environ.get("NUMTAPE_RECORD") or "python"
+    return os.environ.get("NUMTAPE_RECORD") or "native"
 
 
 def native_recorders() -> bool:

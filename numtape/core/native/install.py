@@ -119,6 +119,8 @@ class Code:
             self._set = ctypes.PYFUNCTYPE(None, ctypes.py_object, ctypes.c_void_p)(
                 address_of_call("PyFunction_SetVectorcall")
             )
+        # Finalizers record to the very end, when modules have nothing any more: it is never freed.
+        ctypes.PYFUNCTYPE(None, ctypes.py_object)(address_of_call("Py_IncRef"))(self)
 
     def put(self, function: Any) -> None:
         """Put machine code behind a function that was offered."""

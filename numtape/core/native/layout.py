@@ -9,7 +9,6 @@ from __future__ import annotations
 import ctypes
 import sys
 import sysconfig
-import threading
 import types
 from typing import Any, NamedTuple
 
@@ -177,18 +176,15 @@ def layout() -> Layout:
     reason = unsupported()
     if reason:
         raise NotAsKnown(reason)
-    if type(local).__mro__[1] is not threading.local or "log" not in local.__dict__:
-        raise NotAsKnown("this thread runs a derivative rule just now")
     key, names_at = _of_threads()
     offsets = {**_slots(), **_functions(), **_containers(), **names_at}
     pair = tuple([None, None])  # one of its own, which no one else has
     untrack = ctypes.PYFUNCTYPE(None, ctypes.py_object)(address_of_call("PyObject_GC_UnTrack"))
     untrack(pair)
-    log_key = next(name for name in local.__dict__ if name == "log")
     objects = {
         "Tensor": Tensor, "Variable": Variable, "Log": Log, "list": list, "tuple": tuple,
         "float": float, "int": int, "builtin": types.BuiltinFunctionType, "True": True,
-        "None": None, "pair": pair, "key": key, "log": log_key,
+        "None": None, "pair": pair, "key": key, "log": sys.intern("log"),
         "local": local,
     }  # fmt: skip
     known = {name: id(thing) for name, thing in objects.items()}

@@ -146,7 +146,10 @@ def _reduce(op: Op, x: Any, axis: Any, keepdims: bool) -> Tensor:
         if not axes:
             op.spec(op, x._spec, axes=axes, keepdims=keepdims)  # refuses dtypes
             return movement.identity(x)
-        recorder = unary(op, axes=axes, keepdims=keepdims)
+        same = op.index, axes, keepdims
+        recorder = _recorders.get(same)
+        if recorder is None:
+            recorder = _recorders.setdefault(same, unary(op, axes=axes, keepdims=keepdims))
         if fixed:
             _recorders[key] = recorder
     return recorder(x)
