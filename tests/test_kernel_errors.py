@@ -53,6 +53,8 @@ WRONG = [
     ("q = TABLE", "the constant `TABLE`, an array of 101 float64"),
     ("p[0] = 1.0", "to elements of arrays by name"),
     ("x[0] = x", "an array as one element"),
+    ("x[1:] += x[:-1]", "which reads what it has written"),
+    ("y = np.zeros((2, 2))\n    y += y.T", "which reads what it has written"),
     ("x[1] += x", "the whole array `x` where a number"),
     ("y = np.zeros((2, 2))\n    x += y", "of 2 axes for 1"),
     ("y = np.zeros(2) + np.zeros(3)", "of lengths 3 and 2"),

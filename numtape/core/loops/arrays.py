@@ -171,6 +171,12 @@ class Arrays(Views):
 
     def change(self, target: View, operator: str, value: Value, node: Any) -> None:
         """Write ``target += value``, or with another operator."""
+        source = value.grid
+        if isinstance(source, View) and source.array == target.array and self._meets(
+            target, source, source
+        ):
+            self.refuse(f"`{ast.unparse(node)}`, which reads what it has written to before", node,
+                        "Numba does so, NumPy does not: copy the right side.")  # fmt: skip
         value = self.fitted(target, value, node)
         dtype = self.arrays[target.array].dtype
         adds = operator in "+-" and dtype[:1] == "f"
