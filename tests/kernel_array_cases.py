@@ -39,6 +39,7 @@ ARRAYS = [
     "m[m.T.argmax() % 3, 0]", "p if np.any(x > 0.1) else 2.0 * p", "p * (x > -9.0).all()",
     "p if np.all(x > 0.1) else 2.0 * p", "p * (x > 9.0).any()", "np.var(x)", "x.var()", "np.std(x)",
     "x.std()", "np.max(m, axis=1)[2]", "m.mean(0)[1]", "np.argmax(m, 1)[0] * p", "x[x.argmin()]",
+    "max(x) * p", "min(x)", "sum(x * y)",
     # Products.
     "np.dot(x, y)", "x @ y", "x.dot(y)", "(m @ x)[1]", "(m @ x).sum()", "np.dot(m, x)[2]",
     "(x @ m.T)[1]", "np.dot(x[:3], m)[4]", "(m @ m.T)[1, 2]", "(m.T @ m)[1, 2] * p",
@@ -203,6 +204,29 @@ def singles(x, f):
     return np.sum(g) + np.sum(h * x) + f.prod() + (f * 2.0).mean()
 
 
+def rows(x, m, p):
+    """Rows of rows, tuples of rows, arrays of three axes, views that shrink."""
+    m[1][2] = p * x[0]
+    m[2][1:] *= x[1:]
+    m[0], m[1] = m[1], m[0]
+    x[0], x[1] = x[1], x[0]
+    t = np.zeros((2, 3, 5))
+    for i in range(2):
+        t[i] = m * (i + p)
+        t[i, 1, ::2] -= x[:3]
+    s = t[:, 1, 2].sum() + t.sum(axis=1)[1, 2] + t.sum(axis=2).max()
+    e = x
+    while len(e) > 2:
+        e = e[1:]
+        s += np.prod(e) * p
+    for i in range(3):
+        row = m[i]
+        for j in range(i):
+            row = row - m[j] * (row @ m[j]) / (1.0 + m[j] @ m[j])
+        m[i] = row
+    return s + m[2] @ x
+
+
 def kept_views(u, v, n):
     """Views of arrays whose names go on to others."""
     s = 0.0
@@ -256,6 +280,7 @@ CASES = [
     (helpers, [R.normal(size=5), 0.7], [0, 1]), (parameter, [R.random(6) + 0.3, 4], [0]),
     (branches, [R.normal(size=5), R.normal(size=(2, 5)), 0.7], [0, 1, 2]),
     (branches, [R.normal(size=5), R.normal(size=(2, 5)), -0.7], [0, 1, 2]),
+    (rows, [R.normal(size=5), R.normal(size=(3, 5)), 0.7], [0, 1, 2]),
     (judged, [R.normal(size=5), R.normal(size=(3, 5)), 0.7], [0, 1, 2]),
     (constants_and_places, [R.normal(size=5), R.normal(size=(3, 5)), np.array([3, 1, 4])], [0, 1]),
     (kept_views, [R.normal(size=4), R.normal(size=4), 3], [0, 1]),

@@ -48,7 +48,7 @@ def test_values_are_numbas_bit_by_bit(first):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("function", "arguments", "wanted"), [
-    case for case in CASES if case[0].__name__ != "network"  # products of matrices: BLAS
+    case for case in CASES if case[0].__name__ not in ("network", "rows")  # BLAS
 ])  # fmt: skip
 def test_values_of_kernels_are_numbas_bit_by_bit(function, arguments, wanted):
     assert plain(function, arguments, wanted)[0] == tf.kernel(function)(*fresh(arguments))

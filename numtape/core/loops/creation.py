@@ -28,6 +28,7 @@ MADE: dict[Any, tuple[str, int, int]] = {
     np.trace: ("trace", 1, 1), np.cumsum: ("cumsum", 1, 1), np.diff: ("diff", 1, 1),
     np.count_nonzero: ("count_nonzero", 1, 1), np.linalg.norm: ("norm", 1, 1),
 }  # fmt: skip
+BUILTIN: dict[Any, str] = {sum: "sum", max: "max", min: "min"}  # of one array
 OF_ARRAYS = {
     "copy": 0, "dot": 1, "transpose": 0, "reshape": 3, "ravel": 0, "flatten": 0, "astype": 1,
     "fill": 1,
@@ -43,6 +44,8 @@ class Creation(Calls):
             return self._method(node, node.func)
         try:
             reduction, made = REDUCED.get(called), MADE.get(called)
+            if len(node.args) == 1 and not node.keywords:
+                reduction = BUILTIN.get(called, reduction)
         except TypeError:
             return None
         if reduction is not None and node.args:
