@@ -35,7 +35,7 @@ class Left:
       pile: Where its stack lies, up to ``top``.
       done: Whether the reverse sweep has taken it.
       held: Arrays that both sweeps have, by their place among the parameters.
-      addresses: Of the arrays that are arguments.
+      addresses: Of arguments, where it matters.
     """
 
     __slots__ = ("__weakref__", "addresses", "done", "held", "number", "pile", "top")
@@ -242,6 +242,9 @@ class Apart:
         return next(slot for slot, p in enumerate(parameters) if p[0] == kind and p[1] == j)
 
     def _addresses(self, xs: list[Array]) -> list[int]:
+        """Where arguments have to be again: what the forward sweep may have noted."""
+        if "address_of(" not in self.program.source:
+            return []
         return [
             address_of(xs[j]) for kind, j, _, _ in self.program.parameters
             if kind == "array" and j not in self._written
