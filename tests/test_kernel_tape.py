@@ -9,10 +9,18 @@ import time
 import numpy as np
 import pytest
 from devices import DEVICES
+from kernel_cases import CASES
+from kernel_checks import fresh, plain
 
 import numtape as tf
 from numtape.core.log.op import CODES
 from numtape.core.loops import apart
+
+pytestmark = [
+    pytest.mark.numtape_only("native loops"),
+    pytest.mark.cpu_only("kernels run on the host"),
+]
+QUICK = {"places", "helpers", "bits"}  # compiled
 
 
 @tf.kernel
@@ -570,3 +578,45 @@ def test_interrupts_leave_all_as_before():
     finally:
         signal.signal(signal.SIGALRM, before)
     assert stops > 10
+
+
+def taped(case, function=lambda run: run):
+    """Value and gradients of a case, those arguments tensors that are differentiated."""
+    made, arguments, wanted = case
+    kernel = tf.kernel(made)
+    tensors = [tf.constant(arguments[j], np.asarray(arguments[j]).dtype) for j in wanted]
+
+    def run(*tensors):
+        given = list(fresh(arguments))
+        for j, x in zip(wanted, tensors, strict=True):
+            given[j] = x
+        with tf.GradientTape() as tape:
+            tape.watch(tensors)
+            y = kernel(*given)
+        return y, tape.gradient(y, tensors)
+
+    return function(run), tensors
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case[0].__name__)
+def test_every_construct_through_a_tape(case):
+    """On the device that compiles nothing."""
+    with tf.config.override("reference"):
+        run, tensors = taped(case)
+        y, found = run(*tensors)
+        value, wanted = plain(case[0], case[1], case[2])
+        np.testing.assert_allclose(y, value, rtol=1e-12)
+        for one, other in zip(found, wanted, strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-6 if one.dtype == tf.float32 else 1e-12)
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if case[0].__name__ in QUICK],
+                         ids=lambda case: case[0].__name__)  # fmt: skip
+def test_constructs_in_replays(case):
+    run, tensors = taped(case, tf.function)
+    value, wanted = plain(case[0], case[1], case[2])
+    for _ in range(3):
+        y, found = run(*tensors)
+        np.testing.assert_allclose(y, value, rtol=1e-12)
+        for one, other in zip(found, wanted, strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-14)
