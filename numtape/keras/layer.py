@@ -21,7 +21,7 @@ from .habits import LAYER
 from .input_spec import assert_input_compatibility
 from .layer_state import LayerState
 from .layer_variable import LayerVariable as LayerVariable
-from .symbolic import KerasTensor, Node, inferred, is_symbolic, symbols_of
+from .symbolic import KerasTensor, Node, inferred, is_symbolic, pass_masks, symbols_of
 from .warned import warn
 
 
@@ -310,13 +310,16 @@ class Layer(LayerState):
         if not self.built:
             self._build(arguments)
         symbolic = is_symbolic((args, kwargs))
-        mask = None if symbolic else self._masks(signature.all, first, arguments, kwargs)
+        mask = self._masks(signature.all, first, arguments, kwargs)
         before = ambient.enter(training)
         try:
             if not before[1]:
                 self._clear_losses()
             if symbolic:
                 outputs = self.compute_output_spec(*args, **kwargs)
+                own = type(self).compute_mask is not Layer.compute_mask
+                if self._supports_masking and (own or is_symbolic(mask)):
+                    pass_masks(self.compute_mask, first, mask, outputs)
             else:
                 outputs = self.call(*args, **kwargs)
                 if not self.built:

@@ -103,6 +103,7 @@ class KerasTensor:
         self.dtype: str = as_dtype(dtype).name
         self.name = name or auto_name("KerasTensor")
         self._node: Node | None = None
+        self._keras_mask: KerasTensor | None = None
 
     @property
     def ndim(self) -> int:
@@ -242,6 +243,24 @@ def _sampled(function: Callable[..., Any], args: Any, kwargs: Any, k: int) -> An
     finally:
         local.journal = before
         set_values([v for v, _ in journal.values()], [value for _, value in journal.values()])
+
+
+def pass_masks(
+    compute_mask: Callable[[Any, Any], Any], inputs: Any, mask: Any, outputs: Any
+) -> None:
+    """Give a layer's symbolic outputs their masks, which layers behind are told of."""
+    places: list[int] = []
+
+    def masks(inputs: Any, mask: Any) -> list[Any]:
+        found = flatten(compute_mask(inputs, mask))
+        places[:] = [k for k, one in enumerate(found) if one is not None]
+        return [found[k] for k in places]
+
+    found = inferred(masks, (inputs, mask), {})
+    symbols = dict(zip(places, found, strict=True))
+    for k, x in enumerate(flatten(outputs)):
+        if isinstance(x, KerasTensor):
+            x._keras_mask = symbols.get(k)
 
 
 def symbols_of(shape: Any, dtype: Any) -> Any:

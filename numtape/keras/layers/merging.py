@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
+from ...core.log.ambient import mask_of
 from ...core.ops import comparison, elementwise, movement
-from ...core.ops.creation import ones_like
+from ...core.ops.creation import ones_like, zeros_like
+from ...core.ops.indexing import where
 from ...core.ops.joining import concat
 from ...core.ops.reduction import reduce_any
 from ...core.values.dtypes import bool_, shown
@@ -119,6 +122,14 @@ def _masks(inputs: Any, masks: Any) -> list[Any] | None:
     return list(masks)
 
 
+def _spread(x: Any) -> Any:
+    """A tensor's mask in its shape, or None."""
+    mask = mask_of(x)
+    if mask is None:
+        return None
+    return movement.broadcast_to(movement.expand_dims(mask, -1), tuple(x.shape))
+
+
 _WRONG = "ValueError: At a call, if the inputs are no list, or their shapes do not fit."
 
 
@@ -176,6 +187,17 @@ class Multiply(_Folded):
     array([3., 8.], dtype=float32)
     """
 
+    def _merged(self, inputs: list[Any]) -> Any:
+        masks = [_spread(x) for x in inputs]
+        found = super()._merged([
+            x if mask is None else where(mask, x, ones_like(x))
+            for x, mask in zip(inputs, masks, strict=True)
+        ])  # fmt: skip
+        if any(mask is None for mask in masks):
+            return found
+        there = functools.reduce(comparison.logical_or, masks)
+        return where(there, found, zeros_like(found))
+
     def _both(self, x: Any, y: Any) -> Any:
         return x * y
 
@@ -192,8 +214,25 @@ class Average(Add):
         return super()._merged(inputs) / len(inputs)
 
 
+class _Extreme(_Folded):
+    """The largest or the smallest input, of those that their masks count."""
+
+    def _merged(self, inputs: list[Any]) -> Any:
+        found, known = inputs[0], _spread(inputs[0])
+        for x in inputs[1:]:
+            mask = _spread(x)
+            if mask is not None:
+                x = where(mask, x, found)
+            if known is not None:
+                found = where(known, found, x)
+            both = mask is not None and known is not None
+            known = comparison.logical_or(known, mask) if both else None
+            found = self._both(found, x)
+        return found
+
+
 @documented(_WRONG)
-class Maximum(_Folded):
+class Maximum(_Extreme):
     """The largest of the inputs, element by element.
 
     >>> tf.keras.layers.Maximum()([tf.constant([1.0, 5.0]), tf.constant([3.0, 4.0])]).numpy()
@@ -205,7 +244,7 @@ class Maximum(_Folded):
 
 
 @documented(_WRONG)
-class Minimum(_Folded):
+class Minimum(_Extreme):
     """The smallest of the inputs, element by element.
 
     >>> tf.keras.layers.Minimum()([tf.constant([1.0, 5.0]), tf.constant([3.0, 4.0])]).numpy()
