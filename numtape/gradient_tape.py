@@ -18,6 +18,7 @@ from .core.derive.sparse import slices_of
 from .core.derive.tape import Tape
 from .core.derive.transpose import transposed
 from .core.log.log import LEAF_CODE, Log, local
+from .core.log.look import thin
 from .core.log.variable import Variable, by_creation, original
 from .core.ops.creation import zeros, zeros_like
 from .core.ops.movement import broadcast_to, identity, permuted, shaped
@@ -119,10 +120,12 @@ class GradientTape(Explained):
         self._start()
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None = None, *_: object) -> None:
         tape = self._tape
         if tape is not None and tape.recording:
             self._stop(tape)
+            if kind is not None and issubclass(kind, MemoryError) and tape.log is not None:
+                thin(tape.log)
 
     def _start(self) -> None:
         tape = self._tape

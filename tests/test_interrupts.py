@@ -2,8 +2,11 @@
 
 import functools
 import json
+import math
 import os
 import sys
+import threading
+import time
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -15,6 +18,7 @@ from test_interning import stretches
 
 from numtape.core.compile.passes import Block, Numbers
 from numtape.core.cpu import executor as cpu
+from numtape.core.cpu import workers
 from numtape.core.derive import adjoints, transpose
 from numtape.core.derive.templates import Templates
 from numtape.core.log.log import Log, local
@@ -532,3 +536,42 @@ def _fail_once(tf, op, monkeypatch):
     np.testing.assert_allclose(float(y), (np.sin(x) @ x * x).sum(), rtol=1e-6)
     expected = np.sin(x) @ x + np.sin(x).T @ x + np.cos(x) * (x @ x.T)
     np.testing.assert_allclose(g.numpy(), expected, rtol=1e-5)
+
+
+class Deaf:
+    """A lock whose waits nothing interrupts, as Windows has them: an interrupt comes after one."""
+
+    def __init__(self):
+        self.lock, self.longest = threading.Lock(), 0.0
+
+    def acquire(self, timeout=-1.0):
+        self.longest = max(self.longest, math.inf if timeout < 0 else timeout)
+        return self.lock.acquire(timeout=timeout)
+
+    def release(self):
+        self.lock.release()
+
+
+def test_nobody_waits_for_workers_without_hearing_of_interrupts(monkeypatch):
+    made = []
+
+    class Task(workers._Task):
+        def __init__(self, call, keeps):
+            super().__init__(call, keeps)
+            self.ended = Deaf()
+            self.ended.lock.acquire()
+            made.append(self.ended)
+
+    monkeypatch.setattr(workers, "_Task", Task)
+    ended = []
+
+    def call():
+        time.sleep(0.25)
+        ended.append(True)
+
+    for wait in (lambda: workers.watch([call, call], None, [], lambda: None),
+                 lambda: workers.share([lambda: time.sleep(0.05), call], None, [])):  # fmt: skip
+        wait()
+    assert len(ended) >= 2
+    assert len(made) == 3
+    assert max(lock.longest for lock in made) <= 0.1

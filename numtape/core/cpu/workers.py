@@ -56,11 +56,14 @@ class _Task:
             try:
                 if self.taken.setdefault("by", OWNER) is OWNER:
                     break
-                self.ended.acquire()
+                self.ended.acquire(timeout=PERIOD)
             except BaseException as error:
                 interrupt = error
         return interrupt
 
+
+# Seconds: Windows hears of interrupts between two waits, and not while it waits.
+PERIOD = 0.1
 
 _queue: SimpleQueue[_Task | None] = SimpleQueue()
 _threads: list[threading.Thread] = []
@@ -118,7 +121,8 @@ def watch(
         running += tasks
         for task in tasks:
             _queue.put(task)
-        tasks[0].ended.acquire()
+        while not tasks[0].ended.acquire(timeout=PERIOD):
+            pass
     except BaseException:
         stop()
         if leave is None:

@@ -11,9 +11,11 @@ lazy as well: an error is for who looks at what fails.
 
 from __future__ import annotations
 
+import mmap
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from itertools import chain, compress, islice
 from typing import Any
 from weakref import getweakrefcount
@@ -288,6 +290,31 @@ def _collected(log: Log, _: None) -> tuple[bool, list[Tensor] | None]:
         if not held:
             _settle(log, live)
         return held, live
+
+
+SPARE = 2 << 20  # bytes: what Python's allocator asks for at once, and some more
+_spare = mmap.mmap(-1, SPARE)  # addresses alone, as nobody writes there
+
+
+def thin(log: Log) -> None:
+    """Let go of tensors that nobody can reach, where memory has run out; their rows stay.
+
+    A long recording has a small object for each of its rows: without them there is room for those
+    that whatever comes next makes before anything else.
+    """
+    global _spare
+    _spare.close()  # what follows makes a few small objects
+    try:
+        log.lazy.clear()
+        log.scanned = log.patience = 0
+        n = log.n
+        live = alive(log.kept)
+        if log.n == n and type(log.kept) is list:
+            log.kept = live  # another list: who was about to record records again
+        log.limit = 0  # the next op begins anew, if by then no tape holds the rows
+    finally:
+        with suppress(OSError):
+            _spare = mmap.mmap(-1, SPARE)
 
 
 def complete(log: Log) -> None:
