@@ -132,7 +132,7 @@ def test_what_was_left_alone_gets_no_more_work(monkeypatch):
     seen = workers.threading.Event()
 
     class Lock:  # waiting is interrupted
-        def acquire(self):
+        def acquire(self, timeout=-1):
             seen.wait(10)
             raise KeyboardInterrupt
 
