@@ -12,31 +12,36 @@ from matplotlib.figure import Figure
 from benchmarks.gpu.cases import OWN
 from benchmarks.plots import bare
 
-
-def colours(headings: list[str], own: tuple[str, ...]) -> dict[str, str]:
-    """A colour for each column: ours stand out from the greys of the others."""
-    ours = [heading for heading in headings if heading in own]
-    peers = [heading for heading in headings if heading not in own]
-    bright = {heading: f"C{3 + place}" for place, heading in enumerate(ours)}
-    grey = {heading: str(0.3 + 0.6 * k / len(peers)) for k, heading in enumerate(peers)}
-    return {heading: (bright | grey)[heading] for heading in headings}
+# A colour, a shape, a size and a fill for each column, so that no mark hides another.
+OURS_MARKS = ("C3", "o", 10, "none"), ("C3", "s", 5, "C3"), ("C2", "D", 5, "C2")
+PEER_MARKS = tuple(
+    (colour, shape, 6, "none")
+    for colour, shape in (("black", "^"), ("C0", "v"), ("C4", "P"), ("C5", "X"))
+)
 
 
-def _bars(axes: Axes, result: dict[str, Any], names: list[str], key: str, scale: float) -> None:
-    """A group of bars a case, a bar a column."""
-    headings = result["columns"]
-    width = 0.84 / max(1, len(headings))
-    for place, (heading, colour) in enumerate(colours(headings, OWN).items()):
-        offset = (place - (len(headings) - 1) / 2) * width
-        bars = {
-            group + offset: scale * result["cases"][name]["columns"][heading][key]
-            for group, name in enumerate(names)
+def marks(headings: list[str], own: tuple[str, ...]) -> dict[str, tuple[str, str, int, str]]:
+    """A colour, a shape, a size and a fill for each column."""
+    ours, peers = iter(OURS_MARKS), iter(PEER_MARKS)
+    return {heading: next(ours if heading in own else peers) for heading in headings}
+
+
+def _dots(axes: Axes, result: dict[str, Any], names: list[str], key: str, scale: float) -> None:
+    """A row a case, a mark a column."""
+    for heading, (colour, shape, size, fill) in marks(result["columns"], OWN).items():
+        found = {
+            row: scale * result["cases"][name]["columns"][heading][key]
+            for row, name in enumerate(names)
             if heading in result["cases"][name]["columns"]
         }
-        axes.bar(list(bars), list(bars.values()), 0.9 * width, label=heading, color=colour)
-    words = [name.replace("_", "\n") for name in names]
-    axes.set_xticks(range(len(names)), words, fontsize="small")
-    bare(axes)
+        axes.plot(
+            list(found.values()), list(found), shape, label=heading, color=colour,
+            markersize=size, markerfacecolor=fill, markeredgewidth=1.4,
+        )  # fmt: skip
+    axes.set_yticks(range(len(names)), [name.replace("_", " ") for name in names])
+    axes.invert_yaxis()
+    axes.tick_params(axis="y", length=0)
+    bare(axes, "both")
 
 
 def _titled(figure: Figure, result: dict[str, Any]) -> None:
@@ -50,24 +55,34 @@ def rates(result: dict[str, Any]) -> Figure:
         name for name, case in result["cases"].items()
         if name != "small_net" and case["columns"] and case["roofline"].get("floor")
     ]  # fmt: skip
-    figure = Figure(figsize=(12, 4), layout="constrained")
-    axes = figure.subplots()
-    _bars(axes, result, names, "of_floor", 100.0)
-    axes.axhline(100, color="black", linewidth=1, label="ceiling")
-    axes.axhline(80, color="black", linewidth=0.5, linestyle="--", label="80 %")
-    axes.set_ylabel("% of the ceiling's rate")
-    axes.legend(ncols=6, loc="lower center", bbox_to_anchor=(0.5, 1.0), frameon=False)
-    _titled(figure, result)
-    return figure
+    return _drawn(result, names, "of_floor", 100.0, "% of the ceiling's rate", ceiling=100)
 
 
 def steps(result: dict[str, Any]) -> Figure:
     """Milliseconds a step."""
     names = [name for name, case in result["cases"].items() if case["columns"]]
-    figure = Figure(figsize=(12, 4), layout="constrained")
+    return _drawn(result, names, "median", 1e3, "ms a step")
+
+
+def _drawn(
+    result: dict[str, Any], names: list[str], key: str, scale: float, label: str,
+    ceiling: float | None = None,
+) -> Figure:  # fmt: skip
+    figure = Figure(figsize=(9, 1.2 + 0.32 * len(names)), layout="constrained")
     axes = figure.subplots()
-    _bars(axes, result, names, "median", 1e3)
-    axes.set(yscale="log", ylabel="ms a step")
+    _dots(axes, result, names, key, scale)
+    if ceiling is None:
+        axes.set_xscale("log")
+        axes.minorticks_off()
+        axes.xaxis.set_major_formatter("{x:g}")
+    else:
+        axes.axvline(ceiling, color="black", linewidth=1)
+        axes.annotate(
+            "ceiling", (ceiling, 1), (-3, -12), fontsize=8, ha="right",
+            xycoords=("data", "axes fraction"), textcoords="offset points",
+        )  # fmt: skip
+        axes.set_xlim(left=-2)
+    axes.set_xlabel(label)
     axes.legend(ncols=6, loc="lower center", bbox_to_anchor=(0.5, 1.0), frameon=False)
     _titled(figure, result)
     return figure
