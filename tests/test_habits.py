@@ -182,6 +182,16 @@ m.fit(x, y, verbose=0, callbacks=[tf.keras.callbacks.History])""",
     "a layer's class": (
         ValueError, r"write Flatten\(\)", "tf.keras.Sequential([tf.keras.layers.Flatten])",
     ),
+    "no layer at all": (
+        ValueError, r"Received: 1 \(of type <class 'int'>\)$", "tf.keras.Sequential([1])",
+    ),
+    "a value that shows itself in several lines": (
+        ValueError, r"convert a value \(first \.\.\.\) with an unsupported type", """
+class Table:
+    def __repr__(self):
+        return "first" + chr(10) + "second"
+tf.constant(Table())""",
+    ),
     "a loss that nobody has": (
         ValueError, "Did you mean 'mean_squared_error'", "m.compile('sgd', 'mean_square_error')",
     ),

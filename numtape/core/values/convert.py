@@ -220,10 +220,16 @@ def _any_complex(array: np.ndarray[Any, Any]) -> bool:
     return any(isinstance(x, complex | np.complexfloating) for x in array.flat)
 
 
+def _brief(value: Any) -> str:
+    """A value in an error message, in one line: a table shows itself in many."""
+    first, _, more = shown(value).partition("\n")
+    return f"{first} ..." if more else first
+
+
 def _unsupported(value: Any) -> ValueError:
     texts = any(isinstance(x, str | bytes | np.str_ | np.bytes_) for x in leaves(value))
     return ValueError(
-        f"Attempt to convert a value ({shown(value)}) with an unsupported type ({type(value)}) to "
+        f"Attempt to convert a value ({_brief(value)}) with an unsupported type ({type(value)}) to "
         f"a Tensor.{' numtape has no string tensors.' if texts else ''}"
     )
 

@@ -72,10 +72,10 @@ class Sequential(Model):
         if isinstance(layer, KerasTensor) and layer._node is not None:
             layer = layer._node.operation
         if not isinstance(layer, Layer):
+            hint = f". It is a class: write {layer.__name__}()." if isinstance(layer, type) else ""
             raise ValueError(
                 f"Only instances of `keras.Layer` can be added to a Sequential model. Received: "
-                f"{layer} (of type {type(layer)})"
-                + f". It is a class: write {layer.__name__}()." * isinstance(layer, type)
+                f"{layer} (of type {type(layer)}){hint}"
             )
         if any(other.name == layer.name and other is not layer for other in self._stack):
             raise ValueError(
