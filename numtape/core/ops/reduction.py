@@ -97,7 +97,7 @@ def _extreme_vjp(g: Tensor, y: Tensor, x: Tensor, axes: Axes, keepdims: bool) ->
     """The adjoint goes to the extreme element; several of them share it evenly."""
     here = elementwise.cast(x == movement.shaped(y, _kept(x, axes)), x.dtype)
     number = reduce_sum(here, axes, True)
-    return (here / number * movement.shaped(g, _kept(x, axes)),)
+    return (here * (movement.shaped(g, _kept(x, axes)) / number),)
 
 
 def _ufunc(ufunc: Any, start: str | None = None) -> Any:
