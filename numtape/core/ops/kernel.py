@@ -8,6 +8,8 @@ float64; an int or a bool has the bits of an int64.
 
 from __future__ import annotations
 
+import functools
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -68,7 +70,7 @@ def call(kernel: Any, arguments: tuple[Any, ...]) -> Any:
     specs = [intern(x.shape, as_dtype(x.dtype.name)) for x in found.arrays]
     if not log.may_be_asked():
         return found.formed([of_array(x, s) for x, s in zip(found.arrays, specs, strict=True)])
-    results = tuple([(x.dtype.name, x.shape) for x in found.arrays])
+    results = _described(found.arrays)
     busy, log.busy = log.busy, True  # the row must stay until it has its value
     try:
         y = record(KERNEL, tuple(tensors), kernel=kernel,
@@ -109,9 +111,20 @@ def _operand(log: Log, x: Any) -> Tensor:
         raise KernelError(what, way="Use floats or ints.") from None
 
 
+@functools.cache
+def _name(dtype: Any) -> str:
+    found: str = dtype.name  # which takes NumPy longer than a small kernel runs
+    return found
+
+
+def _described(arrays: list[Array]) -> tuple[tuple[str, tuple[int, ...]], ...]:
+    """Dtype and shape of each result."""
+    return tuple([(_name(x.dtype), x.shape) for x in arrays])
+
+
 def _pack(out: Array, found: Any, results: Any) -> None:
     """Write results, and what stands before them."""
-    if tuple([(x.dtype.name, x.shape) for x in found.arrays]) != results:
+    if _described(found.arrays) != results:
         out[...], out[0] = np.nan, OTHER
         return
     out[0], out[1] = DONE, found.left.number if found.left is not None else 0
@@ -142,7 +155,7 @@ def _parts(y: Tensor, specs: list[Spec]) -> list[Tensor]:
 
 
 def _packed_spec(op: Op, *specs: Spec, kernel: Any, signature: Signature) -> Spec:
-    size = sum(int(np.prod(shape)) for _, shape in signature.results)
+    size = sum(math.prod(shape) for _, shape in signature.results)
     return intern((HEAD + size,), as_dtype("float64"))
 
 
@@ -196,7 +209,7 @@ def _adjoints(
     run = kernel._run(*signature[:3])
     seeds, at = [], HEAD
     for dtype, shape in signature.results:
-        size = int(np.prod(shape))
+        size = math.prod(shape)
         seed = g[at : at + size].reshape(shape)
         seeds.append(seed if dtype.startswith("float") else np.zeros(shape))
         at += size
