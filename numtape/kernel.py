@@ -10,6 +10,7 @@ from typing import Any
 
 from .core.log.variable import Variable
 from .core.ops import kernel as rows
+from .core.ops.elementwise import stop_gradient
 from .core.values.tensor import Tensor
 from .errors import KernelError
 
@@ -140,6 +141,11 @@ class Kernel:
         report = importlib.import_module("numtape.core.loops.report")
         return report.Adjoint(self._program(kinds, wanted), args)
 
+    @property
+    def _numba_type_(self) -> Any:
+        """What other code that Numba compiles sees."""
+        return self.njit._numba_type_
+
     def _bound(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         """Arguments in the order of the parameters, with those that were left out."""
         code = self.python_function.__code__
@@ -160,14 +166,16 @@ class Kernel:
 
     def _gradient(self, args: tuple[Any, ...], argnums: Any) -> Any:
         """What differentiates for such arguments."""
-        call = _call()
-        kinds = call.kinds_of(args)
+        return self._gradient_of(_call().kinds_of(args), argnums)
+
+    def _gradient_of(self, kinds: Any, argnums: Any) -> Any:
+        """The same for dtypes and axes of arguments."""
         try:
             return self._gradients[kinds, argnums]
         except KeyError:
-            wanted, single = _numbers(argnums, len(args))
+            wanted, single = _numbers(argnums, len(kinds))
             program = self._program(kinds, wanted)
-            made = call.Gradient(program, wanted, single, self._fastmath, self._limit)
+            made = _call().Gradient(program, wanted, single, self._fastmath, self._limit)
             return self._gradients.setdefault((kinds, argnums), made)
 
     def _jacobian(self, args: tuple[Any, ...], argnums: Any) -> Any:
@@ -281,6 +289,7 @@ def _jitted(function: FunctionType, options: dict[str, Any], known: dict[Any, An
     """A function as Numba compiles it; kernels and plain functions that it calls as well."""
     from numba import njit
 
+    importlib.import_module("numtape.core.loops.jitted").known()
     if function in known:
         return known[function]
     code = function.__code__
@@ -288,7 +297,9 @@ def _jitted(function: FunctionType, options: dict[str, Any], known: dict[Any, An
     def replaced(value: Any) -> Any:
         if isinstance(value, Kernel):
             return known.get(value.python_function) or value.njit
-        return _jitted(value, options, known) if isinstance(value, FunctionType) else value
+        if value is stop_gradient or not isinstance(value, FunctionType):
+            return value
+        return _jitted(value, options, known)
 
     scope = {**function.__globals__}
     copied = FunctionType(code, scope, function.__name__, function.__defaults__,

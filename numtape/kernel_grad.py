@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import functools
+import importlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .kernel import as_kernel
+from .kernel import Kernel, as_kernel
 
 __all__ = ["grad", "jacobian", "value_and_grad"]
 
@@ -47,27 +48,7 @@ def value_and_grad(
       >>> value, gx, gk
       (5.0, array([-2., -2.,  4.]), 2.5)
     """
-    found = as_kernel(f)
-    wanted = argnums if isinstance(argnums, int) else tuple(argnums)
-
-    recent = None
-    code = found.python_function.__code__
-    count = -1 if code.co_kwonlyargcount else code.co_argcount
-
-    @functools.wraps(found.python_function)
-    def value_and_gradient(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
-        nonlocal recent
-        if recent is not None and not kwargs and len(args) == count:
-            done = recent.quick(args)  # arguments are mostly of the kinds that the last ones had
-            if done is not None:
-                return done
-        args = found._bound(args, kwargs)
-        gradient = found._gradient(args, wanted)
-        result = gradient(args)
-        recent = gradient
-        return result  # type: ignore[no-any-return]
-
-    return value_and_gradient
+    return _Derivative(as_kernel(f), argnums, True)
 
 
 def grad(f: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callable[..., Any]:
@@ -94,13 +75,7 @@ def grad(f: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callable[..
       >>> round(tf.grad(root)(4.0), 9)
       0.25
     """
-    both = value_and_grad(f, argnums)
-
-    @functools.wraps(as_kernel(f).python_function)
-    def gradient(*args: Any, **kwargs: Any) -> Any:
-        return both(*args, **kwargs)[1]
-
-    return gradient
+    return _Derivative(as_kernel(f), argnums, False)
 
 
 def jacobian(f: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callable[..., Any]:
@@ -138,3 +113,40 @@ def jacobian(f: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callabl
         return found._jacobian(args, wanted)(args)
 
     return jacobians
+
+
+class _Derivative:
+    """The gradient of a kernel, with its value or alone; Numba knows it in other compiled code."""
+
+    def __init__(self, kernel: Kernel, argnums: int | Sequence[int], with_value: bool) -> None:
+        self._kernel, self._with_value = kernel, with_value
+        self._argnums = argnums if isinstance(argnums, int) else tuple(argnums)
+        self._recent: Any = None
+        self._jitted: Any = None
+        code = kernel.python_function.__code__
+        self._count = -1 if code.co_kwonlyargcount else code.co_argcount
+        functools.update_wrapper(self, kernel.python_function)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        recent = self._recent
+        if recent is not None and not kwargs and len(args) == self._count:
+            done = recent.quick(args)  # arguments are mostly of the kinds that the last ones had
+            if done is not None:
+                return done if self._with_value else done[1]
+        args = self._kernel._bound(args, kwargs)
+        gradient = self._kernel._gradient(args, self._argnums)
+        result = gradient(args)
+        self._recent = gradient
+        return result if self._with_value else result[1]
+
+    @property
+    def _numba_type_(self) -> Any:
+        if self._jitted is None:
+            self._jitted = importlib.import_module("numtape.core.loops.jitted").gradient(
+                self._kernel, self._argnums, self._with_value
+            )
+        return self._jitted._numba_type_
+
+    def __repr__(self) -> str:
+        what = "value and gradient" if self._with_value else "gradient"
+        return f"<{what} of {self._kernel!r}>"

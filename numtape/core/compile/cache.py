@@ -19,8 +19,8 @@ import struct
 import sys
 import threading
 import time
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -188,10 +188,12 @@ def _compiled(file: str, compile_unit: Callable[[], Built]) -> Built:
 
     thread = threading.Thread(target=work, name="numtape compiler")
     try:
+        if getattr(_here, "compiling", False):
+            raise RuntimeError
         thread.start()
     except RecursionError:
         raise
-    except RuntimeError:  # no more threads, or the process ends
+    except RuntimeError:  # no more threads, or the process ends, or no other thread may
         work()
     else:
         thread.join(max(PATIENCE - _waited[0], 0.0))
@@ -204,6 +206,20 @@ def _compiled(file: str, compile_unit: Callable[[], Built]) -> Built:
     _waited[0] += seconds
     _messages.info("Compiled %s in %.2f s.", file.rpartition("-")[0], seconds)
     return built[0]
+
+
+_here = threading.local()
+
+
+@contextmanager
+def in_this_thread() -> Iterator[None]:
+    """Compile in this thread: it has Numba's lock, which another one would wait for."""
+    before = getattr(_here, "compiling", False)
+    _here.compiling = True
+    try:
+        yield
+    finally:
+        _here.compiling = before
 
 
 PATIENCE = 1.0  # seconds of compiling that nothing is said of

@@ -145,8 +145,9 @@ class Gradient(Sweeping):
         limit: int | None,
     ) -> None:  # fmt: skip
         super().__init__(program, limit)
+        self.wanted, self.single = wanted, single
         self._layout = Layout(program, wanted, single, limit)
-        self._sweeps = _FUNCTION(compiled(program, fastmath).gradient)
+        self.sweeps = _FUNCTION(compiled(program, fastmath).gradient)
         self._waiting: list[tuple[Any, Any]] = []  # blocks that no call has now
 
     def __call__(self, arguments: tuple[Any, ...]) -> Any:
@@ -165,7 +166,7 @@ class Gradient(Sweeping):
         try:
             ready = self._waiting.pop()
         except IndexError:
-            ready = self._layout.call(self._sweeps, self.fail)
+            ready = self._layout.call(self.sweeps, self.fail)
         try:
             return ready[0](arguments)
         except struct.error:  # an int of more than 64 bits
@@ -178,7 +179,7 @@ class Gradient(Sweeping):
         arguments = tuple([
             np.ascontiguousarray(x) if type(x) is np.ndarray else x for x in arguments
         ])  # fmt: skip
-        ready = self._layout.call(self._sweeps, self.fail)
+        ready = self._layout.call(self.sweeps, self.fail)
         try:
             return ready[1](arguments)
         except struct.error:

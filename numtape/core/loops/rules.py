@@ -62,6 +62,7 @@ FUNCTIONS |= {
     "**": Function("{0} ** {1}", ops.pow_float.op, "same"),
     "negative": Function("-{0}", ops.negative.op, "same", True),
     "copy": Function("{0}", ops.stop_gradient.op, "same", True),
+    "stop_gradient": Function("{0}", ops.stop_gradient.op, "same", True),
     "abs": Function("abs({0})", ops.abs_.op, "same", True),
     "fabs": Function("math.fabs({0})", ops.abs_.op, cheap=True),
     "max": Function("max({0}, {1})", ops.maximum.op, "same", True),
@@ -122,6 +123,7 @@ _NUMPY |= {
 
 # What a program calls, and the function's name above.
 CALLED: dict[Any, str] = {abs: "abs", max: "max", min: "min", pow: "**", math.pow: "**"}
+CALLED[ops.stop_gradient] = "stop_gradient"
 CALLED |= {getattr(math, name): name for name in FUNCTIONS if hasattr(math, name)}
 CALLED |= {getattr(np, ours): name for ours, name in _NUMPY.items()}
 

@@ -1,0 +1,217 @@
+"""Derivatives of kernels inside of other code that Numba compiles, and what kernels call in it.
+
+Numba is imported when the first function here is called.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from ...errors import KernelError, ResourceExhaustedError
+from ..compile.cache import in_this_thread
+from ..ops.elementwise import stop_gradient
+from ..values.memory import address_of
+from . import stack
+from .calls import DTYPES
+from .layout import DEEP, DIVISION, EMPTY, INDEX, LINES, NEGATIVE, NO_ROOM, RAISED, SHAPES
+from .program import Program
+
+HEAD = 16  # bytes before a stack: where it ends
+_SLOTS = np.zeros(stack.MOST_WAITING, np.int64)  # stacks that wait for calls
+_arenas: dict[int, stack.Arena] = {}
+
+_ERRORS: dict[int, tuple[type[Exception], str]] = {
+    NO_ROOM: (ResourceExhaustedError, "A kernel's stack is full."),
+    INDEX: (IndexError, "index is out of bounds"),
+    DIVISION: (ZeroDivisionError, "division by zero"),
+    NEGATIVE: (ValueError, "negative dimensions not allowed"),
+    SHAPES: (ValueError, "shapes of arrays do not match"),
+    EMPTY: (ValueError, "an array without elements has neither maximum nor minimum"),
+    DEEP: (RecursionError, "maximum depth of calls in a kernel exceeded"),
+}
+
+
+def _new_stack(_: int) -> int:
+    """The address of one more stack; 0 if there is no memory."""
+    try:
+        arena = stack.Arena(stack.SIZE)
+    except ResourceExhaustedError:
+        return 0
+    ctypes.c_int64.from_address(arena.start).value = arena.end
+    _arenas[arena.start] = arena
+    return arena.start
+
+
+def _drop_stack(start: int) -> int:
+    """Let go of a stack."""
+    _arenas.pop(start, None)
+    return 0
+
+
+_FUNCTION = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)
+_new, _drop = _FUNCTION(_new_stack), _FUNCTION(_drop_stack)
+
+
+@cache
+def known() -> Any:
+    """Tell Numba what kernels may call, once. Returns functions that take and give back stacks."""
+    from numba import njit
+    from numba.extending import overload
+
+    from ...kernels.loops.exchange import exchange, exchange_if
+
+    slots, count = address_of(_SLOTS), len(_SLOTS)
+
+    def plain(input: Any, name: Any = None) -> Any:
+        return lambda input, name=None: input
+
+    plain.__annotations__.clear()  # Numba compares them
+    overload(stop_gradient)(plain)
+
+    def take() -> Any:
+        for k in range(count):
+            found = exchange(slots + 8 * k, 0)
+            if found != 0:
+                return found
+        return _new(0)
+
+    def give(start: Any) -> None:
+        for k in range(count):
+            if exchange_if(slots + 8 * k, 0, start):
+                return
+        _drop(start)
+
+    compiled = njit(nogil=True)
+    return compiled(take), compiled(give)
+
+
+def gradient(kernel: Any, argnums: Any, with_value: bool) -> Any:
+    """What Numba calls for the gradient of a kernel, for arguments of any dtypes."""
+    from numba import njit
+    from numba.extending import overload
+
+    take, give = known()
+
+    def stub(*args: Any) -> Any:
+        raise NotImplementedError
+
+    def typed(*args: Any) -> Any:
+        from numba.core.errors import TypingError
+
+        try:
+            kinds = tuple(map(_kind, args))
+            with in_this_thread():
+                made = kernel._gradient_of(kinds, argnums)
+        except (KernelError, ValueError) as error:
+            raise TypingError(str(error)) from error
+        scope = {"np": np, "sweeps": made.sweeps, "take": take, "give": give}
+        text = _text(made.program, made.wanted, made.single, made.limit, with_value, args, scope)
+        exec(compile(text, f"<call of {made.program.name}>", "exec"), scope)
+        return scope["call"]
+
+    typed.__annotations__.clear()
+    overload(stub, strict=False)(typed)
+    names = ", ".join(f"x{j}" for j in range(kernel.python_function.__code__.co_argcount))
+    scope: dict[str, Any] = {"stub": stub}
+    exec(f"def gradient({names}): return stub({names})", scope)
+    return njit(nogil=True)(scope["gradient"])
+
+
+def _kind(kind: Any) -> tuple[str, int]:
+    """Dtype and axes of a type of Numba's."""
+    from numba import types
+
+    kind = types.unliteral(kind)
+    if isinstance(kind, types.Omitted):
+        raise KernelError("an argument that is left out", way="Give it.")
+    ndim = kind.ndim if isinstance(kind, types.Array) else -1
+    name = str(kind.dtype if ndim >= 0 else kind)
+    if name not in DTYPES or ndim == 0:
+        raise KernelError(f"an argument of type {kind}", way=f"Use {', '.join(DTYPES)}.")
+    return name, ndim
+
+
+def _text(
+    program: Program, wanted: tuple[int, ...], single: bool, limit: int | None, with_value: bool,
+    types: Any, scope: dict[str, Any],
+) -> str:  # fmt: skip
+    """The text of a call."""
+    parameters = program.parameters
+    arrays = {j: dtype for kind, j, dtype, _ in parameters if kind == "array"}
+    count = 1 + max((j for _, j, _, _ in parameters), default=-1)
+    words = len(parameters) + 5
+    cells = words
+    lines: list[str] = []
+    for j in arrays:
+        make = "x{0}.copy()" if j in program.written else "np.ascontiguousarray(x{0})"
+        lines.append(f"c{j} = {make.format(j)}")
+    for j in program.written:
+        for i in arrays:
+            if i != j:
+                lines.append(
+                    f"if x{i}.ctypes.data < x{j}.ctypes.data + x{j}.nbytes and "
+                    f"x{j}.ctypes.data < x{i}.ctypes.data + x{i}.nbytes: raise KernelError("
+                    "'arguments that overlap in memory where one is written to')"
+                )
+    scope["KernelError"] = KernelError
+    fill: list[str] = []
+    slopes: dict[int, str] = {}
+    for slot, (kind, j, dtype, k) in enumerate(parameters):
+        if kind == "array":
+            fill.append(f"block[{slot}] = c{j}.ctypes.data")
+        elif kind == "axis":
+            fill.append(f"block[{slot}] = x{j}.shape[{k}]")
+        elif kind == "adjoint" and j in arrays:
+            lines.append(f"g{j} = np.zeros(x{j}.shape, np.{dtype})")
+            fill.append(f"block[{slot}] = g{j}.ctypes.data")
+            slopes[j] = f"g{j}"
+        else:
+            fill.append(f"block[{slot}] = at + {8 * cells}")
+            if kind == "number":
+                name = "bool_" if dtype == "bool" else dtype
+                fill.append(f"block[{cells}:{cells + 1}].view(np.{name})[0] = x{j}")
+            else:
+                kept = next(d for a, i, d, _ in parameters if i == j and a == "number")
+                slopes[j] = f"np.{kept}(floats[{cells}])"
+            cells += 1
+    top = words - 5
+    lines += [
+        f"block = np.zeros({cells + 3}, np.int64)", "floats = block.view(np.float64)",
+        "at = block.ctypes.data", *fill, "start = take()",
+        "if start == 0: raise ResourceExhaustedError('There is no memory for a stack.')",
+        f"block[{top}] = start + {HEAD}", f"block[{top + 1}] = end_of(start)",
+        *([f"block[{top + 1}] = min(block[{top + 1}], start + {HEAD + limit})"] if limit else []),
+        *(f"block[{top + 2 + k}] = at + {8 * (cells + k)}" for k in range(3)),
+        f"floats[{cells + 2}] = 1.0", "status = sweeps(at)", "give(start)",
+    ]  # fmt: skip
+    scope["ResourceExhaustedError"] = ResourceExhaustedError
+    lines += _raises(program, scope)
+    value = f"floats[{cells}]"
+    value = f"np.float32({value})" if program.result == "float32" else value
+    found = [slopes[j] for j in wanted]
+    gradient = found[0] if single else f"({', '.join(found)},)"
+    lines.append(f"return {value}, {gradient}" if with_value else f"return {gradient}")
+    names = ", ".join(f"x{j}" for j in range(count))
+    from ...kernels.loops.exchange import word
+
+    scope["end_of"] = word
+    return "\n".join([f"def call({names}):", *(f"    {line}" for line in lines)])
+
+
+def _raises(program: Program, scope: dict[str, Any]) -> list[str]:
+    """The text that raises what a status says."""
+    lines = ["if status:", f"    kind, which = status & {(1 << LINES) - 1}, status >> {LINES}"]
+    for kind, (error, message) in _ERRORS.items():
+        scope[error.__name__] = error
+        lines.append(f"    if kind == {kind}: raise {error.__name__}({message!r})")
+    for k, raised in enumerate(program.raised):
+        scope[f"Raised{k}"] = raised.kind
+        told = raised.arguments
+        plain = all(isinstance(x, str | int | float) for x in told)
+        text = ", ".join(map(repr, told)) if plain else ""
+        lines.append(f"    if kind == {RAISED} and which == {k}: raise Raised{k}({text})")
+    return lines
