@@ -13,6 +13,9 @@ that nobody refers to.
 `unary`, `binary`, `append` and `_appended` write such a stretch each, and `Variable.assign_add` and
 `assign_sub` their few lines: a call more would cost a tenth of what an op does, and a stretch
 that is called is divided.
+
+What `unary` and `binary` do is done by machine code where operands are the usual ones: the same
+steps are in `core.native.steps`, and who changes them here changes them there. Tests compare them.
 """
 
 from __future__ import annotations
