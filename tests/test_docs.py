@@ -183,7 +183,7 @@ def test_classes_say_how_they_are_made():
 
 def test_methods_name_their_own_arguments():
     for name, value in METHODS.items():
-        if "Args" in sections(TEXTS[name]):
+        if callable(value) and "Args" in sections(TEXTS[name]):
             taken = [p for p in inspect.signature(value).parameters if p not in ("self", "cls")]
             assert arguments(TEXTS[name]) == taken, name
 

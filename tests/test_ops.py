@@ -431,10 +431,12 @@ def ops_of(tf, case):
 def test_every_op_has_a_row(tf):
     from numtape.core.derive.custom import LINK, RESULT, UPSTREAM
     from numtape.core.log.op import CODES, LEAF, READ
+    from numtape.core.ops.kernel import KERNEL, KERNEL_GRAD, PART
     from numtape.core.ops.seeded import NUMBERED
 
-    # Those of test_custom_gradient.py, and the draws of layers: test_keras_layers_states.py.
-    others = {LINK, RESULT, UPSTREAM, NUMBERED}
+    # Those of test_custom_gradient.py, the draws of layers: test_keras_layers_states.py, and kernels:
+    # test_kernel_tape.py.
+    others = {LINK, RESULT, UPSTREAM, NUMBERED, KERNEL, KERNEL_GRAD, PART}
     reached = set().union(*(ops_of(tf, case) for case in CASES), others)
     ops = [op for op in CODES.ops if op.kind not in (LEAF, READ)]
     assert [op.name for op in ops if op not in reached] == []
