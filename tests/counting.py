@@ -3,6 +3,7 @@
 import contextlib
 
 from numtape.core.compile import array_kernels
+from numtape.core.compile.tables import CALLS
 from numtape.core.log import look
 from numtape.core.log.log import VALUE, Log, local
 from numtape.core.log.op import CODES
@@ -49,13 +50,19 @@ def by_hand(name):
     """The whole-array op `name`, computed with NumPy as if there were no kernel for it."""
     (op,) = (op for op in CODES.ops if op.name == name and op.compute)
     native, op.native = op.native, None
-    array_kernels._calls.clear()
+    _forget_kernels()
     try:
         with fresh_log():  # it remembers no plan
             yield op
     finally:
         op.native = native
-        array_kernels._calls.clear()
+        _forget_kernels()
+
+
+def _forget_kernels():
+    """What was found for rows, of few elements and of more."""
+    array_kernels._calls.clear()
+    CALLS.clear()
 
 
 @contextlib.contextmanager

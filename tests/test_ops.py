@@ -434,8 +434,8 @@ def test_every_op_has_a_row(tf):
     from numtape.core.ops.kernel import KERNEL, KERNEL_GRAD, PART
     from numtape.core.ops.seeded import NUMBERED
 
-    # Those of test_custom_gradient.py, the draws of layers: test_keras_layers_states.py, and kernels:
-    # test_kernel_tape.py.
+    # Those of test_custom_gradient.py, the draws of layers (test_keras_layers_states.py), and
+    # kernels (test_kernel_tape.py).
     others = {LINK, RESULT, UPSTREAM, NUMBERED, KERNEL, KERNEL_GRAD, PART}
     reached = set().union(*(ops_of(tf, case) for case in CASES), others)
     ops = [op for op in CODES.ops if op.kind not in (LEAF, READ)]

@@ -15,7 +15,8 @@ _PAUSE = 0.05  # seconds between two lines
 
 def _is_live(stream: Any) -> bool:
     """Whether a line that is written again is shown as one: in a terminal and a notebook."""
-    return bool(hasattr(stream, "isatty") and stream.isatty()) or "ipykernel" in sys.modules
+    notebook = type(stream).__module__.startswith("ipykernel.")
+    return notebook or bool(hasattr(stream, "isatty") and stream.isatty())
 
 
 def duration(seconds: float) -> str:
