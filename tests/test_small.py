@@ -117,16 +117,50 @@ def test_the_table_of_calls_is_forgotten_with_the_numbers(tf):
     x = tf.constant([1.0, 2.0, 3.0])
     assert tf.stack([x[0], x[2]]).numpy().tolist() == [1.0, 3.0]
     interning.let_go()
-    assert CALLS.count == 0 and not CALLS.first.any()
+    assert not CALLS.first.any()
     assert tf.stack([x[2], x[0]]).numpy().tolist() == [3.0, 1.0]
 
 
 @pytest.mark.numtape_only(reason="numtape's table")
 def test_a_full_table_of_calls_is_no_error(tf, monkeypatch):
-    monkeypatch.setattr(CALLS, "MOST", CALLS.count)
+    monkeypatch.setattr(CALLS, "MOST", 0)
     x = tf.constant([[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]])
     for k in range(6):
         assert x[0, k : k + 2].numpy().tolist() == [k + 1.0, k + 2.0]
+
+
+class Between(list):
+    """Specs during whose reading something else happens, as in a finalizer or another thread."""
+
+    def __init__(self, specs, happens):
+        super().__init__(specs)
+        self.happens = happens
+
+    def __iter__(self):
+        self.happens()
+        return super().__iter__()
+
+
+def listed(code):
+    """The kernels in the list of a code; an AssertionError if it has no end."""
+    found, place = [], int(CALLS.first[code]) - 1
+    while place >= 0:
+        found.append(int(CALLS.entries[place, 5]))
+        place = int(CALLS.entries[place, 0])
+        assert len(found) < 10
+    return found
+
+
+@pytest.mark.numtape_only(reason="numtape's table")
+def test_calls_that_are_entered_at_once_have_places_of_their_own(tf):
+    code = len(CALLS.first) - 1
+    try:
+        CALLS.add(code, Between([1], lambda: CALLS.add(code, [2], 20, None, 0, 0)), 10, None, 0, 0)
+        assert listed(code) == [10, 20]
+        CALLS.add(code, Between([3], CALLS.clear), 30, None, 0, 0)  # lost, and asked for again
+        assert listed(code) == []
+    finally:
+        CALLS.clear()
 
 
 def test_elements_keep_their_meaning(tf):

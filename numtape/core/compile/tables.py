@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import count
+
 import numpy as np
 
 from ..values.dtypes import DTYPES
 from ..values.interning import CACHES, CAPACITY
-from ..values.memory import Array, reserved
+from ..values.memory import Array, reserved, view
 
 
 class Lanes:
@@ -35,6 +37,11 @@ class Calls:
     The entries of one code are a list; see ENTRY in `kernels/passes/layout.py`. When numbers of
     codes and specs are freed, all is forgotten.
 
+    Other threads, finalizers and handlers of signals may come between any two steps, and plans
+    read the lists without a lock. So an entry has a place of its own before it is filled, and is
+    complete before it is in a list: else two entries in one place are a list without an end. What
+    comes into a list while all is forgotten is lost, and asked for again.
+
     Attributes:
       held: What entries refer to by address; plans hold `lists`. It is another list after
         everything was forgotten: where another thread enters something meanwhile, that is in
@@ -46,10 +53,12 @@ class Calls:
     def __init__(self) -> None:
         self.first = reserved((CAPACITY,), np.int32)
         self.entries = reserved((self.MOST, 8), np.int64)
-        self.count = 0
         self.held: list[Array] = []
         self._before: list[Array] = []
         self._codes: list[int] = []
+        self._numbers = count()  # of entries; they take places in turn
+        self._start = 0  # the first number since all was forgotten
+        self._first_view, self._next_view = view(self.first), view(self.entries[:, 0])
         CACHES.append(self.clear)
 
     def add(
@@ -57,16 +66,20 @@ class Calls:
         units: int,
     ) -> bool:  # fmt: skip
         """Enter a kernel, 0 where there is none. False if there is no room."""
-        n = self.count
-        if n == self.MOST:
+        start = self._start
+        number = next(self._numbers)
+        if number - start >= self.MOST:
             return False
+        place = number % len(self.entries)
         if parameters is not None:
             self.held.append(parameters)
         specs = [*specs, -1, -1, -1][:4]
-        self.entries[n] = int(self.first[code]) - 1, *specs, kernel, address, units
-        self.count = n + 1
+        self.entries[place, 1:] = *specs, kernel, address, units
         self._codes.append(code)
-        self.first[code] = n + 1
+        firsts, nexts = self._first_view, self._next_view
+        if self._start == start:  # no call from here on: nothing comes between
+            nexts[place] = firsts[code] - 1
+            firsts[code] = place + 1
         return True
 
     def lists(self) -> tuple[list[Array], list[Array]]:
@@ -75,10 +88,10 @@ class Calls:
 
     def clear(self) -> None:
         """Forget everything."""
+        self._start = next(self._numbers) + 1
         codes, self._codes = self._codes, []
         for code in codes:
             self.first[code] = 0
-        self.count = 0
         self._before = self.held
         self.held = []
 
