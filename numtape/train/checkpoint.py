@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import os
 import time
+from collections.abc import Callable
 from typing import Any
 
 from ..core.log.variable import Variable
 from ..core.values.dtypes import int64, shown
 from ..waiting import changed
 from .arrays import SUFFIX, pack, write
-from .parts import Graph, is_trackable, parts
+from .parts import Graph, is_trackable, parts, renamed
 from .reading import read_checkpoint
 from .restoring import Restoration
 from .state import record_state
@@ -73,6 +74,10 @@ class Checkpoint:
         if self._save_counter is not None:
             found["save_counter"] = self._save_counter
         return found
+
+    def _saved_names(self, number: Callable[[Variable], int | None]) -> dict[str, str]:
+        """The root's parts are the checkpoint's, and so are their names."""
+        return renamed(self._root, number)
 
     @property
     def save_counter(self) -> Variable:

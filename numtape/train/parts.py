@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from ..core.log.variable import Variable, original
@@ -24,6 +24,25 @@ def parts(thing: Any) -> dict[str, Any]:
         for name, value in thing._saved_parts().items():
             found.update(_flat(name, value))
     return found
+
+
+def named_parts(thing: Any, number: Callable[[Variable], int | None]) -> dict[str, Any]:
+    """The parts of a thing by the names that a graph has for them.
+
+    Args:
+      thing: The thing.
+      number: A function of a variable: its number in the graph, or None. What an optimizer keeps
+        for a variable goes by it.
+    """
+    found = parts(thing)
+    names = renamed(thing, number)
+    return {names.get(name, name): part for name, part in found.items()} if names else found
+
+
+def renamed(thing: Any, number: Callable[[Variable], int | None]) -> dict[str, str]:
+    """Which parts of a thing a graph has other names for."""
+    names = getattr(thing, "_saved_names", None)
+    return {} if names is None else names(number)
 
 
 def _flat(name: Any, value: Any) -> Iterator[tuple[str, Any]]:
@@ -69,6 +88,10 @@ class Graph:
                     paths.append(f"{path}/{name}" if path else name)
                 own[name] = numbers[id(part)]
             self.nodes.append(own)
+        for thing, node in zip(things, self.nodes, strict=True):
+            names = renamed(thing, lambda v: numbers.get(id(v)))
+            for old, new in names.items():
+                node[new] = node.pop(old)
 
 
 def checked(nodes: Any, arrays: Mapping[str, Any], where: str) -> list[Any]:

@@ -11,9 +11,9 @@ import numpy as np
 from ..core.log.log import local
 from ..core.log.variable import Variable, assign_all, set_values
 from ..core.values.tensor import of_array
-from ..errors import InvalidArgumentError
+from ..errors import InvalidArgumentError, UnimplementedError
 from ..waiting import forget, wait
-from .parts import Graph, parts
+from .parts import Graph, named_parts, parts, renamed
 
 
 class Restoration:
@@ -32,6 +32,7 @@ class Restoration:
         self.where, self.nodes, self.left = where, nodes, dict(arrays)
         self._bound: dict[int, int] = {}  # the node of a thing, by its id
         self._things: dict[int, weakref.ref[Any]] = {}
+        self._keepers: dict[int, weakref.ref[Any]] = {}  # optimizers among them
 
     def begin(self, roots: Iterable[Any], whole: Any = None, skipped: Any = None) -> None:
         """Give all variables inside of roots the values of theirs; or, if one does not fit, none.
@@ -54,6 +55,34 @@ class Restoration:
         """Go on from things and their nodes."""
         bound: dict[int, tuple[Any, int]] = {}
         found: list[tuple[Variable, str]] = []
+        self._walk(pairs, bound, found, skipped)
+        # What optimizers keep goes by variables, of which all are known by now.
+        refs = [(ref(), self._bound[key]) for key, ref in self._keepers.items()]
+        keepers = [(thing, k) for thing, k in [*bound.values(), *refs]
+                   if hasattr(thing, "_saved_names")]  # fmt: skip
+        for thing, number in keepers:
+            own, node = self._parts(thing, number, bound), self.nodes[number]
+            kept = [(own[name], k) for name, k in node.items() if name in own]
+            self._walk(kept, bound, found, skipped)
+        if whole is not None:
+            self._check_whole(whole, {id(v) for v, _ in found}, {key for _, key in found})
+        _give([v for v, _ in found], [self.left[key] for _, key in found])
+        for _, key in found:
+            self.left.pop(key, None)
+        for thing, number in bound.values():
+            self._note(thing, number)
+        for thing, number in bound.values():
+            if not isinstance(thing, Variable):
+                if before is not None:
+                    before(thing)
+                if self._lacks(thing, number):
+                    wait(thing, self._told)
+
+    def _walk(
+        self, pairs: list[tuple[Any, int]], bound: dict[int, tuple[Any, int]],
+        found: list[tuple[Variable, str]], skipped: list[str] | None,
+    ) -> None:  # fmt: skip
+        """Bind things, and all inside them, to their nodes."""
         for thing, number in pairs:  # it grows
             if id(thing) in bound or self._is_bound(thing):
                 continue
@@ -76,20 +105,36 @@ class Restoration:
                 else:  # another variable has it
                     del bound[id(thing)]
                 continue
-            own = parts(thing)
+            own = self._parts(thing, number, bound)
             pairs.extend((own[name], k) for name, k in node.items() if name in own)
-        if whole is not None:
-            self._check_whole(whole, {id(v) for v, _ in found}, {key for _, key in found})
-        _give([v for v, _ in found], [self.left[key] for _, key in found])
-        for _, key in found:
-            self.left.pop(key, None)
-        for thing, number in bound.values():
-            self._note(thing, number)
-            if not isinstance(thing, Variable):
-                if before is not None:
-                    before(thing)
-                if self._lacks(thing, number):
-                    wait(thing, self._told)
+
+    def _parts(
+        self, thing: Any, number: int, bound: dict[int, tuple[Any, int]] | None = None
+    ) -> dict[str, Any]:
+        """The parts of a thing, by the names that they have in the file."""
+
+        def number_of(variable: Variable) -> int | None:
+            found = (bound or {}).get(id(variable))
+            return self._bound.get(id(variable)) if found is None else found[1]
+
+        if not hasattr(thing, "_saved_names"):
+            return parts(thing)
+        node, names = self.nodes[number], renamed(thing, number_of)
+        if names.keys() & node.keys():
+            raise UnimplementedError(
+                f"An earlier numtape wrote {self.where}: it does not say which variables the "
+                f"optimizer's values are for."
+            )
+        stored = dict(name.split(": ", 1) for name in node if ": " in name)
+        for place, by_place, now in (name.partition(": ") for name in names.values()):
+            if by_place and stored.get(place, now) != now:
+                raise ValueError(
+                    f"{self.where} has the optimizer's {place!r} for a variable {stored[place]!r}, "
+                    f"and the program's optimizer has {now!r} in this place. Put the variables "
+                    f"that it trains, or their model, into the checkpoint too: then their order "
+                    f"does not matter."
+                )
+        return named_parts(thing, number_of)
 
     def _check_whole(self, thing: Any, given: set[int], taken: set[str]) -> None:
         """Check that all variables inside a thing get values, and that no others are left."""
@@ -129,15 +174,18 @@ class Restoration:
             if restoration is not None:
                 restoration._bound.pop(key, None)
                 restoration._things.pop(key, None)
+                restoration._keepers.pop(key, None)
 
         self._things[key] = weakref.ref(thing, gone)
+        if hasattr(thing, "_saved_names"):
+            self._keepers[key] = self._things[key]
 
     def _is_bound(self, thing: Any) -> bool:
         return id(thing) in self._bound
 
     def _lacks(self, thing: Any, number: int) -> bool:
         """Whether a thing may get parts that values are left for."""
-        own = parts(thing)
+        own = self._parts(thing, number)
         return any(
             name not in own and self._holds(k, set()) for name, k in self.nodes[number].items()
         )
@@ -157,7 +205,7 @@ class Restoration:
         number = self._bound.get(id(thing))
         if number is None:
             return False
-        own, node = parts(thing), self.nodes[number]
+        own, node = self._parts(thing, number), self.nodes[number]
         fresh = [
             (own[name], k) for name, k in node.items()
             if name in own and not self._is_bound(own[name])

@@ -14,7 +14,6 @@ from ...core.ops.reduction import reduce_mean
 from ...core.values.tensor import Tensor
 from .arguments import optimizer_class, real
 from .optimizer import Optimizer
-from .state import named
 from .stepping import Changes, Operand
 
 
@@ -65,7 +64,7 @@ class Adafactor(Optimizer):
             if len(shape) > 1:
                 sizes = {"row": shape[:-1], "column": (*shape[:-2], shape[-1])}
             for name, size in {**sizes, "velocity": shape}.items():
-                own.append(self._own(zeros(size, dtype), named(variable, name), dtype))
+                own.append(self._own(zeros(size, dtype), name, dtype, variable))
 
     def _shared(self, rate: Tensor, changes: Changes) -> Any:
         step = cast(self.iterations + 1, rate.dtype)

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, MutableMapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ...core.log.tensors import as_tensor
-from ...core.log.variable import Variable, assign_all, original
+from ...core.log.variable import Variable, original
 from ...core.ops.arithmetic import floordiv
 from ...core.ops.creation import fill
-from ...core.ops.elementwise import cast
 from ...core.values.dtypes import as_dtype, float32, int64, shown
 from ...core.values.tensor import Tensor
 from ...module import snake_case
 from ...waiting import changed
 from .. import initializers
-from ..warned import warn
+from .saved import Saved
 from .schedule import LearningRateSchedule
 
 _count: Counter[str] = Counter()
@@ -36,7 +35,7 @@ def trained_variables(variables: Iterable[Any]) -> list[Variable]:
     return found
 
 
-class State:
+class State(Saved):
     """Base of optimizers: variables by the order of those to train, and where to find them.
 
     A copy, or one read from a pickle, knows the variables that were copied with it. If it was
@@ -60,6 +59,7 @@ class State:
         self.name = name
         self.built = False
         self._variables: tuple[Variable, ...] = ()
+        self._places: tuple[tuple[Variable, str, int], ...] = ()
         self._trained: list[Variable] = []  # what it was built for
         self._slots: list[list[Variable]] = []  # those of each
         self._averages: list[Variable] = []
@@ -71,18 +71,17 @@ class State:
         if not callable(learning_rate):
             self._learning_rate = self._own(learning_rate, "learning_rate", float32)
 
-    def _saved_parts(self) -> dict[str, Any]:
-        """What a checkpoint stores, by name."""
-        named = {"_iterations": self._iterations}
-        if isinstance(self._learning_rate, Variable):
-            named["_learning_rate"] = self._learning_rate
-        others = [v for v in self._variables if all(v is not own for own in named.values())]
-        return {**named, "_variables": others}
-
-    def _own(self, value: Any, name: str, dtype: Any) -> Variable:
-        """A variable of the optimizer."""
-        found = Variable(value, trainable=False, name=name, dtype=dtype)
+    def _own(
+        self, value: Any, name: str, dtype: Any, trained: Variable | None = None
+    ) -> Variable:
+        """A variable of the optimizer, or one that it keeps for a trained one."""
+        full = name if trained is None else named(trained, name)
+        found = Variable(value, trainable=False, name=full, dtype=dtype)
         self._variables = (*self._variables, found)  # a new one: it may be read by a recording
+        if trained is not None and id(trained) in self._index:
+            self._places = (*self._places, (found, name, self._index[id(trained)]))
+        if self.built:
+            changed(self)
         return found
 
     @property
@@ -173,14 +172,15 @@ class State:
         if self.built:
             return
         trained = trained_variables(variables)
-        before = self._variables
+        before = self._variables, self._places, self._trained
+        self._trained = trained
+        self._number()
         try:
             self._build(trained)
         except BaseException:
-            self._variables = before
+            self._variables, self._places, self._trained = before
+            self._number()
             raise
-        self._trained = trained
-        self._number()
         self.built = True
         changed(self)
 
@@ -197,7 +197,7 @@ class State:
             for variable, own in zip(trained, slots, strict=True):
                 for name, start in group:
                     made = fill(variable.shape, as_tensor(start, variable._spec))
-                    own.append(self._own(made, named(variable, name), variable.dtype))
+                    own.append(self._own(made, name, variable.dtype, variable))
         self._averages, self._accumulators, self._slots = averages, accumulators, slots
 
     def _groups(self) -> Groups:
@@ -237,10 +237,9 @@ class State:
         Returns:
           A variable.
         """
-        full = named(original(reference_variable), name or "var")
-        return self.add_variable(
-            reference_variable.shape, initializer, reference_variable.dtype, name=full
-        )
+        trained = original(reference_variable)
+        made = initializers.get(initializer)(tuple(trained.shape), trained.dtype)
+        return self._own(made, name or "var", trained.dtype, trained)
 
     def add_optimizer_variables(
         self, trainable_variables: Iterable[Variable], name: Any, initializer: Any = "zeros"
@@ -300,6 +299,7 @@ class State:
                 )
             self._trained = variables
             self._number()
+            changed(self)
         if self._apart:
             self._apart = False
 
@@ -309,75 +309,6 @@ class State:
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state, _apart=True)
         self._number()
-
-    # --- Saving
-
-    def set_weights(self, weights: Sequence[Any]) -> None:
-        """Give the optimizer's variables values: all of them, or, if one does not fit, none.
-
-        Args:
-          weights: Arrays in the order of `variables`.
-
-        Raises:
-          ValueError: If it has not been built, or shapes or their number differ.
-        """
-        if not self.built:
-            raise ValueError(
-                "You are calling `set_weights()` on an optimizer that has not yet been built. "
-                "Please call `optimizer.build(trainable_variables)` to create the optimizer "
-                "weights before calling `set_weights()`."
-            )
-        self._set_values(weights)
-
-    def _set_values(self, weights: Sequence[Any]) -> None:
-        if len(weights) != len(self._variables):
-            raise ValueError(
-                f"Optimizer '{self.name}' has {len(self._variables)} variables, but was given "
-                f"{len(weights)} weights."
-            )
-        values = []
-        for variable, weight in zip(self._variables, weights, strict=True):
-            value = cast(weight, variable.dtype)
-            if value.shape != variable.shape:
-                raise ValueError(
-                    f"Optimizer variable {variable.name} has shape {variable.shape} not compatible "
-                    f"with provided weight shape {value.shape}."
-                )
-            values.append(value)
-        assign_all(self._variables, values)
-
-    def save_own_variables(self, store: MutableMapping[str, Any]) -> None:
-        """Put the values of `variables` into a dict.
-
-        Args:
-          store: A dict, whose keys become ``"0"``, ``"1"`` and so on.
-
-        Example:
-          >>> store = {}
-          >>> tf.keras.optimizers.SGD(0.5).save_own_variables(store)
-          >>> store
-          {'0': np.int64(0), '1': np.float32(0.5)}
-        """
-        for k, variable in enumerate(self._variables):
-            store[str(k)] = variable.numpy()
-
-    def load_own_variables(self, store: Mapping[str, Any]) -> None:
-        """Give `variables` the values of a dict; with a warning none if it has another length.
-
-        Args:
-          store: What `save_own_variables` filled.
-
-        Raises:
-          ValueError: If shapes differ.
-        """
-        if len(store) != len(self._variables):
-            warn(
-                f"Skipping variable loading for optimizer '{self.name}', because it has "
-                f"{len(self._variables)} variables whereas the saved optimizer has {len(store)} "
-                f"variables."
-            )  # fmt: skip
-            return
-        self._set_values([store[str(k)] for k in range(len(store))])
 
 
 def named(variable: Variable, name: str) -> str:
