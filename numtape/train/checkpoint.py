@@ -10,6 +10,8 @@ from typing import Any
 
 from ..core.log.variable import Variable
 from ..core.values.dtypes import int64, shown
+from ..data.pipeline import Iterator
+from ..errors import UnimplementedError
 from ..waiting import changed
 from .arrays import SUFFIX, pack, write
 from .parts import Graph, is_trackable, parts, renamed
@@ -36,6 +38,7 @@ class Checkpoint:
 
     Raises:
       ValueError: If something has no variables.
+      UnimplementedError: If it is an iterator of a dataset.
 
     Example:
       >>> import tempfile
@@ -54,6 +57,7 @@ class Checkpoint:
     def __init__(self, root: Any = None, **kwargs: Any) -> None:
         given = kwargs if root is None else {"root": root, **kwargs}
         for name, value in given.items():
+            _check_stored(name, value)
             if not (is_trackable(value) or _holds(value)):
                 raise ValueError(
                     f"`Checkpoint` was expecting {name} to be a trackable object (an object "
@@ -65,6 +69,7 @@ class Checkpoint:
         vars(self).update(kwargs)
 
     def __setattr__(self, name: str, value: Any) -> None:
+        _check_stored(name, value)
         object.__setattr__(self, name, value)
         changed(self)
 
@@ -219,6 +224,20 @@ class Checkpoint:
 
     def __repr__(self) -> str:
         return f"<Checkpoint of {json.dumps(sorted(parts(self)))}>"
+
+
+def _check_stored(name: str, value: Any) -> None:
+    """Refuse what TensorFlow stores, and numtape does not.
+
+    Raises:
+      UnimplementedError: If it is a dataset's iterator.
+    """
+    if isinstance(value, Iterator):
+        raise UnimplementedError(
+            f"{name} is an iterator of a dataset, and checkpoints do not store how far it has "
+            f"come. Store the number of steps in a variable, and go on with "
+            f"`iter(dataset.skip(step))`."
+        )
 
 
 def _holds(value: Any) -> bool:

@@ -17,24 +17,32 @@ def is_trackable(thing: Any) -> bool:
     return isinstance(thing, Variable | Module) or hasattr(type(thing), "_saved_parts")
 
 
-def parts(thing: Any) -> dict[str, Any]:
-    """The variables and things with parts right inside a thing, also in lists and dicts there."""
+def parts(thing: Any, without: type | tuple[type, ...] = ()) -> dict[str, Any]:
+    """The variables and things with parts right inside a thing, also in lists and dicts there.
+
+    Args:
+      thing: The thing.
+      without: Classes: things of these are left out.
+    """
     found: dict[str, Any] = {}
     if not isinstance(thing, Variable):
         for name, value in thing._saved_parts().items():
-            found.update(_flat(name, value))
+            found.update((k, x) for k, x in _flat(name, value) if not isinstance(x, without))
     return found
 
 
-def named_parts(thing: Any, number: Callable[[Variable], int | None]) -> dict[str, Any]:
+def named_parts(
+    thing: Any, number: Callable[[Variable], int | None], without: type | tuple[type, ...] = ()
+) -> dict[str, Any]:
     """The parts of a thing by the names that a graph has for them.
 
     Args:
       thing: The thing.
       number: A function of a variable: its number in the graph, or None. What an optimizer keeps
         for a variable goes by it.
+      without: Classes: things of these are left out.
     """
-    found = parts(thing)
+    found = parts(thing, without)
     names = renamed(thing, number)
     return {names.get(name, name): part for name, part in found.items()} if names else found
 
@@ -64,12 +72,16 @@ def escaped(name: str) -> str:
 class Graph:
     """A root and all that is inside it, by the shortest ways.
 
+    Args:
+      root: The root.
+      without: Classes: things of these are left out.
+
     Attributes:
       nodes: For each thing its parts: a name and a number each; for a variable its key.
       variables: The variables, by key.
     """
 
-    def __init__(self, root: Any) -> None:
+    def __init__(self, root: Any, without: type | tuple[type, ...] = ()) -> None:
         self.nodes: list[Any] = []
         self.variables: dict[str, Variable] = {}
         things, paths = [root], [""]
@@ -81,7 +93,7 @@ class Graph:
                 self.variables[key] = thing
                 continue
             own = {}
-            for name, part in parts(thing).items():
+            for name, part in parts(thing, without).items():
                 if id(part) not in numbers:
                     numbers[id(part)] = len(things)
                     things.append(part)

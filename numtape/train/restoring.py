@@ -23,12 +23,17 @@ class Restoration:
       where: The file's name.
       nodes: Its graph; see `Graph`.
       arrays: Its arrays.
+      without: Classes: things of these get nothing.
 
     Attributes:
       left: The arrays of which no variable has the value yet.
     """
 
-    def __init__(self, where: str, nodes: list[Any], arrays: dict[str, Any]) -> None:
+    def __init__(
+        self, where: str, nodes: list[Any], arrays: dict[str, Any],
+        without: type | tuple[type, ...] = (),
+    ) -> None:  # fmt: skip
+        self._without = without
         self.where, self.nodes, self.left = where, nodes, dict(arrays)
         self._bound: dict[int, int] = {}  # the node of a thing, by its id
         self._things: dict[int, weakref.ref[Any]] = {}
@@ -118,7 +123,7 @@ class Restoration:
             return self._bound.get(id(variable)) if found is None else found[1]
 
         if not hasattr(thing, "_saved_names"):
-            return parts(thing)
+            return parts(thing, self._without)
         node, names = self.nodes[number], renamed(thing, number_of)
         if names.keys() & node.keys():
             raise UnimplementedError(
@@ -134,11 +139,11 @@ class Restoration:
                     f"that it trains, or their model, into the checkpoint too: then their order "
                     f"does not matter."
                 )
-        return named_parts(thing, number_of)
+        return named_parts(thing, number_of, self._without)
 
     def _check_whole(self, thing: Any, given: set[int], taken: set[str]) -> None:
         """Check that all variables inside a thing get values, and that no others are left."""
-        graph = Graph(thing)
+        graph = Graph(thing, self._without)
         missing = [v.name for v in graph.variables.values() if id(v) not in given]
         left = [key.partition("/.ATTRIBUTES")[0] for key in self.left
                 if key not in taken and not key.startswith("optimizer/")]  # fmt: skip
@@ -223,7 +228,7 @@ class Restoration:
 
     def unmatched(self, root: Any) -> list[Variable]:
         """The variables inside a root that the file has no values for."""
-        graph = Graph(root)
+        graph = Graph(root, self._without)
         return [v for v in graph.variables.values() if not self._is_bound(v)]
 
 

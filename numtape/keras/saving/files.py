@@ -14,6 +14,7 @@ from ...train.arrays import SUFFIX, pack, read, unpack, write
 from ...train.checkpoint import Checkpoint
 from ...train.parts import Graph, checked
 from ...train.restoring import Restoration
+from ..metrics.metric import Metric
 from ..models import Model
 from ..registry import custom_object_scope
 from ..warned import warn
@@ -56,7 +57,7 @@ def _packed(model: Any) -> bytes:
     root = Checkpoint(model=model)
     if getattr(model.optimizer, "built", False):
         root.optimizer = model.optimizer
-    graph = Graph(root)
+    graph = Graph(root, Metric)  # as in Keras, no running values
     arrays = {key: v._seen()._array() for key, v in graph.variables.items()}
     return pack(arrays, {"weights": graph.nodes})
 
@@ -76,7 +77,7 @@ def _restore(model: Any, content: bytes, where: str, skip_mismatch: bool = False
             if model.built and model.trainable_variables:
                 model.optimizer.build(model.trainable_variables)
     skipped: list[str] = []
-    Restoration(where, nodes, arrays).begin(
+    Restoration(where, nodes, arrays, Metric).begin(
         [root], None if skip_mismatch else model, skipped if skip_mismatch else None
     )
     if skipped:
