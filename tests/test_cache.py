@@ -139,8 +139,9 @@ def kernel_modules():
     found = [p.relative_to(top).as_posix() for p in top.rglob("*.py") if p.name != "__init__.py"]
     # What the CPU uses for a first gradient; the others' keys have a test of their own below.
     later = {f"cpu/{name}.py" for name in ("conv", "lapack", "panels", "pool", "slices")}
-    later.add("loops/stack.py")
-    return [name for name in found if not name.startswith("cuda/") and name not in later]
+    return [
+        name for name in found if not name.startswith(("cuda/", "loops/")) and name not in later
+    ]
 
 
 def test_same_kernels_elsewhere_are_found(warm, checkout):
