@@ -125,6 +125,15 @@ def test_keywords_of_a_variable(tf):
     assert {name: getattr(v, name) for name in options} == {**options, "name": "x:0"}
 
 
+@pytest.mark.numtape_only(reason="Keras leaves it to Python's version")
+def test_classes_of_layers_show_what_their_constructors_take(tf):
+    """Also before Python 3.11.4, which would take the parameters of ``__new__``."""
+    for kind in (tf.keras.layers.Dense, tf.keras.Layer, tf.keras.Model):
+        wanted = [*inspect.signature(kind.__init__).parameters][1:]
+        assert [*kind.__signature__.parameters] == wanted
+    assert not hasattr(tf.keras.layers.Dense(2), "__signature__")
+
+
 def test_every_function_takes_a_name(tf):
     x = tf.constant([1.0, 2.0], name="x")
     for value in (tf.add(x, x, name="a"), tf.sin(x, name="b"), tf.reshape(x, (2, 1), name="c")):

@@ -9,9 +9,20 @@ from ..core.values.dtypes import DType
 from . import regularizers
 
 
+class _Signature:
+    """Those of a class's ``__init__``; Python up to 3.11.3 would show those of ``__new__``."""
+
+    def __get__(self, instance: Any, owner: type) -> inspect.Signature:
+        if instance is not None:
+            raise AttributeError("__signature__")
+        found = inspect.signature(owner.__init__)  # type: ignore[misc]
+        return found.replace(parameters=list(found.parameters.values())[1:])
+
+
 class LayerConfig:
     """The part of `Layer` that knows its arguments."""
 
+    __signature__ = _Signature()
     _made_with: tuple[tuple[Any, ...], dict[str, Any]]
     _dtype: DType
     _name: str
