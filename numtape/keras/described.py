@@ -10,15 +10,6 @@ from typing import Any, TypeVar
 Described = TypeVar("Described", bound=Callable[..., Any])
 
 
-def parameters(thing: Callable[..., Any]) -> list[str]:
-    """The names of the parameters of a function or a class."""
-    # Up to Python 3.11.3 a class's own signature is that of a `__new__`, whichever base has it.
-    made: Any = thing
-    if isinstance(made, type) and made.__init__ is not object.__init__:  # type: ignore[misc]
-        made = made.__init__  # type: ignore[misc]
-    return [name for name in inspect.signature(made).parameters if name != "self"]
-
-
 def described(
     arguments: dict[str, str], returns: str, raises: str
 ) -> Callable[[Described], Described]:
@@ -32,7 +23,7 @@ def described(
 
     def add(thing: Described) -> Described:
         text, mark, example = inspect.cleandoc(thing.__doc__ or "").partition(">>>")
-        names = parameters(thing)
+        names = [name for name in inspect.signature(thing).parameters if name != "self"]
         lines = [text.rstrip(), "", "Args:"]
         for name in names:
             lines += textwrap.wrap(f"{name}: {arguments[name]}", 94, initial_indent="  ",

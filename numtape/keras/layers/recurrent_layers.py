@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterable
 from typing import Any
 
 from ...core.values.dtypes import shown
 from .. import regularizers
-from ..described import parameters
 from ..input_spec import InputSpec
 from ..layer import Layer
 from .configured import documented
@@ -25,7 +25,7 @@ _OF_LAYERS = ("name", "dtype", "trainable", "kwargs", "self")
 
 def _arguments(cell: type[Cell]) -> list[str]:
     """The names of the arguments of a cell's own."""
-    return [name for name in parameters(cell) if name not in _OF_LAYERS]
+    return [name for name in inspect.signature(cell).parameters if name not in _OF_LAYERS]
 
 
 class _Named(RNN):
