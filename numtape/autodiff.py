@@ -7,6 +7,7 @@ from typing import Any
 
 from . import nest
 from .core.derive.forward import Along, Forward, refuse_shape
+from .core.derive.reach import no_gradient
 from .core.log.tensors import to_tensor
 from .core.log.variable import Variable, original
 from .core.ops.creation import zeros
@@ -179,9 +180,7 @@ class ForwardAccumulator:
             entered = log._leaf_rows.get(id(x), (-1,))
             row = x._row if x._home is log else entered[0]
             if row in self._forward.missing:
-                raise LookupError(
-                    f"gradient registry has no entry for: {self._forward.missing[row]}"
-                )
+                raise LookupError(no_gradient(self._forward.missing[row]))
             tangent = self._forward.tangents.get(row)
             if tangent is not None:
                 log.eager.add(tangent)

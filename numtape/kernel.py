@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import functools
 import importlib
+import inspect
+import operator
 from collections.abc import Callable, Sequence
 from types import FunctionType
 from typing import Any
@@ -107,6 +109,9 @@ class Kernel:
             }, {})  # fmt: skip
         return self._call
 
+    def _by_numba(self, *args: Any) -> Any:
+        return self.njit(*args)
+
     def adjoint(self, *args: Any, argnums: int | Sequence[int] | None = None) -> Any:
         """What differentiates the function for such arguments.
 
@@ -137,7 +142,7 @@ class Kernel:
         if argnums is None:
             wanted = tuple(j for j, (dtype, _) in enumerate(kinds) if dtype.startswith("float"))
         else:
-            wanted, _ = _numbers(argnums, len(args))
+            wanted, _ = _numbers(as_argnums(argnums), len(args))
         report = importlib.import_module("numtape.core.loops.report")
         return report.Adjoint(self._program(kinds, wanted), args)
 
@@ -149,6 +154,9 @@ class Kernel:
     def _bound(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         """Arguments in the order of the parameters, with those that were left out."""
         code = self.python_function.__code__
+        if code.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS):
+            raise KernelError("a parameter *args or **kwargs", code.co_filename,
+                              code.co_firstlineno, "Name each parameter.")  # fmt: skip
         if not kwargs and len(args) == code.co_argcount and not code.co_kwonlyargcount:
             return args
         bound = _signature(self.python_function).bind(*args, **kwargs)
@@ -175,7 +183,8 @@ class Kernel:
         except KeyError:
             wanted, single = _numbers(argnums, len(kinds))
             program = self._program(kinds, wanted)
-            made = _call().Gradient(program, wanted, single, self._fastmath, self._limit)
+            made = _call().Gradient(program, wanted, single, self._fastmath, self._limit,
+                                    self._by_numba)  # fmt: skip
             return self._gradients.setdefault((kinds, argnums), made)
 
     def _jacobian(self, args: tuple[Any, ...], argnums: Any) -> Any:
@@ -187,7 +196,7 @@ class Kernel:
             wanted, single = _numbers(argnums, len(args))
             program = self._program(kinds, wanted, True)
             made = importlib.import_module("numtape.core.loops.jacobian").Jacobian(
-                program, wanted, single, self._fastmath, self._limit
+                program, wanted, single, self._fastmath, self._limit, self._by_numba
             )
             return self._jacobians.setdefault((kinds, argnums), made)
 
@@ -269,20 +278,35 @@ def _call() -> Any:
     return importlib.import_module("numtape.core.loops.call")
 
 
-@functools.cache
-def _signature(function: FunctionType) -> Any:
-    import inspect
-
-    return inspect.signature(function)
+_signature = functools.cache(inspect.signature)
 
 
-def _numbers(argnums: int | Sequence[int], count: int) -> tuple[tuple[int, ...], bool]:
+def as_argnums(argnums: Any) -> int | tuple[int, ...]:
+    """By which arguments to differentiate, as one int or a tuple of them."""
+    try:
+        return operator.index(argnums)
+    except TypeError:
+        pass
+    try:
+        found = tuple([operator.index(j) for j in argnums])
+    except TypeError:
+        raise TypeError(f"argnums is an int or a sequence of them, not {argnums!r}.") from None
+    if not found:
+        raise ValueError("argnums is empty: name an argument to differentiate by.")
+    return found
+
+
+def _numbers(argnums: int | tuple[int, ...], count: int) -> tuple[tuple[int, ...], bool]:
     """Numbers of arguments, and whether one was given and no sequence."""
-    given = (argnums,) if isinstance(argnums, int) else tuple(argnums)
+    given = (argnums,) if isinstance(argnums, int) else argnums
     for j in given:
         if not -count <= j < count:
             raise ValueError(f"argnums has {j}, but there are {count} arguments.")
-    return tuple(j % count for j in given), isinstance(argnums, int)
+    found = tuple([j % count for j in given])
+    for k, j in enumerate(found):
+        if j in found[:k]:
+            raise ValueError(f"argnums has argument {j} twice.")
+    return found, isinstance(argnums, int)
 
 
 def _jitted(function: FunctionType, options: dict[str, Any], known: dict[Any, Any]) -> Any:

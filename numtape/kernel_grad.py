@@ -7,7 +7,8 @@ import importlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .kernel import Kernel, as_kernel
+from .errors import KernelError
+from .kernel import as_argnums, as_kernel
 
 __all__ = ["grad", "jacobian", "value_and_grad"]
 
@@ -33,7 +34,8 @@ def value_and_grad(
       and dtype of its argument; a tuple of gradients if ``argnums`` is a sequence.
 
     Raises:
-      TypeError: If ``f`` is no function.
+      TypeError: If ``f`` is no function, or ``argnums`` are no ints.
+      ValueError: If ``argnums`` is empty; at a call, if an argument is not there, or named twice.
       KernelError: At a call, if ``f`` holds what cannot be differentiated, or does not return a
         float.
       ResourceExhaustedError: At a call, if the stack is full.
@@ -48,7 +50,7 @@ def value_and_grad(
       >>> value, gx, gk
       (5.0, array([-2., -2.,  4.]), 2.5)
     """
-    return _Derivative(as_kernel(f), argnums, True)
+    return _Derivative(f, argnums, True)
 
 
 def grad(f: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callable[..., Any]:
@@ -63,7 +65,8 @@ def grad(f: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callable[..
       ``argnums`` is a sequence.
 
     Raises:
-      TypeError: If ``f`` is no function.
+      TypeError: If ``f`` is no function, or ``argnums`` are no ints.
+      ValueError: If ``argnums`` is empty; at a call, if an argument is not there, or named twice.
       KernelError: At a call, if ``f`` holds what cannot be differentiated.
 
     Example:
@@ -75,7 +78,7 @@ def grad(f: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callable[..
       >>> round(tf.grad(root)(4.0), 9)
       0.25
     """
-    return _Derivative(as_kernel(f), argnums, False)
+    return _Derivative(f, argnums, False)
 
 
 def jacobian(f: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callable[..., Any]:
@@ -94,7 +97,8 @@ def jacobian(f: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callabl
       if ``argnums`` is a sequence. What is no float, or does not depend on the argument, has zeros.
 
     Raises:
-      TypeError: If ``f`` is no function.
+      TypeError: If ``f`` is no function, or ``argnums`` are no ints.
+      ValueError: If ``argnums`` is empty; at a call, if an argument is not there, or named twice.
       KernelError: At a call, if ``f`` holds what cannot be differentiated, or returns nothing.
       ResourceExhaustedError: At a call, if the stack is full.
 
@@ -104,28 +108,53 @@ def jacobian(f: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callabl
       >>> tf.jacobian(polar, (0, 1))(2.0, 0.0)
       ((1.0, 0.0), (0.0, 2.0))
     """
-    found = as_kernel(f)
-    wanted = argnums if isinstance(argnums, int) else tuple(argnums)
-
-    @functools.wraps(found.python_function)
-    def jacobians(*args: Any, **kwargs: Any) -> Any:
-        args = found._bound(args, kwargs)
-        return found._jacobian(args, wanted)(args)
-
-    return jacobians
+    return _Jacobian(f, argnums)
 
 
-class _Derivative:
+class _Of:
+    """A derivative of a function. Pickled, it is what makes it, and the function by its name."""
+
+    def __init__(self, f: Any, argnums: Any) -> None:
+        if isinstance(f, _Of):
+            raise KernelError(f"a second derivative: {f!r} is one already", way=(
+                "Take differences of the gradient, or write it with operations on tensors."
+            ))  # fmt: skip
+        self._given, self._kernel, self._argnums = f, as_kernel(f), as_argnums(argnums)
+        wrapped: Any = self
+        functools.update_wrapper(wrapped, self._kernel.python_function)
+
+    _make: Callable[..., Any]
+    _what: str
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return self._make, (self._given, self._argnums)
+
+    def __repr__(self) -> str:
+        return f"<{self._what} of {self._kernel!r}>"
+
+
+class _Jacobian(_Of):
+    """The Jacobian of a kernel."""
+
+    _make, _what = staticmethod(jacobian), "Jacobian"
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        args = self._kernel._bound(args, kwargs)
+        return self._kernel._jacobian(args, self._argnums)(args)
+
+
+class _Derivative(_Of):
     """The gradient of a kernel, with its value or alone; Numba knows it in other compiled code."""
 
-    def __init__(self, kernel: Kernel, argnums: int | Sequence[int], with_value: bool) -> None:
-        self._kernel, self._with_value = kernel, with_value
-        self._argnums = argnums if isinstance(argnums, int) else tuple(argnums)
+    def __init__(self, f: Any, argnums: Any, with_value: bool) -> None:
+        super().__init__(f, argnums)
+        self._with_value = with_value
+        self._make = value_and_grad if with_value else grad
+        self._what = "value and gradient" if with_value else "gradient"
         self._recent: Any = None
         self._jitted: Any = None
-        code = kernel.python_function.__code__
+        code = self._kernel.python_function.__code__
         self._count = -1 if code.co_kwonlyargcount else code.co_argcount
-        functools.update_wrapper(self, kernel.python_function)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         recent = self._recent
@@ -146,7 +175,3 @@ class _Derivative:
                 self._kernel, self._argnums, self._with_value
             )
         return self._jitted._numba_type_
-
-    def __repr__(self) -> str:
-        what = "value and gradient" if self._with_value else "gradient"
-        return f"<{what} of {self._kernel!r}>"

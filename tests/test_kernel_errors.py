@@ -21,9 +21,9 @@ WRONG = [
     ("s = 0.0; try:\n        s = p\n    finally:\n        s = p", "`try`"),
     ("with p:\n        pass", "`with`"),
     ("global S\n    S = p", "`global`"),
-    ("raise ValueError(p)", "`p` as what an exception is told"),
+    ("raise ValueError(f'{p:.3f}')", "a text with a format"),
     ("raise p", "`raise p`"),
-    ("assert p > 0, p", "`p` as what an exception is told"),
+    ("assert p > 0, f'{p!r}'", "a text with a format"),
     ("for i in enumerate(x):\n        p = p + i", "write|a loop over `enumerate"),
     ("for a in zip(x, x):\n        p = p + 1", "a loop over `zip"),
     ("for x in x:\n        p = p + 1", "which it assigns"),
@@ -199,9 +199,20 @@ def test_functions_without_source():
         tf.grad(scope["f"])(1.0)
 
 
-def test_parameters_that_are_not_named():
-    with pytest.raises(KernelError, match=r"\*args"):
-        program(function_of("def f(*x):\n    return 1.0\n"), [], [])
+@pytest.mark.parametrize("parameters", ["*x", "x, **k"])
+def test_parameters_that_are_not_named(parameters):
+    function = function_of(f"def f({parameters}):\n    return 1.0\n")
+    for called in (tf.grad(function), tf.jacobian(function), tf.kernel(function)):
+        with pytest.raises(KernelError, match=r"\*args or \*\*kwargs.*Name each"):
+            called(tf.constant(1.0))
+
+
+def test_derivatives_of_derivatives():
+    slope, rows = tf.grad(total), tf.jacobian(total)
+    for derivative in (tf.grad, tf.value_and_grad, tf.jacobian):
+        for f in (slope, rows):
+            with pytest.raises(KernelError, match=r"a second derivative.*Take differences"):
+                derivative(f)
 
 
 def total(x):
@@ -241,6 +252,28 @@ def test_calls_that_make_no_sense():
         tf.kernel(total, error_model="c")
     with pytest.raises(ValueError, match="memory_limit"):
         tf.kernel(total, memory_limit=0)
+
+
+@pytest.mark.parametrize(("argnums", "error", "said"), [
+    (1.0, TypeError, "an int or a sequence of them, not 1.0"), (None, TypeError, "not None"),
+    ("a", TypeError, "not 'a'"), ((0, 1.0), TypeError, r"not \(0, 1.0\)"),
+    ((), ValueError, "is empty"), ((0, -2), ValueError, "argument 0 twice"),
+    ((0, 2), ValueError, "has 2, but there are 2 arguments"),
+], ids=repr)  # fmt: skip
+def test_argnums_that_make_no_sense(argnums, error, said):
+    product = lambda x, y: x * y  # noqa: E731
+    for derivative in (tf.grad, tf.value_and_grad, tf.jacobian):
+        with pytest.raises(error, match=said):
+            derivative(product, argnums)(2.0, 3.0)
+    if argnums is not None:
+        with pytest.raises(error, match=said):
+            tf.kernel(product).adjoint(2.0, 3.0, argnums=argnums)
+
+
+@pytest.mark.parametrize("argnums", [1, -1, np.int64(1), True, np.array([1]), range(1, 2)])
+def test_argnums_of_any_ints(argnums):
+    found = tf.grad(lambda x, y: x * y, argnums)(2.0, 3.0)
+    assert found == (2.0 if np.ndim(argnums) == 0 else (2.0,))
 
 
 def falls(x, n):
@@ -285,6 +318,38 @@ def check_raised(function, arguments, kind, told, line):
         code = getattr(function, "__code__", None)
         assert (str(last.path), last.lineno) == (
             code.co_filename, code.co_firstlineno - 1 + line)  # fmt: skip
+
+
+@tf.kernel
+def telling(x, n):
+    for i in range(len(x)):
+        x[i] *= 2.0
+        if x[i] > 3.0:
+            raise ValueError("too much", n, i)  # a text takes Numba seconds
+    return x[0]
+
+
+def test_exceptions_that_are_told_what_is_computed():
+    x = np.array([1.0, 2.0])
+    for called in (telling, tf.grad(telling), tf.jacobian(telling)):
+        with pytest.raises(ValueError) as caught:
+            called(x.copy(), 7)
+        assert caught.value.args == ("too much", 7, 1)
+    with tf.GradientTape() as tape:
+        y = tf.constant(x)
+        tape.watch(y)
+        with pytest.raises(ValueError, match="too much"):
+            telling(y, 7)
+    assert tf.grad(telling)(x[:1], 7) == 2.0
+
+    @tf.grad
+    def unknown(x):
+        if x > 3.0:
+            raise ValueError(open("what Numba does not know"))
+        return x
+
+    with pytest.raises(KernelError, match="where it raises ValueError"):
+        unknown(5.0)
 
 
 def test_assertions_and_exceptions_of_helpers():

@@ -134,6 +134,10 @@ def test_errors_in_compiled_code():
         return overlapping(x, y)[0]
 
     x = np.ones(6)
+    x.flags.writeable = False
+    with pytest.raises(Exception, match="read-only array as argument 0"):
+        shifted(x[:3], x[3:])
+    x = np.ones(6)
     assert shifted(x[:3], x[3:]) == 2.0
     with pytest.raises(tf.errors.KernelError, match="overlap"):
         shifted(x[:3], x[2:5])

@@ -300,7 +300,7 @@ def test_a_second_derivative_is_refused_by_name():
         outer.gradient(g, x)
     with tf.autodiff.ForwardAccumulator(x, tf.constant(1.0, tf.float64)) as forward:
         y = polynomial(x, 2.0)
-    with pytest.raises(LookupError, match="Kernel"):
+    with pytest.raises(LookupError, match=r"first derivatives only.*Take diff.*KernelGrad"):
         forward.jvp(y)
 
 
@@ -542,6 +542,24 @@ def test_arguments_that_reach_no_result_have_zeros():
     np.testing.assert_array_equal(gx, [2.0])
     np.testing.assert_array_equal(gy, [[0.0, 0.0]])
     assert gz.numpy() == 0
+
+
+@pytest.mark.parametrize("recorded", [False, True])
+def test_arrays_without_elements(recorded):
+    def run(x, v):
+        with tf.GradientTape() as tape:
+            tape.watch([x, v])
+            found, _, positive = firsts(x, 0)
+            y = tf.reduce_sum(found) + tf.reduce_sum(energy(v, 2.0, 0))
+        return found, positive, *tape.gradient(y, [x, v])
+
+    step = tf.function(run) if recorded else run
+    x, v = tf.constant([1.0, 2.0]), tf.zeros((0,), tf.float64)
+    for _ in range(2):
+        found, positive, gx, gv = step(x, v)
+        assert (found.shape, found.dtype, bool(positive)) == ((0,), tf.float64, True)
+        np.testing.assert_array_equal(gx, [0.0, 0.0])
+        assert (gv.shape, gv.dtype) == ((0,), tf.float64)
 
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="there are no such timers here")

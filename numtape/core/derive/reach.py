@@ -57,8 +57,16 @@ def refuse_missing(
     whole = np.concatenate([np.zeros(first, np.uint8), flags])
     for row in sorted(rows & _passed(log, whole, targets, True), reverse=True):
         op, _ = CODES.entries[log.code[row]]
-        why = "A kernel has first derivatives only: " if op.name == "KernelGrad" else ""
-        raise LookupError(f"{why}gradient registry has no entry for: {op.name}")
+        raise LookupError(no_gradient(op.name))
+
+
+def no_gradient(name: str) -> str:
+    """What is said of an op that has no gradient registered. Its name comes last."""
+    said = f"gradient registry has no entry for: {name}"
+    if name != "KernelGrad":
+        return said
+    return ("A kernel has first derivatives only, in reverse mode. Take differences of its "
+            f"gradients, or write it with operations on tensors: {said}")  # fmt: skip
 
 
 def lost(

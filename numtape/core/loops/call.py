@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import struct
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 import numpy as np
@@ -78,16 +79,20 @@ class Sweeping:
     Args:
       program: The sweeps.
       limit: How many bytes of stack a call may take; None for half of the machine's memory.
+      plain: The function as Numba compiles it.
     """
 
-    def __init__(self, program: Program, limit: int | None) -> None:
-        self.program, self.limit = program, limit
+    def __init__(self, program: Program, limit: int | None, plain: Callable[..., Any]) -> None:
+        self.program, self.limit, self._by_numba = program, limit, plain
 
-    def refuse_overlap(self, arguments: tuple[Any, ...]) -> None:
-        """Raise if arguments overlap in memory where one is written."""
+    def refuse_writes(self, arguments: tuple[Any, ...]) -> None:
+        """Raise if an argument that is written to is read-only, or lies in another one's memory."""
         arrays = [(j, x) for j, x in enumerate(arguments) if type(x) is np.ndarray]
         for j in self.program.written:
             one = arguments[j]
+            if not one.flags.writeable:
+                raise KernelError(read_only(j), self.program.file, self.program.line,
+                                  "Pass a copy.")  # fmt: skip
             within = any(s == 0 and n > 1 for s, n in zip(one.strides, one.shape, strict=True))
             if within or any(k != j and np.may_share_memory(one, other)
                              and np.shares_memory(one, other) for k, other in arrays):  # fmt: skip
@@ -96,14 +101,17 @@ class Sweeping:
                     self.program.line, "Pass a copy.",
                 )  # fmt: skip
 
-    def fail(self, arena: stack.Arena, status: int) -> NoReturn:
+    def fail(self, arena: stack.Arena, status: int, arguments: tuple[Any, ...]) -> NoReturn:
         """Raise what a status says."""
         size = arena.end - arena.start
         if self.limit is not None:
             size = min(size, self.limit)
         stack.give_back(arena, size)
         if status & ((1 << LINES) - 1) == RAISED:
-            raise_at(self.program.raised[status >> LINES])
+            raised = self.program.raised[status >> LINES]
+            if raised.arguments is None:
+                self._told(raised, arguments)
+            raise_at(raised)
         kind, line = status & ((1 << LINES) - 1), self.program.line + (status >> LINES)
         place = f'(File "{self.program.file}", line {line})'
         if kind == NO_ROOM:
@@ -123,6 +131,18 @@ class Sweeping:
             raise ValueError(f"an array without elements has neither maximum nor minimum {place}")
         raise ValueError(f"negative dimensions not allowed {place}")
 
+    def _told(self, raised: Raised, arguments: tuple[Any, ...]) -> None:
+        """Raise an exception that is told what the function computes: so the function runs."""
+        from numba.core.errors import NumbaError
+
+        try:
+            self._by_numba(*[x.copy() if type(x) is np.ndarray else x for x in arguments])
+        except NumbaError as error:
+            raise KernelError(
+                f"what Numba refuses, where it raises {raised.kind.__name__}", raised.file,
+                raised.line, "Tell the exception constants.",
+            ) from error  # fmt: skip
+
     def refuse_int(self, x: object) -> NoReturn:
         """Say that an int is too large."""
         raise KernelError(f"the int {x} as an argument, which takes more than 64 bits",
@@ -138,13 +158,14 @@ class Gradient(Sweeping):
       single: Whether one adjoint is given, and not a tuple.
       fastmath: Whether the forward sweep may do what Numba's option says.
       limit: How many bytes of stack a call may take; None for half of the machine's memory.
+      plain: The function as Numba compiles it.
     """
 
     def __init__(
         self, program: Program, wanted: tuple[int, ...], single: bool, fastmath: bool,
-        limit: int | None,
+        limit: int | None, plain: Callable[..., Any],
     ) -> None:  # fmt: skip
-        super().__init__(program, limit)
+        super().__init__(program, limit, plain)
         self.wanted, self.single = wanted, single
         self._layout = Layout(program, wanted, single, limit)
         self.sweeps = _FUNCTION(compiled(program, fastmath).gradient)
@@ -154,7 +175,7 @@ class Gradient(Sweeping):
         """The value, and the adjoint of the argument that is wanted, or a tuple of them.
 
         Raises:
-          KernelError: If arguments overlap where one is written.
+          KernelError: If an argument is written that is read-only, or overlaps with another.
           ResourceExhaustedError: If the stack is full.
           IndexError, ZeroDivisionError, ValueError: As the function itself.
         """
@@ -175,7 +196,7 @@ class Gradient(Sweeping):
             self._waiting.append(ready)
 
     def _prepared(self, arguments: tuple[Any, ...]) -> Any:
-        self.refuse_overlap(arguments)
+        self.refuse_writes(arguments)
         arguments = tuple([
             np.ascontiguousarray(x) if type(x) is np.ndarray else x for x in arguments
         ])  # fmt: skip
@@ -187,6 +208,11 @@ class Gradient(Sweeping):
                 if type(x) is int and not -(1 << 63) <= x < 1 << 63:
                     self.refuse_int(x)
             raise
+
+
+def read_only(j: int) -> str:
+    """What is refused where a kernel writes to an argument that nobody may write to."""
+    return f"a read-only array as argument {j}, which it writes to"
 
 
 def raise_at(raised: Raised) -> NoReturn:

@@ -60,9 +60,9 @@ class Calls(Reductions):
 
     def _do_Raise(self, node: ast.Raise) -> None:
         called: Any = node.exc
-        arguments: list[Any] = []
+        arguments: list[Any] | None = []
         if isinstance(called, ast.Call) and not called.keywords:
-            arguments = [self._told(x) for x in called.args]
+            arguments = self._told(called.args)
             called = called.func
         kind = self.object(called) if called is not None else None
         if node.cause is not None or not (isinstance(kind, type) and issubclass(kind, Exception)):
@@ -72,28 +72,32 @@ class Calls(Reductions):
 
     def _do_Assert(self, node: ast.Assert) -> None:
         with self.inside() as failed:
-            self.fail(AssertionError, [] if node.msg is None else [self._told(node.msg)], node)
+            self.fail(AssertionError, self._told([node.msg] if node.msg else []), node)
         self.write(Branch(self.truth(node.test), [], failed, self.line(node)))
 
-    def fail(self, kind: type[Exception], arguments: list[Any], node: Any) -> None:
+    def fail(self, kind: type[Exception], arguments: list[Any] | None, node: Any) -> None:
         """Raise an exception."""
         source = self.frames[-1].source
+        told = None if arguments is None else tuple(arguments)
         self.raised.append(Raised(
-            kind, tuple(arguments), source.file, node.lineno, source.function.__name__
+            kind, told, source.file, node.lineno, source.function.__name__
         ))  # fmt: skip
         number = str(len(self.raised) - 1)
         self.write(Step("", "raise", [], "", self.line(node), dtype=number))
 
-    def _told(self, node: ast.expr) -> Any:
-        """What an exception is told: a constant."""
-        try:
-            return ast.literal_eval(node)
-        except ValueError:
-            found = self.object(node)
-        if found is MISSING:
-            self.refuse(f"`{ast.unparse(node)}` as what an exception is told", node,
-                        "Use constants there.")  # fmt: skip
-        return found
+    def _told(self, nodes: list[ast.expr]) -> list[Any] | None:
+        """What an exception is told: constants; None if it has to be computed."""
+        found: list[Any] = []
+        for node in nodes:
+            for x in ast.walk(node):
+                if isinstance(x, ast.FormattedValue) and (x.format_spec or x.conversion != -1):
+                    self.refuse(f"`{ast.unparse(node)}`, a text with a format", node,
+                                "Numba knows none: leave it out.")  # fmt: skip
+            try:
+                found.append(ast.literal_eval(node))
+            except ValueError:
+                found.append(self.object(node))
+        return None if any(x is MISSING for x in found) else found
 
     def _of_Call(self, node: ast.Call, to: str) -> str | Value:
         return self.call(node, to, True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import math
+import operator
 from typing import Any
 
 import numpy as np
@@ -55,7 +56,7 @@ class Expressions(Arrays):
             flag = self.put("", "copy", [frame.rename(frame.flags[node.id])], node)
             self.write(Branch(flag, [], failed, self.line(node)))
 
-    def fail(self, kind: type[Exception], arguments: list[Any], node: Any) -> None:
+    def fail(self, kind: type[Exception], arguments: list[Any] | None, node: Any) -> None:
         """Raise an exception."""
         raise NotImplementedError
 
@@ -223,7 +224,11 @@ class Expressions(Arrays):
             self.refuse(f"a tuple in `{ast.unparse(node)}`", node, "Use its parts.")
         grids = [x.grid for x in operands if x.grid is not None]
         if not grids:
-            return self.put(to, op, [x.name for x in operands], node)
+            names = [x.name for x in operands]
+            if op == "**" and None not in map(constant, names):
+                # Under a name: Python itself would compute the text of two constants.
+                names[0] = self.put("", "copy", names[:1], node)
+            return self.put(to, op, names, node)
         kinds = {self.dtype_of(grid) for grid in grids}
         small = op in ("+", "-", "*", "//", "%", "**", "negative", "abs", "square")
         if small and kinds <= {*SMALL} and len(grids) == len(operands):
@@ -250,6 +255,9 @@ class Expressions(Arrays):
         return self.combined(operands, node, write, dtype)
 
     def _of_BinOp(self, node: ast.BinOp, to: str) -> str | Value:
+        folded = _folded(node)
+        if folded is not None:
+            return self.literal(folded, node)
         left = self.value(node.left)
         if left.grid is not None and any(self.helper(x) for x in ast.walk(node.right)):
             view = self.view(left, node)  # before a helper may write to what it is made of
@@ -356,6 +364,35 @@ class Expressions(Arrays):
             self.refuse(f"`{ast.unparse(node)}`, an array or a number", node, "Write it with `if`.")
         self.write(Branch(test, bodies[0], bodies[1], self.line(node)))
         return self.frames[-1].bound[out] if arrays else out
+
+
+_FOLDED: dict[type, Any] = {
+    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Pow: operator.pow,
+    ast.Div: operator.truediv, ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod,
+}  # fmt: skip
+
+
+def _folded(node: ast.expr) -> int | float | None:
+    """The number that Python itself makes of numbers: ``2 ** -1`` is 0.5 before Numba sees it."""
+    if isinstance(node, ast.Constant):
+        return node.value if isinstance(node.value, int | float) else None
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        found = _folded(node.operand)
+        return None if found is None else -found
+    if not isinstance(node, ast.BinOp) or type(node.op) not in _FOLDED:
+        return None
+    left, right = _folded(node.left), _folded(node.right)
+    if left is None or right is None:
+        return None
+    if isinstance(node.op, ast.Pow) and isinstance(left, int) and isinstance(right, int) and (
+        left.bit_length() * right > 128  # more than Python computes in advance
+    ):
+        return None
+    try:
+        found = _FOLDED[type(node.op)](left, right)
+    except ArithmeticError:
+        return None
+    return found if isinstance(found, int | float) else None
 
 
 def _is_plain(given: list[Any]) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -28,20 +29,21 @@ class Jacobian(Sweeping):
       single: Whether there is one, and not a sequence.
       fastmath: Whether the forward sweep may do what Numba's option says.
       limit: How many bytes of stack a call may take; None for half of the machine's memory.
+      plain: The function as Numba compiles it.
     """
 
     def __init__(
         self, program: Program, wanted: tuple[int, ...], single: bool, fastmath: bool,
-        limit: int | None,
+        limit: int | None, plain: Callable[..., Any],
     ) -> None:  # fmt: skip
-        super().__init__(program, limit)
+        super().__init__(program, limit, plain)
         self._wanted, self._single = wanted, single
         code = compiled(program, fastmath)
         self._forward, self._reverse = _FUNCTION(code.forward), _FUNCTION(code.reverse)
 
     def __call__(self, arguments: tuple[Any, ...]) -> Any:
         """The Jacobians, in the form of the result: of one argument, or a tuple of them each."""
-        self.refuse_overlap(arguments)
+        self.refuse_writes(arguments)
         held = [self._own(j, x) for j, x in enumerate(arguments)]
         parameters = self.program.parameters
         count = len(parameters)
@@ -62,7 +64,7 @@ class Jacobian(Sweeping):
         block[count:] = arena.start, end, address_of(seeds), address_of(mark)
         status = self._forward(address_of(block))
         if status:
-            self.fail(arena, status)
+            self.fail(arena, status, arguments)
         top = int(mark[0])
         try:
             block[count : count + 2] = top, address_of(seeds)

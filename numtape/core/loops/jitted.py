@@ -16,6 +16,7 @@ from ..compile.cache import in_this_thread
 from ..ops.elementwise import stop_gradient
 from ..values.memory import address_of
 from . import stack
+from .call import read_only
 from .calls import DTYPES
 from .layout import DEEP, DIVISION, EMPTY, INDEX, LINES, NEGATIVE, NO_ROOM, RAISED, SHAPES
 from .program import Program
@@ -106,9 +107,14 @@ def gradient(kernel: Any, argnums: Any, with_value: bool) -> Any:
             kinds = tuple(map(_kind, args))
             with in_this_thread():
                 made = kernel._gradient_of(kinds, argnums)
+            for j in made.program.written:
+                if not args[j].mutable:
+                    raise KernelError(read_only(j), made.program.file, made.program.line,
+                                      "Pass a copy.")  # fmt: skip
         except (KernelError, ValueError) as error:
             raise TypingError(str(error)) from error
-        scope = {"np": np, "sweeps": made.sweeps, "take": take, "give": give}
+        scope = {"np": np, "sweeps": made.sweeps, "take": take, "give": give,
+                 "plain": kernel.njit}  # fmt: skip
         text = _text(made.program, made.wanted, made.single, made.limit, with_value, args, scope)
         exec(compile(text, f"<call of {made.program.name}>", "exec"), scope)
         return scope["call"]
@@ -189,7 +195,8 @@ def _text(
         f"floats[{cells + 2}] = 1.0", "status = sweeps(at)", "give(start)",
     ]  # fmt: skip
     scope["ResourceExhaustedError"] = ResourceExhaustedError
-    lines += _raises(program, scope)
+    own = ", ".join(f"x{j}.copy()" if j in program.written else f"x{j}" for j in range(count))
+    lines += _raises(program, own, scope)
     value = f"floats[{cells}]"
     value = f"np.float32({value})" if program.result == "float32" else value
     found = [slopes[j] for j in wanted]
@@ -202,8 +209,8 @@ def _text(
     return "\n".join([f"def call({names}):", *(f"    {line}" for line in lines)])
 
 
-def _raises(program: Program, scope: dict[str, Any]) -> list[str]:
-    """The text that raises what a status says."""
+def _raises(program: Program, given: str, scope: dict[str, Any]) -> list[str]:
+    """The text that raises what a status says of a call with some arguments."""
     lines = ["if status:", f"    kind, which = status & {(1 << LINES) - 1}, status >> {LINES}"]
     for kind, (error, message) in _ERRORS.items():
         scope[error.__name__] = error
@@ -211,6 +218,9 @@ def _raises(program: Program, scope: dict[str, Any]) -> list[str]:
     for k, raised in enumerate(program.raised):
         scope[f"Raised{k}"] = raised.kind
         told = raised.arguments
+        if told is None:  # what it is told has to be computed: so the function runs
+            lines.append(f"    if kind == {RAISED} and which == {k}: plain({given})")
+            told = ()
         plain = all(isinstance(x, str | int | float) for x in told)
         text = ", ".join(map(repr, told)) if plain else ""
         lines.append(f"    if kind == {RAISED} and which == {k}: raise Raised{k}({text})")

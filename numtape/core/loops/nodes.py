@@ -147,17 +147,20 @@ Node = Step | Branch | Count | Repeat | Make | Call
 
 @dataclass(frozen=True, slots=True)
 class Raised:
-    """An exception that a kernel raises: its class, its arguments, and from where."""
+    """An exception that a kernel raises: its class, its arguments, and from where.
+
+    Arguments are None if they are no constants: the function as Numba compiles it raises it then.
+    """
 
     kind: type[BaseException]
-    arguments: tuple[object, ...]
+    arguments: tuple[object, ...] | None
     file: str
     line: int
     function: str
 
     def error(self) -> BaseException:
         """The exception."""
-        return self.kind(*self.arguments)
+        return self.kind(*(self.arguments or ()))
 
 
 @dataclass(eq=False, slots=True)

@@ -119,7 +119,7 @@ class Layout:
             "start, end = arena.start, arena.end",
             f"pack(BLOCK, 0, {', '.join([*words, *cells])}, 0.0, 0, 1.0)",
             "status = sweeps(AT)",
-            "if status: fail(arena, status)",
+            "if status: fail(arena, status, arguments)",
             f"{''.join(f'{name}, ' for name in given)}value, top = unpack(BLOCK, {8 * self.first})",
             "top -= start",
             "if top > arena.recent: arena.recent = top",

@@ -60,6 +60,7 @@ FUNCTIONS |= {
     "//": Function("{0} // {1}", ops.floor_divide_float.op, "same"),
     "%": Function("{0} % {1}", ops.floor_mod_float.op, "same"),
     "**": Function("{0} ** {1}", ops.pow_float.op, "same"),
+    "math.pow": Function("math.pow({0}, {1})", ops.pow_float.op),
     "negative": Function("-{0}", ops.negative.op, "same", True),
     "copy": Function("{0}", ops.stop_gradient.op, "same", True),
     "stop_gradient": Function("{0}", ops.stop_gradient.op, "same", True),
@@ -122,7 +123,7 @@ _NUMPY |= {
 }  # fmt: skip
 
 # What a program calls, and the function's name above.
-CALLED: dict[Any, str] = {abs: "abs", max: "max", min: "min", pow: "**", math.pow: "**"}
+CALLED: dict[Any, str] = {abs: "abs", max: "max", min: "min", pow: "**", math.pow: "math.pow"}
 CALLED[ops.stop_gradient] = "stop_gradient"
 CALLED |= {getattr(math, name): name for name in FUNCTIONS if hasattr(math, name)}
 CALLED |= {getattr(np, ours): name for ours, name in _NUMPY.items()}

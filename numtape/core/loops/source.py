@@ -46,10 +46,14 @@ class Source:
                 self.line, "Define it in a file or in a notebook's cell, not with exec."
             ) from None  # fmt: skip
         found: list[Any] = [node for node in ast.walk(tree) if self._is(node)]
-        if len(found) != 1:
+        if not found:
             self.refuse(f"the function {function.__qualname__}, which is not found in its source",
                         None, "If its file was changed after the import, import it again.")
-        self.tree: Any = found[0]
+        if len(found) > 1 and not self._places():
+            self.refuse("a lambda beside others in its line, as code has no columns here", None,
+                        "Put it in a line of its own.")  # fmt: skip
+        # A lambda's instructions are in the lambdas around it as well, which come before it.
+        self.tree: Any = found[-1]
         kinds = self.tree.args
         if kinds.vararg or kinds.kwarg:
             self.refuse("a parameter *args or **kwargs", None, "Name each parameter.")
@@ -66,10 +70,18 @@ class Source:
             return False
         if node.lineno != code.co_firstlineno:
             return False
-        # Of several in one line, the one at whose body there are instructions.
-        inside = {(line, column) for line, _, column, _ in code.co_positions() if column}
-        return any((n.lineno, n.col_offset) in inside for n in ast.walk(node.body)
-                   if isinstance(n, ast.expr))  # fmt: skip
+        body: Any = node.body
+        start, end = (body.lineno, body.col_offset), (body.end_lineno, body.end_col_offset)
+        # Of several in one line, the one in whose body its instructions are.
+        return all(start <= first and last <= end for first, last in self._places())
+
+    def _places(self) -> list[tuple[tuple[int, int], tuple[int, int]]]:
+        """Where instructions begin and end: lines and columns, of those that have them."""
+        return [
+            ((line, column), (last, behind))
+            for line, last, column, behind in self.function.__code__.co_positions()
+            if line and last and column is not None and behind
+        ]
 
     @property
     def body(self) -> list[ast.stmt]:

@@ -143,9 +143,7 @@ def _parts(y: Tensor, specs: list[Spec]) -> list[Tensor]:
     found, at = [], HEAD
     for spec in specs:
         end = at + spec.size
-        if not spec.size:
-            found.append(of_array(np.empty(spec.shape, spec.dtype.numpy_dtype), spec))
-        elif spec.dtype.is_floating:
+        if spec.dtype.is_floating:
             part = strided_slice(y, ((at, end, 1),), tuple(spec.shape))
             found.append(part if part.dtype is spec.dtype else cast(part, spec.dtype))
         else:
@@ -181,12 +179,11 @@ def _vjp(
     for j in signature.wanted:
         spec = xs[j]._spec
         end = at + spec.size
-        if spec.size:
-            whole = packed._spec.size == spec.size
-            shape = tuple(spec.shape)
-            part = reshape(packed, shape) if whole else strided_slice(
-                packed, ((at, end, 1),), shape)  # fmt: skip
-            found[j] = part if part.dtype is spec.dtype else cast(part, spec.dtype)
+        whole = packed._spec.size == spec.size
+        shape = tuple(spec.shape)
+        part = reshape(packed, shape) if whole else strided_slice(
+            packed, ((at, end, 1),), shape)  # fmt: skip
+        found[j] = part if part.dtype is spec.dtype else cast(part, spec.dtype)
         at = end
     return found
 
