@@ -5,8 +5,9 @@ import os
 
 import numpy as np
 import pytest
-from processes import run
+from processes import run, start
 
+from numtape.core import settings
 from numtape.core.cpu import draws, workers
 from numtape.core.cpu import executor as cpu
 
@@ -78,7 +79,7 @@ print(json.dumps(found))
                  marks=pytest.mark.slow, id="two threads"),
 ])  # fmt: skip
 def test_interrupts_are_raised_at_once(threads, names):
-    found = json.loads(run(LONG, *names, NUMTAPE_THREADS=str(threads)))
+    found = json.loads(run(LONG, *names, NUMTAPE_NUM_THREADS=threads))
     for name, (late, after, right) in found.items():
         assert right, name
         assert late < 0.5, name
@@ -101,9 +102,9 @@ def program(tf):
     return [np.asarray(one) for one in found]
 
 
-@pytest.mark.parametrize("threads", ["1", "2"])
+@pytest.mark.parametrize("threads", [1, 2])
 def test_what_is_watched_is_computed_alike(tf, monkeypatch, threads):
-    monkeypatch.setenv("NUMTAPE_THREADS", threads)
+    monkeypatch.setattr(settings, "_threads", threads)
     expected = program(tf)
     for work in (1, 1000, 30_000):
         monkeypatch.setattr(cpu, "WATCHED", work)
@@ -199,3 +200,36 @@ def test_random_numbers_are_the_same_while_interrupts_are_heard_of(monkeypatch, 
     monkeypatch.setattr(draws, "LONG", 5)
     tf.random.set_seed(3)
     assert np.array_equal(tf.random.normal([100_000]).numpy(), expected)
+
+
+ENDS = """
+import atexit, ctypes, signal, sys
+import numpy as np
+from numtape.core.cpu import workers
+
+def stop(*_):
+    raise KeyboardInterrupt
+
+atexit.register(print, "the end of Python")
+signal.signal(signal.SIGALRM, stop)
+x = np.ones((6000, 6000), np.float32)
+np.ones((600, 600)) @ np.ones((600, 600))  # NumPy's threads are there
+signal.setitimer(signal.ITIMER_REAL, 0.2)
+try:
+    workers.watch([lambda: x @ x], x, [], lambda: None, lambda: None)
+except KeyboardInterrupt:
+    ctypes.CDLL(None).puts(b"files of C")
+    sys.exit(3)
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no timers that signal")
+def test_a_process_ends_while_a_product_goes_on_that_was_interrupted():
+    """Its library would wait at the end for threads that do not end."""
+    child = start(ENDS, OPENBLAS_NUM_THREADS=2)
+    try:
+        printed, errors = child.communicate(timeout=30)
+    finally:
+        child.kill()
+    assert child.returncode == 3, errors
+    assert sorted(printed.splitlines()) == ["files of C", "the end of Python"]

@@ -75,6 +75,11 @@ def kernels_folder() -> Path:
     return inside if inside.is_dir() else PACKAGE.parent / "kernels"
 
 
+def inside_another() -> bool:
+    """Whether this process is an application with Python inside: `sys.executable` is that."""
+    return not Path(sys.executable or "").name.lower().startswith("python")
+
+
 def device() -> str:
     """The device that sweeps of this thread run on: ``cpu``, ``reference`` or ``cuda``.
 

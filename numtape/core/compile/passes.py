@@ -158,9 +158,7 @@ _ahead: dict[str, subprocess.Popen[bytes]] = {}
 
 def _start_ahead(unit: str) -> None:
     """Have the plan compiled by another process, if this one compiles something else first."""
-    # In an application with Python inside, sys.executable is the application.
-    python = Path(sys.executable or "").name.lower().startswith("python")
-    if unit == "plan" or _ahead or not python or not disk.writable():
+    if unit == "plan" or _ahead or settings.inside_another() or not disk.writable():
         return
     script = (
         f"import sys; sys.path.insert(0, {str(settings.PACKAGE.parent)!r}); "

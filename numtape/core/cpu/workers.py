@@ -6,12 +6,15 @@ are not used: they abort or hang where several Python threads, forks and BLAS me
 
 from __future__ import annotations
 
+import atexit
+import ctypes
+import sys
 import threading
 from collections.abc import Callable, Sequence
 from queue import SimpleQueue
 from typing import Any
 
-from ..settings import after_fork_in_child
+from ..settings import after_fork_in_child, inside_another
 
 WORKER, OWNER = "worker", "owner"
 
@@ -67,13 +70,14 @@ PERIOD = 0.1
 
 _queue: SimpleQueue[_Task | None] = SimpleQueue()
 _threads: list[threading.Thread] = []
+_left: list[threading.Thread] = []  # those that are at something nobody waits for
 _starting = threading.RLock()  # a signal handler may come here as well
 
 
 def _forget() -> None:
     """Threads do not live on in a forked child, and locks may be held there for ever."""
-    global _queue, _threads, _starting
-    _queue, _threads, _starting = SimpleQueue(), [], threading.RLock()
+    global _queue, _threads, _left, _starting
+    _queue, _threads, _left, _starting = SimpleQueue(), [], [], threading.RLock()
 
 
 after_fork_in_child(_forget)
@@ -139,11 +143,32 @@ def watch(
 
 def _dismiss() -> None:
     """Let the workers end once they have done what they are at; the next ones are new."""
-    global _queue, _threads
+    global _queue, _threads, _left
     queue, threads = _queue, _threads
+    _left = [thread for thread in (*_left, *threads) if thread.is_alive()]
     _queue, _threads = SimpleQueue(), []
     for _ in threads:
         queue.put(None)
+
+
+@atexit.register
+def _end() -> None:
+    """Have the process end although workers are at something that nobody waits for.
+
+    When a process ends, OpenBLAS frees its memory and tells its threads to end, which those that
+    compute do not hear: it would wait for ever, or a worker would use what was freed. So all that
+    C does at the end is to flush its files, once Python is done; where that cannot be, the work is
+    waited for, as NumPy does.
+    """
+    if sys.platform == "win32" or not any(thread.is_alive() for thread in _left):
+        return  # Windows ends all other threads first
+    c = ctypes.CDLL(None)
+    if hasattr(c, "on_exit") and not inside_another():
+        c.on_exit(c._exit, None)  # is called with the process's exit status, after what follows
+        c["__cxa_atexit"](c.fflush, None, None)
+    else:
+        for thread in _left:
+            thread.join()
 
 
 def _start(count: int) -> None:
