@@ -4,12 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
+OK, CANCELLED, UNKNOWN, INVALID_ARGUMENT, DEADLINE_EXCEEDED, NOT_FOUND = 0, 1, 2, 3, 4, 5
+ALREADY_EXISTS, PERMISSION_DENIED, RESOURCE_EXHAUSTED, FAILED_PRECONDITION = 6, 7, 8, 9
+ABORTED, OUT_OF_RANGE, UNIMPLEMENTED, INTERNAL, UNAVAILABLE, DATA_LOSS = 10, 11, 12, 13, 14, 15
+UNAUTHENTICATED = 16
+
 __all__ = [
-    "AbortedError", "AlreadyExistsError", "AxisError", "CancelledError", "DataLossError",
-    "DeadlineExceededError", "DeviceError", "DtypeError", "FailedPreconditionError",
-    "InternalError", "InvalidArgumentError", "KernelError", "NotFoundError", "OpError",
-    "OutOfRangeError", "PermissionDeniedError", "ReplayError", "ResourceExhaustedError",
-    "UnauthenticatedError", "UnavailableError", "UnimplementedError", "UnknownError",
+    "ABORTED", "ALREADY_EXISTS", "AbortedError", "AlreadyExistsError", "AxisError", "CANCELLED",
+    "CancelledError", "DATA_LOSS", "DEADLINE_EXCEEDED", "DataLossError", "DeadlineExceededError",
+    "DeviceError", "DtypeError", "FAILED_PRECONDITION", "FailedPreconditionError", "INTERNAL",
+    "INVALID_ARGUMENT", "InternalError", "InvalidArgumentError", "KernelError", "NOT_FOUND",
+    "NotFoundError", "OK", "OUT_OF_RANGE", "OpError", "OperatorNotAllowedInGraphError",
+    "OutOfRangeError", "PERMISSION_DENIED", "PermissionDeniedError", "RESOURCE_EXHAUSTED",
+    "ReplayError", "ResourceExhaustedError", "UNAUTHENTICATED", "UNAVAILABLE", "UNIMPLEMENTED",
+    "UNKNOWN", "UnauthenticatedError", "UnavailableError", "UnimplementedError", "UnknownError",
 ]  # fmt: skip
 
 
@@ -142,6 +150,10 @@ class NotFoundError(OpError):
     """Something that is not there."""
 
     error_code = 5
+
+
+class OperatorNotAllowedInGraphError(TypeError):
+    """What TensorFlow says of Python's `if` on a tensor of a graph. Here there are no graphs."""
 
 
 class OutOfRangeError(OpError):

@@ -12,6 +12,7 @@ from functools import cache, partial
 from typing import Any, NoReturn
 
 from .absent import HABITS, INSTEAD, PARTLY
+from .absent_before import BACKEND, BEFORE
 from .tracebacks import guard
 
 
@@ -27,9 +28,13 @@ def table() -> dict[str, tuple[str, ...]]:
 
 def instead(name: str) -> str | None:
     """What to use instead of a name of TensorFlow's; None if nothing is said."""
+    return _fitting(INSTEAD, name)
+
+
+def _fitting(table: dict[str, str], name: str) -> str | None:
     import fnmatch
 
-    for pattern, advice in INSTEAD.items():
+    for pattern, advice in table.items():
         if fnmatch.fnmatchcase(name, pattern):
             return advice
     return None
@@ -49,15 +54,23 @@ def missing(module: str, name: str) -> NoReturn:
     full = f"{module}.{name}" if module else name
     if name.startswith("_"):
         raise AttributeError(place)
-    advice = instead(full) if full in table() else None
-    if advice is None and full in HABITS:
-        advice = f"use {HABITS[full]}"
-    if advice is None:
-        advice = _nearest(module, name)
-    raise AttributeError(f"{place}{': ' if advice else ''}{advice or ''}")
+    raise AttributeError(": ".join(filter(None, (place, _advice(module, name, full)))))
 
 
 guard([missing])
+
+
+def _advice(module: str, name: str, full: str) -> str | None:
+    """What to write instead of a name: of today's TensorFlow, of other libraries, of before."""
+    if full in table() and (said := instead(full)) is not None:
+        return said
+    if (habit := BACKEND.get(name) if module == "keras.backend" else HABITS.get(full)) is not None:
+        return f"use {habit}"
+    if (said := _nearest(module, name) or _fitting(BEFORE, full)) is not None:
+        return said
+    if not module or (habit := HABITS.get(f"nn.{name}", HABITS.get(name))) is None:
+        return None
+    return f"use {habit}"
 
 
 def _nearest(module: str, name: str) -> str | None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import typing as _typing
-from types import SimpleNamespace as _SimpleNamespace
 
+from . import random_experimental as experimental
 from .core.ops.distributions import categorical, gamma, poisson
 from .core.ops.generator import (
     Generator,
@@ -13,7 +13,6 @@ from .core.ops.generator import (
     set_global_generator,
 )
 from .core.ops.random import normal, set_seed, shuffle, truncated_normal, uniform
-from .core.ops.seeded import Algorithm
 from .core.ops.stateless_random import (
     fold_in,
     split,
@@ -22,22 +21,15 @@ from .core.ops.stateless_random import (
     stateless_gamma,
     stateless_normal,
     stateless_poisson,
-    stateless_shuffle,
     stateless_truncated_normal,
     stateless_uniform,
 )
 from .names import getter as _getter
 
-experimental = _SimpleNamespace(
-    Algorithm=Algorithm, Generator=Generator, create_rng_state=create_rng_state,
-    get_global_generator=get_global_generator, set_global_generator=set_global_generator,
-    stateless_fold_in=fold_in, stateless_shuffle=stateless_shuffle, stateless_split=split,
-)  # fmt: skip
-
 __all__ = [
-    "Generator", "categorical", "create_rng_state", "fold_in", "gamma", "get_global_generator",
-    "normal", "poisson", "set_global_generator", "set_seed", "shuffle", "split",
-    "stateless_binomial", "stateless_categorical", "stateless_gamma", "stateless_normal",
+    "Generator", "categorical", "create_rng_state", "experimental", "fold_in", "gamma",
+    "get_global_generator", "normal", "poisson", "set_global_generator", "set_seed", "shuffle",
+    "split", "stateless_binomial", "stateless_categorical", "stateless_gamma", "stateless_normal",
     "stateless_poisson", "stateless_truncated_normal", "stateless_uniform", "truncated_normal",
     "uniform",
 ]  # fmt: skip

@@ -19,7 +19,7 @@ import dis
 import sys
 import warnings
 from collections.abc import Iterable, Iterator
-from types import CodeType, FunctionType, ModuleType, SimpleNamespace
+from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 # What numtape calls: their frames go with its own, if it was numtape that called.
@@ -87,12 +87,12 @@ def guard(functions: Iterable[Any]) -> None:
 def guard_module(name: str) -> None:
     """Append the handler to what a module has in ``__all__``; of it what is imported by now."""
     there = vars(sys.modules[name])
-    for public in ("experimental", *there.get("__all__", ())):
+    for public in there.get("__all__", ()):
         value = there.get(public)
         if isinstance(value, ModuleType) and value.__name__.startswith("numtape."):
             guard_module(value.__name__)
         else:
-            guard(vars(value).values() if isinstance(value, SimpleNamespace) else [value])
+            guard([value])
 
 
 def _methods(kind: type) -> Iterator[FunctionType]:

@@ -28,7 +28,9 @@ QUIET = {"Assert", "TensorBoard", "check_grads", "disable_check_numerics",
          "no_op"}  # fmt: skip
 NO_EXAMPLE = {
     "PhysicalDevice": "list_physical_devices makes them",
-    "experimental": "a namespace",
+    "Algorithm": "names for Generator's argument",
+    "get_memory_growth": "needs a GPU", "get_memory_info": "needs a GPU",
+    "set_memory_growth": "needs a GPU",
     "simulated": "depends on the environment",
 }
 # What takes anything, or raises only what making a tensor of an operand does.
@@ -36,7 +38,10 @@ NO_ERROR = {"set_record_traceback", "summary", "to_dot",
             "disable_check_numerics", "disable_traceback_filtering", "enable_check_numerics",
             "enable_traceback_filtering", "executing_eagerly", "get_static_value", "group",
             "init_scope", "is_numeric_tensor", "is_symbolic_tensor", "no_op", "timestamp", "tuple",
-            "is_traceback_filtering_enabled",
+            "is_traceback_filtering_enabled", "enable_nondeterministic_scatter",
+    "enable_op_determinism", "enable_tensor_float_32_execution",
+    "nondeterministic_scatter_enabled",
+    "tensor_float_32_execution_enabled",
 
     "get_global_generator", "zero_fraction",
     "flatten", "functions_run_eagerly", "get_soft_device_placement", "identity", "is_nested",
@@ -48,7 +53,8 @@ NO_ERROR = {"set_record_traceback", "summary", "to_dot",
 }  # fmt: skip
 # Classes that users do not make: there are as many dtypes as there are, and ops make tensors.
 MADE = {
-    "ConcreteFunction", "DType", "Function", "PhysicalDevice", "Tensor", "UnconnectedGradients",
+    "Algorithm", "ConcreteFunction", "DType", "Function", "PhysicalDevice", "Tensor",
+    "UnconnectedGradients",
     "VariableAggregation", "VariableSynchronization",
 }  # fmt: skip
 

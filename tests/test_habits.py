@@ -209,6 +209,11 @@ tf.constant(Table())""",
 m.compile("sgd", "mse")
 m.fit(x, y, verbose=0, validation_data=x)""",
     ),
+    "an input that does not fit a layer": (
+        ValueError, "^Input 0 of layer 'dense.*' is incompatible .* with shape \\(4, 5\\)$", """
+m(x)
+m.layers[0](np.ones((4, 5)))""",
+    ),
     "a model without super": (
         RuntimeError, r"you forgot to call `super\(\).__init__\(\)`", """
 class M(tf.keras.Model):

@@ -11,6 +11,7 @@ from test_parity import installed
 import numtape
 from numtape.__main__ import main
 from numtape.absent import HABITS, INSTEAD
+from numtape.absent_before import BACKEND, BEFORE
 from numtape.core.values import habits
 from numtape.names import instead, present, status, table
 
@@ -29,12 +30,64 @@ def test_the_table_is_that_of_the_installed_tensorflow():
     assert found == wanted
 
 
+def public(module, path="", leave=("compat", "python", "raw_ops", "app", "flags", "mock")):
+    """The full names of all public things that one reaches from a module of TensorFlow's."""
+    try:
+        dir(module)
+    except Exception:  # a lazy one of a part that is not there
+        return
+    for name in sorted(n for n in {*dir(module), *vars(module)} if not n.startswith("_")):
+        full = f"{path}.{name}".lstrip(".")
+        try:
+            value = getattr(module, name)
+        except Exception:
+            continue
+        yield full
+        inner = isinstance(value, types.ModuleType) and full.count(".") < 4
+        if inner and name not in leave and re.search("tensorflow|keras", repr(value)):
+            yield from public(value, full)
+
+
+def silent(names):
+    """Those that numtape does not have, without a hint."""
+    for full in names:
+        found = numtape
+        for part in full.split("."):
+            try:
+                found = getattr(found, part)
+            except AttributeError as error:
+                if str(error).endswith(f"has no attribute {part!r}"):
+                    yield full
+                break
+
+
+def test_no_name_of_the_installed_tensorflow_is_missing_without_a_hint():
+    tensorflow = installed()
+    assert [*silent(public(tensorflow))] == []
+    before = {*silent(public(tensorflow.compat.v1))}  # without ``compat.v1``
+    assert [x for x in sorted(before) if not x.startswith(("errors.", "experimental."))] == []
+
+
 HINTS = {
     "tf.math.softmaxx": "did you mean 'softmax'?",
     "tf.math.relu": "did you mean tf.nn.relu?",
     "tf.log": "use tf.math.log",
     "tf.arange": "use tf.range",
     "tf.TensorArray": "append to a Python list",
+    "tf.contrib.layers": "TensorFlow took it out in version 2",
+    "tf.Session": "numtape is eager and has no graphs or sessions",
+    "tf.global_variables_initializer": "variables have their values at once",
+    "tf.estimator.LinearRegressor": "use `tf.keras.Model`",
+    "tf.train.AdamOptimizer": "use `tf.keras.optimizers`",
+    "tf.keras.layers.Linear": r"use tf.keras.layers.Dense\(units\)",
+    "tf.keras.layers.CuDNNLSTM": "use `tf.keras.layers.LSTM`",
+    "tf.keras.backend.mean": "use tf.reduce_mean",
+    "tf.keras.backend.exp": "did you mean tf.exp",
+    "tf.math.mean": "use tf.reduce_mean",
+    "tf.linalg.inverse": "use tf.linalg.inv",
+    "tf.config.experimental.set_visible_devices": "choose one with `tf.device`",
+    "tf.random.experimental.index_shuffle": "stateless_shuffle",
+    "tf.data.experimental.AUTOTUNE": "tf.data.AUTOTUNE",
     "tf.strings.join": "no string tensors",
     "tf.keras.layers.TFSMLayer": "write this one as a",
     "tf.keras.utils.get_file": "urlretrieve",
@@ -56,7 +109,8 @@ def test_an_error_says_what_there_is_instead(name):
 
 def test_habits_name_what_there_is():
     """Each name of ours in an advice is there, and no habit hides a name."""
-    advice = [*HABITS.values(), *INSTEAD.values(), *habits.INSTEAD.values()]
+    advice = [*HABITS.values(), *INSTEAD.values(), *habits.INSTEAD.values(), *BEFORE.values(),
+              *BACKEND.values()]  # fmt: skip
     named = {name for said in advice for name in re.findall(r"\btf\.((?:\w+\.)*\w+)", said)}
     assert [name for name in sorted(named) if present(name) is None and name != "__version__"] == []
     assert [name for name in HABITS if name in numtape.__all__] == []

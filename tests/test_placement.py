@@ -182,3 +182,15 @@ def test_both_devices_in_one_program(device):
         place = first if k % 2 else second
         assert found[3 + k] == f"{place} {place == 'GPU:0'}"
     assert found[7:] == alone[7:]
+
+
+@pytest.mark.numtape_only(reason="needs a GPU there")
+def test_memory_of_gpus_grows(tf):
+    """As programs begin; TensorFlow refuses CPUs as well."""
+    gpu = tf.config.PhysicalDevice("/physical_device:GPU:0", "GPU")
+    tf.config.experimental.set_memory_growth(gpu, True)
+    assert tf.config.experimental.get_memory_growth(gpu)
+    (cpu,) = tf.config.experimental.list_physical_devices("CPU")
+    for device, wanted in ((gpu, False), (cpu, True)):
+        with pytest.raises(ValueError, match="emory"):
+            tf.config.experimental.set_memory_growth(device, wanted)

@@ -127,9 +127,10 @@ def assert_input_compatibility(input_spec: Any, inputs: Any, layer_name: str) ->
                 )
             wrong = _unfit(spec, tuple(x.shape), x.dtype)
             if wrong:
+                named = f" with name '{spec.name}'" if spec.name else ""
                 raise ValueError(
-                    f"Input {number} with name '{spec.name}' of layer '{layer_name}' is "
-                    f"incompatible with the layer: {wrong}"
+                    f"Input {number}{named} of layer '{layer_name}' is incompatible with the "
+                    f"layer: {wrong}"
                 )
 
 
