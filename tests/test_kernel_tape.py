@@ -544,6 +544,27 @@ def test_arguments_that_reach_no_result_have_zeros():
     assert gz.numpy() == 0
 
 
+@tf.kernel(recompute=True)
+def spun(x, n):
+    for _ in range(n):
+        x = np.sin(x) * 1.1
+    return x
+
+
+@tf.kernel
+def spinning(x, n):
+    return spun(x, n) * x
+
+
+def test_calls_that_run_again_in_the_reverse_sweep_leave_others_their_stacks():
+    x, y = tf.constant(0.5, tf.float64), tf.constant(0.9, tf.float64)
+    with tf.GradientTape(persistent=True) as tape:
+        tape.watch([x, y])
+        found = [spinning(z, 1000) for z in (x, y)]
+    for z, f in zip((x, y), found, strict=True):  # the first of them first
+        assert tape.gradient(f, z).numpy() == tf.grad(spinning)(float(z), 1000)
+
+
 @pytest.mark.parametrize("recorded", [False, True])
 def test_arrays_without_elements(recorded):
     def run(x, v):

@@ -15,9 +15,9 @@ from weakref import WeakValueDictionary, ref
 
 import numpy as np
 
-from ...errors import ResourceExhaustedError
 from ..values.memory import Array, address_of, array_at
 from . import stack
+from .call import raise_status
 from .layout import LINES, NO_ROOM
 from .outs import Out
 from .program import Program
@@ -145,6 +145,13 @@ class Apart:
           ResourceExhaustedError: If the stack is full.
         """
         pile = _pile()
+        try:
+            return self._swept(pile, xs)
+        finally:
+            _piles.append(pile)
+
+    def _swept(self, pile: Pile, xs: list[Array]) -> tuple[list[Array], Left | None]:
+        """The forward sweep, on a pile."""
         held, addresses = self._arrays(xs)
         result = np.zeros(2)
         top = start = pile.top()
@@ -157,11 +164,7 @@ class Apart:
             status = self._forward(address_of(block))
             if status & ((1 << LINES) - 1) == NO_ROOM:
                 top = end
-                raise ResourceExhaustedError(
-                    f"A kernel's stack is full, with {end - start} bytes, at the loop or statement "
-                    f'(File "{self.program.file}", line {self.program.line + (status >> LINES)}). '
-                    f"Take a larger `memory_limit`, or fewer rounds."
-                )
+                raise_status(self.program, status, end - start)
             if status:
                 return [], None
             top = int(result[1:].view(np.int64)[0])
@@ -173,6 +176,19 @@ class Apart:
             return [np.array(result[0], self.program.result)], left
         finally:
             pile.used(top)
+
+    def both(self, xs: list[Array], seeds: list[Array]) -> list[Array]:
+        """The adjoints of the arguments that are wanted, by both sweeps.
+
+        Nothing else comes onto the pile between them: the reverse sweep may need room, too.
+        """
+        pile = _pile()
+        try:
+            _, left = self._swept(pile, xs)
+            assert left is not None  # it came to its end before
+            del _found[left.number]
+            return self._back(left, xs, seeds)
+        finally:
             _piles.append(pile)
 
     def reverse(self, xs: list[Array], number: int, seeds: list[Array]) -> list[Array] | None:
@@ -188,6 +204,10 @@ class Apart:
             return None
         with suppress(ValueError):
             _waiting.remove(left)
+        return self._back(left, xs, seeds)
+
+    def _back(self, left: Left, xs: list[Array], seeds: list[Array]) -> list[Array]:
+        """The reverse sweep."""
         given = np.array([seed if not seed.ndim else 0.0 for seed in seeds] or [0.0])
         if self._several:
             for out, seed in zip(self.program.outs, seeds, strict=True):
@@ -195,8 +215,10 @@ class Apart:
                     self._adjoint(out, left)[...] += seed
         words = [*self._words(xs, left.held), left.top, address_of(given)]
         block = np.array(words, np.int64)
-        self._reverse(address_of(block))
+        status = self._reverse(address_of(block))
         left.done = True
+        if status:
+            raise_status(self.program, status, left.pile.arena.end - left.pile.arena.start)
         return [left.held[slot] for slot in self._slots]
 
     def _arrays(self, xs: list[Array]) -> tuple[dict[int, Array], list[int]]:

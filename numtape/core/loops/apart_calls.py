@@ -70,6 +70,11 @@ class Functions:
         self._results: dict[tuple[FunctionType, Kinds], str] = {}
         self._writes: dict[tuple[FunctionType, Kinds], set[int]] = {}
 
+    @property
+    def bodies(self) -> list[Body]:
+        """All that are called, in normal form."""
+        return list(self._bodies.values())
+
     def body(self, call: Call, caller: Body) -> Body:
         """What a call calls, in normal form."""
         key = call.function, call.kinds(caller)

@@ -111,25 +111,7 @@ class Sweeping:
             raised = self.program.raised[status >> LINES]
             if raised.arguments is None:
                 self._told(raised, arguments)
-            raise_at(raised)
-        kind, line = status & ((1 << LINES) - 1), self.program.line + (status >> LINES)
-        place = f'(File "{self.program.file}", line {line})'
-        if kind == NO_ROOM:
-            raise ResourceExhaustedError(
-                f"A kernel's stack is full, with {size} bytes, at the loop or statement {place}. "
-                f"Take a larger `memory_limit`, or fewer rounds."
-            )
-        if kind == DEEP:
-            raise RecursionError(f"maximum depth of calls in a kernel exceeded {place}")
-        if kind == INDEX:
-            raise IndexError(f"index is out of bounds {place}")
-        if kind == DIVISION:
-            raise ZeroDivisionError(f"division by zero {place}")
-        if kind == SHAPES:
-            raise ValueError(f"shapes of arrays do not match {place}")
-        if kind == EMPTY:
-            raise ValueError(f"an array without elements has neither maximum nor minimum {place}")
-        raise ValueError(f"negative dimensions not allowed {place}")
+        raise_status(self.program, status, size)
 
     def _told(self, raised: Raised, arguments: tuple[Any, ...]) -> None:
         """Raise an exception that is told what the function computes: so the function runs."""
@@ -213,6 +195,30 @@ class Gradient(Sweeping):
 def read_only(j: int) -> str:
     """What is refused where a kernel writes to an argument that nobody may write to."""
     return f"a read-only array as argument {j}, which it writes to"
+
+
+def raise_status(program: Program, status: int, size: int) -> NoReturn:
+    """Raise what a status of a sweep says, which had so many bytes of stack."""
+    kind, line = status & ((1 << LINES) - 1), program.line + (status >> LINES)
+    if kind == RAISED:
+        raise_at(program.raised[status >> LINES])
+    place = f'(File "{program.file}", line {line})'
+    if kind == NO_ROOM:
+        raise ResourceExhaustedError(
+            f"A kernel's stack is full, with {size} bytes, at the loop or statement {place}. "
+            f"Take a larger `memory_limit`, or fewer rounds."
+        )
+    if kind == DEEP:
+        raise RecursionError(f"maximum depth of calls in a kernel exceeded {place}")
+    if kind == INDEX:
+        raise IndexError(f"index is out of bounds {place}")
+    if kind == DIVISION:
+        raise ZeroDivisionError(f"division by zero {place}")
+    if kind == SHAPES:
+        raise ValueError(f"shapes of arrays do not match {place}")
+    if kind == EMPTY:
+        raise ValueError(f"an array without elements has neither maximum nor minimum {place}")
+    raise ValueError(f"negative dimensions not allowed {place}")
 
 
 def raise_at(raised: Raised) -> NoReturn:

@@ -39,6 +39,7 @@ class Program:
       form: How they stand in what the function returns: a place in ``outs``, or a tuple.
       functions: How many functions it calls that are not written in place: their sweeps are
         ``F_1``, ``R_1`` and so on.
+      grows: Whether the reverse sweep needs room on the stack: calls run again in it.
     """
 
     source: str
@@ -52,6 +53,7 @@ class Program:
     outs: list[Out] = field(default_factory=list)
     form: Any = None
     functions: int = 0
+    grows: bool = False
 
     @property
     def key(self) -> str:
@@ -107,7 +109,9 @@ def program(
                          begin, options)  # fmt: skip
     written = [j for j, name in enumerate(body.parameters) if name in activity.written]
     return Program("\n".join(lines), body.name, face.parameters, written, result, body.file,
-                   body.line, body.raised, outs(body, activity), body.form, count)  # fmt: skip
+                   body.line, body.raised, outs(body, activity), body.form, count,
+                   any(call.recompute for one in (body, *body.functions.bodies)
+                       for call in calls(one)))  # fmt: skip
 
 
 def _sweeps(

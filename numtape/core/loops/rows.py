@@ -117,8 +117,8 @@ class Run:
             try:
                 sweeps = self._sweeps()
             except KernelError:
-                pass  # it is for who asks for a gradient
-            else:
+                sweeps = None  # the error is for who asks for a gradient
+            if sweeps is not None and not sweeps.program.grows:
                 found, left = sweeps.forward(xs)
                 if left is not None:
                     program = sweeps.program
@@ -192,11 +192,7 @@ class Run:
             seeds = [np.asarray(x) for x in sums]
         sweeps = self._sweeps()
         found = sweeps.reverse(xs, number, seeds) if number else None
-        while found is None:
-            _, left = sweeps.forward(xs)
-            assert left is not None  # it came to its end before
-            found = sweeps.reverse(xs, left.number, seeds)
-        return found
+        return sweeps.both(xs, seeds) if found is None else found
 
     def _adjoints_as_python(self, xs: list[Array], seed: float) -> list[Array]:
         program, room = self.differentiable(), ROOM
