@@ -1,7 +1,13 @@
 """Losses of Keras: values against formulas written with NumPy, weights, labels, reductions."""
 
+import re
+import warnings
+
 import numpy as np
 import pytest
+from test_parity import installed
+
+import numtape
 
 E = 1e-7
 LABELS = np.array([[1, 0, 0], [0, 0, 1], [0, 1, 0], [0, 1, 0]], "float32")
@@ -123,6 +129,94 @@ def test_shapes_that_differ_by_an_axis_of_one(tf):
     assert loss(flat, columns).numpy() == 2
     assert loss(columns, flat).numpy() == 2
     assert tf.keras.losses.MSE(columns, flat).shape == (2,)
+
+
+@pytest.mark.parametrize("wanted", [(4, 1), (1, 3), (3,), (4, 2), (4,), (2, 4, 3), ()], ids=str)
+@pytest.mark.parametrize("name", [
+    "BinaryCrossentropy", "BinaryFocalCrossentropy", "CategoricalCrossentropy",
+    "CategoricalFocalCrossentropy", "SparseCategoricalCrossentropy",
+])  # fmt: skip
+def test_labels_of_crossentropies_are_not_broadcast(tf, name, wanted):
+    sparse = name.startswith("Sparse")
+    if (sparse and wanted in [(4,), (4, 1)]) or (
+        name == "CategoricalFocalCrossentropy" and tf.__name__ == "tensorflow"  # it broadcasts
+    ):
+        return
+    given = (tf.zeros(wanted), tf.constant(PREDICTED))
+    function = re.sub("(?<!^)(?=[A-Z])", "_", name).lower()
+    calls = [getattr(tf.keras.losses, name)(), getattr(tf.keras.losses, function)]
+    if hasattr(tf.keras.metrics, name):
+        calls.append(getattr(tf.keras.metrics, name)())
+    for call in calls:
+        with pytest.raises(ValueError, match="target" if wanted else "target|rank|scalar"):
+            call(*given)
+
+
+def test_one_class_only_is_warned_of(tf):
+    with pytest.warns(SyntaxWarning, match="num_classes > 1.*binary_crossentropy"):
+        tf.keras.losses.CategoricalCrossentropy()(tf.zeros((4, 1)), tf.ones((4, 1)))
+
+
+# Shapes of labels and of predictions: those that go together, those that are broadcast, others.
+PAIRS = [
+    ((4, 3), (4, 3)), ((4,), (4, 3)), ((4, 1), (4, 3)), ((4, 3), (4, 1)), ((4, 3), (4,)),
+    ((1, 3), (4, 3)), ((3,), (4, 3)), ((4, 3), (1, 3)), ((4,), (4, 1)), ((4, 1), (4,)),
+    ((4,), (4,)), ((3, 3), (4, 3)), ((2, 4, 3), (2, 4, 3)), ((2, 4), (2, 4, 3)),
+    ((2, 4, 1), (2, 4, 3)), ((4, 3), (2, 4, 3)), ((2, 4, 3), (4, 3)), ((), (4,)), ((4,), ()),
+]  # fmt: skip
+NEEDED = {
+    "IoU": {"num_classes": 3, "target_class_ids": [0, 1]}, "MeanIoU": {"num_classes": 3},
+    "OneHotIoU": {"num_classes": 3, "target_class_ids": [0, 1]},
+    "OneHotMeanIoU": {"num_classes": 3},
+    "PrecisionAtRecall": {"recall": 0.5}, "RecallAtPrecision": {"precision": 0.5},
+    "SensitivityAtSpecificity": {"specificity": 0.5},
+    "SpecificityAtSensitivity": {"sensitivity": 0.5},
+}  # fmt: skip
+# What broadcasts in Keras, and is refused here.
+STRICTER = (
+    "CategoricalFocalCrossentropy", "categorical_focal_crossentropy", "Precision", "Recall",
+    "TruePositives", "TrueNegatives", "FalsePositives", "FalseNegatives", "IoU", "MeanIoU",
+    "BinaryIoU", "OneHotIoU", "OneHotMeanIoU", "F1Score", "FBetaScore", "R2Score",
+)  # fmt: skip
+SUBJECTS = [
+    (kind, name) for kind in ("losses", "metrics") for name in getattr(numtape.keras, kind).__all__
+    if name not in ("get", "Loss", "Metric", "Mean", "Sum", "MeanMetricWrapper", "deserialize",
+                    "serialize", "Accuracy")
+]  # fmt: skip
+
+
+@pytest.mark.numtape_only("asks both")
+@pytest.mark.parametrize(("kind", "name"), SUBJECTS)
+def test_shapes_of_labels_as_keras(kind, name):
+    """Each pair of shapes gives Keras's value, or an error where Keras has one."""
+    warnings.simplefilter("ignore")
+    libraries = numtape, installed()
+    if not hasattr(getattr(libraries[1].keras, kind), name):
+        pytest.skip("Keras has another name for it")
+    for wanted, predicted in PAIRS:
+        y = RANDOM.integers(0, 2, wanted).astype("float32")
+        p = RANDOM.uniform(0.1, 0.9, predicted).astype("float32")
+        found = []
+        for library in libraries:
+            subject = getattr(getattr(library.keras, kind), name)
+            if isinstance(subject, type):
+                subject = subject(**NEEDED.get(name, {}))
+            try:
+                found.append(np.asarray(subject(library.constant(y), library.constant(p))))
+            except Exception as error:
+                found.append(error)
+        ours, theirs = found
+        if not isinstance(ours, Exception):
+            assert not isinstance(theirs, Exception), (wanted, predicted, ours, theirs)
+            assert ours.dtype == theirs.dtype and ours.shape == theirs.shape
+            np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-6)
+            continue
+        assert isinstance(ours, ValueError | numtape.errors.InvalidArgumentError)
+        scalar = () in (wanted, predicted)
+        if not (name in STRICTER or (scalar and name.lower().startswith("cosine"))):
+            assert isinstance(theirs, Exception), (wanted, predicted, ours, theirs)
+        if isinstance(theirs, ValueError):
+            assert isinstance(ours, ValueError), (wanted, predicted, ours, theirs)
 
 
 def test_a_class_that_does_not_count(tf):

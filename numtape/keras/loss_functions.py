@@ -1,4 +1,7 @@
-"""Losses as functions: one number an example, or an element. The formulas are Keras's."""
+"""Losses as functions: one number an example, or an element. The formulas are Keras's.
+
+The cross-entropies are in `crossentropies`.
+"""
 
 from __future__ import annotations
 
@@ -6,22 +9,17 @@ import math
 from typing import Any
 
 from ..core.log.tensors import as_tensor
-from ..core.ops import activations, elementwise, movement, reduction, softmax_losses
-from ..core.ops.arithmetic import divide_no_nan, pow_
-from ..core.ops.comparison import equal, less_equal, logical_or, not_equal
-from ..core.ops.indexing import where
-from ..core.values.arguments import number
-from ..core.values.dtypes import float32, int64
-from ..core.values.spec import one_axis
+from ..core.ops import activations, elementwise, movement, reduction
+from ..core.ops.arithmetic import divide_no_nan
+from ..core.ops.comparison import equal, less_equal, logical_or
+from ..core.values.dtypes import float32
 from ..core.values.tensor import Tensor
 from .described import described
 
 __all__ = [
-    "binary_crossentropy", "binary_focal_crossentropy", "categorical_crossentropy",
-    "categorical_focal_crossentropy", "categorical_hinge", "cosine_similarity", "dice", "hinge",
-    "huber", "kl_divergence", "log_cosh", "mean_absolute_error", "mean_absolute_percentage_error",
-    "mean_squared_error", "mean_squared_logarithmic_error", "poisson",
-    "sparse_categorical_crossentropy", "squared_hinge", "tversky",
+    "categorical_hinge", "cosine_similarity", "dice", "hinge", "huber", "kl_divergence",
+    "log_cosh", "mean_absolute_error", "mean_absolute_percentage_error", "mean_squared_error",
+    "mean_squared_logarithmic_error", "poisson", "squared_hinge", "tversky",
 ]  # fmt: skip
 
 def __dir__() -> list[str]:
@@ -43,13 +41,13 @@ ARGUMENTS = {
     "gamma": "The power of what is wrong: the larger, the less easy examples count.",
     "apply_class_balancing": "Whether ``alpha`` weighs class 1 against class 0.",
 }
-_function = described(
+loss_function = described(
     ARGUMENTS, "A tensor without the axis that is summed over.",
     "InvalidArgumentError: If shapes do not go together.",
 )  # fmt: skip
 
 
-def _pair(y_true: Any, y_pred: Any) -> tuple[Tensor, Tensor]:
+def pair(y_true: Any, y_pred: Any) -> tuple[Tensor, Tensor]:
     """Both as floats of the dtype of ``y_pred``."""
     y_pred = as_tensor(y_pred)
     if not y_pred.dtype.is_floating:
@@ -67,7 +65,7 @@ def same_rank(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _alike(y_true: Any, y_pred: Any) -> tuple[Tensor, Tensor]:
-    return same_rank(*_pair(y_true, y_pred))
+    return same_rank(*pair(y_true, y_pred))
 
 
 def _mean(x: Tensor, axis: Any = -1) -> Tensor:
@@ -78,12 +76,7 @@ def _total(x: Tensor, axis: Any = -1) -> Tensor:
     return reduction.reduce_sum(x, axis)
 
 
-def _inside(x: Tensor) -> Tensor:
-    """Probabilities away from 0 and 1."""
-    return elementwise.clip_by_value(x, EPSILON, 1.0 - EPSILON)
-
-
-@_function
+@loss_function
 def mean_squared_error(y_true: Any, y_pred: Any) -> Tensor:
     """The mean of squared differences, along the last axis.
 
@@ -94,7 +87,7 @@ def mean_squared_error(y_true: Any, y_pred: Any) -> Tensor:
     return _mean(elementwise.square(y_true - y_pred))
 
 
-@_function
+@loss_function
 def mean_absolute_error(y_true: Any, y_pred: Any) -> Tensor:
     """The mean of absolute differences, along the last axis.
 
@@ -105,7 +98,7 @@ def mean_absolute_error(y_true: Any, y_pred: Any) -> Tensor:
     return _mean(elementwise.abs_(y_true - y_pred))
 
 
-@_function
+@loss_function
 def mean_absolute_percentage_error(y_true: Any, y_pred: Any) -> Tensor:
     """The mean of absolute differences relative to ``y_true``, in percent, along the last axis.
 
@@ -117,7 +110,7 @@ def mean_absolute_percentage_error(y_true: Any, y_pred: Any) -> Tensor:
     return 100.0 * _mean(elementwise.abs_((y_true - y_pred) / size))
 
 
-@_function
+@loss_function
 def mean_squared_logarithmic_error(y_true: Any, y_pred: Any) -> Tensor:
     """The mean of squared differences of ``log(1 + y)``, along the last axis.
 
@@ -130,7 +123,7 @@ def mean_squared_logarithmic_error(y_true: Any, y_pred: Any) -> Tensor:
     return _mean(elementwise.square(first - second))
 
 
-@_function
+@loss_function
 def cosine_similarity(y_true: Any, y_pred: Any, axis: Any = -1) -> Tensor:
     """Minus the cosine of the angle between vectors: -1 where they point the same way.
 
@@ -146,7 +139,7 @@ def cosine_similarity(y_true: Any, y_pred: Any, axis: Any = -1) -> Tensor:
     return elementwise.negative(_total(unit(y_true) * unit(y_pred), axis))
 
 
-@_function
+@loss_function
 def huber(y_true: Any, y_pred: Any, delta: Any = 1.0) -> Tensor:
     """Half the squared difference where it is small, else its absolute value; the mean of it.
 
@@ -165,7 +158,7 @@ def huber(y_true: Any, y_pred: Any, delta: Any = 1.0) -> Tensor:
     ))  # fmt: skip
 
 
-@_function
+@loss_function
 def log_cosh(y_true: Any, y_pred: Any) -> Tensor:
     """The mean of ``log(cosh(y_pred - y_true))``, along the last axis.
 
@@ -183,211 +176,78 @@ def _signs(y_true: Tensor) -> Tensor:
     return elementwise.select(binary, 2.0 * y_true - 1.0, y_true)
 
 
-@_function
+@loss_function
 def hinge(y_true: Any, y_pred: Any) -> Tensor:
     """The mean of ``max(1 - y_true * y_pred, 0)``, for labels -1 and 1; 0 counts as -1.
 
     >>> tf.keras.losses.hinge([[-1.0, 1.0]], [[0.5, 2.0]]).numpy()
     array([0.75], dtype=float32)
     """
-    y_true, y_pred = _pair(y_true, y_pred)
+    y_true, y_pred = pair(y_true, y_pred)
     return _mean(elementwise.maximum(1.0 - _signs(y_true) * y_pred, 0.0))
 
 
-@_function
+@loss_function
 def squared_hinge(y_true: Any, y_pred: Any) -> Tensor:
     """The mean of ``max(1 - y_true * y_pred, 0) ** 2``, for labels -1 and 1; 0 counts as -1.
 
     >>> tf.keras.losses.squared_hinge([[-1.0, 1.0]], [[0.5, 2.0]]).numpy()
     array([1.125], dtype=float32)
     """
-    y_true, y_pred = _pair(y_true, y_pred)
+    y_true, y_pred = pair(y_true, y_pred)
     return _mean(elementwise.square(elementwise.maximum(1.0 - _signs(y_true) * y_pred, 0.0)))
 
 
-@_function
+@loss_function
 def categorical_hinge(y_true: Any, y_pred: Any) -> Tensor:
     """How far the right class is from being 1 larger than all others, at least 0.
 
     >>> tf.keras.losses.categorical_hinge([[0.0, 1.0]], [[0.6, 0.4]]).numpy()
     array([1.2], dtype=float32)
     """
-    y_true, y_pred = _pair(y_true, y_pred)
+    y_true, y_pred = pair(y_true, y_pred)
     right = _total(y_true * y_pred)
     wrong = reduction.reduce_max((1.0 - y_true) * y_pred, -1)
     return elementwise.maximum(wrong - right + 1.0, 0.0)
 
 
-@_function
+@loss_function
 def kl_divergence(y_true: Any, y_pred: Any) -> Tensor:
     """The divergence of Kullback and Leibler: the sum of ``y_true * log(y_true / y_pred)``.
 
     >>> tf.keras.losses.kl_divergence([[0.5, 0.5]], [[0.25, 0.75]]).numpy()
     array([0.14384104], dtype=float32)
     """
-    y_true, y_pred = _pair(y_true, y_pred)
+    y_true, y_pred = pair(y_true, y_pred)
     y_true = elementwise.clip_by_value(y_true, EPSILON, 1.0)
     y_pred = elementwise.clip_by_value(y_pred, EPSILON, 1.0)
     return _total(y_true * elementwise.log(y_true / y_pred))
 
 
-@_function
+@loss_function
 def poisson(y_true: Any, y_pred: Any) -> Tensor:
     """The mean of ``y_pred - y_true * log(y_pred)``, along the last axis.
 
     >>> tf.keras.losses.poisson([[1.0, 2.0]], [[1.0, 1.0]]).numpy()
     array([0.9999998], dtype=float32)
     """
-    y_true, y_pred = _pair(y_true, y_pred)
+    y_true, y_pred = pair(y_true, y_pred)
     return _mean(y_pred - y_true * elementwise.log(y_pred + EPSILON))
 
 
-def _smoothed(y_true: Tensor, smoothing: float) -> Tensor:
-    if not (smoothing := number(smoothing, "label_smoothing")):
-        return y_true
-    if not y_true.ndim or not y_true.shape[-1]:
-        raise ValueError(f"Labels of shape {y_true.shape} are of no classes: none can be smoothed.")
-    found: Tensor = y_true * (1.0 - smoothing) + smoothing / y_true.shape[-1]
-    return found
-
-
-@_function
-def categorical_crossentropy(
-    y_true: Any, y_pred: Any, from_logits: bool = False, label_smoothing: float = 0.0,
-    axis: Any = -1,
-) -> Tensor:  # fmt: skip
-    """The cross-entropy of one-hot labels: minus the sum of ``y_true * log(y_pred)``.
-
-    >>> tf.keras.losses.categorical_crossentropy([[0.0, 1.0]], [[0.25, 0.75]]).numpy()
-    array([0.2876821], dtype=float32)
-    """
-    y_true, y_pred = _pair(y_true, y_pred)
-    if y_true.ndim != y_pred.ndim:
-        raise ValueError(
-            f"Labels of shape {y_true.shape} for outputs of shape {y_pred.shape} are of another "
-            f"rank. Numbers of classes go with sparse_categorical_crossentropy."
-        )
-    y_true = _smoothed(y_true, label_smoothing)
-    if from_logits:
-        found: Tensor = softmax_losses.softmax_cross_entropy_with_logits(y_true, y_pred, axis)
-        return found
-    y_pred = _inside(y_pred / reduction.reduce_sum(y_pred, axis, True))
-    return elementwise.negative(_total(y_true * elementwise.log(y_pred), axis))
-
-
-@_function
-def sparse_categorical_crossentropy(
-    y_true: Any, y_pred: Any, from_logits: bool = False, ignore_class: int | None = None,
-    axis: Any = -1,
-) -> Tensor:  # fmt: skip
-    """The cross-entropy of labels that are numbers of classes: minus ``log(y_pred[y_true])``.
-
-    >>> tf.keras.losses.sparse_categorical_crossentropy([1], [[0.25, 0.75]]).numpy()
-    array([0.2876821], dtype=float32)
-    """
-    y_pred, y_true = as_tensor(y_pred), as_tensor(y_true)
-    axis = one_axis("SparseCategoricalCrossentropy", axis, y_pred.ndim)
-    if y_true.ndim == y_pred.ndim and y_true.shape[axis] == 1:
-        y_true = movement.squeeze(y_true, axis)
-    labels = elementwise.cast(y_true, int64)
-    if axis != y_pred.ndim - 1:
-        order = [k for k in range(y_pred.ndim) if k != axis]
-        y_pred = movement.transpose(y_pred, [*order, axis])
-    counted = None
-    if ignore_class is not None:
-        counted = not_equal(labels, ignore_class)
-        labels = where(counted, labels, elementwise.zeros_of(labels))
-        y_pred = where(movement.expand_dims(counted, -1), y_pred, elementwise.zeros_of(y_pred))
-    if not from_logits:
-        y_pred = elementwise.log(_inside(y_pred))
-    found = softmax_losses.sparse_softmax_cross_entropy_with_logits(labels, y_pred)
-    return found if counted is None else where(counted, found, elementwise.zeros_of(found))
-
-
-def _binary(y_true: Tensor, y_pred: Tensor, from_logits: bool) -> Tensor:
-    """The cross-entropy of each element."""
-    if from_logits:
-        return softmax_losses.sigmoid_cross_entropy_with_logits(y_true, y_pred)
-    y_pred = _inside(y_pred)
-    found = y_true * elementwise.log(y_pred) + (1.0 - y_true) * elementwise.log(1.0 - y_pred)
-    return elementwise.negative(found)
-
-
-@_function
-def binary_crossentropy(
-    y_true: Any, y_pred: Any, from_logits: bool = False, label_smoothing: float = 0.0,
-    axis: Any = -1,
-) -> Tensor:  # fmt: skip
-    """The mean cross-entropy of labels 0 and 1.
-
-    >>> tf.keras.losses.binary_crossentropy([[0.0, 1.0]], [[0.5, 0.5]]).numpy()
-    array([0.6931472], dtype=float32)
-    """
-    y_true, y_pred = _pair(y_true, y_pred)
-    if label_smoothing:
-        y_true = y_true * (1.0 - label_smoothing) + 0.5 * label_smoothing
-    return _mean(_binary(y_true, y_pred, from_logits), axis)
-
-
-@_function
-def binary_focal_crossentropy(
-    y_true: Any, y_pred: Any, apply_class_balancing: bool = False, alpha: float = 0.25,
-    gamma: float = 2.0, from_logits: bool = False, label_smoothing: float = 0.0, axis: Any = -1,
-) -> Tensor:  # fmt: skip
-    """`binary_crossentropy` in which what is nearly right counts less.
-
-    Lin et al., "Focal Loss for Dense Object Detection", 2017.
-
-    >>> tf.keras.losses.binary_focal_crossentropy([[0.0, 1.0]], [[0.5, 0.5]]).numpy()
-    array([0.1732868], dtype=float32)
-    """
-    y_true, y_pred = _pair(y_true, y_pred)
-    if label_smoothing:
-        y_true = y_true * (1.0 - label_smoothing) + 0.5 * label_smoothing
-    if from_logits:
-        y_pred = activations.sigmoid(y_pred)
-    found = _binary(y_true, y_pred, False)
-    right = y_true * y_pred + (1.0 - y_true) * (1.0 - y_pred)
-    found = pow_(1.0 - right, gamma) * found
-    if apply_class_balancing:
-        found = (y_true * alpha + (1.0 - y_true) * (1.0 - alpha)) * found
-    return _mean(found, axis)
-
-
-@_function
-def categorical_focal_crossentropy(
-    y_true: Any, y_pred: Any, alpha: float = 0.25, gamma: float = 2.0, from_logits: bool = False,
-    label_smoothing: float = 0.0, axis: Any = -1,
-) -> Tensor:  # fmt: skip
-    """`categorical_crossentropy` in which what is nearly right counts less.
-
-    Lin et al., "Focal Loss for Dense Object Detection", 2017.
-
-    >>> tf.keras.losses.categorical_focal_crossentropy([[0.0, 1.0]], [[0.5, 0.5]]).numpy()
-    array([0.0433217], dtype=float32)
-    """
-    y_true, y_pred = _pair(y_true, y_pred)
-    y_true = _smoothed(y_true, label_smoothing)
-    if from_logits:
-        y_pred = softmax_losses.softmax(y_pred, axis)
-    y_pred = _inside(y_pred / reduction.reduce_sum(y_pred, axis, True))
-    weight = pow_(1.0 - y_pred, gamma) * alpha
-    return _total(weight * (-y_true * elementwise.log(y_pred)), axis)
-
-
-@_function
+@loss_function
 def dice(y_true: Any, y_pred: Any, axis: Any = None) -> Tensor:
     """1 less twice what both have in common, over the sum of both (Dice's coefficient).
 
     >>> tf.keras.losses.dice([[0.0, 1.0]], [[0.5, 0.5]]).numpy()
     np.float32(0.5)
     """
-    y_true, y_pred = _pair(y_true, y_pred)
+    y_true, y_pred = pair(y_true, y_pred)
     both = _total(y_true * y_pred, axis)
     return 1.0 - divide_no_nan(2.0 * both, _total(y_true, axis) + _total(y_pred, axis) + EPSILON)
 
 
-@_function
+@loss_function
 def tversky(
     y_true: Any, y_pred: Any, alpha: float = 0.5, beta: float = 0.5, axis: Any = None
 ) -> Tensor:
@@ -398,7 +258,7 @@ def tversky(
     >>> tf.keras.losses.tversky([[0.0, 1.0]], [[0.5, 0.5]]).numpy()
     np.float32(0.5000001)
     """
-    y_true, y_pred = _pair(y_true, y_pred)
+    y_true, y_pred = pair(y_true, y_pred)
     both = _total(y_true * y_pred, axis)
     missing = _total((1.0 - y_pred) * y_true, axis)
     extra = _total(y_pred * (1.0 - y_true), axis)

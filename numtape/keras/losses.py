@@ -8,12 +8,15 @@ from typing import Any
 from ..core.ops.comparison import not_equal
 from ..core.values.tensor import Tensor
 from ..names import getter as _getter
-from .loss import Loss, LossFunction, loss_class
-from .loss_functions import (
+from .crossentropies import (
     binary_crossentropy,
     binary_focal_crossentropy,
     categorical_crossentropy,
     categorical_focal_crossentropy,
+    sparse_categorical_crossentropy,
+)
+from .loss import Loss, LossFunction, loss_class
+from .loss_functions import (
     categorical_hinge,
     cosine_similarity,
     dice,
@@ -26,7 +29,6 @@ from .loss_functions import (
     mean_squared_error,
     mean_squared_logarithmic_error,
     poisson,
-    sparse_categorical_crossentropy,
     squared_hinge,
     tversky,
 )

@@ -5,11 +5,14 @@ from __future__ import annotations
 import typing as _typing
 
 from ...names import getter as _getter
-from ..loss_functions import (
+from ..crossentropies import (
     binary_crossentropy,
     binary_focal_crossentropy,
     categorical_crossentropy,
     categorical_focal_crossentropy,
+    sparse_categorical_crossentropy,
+)
+from ..loss_functions import (
     categorical_hinge,
     hinge,
     huber,
@@ -20,7 +23,6 @@ from ..loss_functions import (
     mean_squared_error,
     mean_squared_logarithmic_error,
     poisson,
-    sparse_categorical_crossentropy,
     squared_hinge,
 )
 from .accuracies import (

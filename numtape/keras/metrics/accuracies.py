@@ -50,7 +50,7 @@ def binary_accuracy(y_true: Any, y_pred: Any, threshold: Any = 0.5) -> Tensor:
 def _right(labels: Tensor, y_pred: Tensor) -> Tensor:
     """Where the largest prediction is that of the label: of the labels' shape."""
     shape = labels.shape
-    if labels.ndim == y_pred.ndim and shape[-1] == 1:
+    if 0 < labels.ndim == y_pred.ndim and shape[-1] == 1:
         labels = squeeze(labels, -1)
     found = cast(equal(labels, cast(argmax(y_pred, -1), labels.dtype)), float32)
     return reshape(found, shape) if found.ndim < len(shape) else found
@@ -63,7 +63,13 @@ def categorical_accuracy(y_true: Any, y_pred: Any) -> Tensor:
     >>> tf.keras.metrics.categorical_accuracy([[0, 1], [1, 0]], [[0.1, 0.9], [0.2, 0.8]]).numpy()
     array([1., 0.], dtype=float32)
     """
-    return _right(argmax(y_true, -1), as_tensor(y_pred))
+    labels, y_pred = argmax(y_true, -1), as_tensor(y_pred)
+    if 0 < labels.ndim == y_pred.ndim and labels.shape[-1] != 1:
+        raise ValueError(
+            f"One-hot labels have an axis of classes, as predictions have. Received: "
+            f"y_true.shape={as_tensor(y_true).shape}, y_pred.shape={y_pred.shape}."
+        )
+    return _right(labels, y_pred)
 
 
 @_function

@@ -7,7 +7,7 @@ from typing import Any
 from ...core.log.tensors import as_tensor
 from ...core.ops.elementwise import cast, negative, sqrt, square
 from ...core.values.tensor import Tensor
-from .. import loss_functions
+from .. import crossentropies, loss_functions
 from ..loss_functions import same_rank
 from .metric import metric_class
 from .reductions import FunctionMetric, Mean
@@ -207,7 +207,7 @@ class BinaryCrossentropy(FunctionMetric):
         from_logits: bool = False, label_smoothing: float = 0,
     ) -> None:  # fmt: skip
         super().__init__(
-            loss_functions.binary_crossentropy, name, dtype, from_logits=from_logits,
+            crossentropies.binary_crossentropy, name, dtype, from_logits=from_logits,
             label_smoothing=label_smoothing,
         )  # fmt: skip
 
@@ -225,7 +225,7 @@ class CategoricalCrossentropy(FunctionMetric):
         from_logits: bool = False, label_smoothing: float = 0, axis: int = -1,
     ) -> None:  # fmt: skip
         super().__init__(
-            loss_functions.categorical_crossentropy, name, dtype, from_logits=from_logits,
+            crossentropies.categorical_crossentropy, name, dtype, from_logits=from_logits,
             label_smoothing=label_smoothing, axis=axis,
         )  # fmt: skip
 
@@ -243,6 +243,6 @@ class SparseCategoricalCrossentropy(FunctionMetric):
         from_logits: bool = False, ignore_class: int | None = None, axis: int = -1,
     ) -> None:  # fmt: skip
         super().__init__(
-            loss_functions.sparse_categorical_crossentropy, name, dtype, from_logits=from_logits,
+            crossentropies.sparse_categorical_crossentropy, name, dtype, from_logits=from_logits,
             ignore_class=ignore_class, axis=axis,
         )  # fmt: skip

@@ -78,9 +78,13 @@ class IoU(Metric):
             y_true = argmax(y_true, self.axis)
         if not self.sparse_y_pred:
             y_pred = argmax(y_pred, self.axis)
-        y_true, y_pred = (
-            reshape(cast(as_tensor(x), self._dtype), (-1,)) for x in (y_true, y_pred)
-        )
+        y_true, y_pred = as_tensor(y_true), as_tensor(y_pred)
+        if not y_true.ndim or not y_pred.ndim:
+            raise ValueError(
+                f"{type(self).__name__} counts examples: labels or predictions are without an "
+                f"axis of these (and scores need one of classes besides)."
+            )
+        y_true, y_pred = (reshape(cast(x, self._dtype), (-1,)) for x in (y_true, y_pred))
         weight = as_tensor(1.0 if sample_weight is None else sample_weight)
         if sample_weight is not None and weight.dtype.is_floating and self._dtype.is_integer:
             warn(

@@ -13,10 +13,12 @@ from ...core.ops.movement import broadcast_to
 from ...core.ops.reduction import reduce_mean, reduce_sum
 from ...core.values.dtypes import DType
 from ...core.values.tensor import Tensor
-from .. import loss_functions
+from .. import losses
 from ..loss import Loss
 from ..loss_functions import same_rank
 from .metric import Metric, add_all, metric_class
+
+_LOSSES = [getattr(losses, name) for name in losses.__all__]  # the smaller, the better
 
 
 def _masked(weight: Any, mask: Any, dtype: DType) -> Any:
@@ -146,7 +148,7 @@ class MeanMetricWrapper(Mean):
             raise TypeError(f"fn is a function of y_true and y_pred, not {fn!r}.")
         self._fn = fn
         self._fn_kwargs = kwargs
-        known = getattr(loss_functions, getattr(fn, "__name__", ""), None) is fn
+        known = any(fn is function for function in _LOSSES)
         if self._direction is None and (known or isinstance(fn, Loss)):
             self._direction = "down"
 

@@ -21,6 +21,11 @@ def _need_matrices(name: str, y_true: Tensor, y_pred: Tensor) -> None:
             f"{name} expects 2D inputs with shape (batch_size, output_dim). Received input shapes: "
             f"y_pred.shape={y_pred.shape} and y_true.shape={y_true.shape}."
         )
+    if y_true.shape[1] != y_pred.shape[1]:
+        raise ValueError(
+            f"{name} expects as many columns of labels as of predictions. Received input shapes: "
+            f"y_pred.shape={y_pred.shape} and y_true.shape={y_true.shape}."
+        )
 
 
 @metric_class
