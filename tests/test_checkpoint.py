@@ -190,6 +190,32 @@ def test_models_and_optimizers_that_are_built_later_go_on_as_if_never_stopped(
         assert found == expected
 
 
+@pytest.mark.parametrize("trained", [False, True])
+def test_a_compiled_model_is_stored_with_its_optimizer(tf, tmp_path, trained):
+    def compiled():
+        model = tf.keras.Sequential([tf.keras.Input((4,)), tf.keras.layers.Dense(1)])
+        model.compile(tf.keras.optimizers.Adam(0.1), "mse")
+        return model
+
+    first, second = compiled(), compiled()
+    first.fit(X, X[:, :1], epochs=2, verbose=0)
+    path = tf.train.Checkpoint(model=first).save(str(tmp_path / "ck"))
+    first.fit(X, X[:, :1], shuffle=False, verbose=0)
+    if trained:
+        second.fit(X, X[:, :1], verbose=0)
+    status = tf.train.Checkpoint(model=second).restore(path)
+    second.fit(X, X[:, :1], shuffle=False, verbose=0)
+    status.assert_consumed().assert_existing_objects_matched()
+    for one, other in zip(first.get_weights(), second.get_weights(), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-6)
+    assert second.optimizer.iterations.numpy() == 3
+    plain = tf.keras.Sequential([tf.keras.Input((4,)), tf.keras.layers.Dense(1)])
+    status = tf.train.Checkpoint(model=plain).restore(path)
+    with pytest.raises(AssertionError, match="optimizer"):
+        status.assert_consumed()
+    status.expect_partial()
+
+
 @numtape_only
 def test_nothing_waits_for_what_is_gone(tf, tmp_path):
     from numtape.waiting import _waiting

@@ -44,7 +44,8 @@ class Restoration:
 
         Args:
           roots: Things that the file's root stands for.
-          whole: A thing inside, all of whose variables have to get a value.
+          whole: Variables that all have to get a value, of which none may be left then but what
+            optimizers keep.
           skipped: A list that gets what does not fit, instead of an error.
 
         Raises:
@@ -141,12 +142,13 @@ class Restoration:
                 )
         return named_parts(thing, number_of, self._without)
 
-    def _check_whole(self, thing: Any, given: set[int], taken: set[str]) -> None:
-        """Check that all variables inside a thing get values, and that no others are left."""
-        graph = Graph(thing, self._without)
-        missing = [v.name for v in graph.variables.values() if id(v) not in given]
-        left = [key.partition("/.ATTRIBUTES")[0] for key in self.left
-                if key not in taken and not key.startswith("optimizer/")]  # fmt: skip
+    def _check_whole(self, whole: Iterable[Variable], given: set[int], taken: set[str]) -> None:
+        """Check that all these variables get values, and that no others are left."""
+        missing = [v.name for v in whole if id(v) not in given]
+        kept = {self.nodes[k] for node in self.nodes if isinstance(node, dict)
+                if "_iterations" in node for k in node.values()
+                if isinstance(self.nodes[k], str)}  # fmt: skip
+        left = [key.partition("/.ATTRIBUTES")[0] for key in self.left if key not in taken | kept]
         said = ""
         if missing:
             said += f" It has no values for {len(missing)} variables: {missing[:5]}."

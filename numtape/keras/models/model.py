@@ -199,6 +199,8 @@ class Model(Saved, Trainer, Layer):
         stacks = [found.pop(name, None) for name in ("_stack", "_graph_layers")]
         if any(stacks):
             found["layers"] = self.layers
+        if self.optimizer is not None:  # also if it is known under another name
+            found["optimizer"] = self.optimizer
         return found
 
     def _the_graph(self, what: str) -> Graph:

@@ -16,6 +16,7 @@ from ...train.parts import Graph, checked
 from ...train.restoring import Restoration
 from ..metrics.metric import Metric
 from ..models import Model
+from ..optimizers import Optimizer
 from ..registry import custom_object_scope
 from ..warned import warn
 from .objects import compile_config, compile_from, deserialize_keras_object, serialize_keras_object
@@ -52,11 +53,16 @@ def _checked_path(filepath: Path, endings: tuple[str, ...], overwrite: bool | No
 # --- Weights --------------------------------------------------------------------------------------
 
 
+def _root(model: Any) -> Checkpoint:
+    """What a file's names begin at: the model, and its optimizer beside it."""
+    if isinstance(model.optimizer, Optimizer):
+        return Checkpoint(model=model, optimizer=model.optimizer)
+    return Checkpoint(model=model)
+
+
 def _packed(model: Any) -> bytes:
-    """The values of a model's variables, and of its optimizer's if it has some."""
-    root = Checkpoint(model=model)
-    if getattr(model.optimizer, "built", False):
-        root.optimizer = model.optimizer
+    """The values of a model's variables, and of its optimizer's if it has one."""
+    root = _root(model)
     graph = Graph(root, Metric)  # as in Keras, no running values
     arrays = {key: v._seen()._array() for key, v in graph.variables.items()}
     return pack(arrays, {"weights": graph.nodes})
@@ -70,15 +76,14 @@ def _restore(model: Any, content: bytes, where: str, skip_mismatch: bool = False
             f"{where} is no file of weights, but a checkpoint: read it with tf.train.Checkpoint."
         )
     nodes = checked(description["weights"], arrays, where)
-    root = Checkpoint(model=model)
-    if model.optimizer is not None:
-        root.optimizer = model.optimizer
-        if "optimizer" in nodes[0] and not getattr(model.optimizer, "built", True):
-            if model.built and model.trainable_variables:
-                model.optimizer.build(model.trainable_variables)
+    stored = nodes[nodes[0]["optimizer"]] if "optimizer" in nodes[0] else {}
+    if stored.keys() - {"_iterations", "_learning_rate"} and model.trainable_variables:
+        if not getattr(model.optimizer, "built", True):
+            model.optimizer.build(model.trainable_variables)
     skipped: list[str] = []
+    whole = Graph(model, (Metric, Optimizer)).variables.values()
     Restoration(where, nodes, arrays, Metric).begin(
-        [root], None if skip_mismatch else model, skipped if skip_mismatch else None
+        [_root(model)], None if skip_mismatch else whole, skipped if skip_mismatch else None
     )
     if skipped:
         warn(
