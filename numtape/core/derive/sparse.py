@@ -27,10 +27,12 @@ def slices_of(log: Log, total: Tensor, first: int) -> IndexedSlices | None:
 
     Rows from ``first`` on are those of adjoints.
     """
+    if not total._spec.rank:
+        return None
     parts: list[int] = []
     pending = [total._row]
     while pending:
-        row = pending.pop()
+        row = pending.pop()  # what was added last comes first: mostly, it decides
         if row < first:
             return None
         op, attributes = CODES.entries[log.code[row]]
@@ -40,9 +42,10 @@ def slices_of(log: Log, total: Tensor, first: int) -> IndexedSlices | None:
             a, b = log.a[row], log.b[row]
             if SPECS.specs[log.spec[a]] is not SPECS.specs[log.spec[b]]:
                 return None
-            pending += [b, a]
+            pending += [a, b]
         else:
             return None
+    parts.reverse()
     shape = tuple(total.shape)
     found = [_pair(log, row, shape[1:]) for row in parts]
     values, indices = [x for x, _ in found], [x for _, x in found]
