@@ -190,7 +190,7 @@ def counts(y):
     watched = [
         v, c, two, three, log, v._spec, c._spec, log.kept, log._const_rows, log._leaf_rows, tf.sin,
         tf.add, tf.Tensor, tf.Variable, Log, local, local.__dict__, float, int, tuple, list, code,
-        install._state.code.layout.held[-4], tf.Tensor.__add__, tf.Tensor.__truediv__,
+        install._state.code.layout.held[-5], tf.Tensor.__add__, tf.Tensor.__truediv__,
     ]
     return [sys.getrefcount(x) for x in watched]
 
@@ -221,6 +221,63 @@ def test_counts_of_references_stay():
 @pytest.mark.slow
 def test_a_million_rows_leak_nothing():
     leaks_nothing(1_000_000)
+
+
+HELD = """
+import gc, sys, weakref
+import numtape as tf
+from numtape.core.log import references
+from numtape.core.log.log import Log, local
+from numtape.core.native import install
+
+defined = {name: vars(references)[name] for name in ("alive", "dropped")}
+float(tf.constant(1.0) + 1.0)
+assert install.said() == "machine code"
+alive, dropped = references.alive, references.dropped
+assert alive is not defined["alive"] and dropped is not defined["dropped"]
+local.log = log = Log()
+x = tf.constant(2.0)
+held = [x * 3.0, -x]
+twice = held[0]
+weak = weakref.ref(x * 4.0)
+for _ in range(5):
+    tf.sin(x)
+masked = tf.exp(x)
+masked._keras_mask = marker = object()
+del masked
+for found in (alive, defined["alive"]):
+    rows = [tensor._row for tensor in found(log.kept, 0)]
+    print(rows == [t._row for t in (*held, weak())], len(found(log.kept[:], 1)) == len(rows))
+    print(found([], 0), len(found(held, 0)), found(held, 1) == [twice])
+
+# Dead ones come again, the masked one does not; nothing that they had is left on them.
+kept = log.kept
+places = {id(tensor) for tensor in kept if sys.getrefcount(tensor) == 3}
+spec, counts = x._spec, sys.getrefcount(marker)
+before = sys.getrefcount(spec), sys.getrefcount(log)
+more = len(places)
+log.collect()
+print(kept == [], weak() is None, sys.getrefcount(marker) == counts - 1)
+print(before[0] - sys.getrefcount(spec) >= more, before[1] - sys.getrefcount(log) >= more)
+assert not any(id(thing) in places for thing in gc.get_objects())
+new = [tf.sin(x) for _ in range(5)]
+print(sum(id(tensor) in places for tensor in new), all(map(gc.is_tracked, new)))
+print({sys.getrefcount(tensor) for tensor in new}, {hasattr(t, "_keras_mask") for t in new})
+print([float(tensor) for tensor in new] == [float(tf.sin(x))] * 5, weakref.ref(new[0])() is new[0])
+
+# There are never many that wait.
+for _ in range(6000):
+    -x
+log.collect()
+waiting = install._state.code.layout.held[-1]
+print(0 < len(waiting) <= 1024, not gc.is_tracked(waiting))
+"""
+
+
+@usable
+def test_tensors_that_nobody_has_come_again():
+    said = ["True True", "[] 2 True"] * 2 + ["True True True", "True True", "5 True", "{4} {False}"]
+    assert run(HELD, **NATIVE).split("\n") == [*said, "True True", "True True"]
 
 
 BROKEN = """

@@ -39,6 +39,7 @@ from ..values.interning import LOGS
 from ..values.memory import Array, address_of, resized
 from ..values.spec import Spec, intern
 from ..values.tensor import Tensor
+from . import references
 from .columns import PACK, Columns, bits_of
 from .hooks import Hooks
 from .op import LEAF, READ, STOP, defop
@@ -466,7 +467,9 @@ class Log(Hooks):
         self.patience = 0
         if self.workspace is not None:
             self.workspace.forget(self.n)
+        gone = self.kept
         self.kept = self.new_list()  # another list: who recorded meanwhile records again
+        references.dropped(gone)
         self.buffers.clear()
         self.bytes = 0
         self.bytes_limit = SWEEP_BYTES

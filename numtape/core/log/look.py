@@ -16,17 +16,14 @@ import sys
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from itertools import chain, compress, islice
 from typing import Any
-from weakref import getweakrefcount
 
 import numpy as np
 
 from .. import settings
 from ..executor import Executor
-from ..values import dtypes
-from ..values.spec import intern
-from ..values.tensor import Tensor, of_array
+from ..values.tensor import Tensor
+from . import references
 from .log import VALUE, Log, local
 
 FEW = 16  # lazy arrays that every look may consider again
@@ -49,33 +46,6 @@ def executor() -> Executor:
             )
         found = _executors.setdefault(name, module.Executor())
     return found
-
-
-def _baseline() -> int:
-    probe = [of_array(np.zeros(()), intern((), dtypes.float32))]
-    counts: list[int] = []
-    list(compress(probe, map(counts.append, map(sys.getrefcount, probe))))
-    return counts[0]
-
-
-# References to a tensor that only `Log.kept` holds, as `alive` counts them.
-_UNUSED = _baseline()
-
-
-def alive(tensors: list[Tensor], extra: int = 0) -> list[Tensor]:
-    """Those tensors that somebody besides this list (and ``extra`` others) can still reach.
-
-    Those with weak references are among them: such a tensor gets its value before the log lets
-    go of it, and whoever takes it from the reference meanwhile has the value. Weak references are
-    asked for and references counted in one step, in which nobody can make or drop any.
-
-    No memory is taken for the others: those are let go of where there is none left.
-    """
-    more = (_UNUSED + extra).__lt__
-    weak: list[Tensor] = []  # being in this list is one reference more
-    entered = map(weak.extend, (compress(tensors, map(getweakrefcount, tensors)),))
-    live = compress(tensors, map(more, map(sys.getrefcount, tensors)))
-    return list(islice(chain(entered, live), 1, None))  # type: ignore[arg-type]  # all but a None
 
 
 def look(log: Log, tensor: Tensor) -> np.ndarray[Any, Any]:
@@ -138,9 +108,10 @@ def _seen(log: Log, tensor: Tensor) -> Any:
     row = tensor._row
     if log.columns.state_view[row] == VALUE:
         return log.stored(row, tensor._spec)
-    held = log.held()
+    held, alive = log.held(), references.alive
     end = len(log.kept)
-    live = alive(log.kept[log.scanned : end], 1) if log.scanned else alive(log.kept)
+    kept = log.kept
+    live = alive(kept[log.scanned : end], 1) if log.scanned else alive(kept, 0)
     wanted, lazy = _wanted(log, live)
     try:
         tried = _tried(log, [*wanted, row], [t._row for t in lazy], held)
@@ -233,7 +204,7 @@ def _some_lazy(log: Log, live: list[Tensor]) -> bool:
     log.lazy = [tensor for tensor in log.lazy if state[tensor._row] != VALUE]
     if log.lazy:
         live.clear()
-        log.lazy = alive(log.lazy, 1)
+        log.lazy = references.alive(log.lazy, 1)
     log.patience = 2 * len(log.lazy) if len(log.lazy) > FEW else 0
     return bool(log.lazy)
 
@@ -243,7 +214,7 @@ def _let_go(log: Log, live: list[Tensor]) -> None:
     if not live:
         if len(log.kept) < log.settle:
             return
-        live = alive(log.kept)
+        live = references.alive(log.kept, 0)
         log.settle = 2 * len(log.kept)  # so that looking often costs no more than recording
     _settle(log, live)
 
@@ -283,7 +254,7 @@ def _collected(log: Log, _: None) -> tuple[bool, list[Tensor] | None]:
         if log.recorded():
             return False, None
         state = log.columns.state_view
-        live = [tensor for tensor in alive(log.kept) if tensor._home is log]
+        live = [tensor for tensor in references.alive(log.kept, 0) if tensor._home is log]
         wanted = [tensor._row for tensor in live if state[tensor._row] != VALUE]
         if wanted and not _all_tried(log, wanted, held):
             return False, None
@@ -308,7 +279,7 @@ def thin(log: Log) -> None:
         log.lazy.clear()
         log.scanned = log.patience = 0
         n = log.n
-        live = alive(log.kept)
+        live = references.alive(log.kept, 0)
         if log.n == n and type(log.kept) is list:
             log.kept = live  # another list: who was about to record records again
         log.limit = 0  # the next op begins anew, if by then no tape holds the rows
@@ -326,7 +297,7 @@ def complete(log: Log) -> None:
 def _completed(log: Log, _: None) -> None:
     with log.lock:
         state = log.columns.state_view
-        live = [tensor for tensor in alive(log.kept) if tensor._home is log]
+        live = [tensor for tensor in references.alive(log.kept, 0) if tensor._home is log]
         wanted = [tensor._row for tensor in live if state[tensor._row] != VALUE]
         if wanted:
             log.computations += 1

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import settings
 from ..compile import cache as disk
-from ..log import record
+from ..log import record, references
 from .layout import Layout, NotAsKnown, address_of_call, layout
 
 if TYPE_CHECKING:
@@ -37,6 +37,9 @@ def _renew_turn() -> None:
 
 settings.after_fork_in_child(_renew_turn)
 
+
+# Functions of `core.log.references`, which machine code has others for.
+_DEFINED = {"alive": references.alive, "dropped": references.dropped}
 
 _OPERATORS = record.reflected, record.of_inexact, record.reflected_of_inexact
 
@@ -95,7 +98,7 @@ class Code:
         def build() -> disk.Built:
             from .steps import build as built
 
-            return built(entries(), offsets, names)
+            return built(entries(), tuple(_DEFINED), offsets, names)
 
         # What it is made from: this folder's text, and where things are.
         files = sorted(Path(__file__).parent.glob("*.py"))
@@ -108,7 +111,7 @@ class Code:
         setup(ctypes.addressof(words))
         self._methods = {
             name: _Method(b"record", self.addresses[name], 0x80, None)
-            for name in ("unary", "binary")
+            for name in ("unary", "binary", *_DEFINED)
         }  # fmt: skip
         self._entry = self.layout.known["carry out"]
         self._make = ctypes.PYFUNCTYPE(
@@ -119,6 +122,7 @@ class Code:
             self._set = ctypes.PYFUNCTYPE(None, ctypes.py_object, ctypes.c_void_p)(
                 address_of_call("PyFunction_SetVectorcall")
             )
+        self.functions = {name: self._function(name, None) for name in _DEFINED}
         # Finalizers record to the very end, when modules have nothing any more: it is never freed.
         ctypes.PYFUNCTYPE(None, ctypes.py_object)(address_of_call("Py_IncRef"))(self)
 
@@ -133,9 +137,13 @@ class Code:
         elif maker.startswith("_before_"):
             cell = _cell(function, "recorded")
             if isinstance(cell.cell_contents, types.FunctionType):
-                method = self._methods[maker.removeprefix("_before_")]
-                cell.cell_contents = self._make(ctypes.addressof(method), cell.cell_contents, None)
+                name = maker.removeprefix("_before_")
+                cell.cell_contents = self._function(name, cell.cell_contents)
         self._point(function, self.addresses[maker])
+
+    def _function(self, name: str, of: Any) -> Any:
+        """A built-in function of Python's, or a method of an object."""
+        return self._make(ctypes.addressof(self._methods[name]), of, None)
 
     def take(self, function: Any) -> None:
         """Have a function carried out by Python again."""
@@ -189,6 +197,9 @@ def use(wanted: bool = True) -> None:
             change = _state.code.put if wanted else _state.code.take
             for function in record.OFFERED:
                 change(function)
+            for name, defined in _DEFINED.items():
+                found = _state.code.functions[name] if wanted else defined
+                setattr(references, name, found)
             _state.used = wanted
     except (NotAsKnown, MemoryError, OSError, RuntimeError) as error:
         _state.reason = str(error)

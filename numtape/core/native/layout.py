@@ -10,6 +10,7 @@ import ctypes
 import sys
 import sysconfig
 import types
+import weakref
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,16 +26,19 @@ WORD = 8
 
 # What the steps call of Python; each takes and returns words.
 CALLS = (
-    "PyDict_GetItemWithError", "PyErr_Clear", "PyList_Append", "PyLong_AsSsize_t",
-    "PyLong_FromSsize_t", "PyObject_GetAttr", "PyObject_IsTrue", "PyThreadState_GetDict",
+    "PyDict_GetItemWithError", "PyErr_Clear", "PyList_Append", "PyList_GetItem", "PyList_New",
+    "PyList_SetSlice", "PyLong_AsSsize_t", "PyLong_FromSsize_t", "PyObject_GC_Track",
+    "PyObject_GC_UnTrack", "PyObject_GetAttr", "PyObject_IsTrue", "PyThreadState_GetDict",
     "PyType_GenericAlloc", "Py_DecRef", "Py_IncRef",
 )  # fmt: skip
 SLOTS: dict[str, tuple[type, tuple[str, ...]]] = {
-    "tensor": (Tensor, ("_home", "_row", "_spec")),
+    "tensor": (
+        Tensor, ("_home", "_row", "_spec", "_cell", "_copied", "_keras_mask", "_sliced"),
+    ),
     "variable": (Variable, ("_read", "_spec")),
     "spec": (Spec, ("id", "inexact", "scalar")),
     "log": (Log, ("_const_rows", "_leaf_rows", "n", "limit", "kept", "code", "a", "b", "spec")),
-}
+}  # fmt: skip
 
 
 class NotAsKnown(Exception):
@@ -137,7 +141,23 @@ def _containers() -> dict[str, int]:
     shown = view(array)
     buffer = place(shown, memoryview.__basicsize__, address_of(array), "a memoryview's address")
     kind = place(array, object.__basicsize__, id(np.ndarray), "an object's type")
-    return {"tuple.items": first, "memoryview.buffer": buffer, "type": kind}
+    things: list[Any] = list(range(4099))
+    del things[-3:]  # there is room for more than there are
+    size = place(things, list.__basicsize__, len(things), "a list's size")
+    return {"tuple.items": first, "memoryview.buffer": buffer, "type": kind, "list.size": size}
+
+
+def _references() -> dict[str, int]:
+    """Where objects have the number of references to them, and tensors the weak ones."""
+    thing, tensor = object(), Tensor()
+    held = [thing] * 1000
+    count = place(thing, object.__basicsize__, sys.getrefcount(thing) - 1, "a reference count")
+    del held
+    weak = weakref.ref(tensor)
+    at = Tensor.__weakrefoffset__  # it may be before the object
+    if word_at(id(tensor) + at) != id(weak) or word_at(id(Tensor()) + at):
+        raise NotAsKnown("weak references are not where they are known to be")
+    return {"references": count, "tensor.weak": at}
 
 
 def address_of_call(name: str) -> int:
@@ -177,15 +197,17 @@ def layout() -> Layout:
     if reason:
         raise NotAsKnown(reason)
     key, names_at = _of_threads()
-    offsets = {**_slots(), **_functions(), **_containers(), **names_at}
+    offsets = {**_slots(), **_functions(), **_containers(), **_references(), **names_at}
     pair = tuple([None, None])  # one of its own, which no one else has
+    spare: list[Any] = []
     untrack = ctypes.PYFUNCTYPE(None, ctypes.py_object)(address_of_call("PyObject_GC_UnTrack"))
     untrack(pair)
+    untrack(spare)
     objects = {
         "Tensor": Tensor, "Variable": Variable, "Log": Log, "list": list, "tuple": tuple,
         "float": float, "int": int, "builtin": types.BuiltinFunctionType, "True": True,
         "None": None, "pair": pair, "key": key, "log": sys.intern("log"),
-        "local": local,
+        "local": local, "spare": spare,
     }  # fmt: skip
     known = {name: id(thing) for name, thing in objects.items()}
     known |= {name: address_of_call(name) for name in CALLS}

@@ -21,11 +21,10 @@ from llvmlite import ir
 
 from ..compile.cache import Built
 from ..compile.llvm import assembled
+from .references import References
+from .writer import COUNT, HALF, WORD
 
-WORD, HALF = ir.IntType(64), ir.IntType(32)
-ADDRESS = WORD.as_pointer()
 NO, NUMBER = 0, 1  # in the place of an operand's spec: none; that of a Python number
-COUNT = (1 << 63) - 1  # without the bit that says that the place before the arguments is free
 
 
 @dataclass(frozen=True)
@@ -53,127 +52,25 @@ class Entry:
     inexact: bool = False
 
 
-def build(entries: Sequence[Entry], offsets: dict[str, int], names: Sequence[str]) -> Built:
+def build(
+    entries: Sequence[Entry], functions: Sequence[str], offsets: dict[str, int],
+    names: Sequence[str],
+) -> Built:  # fmt: skip
     """Object code with these functions, and `setup`, which takes the words of these names."""
     module = ir.Module("recorders")
     writer = _Writer(module, offsets, names)
     writer.setup(len(names))
-    shared = {"operand": writer.operand(), "number": writer.number(), "result": writer.result()}
+    for name in functions:
+        getattr(writer, name)()
+    parts = ("operand", "number", "result", "tensor")
+    shared = {name: getattr(writer, name)() for name in parts}
     for entry in entries:
         writer.recorder(entry, shared)
-    return assembled(module, ["setup", *(entry.symbol for entry in entries)])
+    return assembled(module, ["setup", *functions, *(entry.symbol for entry in entries)])
 
 
-class _Writer:
-    """Writes functions on words."""
-
-    def __init__(self, module: Any, offsets: dict[str, int], names: Sequence[str]) -> None:
-        self.module, self.offsets = module, offsets
-        self.asks = "thread.names" not in offsets  # Python for the thread's log
-        self.places = {name: k for k, name in enumerate(names)}
-        kind = ir.ArrayType(WORD, len(names))
-        self.table = ir.GlobalVariable(module, kind, "known")
-        self.table.linkage, self.table.initializer = "internal", ir.Constant(kind, None)
-        self.builder: Any = None
-
-    # Words.
-
-    def function(self, name: str, count: int, internal: bool = False) -> Any:
-        """A new function of so many words that gives one; its first block is written next."""
-        found = ir.Function(self.module, ir.FunctionType(WORD, [WORD] * count), name)
-        if internal:
-            found.linkage = "internal"
-        self.builder = ir.IRBuilder(found.append_basic_block())
-        return found
-
-    def block(self) -> Any:
-        """A block to write later."""
-        return self.builder.append_basic_block()
-
-    def at(self, address: Any, offset: Any = 0, kind: Any = ADDRESS) -> Any:
-        """The place so many bytes behind an address."""
-        if isinstance(offset, int):
-            offset = WORD(offset)
-        return self.builder.inttoptr(self.builder.add(address, offset), kind)
-
-    def load(self, address: Any, offset: Any = 0) -> Any:
-        """The word there."""
-        return self.builder.load(self.at(address, offset))
-
-    def field(self, holder: Any, name: str) -> Any:
-        """The word in an object's field."""
-        return self.load(holder, self.offsets[name])
-
-    def put(self, word: Any, holder: Any, name: str) -> None:
-        """Store a word in an object's field."""
-        self.builder.store(word, self.at(holder, self.offsets[name]))
-
-    def known(self, name: str) -> Any:
-        """An address of the process."""
-        place = [HALF(0), HALF(self.places[name])]
-        return self.builder.load(self.builder.gep(self.table, place, inbounds=True))
-
-    def call(self, name: str, *words: Any) -> Any:
-        """Call a function of Python's."""
-        kind = ir.FunctionType(WORD, [WORD] * len(words)).as_pointer()
-        return self.builder.call(self.builder.inttoptr(self.known(name), kind), words)
-
-    def is_not(self, word: Any, other: Any) -> Any:
-        """Whether two words differ."""
-        return self.builder.icmp_unsigned("!=", word, other)
-
-    def leave(self, condition: Any, to: Any) -> None:
-        """Go elsewhere if the condition holds."""
-        following = self.block()
-        self.builder.cbranch(condition, to, following)
-        self.builder.position_at_end(following)
-
-    def need(self, word: Any, to: Any) -> Any:
-        """The word; go elsewhere if it is 0."""
-        self.leave(self.builder.icmp_unsigned("==", word, WORD(0)), to)
-        return word
-
-    def need_type(self, value: Any, name: str, to: Any) -> None:
-        """Go elsewhere if an object is of another type."""
-        self.leave(self.is_not(self.field(value, "type"), self.known(name)), to)
-
-    def item(self, pair: Any, k: int) -> Any:
-        """A tuple's item."""
-        return self.load(pair, self.offsets["tuple.items"] + 8 * k)
-
-    def to_int(self, value: Any) -> Any:
-        """A Python int of few bytes."""
-        return self.call("PyLong_AsSsize_t", value)
-
-    def gives(self, word: Any, row: Any, at: Any) -> None:
-        """Return a word, and a row in its place."""
-        self.builder.store(row, self.at(at))
-        self.builder.ret(word)
-
-    def in_pair(self, table: Any, first: Any, second: Any) -> Any:
-        """What a dict has for two objects; 0 if nothing.
-
-        They are put in one pair that is there for this alone: nobody can see it meanwhile, since
-        numbers and specs are compared without running anything of Python's.
-        """
-        pair, none = self.known("pair"), self.known("None")
-        places = [self.at(pair, self.offsets["tuple.items"] + 8 * k) for k in range(2)]
-        for place, value in zip(places, (first, second), strict=True):
-            self.builder.store(value, place)
-        found = self.call("PyDict_GetItemWithError", table, pair)
-        for place in places:
-            self.builder.store(none, place)
-        return found
-
-    # Functions.
-
-    def setup(self, count: int) -> None:
-        """``setup(words)`` takes the addresses."""
-        function = self.function("setup", 1)
-        for k in range(count):
-            place = self.builder.gep(self.table, [HALF(0), HALF(k)], inbounds=True)
-            self.builder.store(self.load(function.args[0], 8 * k), place)
-        self.builder.ret(WORD(0))
+class _Writer(References):
+    """Writes the functions that record."""
 
     def operand(self) -> Any:
         """``operand(log, value, at)``: the spec; stores the row. `Log.enter`, if it is there."""
@@ -272,8 +169,7 @@ class _Writer:
 
         # Before anything is read: up to Python 3.11 this may run a collection.
         failed = self.block()
-        zero = WORD(0)
-        tensor = self.need(self.call("PyType_GenericAlloc", self.known("Tensor"), zero), failed)
+        tensor = self.need(b.call(shared["tensor"], ()), failed)
         log = self._log(tensor, missed)
         before, missed = missed, self.block()  # from here on the log is to be given back
         kept = self.field(log, "log.kept")
@@ -364,8 +260,7 @@ class _Writer:
         self._write(log, "log.spec", n, self.to_int(self.field(spec, "spec.id")))
         new = self.need(self.call("PyLong_FromSsize_t", b.add(n, WORD(1))), missed)
         gone, there = self.block(), self.block()
-        status = b.trunc(self.call("PyList_Append", kept, tensor), HALF)
-        b.cbranch(b.icmp_signed("<", status, HALF(0)), gone, there)
+        b.cbranch(self._failed("PyList_Append", kept, tensor), gone, there)
         b.position_at_end(gone)
         self.call("Py_DecRef", new)
         b.branch(missed)

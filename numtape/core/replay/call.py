@@ -18,10 +18,11 @@ from typing import Any
 import numpy as np
 
 from ..derive.tape import Tape
+from ..log import references
 from ..log import variable as variables
 from ..log.ambient import forget_losses
 from ..log.log import READ_CODE, Log, local
-from ..log.look import alive, executor
+from ..log.look import executor
 from ..log.tensors import to_tensor
 from ..log.variable import Variable, set_values
 from ..ops.random import STATE
@@ -315,7 +316,8 @@ def leaked(trace: Trace) -> list[Tensor]:
     state = [variable._value for variable in trace.created.values()]
 
     def reached() -> list[Tensor]:
-        return [x for x in alive(trace.kept) if not any(x is value for value in state)]
+        alive = references.alive(trace.kept, 0)
+        return [x for x in alive if not any(x is value for value in state)]
 
     found = reached()
     if len(found) == len(trace.kept) and found:  # no reference counts here

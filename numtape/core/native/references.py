@@ -1,0 +1,113 @@
+"""Which tensors are still held, and tensors that nobody has any more, which become new ones.
+
+Each row of a log has a tensor, and most are held by the log alone when its values are looked at.
+`alive` counts references in one step, as its definition in `core.log.references` does. When the log
+starts again, `dropped` empties the list of its tensors. Those that only this list had let go of
+what they refer to and wait, unknown to everybody, to become the next new ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from .writer import HALF, WORD, Writer
+
+MOST = 1024  # tensors that wait, of some hundred bytes each
+
+class References(Writer):
+    """Writes these functions."""
+
+    @contextmanager
+    def each(self, things: Any) -> Iterator[tuple[Any, Any]]:
+        """For each thing in a list: it, and where the next one's turn begins."""
+        b = self.builder
+        place = b.alloca(WORD)
+        b.store(WORD(0), place)
+        following, inside, done = self.block(), self.block(), self.block()
+        b.branch(following)
+        b.position_at_end(following)
+        k = b.load(place)
+        b.cbranch(b.icmp_unsigned("<", k, self.field(things, "list.size")), inside, done)
+        b.position_at_end(inside)
+        b.store(b.add(k, WORD(1)), place)
+        yield self.call("PyList_GetItem", things, k), following
+        b.branch(following)
+        b.position_at_end(done)
+
+    def alive(self) -> None:
+        """``alive(tensors, extra)``: those that others have than this list and so many more."""
+        function = self.function("alive", 3)
+        b, failed, lost = self.builder, self.block(), self.block()
+        tensors, extra = (self.load(function.args[1], 8 * k) for k in range(2))
+        most = b.add(self.to_int(extra), WORD(1))
+        live = self.need(self.call("PyList_New", WORD(0)), failed)  # this may run a collection
+        with self.each(tensors) as (tensor, following):
+            found, rest = self.block(), self.block()
+            held = b.icmp_unsigned(">", self.field(tensor, "references"), most)
+            b.cbranch(held, found, rest)
+            b.position_at_end(rest)
+            b.cbranch(self.is_not(self.field(tensor, "tensor.weak"), WORD(0)), found, following)
+            b.position_at_end(found)
+            self.leave(self._failed("PyList_Append", live, tensor), lost)
+        b.ret(live)
+        b.position_at_end(lost)
+        self.call("Py_DecRef", live)
+        b.branch(failed)
+        b.position_at_end(failed)
+        b.ret(WORD(0))
+
+    def dropped(self) -> None:
+        """``dropped(tensors)``: empty the list. Tensors that nobody else has wait to be new."""
+        function = self.function("dropped", 3)
+        b, full, failed = self.builder, self.block(), self.block()
+        tensors, spare = self.load(function.args[1]), self.known("spare")
+        slots = [f"tensor.{name}" for name in ("_home", "_row", "_spec")]
+        others = ("tensor.weak", *(f"tensor.{x}" for x in ("_cell", "_copied", "_keras_mask")))
+        with self.each(tensors) as (tensor, following):
+            self.leave(self.is_not(self.field(tensor, "references"), WORD(1)), following)
+            self.need_type(tensor, "Tensor", following)
+            for name in (*others, "tensor._sliced"):
+                self.leave(self.is_not(self.field(tensor, name), WORD(0)), following)
+            things = [self.need(self.field(tensor, name), following) for name in slots]
+            many = b.icmp_unsigned(">=", self.field(spare, "list.size"), WORD(MOST))
+            self.leave(many, following)
+            self.leave(self._failed("PyList_Append", spare, tensor), full)
+            self.call("PyObject_GC_UnTrack", tensor)
+            for name in slots:
+                self.put(WORD(0), tensor, name)
+            for thing in things:
+                self.call("Py_DecRef", thing)
+        ended = self.block()
+        b.branch(ended)
+        b.position_at_end(full)
+        self.call("PyErr_Clear")
+        b.branch(ended)
+        b.position_at_end(ended)
+        everything = WORD(0), self.field(tensors, "list.size"), WORD(0)
+        self.leave(self._failed("PyList_SetSlice", tensors, *everything), failed)
+        none = self.known("None")
+        self.call("Py_IncRef", none)
+        b.ret(none)
+        b.position_at_end(failed)
+        b.ret(WORD(0))
+
+    def tensor(self) -> Any:
+        """``tensor()``: a new tensor, of those that wait if there is one; 0 is a MemoryError."""
+        function = self.function("tensor", 0, internal=True)
+        b, none, spare = self.builder, self.block(), self.known("spare")
+        size = self.need(self.field(spare, "list.size"), none)
+        last = b.sub(size, WORD(1))
+        tensor = self.call("PyList_GetItem", spare, last)
+        self.put(last, spare, "list.size")  # what the list had of it is the caller's now
+        self.call("PyObject_GC_Track", tensor)
+        b.ret(tensor)
+        b.position_at_end(none)
+        b.ret(self.call("PyType_GenericAlloc", self.known("Tensor"), WORD(0)))
+        return function
+
+    def _failed(self, name: str, *words: Any) -> Any:
+        """Whether a function of Python's says that it failed."""
+        status = self.builder.trunc(self.call(name, *words), HALF)
+        return self.builder.icmp_signed("<", status, HALF(0))
