@@ -14,7 +14,7 @@ from kernel_checks import fresh, plain
 
 import numtape as tf
 from numtape.core.log.op import CODES
-from numtape.core.loops import apart
+from numtape.core.loops import deferred
 
 pytestmark = [
     pytest.mark.numtape_only("native loops"),
@@ -155,7 +155,7 @@ def counted(run, counts, k):
         counts[k] += found is not None
         return found
     return call
-""", apart.__file__, "exec")
+""", deferred.__file__, "exec")
 
 
 @pytest.fixture
@@ -164,8 +164,8 @@ def sweeps(monkeypatch):
     counts, scope = [0, 0], {}
     exec(COUNTED, scope)
     for k, name in enumerate(("forward", "reverse")):
-        run = getattr(apart.Apart, name)
-        monkeypatch.setattr(apart.Apart, name, scope["counted"](run, counts, k))
+        run = getattr(deferred.Deferred, name)
+        monkeypatch.setattr(deferred.Deferred, name, scope["counted"](run, counts, k))
     return counts
 
 
@@ -470,7 +470,7 @@ def test_stacks_that_nobody_takes_go():
     tf.constant(1.0).numpy()
     (x + 1.0).numpy()
     gc.collect()
-    assert len(apart._found) <= 25
+    assert len(deferred._found) <= 25
 
 
 @pytest.mark.parametrize("device", DEVICES)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from .activity import Activity
-from .apart_calls import Frame, Variant
+from .callees import Frame, Variant
 from .layout import (
     DIVISION,
     EMPTY,

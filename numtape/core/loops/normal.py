@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from types import FunctionType
 from typing import Any
 
-from .apart_calls import Functions
+from .callees import Functions
 from .creation import Creation
 from .expressions import OPERATORS
 from .frame import Frame, Value

@@ -8,7 +8,7 @@ from typing import Any
 
 from ...errors import KernelError
 from .activity import Activity, analyse
-from .apart_calls import DEEPEST
+from .callees import DEEPEST
 from .forward import Forward, Text
 from .interface import Interface
 from .layout import DEEP

@@ -11,9 +11,9 @@ from ...errors import KernelError
 from .. import settings
 from ..log.log import local
 from ..values.memory import Array
-from .apart import Apart, Left
 from .call import Kinds, check_kinds
 from .calls import DTYPES
+from .deferred import Deferred, Left
 from .layout import LINES, NO_ROOM
 from .plain import run as run_plain
 from .program import Program
@@ -59,7 +59,7 @@ class Run:
         self._kernel, self._kinds, self._wanted, self._kept = kernel, kinds, wanted, kept
         self._lock = threading.RLock()
         self._program: Program | KernelError | None = None
-        self._apart: Apart | None = None
+        self._deferred: Deferred | None = None
         self._returns: Any = None  # Numba's type
 
     def differentiable(self) -> Program:
@@ -88,17 +88,17 @@ class Run:
             found.result = ""
             return found if any(out.active for out in found.outs) else error
 
-    def _sweeps(self) -> Apart:
+    def _sweeps(self) -> Deferred:
         program = self.differentiable()
         with self._lock:
-            if self._apart is None:
+            if self._deferred is None:
                 try:
-                    kernel = self._kernel
-                    self._apart = Apart(program, self._wanted, kernel._fastmath, kernel._limit)
+                    options = self._kernel._fastmath, self._kernel._limit
+                    self._deferred = Deferred(program, self._wanted, *options)
                 except KernelError as error:
                     self._program = error
                     raise
-            return self._apart
+            return self._deferred
 
     def results(self, xs: list[Array]) -> Results:
         """What the kernel returns.

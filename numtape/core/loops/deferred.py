@@ -1,4 +1,4 @@
-"""Both sweeps of a function, apart in time: what the forward one leaves, the reverse one takes.
+"""A reverse sweep that comes later: what the forward one leaves, the reverse one takes.
 
 Stacks lie on one another in an arena, a *pile*, so that many of them can wait. What waits has a
 number, by which the reverse sweep finds it; it goes when nobody refers to it any more.
@@ -113,8 +113,8 @@ def _pile() -> Pile:
             return pile
 
 
-class Apart:
-    """Both sweeps of a function, for arguments of some kinds.
+class Deferred:
+    """Both sweeps of a function, each in a call of its own, for arguments of some kinds.
 
     Args:
       program: The sweeps.
