@@ -338,6 +338,20 @@ def sweep(
                 if groups[GROUP * g + G_SIZE] >= large and groups[GROUP * g + G_WIDTH] > 1:
                     return g
                 row = order[begin]
+                if groups[GROUP * g + G_STRIDE] != 0:  # of any number of operands
+                    operands = numbers(room.scratch)
+                    for j in range(inputs):
+                        x = program[STEP * (code + j) + 1]
+                        operands[j] = address(log, cells, specs.size[log.spec[x]], x)
+                    operands[inputs] = 0
+                    call_array(
+                        program[STEP * code], address(log, cells, specs.size[log.spec[row]], row),
+                        room.scratch, 0, 0, groups[GROUP * g + G_PARAMETERS], 0, 1,
+                    )
+                    if operands[inputs] != 0:
+                        return g
+                    log.state[row] = VALUE if plan.kept[begin] == KEPT else SEEN
+                    continue
                 x = program[STEP * code + 1]
                 y = program[STEP * (code + 1) + 1] if inputs > 1 else x
                 z = program[STEP * (code + 2) + 1] if inputs > 2 else x

@@ -268,7 +268,10 @@ def write_program(
         groups[this_group + G_PARAMETERS] = 0
         if kind == WHOLE or kind == SHARED:
             row = out.order[begin]
+            groups[this_group + G_STRIDE] = 0
             if codes.arity[log.code[row]] == VARIADIC:
+                groups[this_group + G_STRIDE] = 1
+                scratch = max(scratch, 8 * (log.b[row] + 1))
                 for j in range(log.a[row], log.a[row] + log.b[row]):
                     program[STEP * at] = 0
                     program[STEP * at + 1] = row_of(work.many[j])

@@ -29,13 +29,17 @@ _calls: dict[tuple[Any, ...], Call | None] = interning.cache()
 
 
 class Call(NamedTuple):
-    """How to compute a row: kernel and parameters (the plan holds what is at ``address``)."""
+    """How to compute a row: kernel and parameters (the plan holds what is at ``address``).
+
+    Where a kernel is ``unsure``, it may leave the row to Python.
+    """
 
     kernel: int
     address: int
     units: int
     work: int
     parameters: Array
+    unsure: bool
 
 
 def call_of(code: Code, out: Spec, operands: list[Spec]) -> Call | None:
@@ -57,7 +61,8 @@ def call_of(code: Code, out: Spec, operands: list[Spec]) -> Call | None:
     if native is not None:
         kernel = array_kernel(native.kernel, native.dtypes)
         parameters = np.array([*native.parameters, 0], np.int64)
-        found = Call(kernel, address_of(parameters), native.units, native.work, parameters)
+        found = Call(kernel, address_of(parameters), native.units, native.work, parameters,
+                     native.unsure)  # fmt: skip
     _calls[key] = found
     return found
 

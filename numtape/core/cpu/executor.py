@@ -43,6 +43,9 @@ from .workers import settle, share, watch
 # Elements from which a sweep is long enough to let other Python threads run meanwhile.
 LONG = 200_000
 
+# Nanoseconds from which it is, where only the time tells.
+LONG_TIME = 50_000
+
 # Instructions times elements from which a group is worth sharing: about 0.2 ms of work, where
 # starting another thread takes 0.02.
 LARGE = 1 << 21
@@ -139,12 +142,15 @@ class Sweeper:
     def _until(self, log: Log, plan: Plan, end: int) -> None:
         """Sweep groups up to the one in front of which the sweep is set up to end."""
         sweep, slots = self.sweep, self.sweep.slots
-        call = sweep.call_without_gil if plan.work > LONG else sweep.call
+        call = sweep.call_without_gil if plan.work > LONG or plan.long else sweep.call
+        began = perf_counter_ns() if plan.unsure else 0
         while (g := call()) < end:
             with np.errstate(all="ignore"):  # inf and NaN are values like others
                 self._group(log, plan, g)
             sweep.set[slots["begin_group"]] = g
             sweep.set[slots["computed"]] = 1
+        if plan.unsure:
+            plan.long = perf_counter_ns() - began > LONG_TIME
 
     def _staged(self, log: Log, plan: Plan, times: list[int] | None = None) -> None:
         """Sweep a plan in stages: an interrupt is heard between them, and in long groups.

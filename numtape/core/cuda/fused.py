@@ -322,7 +322,7 @@ class Joiner:
     def _op(self, row: int) -> str:
         """The name of an op on rows, or nothing."""
         op, attributes = self._rows.op(row)
-        if op.native is None or op.name == "MatMul":
+        if op.native is None or op.on_host or op.name == "MatMul":
             return ""
         specs = self._rows.spec(row), *(self._rows.spec(x) for x in self._rows.operands(row))
         if any(spec.wide for spec in specs):

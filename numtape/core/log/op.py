@@ -36,6 +36,8 @@ class Native:
       parameters: The int64s that it reads.
       units: How many units of work there are, which threads may share.
       work: What all of them take, in elements.
+      unsure: Whether the kernel of a variadic op may leave the row to Python; see
+        ``kernels.cpu.calls``.
     """
 
     kernel: str
@@ -43,6 +45,7 @@ class Native:
     parameters: tuple[int, ...]
     units: int
     work: int
+    unsure: bool = False
 
 
 @dataclass(eq=False, slots=True)

@@ -127,8 +127,9 @@ class Deferred:
         self, program: Program, wanted: tuple[int, ...], fastmath: bool, limit: int | None
     ) -> None:
         self.program, self.wanted, self._limit = program, wanted, limit
-        sweeps = compiled(program, fastmath)
-        self._forward, self._reverse = _FUNCTION(sweeps.forward), _FUNCTION(sweeps.reverse)
+        self.addresses = compiled(program, fastmath)
+        self._forward = _FUNCTION(self.addresses.forward)
+        self._reverse = _FUNCTION(self.addresses.reverse)
         self._written = frozenset(program.written)
         self._several = not program.result
 

@@ -10,7 +10,10 @@ import numpy as np
 from ...errors import KernelError
 from .. import settings
 from ..log.log import local
+from ..log.op import Native
 from ..values.memory import Array
+from ..values.spec import Spec
+from . import piles
 from .call import Kinds, check_kinds
 from .calls import DTYPES
 from .deferred import Deferred, Left
@@ -99,6 +102,20 @@ class Run:
                     self._program = error
                     raise
             return self._deferred
+
+    tend = staticmethod(piles.tend)
+
+    def native(self, out: Spec, operands: list[Spec], adjoints: bool) -> Native | None:
+        """The kernel that computes a row, or, with ``adjoints``, that of its adjoints."""
+        try:
+            if self._kept or adjoints:
+                sweeps = self._sweeps()
+            else:  # one that stores nothing
+                sweeps = self._kernel._run(self._kinds, (), False)._sweeps()
+        except KernelError:
+            return None
+        limit = self._kernel._limit
+        return piles.native(sweeps, self._kept, limit, out, 2 if adjoints else 0, operands)
 
     def results(self, xs: list[Array]) -> Results:
         """What the kernel returns.

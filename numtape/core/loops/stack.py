@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import ResourceExhaustedError
-from ..values.memory import address_of
+from ..values.memory import Array, address_of
 
 LEAST = 1 << 16
 PATIENCE = 64  # calls after which pages that none of them needed go
@@ -65,15 +65,24 @@ class Arena:
     def trim(self) -> None:
         """Let go of the pages that the last calls did not need."""
         self._high = max(self._high, self.recent)
-        page = mmap.PAGESIZE
-        kept = -(-min(self.recent, LIMIT) // page) * page
-        if self._high > kept and hasattr(mmap, "MADV_DONTNEED"):
-            with suppress(OSError):
-                length = min(-(-self._high // page) * page, self.end - self.start) - kept
-                if length > 0:
-                    self._memory.madvise(mmap.MADV_DONTNEED, kept, length)
-            self._high = kept
+        self._high = self.release(min(self.recent, LIMIT), self._high)
         self.recent = self.calls = 0
+
+    def release(self, kept: int, high: int) -> int:
+        """Let go of pages between bytes ``kept`` and ``high``. Returns where what is left ends."""
+        page = mmap.PAGESIZE
+        kept = -(-kept // page) * page
+        if high <= kept or not hasattr(mmap, "MADV_DONTNEED"):
+            return high
+        with suppress(OSError):
+            length = min(-(-high // page) * page, self.end - self.start) - kept
+            if length > 0:
+                self._memory.madvise(mmap.MADV_DONTNEED, kept, length)
+        return kept
+
+    def words(self, count: int) -> Array:
+        """The int64s that it begins with."""
+        return np.frombuffer(self._memory, np.int64, count)
 
 
 SIZE = max(_machine() // 2, LEAST)

@@ -16,7 +16,7 @@ import numpy as np
 
 from ...errors import KernelError
 from ..log.log import VALUE, Log, local
-from ..log.op import ARRAY, STOP, VARIADIC, Op, defop
+from ..log.op import ARRAY, STOP, VARIADIC, Native, Op, defop
 from ..log.record import record
 from ..log.tensors import as_tensor
 from ..log.variable import Variable
@@ -159,14 +159,30 @@ def _packed_spec(op: Op, *specs: Spec, kernel: Any, signature: Signature) -> Spe
 
 def _packed(out: Array, *xs: Array, kernel: Any, signature: Signature) -> None:
     kinds, wanted, kept, results = signature
+    run = kernel._run(kinds, wanted, kept)
+    run.tend()
     try:
-        found = kernel._run(kinds, wanted, kept).results(list(xs))
+        found = run.results(list(xs))
     except Exception:  # the status is looked at: who calls it as Python hears of this
         out[...], out[0] = np.nan, FAILED
     else:
         _pack(out, found, results)
         if found.left is not None:
             found.left.wait()
+
+
+def _packed_native(
+    out: Spec, *specs: Spec, kernel: Any, signature: Signature
+) -> Native | None:
+    found: Native | None = kernel._run(*signature[:3]).native(out, list(specs), False)
+    return found
+
+
+def _adjoints_native(
+    out: Spec, *specs: Spec, kernel: Any, signature: Signature
+) -> Native | None:
+    found: Native | None = kernel._run(*signature[:3]).native(out, list(specs), True)
+    return found
 
 
 def _vjp(
@@ -204,6 +220,7 @@ def _adjoints(
         out[...] = np.nan  # nobody looks: the call runs again
         return
     run = kernel._run(*signature[:3])
+    run.tend()
     seeds, at = [], HEAD
     for dtype, shape in signature.results:
         size = math.prod(shape)
@@ -221,9 +238,13 @@ def _part(out: Array, y: Array, at: int, spec: Spec) -> None:
 
 
 KERNEL = defop(
-    "Kernel", ARRAY, VARIADIC, _packed_spec, compute=_packed, vjp=_vjp, on_host=True
-)
-KERNEL_GRAD = defop("KernelGrad", ARRAY, VARIADIC, _adjoints_spec, compute=_adjoints, on_host=True)
+    "Kernel", ARRAY, VARIADIC, _packed_spec, compute=_packed, native=_packed_native, vjp=_vjp,
+    on_host=True,
+)  # fmt: skip
+KERNEL_GRAD = defop(
+    "KernelGrad", ARRAY, VARIADIC, _adjoints_spec, compute=_adjoints, native=_adjoints_native,
+    on_host=True,
+)  # fmt: skip
 PART = defop(
     "KernelPart", ARRAY, 1, lambda op, y, at, spec: spec, compute=_part, gradient=STOP, on_host=True
 )

@@ -47,7 +47,10 @@ class Plan:
       scratch, partials, arena, body: What sweeping it takes: bytes, and instructions.
       work: About how many elements it computes.
       buffers: Rows that need a buffer of their own, and their specs.
-      by_hand: For each group that NumPy computes, the row and its operands.
+      by_hand: For each group that NumPy computes, or may have to, the row and its operands.
+      unsure: Whether there is one that a kernel may leave to Python. How long these take nobody
+        knows before.
+      long: Whether they took long the last time, or may.
       views: (row, original, spec, kept): rows that share another's buffer under a shape of theirs.
       aliases: (row, original): rows that are equal to others.
       done: What sweeps of it have computed, as ``work``; negative once that is of no interest.
@@ -57,8 +60,8 @@ class Plan:
 
     __slots__ = (
         "addresses", "aliases", "arena", "arrays", "better", "body", "buffers", "by_hand", "count",
-        "done", "found", "keeps", "key", "low", "operand_count", "partials", "rows", "scratch",
-        "views", "work",
+        "done", "found", "keeps", "key", "long", "low", "operand_count", "partials", "rows",
+        "scratch", "unsure", "views", "work",
     )  # fmt: skip
 
     def __init__(self, log: Log, work: Planner) -> None:
@@ -66,6 +69,7 @@ class Plan:
         rows, found, instructions = report[C_ROWS], report[C_GROUPS], report[C_INSTRUCTIONS]
         self.rows, self.found = rows, found
         self.done = -1
+        self.unsure = self.long = False
         self.better: Plan | None = None
         self.keeps: list[Any] = [*CALLS.lists()]
         self.low = report[C_LOW]
@@ -104,13 +108,18 @@ class Plan:
                 continue
             call = None
             this = log.code[row]
-            if inputs and CODES.arity[this] != VARIADIC:
+            if inputs:
                 call = call_of(CODES[this], spec, [specs[spec_of[x]] for x in inputs])
-            if call is None:
+            if call is not None and CODES.arity[this] == VARIADIC and not call.unsure:
+                call = None  # it is made for small rows
+            if call is None or call.unsure:
                 self.by_hand[g] = row, inputs
+            if call is None:
                 self.work += spec.size
             else:
-                program[code, 0], groups[g, G_PARAMETERS], units, size, parameters = call
+                program[code, 0], groups[g, G_PARAMETERS], units, size, parameters, unsure = call
+                self.unsure |= unsure
+                self.long |= unsure
                 self.keeps.append(parameters)
                 groups[g, G_WIDTH], groups[g, G_SIZE] = units, size
                 self.work += size
@@ -216,7 +225,7 @@ class Planner:
         else:
             operands = [specs[x] for x in numbers[1:]]
         call = call_of(code, specs[numbers[0]], operands)
-        if call is None:
+        if call is None or call.unsure:  # it has a group of its own
             return CALLS.add(code.id, numbers, 0, None, 0, 0)
         return CALLS.add(
             code.id, numbers, call.kernel, call.parameters, call.address, call.units

@@ -1,0 +1,286 @@
+"""Kernels for rows that call the sweeps of a native loop; see `arrays` for what they get.
+
+``x`` is the address of the operands' addresses. Behind these is a word that a kernel sets to 1
+where the row is left to Python: nothing has happened then that Python would not do again.
+
+Stacks lie on one another in a *pile*, as in `numtape.core.loops.deferred`, and whoever adds one has
+the pile for himself meanwhile. What waits in it has an *entry*: where it ends, and its number; 0
+once nobody needs it, -1 while a reverse sweep is at work on it. The number says where it is and is
+never used again, so that who exchanges it for -1 is alone with the stack.
+
+The layout of parameters, of a pile and of the table of piles is below.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
+
+from ..jit import INT64, POINTERS, fetch_add, inline, jit, stack
+from ..loops.exchange import exchange, exchange_if
+
+numbers, real, single, bytes_ = (POINTERS[x] for x in ("int64", "float64", "float32", "uint8"))
+
+# The table: how many piles there are, how many stacks waited, how many sweeps ran; then, for each
+# pile, whether it is FREE, taken (0) or STALE, and its address.
+T_COUNT, T_WAITED, T_FORWARD, T_REVERSE, T_PILES = 0, 1, 2, 3, 4
+FREE, STALE = 1, 2
+MOST_PILES = 16
+
+# A pile: where it ends, how many entries it has, calls and the highest top since it was trimmed,
+# and the highest one before. Then the entries, then stacks.
+P_END, P_COUNT, P_CALLS, P_RECENT, P_HIGH = range(5)
+P_ENTRIES = 64
+MOST = 1024  # entries
+P_START = P_ENTRIES + 16 * MOST
+PATIENCE = 64  # calls after which a pile is trimmed that was much higher before
+MUCH = 1 << 22
+
+# Parameters: the table, the sweeps, how many operands stand before the arguments and how many there
+# are, how many words the sweeps take, bytes for copies in front of a stack, its limit (0: none),
+# whether it waits, the elements of the result and their bytes; then, for each word, its kind and
+# four numbers.
+(TABLE, FORWARD, REVERSE, FIRST, OPERANDS, WORDS, COPIES, LIMIT, WAITS, SIZE, ITEM) = range(11)
+DESCRIBED = 11
+# An axis (its length); an argument (its number); one that is written to (its number, where its copy
+# is, bytes); an adjoint in the result (where), and one that is converted (where in the result, or
+# -1 where nobody wants it, where it is itself, elements, the bytes of one).
+AXIS, ARGUMENT, COPIED, DIRECT, CONVERTED = range(5)
+
+MOST_WORDS = 120
+_block = stack(8 * (MOST_WORDS + 8))
+
+
+@intrinsic
+def call_sweep(typingctx: Any, function: Any, block: Any) -> Any:
+    """Call the sweep at address ``function`` with the address of its block. Returns its status."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        kind = ir.FunctionType(INT64, [INT64])
+        return builder.call(builder.inttoptr(args[0], kind.as_pointer()), args[1:])
+
+    return types.int64(types.int64, types.int64), codegen
+
+
+@inline
+def _word(address: int, k: int) -> int:
+    return numbers(address + 8 * k)[0]
+
+
+@jit
+def _take(table: int) -> int:
+    """The address of the state of a pile that nobody else has; 0 if there is none."""
+    for k in range(_word(table, T_COUNT)):
+        state = table + 8 * (T_PILES + 2 * k)
+        if numbers(state)[0] == FREE and exchange_if(state, FREE, 0):
+            return state
+    return 0
+
+
+@jit
+def _top(pile: int) -> int:
+    """Where the next stack begins, without what nobody needs any more on top."""
+    count = _word(pile, P_COUNT)
+    while count > 0 and _word(pile + P_ENTRIES + 16 * (count - 1), 1) == 0:
+        count -= 1
+    numbers(pile)[P_COUNT] = count
+    return _word(pile + P_ENTRIES + 16 * (count - 1), 0) if count > 0 else pile + P_START
+
+
+@jit
+def _room(pile: int, most: int) -> int:
+    """The same; where too much waits, that goes first. 0 if it is in use."""
+    top = _top(pile)
+    if numbers(pile)[P_COUNT] < MOST and top - pile < most:
+        return top
+    for k in range(numbers(pile)[P_COUNT]):
+        entry = pile + P_ENTRIES + 16 * k + 8
+        number = numbers(entry)[0]
+        if number > 0:
+            exchange_if(entry, number, 0)
+    top = _top(pile)
+    return top if numbers(pile)[P_COUNT] < MOST and top - pile < most else 0
+
+
+@jit
+def _give(state: int, pile: int, top: int) -> None:
+    """Let others have a pile, or Python, if it has pages that it has not needed for long."""
+    p = numbers(pile)
+    p[P_RECENT] = max(p[P_RECENT], top - pile)
+    p[P_HIGH] = max(p[P_HIGH], p[P_RECENT])
+    p[P_CALLS] += 1
+    then = FREE
+    if p[P_CALLS] > PATIENCE:
+        if p[P_HIGH] - p[P_RECENT] > MUCH:
+            then = STALE
+        else:
+            p[P_CALLS] = 0
+            p[P_RECENT] = 0
+    exchange(state, then)
+
+
+@jit
+def _fill(parameters: int, x_: int, block: int, out: int, region: int, reverse: int) -> None:
+    """Fill the words that both sweeps take; what is written to is copied for the forward one."""
+    p, xs = numbers(parameters), numbers(x_ + 8 * _word(parameters, FIRST))
+    words = numbers(block)
+    for k in range(p[WORDS]):
+        at = DESCRIBED + 5 * k
+        kind, where = p[at], p[at + 1]
+        if kind == AXIS:
+            words[k] = where
+        elif kind == ARGUMENT:
+            words[k] = xs[where]
+        elif kind == COPIED:
+            words[k] = region + p[at + 2]
+            if reverse == 0:
+                source, target = bytes_(xs[where]), bytes_(words[k])
+                for i in range(p[at + 3]):
+                    target[i] = source[i]
+        elif kind == DIRECT:
+            words[k] = out + where
+        else:
+            words[k] = region + p[at + 2]
+            if reverse != 0:
+                zeros = bytes_(words[k])
+                for i in range(p[at + 3] * p[at + 4]):
+                    zeros[i] = 0
+
+
+@jit
+def _ahead(parameters: int, x_: int, block: int, pile: int, region: int, result: int) -> int:
+    """Run the forward sweep on a stack from ``region`` on. Returns its top; 0 if that failed."""
+    p, words = numbers(parameters), numbers(block)
+    start, end = region + p[COPIES], _word(pile, P_END)
+    if start >= end:
+        return 0
+    if p[LIMIT] > 0:
+        end = min(end, start + p[LIMIT])
+    _fill(parameters, x_, block, 0, region, 0)
+    n = p[WORDS]
+    words[n], words[n + 1], words[n + 2], words[n + 3] = start, end, result, block + 8 * (n + 4)
+    fetch_add(p[TABLE] + 8 * T_FORWARD, 1)
+    return words[n + 4] if call_sweep(p[FORWARD], block) == 0 else 0
+
+
+def forward() -> Any:
+    """The call: status, number of what waits, result."""
+
+    def kernel(
+        out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int
+    ) -> None:
+        p, out, table = numbers(parameters), real(out_), _word(parameters, TABLE)
+        left = numbers(x_ + 8 * p[OPERANDS])
+        state = _take(table)
+        if state == 0:
+            left[0] = 1
+            return
+        pile = _word(state, 1)
+        region = _room(pile, (_word(pile, P_END) - pile) // 4)
+        top = _ahead(parameters, x_, _block(), pile, region, out_ + 16) if region != 0 else 0
+        if top == 0:
+            left[0] = 1
+            _give(state, pile, region)
+            return
+        out[0], out[1] = 0.0, 0.0
+        if p[WAITS] != 0:
+            index = _word(pile, P_COUNT)
+            place = (state - table - 8 * T_PILES) // 16 * MOST + index
+            drawn = fetch_add(table + 8 * T_WAITED, 1) + 1
+            number = drawn * (MOST_PILES * MOST) + place
+            entry = numbers(pile + P_ENTRIES + 16 * index)
+            entry[0] = top
+            exchange(pile + P_ENTRIES + 16 * index + 8, number)
+            numbers(pile)[P_COUNT] = index + 1
+            out[1] = -number
+        _give(state, pile, top)
+
+    return kernel
+
+
+@jit
+def _converted(parameters: int, out: int, region: int) -> None:
+    """Put adjoints that are of another dtype than the result, or lie elsewhere, where they belong.
+
+    What is in the result already stays.
+    """
+    p = numbers(parameters)
+    for k in range(p[WORDS]):
+        at = DESCRIBED + 5 * k
+        if p[at] == CONVERTED and p[at + 1] >= 0:
+            target, source, item = out + p[at + 1], region + p[at + 2], p[at + 4]
+            for i in range(p[at + 3]):
+                value = real(source)[i] if item == 8 else float(single(source)[i])
+                if p[ITEM] == 8:
+                    real(target)[i] = value
+                else:
+                    single(target)[i] = np.float32(value)
+
+
+def reverse() -> Any:
+    """The adjoints. Operands: the call's row, its adjoint, and then those of the call."""
+
+    def kernel(
+        out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int
+    ) -> None:
+        p, table, block = numbers(parameters), _word(parameters, TABLE), _block()
+        left, y = numbers(x_ + 8 * p[OPERANDS]), real(_word(x_, 0))
+        if y[0] != 0.0:  # nobody looks: the call runs again
+            for i in range(p[SIZE]):
+                if p[ITEM] == 8:
+                    real(out_)[i] = np.nan
+                else:
+                    single(out_)[i] = np.float32(np.nan)
+            return
+        number = int(-y[1])
+        if number < 0:  # Python has what waits
+            left[0] = 1
+            return
+        state, pile, entry, region, top = 0, 0, 0, 0, 0
+        if number > 0:
+            pile = _word(table + 8 * (T_PILES + 2 * (number // MOST % MOST_PILES)), 1)
+            if pile != 0:
+                entry = pile + P_ENTRIES + 16 * (number % MOST)
+                if exchange_if(entry + 8, number, -1):
+                    region = _word(entry - 16, 0) if number % MOST > 0 else pile + P_START
+                    top = _word(entry, 0)
+                else:
+                    entry = 0
+        if entry == 0:  # the forward sweep once more
+            state = _take(table)
+            if state == 0:
+                left[0] = 1
+                return
+            pile = _word(state, 1)
+            region = _room(pile, (_word(pile, P_END) - pile) // 4)
+            if region != 0:
+                top = _ahead(parameters, x_, block, pile, region, block + 8 * (p[WORDS] + 5))
+            if top == 0:
+                left[0] = 1
+                _give(state, pile, region)
+                return
+        for i in range(p[SIZE]):
+            if p[ITEM] == 8:
+                real(out_)[i] = 0.0
+            else:
+                single(out_)[i] = np.float32(0.0)
+        _fill(parameters, x_, block, out_, region, 1)
+        words = numbers(block)
+        words[p[WORDS]], words[p[WORDS] + 1] = top, _word(x_, 1) + 16
+        fetch_add(table + 8 * T_REVERSE, 1)
+        call_sweep(p[REVERSE], block)
+        _converted(parameters, out_, region)
+        if entry != 0:
+            exchange(entry + 8, 0)
+        else:
+            _give(state, pile, top)
+
+    return kernel
+
+
+KERNELS: dict[str, Callable[..., Any]] = {"forward": forward, "reverse": reverse}
