@@ -14,6 +14,7 @@ from processes import ROOT, environment
 from stub_driver import stub_gpu
 
 from numtape.core import settings
+from numtape.core.values.weak import ByObject
 
 pytestmark = pytest.mark.numtape_only(reason="TensorFlow shares in other places")
 
@@ -799,7 +800,7 @@ def stub(monkeypatch):
 
     found = stub_gpu(monkeypatch)
     monkeypatch.setattr(device, "_device", found)
-    monkeypatch.setattr(device, "_copies", {})
+    monkeypatch.setattr(device, "_copies", ByObject())
     with settings.override("cuda"):
         yield found
         gc.collect()
@@ -841,6 +842,7 @@ def test_memory_is_given_back_after_the_consumers_work(tf, stub):
         nonlocal capsule
         capsule = None
         gc.collect()
+        stub.synchronize()
 
     found, _ = orders(stub, let_go)
     assert found == [(1, OURS)]

@@ -6,7 +6,7 @@ their owner. Nobody reads elements through a shadow; the kind of device, which N
 have, is written into the capsule.
 
 A library may take its memory back, and use it again, as soon as we let go of it, and so may we.
-What was asked of the GPU before that has to be done: see `_Borrowed`, and ``lent`` of memory.
+What was asked of the GPU before that has to be done: see `Borrowed`, and ``lent`` of memory.
 """
 
 from __future__ import annotations
@@ -95,24 +95,6 @@ class _Described:
         found = {name: interface[name] for name in names if name in interface}
         self.__array_interface__ = {"version": 3, **found}
         self.owner = owner
-
-
-class _Borrowed:
-    """An array of others, which is given back once all that we asked the GPU for is done."""
-
-    __slots__ = ("lent", "shadow")
-
-    def __init__(self, shadow: Array) -> None:
-        self.shadow, self.lent = shadow, False
-
-    def __del__(self) -> None:
-        try:
-            gpu = _device()
-            if self.lent:
-                gpu.order(LEGACY, gpu.stream)
-            gpu.keep(self.shadow)
-        except Exception:  # the interpreter is shutting down
-            pass
 
 
 def _device() -> Any:
@@ -286,8 +268,9 @@ def from_dlpack(value: Any) -> Tensor:
     home: Any = array
     if on_gpu:
         from .cuda.runtime.device_array import DeviceArray
+        from .cuda.runtime.held import Borrowed
 
-        home = DeviceArray(_Borrowed(array), address, array.shape, array.dtype)
+        home = DeviceArray(Borrowed(_device(), array), address, array.shape, array.dtype)
     return of_array(home, intern(array.shape, dtype))
 
 
@@ -303,15 +286,17 @@ def copy_of(value: Any, dtype: DType | None) -> Tensor:
     """A tensor with a copy of an array on a GPU, in another dtype if wanted."""
     shadow, on_gpu = _received(value)
     found = dtypes.of_array(shadow)
-    borrowed = _Borrowed(shadow) if on_gpu else None
     computed = found is not dtypes.float16 or dtype in (None, found)
-    if on_gpu and computed and shadow.flags.c_contiguous and shadow.dtype.isnative:
-        address = shadow.__array_interface__["data"][0]
-        copied: Any = _copied(address, shadow.shape, shadow.dtype)
-    else:
-        kind = (dtype or found).numpy_dtype
-        copied = converted(_downloaded(shadow) if on_gpu else shadow, kind)
-    del borrowed  # after the copy was asked for
+    try:
+        if on_gpu and computed and shadow.flags.c_contiguous and shadow.dtype.isnative:
+            address = shadow.__array_interface__["data"][0]
+            copied: Any = _copied(address, shadow.shape, shadow.dtype)
+        else:
+            kind = (dtype or found).numpy_dtype
+            copied = converted(_downloaded(shadow) if on_gpu else shadow, kind)
+    finally:
+        if on_gpu:
+            _device().keep(shadow)  # until the copy is made
     tensor = of_array(copied, intern(copied.shape, dtypes.of_array(copied)))
     if dtype in (None, tensor.dtype):
         return tensor

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
-from weakref import WeakKeyDictionary
 
 from ..core.derive.reach import operands
 from ..core.values.spec import SPECS
+from ..core.values.weak import ByObject
 from .rows import Row
 
 PICKS = {"SmallSlice", "StridedSlice", "GatherV2"}  # they take elements out of an array
@@ -74,7 +74,7 @@ class Facts:
         self.twice: Counter[str] = Counter()
         self.steps: Counter[str] = Counter()
         self.functions: dict[int, tuple[Any, Function]] = {}
-        self._tapes: WeakKeyDictionary[Any, list[Any]] = WeakKeyDictionary()
+        self._tapes: ByObject[list[Any]] = ByObject()
 
     def noted(self, op: str, log: Any, tensor: Any, line: str) -> None:
         """An op was recorded."""
@@ -124,7 +124,7 @@ class Facts:
     def persists(self, tape: Any, line: str) -> None:
         """A persistent tape was made."""
         self.persistent[line] = self.persistent.get(line, 0) + 1
-        self._tapes[tape] = [line, 0]
+        self._tapes.put(tape, [line, 0])
 
     def asked(self, tape: Any) -> None:
         """A tape was asked for gradients."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
-from weakref import WeakSet
 
 from ..core import settings
 from ..core.compile import cache
@@ -18,8 +17,8 @@ from ..core.derive.noting import Noting, caller
 from ..core.log.log import Log, local
 from ..core.plan.plan import Planner
 from ..core.replay import calls
-from ..core.replay.paths import Tree
 from ..core.replay.recording import Recording
+from ..core.values.weak import ByObject
 from ..gradient_tape import GradientTape
 from ..keras.optimizers.optimizer import Optimizer
 
@@ -47,7 +46,7 @@ class Hooks:
         self.profile = profile
         self.before: list[tuple[Any, str, Any]] = []
         self.noted = settings.traceback
-        self.trees: WeakSet[Tree] = WeakSet()  # those whose guards are timed
+        self.trees: ByObject[bool] = ByObject()  # those whose guards are timed
 
     def enter(self) -> None:
         """Listen."""
@@ -68,7 +67,7 @@ class Hooks:
         while self.before:
             owner, name, value = self.before.pop()
             setattr(owner, name, value)
-        for tree in self.trees:
+        for tree, _ in self.trees:
             tree.holds = tree.guards.holds
         noting.enable(traceback=self.noted)
 
@@ -129,7 +128,7 @@ class Hooks:
                 return call(calls, leaves)
             for tree in calls.trees:
                 if tree not in self.trees:
-                    self.trees.add(tree)
+                    self.trees.put(tree, True)
                     tree.holds = self._timed(tree.guards.holds, GUARDS)
             before = calls.budget.made
             try:

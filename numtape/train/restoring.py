@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Iterable
 from typing import Any
 
@@ -11,6 +10,7 @@ import numpy as np
 from ..core.log.log import local
 from ..core.log.variable import Variable, assign_all, set_values
 from ..core.values.tensor import of_array
+from ..core.values.weak import ByObject
 from ..errors import InvalidArgumentError, UnimplementedError
 from ..waiting import forget, wait
 from .parts import Graph, named_parts, parts, renamed
@@ -35,9 +35,8 @@ class Restoration:
     ) -> None:  # fmt: skip
         self._without = without
         self.where, self.nodes, self.left = where, nodes, dict(arrays)
-        self._bound: dict[int, int] = {}  # the node of a thing, by its id
-        self._things: dict[int, weakref.ref[Any]] = {}
-        self._keepers: dict[int, weakref.ref[Any]] = {}  # optimizers among them
+        self._bound: ByObject[int] = ByObject()  # the node of a thing
+        self._keepers: ByObject[int] = ByObject()  # those of optimizers
 
     def begin(self, roots: Iterable[Any], whole: Any = None, skipped: Any = None) -> None:
         """Give all variables inside of roots the values of theirs; or, if one does not fit, none.
@@ -63,8 +62,7 @@ class Restoration:
         found: list[tuple[Variable, str]] = []
         self._walk(pairs, bound, found, skipped)
         # What optimizers keep goes by variables, of which all are known by now.
-        refs = [(ref(), self._bound[key]) for key, ref in self._keepers.items()]
-        keepers = [(thing, k) for thing, k in [*bound.values(), *refs]
+        keepers = [(thing, k) for thing, k in [*bound.values(), *self._keepers]
                    if hasattr(thing, "_saved_names")]  # fmt: skip
         for thing, number in keepers:
             own, node = self._parts(thing, number, bound), self.nodes[number]
@@ -121,7 +119,7 @@ class Restoration:
 
         def number_of(variable: Variable) -> int | None:
             found = (bound or {}).get(id(variable))
-            return self._bound.get(id(variable)) if found is None else found[1]
+            return self._bound.get(variable) if found is None else found[1]
 
         if not hasattr(thing, "_saved_names"):
             return parts(thing, self._without)
@@ -173,22 +171,12 @@ class Restoration:
         return None
 
     def _note(self, thing: Any, number: int) -> None:
-        key, own = id(thing), weakref.ref(self)
-        self._bound[key] = number
-
-        def gone(_: Any) -> None:
-            restoration = own()
-            if restoration is not None:
-                restoration._bound.pop(key, None)
-                restoration._things.pop(key, None)
-                restoration._keepers.pop(key, None)
-
-        self._things[key] = weakref.ref(thing, gone)
+        self._bound.put(thing, number)
         if hasattr(thing, "_saved_names"):
-            self._keepers[key] = self._things[key]
+            self._keepers.put(thing, number)
 
     def _is_bound(self, thing: Any) -> bool:
-        return id(thing) in self._bound
+        return thing in self._bound
 
     def _lacks(self, thing: Any, number: int) -> bool:
         """Whether a thing may get parts that values are left for."""
@@ -209,7 +197,7 @@ class Restoration:
 
     def _told(self, thing: Any) -> bool:
         """A thing may have got parts."""
-        number = self._bound.get(id(thing))
+        number = self._bound.get(thing)
         if number is None:
             return False
         own, node = self._parts(thing, number), self.nodes[number]
@@ -223,9 +211,8 @@ class Restoration:
 
     def complete(self) -> None:
         """Look once more at everything that is bound, for parts that came unnoticed."""
-        for ref in list(self._things.values()):
-            thing = ref()
-            if thing is not None and not isinstance(thing, Variable):
+        for thing, _ in self._bound:
+            if not isinstance(thing, Variable):
                 self._told(thing)
 
     def unmatched(self, root: Any) -> list[Variable]:

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import os
 import threading
-from collections import deque
 from typing import Any
 
 import numpy as np
 
 from ..settings import after_fork_in_child
-from ..values.memory import Array, aligned
+from ..values.memory import Array, address_of, aligned
 from ..values.spec import Spec
+from ..values.weak import Gone
 
 LEAST = 1 << 16  # bytes; smaller ones come cheap
 PATIENCE = 64  # sweeps that memory waits
@@ -36,7 +36,7 @@ class Pool:
         self.lock = threading.RLock()  # a signal handler may come here as well
         # An array may die anywhere, in the middle of what is done here as well: where it does, a
         # deque is all that is touched.
-        self.returned: deque[tuple[int, Array]] = deque()
+        self.returned: Gone[tuple[int, Array]] = Gone()
         self.free: dict[int, list[tuple[int, Array]]] = {}  # since which sweep, and the bytes
         self.waiting = 0
         self.sweeps = 0
@@ -54,7 +54,9 @@ class Pool:
                 self.waiting -= size
             except (KeyError, IndexError):
                 memory = self._made(size)
-        return np.asarray(_Loan(memory, size, spec))
+        loan = _Loan(memory, spec)
+        self.returned.add(loan, (size, memory))
+        return np.asarray(loan)
 
     def _made(self, size: int) -> Array:
         try:
@@ -76,7 +78,7 @@ class Pool:
 
     def _collect(self) -> None:
         while self.returned:
-            size, memory = self.returned.popleft()
+            size, memory = self.returned.take()
             self.free.setdefault(size, []).append((self.sweeps, memory))
             self.waiting += size
 
@@ -125,18 +127,10 @@ after_fork_in_child(_renew_lock)
 class _Loan:
     """What an array from the pool has as its base."""
 
-    __slots__ = ("__array_interface__", "memory", "size")
+    __slots__ = ("__array_interface__", "__weakref__")
 
-    def __init__(self, memory: Array, size: int, spec: Spec) -> None:
-        self.memory = memory
-        self.size = size
+    def __init__(self, memory: Array, spec: Spec) -> None:
         self.__array_interface__: dict[str, Any] = {
             "version": 3, "shape": tuple(spec.shape), "typestr": spec.dtype.numpy_dtype.str,
-            "data": (memory.__array_interface__["data"][0], False),
+            "data": (address_of(memory), False),
         }  # fmt: skip
-
-    def __del__(self) -> None:
-        try:
-            POOL.returned.append((self.size, self.memory))
-        except Exception:  # the interpreter is shutting down
-            pass

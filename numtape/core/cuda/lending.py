@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from .launches import Launch, launched
 from .plan import GpuPlan
 from .runtime.device import device, empty
 from .runtime.device_array import DeviceArray
+from .runtime.held import GONE, Lendable, let_go
 
 
 class Lender:
@@ -26,6 +28,7 @@ class Lender:
 
     def lend(self, size: int) -> Loan:
         """Memory that nobody uses: what comes back is lent again."""
+        let_go()
         try:
             memory = self.spare.pop()
         except IndexError:
@@ -37,8 +40,10 @@ class Lender:
         self.held[memory.address] = memory
         return Loan(memory, self)
 
-    def back(self, memory: Any) -> None:
-        """Nothing refers to a loan any more."""
+    def back(self, memory: Any, lent: list[bool]) -> None:
+        """Nothing refers to a loan any more, which other libraries may have used."""
+        if lent[0]:
+            memory.lent = True
         if len(self.spare) < self.MOST:
             self.spare.append(memory)
         else:
@@ -46,6 +51,7 @@ class Lender:
 
     def give_up(self) -> None:
         """Free what waits."""
+        let_go()
         try:
             while True:
                 del self.held[self.spare.pop().address]
@@ -53,23 +59,15 @@ class Lender:
             pass
 
 
-class Loan:
-    """Memory that goes back to its lender when nothing refers to it any more.
+class Loan(Lendable):
+    """Memory that goes back to its lender when nothing refers to it any more."""
 
-    The lender holds the memory as well: so it does not end before the loan where a garbage
-    collector ends both.
-    """
-
-    __slots__ = ("_lender", "_memory", "address", "lent", "size")
+    __slots__ = ("address", "size")
 
     def __init__(self, memory: Any, lender: Lender) -> None:
-        self._memory, self._lender = memory, lender
-        self.address, self.size, self.lent = memory.address, memory.size, False
-
-    def __del__(self) -> None:
-        if self.lent:
-            self._memory.lent = True
-        self._lender.back(self._memory)
+        super().__init__()
+        self.address, self.size = memory.address, memory.size
+        GONE.add(self, partial(lender.back, memory, self._lent))
 
 
 class _Way:

@@ -47,13 +47,13 @@ class Losses:
     def add(self, loss: Tensor) -> None:
         """Add a loss."""
         self._of.append((loss, local.log))
-        local.losses.add(self)
+        local.losses.put(self, True)
 
     def clear(self) -> None:
         """Forget them."""
         self._of.clear()
         self._gone = False
-        local.losses.discard(self)
+        local.losses.drop(self)
 
     def all(self) -> list[Tensor]:
         """They.
@@ -95,7 +95,7 @@ def forget_losses(log: Any, recorded: bool = False) -> None:
       log: Its log.
       recorded: Whether it is kept. It is not if a layer whose call goes on waits for losses.
     """
-    forgotten = [losses for losses in list(local.losses) if losses.forget(log)]
+    forgotten = [losses for losses, _ in local.losses if losses.forget(log)]
     if recorded and forgotten:
         if local.layers:
             log.refuse("it adds losses to a layer whose call goes on")

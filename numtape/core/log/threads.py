@@ -7,11 +7,11 @@ import threading
 from collections.abc import Callable
 from types import CodeType
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
-from weakref import WeakSet
+
+from ..values.weak import ByObject
 
 if TYPE_CHECKING:
     from ..values.tensor import Tensor
-    from .ambient import Losses
     from .log import Log
     from .variable import Variable
 
@@ -64,12 +64,12 @@ class Local(threading.local):
     scope: str = ""  # what names of variables begin with
     training: bool | None = None  # what layers inherit from the layer that calls them
     layers: int = 0  # how many layers call one another just now
-    losses: WeakSet[Losses]  # those of layers that have some
+    losses: ByObject[bool]  # the `Losses` of layers that have some
     new: ClassVar[Any]  # set in `numtape.core.log.log`
 
     def __init__(self) -> None:
         self.log = self.new()
-        self.losses = WeakSet()
+        self.losses = ByObject()
 
 
 def in_a_thread(function: Callable[..., Any], *arguments: Any) -> Any:

@@ -10,8 +10,8 @@ import ctypes
 import itertools
 from collections import deque
 from contextlib import suppress
-from functools import cached_property
-from weakref import WeakValueDictionary, ref
+from functools import cached_property, partial
+from weakref import ref
 
 import numpy as np
 
@@ -94,7 +94,7 @@ def _spent(left: ref[Left]) -> bool:
 
 
 _numbers = itertools.count(1)
-_found: WeakValueDictionary[int, Left] = WeakValueDictionary()
+_found: dict[int, ref[Left]] = {}
 _waiting: deque[Left] = deque(maxlen=MOST_WAITING)
 _piles: deque[Pile] = deque(maxlen=stack.MOST_WAITING)
 
@@ -171,7 +171,7 @@ class Deferred:
             top = int(result[1:].view(np.int64)[0])
             left = Left(pile, top, held, addresses)
             pile.lefts.append((top, ref(left)))
-            _found[left.number] = left
+            _found[left.number] = ref(left, partial(_found.pop, left.number))
             if self._several:
                 return [self._result(out, left, xs) for out in self.program.outs], left
             return [np.array(result[0], self.program.result)], left
@@ -200,7 +200,8 @@ class Deferred:
           number: What it left.
           seeds: The adjoint of each result.
         """
-        left = _found.pop(number, None)  # taken in one step: adjoints of local arrays lie there
+        found = _found.pop(number, None)  # taken in one step: adjoints of local arrays lie there
+        left = found() if found is not None else None
         if left is None or left.addresses != self._addresses(xs):
             return None
         with suppress(ValueError):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -11,14 +10,14 @@ import numpy as np
 
 from ....errors import DeviceError, ResourceExhaustedError
 from ... import settings
+from ...values.weak import ByObject
 from .device_array import DeviceArray
 
 _lock = threading.RLock()
 _device: Any = None
 reclaim: list[Callable[[], None]] = []  # what frees memory that only waits for use
 looks: list[Callable[[], None]] = []  # what is done after each look at a value
-# Host arrays that were copied, by their ids: nobody writes to them.
-_copies: dict[int, tuple[weakref.ref[np.ndarray[Any, Any]], DeviceArray]] = {}
+_copies: ByObject[DeviceArray] = ByObject()  # of host arrays, to which nobody writes
 
 
 def device() -> Any:
@@ -78,12 +77,11 @@ def empty(size: int) -> Any:
 
 def resident(array: np.ndarray[Any, Any]) -> DeviceArray:
     """A host array on the device, copied there once."""
-    key = id(array)
-    found = _copies.get(key)
-    if found is not None and found[0]() is array:
-        return found[1]
+    found = _copies.get(array)
+    if found is not None:
+        return found
     memory = empty(array.nbytes)
     copied = DeviceArray(memory, memory.address, array.shape, array.dtype)
     device().upload(np.ascontiguousarray(array), memory.address)
-    _copies[key] = weakref.ref(array, lambda _: _copies.pop(key, None)), copied
+    _copies.put(array, copied)
     return copied

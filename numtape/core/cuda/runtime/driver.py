@@ -19,7 +19,7 @@ from ... import settings
 from ...compile import cache as disk
 from ...values.memory import Array, address_of
 from .context import STAYS, Entered, Thread, entering
-from .held import Code, Graph, Memory, Timer
+from .held import GONE, Code, Graph, Memory, Timer, let_go
 from .transfer import DISABLE_TIMING, SMALL, Ring, Staging
 
 OLDEST = (7, 5)  # compute capability
@@ -149,7 +149,7 @@ class Driver:
         Raises:
           ResourceExhaustedError: If there is not so much.
         """
-        if self._kept:
+        if GONE or self._kept:
             self._let_go()
         address = int(self._do("cuMemAllocAsync", max(size, 1), self.stream))
         return Memory(self, address, size)
@@ -174,9 +174,11 @@ class Driver:
         found = ", ".join(versions().splitlines())
         return f"driver for CUDA {driver // 1000}.{driver % 1000 // 10}; {found}"
 
+    @entering
     def memory_info(self) -> dict[str, int]:
         """Bytes in use now, and at most so far."""
         which = self._driver.CUmemPool_attribute
+        self._let_go()
         names = {
             "current": which.CU_MEMPOOL_ATTR_USED_MEM_CURRENT,
             "peak": which.CU_MEMPOOL_ATTR_USED_MEM_HIGH,
@@ -223,6 +225,8 @@ class Driver:
     def synchronize(self) -> None:
         """Wait until all is computed."""
         self._do("cuStreamSynchronize", self.stream)
+        if GONE or self._kept:
+            self._let_go()
 
     def timer(self) -> Timer:
         """A timer of what happens in the stream."""
@@ -250,10 +254,10 @@ class Driver:
     def keep(self, thing: Any) -> None:
         """Refer to something until all that was asked for before is done."""
         self._kept.append((self._mark(self.stream), thing))
-        self._let_go()
 
     def _let_go(self) -> None:
-        """Drop what nothing on the GPU uses any more."""
+        """Drop what nothing here or on the GPU uses any more."""
+        let_go()
         try:
             while True:
                 item = self._kept.popleft()

@@ -1,78 +1,116 @@
-"""What a `Driver` holds on the GPU, each until nothing refers to it any more."""
+"""What a `Driver` holds on the GPU, each until nothing refers to it any more.
+
+Finalizers would lose interrupts (see `core.values.weak`): what is to be done at the end of things
+that have gone is done later, at the next allocation or where the GPU is waited for.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ...values.memory import LEGACY
+from ...values.weak import Gone
 
 if TYPE_CHECKING:
     from .driver import Driver
 
+GONE: Gone[Callable[[], None]] = Gone()  # what is to be done
 
-class Memory:
+
+def let_go() -> None:
+    """Do what is to be done at the end of things that have gone."""
+    while GONE:
+        try:
+            work = GONE.take()
+        except IndexError:  # another thread does it
+            return
+        with suppress(Exception):  # a GPU that fails has said so elsewhere
+            work()
+
+
+class Lendable:
+    """What other libraries may use."""
+
+    __slots__ = ("__weakref__", "_lent")
+
+    def __init__(self) -> None:
+        self._lent = [False]  # what is done at its end knows this list
+
+    @property
+    def lent(self) -> bool:
+        """Whether they have: then it ends after what they do in the default stream."""
+        return self._lent[0]
+
+    @lent.setter
+    def lent(self, value: bool) -> None:
+        self._lent[0] = value
+
+
+def _after(device: Any, lent: list[bool], work: Callable[[], None]) -> None:
+    if lent[0]:
+        device.order(LEGACY, device.stream)
+    work()
+
+
+class Memory(Lendable):
     """Bytes on the GPU that are given back when nothing refers to them any more.
 
     Attributes:
       address: Where they begin.
       size: How many there are.
-      lent: Whether other libraries have used them: then after what they do in the default stream.
     """
 
-    __slots__ = ("__weakref__", "_device", "address", "lent", "size")
+    __slots__ = ("address", "size")
 
     def __init__(self, device: Driver, address: int, size: int) -> None:
-        self._device, self.address, self.size = device, address, size
-        self.lent = False
+        super().__init__()
+        self.address, self.size = address, size
+        GONE.add(self, partial(_after, device, self._lent, partial(device.release, address)))
 
-    def __del__(self) -> None:
-        try:
-            if self.lent:
-                self._device.order(LEGACY, self._device.stream)
-            self._device.release(self.address)
-        except Exception:  # the interpreter is shutting down
-            pass
+
+class Borrowed(Lendable):
+    """An array of others, which is given back once all that we asked the GPU for is done."""
+
+    __slots__ = ("shadow",)
+
+    def __init__(self, device: Any, shadow: Any) -> None:
+        super().__init__()
+        self.shadow = shadow
+        GONE.add(self, partial(_after, device, self._lent, partial(device.keep, shadow)))
 
 
 class Module:
     """Machine code that was loaded, until nothing refers to it any more."""
 
     def __init__(self, device: Driver, handle: Any) -> None:
-        self._device, self.handle = device, handle
+        self.handle = handle
+        GONE.add(self, partial(_done, device, "cuModuleUnload", [handle]))
 
-    def __del__(self) -> None:
-        try:
-            with self._device.entered():
-                self._device._do("cuModuleUnload", self.handle)
-        except Exception:  # the interpreter is shutting down
-            pass
+
+def _done(device: Driver, name: str, handles: list[Any]) -> None:
+    with device.entered():
+        for handle in handles:
+            device._do(name, handle)
 
 
 class Code:
     """A kernel that can be launched. It is unloaded once its last launch is done."""
 
     def __init__(self, device: Driver, handle: Any, symbol: str) -> None:
-        self._device, self._module = device, Module(device, handle)
+        module = Module(device, handle)
+        GONE.add(self, partial(device.keep, module))
         self.function = device._do("cuModuleGetFunction", handle, symbol.encode())
-
-    def __del__(self) -> None:
-        try:
-            self._device.keep(self._module)
-        except Exception:  # the interpreter is shutting down
-            pass
 
 
 class Graph:
     """Launches that were captured, to be replayed in one go."""
 
     def __init__(self, device: Driver, handle: Any, launches: int) -> None:
-        self._device, self.handle, self.launches = device, handle, launches
-
-    def __del__(self) -> None:
-        try:
-            self._device.forget(self.handle)
-        except Exception:  # the interpreter is shutting down
-            pass
+        self.handle, self.launches = handle, launches
+        GONE.add(self, partial(device.forget, handle))
 
 
 class Timer:
@@ -83,14 +121,7 @@ class Timer:
         flags = device._driver.CUevent_flags.CU_EVENT_DEFAULT
         with device.entered():
             self._events = [device._do("cuEventCreate", flags) for _ in range(2)]
-
-    def __del__(self) -> None:
-        try:
-            with self._device.entered():
-                for event in self._events:
-                    self._device._do("cuEventDestroy", event)
-        except Exception:  # the interpreter is shutting down
-            pass
+        GONE.add(self, partial(_done, device, "cuEventDestroy", self._events))
 
     def begin(self) -> None:
         """Begin after what was asked for so far."""

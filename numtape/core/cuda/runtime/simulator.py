@@ -12,8 +12,6 @@ import importlib
 import threading
 import time
 import warnings
-import weakref
-from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
@@ -23,6 +21,8 @@ import numpy as np
 
 from ....errors import DeviceError
 from ...values.memory import Array, aligned, array_at
+from ...values.weak import Gone
+from .held import let_go
 
 
 class Memory:
@@ -81,12 +81,13 @@ class Simulator:
             raise DeviceError("The simulator is not switched on: set NUMBA_ENABLE_CUDASIM=1.")
         self._lock = threading.RLock()
         self._spans: list[tuple[int, int]] = []  # where memory is, by address
-        self._gone: deque[tuple[int, int]] = deque()  # what of it is no more
+        self._gone: Gone[tuple[int, int]] = Gone()  # what of it is no more
         self._peak = 0
         self.launches = 0
 
     def empty(self, size: int) -> Memory:
         """Memory of so many bytes, with any contents."""
+        let_go()
         found = Memory(self, size)
         span = found.address, size
         with self._lock:
@@ -94,12 +95,12 @@ class Simulator:
             bisect.insort(self._spans, span)
             self._peak = max(self._peak, sum(size for _, size in self._spans))
         # Memory may end anywhere, even in the threads of a kernel: it is only noted.
-        weakref.finalize(found, self._gone.append, span)
+        self._gone.add(found, span)
         return found
 
     def _forget(self) -> None:
         while self._gone:
-            del self._spans[bisect.bisect_left(self._spans, self._gone.popleft())]
+            del self._spans[bisect.bisect_left(self._spans, self._gone.take())]
 
     def toolkit(self) -> str:
         """What kernels are compiled with."""
@@ -107,6 +108,7 @@ class Simulator:
 
     def memory_info(self) -> dict[str, int]:
         """Bytes in use now, and at most so far."""
+        let_go()
         with self._lock:
             self._forget()
             return {"current": sum(size for _, size in self._spans), "peak": self._peak}

@@ -1,0 +1,176 @@
+"""Objects end without Python's code: an interrupt that came in it would be lost."""
+
+import ast
+import gc
+import sys
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from processes import PACKAGE
+
+from numtape.core.cpu.buffers import LEAST, POOL
+from numtape.core.cuda.runtime import held
+from numtape.core.values.spec import intern
+from numtape.core.values.weak import ByObject, Gone
+from numtape.waiting import changed, wait
+
+pytestmark = pytest.mark.numtape_only("how objects end is numtape's own affair")
+
+
+class Thing:
+    pass
+
+
+def functions_called(act):
+    """The functions of Python that are called."""
+    found = []
+
+    def profile(frame, event, _):
+        if event == "call":
+            found.append(frame.f_code.co_name)
+
+    before = sys.getprofile()
+    sys.setprofile(profile)
+    try:
+        act()
+    finally:
+        sys.setprofile(before)
+    return found
+
+
+def large(tf):
+    return [POOL.empty(intern((LEAST,), tf.float64)) for _ in range(3)]
+
+
+def tensors(tf):
+    x = tf.ones((LEAST,)) * 2.0
+    return [x, x.numpy(), tf.Variable(x)]
+
+
+def layers(tf):
+    class Layer(tf.keras.layers.Layer):
+        def call(self, x):
+            self.add_loss(tf.reduce_sum(x))
+            return x
+
+    layer = Layer()
+    layer(tf.ones(3))
+    return [layer]
+
+
+def waiting(tf):
+    thing = Thing()
+    wait(thing, lambda _: True)
+    changed(thing)
+    return [thing]
+
+
+@pytest.mark.parametrize("make", [large, tensors, layers, waiting])
+def test_nothing_of_python_runs_when_objects_end(tf, make):
+    objects = make(tf)
+    gc.collect()
+    gc.disable()  # what else is garbage may have finalizers
+    try:
+        assert functions_called(objects.clear) == []
+    finally:
+        gc.enable()
+
+
+def test_memory_of_arrays_that_ended_is_used_again(tf):
+    spec = intern((LEAST + 24,), tf.float64)
+    x = POOL.empty(spec)
+    part, at = x[5:], x.ctypes.data
+    del x
+    other = POOL.empty(spec)
+    assert other.ctypes.data != at  # there is a view
+    del part
+    assert POOL.empty(spec).ctypes.data == at
+
+
+def test_what_objects_leave_comes_in_the_order_in_which_they_go():
+    gone, things = Gone(), [Thing() for _ in range(3)]
+    for k, thing in enumerate(things):
+        gone.add(thing, k)
+    assert not gone
+    del thing
+    for k in (1, 0):
+        things[k] = None
+    assert [gone.take(), gone.take()] == [1, 0]
+    with pytest.raises(IndexError):
+        gone.take()
+    assert len(gone._references) == 1
+
+
+def test_things_by_objects_go_with_them():
+    table, one, two = ByObject(), Thing(), Thing()
+    for thing, value in ((one, 1), (two, 2), (one, 3)):
+        table.put(thing, value)
+    assert dict(table) == {one: 3, two: 2}
+    assert one in table
+    del one, thing
+    assert (len(table), table.get(two)) == (1, 2)
+    table.drop(two)
+    assert two not in table
+
+
+class Device:
+    """Notes what is asked of a GPU."""
+
+    stream = 7
+
+    def __init__(self):
+        self.asked, self._driver = [], SimpleNamespace(CUevent_flags=SimpleNamespace())
+        self._driver.CUevent_flags.CU_EVENT_DEFAULT = 0
+        self.entered = lambda: np.errstate()  # any block
+
+    def __getattr__(self, name):
+        return lambda *args: self.asked.append((name, *args))
+
+    def keep(self, thing):
+        self.asked.append(("keep",))
+
+
+def test_the_gpu_is_asked_later():
+    device = Device()
+    held.let_go()
+    things = [held.Memory(device, 64, 8), held.Memory(device, 128, 8), held.Graph(device, 3, 1),
+              held.Borrowed(device, np.ones(2)), held.Code(device, 9, "kernel"),
+              held.Timer(device)]  # fmt: skip
+    things[1].lent = True
+    assert (things[0].lent, things[1].lent) == (False, True)
+    device.asked.clear()
+    gc.disable()
+    try:
+        assert functions_called(things.clear) == []
+    finally:
+        gc.enable()
+    assert device.asked == []
+    held.let_go()
+    assert device.asked == [  # the last thing of a list goes first
+        ("_do", "cuEventDestroy", None), ("_do", "cuEventDestroy", None), ("keep",), ("keep",),
+        ("forget", 3), ("order", 1, 7), ("release", 128), ("release", 64),
+        ("_do", "cuModuleUnload", 9),
+    ]  # fmt: skip
+
+
+PYTHONS = "WeakSet", "WeakKeyDictionary", "WeakValueDictionary", "WeakMethod"
+
+
+def test_no_source_has_finalizers_or_callbacks_in_python():
+    """Those of the standard library's weak sets and dictionaries are in Python, too."""
+    found = []
+    for path in sorted(PACKAGE.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            name = getattr(node, "attr", getattr(node, "id", getattr(node, "name", None)))
+            wrong = name in PYTHONS or (isinstance(node, ast.FunctionDef) and name == "__del__")
+            wrong |= isinstance(node, ast.Attribute) and ast.unparse(node) == "weakref.finalize"
+            if isinstance(node, ast.Call) and len(node.args) == 2:
+                called = getattr(node.func, "attr", getattr(node.func, "id", ""))
+                if called in ("ref", "_Reference"):
+                    wrong |= not ast.unparse(node.args[1]).startswith(
+                        ("partial(", "functools.partial(", "self._gone.append", "self.gone.append")
+                    )
+            if wrong:
+                found.append(f"{path.name}:{node.lineno}")
+    assert found == []
