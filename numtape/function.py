@@ -22,6 +22,7 @@ from .tensor_spec import TensorSpec, check_signature
 
 P = ParamSpec("P")
 R = TypeVar("R")
+OFTEN = 8  # calls after which machine code may carry out those that follow
 MOST = 2048  # signatures that are remembered: more than a function may have recordings
 
 
@@ -134,6 +135,9 @@ class Function:
       (np.float32(6.0), 6.0)
     """
 
+    # _direct is what machine code needs to carry out a call like the last ones, or None.
+    __slots__ = ("__dict__", "__weakref__", "_direct")
+
     def __init__(
         self, python_function: Callable[..., Any], input_signature: Sequence[Any] | None = None,
         jit_compile: bool = False, instance: Callable[[], Any] | None = None,
@@ -154,6 +158,7 @@ class Function:
         self._trained: dict[bool, Function] = {}  # the function under layers that were told
         self._attribute = ""  # its name in a class, which a class body tells
         self._call: Any = python_function
+        self._direct: tuple[Any, ...] | None = None
         self._known: dict[Any, Any] = {}  # calls by their arguments' specs and values
         self._plain: dict[Any, Any] = {}  # those with tensors alone, by their specs
         self._budget = Budget()
@@ -223,6 +228,11 @@ class Function:
                 if (defaults is None or self._parameters.defaults() is defaults) and (
                     not alike or len(set(map(id, args))) == len(args)  # each another tensor
                 ):
+                    calls.turn += 1
+                    if not calls.turn % OFTEN and defaults is None:
+                        from .core.replay.direct import entry
+
+                        self._direct = entry(self, calls, alike)
                     return calls(args)
         given = len(args)
         args, kwargs = self._parameters.complete(args, kwargs)

@@ -55,6 +55,7 @@ def pytest_addoption(parser):
 
 def pytest_configure(config):
     tracebacks.enable(False)  # a failed test shows where within an error came up
+    sys.modules["numtape.function"].OFTEN = 1  # machine code replays what it can from then on
     os.environ["NUMTAPE_QUIET"] = "1"  # what tests' processes say does not depend on the cache
     if config.getoption("--against") == "tensorflow":
         config.addinivalue_line("filterwarnings", "ignore")

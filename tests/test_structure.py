@@ -19,7 +19,7 @@ LONGEST = 400  # lines: what is read in one sitting
 LONGER = {
     "kernels/passes/plan.py": 500,  # one pass, which is compiled as one function
     "kernels/cuda/simulated.py": 460,  # a GPU whose threads wait for each other: one machine
-    "numtape/core/cpu/executor.py": 450,  # one sweep, from its memory to who computes which group
+    "numtape/core/cpu/executor.py": 465,  # one sweep, from its memory to who computes which group
     "numtape/core/cuda/fused.py": 450,  # which groups become one kernel: one decision
     "numtape/core/derive/transpose.py": 430,  # one gradient, step by step
     "numtape/core/interop.py": 430,  # one protocol in both directions, with the same structures
@@ -32,7 +32,7 @@ LONGER = {
     "numtape/core/replay/observe/notes.py": 560,  # one class: all that a call's reads are noted in
     "numtape/core/values/dtypes.py": 430,  # one class, and what becomes of which value
     "numtape/keras/losses.py": 415,  # a list of classes, a few lines each
-    "numtape/function.py": 430,  # one class, and what type checkers are told of it
+    "numtape/function.py": 435,  # one class, and what type checkers are told of it
     "numtape/demo.py": 450,  # one program to read from top to bottom
     "numtape/linear_operators/base.py": 440,  # one class, most of it documentation
     "numtape/gradient_tape.py": 680,  # one class, most of it documentation

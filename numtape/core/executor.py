@@ -6,7 +6,7 @@ Whichever computes, a program means the same. `core.log.look.executor` gives tha
 from __future__ import annotations
 
 from collections.abc import Callable, MutableSequence, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     from .log.log import Log
@@ -50,6 +50,24 @@ class Executor(Protocol):
         """An array that has one value everywhere."""
 
 
+class Direct(NamedTuple):
+    """How machine code has a program's rows computed, which holds the GIL meanwhile.
+
+    Attributes:
+      function, block: A function and its argument; 0 if there is nothing to compute.
+      begin, computed: Where two words are that must be 0 before.
+      end: What it gives if all is computed. If it gives something else, Python begins anew.
+      plan: What is computed: the program's plan for now.
+    """
+
+    function: int
+    block: int
+    begin: int
+    computed: int
+    end: int
+    plan: Any
+
+
 class Program(Protocol):
     """Computes the same rows again and again, each time with other values in the leaves.
 
@@ -74,6 +92,9 @@ class Program(Protocol):
 
     def run(self) -> None:
         """Compute the wanted rows, in buffers of their own."""
+
+    def direct(self) -> Direct | None:
+        """How machine code has the rows computed; None if Python has to."""
 
     def another(self, log: Log) -> Program:
         """The same program for a copy of its log."""

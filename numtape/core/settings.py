@@ -11,8 +11,9 @@ Nothing of numtape is imported here: every room may ask.
 ``NUMTAPE_QUIET``           ``1``: say nothing on stderr when compiling takes over a second
 ``NUMTAPE_NUM_THREADS``     how many threads may share a sweep (default: one for each core that
                             the process may use)
-``NUMTAPE_RECORD``          ``native`` (default): ops are recorded by machine code, where this
-                            Python is as it is known; or ``python``: by functions of Python
+``NUMTAPE_RECORD``          ``native`` (default): ops are recorded, and recorded functions called
+                            again, by machine code, where this Python is as it is known; or
+                            ``python``: by functions of Python
 ``NUMTAPE_CHECK_REPLAY``    ``k``: run every k-th call of a `function` as Python as well, and raise
                             if the replay differs (default: never)
 ==========================  ============================================================

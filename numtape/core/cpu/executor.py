@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from .. import settings
-from ..compile.passes import Block
+from ..compile.passes import Block, addresses
+from ..executor import Direct
 from ..log.log import Log
 from ..log.op import CODES
 from ..plan.plan import (
@@ -429,6 +430,19 @@ class Program:
                 cell[row] = address_of(buffer)
             POOL.swept()
         self.sweeper.run(log, plan)
+
+    def direct(self) -> Direct | None:
+        """How machine code has it computed; None if Python has to do something for it."""
+        plan = self.plan
+        if plan is None:
+            return Direct(0, 0, 0, 0, 0, None)
+        plan = self.plan = plan.better or plan
+        if plan.buffers or plan.by_hand or plan.work > LONG:
+            return None
+        self.sweeper._fit(plan)
+        block = self.sweeper.sweep
+        begin, computed = (block.address + 8 * block.slots[x] for x in ("begin_group", "computed"))
+        return Direct(addresses("sweep")["sweep"], block.address, begin, computed, plan.found, plan)
 
     def late(self, row: int) -> bool:
         """Whether a single element is found elsewhere than in its cell."""

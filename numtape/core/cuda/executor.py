@@ -199,6 +199,9 @@ class Program:
         else:
             self.log.put(row, found, tensor._spec)
 
+    def direct(self) -> None:
+        """Python has the rows computed."""
+
     def late(self, row: int) -> bool:
         """Whether a single element is found elsewhere than in its cell."""
         return not self.looked and row in self._single

@@ -16,6 +16,7 @@ import ctypes
 import logging
 import sys
 import types
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -83,6 +84,20 @@ class _Method(ctypes.Structure):
     )  # fmt: skip
 
 
+def pointer(layout: Layout) -> Callable[[Any, int], None]:
+    """What sets the address of that which carries out a function."""
+    if sys.version_info >= (3, 12):
+        return ctypes.PYFUNCTYPE(None, ctypes.py_object, ctypes.c_void_p)(  # type: ignore[return-value]
+            address_of_call("PyFunction_SetVectorcall")
+        )
+    offset = layout.offsets["function.vectorcall"]
+
+    def point(function: Any, address: int) -> None:
+        ctypes.c_size_t.from_address(id(function) + offset).value = address
+
+    return point
+
+
 class Code:
     """The machine code of a process.
 
@@ -114,14 +129,10 @@ class Code:
             for name in ("unary", "binary", *_DEFINED)
         }  # fmt: skip
         self._entry = self.layout.known["carry out"]
+        self.point = pointer(self.layout)
         self._make = ctypes.PYFUNCTYPE(
             ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p
         )(address_of_call("PyCFunction_NewEx"))
-        self._set: Any = None
-        if sys.version_info >= (3, 12):
-            self._set = ctypes.PYFUNCTYPE(None, ctypes.py_object, ctypes.c_void_p)(
-                address_of_call("PyFunction_SetVectorcall")
-            )
         self.functions = {name: self._function(name, None) for name in _DEFINED}
         # Finalizers record to the very end, when modules have nothing any more: it is never freed.
         ctypes.PYFUNCTYPE(None, ctypes.py_object)(address_of_call("Py_IncRef"))(self)
@@ -139,7 +150,7 @@ class Code:
             if isinstance(cell.cell_contents, types.FunctionType):
                 name = maker.removeprefix("_before_")
                 cell.cell_contents = self._function(name, cell.cell_contents)
-        self._point(function, self.addresses[maker])
+        self.point(function, self.addresses[maker])
 
     def _function(self, name: str, of: Any) -> Any:
         """A built-in function of Python's, or a method of an object."""
@@ -147,18 +158,11 @@ class Code:
 
     def take(self, function: Any) -> None:
         """Have a function carried out by Python again."""
-        self._point(function, self._entry)
+        self.point(function, self._entry)
         if _maker(function).startswith("_before_"):
             cell = _cell(function, "recorded")
             if isinstance(cell.cell_contents, types.BuiltinFunctionType):
                 cell.cell_contents = cell.cell_contents.__self__
-
-    def _point(self, function: Any, address: int) -> None:
-        if self._set is not None:
-            self._set(function, address)
-        else:
-            at = id(function) + self.layout.offsets["function.vectorcall"]
-            ctypes.c_size_t.from_address(at).value = address
 
 
 def _maker(function: Any) -> str:

@@ -92,17 +92,20 @@ def place(holder: Any, size: int, word: int, name: str) -> int:
     return at[0]
 
 
+def slot(kind: type, name: str) -> int:
+    """At which byte objects of a class of ours have a slot."""
+    holder: Any = object.__new__(kind)
+    marker = object()
+    setattr(holder, name, marker)
+    return place(holder, kind.__basicsize__, id(marker), f"{kind.__name__}.{name}")
+
+
 def _slots() -> dict[str, int]:
     """Where objects of ours have their slots."""
-    found = {}
-    pairs = [(of, kind, name) for of, (kind, names) in SLOTS.items() for name in names]
-    for of, kind, name in pairs:
-        holder: Any = object.__new__(kind)
-        marker = object()
-        setattr(holder, name, marker)
-        label = f"{of}.{name}"
-        found[label] = place(holder, kind.__basicsize__, id(marker), label)
-    return found
+    return {
+        f"{of}.{name}": slot(kind, name)
+        for of, (kind, names) in SLOTS.items() for name in names
+    }  # fmt: skip
 
 
 def _functions() -> dict[str, int]:

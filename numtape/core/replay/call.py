@@ -36,6 +36,7 @@ from .observe.observer import Observer
 from .observe.reads import Read
 from .observe.touched import Set
 from .observe.whose import handlers, in_handler
+from .paths import first
 from .ready import Failed
 from .recording import Output, Recording
 from .trace import Draws, NotReplayable, Trace
@@ -241,17 +242,13 @@ def undo(journal: Journal) -> None:
 def _outputs(trace: Trace, result: Any) -> tuple[list[Output], Callable[[list[Any]], Any]]:
     """The leaves of what a call returns."""
     if type(result) is Tensor:
-        return [_output(trace, result)], _first
+        return [_output(trace, result)], first
     leaves, rebuild = flatten_with(result, True)
     if len(leaves) == 1 and leaves[0] is result:
-        rebuild = _first
+        rebuild = first
     elif type(result) in (list, tuple) and all(map(operator.is_, leaves, result)):
         rebuild = type(result)
     return [_output(trace, leaf) for leaf in leaves], rebuild
-
-
-def _first(values: list[Any]) -> Any:
-    return values[0]
 
 
 def _output(trace: Trace, leaf: Any) -> Output:

@@ -64,6 +64,11 @@ class Calls:
       frozen: Whether what it reads of Python's state stays what it was.
     """
 
+    __slots__ = (
+        "budget", "compiled", "count", "dropped", "frozen", "function", "making", "reason", "run",
+        "slow", "tree", "trees", "turn",
+    )  # fmt: skip
+
     def __init__(
         self, function: Any, run: Run, budget: Budget, compiled: bool, frozen: bool
     ) -> None:
@@ -75,6 +80,7 @@ class Calls:
         self.making = 0
         self.dropped = 0  # recordings that could never be replayed any more
         self.count = 0
+        self.turn = 0  # how often Python carried out a call that machine code might
         self.slow = bool(settings.check_replay())
 
     def __call__(self, leaves: Sequence[Tensor]) -> Any:

@@ -6,7 +6,9 @@ import logging
 import types
 import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from ..values.tensor import Tensor
 from .observe.guards import Guards
@@ -15,6 +17,9 @@ from .observe.touched import Touched
 from .places import caller
 from .ready import Failed
 from .recording import Recording
+
+if TYPE_CHECKING:
+    from .direct import Direct
 
 LIMIT_IN_ALL = 1024  # of a function: each Variable or shape among the arguments is a signature
 
@@ -34,6 +39,8 @@ class Budget:
       reason: Why it runs as Python for all arguments.
       touched: What its calls read and set, those of a method for all objects.
     """
+
+    __slots__ = ("__weakref__", "made", "reason", "told", "touched", "warned")
 
     def __init__(self, touched: Touched | None = None) -> None:
         self.made = 0
@@ -80,6 +87,11 @@ def _interesting(read: Read) -> bool:
     )
 
 
+def first(values: list[Any]) -> Any:
+    """What a call returns that returns one thing."""
+    return values[0]
+
+
 class Path:
     """A recording in its tree.
 
@@ -89,6 +101,8 @@ class Path:
       rebuild: Puts outputs in their places.
       hits: How often it was right.
       nanoseconds: How long these calls took.
+      counts: Both, of calls that machine code carried out.
+      direct: What that needs, if it does; see `direct`.
       effects: What the call did besides, which a replay does not do.
       as_it_is: Whether what the recording gives are the outputs, all of them, in their order.
     """
@@ -100,6 +114,8 @@ class Path:
         self.nodes: list[Node] = []
         self.hits = 0
         self.nanoseconds = 0
+        self.counts = np.zeros(2, np.int64)
+        self.direct: Direct | None = None
         outputs = recording.outputs
         self._count = len(outputs)
         self._only_rows = all(out.row >= 0 for out in outputs)

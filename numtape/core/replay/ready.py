@@ -73,9 +73,10 @@ class Ready:
     Attributes:
       device: The device.
       programs: Those that no thread uses now.
-      guard_cells: Gives the cells of guards on single elements.
+      guard_places, guard_cells: The rows of guards on single elements; gives their cells.
       expected: What must be in them.
       arrays: Whether there are other guards.
+      in_cells: Whether cells are all there is: guards and results of one element.
     """
 
     def __init__(self, recording: Recording) -> None:
@@ -99,8 +100,9 @@ class Ready:
         self._cells = getter(places)
         guards = [] if program.deferred else recording.guards
         small = [guard for guard in guards if type(guard.bits) is int]
-        self.guard_cells = getter([place[guard.row] for guard in small])
-        self.expected = tuple(guard.bits for guard in small)
+        self.guard_places = [place[guard.row] for guard in small]
+        self.guard_cells = getter(self.guard_places)
+        self.expected: tuple[Any, ...] = tuple(guard.bits for guard in small)
         self.arrays = len(small) < len(guards)
         # Guards that are checks: their numbers, and which of what is fed they are on; -1 for
         # what is computed. Constants were checked when they were recorded.
@@ -111,6 +113,7 @@ class Ready:
             and (guard.check.row in fed or not recording.is_leaf(guard.check.row))
         ]  # fmt: skip
         self._right: dict[int, Array] = {}  # the arrays that were right the last time
+        self.in_cells = not (self.arrays or self._holding or self._passed or self._checks)
         self.programs.append(program)
 
     def _planned(self) -> Program:

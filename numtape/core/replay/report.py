@@ -199,10 +199,11 @@ def _is_ours(holder: Any) -> bool:
 def _path(path: Any, names: tuple[tuple[str, Any], ...]) -> RecordedPath:
     recording: Recording = path.recording
     spec = recording.log.spec
+    hits, nanoseconds = path.hits + int(path.counts[0]), path.nanoseconds + int(path.counts[1])
     return RecordedPath(
         tuple(SPECS.specs[spec[row]] for _, row in recording.arguments),
         tuple(_seen(recording, guard) for guard in recording.guards), names, tuple(path.effects),
-        path.hits, recording.rows, path.nanoseconds * 1e-9 / max(path.hits, 1), recording.host(),
+        hits, recording.rows, nanoseconds * 1e-9 / max(hits, 1), recording.host(),
     )  # fmt: skip
 
 

@@ -12,7 +12,7 @@ import importlib
 import struct
 import types
 import weakref
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -150,6 +150,33 @@ class Guard(NamedTuple):
         return Read(self.kind, self.holder(), self.key, self.value(), self.name, self.place)
 
 
+def _table(rows: Sequence[tuple[int, ...]], gone: list[Any]) -> Array:
+    """What is compared in one pass; nothing holds once a list is no longer empty."""
+    head = [len(rows), address_of(_api()), id(gone), 0, 0, 0]
+    return np.array(head + [x for row in rows for x in row], np.int64)
+
+
+def table_of(
+    words: list[tuple[Any, int, Any]], entries: list[tuple[dict[str, Any], str, Any]],
+    gone: list[Any],
+) -> Array:  # fmt: skip
+    """A table for objects and names that the caller keeps.
+
+    Args:
+      words: Holders, the bytes at which they have something, and what.
+      entries: Dicts, keys, and what is under them.
+      gone: As in `Guards`.
+    """
+    rows = [(_WORD, id(holder), at, id(value), -1) for holder, at, value in words]
+    rows += [(_ENTRY, id(of), id(key), id(value), -1) for of, key, value in entries]
+    return _table(rows, gone)
+
+
+def compared(table: Array) -> bool:
+    """Whether all in a table is as it was."""
+    return bool(_unchanged()(address_of(table), 0) == table[0])
+
+
 class Guards:
     """Reads that must find the same.
 
@@ -157,6 +184,10 @@ class Guards:
       guards: The reads, without those that are there twice.
       gone: Not empty once an object has gone: then nothing holds.
     """
+
+    __slots__ = (
+        "_kept", "_marks", "_of_row", "_pass", "_references", "_rows", "gone", "guards",
+    )  # fmt: skip
 
     def __init__(self, found: Iterable[Read] = ()) -> None:
         self.guards: list[Guard] = []
@@ -246,9 +277,13 @@ class Guards:
 
     def _tabulate(self) -> None:
         """Make the table anew; whoever compares goes on with the old one."""
-        head = [len(self._rows), address_of(_api()), id(self.gone), 0, 0, 0]
-        table = np.array(head + [x for row in self._rows for x in row], np.int64)
+        table = _table(self._rows, self.gone)
         self._pass = table, address_of(table), len(self._rows), _unchanged()
+
+    def table(self) -> tuple[int, int, Any]:
+        """The address of the table that is compared, 0 for none; its rows; and who keeps it."""
+        known = self._pass
+        return (0, 0, known) if known is None else (known[1], known[2], known)
 
     def holds(self) -> bool:
         """Whether every read would find the same as before."""

@@ -1,0 +1,286 @@
+"""A call of a recorded function, replayed where nothing has to be asked of Python.
+
+It does what `Function.__call__`, `Calls.__call__` and `Recording.run` do, which say why each step
+is there, for tensors as arguments whose values are known, and results of one element. All that is
+made is made first. From the names that are compared on, Python carries out nothing in between: no
+collection, no finalizer, no handler of a signal, no other thread. Where something is not as usual,
+nothing has been changed, and Python carries out the call.
+
+The caller holds the GIL. A word is eight bytes: a number, or the address of an object.
+"""
+
+from __future__ import annotations
+
+from ..jit import POINTERS, jit
+from .unchanged import LIST_ITEMS, SIZE, TYPE, _at, call1, call2, unchanged
+
+from llvmlite import ir  # isort: skip
+from numba import types  # isort: skip
+from numba.extending import intrinsic  # isort: skip
+
+# What there is once in a process, by its place in a block of words: functions of the C API,
+# objects, and at which byte of an object something is. As in numtape/core/replay/direct.py (a test
+# compares), like those of a call.
+(GET_ENTRY, GET_ATTRIBUTE, THREAD_DICT, MAKE, MAKE_LIST, AS_TUPLE, CALL, CALL_WITH, TO_INT,
+ FROM_INT, KEEP, DROP, CLEAR,
+ FUNCTION, TENSOR, ARRAY, LOG, NONE, CELLS, LOCAL, LOCAL_KEY, LOG_NAME, TRAINING_NAME, CLOCK,
+ AT_CALL, AT_CELL, AT_HOME, AT_SPEC, AT_VALUE, AT_TAPES, AT_ITEM, AT_BUFFER,
+ AT_DATA, AT_NAMES) = range(34)
+# What there is of each call: counts, addresses of tables, and what is called.
+(ARGUMENTS, APART, SPECS, ROWS, SIZES, VARIABLES, VARIABLE_ROWS, VARIABLE_SIZES,
+ NAMES, NAME_COUNT, OWN, OWN_COUNT, TRAINING, CELL, SWEEP, BLOCK, BEGIN, COMPUTED, END, LEFT,
+ GUARDS, PLACES, EXPECTED, KIND, OUTPUTS, OUT_PLACES, OUT_SPECS, CONSTANTS, REBUILD,
+ COUNTS) = range(30)
+ONE, CONSTANT, LIST, TUPLE, OTHER = range(5)  # what a call returns
+HITS, NANOSECONDS = range(2)  # what is counted
+DECLINED, FAILED = 0, 1  # in the place of a result: Python's turn; an exception is there
+TIMED = 16  # one call of so many is timed, in the place of all of them
+COUNT = (1 << 63) - 1  # without the bit that says that the place before the arguments is free
+
+_one, _two, _four = POINTERS["uint8"], POINTERS["uint16"], POINTERS["uint32"]  # to bytes
+
+
+@intrinsic
+def call0(typingctx, function):  # type: ignore[no-untyped-def]
+    """Call a function of C without arguments."""
+
+    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
+        kind = ir.FunctionType(ir.IntType(64), [])
+        return builder.call(builder.inttoptr(args[0], kind.as_pointer()), [])
+
+    return types.intp(types.intp), codegen
+
+
+@jit
+def _thread(process: int, training: int) -> int:
+    """Whether the thread's log is an ordinary one without tapes, and layers are told the same.
+
+    Returns:
+      1 or 0; -1 if an exception is there.
+    """
+    p = _at(process)
+    good = 0
+    if p[AT_NAMES] < 0:  # Python says where it keeps them
+        log = call2(p[GET_ATTRIBUTE], p[LOCAL], p[LOG_NAME])
+        if log == 0:
+            return -1
+        told = call2(p[GET_ATTRIBUTE], p[LOCAL], p[TRAINING_NAME])
+        if told == 0:
+            call1(p[DROP], log)
+            return -1
+        call1(p[DROP], told)
+    else:
+        here = call0(p[THREAD_DICT])
+        found = call2(p[GET_ENTRY], here, p[LOCAL_KEY]) if here != 0 else 0
+        if found == 0:
+            return 0
+        names = _at(found + p[AT_NAMES])[0]
+        log = call2(p[GET_ENTRY], names, p[LOG_NAME])
+        told = call2(p[GET_ENTRY], names, p[TRAINING_NAME])
+        if told == 0:
+            told = p[NONE]
+        if log == 0:
+            return 0
+    if _at(log + TYPE)[0] == p[LOG] and told == training:
+        good = _at(_at(log + p[AT_TAPES])[0] + SIZE)[0] == 0
+    if p[AT_NAMES] < 0:
+        call1(p[DROP], log)
+    return good
+
+
+@jit
+def _made(process: int, address: int) -> int:
+    """The result, without the values of its tensors; 0 if there is no memory."""
+    p, call = _at(process), _at(address)
+    constants = _at(call[CONSTANTS])
+    kind, count = call[KIND], call[OUTPUTS]
+    if kind == ONE:
+        return call2(p[MAKE], p[TENSOR], 0)
+    if kind == CONSTANT:
+        call1(p[KEEP], constants[0])
+        return constants[0]
+    result = call1(p[MAKE_LIST], count)
+    if result == 0:
+        return 0
+    items = _at(_at(result + LIST_ITEMS)[0]) if count > 0 else constants
+    for k in range(count):  # first: a collection may show the list to a finalizer
+        item = constants[k] if constants[k] != 0 else p[NONE]
+        call1(p[KEEP], item)
+        items[k] = item
+    for k in range(count):
+        if constants[k] == 0:
+            tensor = call2(p[MAKE], p[TENSOR], 0)
+            if tensor == 0:
+                call1(p[DROP], result)
+                return 0
+            items[k] = tensor
+            call1(p[DROP], p[NONE])
+    return result
+
+
+@jit
+def _put(process: int, cells: int, row: int, tensor: int, size: int) -> bool:
+    """Put a tensor's value in the cell of a row: the bits of ``size`` bytes, or an address for 0.
+
+    False if it is not known, or neither in a cell nor in an array.
+    """
+    p = _at(process)
+    if _at(tensor + TYPE)[0] != p[TENSOR]:
+        return False
+    word = _at(tensor + p[AT_CELL])[0]
+    if word != 0:
+        _at(cells)[row] = call1(p[TO_INT], word)
+        return True
+    array = _at(tensor + p[AT_HOME])[0]
+    if array == 0 or _at(array + TYPE)[0] != p[ARRAY]:
+        return False
+    data = _at(array + p[AT_DATA])[0]
+    bits = data
+    if size == 8:
+        bits = _at(data)[0]
+    elif size == 4:
+        bits = _four(data)[0]
+    elif size == 2:
+        bits = _two(data)[0]
+    elif size == 1:
+        bits = _one(data)[0]
+    _at(cells)[row] = bits
+    return True
+
+
+@jit
+def _swept(process: int, address: int, given: int) -> bool:
+    """Fill the cells and sweep; whether all is as it was recorded."""
+    call = _at(address)
+    cells = call[CELL]
+    rows, sizes = _at(call[ROWS]), _at(call[SIZES])
+    for k in range(call[ARGUMENTS]):
+        if not _put(process, cells, rows[k], _at(given)[k + 1], sizes[k]):
+            return False
+    variables = _at(call[VARIABLES])
+    rows, sizes = _at(call[VARIABLE_ROWS]), _at(call[VARIABLE_SIZES])
+    value_at = _at(process)[AT_VALUE]
+    k = 0
+    while variables[k] != 0:
+        value = _at(variables[k] + value_at)[0]
+        if value == 0 or not _put(process, cells, rows[k], value, sizes[k]):
+            return False
+        k += 1
+    if call[SWEEP] != 0:
+        if call[LEFT] <= 0:
+            return False
+        _at(call[BEGIN])[0] = 0
+        _at(call[COMPUTED])[0] = 0
+        if call1(call[SWEEP], call[BLOCK]) != call[END]:
+            return False
+        call[LEFT] -= 1
+    places, expected = _at(call[PLACES]), _at(call[EXPECTED])
+    for k in range(call[GUARDS]):
+        if _at(cells)[places[k]] != expected[k]:
+            return False
+    return True
+
+
+@jit
+def _filled(process: int, address: int, result: int) -> bool:
+    """Give the tensors of a result their values; False if there is no memory."""
+    p, call = _at(process), _at(address)
+    kind = call[KIND]
+    if kind == CONSTANT:
+        return True
+    cells, places, specs = _at(call[CELL]), _at(call[OUT_PLACES]), _at(call[OUT_SPECS])
+    constants = _at(call[CONSTANTS])
+    for k in range(call[OUTPUTS]):
+        if constants[k] != 0:
+            continue
+        tensor = result if kind == ONE else _at(_at(result + LIST_ITEMS)[0])[k]
+        word = call1(p[FROM_INT], cells[places[k]])
+        if word == 0:
+            return False
+        call1(p[KEEP], specs[k])
+        call1(p[KEEP], p[CELLS])
+        _at(tensor + p[AT_CELL])[0] = word
+        _at(tensor + p[AT_SPEC])[0] = specs[k]
+        _at(tensor + p[AT_HOME])[0] = p[CELLS]
+    return True
+
+
+@jit
+def _time(process: int) -> int:
+    """Nanoseconds on Python's clock; -1 without one."""
+    p = _at(process)
+    found = call1(p[CALL], p[CLOCK])
+    if found == 0:
+        call1(p[CLEAR], 0)
+        return -1
+    time = call1(p[TO_INT], found)
+    call1(p[DROP], found)
+    return time
+
+
+@jit
+def _replayed(process: int, address: int, given: int) -> int:
+    """The result of a call whose arguments are as they were."""
+    p, call = _at(process), _at(address)
+    counts = _at(call[COUNTS])
+    timed = counts[HITS] % TIMED == 0
+    start = _time(process) if timed else 0
+    result = _made(process, address)
+    if result == 0:
+        call1(p[CLEAR], 0)
+        return DECLINED
+    good = 0
+    if call[NAMES] == 0 or unchanged(call[NAMES], 0) == call[NAME_COUNT]:
+        if unchanged(call[OWN], 0) == call[OWN_COUNT]:
+            good = _thread(process, call[TRAINING])
+    if good < 0:
+        call1(p[DROP], result)
+        return FAILED
+    if good == 0 or not _swept(process, address, given) or not _filled(process, address, result):
+        call1(p[CLEAR], 0)
+        call1(p[DROP], result)
+        return DECLINED
+    counts[HITS] += 1
+    if timed:
+        counts[NANOSECONDS] += TIMED * (_time(process) - start)
+    if call[KIND] <= LIST:
+        return result
+    found = (
+        call1(p[AS_TUPLE], result) if call[KIND] == TUPLE
+        else call2(p[CALL_WITH], call[REBUILD], result)
+    )  # fmt: skip
+    call1(p[DROP], result)
+    return FAILED if found == 0 else found
+
+
+@jit
+def replayed(process: int, given: int, count: int, names: int) -> int:
+    """The result of a call, `DECLINED` or `FAILED`.
+
+    ``given`` is the address of the function and its arguments, ``count`` how many these are
+    together, ``names`` those of arguments that are given by name.
+    """
+    p, arguments = _at(process), _at(given)
+    count = (count & COUNT) - 1
+    if names != 0 or count < 0 or _at(arguments[0] + TYPE)[0] != p[FUNCTION]:
+        return DECLINED
+    held = _at(arguments[0] + p[AT_CALL])[0]
+    if held == 0 or held == p[NONE]:
+        return DECLINED
+    address = _at(_at(held + p[AT_ITEM])[0] + p[AT_BUFFER])[0]
+    call = _at(address)
+    if count != call[ARGUMENTS]:
+        return DECLINED
+    specs = _at(call[SPECS])
+    for k in range(count):
+        tensor = arguments[k + 1]
+        if _at(tensor + TYPE)[0] != p[TENSOR] or _at(tensor + p[AT_SPEC])[0] != specs[k]:
+            return DECLINED
+        if call[APART] != 0:  # each is another one
+            for j in range(k):
+                if arguments[j + 1] == tensor:
+                    return DECLINED
+    call1(p[KEEP], held)  # others may put another one in its place meanwhile
+    result = _replayed(process, address, given)
+    call1(p[DROP], held)
+    return result

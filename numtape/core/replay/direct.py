@@ -1,0 +1,289 @@
+"""Replayed calls in machine code, where nothing has to be asked of Python.
+
+What a call does is said by `Function.__call__`, `Calls.__call__` and `Recording.run`. A path that
+was right some times gets an `entry` in its function: all that machine code needs to do the same
+for small rows and results of one element. Machine code stands before `Function.__call__` (see
+`core.native`), and hands on to it whatever is not as the entry says.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib
+import logging
+import sys
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .. import settings
+from ..compile import cache as disk
+from ..compile.passes import kernel_source
+from ..cpu.executor import HOT
+from ..log.log import Log, local
+from ..log.variable import Variable
+from ..native.install import pointer
+from ..native.layout import NotAsKnown, address_of_call, layout, place, slot
+from ..plan.plan import Plan
+from ..values.memory import Array, address_of, view
+from ..values.spec import SPECS
+from ..values.tensor import Tensor
+from .observe.guards import compared, table_of
+from .paths import first
+from .ready import CELLS
+
+if TYPE_CHECKING:
+    from .calls import Calls
+    from .paths import Path
+
+# What there is once in a process, and of each call; as in kernels/passes/direct.py (a test
+# compares).
+_PROCESS = (
+    "GET_ENTRY", "GET_ATTRIBUTE", "THREAD_DICT", "MAKE", "MAKE_LIST", "AS_TUPLE", "CALL",
+    "CALL_WITH", "TO_INT", "FROM_INT", "KEEP", "DROP", "CLEAR", "FUNCTION", "TENSOR", "ARRAY",
+    "LOG", "NONE", "CELLS", "LOCAL", "LOCAL_KEY", "LOG_NAME", "TRAINING_NAME", "CLOCK",
+    "AT_CALL", "AT_CELL", "AT_HOME", "AT_SPEC", "AT_VALUE", "AT_TAPES", "AT_ITEM", "AT_BUFFER",
+    "AT_DATA", "AT_NAMES",
+)  # fmt: skip
+_CALL = (
+    "ARGUMENTS", "APART", "SPECS", "ROWS", "SIZES", "VARIABLES", "VARIABLE_ROWS",
+    "VARIABLE_SIZES", "NAMES", "NAME_COUNT", "OWN", "OWN_COUNT", "TRAINING", "CELL", "SWEEP",
+    "BLOCK", "BEGIN", "COMPUTED", "END", "LEFT", "GUARDS", "PLACES", "EXPECTED", "KIND",
+    "OUTPUTS", "OUT_PLACES", "OUT_SPECS", "CONSTANTS", "REBUILD", "COUNTS",
+)  # fmt: skip
+_ONE, _CONSTANT, _LIST, _TUPLE, _OTHER = range(5)
+_API = {
+    "GET_ENTRY": "PyDict_GetItemWithError", "GET_ATTRIBUTE": "PyObject_GetAttr",
+    "THREAD_DICT": "PyThreadState_GetDict", "MAKE": "PyType_GenericAlloc",
+    "MAKE_LIST": "PyList_New", "AS_TUPLE": "PyList_AsTuple", "CALL": "PyObject_CallNoArgs",
+    "CALL_WITH": "PyObject_CallOneArg", "TO_INT": "PyLong_AsSsize_t",
+    "FROM_INT": "PyLong_FromSsize_t", "KEEP": "Py_IncRef", "DROP": "Py_DecRef",
+    "CLEAR": "PyErr_Clear",
+}  # fmt: skip
+FOREVER = 1 << 62
+MOST = 64  # arguments, variables and results: more of them are left to Python
+
+_messages = logging.getLogger("numtape")
+
+
+class _Process:
+    """The machine code before `Function.__call__`, which is put there when this is made."""
+
+    def __init__(self, function: type) -> None:
+        known = layout()
+        if sys.byteorder != "little":
+            raise NotAsKnown("this processor has the bytes of numbers in another order")
+        array = np.zeros(3)
+        data = place(array, np.ndarray.__basicsize__, address_of(array), "an array's address")
+        of, objects = known.offsets, known.known
+        words = {name: address_of_call(call) for name, call in _API.items()}
+        words |= {
+            "FUNCTION": id(function), "TENSOR": id(Tensor), "ARRAY": id(np.ndarray), "LOG": id(Log),
+            "NONE": id(None), "CELLS": id(CELLS), "LOCAL": id(local), "LOCAL_KEY": objects["key"],
+            "LOG_NAME": objects["log"], "TRAINING_NAME": id(sys.intern("training")),
+            "CLOCK": id(time.perf_counter_ns), "AT_CALL": slot(function, "_direct"),
+            "AT_CELL": slot(Tensor, "_cell"), "AT_HOME": of["tensor._home"],
+            "AT_SPEC": of["tensor._spec"], "AT_VALUE": slot(Variable, "_value"),
+            "AT_TAPES": slot(Log, "tapes"), "AT_ITEM": of["tuple.items"],
+            "AT_BUFFER": of["memoryview.buffer"], "AT_DATA": data,
+            "AT_NAMES": of.get("thread.names", -1),
+        }  # fmt: skip
+        self._words = np.array([words[name] for name in _PROCESS], np.int64)
+        # What it refers to stays: finalizers call functions to the very end.
+        self._held = known, function, CELLS, sys.intern("training"), time.perf_counter_ns
+        first = disk.load("passes-direct", _source("direct"), _built)["numtape_replayed"]
+        before = disk.load("before-call", _source("before"), _built_before)
+        setup = ctypes.CFUNCTYPE(*[ctypes.c_int64] * 4)(before["before_call_setup"])
+        setup(address_of(self._words), first, objects["carry out"])
+        ctypes.PYFUNCTYPE(None, ctypes.py_object)(address_of_call("Py_IncRef"))(self)
+        call: Any = function.__call__
+        pointer(known)(call, before["before_call"])
+
+
+def _source(name: str) -> str:
+    if name == "direct":
+        return kernel_source("compiler", "jit", "passes.unchanged", "passes.direct")
+    return (settings.PACKAGE / "core" / "native" / "before.py").read_text("utf-8")
+
+
+def _built() -> disk.Built:
+    from ..compile.unit import Function, compile_unit
+
+    kernel = importlib.import_module("numtape.kernels.passes.direct").replayed
+    built: disk.Built = compile_unit("direct", [Function("numtape_replayed", kernel, [""] * 4)])
+    return built
+
+
+def _built_before() -> disk.Built:
+    from ..native.before import before
+
+    return before("before_call")
+
+
+_processes: list[_Process | None] = []  # one, once it is known
+
+
+def _process(function: Any) -> _Process | None:
+    """The machine code; None where Python carries out all calls."""
+    if not _processes:
+        found = None
+        if settings.native_recorders():
+            try:
+                found = _Process(type(function))
+            except (NotAsKnown, MemoryError, OSError, RuntimeError) as error:
+                _messages.info("Replayed calls are carried out by Python: %s.", error)
+        _processes.append(found)
+    return _processes[0]
+
+
+_places: dict[tuple[type, str], int] = {}
+
+
+def _at(holder: Any, name: str) -> int:
+    """Where an object has a slot."""
+    mark = type(holder), name
+    if mark not in _places:
+        _places[mark] = slot(*mark)
+    return _places[mark]
+
+
+def entry(function: Any, calls: Calls, apart: bool) -> tuple[Any, ...] | None:
+    """What machine code needs to call a function as it was called the last time.
+
+    Args:
+      function: The `Function`.
+      calls: Its calls with arguments of some specs, all of them tensors.
+      apart: Whether each argument must be another tensor.
+
+    Returns:
+      A tuple for the function's ``_direct``; None if Python has to carry these calls out.
+    """
+    tree = calls.tree
+    path = tree.root.latest if tree is not None else None
+    if path is None or calls.slow or settings.traceback:
+        return None
+    known = path.direct
+    if known is not None and known.holds():
+        return known.entry
+    if calls.turn & (calls.turn - 1) or _process(function) is None:
+        return None  # it was tried before: the next time after twice as many calls
+    if known is not None:
+        known.settle()
+    path.direct = made = _direct(function, calls, path, apart)
+    return None if made is None else made.entry
+
+
+def _direct(function: Any, calls: Calls, path: Path, apart: bool) -> Direct | None:
+    recording = path.recording
+    if recording.assigned or recording.draws or recording._arrays:
+        return None
+    ready = recording.ready()
+    if settings.moved or ready.device != "cpu" or not ready.in_cells:
+        return None
+    if max(len(recording._fed), len(recording.outputs), len(recording.guards)) > MOST:
+        return None
+    program = ready.program()
+    if program.deferred or program.feed is not None:
+        return None
+    sweep = program.direct()
+    return None if sweep is None else Direct(function, calls, path, apart, program, sweep)
+
+
+class Direct:
+    """An entry, and all that it refers to by address.
+
+    Attributes:
+      entry: What machine code needs: a block of words, and who keeps what they refer to.
+    """
+
+    def __init__(
+        self, function: Any, calls: Calls, path: Path, apart: bool, program: Any, sweep: Any
+    ) -> None:
+        recording, ready, tree = path.recording, path.recording.ready(), calls.tree
+        assert tree is not None
+        self._kept: list[Any] = [path, calls, program, sweep, ready]
+        specs = recording.log.spec
+        arguments = [SPECS.specs[specs[row]] for _, row in recording.arguments]
+        read = [SPECS.specs[specs[row]] for row in recording._read_rows]
+        plan: Plan | None = sweep.plan
+        self._plan, self._limit = plan, FOREVER
+        if plan is not None and plan.done >= 0:
+            self._limit = (HOT - plan.done) // max(plan.work, 1) + 1
+        self._own = self._compared(calls, path, plan)
+        names = tree.guards.table()
+        outputs = recording.outputs
+        rows = [program.place[out.row] for out in outputs if out.row >= 0]
+        places, kinds = iter(rows), iter(recording._specs)
+        found = [(next(places), next(kinds)) if out.row >= 0 else (0, None) for out in outputs]
+        constants = [0 if out.row >= 0 else id(out.constant) for out in outputs]
+        words = {
+            "ARGUMENTS": len(arguments), "APART": apart, "SPECS": self._ids(arguments),
+            "ROWS": self._table([row for _, row in recording.arguments]),
+            "SIZES": self._table([x.dtype.size if x.single else 0 for x in arguments]),
+            "VARIABLES": self._ids(recording._read),
+            "VARIABLE_ROWS": self._table(recording._read_rows),
+            "VARIABLE_SIZES": self._table([x.dtype.size if x.single else 0 for x in read]),
+            "NAMES": names[0], "NAME_COUNT": names[1],
+            "OWN": address_of(self._own), "OWN_COUNT": int(self._own[0]),
+            "TRAINING": id(function._training), "CELL": program.log.columns.address,
+            "SWEEP": sweep.function, "BLOCK": sweep.block, "BEGIN": sweep.begin,
+            "COMPUTED": sweep.computed, "END": sweep.end, "LEFT": self._limit,
+            "GUARDS": len(ready.expected),
+            "PLACES": self._table(ready.guard_places),
+            "EXPECTED": self._table(ready.expected), "KIND": _kind(path, constants),
+            "OUTPUTS": len(outputs), "OUT_PLACES": self._table([at for at, _ in found]),
+            "OUT_SPECS": self._ids([spec for _, spec in found]),
+            "CONSTANTS": self._table(constants), "REBUILD": id(path.rebuild),
+            "COUNTS": address_of(path.counts),
+        }  # fmt: skip
+        self._kept += [self._own, names, path.rebuild, [out.constant for out in outputs]]
+        self._words = view(np.array([words[name] for name in _CALL], np.int64))
+        self.entry: tuple[Any, ...] = self._words, self._kept
+
+    def _table(self, numbers: Sequence[int]) -> int:
+        """The address of numbers."""
+        table = np.array([*numbers, 0], np.int64)
+        self._kept.append(table)
+        return address_of(table)
+
+    def _ids(self, objects: Sequence[Any]) -> int:
+        """The address of objects' addresses."""
+        self._kept.append(objects)
+        return self._table([*map(id, objects)])
+
+    def _compared(self, calls: Calls, path: Path, plan: Plan | None) -> Array:
+        """A table of what must be as it is now, besides what the program reads."""
+        tree = calls.tree
+        assert tree is not None
+        slots = [
+            (calls, "tree", tree), (calls, "slow", False), (calls.budget, "reason", ""),
+            (tree.root, "latest", path), (tree.guards, "_pass", tree.guards._pass),
+        ]  # fmt: skip
+        if plan is not None:
+            slots.append((plan, "better", None))
+        words = [(holder, _at(holder, name), value) for holder, name, value in slots]
+        known = vars(settings)
+        entries = [(known, x, known[x]) for x in ("eager", "moved", "chosen", "traceback")]
+        table = table_of(words, entries, tree.guards.gone)
+        self._kept += [slots, entries]
+        return table
+
+    def holds(self) -> bool:
+        """Whether all is as it must be, but for what the program reads."""
+        return self._words[_CALL.index("LEFT")] > 0 and compared(self._own)
+
+    def settle(self) -> None:
+        """Count what was swept."""
+        left = self._words[_CALL.index("LEFT")]
+        if self._plan is not None and self._plan.done >= 0:
+            self._plan.done += (self._limit - left) * self._plan.work
+
+
+def _kind(path: Path, constants: list[int]) -> int:
+    """How the result is made of the outputs."""
+    if path.rebuild is first:
+        return _CONSTANT if constants[0] else _ONE
+    kinds: dict[Any, int] = {list: _LIST, tuple: _TUPLE}
+    return kinds.get(path.rebuild, _OTHER)

@@ -1,0 +1,383 @@
+"""Replayed calls in machine code, against the functions themselves, run as Python."""
+
+import gc
+import importlib
+import sys
+import threading
+from collections import namedtuple
+
+import numpy as np
+import pytest
+from processes import run
+
+import numtape as tf
+from numtape.core import settings
+from numtape.core.cpu import executor as cpu
+from numtape.core.native import layout
+from numtape.core.replay import direct
+
+pytestmark = [
+    pytest.mark.numtape_only("how calls are carried out"),
+    pytest.mark.skipif(bool(layout.unsupported()), reason=layout.unsupported() or "usable"),
+    pytest.mark.skipif(settings.record() == "python", reason="NUMTAPE_RECORD=python"),
+]
+Pair = namedtuple("Pair", "first second")
+scale, table = 2.0, {"rate": 3.0, "list": [1.0, 2.0]}
+v, whole = tf.Variable(1.5), tf.Variable([1.0, 2.0])
+
+
+# In these tests the second call is replayed by Python, the third one by machine code, if it can.
+
+
+def paths(function):
+    return [path for calls in function._known.values() for tree in calls.trees
+            for path in tree.paths]  # fmt: skip
+
+
+def carried_out(function):
+    """How many calls machine code has carried out."""
+    return sum(int(path.counts[0]) for path in paths(function))
+
+
+def plain(result):
+    def bits(x):
+        x = tf.constant(x) if type(x) is int else x  # a recorded call returns it as one
+        return (x.dtype.name, x.shape, x.numpy().tobytes()) if isinstance(x, tf.Tensor) else x
+
+    return tf.nest.map_structure(bits, result)
+
+
+class Holder:
+    rate = 2.0
+
+
+holder = Holder()
+
+
+def chain(x):
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = x
+        for _ in range(20):
+            y = tf.sin(y) * x
+    return tape.gradient(y, x)
+
+
+X, Y, N = tf.constant(0.5), tf.constant(-0.25), tf.constant(7)
+PROGRAMS = {
+    "nothing": (lambda: None, ()),
+    "a constant": (lambda x: "text", (X,)),
+    "an argument": (lambda x: x, (X,)),
+    "one": (lambda x: x * 2.0, (X,)),
+    "a chain with its gradient": (chain, (X,)),
+    "list": (lambda x, y: [x + y, 1, x * y], (X, Y)),
+    "an empty list": (lambda: [], ()),
+    "tuple": (lambda x, y: (x + y, None), (X, Y)),
+    "dict": (lambda x, y: {"b": x - y, "a": [y, "c"]}, (X, Y)),
+    "a named tuple": (lambda x, y: Pair(x, y * y), (X, Y)),
+    "a guard": (lambda x: x * 2.0 if x > 0 else x, (X,)),
+    "a global name": (lambda x: x * scale, (X,)),
+    "items and attributes": (lambda x: x * table["rate"] * holder.rate, (X,)),
+    "a variable": (lambda x: x * v, (X,)),
+    "elements of a variable": (lambda x: x * tf.reduce_sum(whole), (X,)),
+    "an array": (lambda x: tf.reduce_sum(x), (tf.constant([1.0, 2.0, 4.0]),)),
+    "whole numbers": (lambda i: (i * 3, i > 2, tf.cast(i, "float64") / 3), (N,)),
+    "bools and small numbers": (
+        lambda x, y, z: [x > 0, y * y, z, tf.logical_not(x > 0)],
+        (X, tf.constant(-7, "int8"), tf.constant(1.5, "float16")),
+    ),
+    "zero and its sign": (lambda x: x * 0.0, (Y,)),
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_results_are_those_of_the_function(name):
+    function, arguments = PROGRAMS[name]
+    expected = plain(function(*arguments))
+    recorded = tf.function(function)
+    for _ in range(40):
+        assert plain(recorded(*arguments)) == expected
+    assert carried_out(recorded) == 38
+    assert sum(path.hits for path in recorded.paths()) == 39
+
+
+def test_what_a_call_gives_is_an_ordinary_tensor():
+    double = tf.function(lambda x: 2.0 * x)
+    for _ in range(5):
+        y = double(X)
+    assert carried_out(double) == 3
+    assert float(double(double(y))) == 4.0 and float(y + 1.0) == 2.0
+    with tf.GradientTape() as tape:
+        tape.watch(y)
+        z = double(y) * y
+    assert float(tape.gradient(z, y)) == 4.0
+    assert not np.shares_memory(y.numpy(), y.numpy()) and y.dtype == tf.float32
+
+
+def test_other_arguments_are_seen():
+    add = tf.function(lambda x, y: x + 2 * y)
+    for k in range(30):
+        x, y = tf.constant(float(k)), tf.constant(k + 0.5)
+        assert float(add(x, y)) == k + 2 * (k + 0.5)
+        if k % 3 == 0:
+            assert float(add(x, x)) == 3.0 * k  # one tensor twice is another signature
+            assert add(tf.constant([x, y]), y).shape == (2,)
+            assert float(add(x, y=y)) == k + 2 * (k + 0.5)
+            assert add(tf.constant(k), tf.constant(1)).dtype == tf.int32
+            assert float(add(x, 4.0)) == k + 8.0
+    assert carried_out(add) >= 15
+    with pytest.raises(TypeError, match="missing"):
+        add(x)
+
+
+def changes(monkeypatch):
+    """What a call reads, each time changed, and put back; and what it gives then."""
+    yield 3.0, lambda: None
+    yield 12.0, lambda: monkeypatch.setitem(globals(), "scale", 8.0)
+    yield 9.0, lambda: monkeypatch.setitem(table, "rate", 9.0)
+    yield 4.5, lambda: monkeypatch.setattr(Holder, "rate", 3.0)
+    yield 6.0, lambda: monkeypatch.setattr(holder, "rate", 4.0, raising=False)
+    yield 6.0, lambda: v.assign(3.0)
+    yield 15.0, lambda: v.assign(v * 5.0)  # not computed yet
+
+
+def test_what_changes_is_seen(monkeypatch):
+    function = tf.function(lambda x: x * scale * table["rate"] * holder.rate * v / 3)
+    for expected, change in changes(monkeypatch):
+        for _ in range(3):
+            monkeypatch.undo()
+            v.assign(1.5)
+            for _ in range(5):
+                assert float(function(X)) == 3.0
+            change()
+            for _ in range(3):
+                assert float(function(X)) == expected
+    v.assign(1.5)
+    assert carried_out(function) > 20
+
+
+def test_guards_choose_the_path():
+    function = tf.function(lambda x: x * 2.0 if x > 0 else -x)
+    for k in range(100):
+        x = (-1) ** (k // 7) * (k + 1.0)
+        assert float(function(tf.constant(x))) == (2 * x if x > 0 else -x)
+    assert len(paths(function)) == 2 and all(path.counts[0] > 10 for path in paths(function))
+
+
+def test_states_of_the_thread_are_asked():
+    seen = []
+    function = tf.function(lambda x: x * v)
+
+    def python(x):
+        seen.append(float(x))
+        return x * v
+
+    plainly = tf.function(python)
+    for _ in range(4):
+        assert float(function(X)) == 0.75
+        plainly(X)
+    count = len(seen)
+    tf.config.run_functions_eagerly(True)
+    try:
+        plainly(X)
+    finally:
+        tf.config.run_functions_eagerly(False)
+    assert len(seen) == count + 1
+    with tf.GradientTape() as tape:
+        y = function(X)
+    assert float(tape.gradient(y, v)) == 0.5
+    with tf.config.override("reference"):
+        before = carried_out(function)
+        assert float(function(X)) == 0.75
+        assert carried_out(function) == before
+    outer = tf.function(lambda x: function(x) + 1.0)
+    for _ in range(4):
+        assert float(outer(X)) == 1.75
+    assert carried_out(outer) == 2
+    rule = tf.custom_gradient(lambda x: (x, lambda g: g * function(x)))
+    for _ in range(3):
+        with tf.GradientTape() as tape:
+            tape.watch(X)
+            y = rule(X)
+        assert float(tape.gradient(y, X)) == 0.75
+
+
+def test_layers_are_told_whether_they_train():
+    scaled = tf.keras.layers.Lambda(lambda x, training=None: x * 4.0 if training else x)
+    inner = tf.function(lambda x: scaled(x))
+
+    class Told(tf.keras.layers.Layer):
+        def call(self, x, training=None):
+            return inner(x)
+
+    layer = Told()
+    for training in (True, False, None) * 4:
+        assert float(layer(X, training=training)) == (2.0 if training else 0.5)
+
+
+def test_methods_are_those_of_their_objects():
+    class Model:
+        def __init__(self, k):
+            self.w = tf.Variable(float(k))
+
+        @tf.function
+        def __call__(self, x):
+            return x * self.w
+
+    models = [Model(k) for k in range(3)]
+    for _ in range(6):
+        assert [float(model(X)) for model in models] == [0.0, 0.5, 1.0]
+        models[0].w.assign(0.0)
+
+
+def test_what_a_function_cannot_have_is_left_to_python():
+    noise = tf.function(lambda x: x + tf.random.normal(()))
+    step = tf.function(lambda x: v.assign_add(x))
+    array = tf.function(lambda x: x * tf.ones(3))
+    data = np.ones(3, "f")
+    fed = tf.function(lambda x: x * tf.reduce_sum(data))
+    for k in range(6):
+        noise(X), step(X)
+        assert array(X).numpy().tolist() == [0.5] * 3
+        data[0] = k
+        assert float(fed(X)) == 0.5 * (k + 2)
+    assert float(v) == 4.5
+    v.assign(1.5)
+    assert [carried_out(f) for f in (noise, step, array, fed)] == [0] * 4
+
+
+def test_hot_functions_are_compiled(monkeypatch):
+    monkeypatch.setattr(cpu, "HOT", 1000)
+    monkeypatch.setattr(direct, "HOT", 1000)
+    function = tf.function(chain)
+    expected = function(X).numpy()
+    for _ in range(300):
+        assert function(X).numpy() == expected
+        for thread in threading.enumerate():
+            if thread.name == "numtape compiler":
+                thread.join()
+    (path,) = paths(function)
+    assert path.recording._ready.program().plan.better is None
+    assert path.recording._ready._first.plan.done == -1  # it is the better one
+    assert path.direct.holds() and path.direct._words[direct._CALL.index("LEFT")] > 1 << 61
+
+
+def test_counts_of_references_stay():
+    function = tf.function(lambda x, y: [x * v, None, y + scale, "text"])
+    other = tf.function(lambda x: {"a": x * v} if x > 0 else None)
+    things = [X, Y, v, v._value, X._spec, None, "text", function, other, list, tf.Tensor]
+    for _ in range(50):
+        function(X, Y), other(X)
+
+    def counted():
+        gc.collect()
+        kept = [x for f in (function, other) for path in paths(f) for x in path.direct.entry]
+        return [sys.getrefcount(x) for x in [*things, *kept]], len(gc.get_objects())
+
+    before, alive = counted()
+    for _ in range(20000):
+        function(X, Y), other(X)
+    after, still = counted()
+    assert max(abs(a - b) for a, b in zip(before, after, strict=True)) < 50
+    assert abs(still - alive) < 50
+    assert carried_out(function) > 20000 and carried_out(other) > 20000
+
+
+def test_functions_come_and_go():
+    def made():
+        function = tf.function(lambda x: x * v)
+        for _ in range(5):
+            function(X)
+        return function
+
+    made()
+    gc.collect()
+    before = len(gc.get_objects())
+    for _ in range(20):
+        made()
+    gc.collect()
+    assert len(gc.get_objects()) - before < 100
+
+
+TOGETHER = """
+import gc, signal, sys, threading
+import numtape as tf
+
+sys.modules["numtape.function"].OFTEN = 1
+v = tf.Variable(2.0)
+choice = [1.0, 2.0]
+wrong, fired = [], []
+
+@tf.function
+def function(x, y):
+    z = tf.sin(x) * y + v
+    for _ in range(10):
+        z = tf.tanh(z) * x
+    return [z, y * choice[0]] if z > 0 else [-z, y]
+
+def expected(k):
+    x, y = tf.constant(0.1 * k), tf.constant(1.0 - k)
+    return x, y, [float(z) for z in function.python_function(x, y)]
+
+cases = [expected(k) for k in range(12)]
+for x, y, found in cases * 3:
+    assert [float(z) for z in function(x, y)] == found
+
+def check(k):
+    x, y, found = cases[k % 12]
+    seen = [float(z) for z in function(x, y)]
+    if seen != found:
+        wrong.append((k, seen, found))
+
+class Ending:
+    def __init__(self):
+        self.me = self
+    def __del__(self):
+        check(5)
+
+def handler(number, frame):
+    fired.append(1)
+    check(7)
+    signal.setitimer(signal.ITIMER_REAL, 0.002)
+
+def work(k):
+    for j in range(1500):
+        if j % 20 == 0:
+            Ending()
+        check(k + j // 5)
+
+gc.set_threshold(5)
+sys.setswitchinterval(1e-6)
+signal.signal(signal.SIGALRM, handler)
+signal.setitimer(signal.ITIMER_REAL, 0.002)
+threads = [threading.Thread(target=work, args=(k,)) for k in range(3)]
+for t in threads: t.start()
+work(4)
+for t in threads: t.join()
+signal.signal(signal.SIGALRM, signal.SIG_IGN)
+(calls,) = function._known.values()
+count = sum(int(path.counts[0]) for tree in calls.trees for path in tree.paths)
+assert not wrong, wrong[:3]
+print(len(fired) > 3, count > 3000)
+"""
+
+
+@pytest.mark.skipif(not hasattr(__import__("signal"), "setitimer"), reason="no timers that signal")
+def test_threads_finalizers_and_handlers_call_at_once():
+    assert run(TOGETHER, NUMTAPE_RECORD="native") == "True True"
+
+
+def test_the_environment_can_ask_for_python():
+    script = TOGETHER.partition("class Ending")[0] + """
+for k in range(100): check(k)
+print(wrong, [int(path.counts[0]) for calls in function._known.values() for tree in calls.trees
+              for path in tree.paths])
+"""
+    assert run(script, NUMTAPE_RECORD="python") == "[] [0, 0]"
+
+
+def test_constants_are_those_of_the_pass():
+    kernel = importlib.import_module("numtape.kernels.passes.direct")
+    kinds = "_ONE", "_CONSTANT", "_LIST", "_TUPLE", "_OTHER"
+    for names in (direct._PROCESS, direct._CALL, kinds):
+        assert [getattr(kernel, name.lstrip("_")) for name in names] == list(range(len(names)))
