@@ -117,6 +117,70 @@ def test_a_keyword_that_is_spelled_otherwise(tf, name, keyword, right):
     assert "wrong" not in inspect.signature(function).parameters
 
 
+CALLS = {
+    "tf.concat([x, x], dim=0)": "concat() got an unexpected keyword argument 'dim': write axis=",
+    "tf.one_hot([1], num_classes=3)":
+        "one_hot() got an unexpected keyword argument 'num_classes': write depth=",
+    "tf.range(start=0, stop=3)": "range() got an unexpected keyword argument 'stop': write limit=",
+    "tf.random.normal((2,), std=3)":
+        "normal() got an unexpected keyword argument 'std': write stddev=",
+    "tf.gather(x, index=[0])":
+        "gather() got an unexpected keyword argument 'index': did you mean indices=?",
+    "tf.concat()": "concat() missing 2 required positional arguments: 'values' and 'axis'",
+    "tf.fill((2,), 3, nosuch=4)": "fill() got an unexpected keyword argument 'nosuch'",
+    "keras.layers.Dense(unit=1)":
+        "Dense() got an unexpected keyword argument 'unit': did you mean units=?",
+    "keras.layers.Dense(1, act='relu')":
+        "Unrecognized keyword arguments passed to Dense: {'act': 'relu'}: "
+        "did you mean activation=?",
+    "keras.layers.Dense(*range(14))":
+        "Dense() takes from 1 to 10 positional arguments but 14 were given",
+    "keras.layers.Conv2D(2)": "Conv2D() missing 1 required positional argument: 'kernel_size'",
+    "keras.layers.Dropout(p=0.5)":
+        "Dropout() got an unexpected keyword argument 'p': write rate=",
+    "keras.optimizers.Adam(learningrate=1)":
+        "Adam() got an unexpected keyword argument 'learningrate': did you mean learning_rate=?",
+    "keras.losses.MeanSquaredError(reduce=1)":
+        "MeanSquaredError() got an unexpected keyword argument 'reduce': did you mean reduction=?",
+    "keras.callbacks.EarlyStopping(patienc=1)":
+        "EarlyStopping() got an unexpected keyword argument 'patienc': did you mean patience=?",
+    "Own()": "Dense() got an unexpected keyword argument 'unit': did you mean units=?",
+    "keras.Sequential().fit(epoch=1)":
+        "model.fit() got an unexpected keyword argument 'epoch': did you mean epochs=?",
+    "keras.Sequential().fit(1, 2, 3, 4, *range(20))":
+        "model.fit() takes from 0 to 16 positional arguments but 24 were given",
+    "tf.data.Dataset.range(3).batch(batchsize=3)":
+        "dataset.batch() got an unexpected keyword argument 'batchsize': did you mean batch_size=?",
+    "tf.data.Dataset.from_tensor_slices(tensor=3)": "dataset.from_tensor_slices() got an "
+        "unexpected keyword argument 'tensor': did you mean tensors=?",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("code", CALLS)
+def test_arguments_that_python_refuses(tf, code, filtering):
+    class Own(tf.keras.layers.Dense):
+        def __init__(self):
+            super().__init__(unit=1)
+
+    with pytest.raises((TypeError, ValueError)) as caught:
+        eval(code, {"tf": tf, "keras": tf.keras, "x": tf.ones((2, 2)), "Own": Own})
+    assert str(caught.value) == CALLS[code]
+    files = {frame.filename for frame in traceback.extract_tb(caught.value.__traceback__)}
+    assert files <= {__file__, "<string>"}
+
+
+def test_errors_of_the_program_s_own_calls_stay(tf):
+    """A wrong call within a function that numtape calls is not taken for numtape's."""
+
+    def loss(y):
+        return y
+
+    model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+    model.compile("sgd", loss)
+    with pytest.raises(TypeError, match=r"loss\(\) takes 1 positional argument but 2 were given$"):
+        model.fit(np.ones((4, 2)), np.ones((4, 1)), verbose=0)
+
+
 # Programs: what is said, and the program, whose `m` is a model and `x`, `y` data for it.
 PROGRAMS = {
     "an item of a tensor": (TypeError, "y = tf.tensor_scatter_nd_update", "tf.ones(3)[0] = 1"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import typing as _typing
 
+from ..calls import name_methods as _name_methods
 from ..names import getter as _getter
 from ..tracebacks import guard_module as _guard_module
 from .dataset import Dataset
@@ -28,3 +29,8 @@ if not _typing.TYPE_CHECKING:
     __getattr__ = _getter(__name__)
 
 _guard_module(__name__)
+_name_methods(
+    Dataset, "dataset",
+    "batch cache concatenate enumerate filter from_generator from_tensor_slices from_tensors map "
+    "padded_batch prefetch repeat shuffle skip take window zip",
+)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import typing as _typing
 
+from ..calls import name_constructors as _name_constructors
+from ..calls import name_methods as _name_methods
 from ..names import getter as _getter
 from ..tracebacks import guard_module as _guard_module
 from . import (
@@ -45,3 +47,13 @@ if not _typing.TYPE_CHECKING:
     __getattr__ = _getter(__name__)
 
 _guard_module(__name__)
+for _module in (callbacks, constraints, initializers, layers, losses, metrics, models, optimizers,
+                optimizers.schedules, regularizers):  # fmt: skip
+    _name_constructors(vars(_module)[_name] for _name in _module.__all__)
+_name_methods(
+    Model, "model",
+    "compile evaluate fit load_weights predict predict_on_batch save save_weights summary "
+    "test_on_batch train_on_batch",
+)
+_name_methods(Layer, "layer", "add_weight")
+_name_methods(Optimizer, "optimizer", "apply apply_gradients")

@@ -93,9 +93,7 @@ class Layer(LayerState):
             )
             self._input_shape_arg = tuple(shape)
         if kwargs:
-            raise ValueError(
-                f"Unrecognized keyword arguments passed to {type(self).__name__}: {kwargs}"
-            )
+            raise self._unrecognized(kwargs)
         self._supports_masking = type(self).compute_mask is not Layer.compute_mask
 
     def __init_subclass__(cls, **kwargs: Any) -> None:

@@ -6,6 +6,7 @@ import inspect
 from typing import Any
 
 from ..core.values.dtypes import DType
+from ..core.values.spelling import hint
 from . import regularizers
 
 
@@ -34,6 +35,12 @@ class LayerConfig:
         made = super().__new__(cls)
         made._made_with = args, kwargs
         return made
+
+    def _unrecognized(self, kwargs: dict[str, Any]) -> ValueError:
+        kind = type(self)
+        meant = hint(next(iter(kwargs)), inspect.signature(kind).parameters)
+        said = f"Unrecognized keyword arguments passed to {kind.__name__}: {kwargs}{meant}"
+        return ValueError(said)
 
     @property
     def dtype(self) -> str:

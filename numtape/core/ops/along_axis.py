@@ -14,7 +14,7 @@ from ..log.tensors import as_tensor
 from ..values import dtypes
 from ..values.memory import Array
 from ..values.spec import Spec, intern, one_axis
-from ..values.spelling import misspelled, spelled
+from ..values.spelling import misspelled, spelled, suggesting
 from ..values.tensor import Tensor
 from . import elementwise, joining, rules
 from .slicing import strided_slice
@@ -194,6 +194,7 @@ CUMPROD: Op = defop(
 )
 
 
+@suggesting
 def cumprod(
     x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
 ) -> Tensor:

@@ -12,6 +12,7 @@ from ..log.tensors import as_tensor, owned
 from ..values import dtypes
 from ..values.arguments import integral
 from ..values.spec import broadcast, check_axis, intern
+from ..values.spelling import suggesting
 from ..values.tensor import Tensor
 from . import elementwise, movement
 from .indexing import gather
@@ -19,6 +20,7 @@ from .joining import concat
 from .slicing import strided_slice
 
 
+@suggesting
 def roll(input: Any, shift: Any, axis: Any, name: str | None = None) -> Tensor:
     """The elements moved along axes; those that leave at one end come in at the other.
 
@@ -169,6 +171,7 @@ def meshgrid(*args: Any, indexing: str = "xy", name: str | None = None) -> list[
     return found
 
 
+@suggesting
 def sequence_mask(
     lengths: Any, maxlen: Any = None, dtype: Any = dtypes.bool_, name: str | None = None
 ) -> Tensor:

@@ -12,6 +12,7 @@ from ..log.record import require
 from ..log.tensors import as_tensor
 from ..values import dtypes
 from ..values.dtypes import mismatch
+from ..values.spelling import suggesting
 from ..values.tensor import Tensor
 from . import comparison, elementwise
 from .complex import conj, real
@@ -151,6 +152,7 @@ def reduce_euclidean_norm(
     return elementwise.cast(reduce_euclidean_norm(wide, axis, keepdims), x.dtype)
 
 
+@suggesting
 def l2_normalize(
     x: Any, axis: Any = None, epsilon: Any = 1e-12, name: str | None = None, dim: Any = None
 ) -> Tensor:

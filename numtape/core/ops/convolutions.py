@@ -10,6 +10,7 @@ from ...errors import InvalidArgumentError
 from ..log.record import require
 from ..log.tensors import as_tensor
 from ..values.dtypes import shown
+from ..values.spelling import suggesting
 from ..values.tensor import Tensor
 from . import matrix_products, movement, sliding_windows
 from .conv_products import Geometry, conv
@@ -114,6 +115,7 @@ def conv1d(
     return _convolution(x, w, 1, stride, padding, data_format, dilations, "Conv1D")
 
 
+@suggesting
 def conv2d(
     input: Any, filters: Any, strides: Any, padding: Any, data_format: str = "NHWC",
     dilations: Any = None, name: str | None = None,

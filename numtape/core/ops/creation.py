@@ -17,6 +17,7 @@ from ..values.convert import new_array
 from ..values.dtypes import DType, as_dtype
 from ..values.indexed_slices import IndexedSlices
 from ..values.spec import intern
+from ..values.spelling import suggesting
 from ..values.tensor import Tensor, of_array
 from . import elementwise, movement
 
@@ -119,6 +120,7 @@ def convert_to_tensor(
     return to_tensor(value, wanted)
 
 
+@suggesting
 def fill(dims: Any, value: Any, name: str | None = None, *, layout: Any = None) -> Tensor:
     """A tensor with one value everywhere, which may be a tensor with a gradient.
 
@@ -153,6 +155,7 @@ def _filled(shape: tuple[int, ...], dtype: DType, value: int) -> Tensor:
     return of_array(executor().fill(value, spec), spec)  # a GPU's are not copied there
 
 
+@suggesting
 def zeros(
     shape: Any, dtype: Any = dtypes.float32, name: str | None = None, layout: Any = None
 ) -> Tensor:
@@ -178,6 +181,7 @@ def zeros(
     return _filled(movement.static_shape(shape), as_dtype(dtype), 0)
 
 
+@suggesting
 def ones(
     shape: Any, dtype: Any = dtypes.float32, name: str | None = None, layout: Any = None
 ) -> Tensor:
@@ -262,6 +266,7 @@ def _like(record: Recorder, input: Any, dtype: Any, value: int) -> Tensor:
     return _filled(tuple(x.shape), wanted, value)
 
 
+@suggesting
 def eye(
     num_rows: Any, num_columns: Any = None, batch_shape: Any = None, dtype: Any = dtypes.float32,
     name: str | None = None,

@@ -13,6 +13,7 @@ from ..log.tensors import as_tensor, owned
 from ..log.variable import Variable
 from ..values.dtypes import shown
 from ..values.spec import intern
+from ..values.spelling import suggesting
 from ..values.tensor import Tensor
 from . import elementwise, movement, random
 from .creation import convert_to_tensor
@@ -65,6 +66,7 @@ def _dropped(
     return elementwise.select(keep, x * scale, 0.0)
 
 
+@suggesting
 def dropout(
     x: Any, rate: Any, noise_shape: Any = None, seed: int | None = None, name: str | None = None
 ) -> Tensor:

@@ -13,6 +13,7 @@ from ..log.record import record, require
 from ..log.tensors import as_tensor
 from ..values import dtypes
 from ..values.spec import Spec, intern, one_axis
+from ..values.spelling import suggesting
 from ..values.tensor import Tensor
 from . import comparison, elementwise, movement
 from .checks import every
@@ -101,6 +102,7 @@ def _within(rows: Tensor, size: int) -> Tensor:
     return comparison.logical_and(rows >= 0, rows < size)
 
 
+@suggesting
 def gather(
     params: Any, indices: Any, validate_indices: Any = None, axis: Any = None, batch_dims: int = 0,
     name: str | None = None,
@@ -299,9 +301,7 @@ def repeat(input: Any, repeats: Any, axis: Any = None, name: str | None = None) 
         whole = (*x.shape[:at], dim * counts[0], *x.shape[at + 1 :])
         return movement.reshape(movement.broadcast_to(movement.expand_dims(x, at + 1), wide), whole)
     if len(counts) != dim:
-        raise ValueError(
-            f"{len(counts)} repeats for {dim} elements along axis {at} [Op:Repeat]."
-        )
+        raise ValueError(f"{len(counts)} repeats for {dim} elements along axis {at} [Op:Repeat].")
     x = movement.reshape(x, tuple(x.shape))  # its derivative is dense
     return gather(x, np.repeat(np.arange(dim), counts), axis=at)
 
@@ -341,6 +341,7 @@ def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None)
     return elementwise.select(condition, x, y)
 
 
+@suggesting
 def one_hot(
     indices: Any, depth: Any, on_value: Any = None, off_value: Any = None, axis: int | None = None,
     dtype: Any = None, name: str | None = None,
@@ -376,8 +377,7 @@ def one_hot(
         raise DtypeError(f"indices must be integers, got {found.dtype.name} [Op:OneHot]")
     wanted = None if dtype is None else dtypes.as_dtype(dtype)
     on, off = (
-        None if value is None else convert_to_tensor(value, dtype_hint=wanted)
-        for value in (on_value, off_value)
+        x if x is None else convert_to_tensor(x, dtype_hint=wanted) for x in (on_value, off_value)
     )
     kinds = {x.dtype for x in (on, off) if x is not None} | ({wanted} if wanted else set())
     if len(kinds) > 1:

@@ -14,7 +14,7 @@ from ..log.tensors import as_tensor
 from ..values.convert import NUMPY, leaves, numeric
 from ..values.dtypes import DType, as_dtype, float32, mismatch
 from ..values.spec import Spec, intern
-from ..values.spelling import misspelled, spelled
+from ..values.spelling import misspelled, spelled, suggesting
 from ..values.tensor import Tensor
 from .movement import axis_of, broadcast_to, identity, reshape, static_shape
 from .slicing import Cut, strided_slice, unstack
@@ -89,6 +89,7 @@ PACK = defop(
 )  # fmt: skip
 
 
+@suggesting
 def concat(values: Any, axis: Any, name: str = "concat") -> Tensor:
     """Tensors joined along an axis that they have.
 
@@ -206,6 +207,7 @@ def pack(value: Any, dtype: DType | None) -> Tensor:
     return stack(alike(items, "Pack", dtype))
 
 
+@suggesting
 def tile(input: Any, multiples: Any, name: str | None = None) -> Tensor:
     """The elements repeated along axes: the whole tensor, again and again.
 

@@ -13,7 +13,7 @@ from ..log.record import record, require
 from ..log.tensors import as_tensor
 from ..values.dtypes import shown
 from ..values.spec import MAX_DIM, Spec, check_axis, intern
-from ..values.spelling import misspelled, spelled
+from ..values.spelling import misspelled, spelled, suggesting
 from ..values.tensor import Tensor
 from . import rules
 from .conjugates import conjugate as conjugated
@@ -136,6 +136,7 @@ def axis_of(axis: Any, rank: int, op: str) -> int:
     return found[0] % rank
 
 
+@suggesting
 def expand_dims(input: Any, axis: Any, name: str | None = None) -> Tensor:
     """The same elements with a new axis of size 1.
 
@@ -214,6 +215,7 @@ TRANSPOSE = defop(
 )  # fmt: skip
 
 
+@suggesting
 def transpose(a: Any, perm: Any = None, conjugate: bool = False, name: str = "transpose") -> Tensor:
     """The same elements with the axes in another order.
 

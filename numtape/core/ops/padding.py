@@ -12,6 +12,7 @@ from ..log.tensors import as_tensor
 from ..values.dtypes import mismatch, shown
 from ..values.memory import Array
 from ..values.spec import Spec, intern
+from ..values.spelling import suggesting
 from ..values.tensor import Tensor
 from .indexing import gather_add
 from .movement import identity, static
@@ -65,6 +66,7 @@ PAD_VALUE = defop(
 )  # fmt: skip
 
 
+@suggesting
 def pad(
     tensor: Any, paddings: Any, mode: str = "CONSTANT", constant_values: Any = 0,
     name: str | None = None,

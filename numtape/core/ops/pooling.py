@@ -10,6 +10,7 @@ from ...errors import UnimplementedError
 from ..log.record import require
 from ..log.tensors import as_tensor
 from ..values.dtypes import float32, shown
+from ..values.spelling import suggesting
 from ..values.tensor import Tensor
 from . import movement, sliding_windows
 from .conv_products import Geometry
@@ -144,6 +145,7 @@ def max_pool1d(
     return _pooled("MaxPool", input, 1, ksize, strides, padding, data_format)
 
 
+@suggesting
 def max_pool2d(
     input: Any, ksize: Any, strides: Any, padding: Any, data_format: str = "NHWC",
     name: str | None = None,

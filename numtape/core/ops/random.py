@@ -23,6 +23,7 @@ from ..settings import after_fork_in_child
 from ..values import dtypes
 from ..values.dtypes import as_dtype
 from ..values.spec import Spec, intern
+from ..values.spelling import suggesting
 from ..values.tensor import Tensor
 from .elementwise import shuffled
 from .indexing import gather
@@ -177,6 +178,7 @@ def _generator(source: SeedSequence) -> Generator:
     return Generator(np.random.Philox(source))
 
 
+@suggesting
 def normal(
     shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = dtypes.float32,
     seed: int | None = None, name: str | None = None,
@@ -222,6 +224,7 @@ def _truncated(source: SeedSequence, spec: Spec) -> Array:
     return draws.astype(spec.dtype.as_numpy_dtype, copy=False)
 
 
+@suggesting
 def truncated_normal(
     shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = dtypes.float32,
     seed: int | None = None, name: str | None = None,
@@ -268,6 +271,7 @@ def _integers(
         raise ValueError(f"Integers from minval={low} to maxval={high}: {error}.") from None
 
 
+@suggesting
 def uniform(
     shape: Any, minval: Any = 0, maxval: Any = None, dtype: Any = dtypes.float32,
     seed: int | None = None, name: str | None = None,

@@ -15,11 +15,13 @@ from ..values.convert import new_array
 from ..values.dtypes import DType, as_dtype
 from ..values.memory import converted
 from ..values.spec import broadcast, intern
+from ..values.spelling import suggesting
 from ..values.tensor import Tensor
 from . import arithmetic, elementwise, joining, movement
 from .slicing import strided_slice
 
 
+@suggesting
 def range_(
     start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name: str = "range"
 ) -> Tensor:
@@ -102,6 +104,7 @@ def _integers(first: int, last: int, step: int, dtype: DType) -> np.ndarray[Any,
     return numbers.astype(dtype.numpy_dtype)
 
 
+@suggesting
 def linspace(
     start: Any, stop: Any, num: Any, name: str | None = None, axis: int = 0
 ) -> Tensor:

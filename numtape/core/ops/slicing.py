@@ -13,12 +13,14 @@ from ..log.tensors import as_tensor
 from ..plan.plan import FEW
 from ..values.dtypes import int64
 from ..values.spec import Spec, axes_of, intern
+from ..values.spelling import suggesting
 from ..values.tensor import Tensor
 from .movement import axis_of, identity, shaped, static, static_shape
 
 Array = np.ndarray[Any, Any]
 
 
+@suggesting
 def unstack(
     value: Any, num: int | None = None, axis: Any = 0, name: str = "unstack"
 ) -> list[Tensor]:
@@ -56,6 +58,7 @@ def unstack(
     return found
 
 
+@suggesting
 def split(
     value: Any, num_or_size_splits: Any, axis: Any = 0, num: int | None = None, name: str = "split"
 ) -> list[Tensor]:
@@ -353,6 +356,7 @@ def slice_(input_: Any, begin: Any, size: Any, name: str | None = None) -> Tenso
     return _new(strided_slice(x, tuple(cut)), x)
 
 
+@suggesting
 def reverse(tensor: Any, axis: Any, name: str | None = None) -> Tensor:
     """The elements in reversed order along axes.
 

@@ -10,7 +10,7 @@ from ..log.op import ARRAY, Native, Op, defop
 from ..log.record import Recorder, binary, record, require
 from ..log.tensors import as_tensor
 from ..values.spec import Spec, one_axis
-from ..values.spelling import misspelled, spelled
+from ..values.spelling import misspelled, spelled, suggesting
 from ..values.tensor import Tensor
 from . import activations, elementwise, movement, rules
 from .elementwise import negative
@@ -148,6 +148,7 @@ def log_softmax(logits: Any, axis: Any = None, name: str | None = None, **wrong:
     return _along(LOG_SOFTMAX, logits, axis)
 
 
+@suggesting
 def softmax_cross_entropy_with_logits(
     labels: Any, logits: Any, axis: Any = -1, name: str | None = None
 ) -> Tensor:
@@ -196,6 +197,7 @@ def softmax_cross_entropy_with_logits(
     return movement.reshape(0.0 - reduce_sum(p * log_softmax(x), -1), outer)
 
 
+@suggesting
 def sparse_softmax_cross_entropy_with_logits(
     labels: Any, logits: Any, name: str | None = None
 ) -> Tensor:
@@ -231,6 +233,7 @@ def sparse_softmax_cross_entropy_with_logits(
     return 0.0 - pick(log_softmax(x), found, name, "a label value")
 
 
+@suggesting
 def sigmoid_cross_entropy_with_logits(
     labels: Any = None, logits: Any = None, name: str | None = None
 ) -> Tensor:

@@ -14,7 +14,7 @@ from ..log.tensors import as_tensor
 from ..values import dtypes
 from ..values.dtypes import as_dtype, mismatch
 from ..values.spec import Spec, intern, one_axis
-from ..values.spelling import misspelled, spelled
+from ..values.spelling import misspelled, spelled, suggesting
 from ..values.tensor import Tensor
 from . import elementwise, movement, rules
 from .indexing import GATHER
@@ -60,6 +60,7 @@ def _along_last(x: Tensor, indices: Tensor) -> Tensor:
     return record(GATHER, (movement.reshape(x, (-1,)), at), axis=0)
 
 
+@suggesting
 def top_k(
     input: Any, k: Any = 1, sorted: bool = True, index_type: Any = dtypes.int32,
     name: str | None = None,

@@ -1,19 +1,37 @@
 """Keywords as NumPy, PyTorch and TensorFlow 1 spell them: an error names the right one.
 
-A function that has ``**wrong`` for them does not show it in its signature.
+Functions that are wrapped in `suggesting` take a tenth of a microsecond longer. Reductions and the
+like have ``**wrong`` instead, which takes less, and do not show it in their signatures.
 """
 
 from __future__ import annotations
 
+import difflib
+import functools
 import inspect
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NoReturn, TypeVar
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
+# What others call an argument, and what it may be called here.
 SPELLINGS = {
-    "axes": "axis", "dim": "axis", "dimension": "axis", "dims": "axis", "keep_dims": "keepdims",
-    "keepdim": "keepdims", "reduction_indices": "axis",
+    "a_max": "clip_value_max", "a_min": "clip_value_min", "axes": "axis perm",
+    "bias": "use_bias", "condition": "pred", "dim": "axis", "dimension": "axis",
+    "dims": "axis perm shape", "end": "limit stop", "fill_value": "value", "high": "maxval",
+    "in_features": "units", "keep_dims": "keepdims", "keepdim": "keepdims",
+    "loc": "mean", "low": "minval", "lr": "learning_rate", "max": "maxval clip_value_max maxlen",
+    "min": "minval clip_value_min", "nb_epoch": "epochs", "newshape": "shape",
+    "num_classes": "depth", "num_filters": "filters", "out_channels": "filters",
+    "out_features": "units", "output_dim": "units", "output_shape": "shape target_shape",
+    "p": "rate ord", "pad": "paddings padding", "pad_width": "paddings", "permute": "perm",
+    "predictions": "y_pred logits", "prob": "rate", "reduction_indices": "axis",
+    "reps": "multiples", "scale": "stddev", "sections": "num_or_size_splits",
+    "seed_value": "seed", "shifts": "shift", "sigma": "stddev", "size": "shape num_or_size_splits",
+    "start_dim": "axis", "std": "stddev", "step": "delta", "steps": "num",
+    "stop": "limit", "stride": "strides",
+    "targets": "labels y_true y", "type": "dtype", "units": "filters", "y_hat": "y_pred",
 }  # fmt: skip
 
 
@@ -25,12 +43,67 @@ def spelled(function: Function) -> Function:
     return function
 
 
+def hint(name: str, parameters: Iterable[str]) -> str:
+    """What to write instead of a keyword, for the end of an error; empty if nothing is near."""
+    there = [*parameters]
+    for right in SPELLINGS.get(name, "").split():
+        if right in there:
+            return f": write {right}="
+    near = difflib.get_close_matches(name, there, 1) or [
+        x for x in there if len(name) > 2 and (name in x or name.startswith(x + "_"))
+    ]
+    return f": did you mean {near[0]}=?" if near else ""
+
+
 def misspelled(function: Callable[..., Any], wrong: Mapping[str, Any]) -> NoReturn:
     """Refuse keywords that a function does not have, in Python's words, with what it has."""
     name = next(iter(wrong))
-    right = SPELLINGS.get(name)
-    has = right in inspect.signature(function).parameters
-    hint = f": write {right}=" if has else ""
-    raise TypeError(
-        f"{function.__name__}() got an unexpected keyword argument {name!r}{hint}"
-    )
+    meant = hint(name, inspect.signature(function).parameters)
+    raise TypeError(f"{function.__name__}() got an unexpected keyword argument {name!r}{meant}")
+
+
+def suggesting(function: Function) -> Function:
+    """A decorator: where Python refuses arguments, the error says which keyword was meant."""
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return function(*args, **kwargs)
+        except TypeError as error:
+            if not refused(function, error):
+                raise
+            parameters = inspect.signature(function).parameters
+            said = explained(str(error), function.__name__.rstrip("_"), kwargs, parameters)
+            raise TypeError(said) from None
+
+    return call  # type: ignore[return-value]
+
+
+_REFUSAL = re.compile(r"[\w.<>]+\(\) (got (an unexpected|multiple)|missing|takes)")
+
+
+def refused(function: Any, error: TypeError) -> bool:
+    """Whether Python refused a function's arguments, before it began. Its caller asks."""
+    assert error.__traceback__ is not None
+    place = error.__traceback__.tb_next
+    if place is not None and hasattr(function, "__wrapped__"):  # a wrapper passed them on
+        place = place.tb_next if place.tb_frame.f_code is function.__code__ else place
+    return place is None and _REFUSAL.match(str(error)) is not None
+
+
+def explained(error: str, shown: str, given: Iterable[str], parameters: Iterable[str]) -> str:
+    """Python's words about refused arguments, with what the program called, and what it meant.
+
+    Args:
+      error: Python's words.
+      shown: What the program called.
+      given: The keywords of the call.
+      parameters: Those that there are.
+    """
+    there = [*parameters]
+    _, _, rest = error.partition("() ")
+    wrong = next((name for name in given if name not in there), None)
+    meant = hint(wrong, there) if wrong is not None else ""
+    if meant and f"'{wrong}'" not in rest:
+        return f"{shown}() got an unexpected keyword argument '{wrong}'{meant}"
+    return f"{shown}() {rest}{meant}"
