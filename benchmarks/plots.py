@@ -99,7 +99,7 @@ def steps(result: dict[str, Any]) -> Figure:
     """A panel for each step, a row for each column, its time beside it; a line: the floor."""
     cases = {name: case for name, case in result["cases"].items() if "roofline" in case}
     headings = result["columns"]
-    drawn = Figure(figsize=(11, 3.4), layout="constrained")
+    drawn = Figure(figsize=(11, 0.9 + 0.28 * len(headings)), layout="constrained")
     panels = drawn.subplots(1, max(1, len(cases)), sharey=True, squeeze=False)[0]
     for axes, (name, case) in zip(panels, cases.items(), strict=False):
         times = {h: case["columns"][h]["median"] for h in headings if h in case["columns"]}

@@ -16,7 +16,7 @@ from benchmarks.cases import CASES, OURS
 from benchmarks.gpu import run as gpu
 from benchmarks.gpu.cases import CASES as GPU_CASES
 from benchmarks.gpu.libs import LIBRARIES as GPU_LIBRARIES
-from benchmarks.libs import LIBRARIES
+from benchmarks.libs import LIBRARIES, USUAL
 from benchmarks.measure import ROOT, Settings, measure
 from benchmarks.report import Row
 from benchmarks.worker import Failed, in_worker
@@ -47,6 +47,12 @@ def _arguments(argv: list[str] | None) -> argparse.Namespace:
         nargs="+",
         metavar="LIBRARY",
         help=f"some of: {', '.join(LIBRARIES)}; with --device cuda: {', '.join(GPU_LIBRARIES)}",
+    )
+    parser.add_argument(
+        "--peers",
+        choices=("usual", "all"),
+        default="usual",
+        help=f"all: as well {', '.join(n for n in LIBRARIES if n not in USUAL)}, for the steps",
     )
     parser.add_argument("--rounds", type=int, help="turns of each library (default: 5)")
     parser.add_argument("--quick", action="store_true", help="a few repeats: is all in order?")
@@ -89,6 +95,8 @@ def _arguments(argv: list[str] | None) -> argparse.Namespace:
         parser.error("--rounds must be at least 1")
     on_gpu = arguments.device == "cuda"
     arguments.cases = _chosen(parser, arguments.cases, GPU_CASES if on_gpu else CASES)
+    if not on_gpu and arguments.peers == "usual":
+        arguments.libraries = arguments.libraries or list(USUAL)
     arguments.libraries = _chosen(
         parser, arguments.libraries, GPU_LIBRARIES if on_gpu else LIBRARIES
     )

@@ -177,12 +177,27 @@ def markdown_cases(result: dict[str, Any]) -> str:
     for name, case in result["cases"].items():
         kinds.setdefault(CASES[name].kind, []).append(case)
     found = []
-    for cases in kinds.values():
+    for kind, cases in kinds.items():
         known = {heading for case in cases for heading in (*case["columns"], *case["errors"])}
         headings = [heading for heading in result["columns"] if heading in known]
         lines = [[case["title"], *(_cell(case, heading) for heading in headings)] for case in cases]
-        found.append(markdown([["case", *headings], *lines], 0))
+        table = [["case", *headings], *lines]
+        if kind == "step":  # the most libraries: they have a row each
+            table = [list(column) for column in zip(*table, strict=True)]
+        found.append(markdown(table, 0))
     return joined(*found, _about(result))
+
+
+def markdown_first(result: dict[str, Any]) -> str:
+    """Gives the table of first steps: a row a library, seconds in a process that had none."""
+    cases = [case for name, case in result["cases"].items() if CASES[name].kind == "step"]
+    lines = []
+    for heading in result["columns"]:
+        found = [case["columns"].get(heading, {}).get("first_step") for case in cases]
+        if any(seconds is not None for seconds in found):
+            cells = (NOTHING if seconds is None else figure(seconds, "s") for seconds in found)
+            lines.append([heading, *cells])
+    return markdown([["first step", *(case["title"] for case in cases)], *lines], 0)
 
 
 def markdown_floors(result: dict[str, Any]) -> str:

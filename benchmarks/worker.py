@@ -61,11 +61,12 @@ class _Served:
         variants: dict[str, Variant] = module.variants(data)
         return variants
 
-    def prepare(self, name: str) -> dict[str, float | str]:
+    def prepare(self, name: str) -> dict[str, dict[str, float] | str]:
         """Checks each variant's first step, and makes ready those that are right.
 
         Returns:
-            The relative error of each variant, or what went wrong.
+            The relative error of each variant and the seconds until its first step was done, what
+            was built for it included, or what went wrong.
         """
         make = CASES[name].data
         assert make is not None
@@ -73,12 +74,17 @@ class _Served:
         checked = data.for_check()
         expected = checked.expected()
         self.variants = {}
-        outcome: dict[str, float | str] = {}
+        outcome: dict[str, dict[str, float] | str] = {}
+        importlib.import_module(f"benchmarks.libs.{self.library}_")
+        start = time.perf_counter()
         firsts = self.make(checked)
+        built = time.perf_counter() - start
         candidates = firsts if checked is data else self.make(data)
         for heading, variant in firsts.items():
             try:
+                start = time.perf_counter()
                 result = variant.step()
+                first = built + time.perf_counter() - start
                 error = relative_error(checked.observed(result, variant.weights()), expected)
                 if error > AGREE:
                     raise ArithmeticError(f"the first step is off by {error:.1e}")
@@ -87,7 +93,7 @@ class _Served:
                 traceback.print_exc()
                 outcome[heading] = in_words(problem)
             else:
-                outcome[heading] = error
+                outcome[heading] = {"relative_error": error, "first_step": first}
                 self.variants[heading] = candidates[heading]
         return outcome
 

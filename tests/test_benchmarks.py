@@ -16,7 +16,8 @@ import pytest
 from counting import computed
 from processes import run
 
-from benchmarks import training
+from benchmarks import libs, tables, training
+from benchmarks import run as main
 
 pytestmark = pytest.mark.cpu_only("the harness chooses the device")
 ROOT = Path(__file__).resolve().parents[1]
@@ -72,6 +73,7 @@ def test_quick_run_writes_json_and_readme(tmp_path: Path) -> None:
     assert column["repeats"] >= result["rounds"]
     assert column["ratio"] == 1
     assert column["relative_error"] < 1e-4
+    assert column["first_step"] > column["min"]
 
     floors = case["roofline"]
     assert floors["bytes"] == 8
@@ -500,3 +502,24 @@ def test_the_networks_of_training_are_the_same_in_each_library():
         epoch, accuracy = training.torch_training("dense", 1)
         assert all(epoch() < 2.4 for _ in range(4))
         assert accuracy() > 0.85
+
+
+def test_libraries_beyond_the_usual_are_asked_for() -> None:
+    """``--peers all`` adds them, each with a module and a column of its own."""
+    assert main._arguments([]).libraries == list(libs.USUAL)
+    assert main._arguments(["--peers", "all"]).libraries == list(libs.LIBRARIES)
+    headings = [heading for library in libs.LIBRARIES.values() for heading in library.headings]
+    assert len(set(headings)) == len(headings)
+    for name in libs.LIBRARIES:
+        assert (ROOT / "benchmarks" / "libs" / f"{name}_.py").is_file()
+    assert main._arguments(["--libraries", "drjit"]).libraries == ["drjit"]
+
+
+def test_steps_have_a_row_a_library() -> None:
+    """In the notebook, with the seconds until the first one was done in a table below."""
+    times = {"median": 2e-3, "ratio": 2.0, "first_step": 1.5}
+    case = {"title": "a chain", "unit": "s", "errors": {}, "columns": {"PyTorch": times}}
+    result = {"columns": ["PyTorch"], "cases": {"scalar_chain": case}}
+    assert tables.markdown_first(result).splitlines() == [
+        "| first step | a chain |", "| --- | ---: |", "| PyTorch | 1.5 s |",
+    ]  # fmt: skip

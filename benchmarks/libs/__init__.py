@@ -38,6 +38,8 @@ class Library:
         import_source: How its users import it.
         gradient_source: The gradient of ``sin(x) * x`` at ``GRADIENT_AT``, as the name ``g``.
         distributions: The installed packages whose versions belong to a result.
+        usual: Whether it is measured when nobody asks for more; those that are not take part in
+            the steps only.
     """
 
     package: str
@@ -45,6 +47,7 @@ class Library:
     import_source: str
     gradient_source: str
     distributions: tuple[str, ...]
+    usual: bool = True
 
 
 GRADIENT_AT = 1.1
@@ -92,4 +95,17 @@ LIBRARIES = {
         _AUTOGRAD,
         ("autograd",),
     ),
+    **{
+        name: Library(package, (heading,), "", "", (distribution,), usual=False)
+        for name, package, heading, distribution in (
+            ("tensorflow_xla", "tensorflow", "TF XLA", "tensorflow"),
+            ("torch_compile", "torch", "torch.compile", "torch"),
+            ("drjit", "drjit", "Dr.Jit", "drjit"),
+            ("pytensor", "pytensor", "PyTensor", "pytensor"),
+            ("casadi", "casadi", "CasADi", "casadi"),
+            ("warp", "warp", "Warp", "warp-lang"),
+            ("mlx", "mlx", "MLX", "mlx"),
+        )
+    },
 }
+USUAL = tuple(name for name, library in LIBRARIES.items() if library.usual)

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import SimpleNamespace
+from typing import Any
 
 import tensorflow as tf
 
 from benchmarks.inputs import Chain, Data, Formula, Network
 from benchmarks.libs import Variant
 
+# What is made of a function before it is called.
+Made = Callable[[Callable[..., Any]], Callable[..., Any]]
 
-def _chain(data: Chain) -> dict[str, Variant]:
+
+def _as_written(function: Callable[..., Any]) -> Callable[..., Any]:
+    return function
+
+
+def _chain(data: Chain, made: Made) -> Variant:
     x = tf.constant(data.x)
 
     def gradient(x: tf.Tensor) -> tf.Tensor:
@@ -21,14 +30,11 @@ def _chain(data: Chain) -> dict[str, Variant]:
                 y = tf.sin(y) * x
         return tape.gradient(y, x)
 
-    compiled = tf.function(gradient)
-    return {
-        "TF eager": Variant(lambda: float(gradient(x))),
-        "tf.function": Variant(lambda: float(compiled(x))),
-    }
+    called = made(gradient)
+    return Variant(lambda: float(called(x)))
 
 
-def _network(data: Network, *, compiled: bool) -> Variant:
+def _network(data: Network, made: Made) -> Variant:
     x, target = tf.constant(data.x), tf.constant(data.target)
     variables = [tf.Variable(w) for w in data.weights]
     *hidden, last = zip(variables[::2], variables[1::2], strict=True)
@@ -52,11 +58,11 @@ def _network(data: Network, *, compiled: bool) -> Variant:
         optimizer.apply_gradients(zip(tape.gradient(loss, variables), variables, strict=True))
         return loss
 
-    update = tf.function(update) if compiled else update
-    return Variant(lambda: float(update(x, target)), lambda: [v.numpy() for v in variables])
+    called = made(update)
+    return Variant(lambda: float(called(x, target)), lambda: [v.numpy() for v in variables])
 
 
-def _formula(data: Formula) -> dict[str, Variant]:
+def _formula(data: Formula, made: Made) -> Variant:
     ops = SimpleNamespace(
         log=tf.math.log,
         sqrt=tf.sqrt,
@@ -74,22 +80,22 @@ def _formula(data: Formula) -> dict[str, Variant]:
             value = data.function(ops, *inputs)
         return [value, *tape.gradient(value, inputs)]
 
-    compiled = tf.function(value_and_gradients)
-    return {
-        "TF eager": Variant(lambda: value_and_gradients(*inputs)),
-        "tf.function": Variant(lambda: compiled(*inputs)),
-    }
+    called = made(value_and_gradients)
+    return Variant(lambda: called(*inputs))
+
+
+def variant(data: Data, made: Made) -> Variant | None:
+    """One way to run a case's step, or None if it is of no known kind."""
+    if isinstance(data, Chain):
+        return _chain(data, made)
+    if isinstance(data, Network):
+        return _network(data, made)
+    if isinstance(data, Formula):
+        return _formula(data, made)
+    return None
 
 
 def variants(data: Data) -> dict[str, Variant]:
     """Gives the variants for a case's inputs."""
-    if isinstance(data, Chain):
-        return _chain(data)
-    if isinstance(data, Network):
-        return {
-            "TF eager": _network(data, compiled=False),
-            "tf.function": _network(data, compiled=True),
-        }
-    if isinstance(data, Formula):
-        return _formula(data)
-    return {}
+    found = {"TF eager": variant(data, _as_written), "tf.function": variant(data, tf.function)}
+    return {heading: way for heading, way in found.items() if way}

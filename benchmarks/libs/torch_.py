@@ -8,14 +8,20 @@ from benchmarks.inputs import Chain, Data, Formula, Network
 from benchmarks.libs import Variant
 
 
-def _chain(data: Chain) -> Variant:
+def _chain(data: Chain, compiled: bool) -> Variant:
     x = torch.tensor(data.x, requires_grad=True)
 
-    def step() -> float:
+    def value_of(x: torch.Tensor) -> torch.Tensor:
         y = x
         for _ in range(data.length):
             y = torch.sin(y) * x
-        return torch.autograd.grad(y, x)[0].item()
+        return y
+
+    if compiled:
+        value_of = torch.compile(value_of)
+
+    def step() -> float:
+        return torch.autograd.grad(value_of(x), x)[0].item()
 
     return Variant(step)
 
@@ -53,28 +59,40 @@ def network(data: Network, device: str = "cpu", compiled: bool = False) -> Varia
     return Variant(step, lambda: [p.detach().cpu().numpy().T.copy() for p in parameters])
 
 
-def _network(data: Network) -> Variant:
-    advancing = network(data)
+def _network(data: Network, compiled: bool) -> Variant:
+    advancing = network(data, compiled=compiled)
     return Variant(lambda: advancing.step().item(), advancing.weights)
 
 
-def _formula(data: Formula) -> Variant:
+def _formula(data: Formula, compiled: bool) -> Variant:
     inputs = [torch.tensor(x, requires_grad=True) for x in data.inputs]
 
+    def value_of(*inputs: torch.Tensor) -> torch.Tensor:
+        return data.function(torch, *inputs)
+
+    if compiled:
+        value_of = torch.compile(value_of)
+
     def step() -> list[torch.Tensor]:
-        value = data.function(torch, *inputs)
+        value = value_of(*inputs)
         gradients = torch.autograd.grad(value, inputs, torch.ones_like(value))
         return [value.detach(), *gradients]
 
     return Variant(step)
 
 
+def variant(data: Data, compiled: bool) -> Variant | None:
+    """One way to run a case's step, or None if it is of no known kind."""
+    if isinstance(data, Chain):
+        return _chain(data, compiled)
+    if isinstance(data, Network):
+        return _network(data, compiled)
+    if isinstance(data, Formula):
+        return _formula(data, compiled)
+    return None
+
+
 def variants(data: Data) -> dict[str, Variant]:
     """Gives the variants for a case's inputs."""
-    if isinstance(data, Chain):
-        return {"PyTorch": _chain(data)}
-    if isinstance(data, Network):
-        return {"PyTorch": _network(data)}
-    if isinstance(data, Formula):
-        return {"PyTorch": _formula(data)}
-    return {}
+    found = variant(data, compiled=False)
+    return {"PyTorch": found} if found else {}
