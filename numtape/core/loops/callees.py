@@ -1,12 +1,12 @@
 """Functions that a kernel calls and that are not written in place: recursion, `recompute`.
 
 Each is transformed by itself, for the dtypes of its arguments and for those of them that are
-differentiated, and has a frame of its own on the stack. The frame begins with *cells*, one word
-each: the arguments that are numbers, their adjoints, the result, the mark, where local arrays lie;
-behind them is what the function stores, and then where the frame begins.
+differentiated. Numbers and seeds are passed by value. What a call stores is followed by its
+*frame*, cells of one word each: the arguments that are numbers, their adjoints, where local arrays
+lie. The reverse sweep of a call says where its stack began, so that nothing else needs to be kept.
 
-A call with ``recompute`` keeps its cells only, with copies of the arrays that are written to, and
-is done again in the reverse sweep.
+A call with ``recompute`` keeps its frame only, behind copies of the arrays that are written to, and
+is done again in the reverse sweep; its frame also has room for a result and a mark.
 """
 
 from __future__ import annotations
@@ -37,15 +37,13 @@ class Variant:
     face: Interface
     name: str
 
-    def call(self, inputs: list[str], room: str, frame: Frame) -> list[str]:
-        """The text of a call of the forward sweep, with where its room begins and ends."""
-        out, mark = frame.at("float64", frame.out), frame.at("int64", frame.mark)
-        return [f"STATUS = F_{self.number}({', '.join([*inputs, room, out, mark])})"]
+    def call(self, inputs: list[str], room: str) -> str:
+        """The text of a call of the forward sweep; ``room``: its stack's ends, OUT and MARK."""
+        return f"STATUS = F_{self.number}({', '.join([*inputs, room])})"
 
-    def back(self, inputs: list[str], top: str, frame: Frame) -> str:
-        """The text of a call of the reverse sweep."""
-        seed = frame.at("float64", frame.out)
-        return f"R_{self.number}({', '.join([*inputs, top, seed])})"
+    def back(self, inputs: list[str], top: str, seed: str) -> str:
+        """The text of a call of the reverse sweep, which gives where the stack began."""
+        return f"SP = R_{self.number}({', '.join([*inputs, top, seed])})"
 
 
 class Functions:
@@ -134,7 +132,7 @@ class Functions:
         if key not in self.variants:
             body = self.body(call, caller)
             activity = analyse(body, [body.parameters[j] for j in wanted], apart=True)
-            face = Interface(body, kinds, wanted, activity)
+            face = Interface(body, kinds, wanted, activity, by_value=True)
             number = len(self.variants) + 1
             self.variants[key] = Variant(number, body, activity, face, call.function.__name__)
         return self.variants[key]
@@ -146,6 +144,10 @@ class Frame:
     Attributes:
       words: How many there are.
       fill: The text that fills them in the forward sweep.
+      copies: Of arrays that are written to: from where, dtype, how many, the name of where it is.
+      ahead: What the forward sweep is called with.
+      inputs: What the reverse sweep is called with.
+      again: What both are, if the call is done again.
     """
 
     def __init__(
@@ -154,47 +156,39 @@ class Frame:
         self._base = f"F{k}"
         self.words = 0
         self.fill: list[str] = []
-        self.copies: list[tuple[str, str, str, int]] = []  # from, dtype, how many, cell
-        arrays = body.arrays
-        numbers: dict[int, int] = {}
-        self.slopes: dict[int, int] = {}
-        places: dict[int, tuple[int, int]] = {}
-        sizes: dict[tuple[int, int], int] = {}
-        self.out, self.mark = self._cell(), self._cell()
-        self.end = self._cell("int64", "END") if call.recompute else 0
-        for kind, j, dtype, axis in variant.face.parameters:
-            name = call.names[j]
-            local = name in arrays and not arrays[name].argument
-            if kind == "number":
-                numbers[j] = self._cell(dtype, name)
-            elif kind == "adjoint" and name not in arrays:
-                self.slopes[j] = self._cell()
-            elif kind == "array" and local:
-                places[j] = self._cell("int64", f"{name}_at"), self._cell("int64", f"d_{name}_at")
-            elif kind == "axis" and local:
-                sizes[j, axis] = self._cell("int64", call.axes[j][axis])
+        self.copies: list[tuple[str, str, str, str]] = []
+        self.ahead: list[str] = []
         self.inputs: list[str] = []
         self.again: list[str] = []
+        self.slopes: dict[int, int] = {}
+        if call.recompute:
+            self.out, self.mark = self._cell(), self._cell()
+            self.begin, self.end = self._cell("int64", f"B{k}"), self._cell("int64", "END")
         for kind, j, dtype, axis in variant.face.parameters:
             name = call.names[j]
+            local = name in body.arrays and not body.arrays[name].argument
             again = ""
             if kind == "number":
-                text = self.at(dtype, numbers[j])
+                ahead = f"{dtype}_of({name})"
+                text = self.read(dtype, self._cell(dtype, name))
             elif kind == "axis":
-                local = (j, axis) in sizes
-                text = self.read("int64", sizes[j, axis]) if local else f"{name}_n{axis}"
-            elif kind == "array":
-                text = f"{dtype}_at({self.read('int64', places[j][0])})" if j in places else name
-                if call.recompute and name in written:
-                    cell = self._cell()
-                    count = " * ".join(call.axes[j])
-                    self.copies.append((text, dtype, count, cell))
-                    again = f"{dtype}_at({self.read('int64', cell)})"
-            elif j in self.slopes:
-                text = self.at("float64", self.slopes[j])
+                ahead = text = call.axes[j][axis] if local else f"{name}_n{axis}"
+                if local:
+                    text = self.read("int64", self._cell("int64", ahead))
+            elif kind == "adjoint" and name not in body.arrays:
+                self.slopes[j] = self._cell()
+                ahead, text = "OUT", self.at("float64", self.slopes[j])  # it is not used ahead
             else:
-                text = (f"{dtype}_at({self.read('int64', places[j][1])})" if j in places
-                        else f"d_{name}")  # fmt: skip
+                ahead = text = name if kind == "array" else f"d_{name}"
+                if local:
+                    place = f"{name}_at" if kind == "array" else f"d_{name}_at"
+                    ahead = f"{dtype}_at({place})"
+                    text = f"{dtype}_at({self.read('int64', self._cell('int64', place))})"
+                if kind == "array" and call.recompute and name in written:
+                    copy = f"Y{k}_{len(self.copies)}"
+                    self.copies.append((ahead, dtype, " * ".join(call.axes[j]), copy))
+                    again = f"{dtype}_at({self.read('int64', self._cell('int64', copy))})"
+            self.ahead.append(ahead)
             self.inputs.append(text)
             self.again.append(again or text)
 
@@ -210,4 +204,5 @@ class Frame:
 
     def read(self, dtype: str, cell: int) -> str:
         """What is in a cell."""
-        return f"{self.at(dtype, cell)}[0]"
+        found = f"{self.at(dtype, cell)}[0]"
+        return f"({found} != 0)" if dtype == "bool" else found

@@ -371,29 +371,28 @@ class Forward(Text):
         self.frames[id(node)] = frame, variant
         size = 8 * frame.words
         self.put(f"# line {node.line}")
-        self.put(self._room(node.line).format(f" + {size}"))
-        self.put(f"F{k} = SP")
-        for line in frame.fill:
-            self.put(line)
-        self.put(f"{frame.read('int64', frame.mark)} = DEPTH + 1")
-        self.put(taken(str(size), [node.line]))
-        for source, dtype, count, cell in frame.copies:
+        if node.recompute:
+            self.put(f"B{k} = SP")
+        for source, dtype, count, name in frame.copies:
             self.put(self._much(f"8.0 * {count}", node.line))
-            self.put(f"{frame.read('int64', cell)} = SP")
+            self.put(f"{name} = SP")
             self.put(f"for K{k} in range({count}):")
             self.put(f"    {dtype}_at(SP)[K{k}] = {source}[K{k}]")
             self.put(taken(room(f"({count})", dtype), [node.line]))
-        self.put(f"T{k} = SP")
-        for line in variant.call(frame.inputs, f"T{k}, END", frame):
-            self.put(line)
+        self.put("MARK[0] = DEPTH + 1")
+        end = f"END - {size}" if node.recompute else "END"  # the frame is below it the next time
+        self.put(variant.call(frame.ahead, f"SP, {end}, OUT, MARK"))
         self.put("if STATUS: return STATUS")
+        if not node.recompute:
+            self.put("SP = MARK[0]")
+        if size:
+            self.put(self._room(node.line).format(f" + {size}"))
+            self.put(f"F{k} = SP")
+            for line in frame.fill:
+                self.put(line)
+            self.put(taken(str(size), [node.line]))
         if node.out:
-            value, dtype = frame.read("float64", frame.out), self.body.names[node.out]
+            value, dtype = "OUT[0]", self.body.names[node.out]
             how = {"float64": "{}", "float32": "np.float32({})", "bool": "({} != 0)"}
             self.put(f"{node.out} = {how.get(dtype, 'int({})').format(value)}")
-        if not node.recompute:
-            self.put(f"SP = {frame.read('int64', frame.mark)}")
-        self.put(self._room(node.line).format(" + 8"))
-        self.put(once(0, "int64").write(f"F{k}"))
-        self.put(taken("8", [node.line]))
         self.plans[id(node)] = Plan(k)

@@ -14,17 +14,28 @@ class Interface:
       parameters: What they are; see `Program`.
       loads: Lines that read them.
       stores: Lines at the end of the reverse sweep, which give adjoints of numbers.
+
+    Args:
+      body: The function.
+      kinds: Dtype and axes of each argument.
+      wanted: The numbers of the arguments that have adjoints.
+      activity: What is differentiated.
+      by_value: Whether they take numbers themselves, and not where these are.
     """
 
     def __init__(
-        self, body: Body, kinds: Kinds, wanted: tuple[int, ...], activity: Activity
-    ) -> None:
+        self, body: Body, kinds: Kinds, wanted: tuple[int, ...], activity: Activity,
+        by_value: bool = False,
+    ) -> None:  # fmt: skip
         self.taken: list[str] = []
         self.parameters: list[tuple[str, int, str, int]] = []
         self.loads: list[str] = []
         self.stores: list[str] = []
         given = list(zip(body.parameters, kinds, strict=True))
         for j, (name, (dtype, ndim)) in enumerate(given):
+            if ndim < 0 and by_value:
+                self._take(name, "number", j, dtype)
+                continue
             if ndim < 0:
                 self._take(f"{name}_at", "number", j, dtype)
                 real = " != 0" if dtype == "bool" else ""

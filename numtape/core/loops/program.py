@@ -90,7 +90,7 @@ def program(
     options = boundscheck, divisions, several
     forward, reverse = f"{body.name}_forward", f"{body.name}_reverse"
     begin = ["DEPTH = 0"] if calls(body) else []
-    lines = _sweeps(body, activity, face, (forward, reverse), begin, options)
+    lines = _sweeps(body, activity, face, (forward, reverse), begin, options, False)
     taken = ", ".join(face.taken)
     lines += [
         f"def {body.name}_gradient({taken}, SP, END, OUT, MARK, SEED):",
@@ -106,7 +106,7 @@ def program(
         begin = ["DEPTH = MARK[0]", f"if DEPTH > {DEEPEST}: return {DEEP}"]
         lines += ["", f"# {variant.name}"]
         lines += _sweeps(variant.body, variant.activity, variant.face, (f"F_{count}", f"R_{count}"),
-                         begin, options)  # fmt: skip
+                         begin, options, True)  # fmt: skip
     written = [j for j, name in enumerate(body.parameters) if name in activity.written]
     return Program("\n".join(lines), body.name, face.parameters, written, result, body.file,
                    body.line, body.raised, outs(body, activity), body.form, count,
@@ -116,12 +116,15 @@ def program(
 
 def _sweeps(
     body: Body, activity: Activity, face: Interface, names: tuple[str, str], begin: list[str],
-    options: tuple[bool, bool, bool],
+    options: tuple[bool, bool, bool], called: bool,
 ) -> list[str]:  # fmt: skip
-    """The text of both sweeps of a function."""
+    """The text of both sweeps of a function.
+
+    The reverse one of what is ``called`` gives where its stack began.
+    """
     boundscheck, divisions, several = options
     forward = Forward(body, activity, boundscheck, divisions)
-    reverse = Reverse(forward, several)
+    reverse = Reverse(forward, several, called)
     read = outside(body.nodes, body.left())
     zeros = sorted(
         x for x in activity.active if x not in body.arrays and not is_constant(x)
@@ -134,10 +137,12 @@ def _sweeps(
     results = [f"OUT[0] = {body.result}"] if body.result else left(body)
     for line in (*results, "MARK[0] = SP", "return 0"):
         ahead.put(line)
+    if called:  # never so, but Numba has to know what a function gives that calls itself
+        back.put("if SP < 0: return SP")
     for line in (*face.loads, *(f"d_{name} = 0.0" for name in zeros), *_initial(body)):
         back.put(line)
     back.lines += reverse.lines
-    for line in (*face.stores, "return 0"):
+    for line in (*face.stores, "return SP" if called else "return 0"):
         back.put(line)
     taken = ", ".join(face.taken)
     return [

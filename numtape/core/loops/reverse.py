@@ -12,13 +12,13 @@ from .plans import Plan, Way, groups, something
 class Reverse(Text):
     """Writes the reverse sweep."""
 
-    def __init__(self, forward: Forward, again: bool) -> None:
+    def __init__(self, forward: Forward, again: bool, called: bool) -> None:
         super().__init__()
         self._again = again
         self.forward, self.body, self.activity = forward, forward.body, forward.activity
         if self.body.result:
             if self.body.result in self.activity.active:
-                self.put(f"d_{self.body.result} += SEED[0]")
+                self.put(f"d_{self.body.result} += {'SEED' if called else 'SEED[0]'}")
         else:
             self._results()
         self._pop(forward.last)
@@ -136,22 +136,23 @@ class Reverse(Text):
     def _call(self, node: Call, k: int) -> None:
         frame, variant = self.forward.frames[id(node)]
         active = self.activity.active
-        self.put("SP -= 8")
-        self.put(f"F{k} = {once(0, 'int64').read()}")
-        for cell in frame.slopes.values():
-            self.put(f"{frame.read('float64', cell)} = 0.0")
-        inputs = frame.inputs
+        if frame.words:
+            self.put(f"SP -= {8 * frame.words}")
+            self.put(f"F{k} = SP")
+        inputs, top = frame.inputs, "SP"
         if node.recompute:
-            inputs = frame.again
-            self.put(f"{frame.read('int64', frame.mark)} = 0")
-            for line in variant.call(inputs, f"SP, {frame.read('int64', frame.end)}", frame):
-                self.put(line)
-        seed = f"d_{node.out}" if node.out in active else "0.0"
-        self.put(f"{frame.read('float64', frame.out)} = {seed}")
+            inputs, top = frame.again, frame.read("int64", frame.mark)
+            self.put(f"{top} = 0")
+            ends = f"F{k} + {8 * frame.words}, {frame.read('int64', frame.end)}"
+            cells = f"{frame.at('float64', frame.out)}, {frame.at('int64', frame.mark)}"
+            self.put(variant.call(inputs, f"{ends}, {cells}"))
+        seed = "0.0"
         if node.out in active:
-            self.put(f"{seed} = 0.0")
-        top = frame.read("int64", frame.mark)
-        self.put(variant.back(inputs, top, frame))
+            seed = f"G{k}"
+            self.put(f"{seed} = float64_of(d_{node.out})")
+            self.put(f"d_{node.out} = 0.0")
+        self.put(variant.back(inputs, top, seed))
+        if node.recompute:
+            self.put(f"SP = {frame.read('int64', frame.begin)}")
         for j, cell in frame.slopes.items():
             self.put(f"d_{node.names[j]} += {frame.read('float64', cell)}")
-        self.put(f"SP = F{k}")
