@@ -2,6 +2,7 @@
 
 import json
 import os
+import sys
 
 import numpy as np
 import pytest
@@ -10,6 +11,8 @@ from processes import run, start
 from numtape.core import settings
 from numtape.core.cpu import draws, workers
 from numtape.core.cpu import executor as cpu
+from numtape.core.ops import unique
+from numtape.core.values import memory
 
 pytestmark = [
     pytest.mark.numtape_only("a promise TensorFlow does not make"),
@@ -200,6 +203,56 @@ def test_random_numbers_are_the_same_while_interrupts_are_heard_of(monkeypatch, 
     monkeypatch.setattr(draws, "LONG", 5)
     tf.random.set_seed(3)
     assert np.array_equal(tf.random.normal([100_000]).numpy(), expected)
+
+
+def heard_of(act):
+    """How often Python looks for interrupts in one of its own lines, or waits where it hears."""
+    count = 0
+
+    def trace(frame, event, _):
+        nonlocal count
+        count += event == "line"
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        act()
+    finally:
+        sys.settrace(before)
+    return count
+
+
+@pytest.mark.parametrize("x", [
+    np.linspace(-9, 9, 700), np.linspace(-9, 9, 1400).reshape(2, 700)[:, ::-1],
+    np.arange(900.0).reshape(3, 1, 300).T, np.float64(3.0), np.zeros((0, 3)),
+], ids=["vector", "backwards", "transposed", "number", "empty"])  # fmt: skip
+@pytest.mark.parametrize("dtype", ["float64", "float32", "int8", "complex64", "bool"])
+def test_large_arrays_are_copied_piece_by_piece(monkeypatch, x, dtype):
+    dtype = np.dtype(dtype)
+    expected = memory.converted(x, dtype)
+    monkeypatch.setattr(memory, "PIECE", 64)
+    found = memory.converted(x, dtype)
+    np.testing.assert_array_equal(found, expected, strict=True)
+    assert found.flags.c_contiguous
+    if np.ndim(x):
+        np.testing.assert_array_equal(memory.copied(x), x, strict=True)
+        assert not np.shares_memory(memory.copied(x), x)
+    if np.size(x) > 64:
+        assert heard_of(lambda: memory.converted(x, dtype)) > np.size(x) // 64
+        assert heard_of(lambda: memory.copied(x)) > np.size(x) // 64
+
+
+def test_another_thread_finds_different_elements(tf, monkeypatch):
+    monkeypatch.setattr(unique, "LARGE", 3)
+    heard = []
+    monkeypatch.setattr(unique, "heard", lambda work: heard.append(1) or workers.heard(work))
+    found = tf.unique([5.0, 2.0, 5.0, 7.0, 2.0])
+    assert found.y.numpy().tolist() == [5.0, 2.0, 7.0]
+    assert found.idx.numpy().tolist() == [0, 1, 0, 2, 1]
+    assert heard == [1]
+    with pytest.raises(ZeroDivisionError):
+        workers.heard(lambda: 1 // 0)
 
 
 ENDS = """

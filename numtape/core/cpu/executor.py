@@ -39,7 +39,7 @@ from ..values.spec import SPECS, Spec
 from . import fuse
 from .buffers import POOL
 from .draws import drawn
-from .workers import settle, share, watch
+from .workers import heard, settle, share, watch
 
 # Elements from which a sweep is long enough to let other Python threads run meanwhile.
 LONG = 200_000
@@ -259,18 +259,12 @@ class Sweeper:
 
     def _watched(self, plan: Plan, compute: Callable[[], None]) -> None:
         """Have another thread compute, while this one hears of interrupts."""
-        errors = []
 
         def work() -> None:
-            try:
-                with np.errstate(all="ignore"):
-                    compute()
-            except Exception as error:
-                errors.append(error)
+            with np.errstate(all="ignore"):
+                compute()
 
-        watch([work], (plan, self), self.running, self._stop, self._leave)
-        if errors:
-            raise errors.pop()
+        heard(work, (plan, self), self.running, self._stop, self._leave)
 
     def _leave(self) -> None:
         """Leave all of this to those who still compute: the log gets another one."""

@@ -12,9 +12,11 @@ import sys
 import threading
 from collections.abc import Callable, Sequence
 from queue import SimpleQueue
-from typing import Any
+from typing import Any, TypeVar
 
 from ..settings import after_fork_in_child, inside_another
+
+T = TypeVar("T")
 
 WORKER, OWNER = "worker", "owner"
 
@@ -139,6 +141,26 @@ def watch(
             _dismiss()
         raise
     settle(running)
+
+
+def heard(
+    compute: Callable[[], T], keeps: Any = None, running: list[_Task] | None = None,
+    stop: Callable[[], None] = lambda: None, leave: Callable[[], None] = lambda: None,
+) -> T:  # fmt: skip
+    """What a function returns, or raises, that another thread calls; see `watch`."""
+    found: list[T] = []
+    errors: list[Exception] = []
+
+    def work() -> None:
+        try:
+            found.append(compute())
+        except Exception as error:
+            errors.append(error)
+
+    watch([work], keeps, [] if running is None else running, stop, leave)
+    if errors:
+        raise errors.pop()
+    return found.pop()
 
 
 def _dismiss() -> None:

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..cpu.workers import heard
 from ..log.op import ARRAY, defop
 from ..log.record import record, require
 from ..log.tensors import as_tensor
@@ -15,6 +16,7 @@ from ..values.spec import intern
 from ..values.tensor import Tensor
 
 Array = np.ndarray[Any, Any]
+LARGE = 1 << 18  # elements that take so long that interrupts are to be heard meanwhile
 
 
 class Unique(NamedTuple):
@@ -64,7 +66,9 @@ def _parts(x: Any, out_idx: Any, *parts: str) -> list[Tensor]:
         f"Value for attr 'out_idx' of {output.name} is not in the list of allowed values: int32, "
         "int64",
     )  # fmt: skip
-    size = len(_different(found._array())[0])
+    array = found._array()
+    different = heard(lambda: _different(array)) if array.size > LARGE else _different(array)
+    size = len(different[0])
     return [
         record(UNIQUE, (found,), size=found.shape[0] if part == "idx" else size, part=part,
                output=output.name)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import ctypes
 import math
 import mmap
+from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any, cast
 
 import numpy as np
 
 Array = np.ndarray[Any, Any]
+PIECE = 1 << 18  # elements that are copied at once: a piece stays in the processor's cache
 LEGACY = 1  # CUDA's legacy default stream, in DLPack, in the array interface and in its driver
 
 _addressof: Any = ctypes.addressof
@@ -73,12 +75,43 @@ def resized(array: Array, size: int, kept: int) -> Array:
 
 
 def converted(value: Any, dtype: np.dtype[Any]) -> Array:
-    """A new array of the elements of ``value``, in C's order.
+    """A new array of the elements of ``value``, in C's order. Interrupts are heard meanwhile.
 
     What C leaves open is the same here as in every kernel: a float beyond the range of an integer
     dtype becomes the nearest integer that it has, and NaN becomes 0.
     """
     array = np.asarray(value)
+    if array.size <= PIECE:
+        return _converted(array, dtype)
+    found = np.empty(array.shape, dtype)
+    for part, out in _pieces(array, found):
+        out[...] = _converted(part, dtype)
+    return found
+
+
+def copied(array: Array) -> Array:
+    """A copy; interrupts are heard while it takes long."""
+    if array.size <= PIECE:
+        return array.copy()
+    found = np.empty(array.shape, array.dtype)
+    for part, out in _pieces(array, found):
+        out[...] = part
+    return found
+
+
+def _pieces(array: Array, out: Array) -> Iterator[tuple[Array, Array]]:
+    """The same parts of two arrays, neither of them large."""
+    if array.size <= PIECE:
+        yield array, out
+    elif len(array) == 1:
+        yield from _pieces(array[0], out[0])
+    else:
+        rows = max(1, PIECE * len(array) // array.size)
+        for at in range(0, len(array), rows):
+            yield from _pieces(array[at : at + rows], out[at : at + rows])
+
+
+def _converted(array: Array, dtype: np.dtype[Any]) -> Array:
     if array.dtype.kind == "c" and dtype.kind not in "cb":  # what is not real is left out
         array = array.real
     if array.dtype.kind == "V":  # bfloat16

@@ -10,6 +10,7 @@ import numpy as np
 from .. import settings
 from .dtypes import DType
 from .habits import give_hints, refusing
+from .memory import copied
 from .operator_types import Operators
 from .spec import Spec, TensorShape
 
@@ -186,7 +187,7 @@ class Tensor(Operators):
           array([1, 2], dtype=int32)
         """
         array = self._array()
-        return array.copy() if array.ndim else array[()]
+        return copied(array) if array.ndim else array[()]
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         if copy is False:
@@ -194,7 +195,8 @@ class Tensor(Operators):
                 "What __array__ gives is a copy: copy=False is impossible. np.from_dlpack(tensor) "
                 "is an array that shares its memory, and is read-only."
             )
-        return np.array(self._array(), dtype=dtype)
+        array = self._array()
+        return copied(array) if dtype is None else np.array(array, dtype=dtype)
 
     def __len__(self) -> int:
         if not self._spec.rank:
