@@ -10,17 +10,22 @@ from numba import types
 from numba.extending import intrinsic
 
 from .compiler import KernelCompiler, LoopCompiler
+from .target import NAME, made_with
 
 INT64 = ir.IntType(64)
 _OPTIONS: dict[str, Any] = {
     "error_model": "numpy", "nogil": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True,
     "boundscheck": False, "_nrt": False, "pipeline_class": KernelCompiler,
+    "_target": NAME,
 }  # fmt: skip
 
 
 def jit(function: Any) -> Any:
     """Compile a kernel: no Python wrapper, no GIL, NumPy's division, no fast-math."""
     return numba.njit(**_OPTIONS)(function)
+
+
+made_with(jit)
 
 
 def jit_loops(function: Any) -> Any:

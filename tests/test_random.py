@@ -1,16 +1,17 @@
 """Random numbers: NumPy's uniform ones, normal ones by their distribution, the same everywhere."""
 
+import ctypes
 import importlib
 import itertools
 
 import mpmath
-import numba
 import numpy as np
 import pytest
 import scipy.stats
 from together import together
 
 from numtape.core import settings
+from numtape.core.compile import cache
 from numtape.core.cpu import draws
 from numtape.core.ops.random import STATE
 
@@ -78,11 +79,36 @@ KNOWN = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("counter, key, words", KNOWN)
-def test_known_answers(counter, key, words):
+@pytest.fixture
+def compiled(monkeypatch, tmp_path):
+    """Compiles functions of addresses and integers as kernels are, to be called from Python."""
+    monkeypatch.setenv("NUMTAPE_CACHE_DIR", str(tmp_path))
+    return as_kernel
+
+
+def as_kernel(symbol, function, count):
+    """Its address is called with C alone."""
+    build = importlib.import_module("numtape.core.compile.unit")
+    jitted = importlib.import_module("numtape.kernels.jit").jit(function)
+    built = build.compile_unit(symbol, [build.Function(symbol, jitted, [""] * count)])
+    address = cache.load(symbol, symbol, lambda: built)[symbol]
+    return ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * count)(address)
+
+
+def test_known_answers(compiled):
     philox = importlib.import_module("numtape.kernels.cpu.random").philox
-    call = numba.njit(lambda a, b, c, d, key, other: philox(a, b, c, d, key, other))
-    assert call(*np.array([*counter, *key], np.uint64)) == words
+    words_at = importlib.import_module("numtape.kernels.jit").POINTERS["uint64"]
+
+    def call(at, key, out):
+        a, (first, second) = words_at(at), (words_at(key)[0], words_at(key)[1])
+        for k in range(4):
+            words_at(out)[k] = philox(a[0], a[1], a[2], a[3], first, second)[k]
+
+    found = compiled("test_philox", call, 3)
+    for counter, key, words in KNOWN:
+        given, keys, out = np.array(counter, "u8"), np.array(key, "u8"), np.empty(4, "u8")
+        found(given.ctypes.data, keys.ctypes.data, out.ctypes.data)
+        assert tuple(out.tolist()) == words
 
 
 # --- Normal numbers ------------------------------------------------------------------------------
@@ -124,16 +150,15 @@ def test_normal_numbers_are_box_and_mullers(tf, dtype, device):
 
 
 @both
-def test_no_integers_give_what_is_not_finite(dtype):
+def test_no_integers_give_what_is_not_finite(dtype, compiled):
     """The largest radius and the smallest, and angles in all eighths."""
     bits = 8 * np.dtype(dtype).itemsize
     ends = [0, 1, 2, 3, 4, 2**bits - 1, 2**bits - 4]
     ends += [x + k for k in range(-4, 4) for x in (2 ** (bits - 1), 2 ** (bits - 2))]
     integers = np.array([(a, b) for a in ends for b in ends], f"u{bits // 8}")
     found = integers.copy()
-    jit = importlib.import_module("numtape.kernels.jit").jit
-    numbers = jit(importlib.import_module("numtape.kernels.cpu.random").normal(dtype))
-    numba.njit(lambda at, n: numbers(at, n))(found.ctypes.data, found.size)
+    numbers = importlib.import_module("numtape.kernels.cpu.random").normal(dtype)
+    compiled(f"test_normal_{dtype}", numbers, 2)(found.ctypes.data, found.size)
     pairs = found.view(dtype)
     expected = [exact(int(a), int(b), pairs.dtype.type) for a, b in integers]
     assert np.isfinite(pairs).all()

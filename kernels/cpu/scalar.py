@@ -54,15 +54,38 @@ def _saturating(name: str) -> Any:
     return intrinsic(to_integer)
 
 
+def _rounding(name: str) -> Any:
+    """From a float to a whole one, which every processor has an instruction for."""
+
+    def rounded(typingctx: Any, x: Any) -> Any:
+        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            function = builder.module.declare_intrinsic(f"llvm.{name}", [args[0].type])
+            return builder.call(function, args)
+
+        return x(x), codegen
+
+    return intrinsic(rounded)
+
+
+@intrinsic
+def fmod(typingctx: Any, x: Any, y: Any) -> Any:
+    """What is left of a float by another one, of the sign of the first."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.frem(*args)
+
+    return x(x, y), codegen
+
+
 FUNCTIONS: dict[str, Any] = {
     name: getattr(math, name) for name in ("sqrt", "isnan", "isinf", "isfinite", "copysign")
 }
 FUNCTIONS |= {
-    "floor": np.floor, "ceil": np.ceil, "rint": np.rint, "fmod": np.fmod,
-    "int_power": int_power, "floor_divide": floor_divide, "absolute": abs,
+    "int_power": int_power, "floor_divide": floor_divide, "absolute": abs, "fmod": fmod,
     # Right for any argument; the vector functions are for what is not beyond their reach.
     "far_sin": math.sin, "far_cos": math.cos, "far_tan": math.tan,
 }  # fmt: skip
+FUNCTIONS |= {name: _rounding(name) for name in ("floor", "ceil", "rint")}
 FUNCTIONS |= {
     f"to_{name}": _saturating(name) for name in (
         "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"

@@ -10,7 +10,7 @@ from numba.core.errors import TypingError
 from numba.extending import intrinsic
 
 from ..compiler import LoopCompiler
-from ..jit import INT64, POINTERS, inline
+from ..jit import INT64, POINTERS
 from .functions import digamma
 
 # Sums of adjoints have no order that anybody asked for.
@@ -56,13 +56,15 @@ def address_of(typingctx: Any, pointer: Any) -> Any:
 
 
 SCOPE: dict[str, Any] = {f"{name}_at": POINTERS[name] for name in _WIDER}
-SCOPE |= {"address_of": address_of, "digamma": inline(digamma)}
 SCOPE |= {f"{name}_of": _value_of(name) for name in _WIDER}
 
 
-def jit_sweep(function: Any, fastmath: Any) -> Any:
-    """Compile a sweep: it raises nothing and returns a status."""
+def jit_sweep(function: Any, fastmath: Any, **options: Any) -> Any:
+    """Compile a sweep: it raises nothing and returns a status. It may call what users call."""
     return numba.njit(
         error_model="numpy", nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True,
-        boundscheck=False, _nrt=False, pipeline_class=LoopCompiler, fastmath=fastmath,
+        boundscheck=False, _nrt=False, pipeline_class=LoopCompiler, fastmath=fastmath, **options,
     )(function)  # fmt: skip
+
+
+SCOPE |= {"address_of": address_of, "digamma": jit_sweep(digamma, False, forceinline=True)}

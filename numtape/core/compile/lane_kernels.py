@@ -18,8 +18,8 @@ from .tables import LANES
 
 # The kernel modules that say what the names in bodies mean.
 VECTOR_SOURCES = (
-    "compiler", "jit", "cpu.scalar", "functions.vector", "functions.value", "functions.exponential",
-    "functions.logarithm", "functions.circular", "functions.elementary",
+    "compiler", "jit", "target", "cpu.scalar", "functions.vector", "functions.value",
+    "functions.exponential", "functions.logarithm", "functions.circular", "functions.elementary",
 )  # fmt: skip
 
 

@@ -115,8 +115,8 @@ def _fields_of(symbol: str) -> dict[str, list[tuple[str, int]]]:
 def addresses(unit: str) -> dict[str, int]:
     """The addresses of a unit's passes, by symbol."""
     shared = (
-        "compiler", "jit", "passes.records", "passes.rows", "passes.layout", "passes.places",
-        "passes.program",
+        "compiler", "jit", "target", "passes.records", "passes.rows", "passes.layout",
+        "passes.places", "passes.program",
     )  # fmt: skip
     source = kernel_source(*dict.fromkeys((*shared, *_PASSES.values())))
 

@@ -10,7 +10,7 @@ from llvmlite import binding as llvm
 from llvmlite import ir
 from numba import types
 from numba.core.compiler_lock import global_compiler_lock
-from numba.core.registry import cpu_target
+from numba.core.target_extension import target_override
 
 from .cache import Built
 from .llvm import needs
@@ -67,14 +67,15 @@ def compile_unit(name: str, functions: list[Function]) -> Built:
 
     Kernels never raise, so the status that Numba's calling convention returns is not looked at.
     """
-    context = cpu_target.target_context
+    context = functions[0].jitted.targetctx
     library = context.codegen().create_library(f"numtape.{name}")
     library.enable_object_caching()
     module = library.create_ir_module(f"numtape.{name}")
     for function in functions:
         jitted, parameters = function.jitted, function.parameters
         signature = tuple(map(_type, parameters))
-        jitted.compile(signature)
+        with target_override(context.target_name):
+            jitted.compile(signature)
         result = jitted.overloads[signature]
         library.add_linking_library(result.library)
         sizes = [len(p.fields) if isinstance(p, Record) else 1 for p in parameters]

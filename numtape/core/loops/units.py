@@ -27,7 +27,7 @@ class Sweeps(NamedTuple):
 _known: dict[str, Sweeps] = {}  # code is never unloaded, so it is loaded once
 
 # The kernel modules that a sweep is compiled with.
-_SOURCES = ("compiler", "jit", "loops.functions", "loops.stack")
+_SOURCES = ("compiler", "jit", "target", "loops.functions", "loops.stack")
 
 
 def compiled(program: Program, fastmath: bool) -> Sweeps:

@@ -78,7 +78,7 @@ def _unchanged() -> Callable[[int, int], int]:
         built: disk.Built = compile_unit("unchanged", [Function(symbol, kernel, [""] * 3)])
         return built
 
-    source = kernel_source("compiler", "jit", "passes.unchanged")
+    source = kernel_source("compiler", "jit", "target", "passes.unchanged")
     address = disk.load("passes-unchanged", source, build)[symbol]
     # A builtin function costs a tenth of a call by ctypes.
     make: Any = ctypes.pythonapi.PyCFunction_NewEx
