@@ -9,6 +9,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from operator import itemgetter
 from typing import Any, NoReturn, overload
 
 import numpy as np
@@ -163,7 +164,7 @@ class GradientTape(Explained):
         """
         leaves = _leaves(tensor)
         for leaf in leaves:
-            if not isinstance(leaf, Tensor | Variable):
+            if not isinstance(leaf, _LEAVES):
                 raise ValueError(f"Passed in object {leaf} of type {type(leaf).__name__!r}, not "
                                  f"tf.Tensor or tf.Variable or ExtensionType.")  # fmt: skip
         tape = self._tape
@@ -177,13 +178,14 @@ class GradientTape(Explained):
                     f"The dtype of the watched tensor must be floating (e.g. tf.float32), got "
                     f"{leaf.dtype!r}", 5,
                 )  # fmt: skip
-            elif isinstance(leaf, Variable):
+            elif type(leaf) is Tensor:
+                if heard:
+                    tape.watch_tensor(leaf)
+            else:
                 variable = original(leaf)
                 self._watched[id(variable)] = variable
                 if heard:
                     tape.watch_variable(variable)
-            elif heard:
-                tape.watch_tensor(leaf)
 
     @contextmanager
     def stop_recording(self) -> Iterator[None]:
@@ -355,12 +357,13 @@ class GradientTape(Explained):
         if sources is None:
             raise TypeError("Argument `sources` should be a list or nested structure of Tensors, "
                             "Variables or CompositeTensors, but received None.")  # fmt: skip
-        zero = _unconnected(unconnected_gradients)
+        zero = unconnected_gradients is not _NONE and _unconnected(unconnected_gradients)
         targets = _checked(_leaves(target))
         leaves, rebuild = _flat(sources)
         leaves = _checked(leaves)
         seeds = [] if output_gradients is None else _leaves(output_gradients)
-        self._suspend(tape)
+        if tape.recording:
+            self._suspend(tape)
         found = self._gradient(tape, targets, leaves, seeds, zero)
         if not tape.persistent:
             tape.release()
@@ -401,7 +404,7 @@ class GradientTape(Explained):
             rows: list[tuple[int, int]] = []
             for k, target in enumerate(targets):
                 # A variable depends on itself alone: it is no row to go back from.
-                row = -1 if isinstance(target, Variable) else log.enter(target, None, "gradient")[0]
+                row = log.enter(target, None, "gradient")[0] if type(target) is Tensor else -1
                 rows.append((row, _seed(log, target, seeds[k] if k < len(seeds) else None)))
             found = transposed(log, tape, [pair for pair in rows if pair[0] >= 0], sources)
             results: list[Any] = []
@@ -600,23 +603,23 @@ def _seed(log: Log, target: Any, seed: Any) -> int:
 
 def _unconnected(value: Any) -> bool:
     """Whether unconnected sources get zeros."""
-    if value is UnconnectedGradients.NONE:
-        return False
     try:
         return UnconnectedGradients(value) is UnconnectedGradients.ZERO
     except ValueError:
         raise ValueError(f"Unknown value for unconnected_gradients: {value!r}") from None
 
 
-_PLAIN = {Tensor, Variable}
+_NONE = UnconnectedGradients.NONE
+_LEAVES = Tensor, Variable
+_PLAIN = frozenset(_LEAVES)
 
 
 def _checked(leaves: list[Any]) -> list[Any]:
     """Targets or sources, each alias replaced by its variable."""
-    if set(map(type, leaves)) <= _PLAIN:
+    if _PLAIN.issuperset(map(type, leaves)):
         return leaves
     for leaf in leaves:
-        if not isinstance(leaf, Tensor | Variable):
+        if not isinstance(leaf, _LEAVES):
             raise TypeError(
                 f"Targets and sources must be tensors or variables, got {type(leaf).__name__}."
                 f"{_why_none(leaf)}"
@@ -640,23 +643,30 @@ def _why_none(leaf: Any) -> str:
 
 
 def _leaves(structure: Any) -> list[Any]:
-    if isinstance(structure, Tensor | Variable):
+    kind = type(structure)
+    if kind in _PLAIN or isinstance(structure, _LEAVES):
         return [structure]
-    if type(structure) in (list, tuple) and all(
-        isinstance(x, Tensor | Variable) for x in structure
-    ):
+    if (kind is list or kind is tuple) and _PLAIN.issuperset(map(type, structure)):
         return list(structure)
     from .nest import flatten
 
     return flatten(structure)
 
 
+_first = itemgetter(0)
+
+
+def _same(found: list[Any]) -> list[Any]:
+    return found
+
+
 def _flat(structure: Any) -> tuple[list[Any], Any]:
     """Leaves of a structure, and what puts results in their places."""
-    if isinstance(structure, Tensor | Variable):
-        return [structure], lambda found: found[0]
-    if type(structure) is list and all(isinstance(x, Tensor | Variable) for x in structure):
-        return structure, lambda found: found
+    kind = type(structure)
+    if kind in _PLAIN or isinstance(structure, _LEAVES):
+        return [structure], _first
+    if kind is list and _PLAIN.issuperset(map(type, structure)):
+        return structure, _same
     from .nest import flatten_with
 
     return flatten_with(structure)

@@ -19,8 +19,9 @@ from test_interning import stretches
 from numtape.core.compile.passes import Block, Numbers
 from numtape.core.cpu import executor as cpu
 from numtape.core.cpu import workers
-from numtape.core.derive import adjoints, transpose
+from numtape.core.derive import adjoints
 from numtape.core.derive.templates import Templates
+from numtape.core.derive.workspace import Workspace
 from numtape.core.log.log import Log, local
 from numtape.core.replay.observe.guards import Guards
 from numtape.core.replay.observe.reads import ATTRIBUTE, Read
@@ -267,7 +268,7 @@ def test_interrupted_transposing_binds_the_memory_of_its_log():
     small, large = Log(64), Log(1024)
 
     def prepare():
-        work = transpose.Workspace()
+        work = Workspace()
         work.refresh(small)
         return work
 
@@ -304,7 +305,7 @@ def test_interrupted_templates_are_bound():
     first.constants = 3
 
     def prepare():
-        work = transpose.Workspace()
+        work = Workspace()
         work.use(first)
         work.pool_row[:3] = 1
         return work

@@ -18,7 +18,7 @@ from numtape import gradient_tape
 from numtape.core import settings
 from numtape.core.compile import passes
 from numtape.core.cpu import executor as cpu
-from numtape.core.derive import adjoints, lookup, reach, templates, transpose
+from numtape.core.derive import adjoints, lookup, reach, templates, transpose, workspace
 from numtape.core.log import log, op
 from numtape.core.ops import reduction
 from numtape.core.plan import plan as plans
@@ -237,7 +237,7 @@ def test_undecorated_passes_give_the_same_bits(tf, plain, monkeypatch):
         def value(name, kind):
             if kind == "int":
                 return int(block.set[block.slots[name]])
-            array = block._arrays[name]
+            array = (block._arrays | block._given)[name]
             assert array.dtype == passes._KINDS[kind], name
             return Strict(array)
 
@@ -251,7 +251,7 @@ def test_undecorated_passes_give_the_same_bits(tf, plain, monkeypatch):
             return int(functions[symbol](**arguments))
 
     monkeypatch.setattr(passes, "_calling", lambda block, function: lambda: call(block))
-    monkeypatch.setattr(transpose, "_workspaces", threading.local())
+    monkeypatch.setattr(workspace, "of_thread", threading.local())
     monkeypatch.setattr(graft, "_local", threading.local())
     memory = adjoints.memory()
     adjoints.give_back(memory)

@@ -21,7 +21,6 @@ LONGER = {
     "kernels/cuda/simulated.py": 460,  # a GPU whose threads wait for each other: one machine
     "numtape/core/cpu/executor.py": 465,  # one sweep, from its memory to who computes which group
     "numtape/core/cuda/fused.py": 450,  # which groups become one kernel: one decision
-    "numtape/core/derive/transpose.py": 430,  # one gradient, step by step
     "numtape/core/interop.py": 430,  # one protocol in both directions, with the same structures
     "numtape/core/log/log.py": 530,  # the log: everything that appends rows or drops them
     "numtape/core/log/variable.py": 590,  # one class, half of it documentation

@@ -17,7 +17,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from functools import cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -187,6 +187,31 @@ def _part() -> None:
         _ahead.clear()
 
 
+class Packed(NamedTuple):
+    """Arguments of a pass that follow each other, which `Block.give` sets in one step.
+
+    Attributes:
+      where: Their slots.
+      words: What is there.
+      arrays: Those of them that are arrays, by name.
+    """
+
+    where: slice
+    words: memoryview[int]
+    arrays: dict[str, Array]
+
+
+def packed(symbol: str, **arguments: Array | int) -> Packed:
+    """Arguments of a pass that follow each other."""
+    slots = _slots(symbol)
+    first = slots[next(iter(arguments))]
+    if [slots[name] for name in arguments] != list(range(first, first + len(arguments))):
+        raise AssertionError(f"these arguments of {symbol} do not follow each other")
+    words = [x if isinstance(x, int) else address_of(x) for x in arguments.values()]
+    arrays = {name: x for name, x in arguments.items() if not isinstance(x, int)}
+    return Packed(slice(first, first + len(words)), view(np.array(words, np.int64)), arrays)
+
+
 # The argument is of C already: converting one is a call, which ctypes has another error for if it
 # is the one that goes too deep.
 _KEEPS_GIL = ctypes.PYFUNCTYPE(ctypes.c_int64)
@@ -216,6 +241,7 @@ class Block:
         self._memory = np.zeros(len(self.slots), np.int64)
         self.set = view(self._memory)
         self._arrays: dict[str, Array] = {}
+        self._given: dict[str, Array] = {}
         self.address = address_of(self._memory)
         unit = next(name for name, passes in _UNITS.items() if symbol in passes)
         pointer = addresses(unit)[symbol]
@@ -236,6 +262,11 @@ class Block:
                 self.set[slot] = value
             else:
                 self.point(f"{record}.{field}", value, address_of(value))
+
+    def give(self, packed: Packed) -> None:
+        """Set arguments that come again; their arrays are kept alive until others are given."""
+        self._given = packed.arrays
+        self.set[packed.where] = packed.words
 
     def point(self, name: str, array: Array, address: int) -> None:
         """Set an array argument whose address is known."""

@@ -354,14 +354,16 @@ class Executor:
             log.workspace = work
         if work.sweeper.left:
             work.sweeper = Sweeper(log)
-        settle(work.sweeper.running)
+        if work.sweeper.running:
+            settle(work.sweeper.running)
         plan = work.planned(log, wanted, welcome, retain)
         if plan is None:
             return
         for row, spec in plan.buffers:
             log.put(row, POOL.empty(spec), spec)
         work.sweeper.run(log, plan)
-        finish(log, plan)
+        if plan.views or plan.aliases:
+            finish(log, plan)
         POOL.swept()
 
     def program(

@@ -9,11 +9,11 @@ from __future__ import annotations
 import threading
 from typing import Any
 
-from ..compile.passes import Block
+from ..compile.passes import Block, packed
 from ..log.log import Log
 from ..plan.memo import Remembered, columns_of, operands_of
 from ..values.interning import generation
-from ..values.memory import Array, address_of
+from ..values.memory import Array
 
 Key = tuple[Any, ...]
 
@@ -27,10 +27,12 @@ class Adjoints:
       watched: Which variables the tape watched, after `follow`.
       extra_n, added: How many operands variadic rows had, and how many more were appended.
       templates: What the rows are made of, which holds the numbers in them.
-      arrays: What `repeat` takes: names, arrays and their addresses.
+      arguments: What `repeat` compares and appends.
     """
 
-    __slots__ = ("added", "arrays", "count", "extra_n", "found", "n", "templates", "watched")
+    __slots__ = (
+        "added", "arguments", "count", "extra_n", "found", "n", "templates", "watched",
+    )  # fmt: skip
 
     def __init__(
         self, log: Log, n: int, extra_n: int, columns: Array, operands: Array, found: list[int],
@@ -39,13 +41,13 @@ class Adjoints:
         self.n, self.count, self.found, self.watched = n, log.n - n, found, watched
         self.templates = templates
         self.extra_n, self.added = extra_n, log.extra_n - extra_n
-        arrays = {
-            "columns": columns, "operands": operands, "added": columns_of(log, n, log.n),
-            "added_cells": log.columns.cell[n : log.n].copy(),
-            "added_states": log.columns.state[n : log.n].copy(),
-            "added_operands": operands_of(log, extra_n),
-        }  # fmt: skip
-        self.arrays = [(name, array, address_of(array)) for name, array in arrays.items()]
+        cells, states = log.columns.cell[n : log.n].copy(), log.columns.state[n : log.n].copy()
+        self.arguments = packed(
+            "repeat", n=n, columns=columns, operands=operands, operand_count=extra_n,
+            count=self.count, added=columns_of(log, n, log.n), added_cells=cells,
+            added_states=states, added_operands=operands_of(log, extra_n),
+            added_operand_count=self.added,
+        )  # fmt: skip
 
 
 class Memory:
@@ -59,24 +61,17 @@ class Memory:
 
     def recall(self, log: Log, key: Key) -> Adjoints | None:
         """Append the rows of a gradient that was asked for before, if everything is the same."""
-        entries = self.remembered.alike(key)
-        if not entries:
-            return None
-        log.reserve(max(entry.count for entry in entries))
-        log.reserve_operands(max(entry.added for entry in entries))
-        block = self.block
-        if block is None:
-            block = self.block = Block("repeat")
-        self.refresh(log, block)
-        put, slots = block.set, block.slots
-        for entry in entries:
-            for name, array, address in entry.arrays:
-                block.point(name, array, address)
-            put[slots["n"]], put[slots["count"]] = entry.n, entry.count
-            put[slots["operand_count"]] = entry.extra_n
-            put[slots["added_operand_count"]] = entry.added
+        for entry in self.remembered.alike(key):
             if entry.extra_n != log.extra_n:
                 continue
+            log.reserve(entry.count)
+            log.reserve_operands(entry.added)
+            block = self.block
+            if block is None:
+                block = self.block = Block("repeat")
+            if log.columns is not self.columns or log.extra is not self.extra:
+                self.refresh(log, block)
+            block.give(entry.arguments)
             try:
                 if block.call():
                     log.n, log.extra_n = entry.n + entry.count, entry.extra_n + entry.added
@@ -88,11 +83,10 @@ class Memory:
 
     def refresh(self, log: Log, block: Block) -> None:
         """Bind what moved since the last call."""
-        if log.columns is not self.columns or log.extra is not self.extra:
-            self.columns = None  # until all is bound: an interrupt may come
-            block.take("log", log.columns, extra=log.extra)
-            self.extra = log.extra
-            self.columns = log.columns
+        self.columns = None  # until all is bound: an interrupt may come
+        block.take("log", log.columns, extra=log.extra)
+        self.extra = log.extra
+        self.columns = log.columns
 
     def note(
         self, log: Log, key: Key, n: int, extra_n: int, found: list[int], watched: list[int],

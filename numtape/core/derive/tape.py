@@ -71,15 +71,15 @@ class Tape:
                     "again inside another tape. Enter it first, or record anew on a new tape."
                 )
             log = local.log = self.log
-        elif self.log is None and not log.recorded() and (
+        elif self.log is None and (
             log.n > SWEEP_ROWS // 2 or log.bytes > SWEEP_BYTES // 2
-        ):
+        ) and not log.recorded():
             log.collect()  # a log that fills up inside a tape has to grow
             log = local.log
         fresh = self.log is None
         self.log = log
         with log.lock:  # a look from another thread may be going through the tapes
-            if not any(ref() is self for ref in log.tapes):
+            if fresh or not any(ref() is self for ref in log.tapes):
                 log.tapes.append(weakref.ref(self))
         self.thread = threading.get_ident()
         self.ranges += (log.n, -1)
@@ -112,7 +112,8 @@ class Tape:
 
     def release(self) -> None:
         """Let go of the rows: no more gradients."""
-        watched = [event for event in self.events if type(event[1]) is not int]
+        events = self.events
+        watched = [event for event in events if type(event[1]) is not int] if events else events
         log, self.spent = self.log, True
         self.clear()
         if log is not None and log.calls:

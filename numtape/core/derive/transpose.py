@@ -7,12 +7,8 @@ broadcasting undone, is a template; `kernels.passes.transpose` walks the log and
 
 from __future__ import annotations
 
-import threading
 from typing import Any
 
-import numpy as np
-
-from ..compile.passes import Block, Numbers
 from ..log.log import LEAF_CODE, SLACK, Log, Scratch, local
 from ..log.op import CODES, VARIADIC, Op
 from ..log.tensors import as_tensor
@@ -22,14 +18,16 @@ from ..ops.complex import conj
 from ..ops.elementwise import add
 from ..ops.movement import reshape
 from ..ops.reduction import reduce_sum
-from ..values.memory import Array, reserved, resized, view
+from ..values.memory import Array, view
 from ..values.spec import SPECS, Spec
 from ..values.tensor import Tensor
+from . import workspace
 from .adjoints import Memory, give_back, memory
 from .custom import go_back
 from .reach import lost, operands, refuse_missing
 from .tape import Tape
-from .templates import CONSTANTS, LONGEST, Key, Templates, current
+from .templates import Key, Templates, current
+from .workspace import Workspace
 
 # As in kernels/passes/transpose.py (a test compares).
 DONE, NO_TEMPLATE, FULL, CALLS = range(4)
@@ -169,69 +167,6 @@ def _reduced(
     return rows, [NOTHING if x is None else number[x._row] for x in found], many
 
 
-class Workspace:
-    """Control blocks and scratch of `follow` and `transpose` for one thread."""
-
-    def __init__(self) -> None:
-        self.follow = follow = Block("follow")
-        self.transpose = transpose = Block("transpose")
-        self.cursor = np.zeros(4, np.int64)
-        transpose.bind(cursor=self.cursor)
-        self.ranges = Numbers("int32", "tape.ranges", follow)
-        self.positions = Numbers("int32", "tape.positions", follow)
-        self.events = Numbers("int32", "tape.watched", follow)
-        self.sources = Numbers("int32", "sources", follow)
-        self.watched = Numbers("uint8", "variable_watched", follow)
-        self.variable_source = Numbers("int32", "flow.variable_source", follow, transpose)
-        self.variable_adjoint = Numbers("int32", "flow.variable_adjoint", follow, transpose)
-        self.columns: Any = None
-        self.extra: Any = None
-        follow.take("codes", CODES)
-        follow.take("specs", SPECS)
-        transpose.take("codes", CODES)
-        self.templates: Templates | None = None
-        self.index: Any = None
-        # By constants of the pool, where they are in this log.
-        self.pool_row = reserved((CONSTANTS,), np.int32)
-        transpose.bind(local=reserved((LONGEST,), np.int32), pool_row=self.pool_row)
-        self.flags: Array = np.empty(0, np.uint8)
-        self.adjoint: Array = np.empty(0, np.int32)
-        self.called: set[int] = set()  # rows whose functions were called
-
-    def refresh(self, log: Log) -> None:
-        """Bind what moved since the last call."""
-        columns = log.columns
-        if columns is not self.columns or log.extra is not self.extra:
-            self.columns = None  # until all is bound: an interrupt may come
-            if self.flags.size < columns.capacity:
-                self.flags = resized(self.flags, columns.capacity, self.flags.size)
-            if self.adjoint.size < columns.capacity:
-                self.adjoint = resized(self.adjoint, columns.capacity, self.adjoint.size)
-            flow = {"flow.flags": self.flags, "flow.adjoint": self.adjoint}
-            for block in (self.follow, self.transpose):
-                block.take("log", columns, extra=log.extra)
-                block.bind(**flow)
-            self.extra = log.extra
-            self.columns = columns
-
-    def use(self, templates: Templates) -> None:
-        """Bind what moved since the last call."""
-        transpose, index = self.transpose, templates.index
-        if templates is not self.templates:
-            if self.templates is not None:
-                self.pool_row[: self.templates.constants] = 0
-            self.templates = None  # until all is bound
-            transpose.take("templates", templates)
-            self.templates = templates
-        if index is not self.index:
-            self.index = None
-            transpose.take("index", index)
-            self.index = index
-
-
-_workspaces = threading.local()
-
-
 def transposed(
     log: Log,
     tape: Tape,
@@ -255,23 +190,19 @@ def transposed(
     """
     targets = _summed(log, targets)
     outer = local.log
-    # Others of this thread, signal handlers and finalizers, have memory and workspace of their own.
-    remembered, work = memory(), _workspaces.__dict__.pop("work", None)
+    remembered = memory()
     try:
         local.log = log.aside()  # there will be rows behind the log's
-        work = work or Workspace()
-        found = _transposed(log, tape, targets, sources, remembered, work)
+        found = _transposed(log, tape, targets, sources, remembered)
     finally:
         local.log = outer
-        if work is not None:
-            _workspaces.work = work
         give_back(remembered)
     return _results(found, sources)
 
 
 def _transposed(
     log: Log, tape: Tape, targets: list[tuple[int, int]], sources: list[Tensor | Variable],
-    remembered: Memory, work: Workspace,
+    remembered: Memory,
 ) -> list[int]:  # fmt: skip
     """As `transposed`; the rows of the sources' adjoints, or -1."""
     n = log.n
@@ -283,6 +214,22 @@ def _transposed(
     if again is not None:
         tape.seen = log.variables.copy(), again.watched
         return again.found
+    # Others of this thread, signal handlers and finalizers, have a workspace of their own.
+    work = workspace.of_thread.__dict__.pop("work", None) or Workspace()
+    try:
+        found, watched, templates = _walked(log, work, tape, n, targets, places, asked)
+    finally:
+        workspace.of_thread.work = work
+    if not log.calls:
+        remembered.note(log, key, n, extra_n, found, watched, templates)
+    return found
+
+
+def _walked(
+    log: Log, work: Workspace, tape: Tape, n: int, targets: list[tuple[int, int]],
+    places: list[tuple[int, int]], asked: dict[str, tuple[int, ...]],
+) -> tuple[list[int], list[int], Templates]:  # fmt: skip
+    """What `_transposed` gives, which variables are watched, and what the rows are made of."""
     work.refresh(log)
     first = _follow(log, work, n, places, asked)
     watched = work.watched.view[: len(log.variables)].tolist()
@@ -306,9 +253,7 @@ def _transposed(
         # Constants of templates were marked as computed: those rows do not exist.
         log.columns.state[log.n :] = 0
         raise
-    if not log.calls:
-        remembered.note(log, key, n, extra_n, found, watched, templates)
-    return found
+    return found, watched, templates
 
 
 def _results(found: list[int], sources: list[Tensor | Variable]) -> list[tuple[int, Spec] | None]:
@@ -372,6 +317,8 @@ def _follow(
 
 def _summed(log: Log, targets: list[tuple[int, int]]) -> list[tuple[int, int]]:
     """Each target once, with the sum of its seeds."""
+    if len(targets) == 1:
+        return targets
     found: dict[int, int] = {}
     for row, seed in targets:
         if row in found:

@@ -18,7 +18,8 @@ from ..values.tensor import Tensor
 from .reach import FOLLOWED, RECORDED, operands
 from .tape import Tape
 from .templates import current
-from .transpose import Workspace, _asked, _follow, _place, _transpose
+from .transpose import _asked, _follow, _place, _transpose
+from .workspace import Workspace
 
 
 class Why(str):

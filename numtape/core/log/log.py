@@ -425,7 +425,7 @@ class Log(Hooks):
 
     def held(self) -> bool:
         """Whether a tape may still ask for gradients of rows of this log."""
-        alive = [ref for ref in self.tapes if (tape := ref()) is not None and tape.holds(self)]
+        alive = [x for x in self.tapes if (tape := x()) is not None and tape.holds(self)]
         self.tapes = alive
         if not alive and not self.busy:
             self.forget_calls()
@@ -445,7 +445,8 @@ class Log(Hooks):
         An interrupt may leave a `with` block without its end: the tape records until it is
         dropped, which is why it is referred to weakly.
         """
-        return any(tape.recording for ref in self.tapes if (tape := ref()) is not None)
+        tapes = self.tapes
+        return bool(tapes) and any(tape.recording for x in tapes if (tape := x()) is not None)
 
     def rewind(self) -> None:
         """Start again at row 0. Every tensor that can be looked at has its value already.

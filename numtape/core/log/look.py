@@ -128,12 +128,13 @@ def _seen(log: Log, tensor: Tensor) -> Any:
     log.scanned = end
     log.eager.clear()
     log.pending.clear()
-    value = log.stored(row, tensor._spec)
     del lazy
     held = held or log.busy or log.owner != threading.get_ident()
-    if not _some_lazy(log, live) and not held:
-        _let_go(log, live)
-    return value
+    if _some_lazy(log, live) or held:
+        return log.stored(row, tensor._spec)
+    _let_go(log, live)
+    home = tensor._home  # the value, if the log let go
+    return log.stored(row, tensor._spec) if home is log else home
 
 
 def _put_off(log: Log, live: list[Tensor], end: int) -> None:
@@ -186,7 +187,7 @@ def _wanted(log: Log, live: list[Tensor]) -> tuple[list[int], list[Tensor]]:
             wanted.append(row)
         else:
             lazy.append(tensor)
-    for variable in list(log.pending.values()):
+    for variable in list(log.pending.values()) if log.pending else ():
         value = variable._value
         if value._home is log and state[value._row] != VALUE:
             wanted.append(value._row)
@@ -198,6 +199,9 @@ def _some_lazy(log: Log, live: list[Tensor]) -> bool:
 
     ``live`` is cleared if references have to be counted: a list of tensors is one to each.
     """
+    if not log.lazy:
+        log.patience = 0
+        return False
     if len(log.lazy) < log.patience:
         return True
     state = log.columns.state_view

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..compile.array_kernels import call_of, reduction_kernel
 from ..compile.lane_kernels import lane_kernel
-from ..compile.passes import Block
+from ..compile.passes import Block, packed
 from ..compile.tables import CALLS, LANES
 from ..log.log import VALUE, Log
 from ..log.op import CODES, REDUCTION, VARIADIC
@@ -42,7 +42,7 @@ class Plan:
     Attributes:
       arrays: order, kept, offset, groups and program, which passes take as a record.
       addresses: Where these are.
-      count, key: The rows from ``low`` on and what they looked like, as `recall` takes them.
+      compared: What `recall` compares: what the rows from ``low`` on looked like.
       found: The number of groups.
       scratch, partials, arena, body: What sweeping it takes: bytes, and instructions.
       work: About how many elements it computes.
@@ -59,8 +59,8 @@ class Plan:
     """
 
     __slots__ = (
-        "addresses", "aliases", "arena", "arrays", "better", "body", "buffers", "by_hand", "count",
-        "done", "found", "keeps", "key", "long", "low", "operand_count", "partials", "rows",
+        "addresses", "aliases", "arena", "arrays", "better", "body", "buffers", "by_hand",
+        "compared", "done", "found", "keeps", "long", "low", "operand_count", "partials", "rows",
         "scratch", "unsure", "views", "work",
     )  # fmt: skip
 
@@ -149,9 +149,11 @@ class Plan:
     def belong(self, count: int, structure: dict[str, Array]) -> None:
         """Note what the log looked like; see `recall`."""
         self.own()
-        self.count = count
-        key = structure | {"order": self.arrays["order"]}
-        self.key = [(name, array, address_of(array)) for name, array in key.items()]
+        self.compared = packed(
+            "recall", low=self.low, count=count, columns=structure["columns"],
+            flags=structure["flags"], operands=structure["operands"],
+            operand_count=self.operand_count, order=self.arrays["order"], planned=self.rows,
+        )  # fmt: skip
 
 
 class Planner:
@@ -255,14 +257,8 @@ class Planner:
             recall.bind(want=self.want)
             recall.take("log", self.columns, extra=self.extra)
             self.recall = recall
-        slots, put = recall.slots, recall.set
         for plan in found:
-            for name, array, address in plan.key:
-                recall.point(name, array, address)
-            put[slots["low"]] = plan.low
-            put[slots["count"]] = plan.count
-            put[slots["operand_count"]] = plan.operand_count
-            put[slots["planned"]] = plan.rows
+            recall.give(plan.compared)
             if recall.call():
                 return plan.better or plan
         return None

@@ -244,8 +244,8 @@ class Tensor(Operators):
                 f"Only 0-dimensional tensors can be converted to Python numbers, not "
                 f"{self._describe()}"
             )
-        home = self._home
-        return home[()] if type(home) is np.ndarray else self._array()[()]
+        home: Any = self._home
+        return home[()] if type(home) is np.ndarray else home.look(self)[()]
 
     def _describe(self) -> str:
         return f"a tensor of shape {self._spec.shape} and dtype {self._spec.dtype.name}"
