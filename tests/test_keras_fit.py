@@ -4,6 +4,7 @@ They run on TensorFlow as well (``--against tensorflow``), and one test compares
 they wait for is computed here with NumPy.
 """
 
+import contextlib
 import importlib.util
 import os
 
@@ -258,6 +259,62 @@ def test_what_callbacks_are_told(tf):
                     "on_test_end", "on_epoch_end", "on_train_end"]  # fmt: skip
 
 
+def batches_of_two(count):
+    for k in range(count):
+        yield X[2 * k : 2 * k + 2], Y[2 * k : 2 * k + 2]
+
+
+EIGHT = X[:8], Y[:8]  # four batches of two
+# What is fitted with, steps of an epoch, and how many steps four epochs have.
+SHORT = {
+    "arrays": (lambda tf: EIGHT, 5, [4, 4, 4, 4]),
+    "arrays go on": (lambda tf: EIGHT, 3, [3, 1, 3, 1]),
+    "arrays end": (lambda tf: EIGHT, 2, [2, 2, 2, 2]),
+    "dataset": (lambda tf: (tf.data.Dataset.from_tensor_slices(EIGHT).batch(2),), 5, [4, 4, 4, 4]),
+    "dataset goes on": (
+        lambda tf: (tf.data.Dataset.from_tensor_slices(EIGHT).batch(2),), 3, [3, 1, 3, 1]),
+    "generator": (lambda tf: (batches_of_two(4),), 3, [3, 1]),
+    "generator ends": (lambda tf: (batches_of_two(4),), 2, [2, 2]),
+    "generator, all of it": (lambda tf: (batches_of_two(4),), None, [4]),
+}  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore:.shuffle=True")
+@pytest.mark.parametrize("kind", SHORT)
+def test_data_that_run_out(tf, kind):
+    """A warning, and the next epoch begins anew; what a generator gave before stays."""
+    make, steps, expected = SHORT[kind]
+    if tf.__name__ == "tensorflow" and "generator" in kind:
+        pytest.skip("Keras goes on with the first batches of a generator that has ended")
+    counts = []
+    model = linear(tf)
+    note = tf.keras.callbacks.LambdaCallback(
+        on_epoch_begin=lambda epoch, logs=None: counts.append(0),
+        on_train_batch_end=lambda batch, logs=None: counts.__setitem__(-1, counts[-1] + 1),
+    )
+    size = {"batch_size": 2} if "arrays" in kind else {}
+    warned = contextlib.nullcontext() if kind == "arrays end" else pytest.warns(
+        UserWarning, match="Your input ran out of data; interrupting training"
+    )  # fmt: skip
+    with warned:
+        history = model.fit(
+            *make(tf), epochs=4, steps_per_epoch=steps, verbose=0, callbacks=[note], **size
+        )
+    assert counts == expected and len(history.history["loss"]) == len(expected)
+    if kind == "arrays":
+        with pytest.warns(UserWarning, match="ran out"):
+            assert len(model.predict(EIGHT[0], batch_size=2, steps=9, verbose=0)) == 8
+
+
+@pytest.mark.numtape_only("Keras goes on with the first batches")
+def test_a_generator_for_validation_that_has_ended(tf):
+    with pytest.warns(UserWarning, match="ran out"):
+        found = linear(tf).fit(X, Y, epochs=3, validation_data=batches_of_two(3), verbose=0)
+    assert len(found.history["val_loss"]) == 1 and len(found.history["loss"]) == 3
+    with pytest.raises(ValueError, match="at least one batch"):
+        linear(tf).fit(batches_of_two(0), verbose=0)
+
+
 def test_stop_training(tf):
     class Stopping(tf.keras.callbacks.Callback):
         def on_epoch_end(self, epoch, logs=None):
@@ -437,10 +494,10 @@ def test_metrics_are_listed_in_the_order_of_compile(tf):
 
 
 def test_labels_that_do_not_fit_the_loss_are_named(tf):
-    model = tf.keras.Sequential([tf.keras.layers.Dense(3, activation="softmax")])
-    model.compile("sgd", "categorical_crossentropy")
     x = np.ones((4, 2), "float32")
     for wrong in (np.array([0, 1, 2, 0]), np.ones((4, 1)), np.ones((4, 2))):
+        model = tf.keras.Sequential([tf.keras.layers.Dense(3, activation="softmax")])
+        model.compile("sgd", "categorical_crossentropy")
         with pytest.raises(ValueError, match="must have the same"):
             model.fit(x, wrong, verbose=0)
 

@@ -15,6 +15,14 @@ from ...core.ops.random import shuffle as shuffled
 from ...core.values.tensor import Tensor
 from ...data import Dataset
 from ...nest import flatten, map_structure
+from ..warned import warn
+
+RAN_OUT = (
+    "Your input ran out of data; interrupting training. Make sure that your dataset or generator "
+    "can generate at least `steps_per_epoch * epochs` batches. You may need to use the `.repeat()` "
+    "function when building your dataset."
+)
+_END = object()  # what comes after the last element
 
 Batch = tuple[Any, Any, Any]  # x, y, sample_weight; each a tensor, a structure of them, or None
 
@@ -75,11 +83,73 @@ def batch_of(data: Any) -> Any:
     return None if data is None else map_structure(converted, data)
 
 
-class Arrays:
+class Batches:
+    """Batches that come one after another, epoch after epoch.
+
+    Attributes:
+      steps: How many there are in an epoch, or None while that is not known.
+    """
+
+    steps: int | None
+    _wanted: int | None  # how many are asked for in an epoch; None is all
+    _going: Iterator[Any] | None = None  # between epochs, if these do not begin anew
+
+    def _begun(self) -> Iterator[Any]:
+        """All from the beginning, or, of a generator, what is left."""
+        raise NotImplementedError
+
+    def _prepared(self, element: Any) -> Batch:
+        """A batch's tensors."""
+        raise NotImplementedError
+
+    def _ends(self) -> None:
+        """An epoch has ended."""
+
+    def _repeats(self) -> bool:
+        """Whether they come again when they are asked for once more."""
+        return True
+
+    def is_spent(self) -> bool:
+        """Whether nothing is left, and nothing will come again: it warns then."""
+        if self._repeats():
+            return False
+        source = self._going or self._begun()
+        for element in source:
+            self._going = itertools.chain([element], source)
+            return False
+        warn(RAN_OUT)
+        return True
+
+    def epoch(self) -> Iterator[Batch]:
+        """The batches of an epoch: all, or as many as are asked for, from where the last ended.
+
+        If they end before, there is a warning, and the next epoch begins anew.
+        """
+        source, self._going = self._going or self._begun(), None
+        count = 0
+        while self._wanted is None or count < self._wanted:
+            element = next(source, _END)
+            if element is _END and self._wanted is not None and not count and self._repeats():
+                source = self._begun()  # the last epoch ended where they end
+                element = next(source, _END)
+            if element is _END:
+                break
+            batch = self._prepared(element)
+            count += 1
+            yield batch
+        if self._wanted is not None and count == self._wanted:
+            self._going = source
+        elif self._wanted is not None and count:
+            warn(RAN_OUT)
+        if self.steps is None and count:
+            self.steps = count
+        self._ends()
+
+
+class Arrays(Batches):
     """Batches of arrays.
 
     Attributes:
-      steps: How many there are in an epoch.
       examples: How many examples.
     """
 
@@ -100,22 +170,13 @@ class Arrays:
         self.examples = len(flatten(self._data[0])[0])
         self._size = 32 if batch_size is None else batch_size
         self._shuffle = shuffle
-        self._all = math.ceil(self.examples / self._size)
-        self.steps = steps or self._all
-        self._going: Iterator[Batch] | None = None  # between epochs, if steps are asked for
+        self._wanted = steps
+        self.steps = steps or math.ceil(self.examples / self._size)
 
-    def epoch(self) -> Iterator[Batch]:
-        """The batches of an epoch: all, or as many as are asked for, from where the last ended."""
-        if self.steps == self._all:
-            return self._once()
-        self._going = self._going or self._again()
-        return itertools.islice(self._going, self.steps)
+    def _prepared(self, element: Batch) -> Batch:
+        return element
 
-    def _again(self) -> Iterator[Batch]:
-        while True:
-            yield from self._once()
-
-    def _once(self) -> Iterator[Batch]:
+    def _begun(self) -> Iterator[Batch]:
         data: Any = self._data
         if self._shuffle:
             order = shuffled(np.arange(self.examples)).numpy()
@@ -132,19 +193,14 @@ class Arrays:
                 yield x, y, weight
 
 
-class Stream:
-    """Batches that something gives, one after another.
-
-    Attributes:
-      steps: How many there are in an epoch, or None while that is not known.
-    """
+class Stream(Batches):
+    """Batches that something gives: a data set, a sequence or a generator."""
 
     def __init__(
         self, source: Any, steps: int | None, class_weight: dict[int, float] | None, shuffle: bool
     ) -> None:
         self._source, self._wanted = source, steps
         self._class_weight, self._shuffle = class_weight, shuffle
-        self._going: Iterator[Any] | None = None  # between epochs, if it is not begun anew
         self.steps = steps
         self._sequence = hasattr(source, "__getitem__") and hasattr(source, "__len__") and (
             not isinstance(source, Dataset))  # fmt: skip
@@ -162,43 +218,27 @@ class Stream:
             order = shuffled(order).numpy()
         return (self._source[int(k)] for k in order)
 
-    def epoch(self) -> Iterator[Batch]:
-        """The batches of an epoch; without a number of steps all that come."""
-        source, count = self._going or self._begun(), 0
-        self._going = None
-        while self._wanted is None or count < self._wanted:
-            try:
-                element = next(source)
-            except StopIteration:
-                if self._wanted is not None and count:
-                    break
-                if self._wanted is None or not self._repeats():
-                    break
-                source = self._begun()
-                continue
-            x, y, weight = map(batch_of, unpack(element))
-            if self._class_weight is not None:
-                if weight is not None:
-                    raise ValueError("You cannot `class_weight` and `sample_weight` at the same "
-                                     "time.")  # fmt: skip
-                weight = as_tensor(weights_of_classes(y, self._class_weight))
-            count += 1
-            yield x, y, weight
-        if self._wanted is not None and count == self._wanted:
-            self._going = source
-        if self._sequence and hasattr(self._source, "on_epoch_end"):
-            self._source.on_epoch_end()
-        if self.steps is None and count:
-            self.steps = count
+    def _prepared(self, element: Any) -> Batch:
+        x, y, weight = map(batch_of, unpack(element))
+        if self._class_weight is not None:
+            if weight is not None:
+                raise ValueError("You cannot `class_weight` and `sample_weight` at the same "
+                                 "time.")  # fmt: skip
+            weight = as_tensor(weights_of_classes(y, self._class_weight))
+        return x, y, weight
 
     def _repeats(self) -> bool:
-        return iter(self._source) is not self._source
+        return self._sequence or not isinstance(self._source, Iterator)
+
+    def _ends(self) -> None:
+        if self._sequence and hasattr(self._source, "on_epoch_end"):
+            self._source.on_epoch_end()
 
 
 def batches(
     x: Any, y: Any, weight: Any, batch_size: int | None, steps: int | None, shuffle: bool,
     class_weight: dict[int, float] | None = None,
-) -> Arrays | Stream:  # fmt: skip
+) -> Batches:  # fmt: skip
     """The batches of what `fit`, `evaluate` or `predict` is given."""
     if batch_size is not None and (not isinstance(batch_size, int) or batch_size < 1):
         raise ValueError(f"batch_size={batch_size!r} is no positive int.")

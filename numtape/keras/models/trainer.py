@@ -10,11 +10,16 @@ import numpy as np
 from ...nest import map_structure
 from ..callbacks import CallbackList
 from ..callbacks.callback_list import as_numbers as numbers
-from .batches import Arrays, Stream, batch_of, batches, split, unpack, weights_of_classes
+from .batches import Batches, batch_of, batches, split, unpack, weights_of_classes
 from .compiled import CompiledMetrics
 from .executions import together
 from .progress import Progress
 from .steps import Steps
+
+_NO_BATCHES = (
+    "There must be at least one batch, and the data give none. (A generator that ended before goes "
+    "on at its end.)"
+)
 
 
 class Trainer(Steps):
@@ -58,8 +63,8 @@ class Trainer(Steps):
           A `History`, whose ``history`` is a dict of lists.
 
         Raises:
-          ValueError: If the model is not compiled, or arguments do not fit.
-          RuntimeError: If the data give no batches.
+          ValueError: If the model is not compiled, arguments do not fit, or the data give no
+            batches.
 
         Example:
           >>> model = tf.keras.Sequential([tf.keras.layers.Dense(1, kernel_initializer="zeros")])
@@ -78,7 +83,7 @@ class Trainer(Steps):
             (x, y, sample_weight), validation_data = split((x, y, sample_weight), validation_split)
         verbose = _verbosity(verbose)
         data = batches(x, y, sample_weight, batch_size, steps_per_epoch, shuffle, class_weight)
-        held: Arrays | Stream | None = None
+        held: Batches | None = None
         if validation_data is not None:
             vx, vy, weight = (validation_data, None, None) if not isinstance(
                 validation_data, tuple | list) else unpack(validation_data)  # fmt: skip
@@ -93,6 +98,8 @@ class Trainer(Steps):
         told.on_train_begin()
         logs: dict[str, Any] = {}
         for epoch in range(initial_epoch, epochs):
+            if epoch > initial_epoch and data.is_spent():
+                break
             logs = self._epoch(epoch, epochs, data, held, told, verbose, validation_freq)
             if self.stop_training:
                 break
@@ -113,7 +120,7 @@ class Trainer(Steps):
                             epochs=epochs, steps=steps)  # fmt: skip
 
     def _epoch(
-        self, epoch: int, epochs: int, data: Arrays | Stream, held: Arrays | Stream | None,
+        self, epoch: int, epochs: int, data: Batches, held: Batches | None,
         told: CallbackList, verbose: int, validation_freq: Any,
     ) -> dict[str, Any]:  # fmt: skip
         self.reset_metrics()
@@ -124,7 +131,7 @@ class Trainer(Steps):
         try:
             last, count = self._steps("train", data, told, progress)
             logs = numbers(self._result(last))
-            if held is not None and _is_due(epoch, validation_freq):
+            if held is not None and _is_due(epoch, validation_freq) and not held.is_spent():
                 found = self._evaluated(held, told)
                 logs.update((f"val_{name}", value) for name, value in found.items())
             progress.end(count, logs)
@@ -135,7 +142,7 @@ class Trainer(Steps):
         return logs
 
     def _steps(
-        self, kind: str, data: Arrays | Stream, told: CallbackList, progress: Progress | None,
+        self, kind: str, data: Batches, told: CallbackList, progress: Progress | None,
     ) -> tuple[Any, int]:  # fmt: skip
         """Take the steps of an epoch; returns what the last one gave, and their number."""
         result: Any = None
@@ -156,9 +163,7 @@ class Trainer(Steps):
             if getattr(self, stop):
                 break
         if not count:
-            raise RuntimeError(
-                "The data give no batches. (A generator that ended before goes on at its end.)"
-            )
+            raise ValueError(_NO_BATCHES)
         return result, count
 
     def _result(self, logs: Any) -> dict[str, Any]:
@@ -190,8 +195,8 @@ class Trainer(Steps):
           The loss, or a list of it and the metrics; or a dict.
 
         Raises:
-          ValueError: If the model is not compiled, or arguments do not fit.
-          RuntimeError: If the data give no batches.
+          ValueError: If the model is not compiled, arguments do not fit, or the data give no
+            batches.
 
         Example:
           >>> model = tf.keras.Sequential([tf.keras.layers.Dense(1, kernel_initializer="ones")])
@@ -212,7 +217,7 @@ class Trainer(Steps):
         return logs if return_dict else self._in_order(logs)
 
     def _evaluated(
-        self, data: Arrays | Stream, told: CallbackList, progress: Progress | None = None
+        self, data: Batches, told: CallbackList, progress: Progress | None = None
     ) -> dict[str, Any]:
         self.stop_evaluating = False
         told.on_test_begin()
@@ -251,8 +256,7 @@ class Trainer(Steps):
           A NumPy array, or a structure of them.
 
         Raises:
-          ValueError: If arguments do not fit.
-          RuntimeError: If the data give no batches.
+          ValueError: If arguments do not fit, or the data give no batches.
 
         Example:
           >>> model = tf.keras.Sequential([tf.keras.layers.Dense(1, kernel_initializer="ones")])
@@ -280,7 +284,7 @@ class Trainer(Steps):
             if self.stop_predicting:
                 break
         if not outputs:
-            raise RuntimeError("The data give no batches.")
+            raise ValueError(_NO_BATCHES)
         progress.end(count, {})
         told.on_predict_end()
         return map_structure(_joined, *outputs)
