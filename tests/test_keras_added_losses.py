@@ -164,8 +164,14 @@ def test_those_of_a_call_that_was_recorded_are_not_to_be_had_outside(tf):
     call = tf.function(lambda x: model(x))
     for _ in range(3):
         call(tf.constant(X))
-        with pytest.raises(ValueError, match="have no values outside"):
-            _ = model.losses
+        added, of_regularizers = model.losses[:3], model.losses[3:]
+        for use in (tf.add_n, sum, lambda losses: float(losses[0])):
+            with pytest.raises(ValueError, match="have no values outside"):
+                use(added)
+        assert "no value" in repr(added[0])
+        kernel, bias = model.layers[0].kernel, model.layers[-1].bias
+        wanted = [np.sum(kernel.numpy() ** 2), np.sum(abs(bias.numpy()))]
+        same(of_regularizers, 0.01 * np.array(wanted))
     model(tf.constant(X))
     assert len(model.losses) == 5
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import wraps
 from typing import Any
 
 from ..core.log import ambient
@@ -19,28 +17,11 @@ from . import regularizers
 from .call_arguments import is_tensor, shapes_for, tensors_in
 from .habits import LAYER
 from .input_spec import assert_input_compatibility
+from .layer_path import noted
 from .layer_state import LayerState
 from .layer_variable import LayerVariable as LayerVariable
 from .symbolic import KerasTensor, Node, inferred, is_symbolic, pass_masks, symbols_of
 from .warned import warn
-
-
-def _noted(build: Callable[..., Any]) -> Callable[..., Any]:
-    """``build`` that notes when it is done: the first call does not make the variables again."""
-
-    @wraps(build)
-    def noted(self: Layer, *args: Any, **kwargs: Any) -> None:
-        self._check_begun()
-        before = self._trained, self._fixed
-        try:
-            build(self, *args, **kwargs)
-        except BaseException:
-            self._trained, self._fixed = before
-            raise
-        if type(self).build is noted:  # else a subclass is not done yet
-            self.built = True
-
-    return noted
 
 
 class Layer(LayerState):
@@ -99,7 +80,7 @@ class Layer(LayerState):
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         if "build" in vars(cls):
-            cls.build = _noted(cls.build)  # type: ignore[method-assign]
+            cls.build = noted(cls.build)  # type: ignore[method-assign]
 
     @property
     def input_spec(self) -> Any:
@@ -237,9 +218,12 @@ class Layer(LayerState):
             self._losses.add(x)
 
     @property
-    def losses(self) -> list[Tensor]:
-        """Losses that calls added, in it and in layers inside it, and those of regularizers."""
-        found: list[Tensor] = []
+    def losses(self) -> list[Any]:
+        """Losses that calls added, in it and in layers inside it, and those of regularizers.
+
+        Those that a recorded call added (one of `fit` as well) have no value once it has ended.
+        """
+        found: list[Any] = []
         if ambient.has_losses():
             found += [loss for layer in self._flatten_layers() for loss in layer._losses.all()]
         functions = [(getattr(v, "regularizer", None), v) for v in self.trainable_weights]
@@ -306,10 +290,11 @@ class Layer(LayerState):
         first = args[0] if args else next(iter(arguments.values()))
         assert_input_compatibility(self._input_spec, first, self._name)
         if not self.built:
+            self._place()
             self._build(arguments)
         symbolic = is_symbolic((args, kwargs))
         mask = self._masks(signature.all, first, arguments, kwargs)
-        before = ambient.enter(training)
+        before = ambient.enter(training, self)
         try:
             if not before[1]:
                 self._clear_losses()

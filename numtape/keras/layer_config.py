@@ -42,6 +42,24 @@ class LayerConfig:
         said = f"Unrecognized keyword arguments passed to {kind.__name__}: {kwargs}{meant}"
         return ValueError(said)
 
+    def _arguments_shown(self) -> dict[str, Any]:
+        """The arguments that say in short what it does: those that differ from their defaults."""
+        parameters = dict(inspect.signature(type(self).__init__).parameters)
+        args, kwargs = self._made_with
+        given = {**dict(zip(list(parameters)[1:], args, strict=False)), **kwargs}
+        found = {}
+        for key, value in given.items():
+            default = parameters[key].default if key in parameters else None
+            if isinstance(value, LayerConfig):
+                value = value._name
+            elif callable(value) and hasattr(value, "__name__"):
+                value = value.__name__
+            if key in ("name", "seed", "dtype", "trainable") or isinstance(value, dict | list):
+                continue
+            if _is_plain(value) and value not in (default, "linear"):
+                found[key] = value
+        return found
+
     @property
     def dtype(self) -> str:
         """The name of the variables' dtype."""

@@ -15,11 +15,12 @@ from ..module import Module
 from ..waiting import changed
 from . import constraints, initializers, regularizers
 from .layer_config import LayerConfig
+from .layer_path import LayerPath
 from .layer_variable import LayerVariable
 from .symbolic import auto_name
 
 
-class LayerState(LayerConfig, Module):
+class LayerState(LayerPath, LayerConfig, Module):
     """The part of `Layer` that holds variables and layers."""
 
     # Attributes of numtape's own, in which no variables or layers are looked for.
@@ -61,11 +62,6 @@ class LayerState(LayerConfig, Module):
     def compute_dtype(self) -> str:
         """The name of the dtype that it computes in: the same."""
         return self._dtype.name
-
-    @property
-    def path(self) -> str:
-        """The name."""
-        return self._name
 
     # --- Variables ---------------------------------------------------------------------------
 
@@ -112,6 +108,7 @@ class LayerState(LayerConfig, Module):
         if overwrite_with_gradient:
             raise ValueError("overwrite_with_gradient=True is not possible: gradients of numtape "
                              "are given to optimizers.")  # fmt: skip
+        self._place()
         wanted = self._dtype if dtype is None else as_dtype(dtype)
         if initializer is None:
             initializer = "glorot_uniform" if wanted.is_floating else "zeros"
@@ -121,7 +118,7 @@ class LayerState(LayerConfig, Module):
             number = len(self._trained) + len(self._fixed)
             name = f"variable_{number}" if number else "variable"
         variable = LayerVariable(
-            Variable(value, trainable, name=f"{self._name}/{name}", dtype=wanted,
+            Variable(value, trainable, name=f"{self.path}/{name}", dtype=wanted,
                      constraint=constraints.get(constraint)),
             regularizers.get(regularizer),
             trainable and self._trainable,
@@ -349,7 +346,9 @@ class LayerState(LayerConfig, Module):
         return list(found.values())
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} name={self.name}, built={self.built}>"
+        said = {"name": self.name, **self._arguments_shown(), "built": self.built}
+        said.update((v.name, tuple(v.shape)) for v in (*self._trained, *self._fixed)[:6])
+        return f"<{type(self).__name__} {', '.join(f'{k}={x}' for k, x in said.items())}>"
 
 
 def _collect(layer: LayerState, found: dict[int, Any]) -> None:

@@ -43,7 +43,7 @@ class LayerVariable(Alias):
 
     @property
     def path(self) -> str:
-        """The layer's name and the variable's."""
+        """The path of the layer, or the name of the optimizer, and the variable's name."""
         return self._of._name
 
     def __repr__(self) -> str:

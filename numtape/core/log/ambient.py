@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
 from ..values.tensor import Tensor
 from .log import local
@@ -13,17 +13,25 @@ def training() -> bool | None:
     return local.training
 
 
-def enter(value: bool | None) -> tuple[bool | None, int]:
-    """Begin a layer's call; returns what `leave` takes: the second is 0 for the outermost one."""
+def enter(value: bool | None, layer: Any) -> tuple[bool | None, tuple[Any, ...]]:
+    """Begin a layer's call; returns what `leave` takes: the second is () for the outermost one."""
     before = local.training, local.layers
     local.training = None if value is None else bool(value)
-    local.layers = before[1] + 1
+    local.layers = layer, before[1]
     return before
 
 
-def leave(before: tuple[bool | None, int]) -> None:
+def leave(before: tuple[bool | None, tuple[Any, ...]]) -> None:
     """End a layer's call."""
     local.training, local.layers = before
+
+
+def around(layer: Any) -> Any:
+    """The layer that calls or builds another one just now; None if there is none."""
+    rest = local.layers
+    while rest and rest[0] is layer:
+        rest = rest[1]
+    return rest[0] if rest else None
 
 
 def mask_of(x: Any) -> Any:
@@ -37,12 +45,30 @@ def set_mask(x: Any, mask: Any) -> None:
         x._keras_mask = mask
 
 
+class EndedLoss:
+    """A loss that was added in a recorded call, which has ended: it has no value."""
+
+    def _refused(self, *args: Any, **kwargs: Any) -> NoReturn:
+        raise ValueError(
+            "The losses that a layer added in a call of a `tf.function` (or of `fit`) have no "
+            "values outside of it: use `losses` inside the function, and return what is made of "
+            "them."
+        )
+
+    __array__ = __float__ = __int__ = __bool__ = __index__ = __neg__ = __abs__ = _refused
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = _refused
+    __truediv__ = __rtruediv__ = __pow__ = __rpow__ = numpy = _refused
+
+    def __repr__(self) -> str:
+        return "<a loss of a recorded call, which has no value outside of it>"
+
+
 class Losses:
     """The losses that a layer added in the last call of the outermost layer."""
 
     def __init__(self) -> None:
         self._of: list[tuple[Tensor, Any]] = []  # each with the log that it was added in
-        self._gone = False  # whether such a call has ended
+        self._gone = 0  # how many were added in a recorded call, which has ended
 
     def add(self, loss: Tensor) -> None:
         """Add a loss."""
@@ -52,29 +78,20 @@ class Losses:
     def clear(self) -> None:
         """Forget them."""
         self._of.clear()
-        self._gone = False
+        self._gone = 0
         local.losses.drop(self)
 
-    def all(self) -> list[Tensor]:
-        """They.
-
-        Raises:
-          ValueError: If one was added in a recorded call, which has ended.
-        """
-        if self._gone:
-            raise ValueError(
-                "The losses that a layer added in a call of a `tf.function` have no values outside "
-                "of it: use `losses` inside the function, and return what is made of them."
-            )
+    def all(self) -> list[Any]:
+        """They; for each that was added in a recorded call, which has ended, an `EndedLoss`."""
         if any(log is not local.log for _, log in self._of):
             local.log.refuse("it reads losses that a layer added before")
-        return [loss for loss, _ in self._of]
+        return [EndedLoss() for _ in range(self._gone)] + [loss for loss, _ in self._of]
 
-    def forget(self, ended: Any) -> bool:
-        """Forget those that were added in a recorded call that ends; were there some?"""
+    def forget(self, ended: Any) -> int:
+        """Forget those that were added in a recorded call that ends; how many were there?"""
         before = len(self._of)
         self._of = [(loss, log) for loss, log in self._of if log is not ended]
-        return len(self._of) < before
+        return before - len(self._of)
 
     def __deepcopy__(self, memo: Any) -> Losses:
         return Losses()
@@ -95,9 +112,9 @@ def forget_losses(log: Any, recorded: bool = False) -> None:
       log: Its log.
       recorded: Whether it is kept. It is not if a layer whose call goes on waits for losses.
     """
-    forgotten = [losses for losses, _ in local.losses if losses.forget(log)]
+    forgotten = [(losses, n) for losses, _ in local.losses if (n := losses.forget(log))]
     if recorded and forgotten:
         if local.layers:
             log.refuse("it adds losses to a layer whose call goes on")
-        for losses in forgotten:
-            losses._gone = True
+        for losses, count in forgotten:
+            losses._gone = count

@@ -63,7 +63,7 @@ class Local(threading.local):
     rule: Rule | None = None
     scope: str = ""  # what names of variables begin with
     training: bool | None = None  # what layers inherit from the layer that calls them
-    layers: int = 0  # how many layers call one another just now
+    layers: tuple[Any, ...] = ()  # the layer that is called just now, and those around it
     losses: ByObject[bool]  # the `Losses` of layers that have some
     new: ClassVar[Any]  # set in `numtape.core.log.log`
 

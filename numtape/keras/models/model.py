@@ -150,7 +150,7 @@ class Model(Saved, Trainer, Layer):
 
         Example:
           >>> tf.keras.Sequential([tf.keras.layers.Dense(2, name="last")]).layers
-          [<Dense name=last, built=False>]
+          [<Dense name=last, units=2, built=False>]
         """
         return self._layers if self._graph is None else list(self._graph_layers)
 
@@ -192,6 +192,11 @@ class Model(Saved, Trainer, Layer):
         raise ValueError(
             f"No such layer: {name}. Existing layers are: {[layer.name for layer in layers]}."
         )
+
+    def _arguments_shown(self) -> dict[str, Any]:
+        names = [layer.name for layer in self.layers]
+        more = f" and {len(names) - 4} more" if len(names) > 4 else ""
+        return {**super()._arguments_shown(), "layers": f"[{', '.join(names[:4])}{more}]"}
 
     def _saved_parts(self) -> dict[str, Any]:
         """What a checkpoint stores, by name; layers in a row or in a graph by their numbers."""

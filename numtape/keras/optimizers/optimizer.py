@@ -324,8 +324,12 @@ class Optimizer(Stepping):
         return cls(**config)
 
     def __repr__(self) -> str:
-        name = type(self).__name__
-        return f"<{name} name={self.name}, iterations={int(self._iterations)}>"
+        rate = self._learning_rate
+        rate = f"{rate.numpy():g}" if isinstance(rate, Variable) else type(rate).__name__
+        return (
+            f"<{type(self).__name__} name={self.name}, learning_rate={rate}, "
+            f"iterations={int(self._iterations)}>"
+        )
 
 
 elsewhere(Optimizer, OPTIMIZER)

@@ -15,6 +15,7 @@ from ...core.values.tensor import Tensor
 from ...module import snake_case
 from ...waiting import changed
 from .. import initializers
+from ..layer_variable import LayerVariable
 from .saved import Saved
 from .schedule import LearningRateSchedule
 
@@ -76,7 +77,7 @@ class State(Saved):
     ) -> Variable:
         """A variable of the optimizer, or one that it keeps for a trained one."""
         full = name if trained is None else named(trained, name)
-        found = Variable(value, trainable=False, name=full, dtype=dtype)
+        found = Variable(value, trainable=False, name=f"{self.name}/{full}", dtype=dtype)
         self._variables = (*self._variables, found)  # a new one: it may be read by a recording
         if trained is not None and id(trained) in self._index:
             self._places = (*self._places, (found, name, self._index[id(trained)]))
@@ -148,9 +149,9 @@ class State(Saved):
           >>> optimizer = tf.keras.optimizers.Adam()
           >>> optimizer.build([tf.Variable([1.0, 2.0], name="v")])
           >>> [v.name for v in optimizer.variables]
-          ['iteration:0', 'learning_rate:0', 'v_momentum:0', 'v_velocity:0']
+          ['iteration', 'learning_rate', 'v_momentum', 'v_velocity']
         """
-        return list(self._variables)
+        return [*map(LayerVariable, self._variables)]
 
     # --- Building
 
@@ -260,8 +261,8 @@ class State(Saved):
         Example:
           >>> optimizer = tf.keras.optimizers.SGD()
           >>> m, s = optimizer.add_optimizer_variables([tf.Variable([1.0, 2.0])], ["m", "s"])
-          >>> m[0].name, s[0].shape
-          ('Variable_m:0', TensorShape([2]))
+          >>> [v.name for v in optimizer.variables[2:]], s[0].shape
+          (['Variable_m', 'Variable_s'], TensorShape([2]))
         """
         names = [name] if isinstance(name, str) else list(name)
         starts = list(initializer) if isinstance(initializer, list | tuple) else (
