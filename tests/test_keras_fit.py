@@ -315,6 +315,76 @@ def test_a_generator_for_validation_that_has_ended(tf):
         linear(tf).fit(batches_of_two(0), verbose=0)
 
 
+def test_a_step_of_ones_own_is_all_that_is_called(tf):
+    """A GAN's `call` is its generator: `fit` gives it nothing that `train_step` does not."""
+
+    class Gan(tf.keras.Model):
+        def __init__(self):
+            super().__init__()
+            self.generator = tf.keras.Sequential([tf.keras.layers.Dense(4)])
+            self.critic = tf.keras.layers.Dense(1)
+            self.seen = tf.keras.metrics.Mean("seen")
+
+        def call(self, noise):
+            raise RuntimeError("the model was called")
+
+        def train_step(self, data):
+            noise = tf.ones((5, 2))
+            with tf.GradientTape() as tape:
+                loss = tf.reduce_mean(self.critic(data) - self.critic(self.generator(noise)))
+            variables = self.critic.trainable_variables
+            self.optimizer.apply_gradients(zip(tape.gradient(loss, variables), variables))  # noqa: B905
+            self.seen.update_state(loss)
+            return {"seen": self.seen.result()}
+
+    model = Gan()
+    model.compile(tf.keras.optimizers.SGD(0.1))
+    history = model.fit(X, batch_size=5, epochs=3, verbose=0).history["seen"]
+    assert len(history) == 3 and history[0] > history[-1]
+    assert model.generator.layers[0].kernel.shape == (2, 4)
+
+
+@pytest.mark.numtape_only("Keras shows a batch of unknown size")
+def test_the_first_step_names_the_shapes_of_the_batch(tf):
+    class Wrong(tf.keras.Model):
+        def __init__(self):
+            super().__init__()
+            self.dense = tf.keras.layers.Dense(3)
+
+        def call(self, x):
+            return tf.matmul(self.dense(x), tf.ones((4, 1)))
+
+    model = Wrong()
+    model.compile("sgd", "mse")
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"\[10, 3\], In\[1\]: \[4, 1\]"):
+        model.fit(X, Y, verbose=0)
+    model = tf.keras.Sequential([tf.keras.layers.Dense(3)])
+    model.compile("sgd", "mse")
+    said = r"received 2 input tensors, of shapes \[\(10, 4\), \(10, 4\)\]"
+    with pytest.raises(ValueError, match=said):
+        model.fit([X, X], Y, verbose=0)
+    graph = linear(tf)
+    with pytest.raises(ValueError, match=r"expects 1 input\(s\), \['.*'\], but it received 2"):
+        graph.fit([X, X], Y, verbose=0)
+
+
+def test_variables_without_gradients_are_named(tf):
+    class Unused(tf.keras.Model):
+        def __init__(self):
+            super().__init__(name="model")
+            self.used, self.unused = (tf.keras.layers.Dense(2, name=n) for n in ("used", "unused"))
+
+        def call(self, x):
+            self.unused(x)
+            return self.used(x)
+
+    model = Unused()
+    model.compile("sgd", "mse", run_eagerly=True)
+    said = r"\['model/unused/kernel', 'model/unused/bias'\].*did you forget to provide a `loss`"
+    with pytest.warns(UserWarning, match=said):
+        model.fit(X, Y, verbose=0)
+
+
 def test_stop_training(tf):
     class Stopping(tf.keras.callbacks.Callback):
         def on_epoch_end(self, epoch, logs=None):

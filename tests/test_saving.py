@@ -331,6 +331,24 @@ def test_damaged_models_are_refused(tf, tmp_path):
         tf.keras.models.load_model(path)
 
 
+@pytest.mark.numtape_only("Keras says it in more words")
+def test_a_layer_that_is_not_registered_is_named(tf, tmp_path):
+    class Mine(tf.keras.layers.Layer):
+        def call(self, x):
+            return x
+
+    path = tmp_path / "model.keras"
+    tf.keras.Sequential([tf.keras.Input((2,)), Mine()]).save(path)
+    said = "class 'Mine'.*register_keras_serializable.*custom_objects={'Mine': Mine}"
+    with pytest.raises(ValueError, match=said):
+        tf.keras.models.load_model(path)
+    loaded = tf.keras.models.load_model(path, custom_objects={"Mine": Mine})
+    assert type(loaded.layers[0]) is Mine
+    wrong = tf.keras.layers.Dense(1, activation=lambda x: x)
+    with pytest.raises(ValueError, match="register_keras_serializable"):
+        wrong.get_config()
+
+
 def test_functions_of_ones_own_are_named(tf, tmp_path):
     keras = tf.keras
     path = tmp_path / "model.keras"

@@ -127,7 +127,10 @@ def serialize(activation: Callable[..., Any]) -> str:
     for name, function in _NAMES.items():
         if function is activation and name != "hard_swish":
             return name
-    raise ValueError(f"Unknown activation function: {activation!r}. Known: {', '.join(_NAMES)}.")
+    raise ValueError(
+        f"Unknown activation function: {activation!r}. Decorate a function of your own with "
+        f"`@keras.saving.register_keras_serializable()`. Known: {', '.join(_NAMES)}."
+    )
 
 
 def deserialize(config: str, custom_objects: dict[str, Any] | None = None) -> Callable[..., Any]:

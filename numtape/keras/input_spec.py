@@ -115,7 +115,7 @@ def assert_input_compatibility(input_spec: Any, inputs: Any, layer_name: str) ->
     if len(found) != len(specs):
         raise ValueError(
             f'Layer "{layer_name}" expects {len(specs)} input(s), but it received {len(found)} '
-            f"input tensors. Inputs received: {found}"
+            f"input tensors, of shapes {[tuple(getattr(x, 'shape', ())) for x in found]}."
         )
     for number, (x, spec) in enumerate(zip(found, specs, strict=True)):
         if spec is not None and not (x is None and spec.optional):

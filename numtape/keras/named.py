@@ -136,6 +136,12 @@ class Kind:
         if name == "function" and isinstance(arguments, str):
             name, arguments = arguments, {}
         found = known.get(name)
+        if found is None and config.get("registered_name"):
+            raise ValueError(
+                f"Could not locate class '{name}'. Make sure custom classes and functions are "
+                f"decorated with `@keras.saving.register_keras_serializable()`, and imported, or "
+                f"given in `custom_objects={{'{name}': {name}}}`.{nearest(name, known)}"
+            )
         if found is None:
             raise self._unknown(config)
         if not inspect.isclass(found):

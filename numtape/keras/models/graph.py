@@ -138,7 +138,8 @@ class Graph:
             found = flatten(inputs)
         if len(found) != len(self.inputs):
             raise ValueError(
-                f"The model has {len(self.inputs)} input(s), but it was given {len(found)}."
+                f"The model expects {len(self.inputs)} input(s), {[x.name for x in self.inputs]}, "
+                f"but it received {len(found)} input tensors."
             )
         return found
 

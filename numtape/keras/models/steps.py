@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from ...core.log.parameters import signature_of
@@ -285,16 +286,21 @@ class Steps(LayerState):
 
     # --- Steps that are replayed -------------------------------------------------------------
 
-    def _prepare(self, batch: Batch) -> None:
-        """Make the variables, before anything is recorded."""
+    def _prepare(self, kind: str, batch: Batch) -> None:
+        """Make the variables, before anything is recorded.
+
+        A step of one's own may call something else than the model, so that is left to the step.
+        """
         model: Any = self
-        if not self.built and batch[0] is not None:
+        own = getattr(type(self), f"{kind}_step") is not getattr(Steps, f"{kind}_step")
+        if not self.built and batch[0] is not None and not own:
             symbols = map_structure(
                 lambda x: KerasTensor((None, *tuple(x.shape)[1:]), x.dtype), batch[0]
             )
             if type(model).call is not Steps._model_call:
-                model(symbols)
-                self.built = True
+                with suppress(Exception):  # which the step raises, with the batch's own shapes
+                    model(symbols)
+                    self.built = True
         if self.optimizer is not None and self.trainable_weights:
             if getattr(self.optimizer, "_trained", None) is None:
                 self.optimizer.build(self.trainable_weights)
@@ -311,7 +317,7 @@ class Steps(LayerState):
         name = repr(key)
         found: Step | None = self._functions.get(name)
         if found is None:
-            self._prepare(batch)
+            self._prepare(kind, batch)
             there = [x is not None for x in flatten(batch)]
             found = self._made_step(kind, batch, there, count)
             self._functions[name] = found

@@ -184,7 +184,9 @@ class Optimizer(Stepping):
         self._known(trained)
         if missing:
             warn(
-                f"Gradients do not exist for variables {missing} when minimizing the loss."
+                f"Gradients do not exist for variables {missing} when minimizing the loss. If "
+                f"using `model.compile()`, did you forget to provide a `loss` argument? Else the "
+                f"loss does not depend on them: they stay as they are."
             )
         pairs = [(g, v) for g, v in zip(grads, trained, strict=True) if g is not None]
         if self._steps_by_itself():
