@@ -102,11 +102,15 @@ class Kernel:
           >>> twice.njit(4)
           8
         """
+        return self._jitted({})
+
+    def _jitted(self, kernels: dict[Any, Any]) -> Any:
+        """The same; ``kernels`` has those that are being made: they may call each other."""
         if self._call is None:
             self._call = _jitted(self.python_function, {
                 "error_model": self._model, "fastmath": self._fastmath, "nogil": True,
                 "boundscheck": self._checked,
-            }, {})  # fmt: skip
+            }, {}, kernels)  # fmt: skip
         return self._call
 
     def _by_numba(self, *args: Any) -> Any:
@@ -309,7 +313,9 @@ def _numbers(argnums: int | tuple[int, ...], count: int) -> tuple[tuple[int, ...
     return found, isinstance(argnums, int)
 
 
-def _jitted(function: FunctionType, options: dict[str, Any], known: dict[Any, Any]) -> Any:
+def _jitted(
+    function: FunctionType, options: dict[str, Any], known: dict[Any, Any], kernels: dict[Any, Any]
+) -> Any:
     """A function as Numba compiles it; kernels and plain functions that it calls as well."""
     from numba import njit
 
@@ -320,17 +326,20 @@ def _jitted(function: FunctionType, options: dict[str, Any], known: dict[Any, An
 
     def replaced(value: Any) -> Any:
         if isinstance(value, Kernel):
-            return known.get(value.python_function) or value.njit
+            return kernels.get(value.python_function) or value._jitted(kernels)
         if value is stop_gradient or not isinstance(value, FunctionType):
             return value
-        return _jitted(value, options, known)
+        return _jitted(value, options, known, kernels)
 
     scope = {**function.__globals__}
     copied = FunctionType(code, scope, function.__name__, function.__defaults__,
                           _cells(function.__closure__, replaced))  # fmt: skip
     copied.__kwdefaults__, copied.__module__ = function.__kwdefaults__, function.__module__
     copied.__qualname__ = function.__qualname__
-    found = known[function] = njit(copied, **options)
+    found = njit(copied, **options)
+    if not known:  # the kernel's own
+        kernels[function] = found
+    known[function] = found
     for name in code.co_names:
         if name in scope:
             scope[name] = replaced(scope[name])

@@ -75,6 +75,8 @@ def test_quick_run_writes_json_and_readme(tmp_path):
     for column in columns.values():
         assert column["error"] < 1e-10
         assert 0 < column["primal"] and 0 < column["gradient"]
+    assert columns["numtape"]["stack"] == 9 * CASES["lse"].small[0] + 8
+    for column in columns.values():
         assert column["operations"] == CASES["lse"].operations(CASES["lse"].small)
     lines = readme.read_text().splitlines()
     assert lines[:2] == ["above", "<!-- gradbench:begin -->"]

@@ -342,6 +342,23 @@ def test_recompute_stores_arguments_only():
     assert again(a, columns, n) == value
 
 
+@tf.kernel
+def growing(x, n):
+    return x * shrinking(x, n - 1) if n else x
+
+
+@tf.kernel
+def shrinking(x, n):
+    return growing(x, n - 1) - x if n else 2.0 * x
+
+
+def test_kernels_that_call_each_other():
+    for n in range(5):
+        value, slope = tf.value_and_grad(growing)(0.7, n)
+        assert value == growing(0.7, n) == growing.python_function(0.7, n)
+        assert slope == pytest.approx((growing(0.7 + 1e-6, n) - growing(0.7 - 1e-6, n)) / 2e-6)
+
+
 def test_constants_are_read_when_arguments_of_new_dtypes_come():
     text = "def f(x):\n    return K * x\n"
     assert tf.grad(function_of(text, K=3.0))(1.0) == 3.0

@@ -23,7 +23,8 @@ class Goal:
 
     Attributes:
       what: "ratio" of the gradient's time to that of its own primal, "operation" for ns an
-        operation of the primal, or "against" for the ratio to a peer's gradient.
+        operation of the primal, "stack" for bytes of the stack, or "against" for the ratio to a
+        peer's gradient.
       limit: How much it may be.
       form: Which of our columns.
       peer: Which of the others'.
@@ -145,7 +146,15 @@ def _cells(size: Size) -> float:
 CASES = {
     "det": Case(
         "det", "det, 11 rows by minors", det, (11,), (5,), (0,), lambda s: _minors(s[0]),
-        (Goal("operation", 8.0),),
+        (Goal("operation", 8.0), Goal("stack", 1 << 30)),
+    ),
+    "det_recursive": Case(
+        "det_recursive", "det, as one recursive kernel", det, (11,), (5,), (0,),
+        lambda s: _minors(s[0]), (Goal("operation", 15.0),),
+    ),
+    "det_recomputed": Case(
+        "det_recomputed", "det, minors of 8 and of 5 done again", det, (11,), (9,), (0,),
+        lambda s: _minors(s[0]), (Goal("stack", 1 << 20),),
     ),
     "lstm": Case(
         "lstm", "lstm, 6 layers, 8192 characters", lstm, (6, 8192), (2, 32), (0, 1), _cells,
@@ -207,6 +216,9 @@ KNOWN = [
     Known("det", det((5,)), (0,), 0.004911350094511796,
           {0: 0.01764620641315337, 1: 0.004053669904135025, 2: 0.008596482175427978,
            24: 0.07963666418758746}),
+    *(Known(name, det((5,)), (0,), 0.004911350094511796,
+            {0: 0.01764620641315337, 1: 0.004053669904135025, 2: 0.008596482175427978,
+             24: 0.07963666418758746}) for name in ("det_recursive", "det_recomputed")),
     Known("lstm", (wave(48).reshape(4, 12), wave(9, 2).reshape(3, 3), wave(12, 3).reshape(4, 3),
                    (wave(15).reshape(5, 3) > 0).astype(float)), (0, 1), 0.5571809096613585,
           {0: 1.3612270743900109e-07, 28: 0.00374321460287985, 56: 0.02659165121497143}),

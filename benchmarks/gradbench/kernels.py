@@ -50,6 +50,87 @@ def determinant(size: int) -> Any:
     return tf.kernel(det)
 
 
+def without(columns: int, k: int) -> int:
+    """What is left of columns, as `determinant` has them, without the k-th."""
+    low = columns & ((1 << (4 * k)) - 1)
+    return low | ((columns >> (4 * k + 4)) << (4 * k))
+
+
+def first(rows: int) -> int:
+    """All columns."""
+    columns = 0
+    for j in range(rows):
+        columns |= j << (4 * j)
+    return columns
+
+
+@tf.kernel
+def minors(a: Array, row: int, columns: int) -> float:
+    """A determinant by minors as one function that calls itself."""
+    if row == len(a) - 1:
+        last: float = a[row, columns & 15]
+        return last
+    total = 0.0
+    sign = 1.0
+    for k in range(len(a) - row):
+        entry = a[row, (columns >> (4 * k)) & 15]
+        total += sign * entry * minors(a, row + 1, without(columns, k))
+        sign = -sign
+    return total
+
+
+@tf.kernel(recompute=True)
+def minor_of_5(a: Array, row: int, columns: int) -> float:
+    """A minor that the reverse sweep does again."""
+    return minors(a, row, columns)
+
+
+@tf.kernel
+def minors_to_5(a: Array, row: int, columns: int) -> float:
+    """As `minors`, until five rows are left."""
+    if row >= len(a) - 5:
+        return minor_of_5(a, row, columns)
+    total = 0.0
+    sign = 1.0
+    for k in range(len(a) - row):
+        entry = a[row, (columns >> (4 * k)) & 15]
+        total += sign * entry * minors_to_5(a, row + 1, without(columns, k))
+        sign = -sign
+    return total
+
+
+@tf.kernel(recompute=True)
+def minor_of_8(a: Array, row: int, columns: int) -> float:
+    """A minor that the reverse sweep does again, and with it those of five rows once more."""
+    return minors_to_5(a, row, columns)
+
+
+@tf.kernel
+def minors_to_8(a: Array, row: int, columns: int) -> float:
+    """As `minors`, until eight rows are left."""
+    if row >= len(a) - 8:
+        return minor_of_8(a, row, columns)
+    total = 0.0
+    sign = 1.0
+    for k in range(len(a) - row):
+        entry = a[row, (columns >> (4 * k)) & 15]
+        total += sign * entry * minors_to_8(a, row + 1, without(columns, k))
+        sign = -sign
+    return total
+
+
+@tf.kernel
+def det_recursive(a: Array) -> float:
+    """A determinant by minors."""
+    return minors(a, 0, first(len(a)))
+
+
+@tf.kernel
+def det_recomputed(a: Array) -> float:
+    """A determinant by minors that keeps little."""
+    return minors_to_8(a, 0, first(len(a)))
+
+
 @tf.kernel
 def lstm(main: Array, extra: Array, start: Array, sequence: Array) -> float:
     """The loss of a diagonal LSTM that reads a text, a character a row."""

@@ -49,6 +49,14 @@ class Served:
             found[heading] = (float(plain), float(value), flat) if checked else ()
         return found
 
+    def stack(self, name: str, size: tuple[int, ...]) -> int | None:
+        """The bytes of stack that a gradient takes, if the library has one."""
+        case = CASES[name]
+        if not hasattr(self._module, "stack"):
+            return None
+        found: int = self._module.stack(case.eval, case.inputs(size), case.wanted)
+        return found
+
     def turn(self, heading: str, seconds: float) -> list[tuple[float, float]]:
         """CPU seconds of the primal and of the gradient, one after the other, for a while."""
         primal, gradient = self._columns[heading]
@@ -114,6 +122,9 @@ def measure(case_name: str, libraries: list[str], rounds: int, seconds: float, s
                         column["times"] += worker.call("turn", heading, seconds)
                     except Failed as problem:
                         column["failed"] = str(problem)
+        ours = columns.get("numtape", {})
+        if "times" in ours and "failed" not in ours:
+            ours["stack"] = workers["numtape"].call("stack", case_name, ours["size"])
     finally:
         for worker in workers.values():
             worker.close()
@@ -134,4 +145,5 @@ def _figures(case: Case, column: dict[str, Any]) -> dict[str, Any]:
         "ratio": statistics.median(g / p for p, g in column["times"]),
         "ns_an_operation": 1e9 * gradient / operations,
         "repeats": len(column["times"]),
+        **({"stack": column["stack"]} if column.get("stack") is not None else {}),
     }

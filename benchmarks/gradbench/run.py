@@ -32,6 +32,8 @@ def met(case: str, columns: dict[str, Any]) -> list[dict[str, Any]]:
                 value = ours["ns_an_operation"] / other["ns_an_operation"]
         elif goal.what == "ratio":
             text, value = f"{goal.limit:g} {TIMES} its primal", ours.get("ratio")
+        elif goal.what == "stack":
+            text, value = f"{goal.limit / 2**20:g} MiB of stack", ours.get("stack")
         else:
             text, value = f"{goal.limit:g} ns an operation", ours.get("ns_an_operation")
         reached = None if value is None else value <= goal.limit
@@ -54,7 +56,7 @@ def table(result: dict[str, Any]) -> str:
     """The table of the README: times of gradients, in brackets the ratio to the own primal."""
     headings = [h for library in LIBRARIES.values() for h in library.headings]
     headings = [h for h in headings if any(h in c["columns"] for c in result["cases"].values())]
-    lines = [["gradient", "primal", "numtape", "an operation", *headings[1:]]]
+    lines = [["gradient", "primal", "numtape", "an operation", "stack", *headings[1:]]]
     for name, case in result["cases"].items():
         columns = case["columns"]
         ours = columns.get("numtape")
@@ -65,6 +67,7 @@ def table(result: dict[str, Any]) -> str:
             figure(ours["primal"], "s") if known else NOTHING,
             _cell(ours, operations),
             f"{three(ours['ns_an_operation'])} ns" if known else NOTHING,
+            f"{three(ours['stack'] / 2**20)} MiB" if known and "stack" in ours else NOTHING,
             *(_cell(columns.get(h), operations) for h in headings[1:]),
         ])  # fmt: skip
     return markdown(lines, 0)

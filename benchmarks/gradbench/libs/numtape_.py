@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 import numtape as tf
 from benchmarks.gradbench import arrays
 from benchmarks.gradbench.kernels import kernel_of
+
+AGAIN = 1 << 26  # bytes above what is kept that may have been used
 
 
 def functions(name: str, arguments: tuple[Any, ...], wanted: tuple[int, ...]) -> dict[str, Any]:
@@ -18,3 +22,22 @@ def functions(name: str, arguments: tuple[Any, ...], wanted: tuple[int, ...]) ->
     if other is not None:
         found["array ops"] = other
     return found
+
+
+def stack(name: str, arguments: tuple[Any, ...], wanted: tuple[int, ...]) -> int:
+    """The bytes of stack that a gradient takes, up to the last that is not 0.
+
+    What is done again in the reverse sweep takes no more than it took in the forward one.
+    """
+    kernel = kernel_of(name, arguments)
+    xs = [np.asarray(x) for x in arguments]
+    kinds = tuple([(x.dtype.name, x.ndim or -1) for x in xs])
+    _, left = kernel._run(kinds, wanted, True)._sweeps().forward(xs)
+    arena = left.pile.arena
+    first = max((left.top - arena.start) // 8 - 1, 0)
+    words = arena.words(first + AGAIN // 8)[first:]
+    used = np.flatnonzero(words)
+    if not used.size:  # what is very large is let go of at once
+        taken: int = left.top - arena.start
+        return taken
+    return 8 * (first + 1 + int(used[-1]))
