@@ -1,36 +1,40 @@
 """A call of a recorded function, replayed where nothing has to be asked of Python.
 
-It does what `Function.__call__`, `Calls.__call__` and `Recording.run` do, which say why each step
-is there, for tensors as arguments whose values are known, and results of one element. All that is
-made is made first. From the names that are compared on, Python carries out nothing in between: no
-collection, no finalizer, no handler of a signal, no other thread. Where something is not as usual,
-nothing has been changed, and Python carries out the call.
+It does what `Function.__call__`, `Calls.__call__`, `Recording.run` and `commit` do, which say why
+each step is there, for tensors as arguments whose values are known. All that is made is made first.
+From the names that are compared on to the values of the result, Python carries out nothing in
+between: no collection, no finalizer, no handler of a signal, no other thread. Variables are
+assigned last, all of them in one stretch. Where something is not as usual, nothing has been
+changed, and Python carries out the call.
 
 The caller holds the GIL. A word is eight bytes: a number, or the address of an object.
 """
 
 from __future__ import annotations
 
-from ..jit import POINTERS, jit
-from .unchanged import LIST_ITEMS, SIZE, TYPE, _at, call1, call2, unchanged
+from typing import Any
 
-from llvmlite import ir  # isort: skip
+from ..jit import POINTERS, jit
+from .unchanged import LIST_ITEMS, SIZE, TYPE, _at, _c_function, call1, call2, call4, unchanged
+
 from numba import types  # isort: skip
 from numba.extending import intrinsic  # isort: skip
 
 # What there is once in a process, by its place in a block of words: functions of the C API,
 # objects, and at which byte of an object something is. As in numtape/core/replay/direct.py (a test
 # compares), like those of a call.
-(GET_ENTRY, GET_ATTRIBUTE, THREAD_DICT, MAKE, MAKE_LIST, AS_TUPLE, CALL, CALL_WITH, TO_INT,
- FROM_INT, KEEP, DROP, CLEAR,
- FUNCTION, TENSOR, ARRAY, LOG, NONE, CELLS, LOCAL, LOCAL_KEY, LOG_NAME, TRAINING_NAME, CLOCK,
- AT_CALL, AT_CELL, AT_HOME, AT_SPEC, AT_VALUE, AT_TAPES, AT_ITEM, AT_BUFFER,
- AT_DATA, AT_NAMES) = range(34)
+(GET_ENTRY, GET_ATTRIBUTE, THREAD_DICT, MAKE, MAKE_LIST, AS_TUPLE, CALL, CALL_WITH, CALL_WITH_ALL,
+ TO_INT, FROM_INT, KEEP, DROP, CLEAR, TAKE_ERROR, SET_ERROR, ERROR,
+ FUNCTION, TENSOR, ARRAY, LOG, NONE, TRUE, FALSE, CELLS, LOCAL, LOCAL_KEY, LOG_NAME, TRAINING_NAME,
+ JOURNAL_NAME, CLOCK, EMPTY, TEND,
+ AT_CALL, AT_CELL, AT_HOME, AT_SPEC, AT_VALUE, AT_READ, AT_TAPES, AT_ITEM, AT_BUFFER, AT_DATA,
+ AT_NAMES) = range(44)
 # What there is of each call: counts, addresses of tables, and what is called.
 (ARGUMENTS, APART, SPECS, ROWS, SIZES, VARIABLES, VARIABLE_ROWS, VARIABLE_SIZES,
  NAMES, NAME_COUNT, OWN, OWN_COUNT, TRAINING, CELL, SWEEP, BLOCK, BEGIN, COMPUTED, END, LEFT,
- GUARDS, PLACES, EXPECTED, KIND, OUTPUTS, OUT_PLACES, OUT_SPECS, CONSTANTS, REBUILD,
- COUNTS) = range(30)
+ GUARDS, PLACES, EXPECTED, BUFFERS, BUFFER_ROWS, BUFFER_KINDS, KIND, OUTPUTS, OUT_PLACES,
+ OUT_BUFFERS, OUT_SPECS, CONSTANTS, REBUILD, ASSIGNED, ASSIGNED_VARIABLES, NEW_PLACES, NEW_BUFFERS,
+ NEW_SPECS, ACQUIRE, RELEASE, COUNTS) = range(41)
 ONE, CONSTANT, LIST, TUPLE, OTHER = range(5)  # what a call returns
 HITS, NANOSECONDS = range(2)  # what is counted
 DECLINED, FAILED = 0, 1  # in the place of a result: Python's turn; an exception is there
@@ -41,19 +45,22 @@ _one, _two, _four = POINTERS["uint8"], POINTERS["uint16"], POINTERS["uint32"]  #
 
 
 @intrinsic
-def call0(typingctx, function):  # type: ignore[no-untyped-def]
+def call0(typingctx: Any, function: Any) -> Any:
     """Call a function of C without arguments."""
+    return types.intp(types.intp), _c_function(0)
 
-    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
-        kind = ir.FunctionType(ir.IntType(64), [])
-        return builder.call(builder.inttoptr(args[0], kind.as_pointer()), [])
 
-    return types.intp(types.intp), codegen
+@intrinsic
+def call3(typingctx: Any, function: Any, a: Any, b: Any, c: Any) -> Any:
+    """Call a function of C with three arguments, all intp."""
+    return types.intp(*[types.intp] * 4), _c_function(3)
 
 
 @jit
 def _thread(process: int, training: int) -> int:
     """Whether the thread's log is an ordinary one without tapes, and layers are told the same.
+
+    Nor may the thread be within a call that may have to be undone.
 
     Returns:
       1 or 0; -1 if an exception is there.
@@ -68,6 +75,12 @@ def _thread(process: int, training: int) -> int:
         if told == 0:
             call1(p[DROP], log)
             return -1
+        journal = call2(p[GET_ATTRIBUTE], p[LOCAL], p[JOURNAL_NAME])
+        if journal == 0:
+            call1(p[DROP], told)
+            call1(p[DROP], log)
+            return -1
+        call1(p[DROP], journal)
         call1(p[DROP], told)
     else:
         here = call0(p[THREAD_DICT])
@@ -77,11 +90,14 @@ def _thread(process: int, training: int) -> int:
         names = _at(found + p[AT_NAMES])[0]
         log = call2(p[GET_ENTRY], names, p[LOG_NAME])
         told = call2(p[GET_ENTRY], names, p[TRAINING_NAME])
+        journal = call2(p[GET_ENTRY], names, p[JOURNAL_NAME])
         if told == 0:
             told = p[NONE]
+        if journal == 0:
+            journal = p[NONE]
         if log == 0:
             return 0
-    if _at(log + TYPE)[0] == p[LOG] and told == training:
+    if _at(log + TYPE)[0] == p[LOG] and told == training and journal == p[NONE]:
         good = _at(_at(log + p[AT_TAPES])[0] + SIZE)[0] == 0
     if p[AT_NAMES] < 0:
         call1(p[DROP], log)
@@ -119,6 +135,39 @@ def _made(process: int, address: int) -> int:
 
 
 @jit
+def _room(process: int, address: int) -> int:
+    """A list of what the call takes besides its result, or None; 0 if there is no memory.
+
+    These are arrays for values, new tensors for variables, and nothing in the places of what the
+    variables' reads were.
+    """
+    p, call = _at(process), _at(address)
+    buffers, assigned = call[BUFFERS], call[ASSIGNED]
+    count = buffers + 2 * assigned
+    if count == 0:
+        call1(p[KEEP], p[NONE])
+        return p[NONE]
+    room = call1(p[MAKE_LIST], count)
+    if room == 0:
+        return 0
+    items = _at(_at(room + LIST_ITEMS)[0])
+    for k in range(count):
+        call1(p[KEEP], p[NONE])
+        items[k] = p[NONE]
+    for k in range(buffers + assigned):
+        if k < buffers:
+            item = call4(p[CALL_WITH_ALL], p[EMPTY], call[BUFFER_KINDS] + 16 * k, 2, 0)
+        else:
+            item = call2(p[MAKE], p[TENSOR], 0)
+        if item == 0:
+            call1(p[DROP], room)
+            return 0
+        items[k] = item
+        call1(p[DROP], p[NONE])
+    return room
+
+
+@jit
 def _put(process: int, cells: int, row: int, tensor: int, size: int) -> bool:
     """Put a tensor's value in the cell of a row: the bits of ``size`` bytes, or an address for 0.
 
@@ -149,7 +198,7 @@ def _put(process: int, cells: int, row: int, tensor: int, size: int) -> bool:
 
 
 @jit
-def _swept(process: int, address: int, given: int) -> bool:
+def _swept(process: int, address: int, given: int, room: int) -> bool:
     """Fill the cells and sweep; whether all is as it was recorded."""
     call = _at(address)
     cells = call[CELL]
@@ -166,6 +215,10 @@ def _swept(process: int, address: int, given: int) -> bool:
         if value == 0 or not _put(process, cells, rows[k], value, sizes[k]):
             return False
         k += 1
+    if call[BUFFERS] > 0:
+        arrays, rows = _at(_at(room + LIST_ITEMS)[0]), _at(call[BUFFER_ROWS])
+        for j in range(call[BUFFERS]):
+            _at(cells)[rows[j]] = _at(arrays[j] + _at(process)[AT_DATA])[0]
     if call[SWEEP] != 0:
         if call[LEFT] <= 0:
             return False
@@ -182,27 +235,79 @@ def _swept(process: int, address: int, given: int) -> bool:
 
 
 @jit
-def _filled(process: int, address: int, result: int) -> bool:
-    """Give the tensors of a result their values; False if there is no memory."""
-    p, call = _at(process), _at(address)
-    kind = call[KIND]
-    if kind == CONSTANT:
-        return True
-    cells, places, specs = _at(call[CELL]), _at(call[OUT_PLACES]), _at(call[OUT_SPECS])
-    constants = _at(call[CONSTANTS])
-    for k in range(call[OUTPUTS]):
-        if constants[k] != 0:
-            continue
-        tensor = result if kind == ONE else _at(_at(result + LIST_ITEMS)[0])[k]
-        word = call1(p[FROM_INT], cells[places[k]])
-        if word == 0:
-            return False
-        call1(p[KEEP], specs[k])
-        call1(p[KEEP], p[CELLS])
-        _at(tensor + p[AT_CELL])[0] = word
-        _at(tensor + p[AT_SPEC])[0] = specs[k]
-        _at(tensor + p[AT_HOME])[0] = p[CELLS]
+def _fill(process: int, tensor: int, bits: int, spec: int, home: int) -> bool:
+    """Give a new tensor its value; False if there is no memory."""
+    p = _at(process)
+    word = call1(p[FROM_INT], bits)
+    if word == 0:
+        return False
+    call1(p[KEEP], spec)
+    call1(p[KEEP], home)
+    _at(tensor + p[AT_CELL])[0] = word
+    _at(tensor + p[AT_SPEC])[0] = spec
+    _at(tensor + p[AT_HOME])[0] = home
     return True
+
+
+@jit
+def _filled(process: int, address: int, result: int, room: int) -> bool:
+    """Give the new tensors their values; False if there is no memory."""
+    p, call = _at(process), _at(address)
+    cells, constants = _at(call[CELL]), _at(call[CONSTANTS])
+    items = _at(_at(room + LIST_ITEMS)[0]) if call[BUFFERS] + call[ASSIGNED] > 0 else cells
+    places, buffers, specs = _at(call[OUT_PLACES]), _at(call[OUT_BUFFERS]), _at(call[OUT_SPECS])
+    for k in range(call[OUTPUTS]):
+        if constants[k] == 0:
+            tensor = result if call[KIND] == ONE else _at(_at(result + LIST_ITEMS)[0])[k]
+            home = p[CELLS] if buffers[k] < 0 else items[buffers[k]]
+            if not _fill(process, tensor, cells[places[k]], specs[k], home):
+                return False
+    places, buffers, specs = _at(call[NEW_PLACES]), _at(call[NEW_BUFFERS]), _at(call[NEW_SPECS])
+    for k in range(call[ASSIGNED]):
+        home = p[CELLS] if buffers[k] < 0 else items[buffers[k]]
+        if not _fill(process, items[call[BUFFERS] + k], cells[places[k]], specs[k], home):
+            return False
+    return True
+
+
+@jit
+def _assign(process: int, address: int, room: int) -> int:
+    """Give variables their values. What they had takes their places, until all of it is dropped."""
+    p, call = _at(process), _at(address)
+    variables, items = _at(call[ASSIGNED_VARIABLES]), _at(_at(room + LIST_ITEMS)[0])
+    count, at = call[ASSIGNED], call[BUFFERS]
+    for k in range(count):
+        value, read = _at(variables[k] + p[AT_VALUE]), _at(variables[k] + p[AT_READ])
+        new, nothing = items[at + k], items[at + count + k]
+        items[at + k], items[at + count + k] = value[0], read[0]
+        value[0], read[0] = new, nothing
+    return 0
+
+
+@jit
+def _locked(process: int, address: int) -> bool:
+    """Take the lock of updates, if nobody else has it."""
+    p, call = _at(process), _at(address)
+    found = call2(p[CALL_WITH], call[ACQUIRE], p[FALSE])
+    if found == 0:
+        return False
+    call1(p[DROP], found)
+    return found == p[TRUE]
+
+
+@jit
+def _unlock(process: int, address: int) -> int:
+    """Give it back, whatever exception is there."""
+    p, call = _at(process), _at(address)
+    error = p[ERROR]
+    call3(p[TAKE_ERROR], error, error + 8, error + 16)
+    found = call1(p[CALL], call[RELEASE])
+    if found == 0:
+        call1(p[CLEAR], 0)
+    else:
+        call1(p[DROP], found)
+    call3(p[SET_ERROR], _at(error)[0], _at(error)[1], _at(error)[2])
+    return 0
 
 
 @jit
@@ -224,33 +329,51 @@ def _replayed(process: int, address: int, given: int) -> int:
     p, call = _at(process), _at(address)
     counts = _at(call[COUNTS])
     timed = counts[HITS] % TIMED == 0
+    if timed and call[BUFFERS] > 0:  # memory that waits is let go of after some sweeps
+        found = call1(p[CALL], p[TEND])
+        if found == 0:
+            return FAILED
+        call1(p[DROP], found)
     start = _time(process) if timed else 0
     result = _made(process, address)
-    if result == 0:
+    room = _room(process, address) if result != 0 else 0
+    if room == 0:
         call1(p[CLEAR], 0)
+        if result != 0:
+            call1(p[DROP], result)
         return DECLINED
     good = 0
     if call[NAMES] == 0 or unchanged(call[NAMES], 0) == call[NAME_COUNT]:
         if unchanged(call[OWN], 0) == call[OWN_COUNT]:
             good = _thread(process, call[TRAINING])
-    if good < 0:
-        call1(p[DROP], result)
-        return FAILED
-    if good == 0 or not _swept(process, address, given) or not _filled(process, address, result):
+    locked = good > 0 and call[ASSIGNED] > 0 and _locked(process, address)
+    if good > 0 and (call[ASSIGNED] > 0) == locked:
+        done = _swept(process, address, given, room) and _filled(process, address, result, room)
+    else:
+        done = False
+    found = result if done else DECLINED
+    if done:
+        counts[HITS] += 1
+        if timed:
+            counts[NANOSECONDS] += TIMED * (_time(process) - start)
+        if call[KIND] == TUPLE:
+            found = call1(p[AS_TUPLE], result)
+        elif call[KIND] == OTHER:
+            found = call2(p[CALL_WITH], call[REBUILD], result)
+        if found == 0:
+            found = FAILED
+        elif locked:
+            _assign(process, address, room)
+    elif good < 0:
+        found = FAILED
+    else:
         call1(p[CLEAR], 0)
+    if not done or call[KIND] > LIST:
         call1(p[DROP], result)
-        return DECLINED
-    counts[HITS] += 1
-    if timed:
-        counts[NANOSECONDS] += TIMED * (_time(process) - start)
-    if call[KIND] <= LIST:
-        return result
-    found = (
-        call1(p[AS_TUPLE], result) if call[KIND] == TUPLE
-        else call2(p[CALL_WITH], call[REBUILD], result)
-    )  # fmt: skip
-    call1(p[DROP], result)
-    return FAILED if found == 0 else found
+    if locked:
+        _unlock(process, address)
+    call1(p[DROP], room)
+    return found
 
 
 @jit

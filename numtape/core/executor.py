@@ -58,6 +58,7 @@ class Direct(NamedTuple):
       begin, computed: Where two words are that must be 0 before.
       end: What it gives if all is computed. If it gives something else, Python begins anew.
       plan: What is computed: the program's plan for now.
+      buffers: The rows whose cells are to have the addresses of new arrays, and their specs.
     """
 
     function: int
@@ -66,6 +67,7 @@ class Direct(NamedTuple):
     computed: int
     end: int
     plan: Any
+    buffers: Sequence[tuple[int, Spec]]
 
 
 class Program(Protocol):

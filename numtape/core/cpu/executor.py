@@ -37,7 +37,7 @@ from ..reference.bodies import apply
 from ..values.memory import Array, address_of, aligned, array_at
 from ..values.spec import SPECS, Spec
 from . import fuse
-from .buffers import POOL
+from .buffers import LEAST, POOL
 from .draws import drawn
 from .workers import heard, settle, share, watch
 
@@ -431,14 +431,16 @@ class Program:
         """How machine code has it computed; None if Python has to do something for it."""
         plan = self.plan
         if plan is None:
-            return Direct(0, 0, 0, 0, 0, None)
+            return Direct(0, 0, 0, 0, 0, None, ())
         plan = self.plan = plan.better or plan
-        if plan.buffers or plan.by_hand or plan.work > LONG:
+        large = any(spec.size * spec.dtype.size >= LEAST for _, spec in plan.buffers)
+        if large or plan.by_hand or plan.work > LONG:
             return None
         self.sweeper._fit(plan)
         block = self.sweeper.sweep
         begin, computed = (block.address + 8 * block.slots[x] for x in ("begin_group", "computed"))
-        return Direct(addresses("sweep")["sweep"], block.address, begin, computed, plan.found, plan)
+        function = addresses("sweep")["sweep"]
+        return Direct(function, block.address, begin, computed, plan.found, plan, plan.buffers)
 
     def late(self, row: int) -> bool:
         """Whether a single element is found elsewhere than in its cell."""

@@ -1,8 +1,9 @@
 """Replayed calls in machine code, where nothing has to be asked of Python.
 
 What a call does is said by `Function.__call__`, `Calls.__call__` and `Recording.run`. A path that
-was right some times gets an `entry` in its function: all that machine code needs to do the same
-for small rows and results of one element. Machine code stands before `Function.__call__` (see
+was right some times gets an `entry` in its function: all that machine code needs to do the same,
+where no row is large or NumPy's, nothing is drawn, and results have arrays of their own. Machine
+code stands before `Function.__call__` (see
 `core.native`), and hands on to it whatever is not as the entry says.
 """
 
@@ -21,7 +22,9 @@ import numpy as np
 from .. import settings
 from ..compile import cache as disk
 from ..compile.passes import kernel_source
+from ..cpu.buffers import POOL
 from ..cpu.executor import HOT
+from ..log import variable as variables
 from ..log.log import Log, local
 from ..log.variable import Variable
 from ..native.install import pointer
@@ -42,25 +45,29 @@ if TYPE_CHECKING:
 # compares).
 _PROCESS = (
     "GET_ENTRY", "GET_ATTRIBUTE", "THREAD_DICT", "MAKE", "MAKE_LIST", "AS_TUPLE", "CALL",
-    "CALL_WITH", "TO_INT", "FROM_INT", "KEEP", "DROP", "CLEAR", "FUNCTION", "TENSOR", "ARRAY",
-    "LOG", "NONE", "CELLS", "LOCAL", "LOCAL_KEY", "LOG_NAME", "TRAINING_NAME", "CLOCK",
-    "AT_CALL", "AT_CELL", "AT_HOME", "AT_SPEC", "AT_VALUE", "AT_TAPES", "AT_ITEM", "AT_BUFFER",
-    "AT_DATA", "AT_NAMES",
+    "CALL_WITH", "CALL_WITH_ALL", "TO_INT", "FROM_INT", "KEEP", "DROP", "CLEAR", "TAKE_ERROR",
+    "SET_ERROR", "ERROR", "FUNCTION", "TENSOR", "ARRAY", "LOG", "NONE", "TRUE", "FALSE",
+    "CELLS", "LOCAL", "LOCAL_KEY", "LOG_NAME", "TRAINING_NAME", "JOURNAL_NAME", "CLOCK",
+    "EMPTY", "TEND", "AT_CALL", "AT_CELL", "AT_HOME", "AT_SPEC", "AT_VALUE", "AT_READ",
+    "AT_TAPES", "AT_ITEM", "AT_BUFFER", "AT_DATA", "AT_NAMES",
 )  # fmt: skip
 _CALL = (
     "ARGUMENTS", "APART", "SPECS", "ROWS", "SIZES", "VARIABLES", "VARIABLE_ROWS",
     "VARIABLE_SIZES", "NAMES", "NAME_COUNT", "OWN", "OWN_COUNT", "TRAINING", "CELL", "SWEEP",
-    "BLOCK", "BEGIN", "COMPUTED", "END", "LEFT", "GUARDS", "PLACES", "EXPECTED", "KIND",
-    "OUTPUTS", "OUT_PLACES", "OUT_SPECS", "CONSTANTS", "REBUILD", "COUNTS",
+    "BLOCK", "BEGIN", "COMPUTED", "END", "LEFT", "GUARDS", "PLACES", "EXPECTED", "BUFFERS",
+    "BUFFER_ROWS", "BUFFER_KINDS", "KIND", "OUTPUTS", "OUT_PLACES", "OUT_BUFFERS", "OUT_SPECS",
+    "CONSTANTS", "REBUILD", "ASSIGNED", "ASSIGNED_VARIABLES", "NEW_PLACES", "NEW_BUFFERS",
+    "NEW_SPECS", "ACQUIRE", "RELEASE", "COUNTS",
 )  # fmt: skip
 _ONE, _CONSTANT, _LIST, _TUPLE, _OTHER = range(5)
 _API = {
     "GET_ENTRY": "PyDict_GetItemWithError", "GET_ATTRIBUTE": "PyObject_GetAttr",
     "THREAD_DICT": "PyThreadState_GetDict", "MAKE": "PyType_GenericAlloc",
     "MAKE_LIST": "PyList_New", "AS_TUPLE": "PyList_AsTuple", "CALL": "PyObject_CallNoArgs",
-    "CALL_WITH": "PyObject_CallOneArg", "TO_INT": "PyLong_AsSsize_t",
-    "FROM_INT": "PyLong_FromSsize_t", "KEEP": "Py_IncRef", "DROP": "Py_DecRef",
-    "CLEAR": "PyErr_Clear",
+    "CALL_WITH": "PyObject_CallOneArg", "CALL_WITH_ALL": "PyObject_Vectorcall",
+    "TO_INT": "PyLong_AsSsize_t", "FROM_INT": "PyLong_FromSsize_t", "KEEP": "Py_IncRef",
+    "DROP": "Py_DecRef", "CLEAR": "PyErr_Clear", "TAKE_ERROR": "PyErr_Fetch",
+    "SET_ERROR": "PyErr_Restore",
 }  # fmt: skip
 FOREVER = 1 << 62
 MOST = 64  # arguments, variables and results: more of them are left to Python
@@ -77,26 +84,32 @@ class _Process:
             raise NotAsKnown("this processor has the bytes of numbers in another order")
         array = np.zeros(3)
         data = place(array, np.ndarray.__basicsize__, address_of(array), "an array's address")
-        of, objects = known.offsets, known.known
-        words = {name: address_of_call(call) for name, call in _API.items()}
-        words |= {
-            "FUNCTION": id(function), "TENSOR": id(Tensor), "ARRAY": id(np.ndarray), "LOG": id(Log),
-            "NONE": id(None), "CELLS": id(CELLS), "LOCAL": id(local), "LOCAL_KEY": objects["key"],
-            "LOG_NAME": objects["log"], "TRAINING_NAME": id(sys.intern("training")),
-            "CLOCK": id(time.perf_counter_ns), "AT_CALL": slot(function, "_direct"),
-            "AT_CELL": slot(Tensor, "_cell"), "AT_HOME": of["tensor._home"],
-            "AT_SPEC": of["tensor._spec"], "AT_VALUE": slot(Variable, "_value"),
+        of = known.offsets
+        self._error = np.zeros(3, np.int64)
+        # What it refers to stays: finalizers call functions to the very end.
+        self._held = known, {
+            "FUNCTION": function, "TENSOR": Tensor, "ARRAY": np.ndarray, "LOG": Log, "NONE": None,
+            "TRUE": True, "FALSE": False, "CELLS": CELLS, "LOCAL": local,
+            "LOG_NAME": sys.intern("log"), "TRAINING_NAME": sys.intern("training"),
+            "JOURNAL_NAME": sys.intern("journal"), "CLOCK": time.perf_counter_ns,
+            "EMPTY": np.empty, "TEND": POOL.swept,
+        }  # fmt: skip
+        words = {
+            **{name: address_of_call(call) for name, call in _API.items()},
+            **{name: id(thing) for name, thing in self._held[1].items()},
+            "LOCAL_KEY": known.known["key"], "ERROR": address_of(self._error),
+            "AT_CALL": slot(function, "_direct"), "AT_CELL": slot(Tensor, "_cell"),
+            "AT_HOME": of["tensor._home"], "AT_SPEC": of["tensor._spec"],
+            "AT_VALUE": slot(Variable, "_value"), "AT_READ": of["variable._read"],
             "AT_TAPES": slot(Log, "tapes"), "AT_ITEM": of["tuple.items"],
             "AT_BUFFER": of["memoryview.buffer"], "AT_DATA": data,
             "AT_NAMES": of.get("thread.names", -1),
         }  # fmt: skip
         self._words = np.array([words[name] for name in _PROCESS], np.int64)
-        # What it refers to stays: finalizers call functions to the very end.
-        self._held = known, function, CELLS, sys.intern("training"), time.perf_counter_ns
         first = disk.load("passes-direct", _source("direct"), _built)["numtape_replayed"]
         before = disk.load("before-call", _source("before"), _built_before)
         setup = ctypes.CFUNCTYPE(*[ctypes.c_int64] * 4)(before["before_call_setup"])
-        setup(address_of(self._words), first, objects["carry out"])
+        setup(address_of(self._words), first, known.known["carry out"])
         ctypes.PYFUNCTYPE(None, ctypes.py_object)(address_of_call("Py_IncRef"))(self)
         call: Any = function.__call__
         pointer(known)(call, before["before_call"])
@@ -177,18 +190,25 @@ def entry(function: Any, calls: Calls, apart: bool) -> tuple[Any, ...] | None:
 
 def _direct(function: Any, calls: Calls, path: Path, apart: bool) -> Direct | None:
     recording = path.recording
-    if recording.assigned or recording.draws or recording._arrays:
+    if recording.draws or recording._arrays:
         return None
     ready = recording.ready()
-    if settings.moved or ready.device != "cpu" or not ready.in_cells:
+    if settings.moved or ready.device != "cpu" or not ready.plain:
         return None
-    if max(len(recording._fed), len(recording.outputs), len(recording.guards)) > MOST:
+    many: list[list[Any]] = [recording._fed, recording.outputs, recording.guards, ready.places]
+    if max(map(len, many)) > MOST:
         return None
     program = ready.program()
     if program.deferred or program.feed is not None:
         return None
     sweep = program.direct()
-    return None if sweep is None else Direct(function, calls, path, apart, program, sweep)
+    if sweep is None or len(sweep.buffers) > MOST:
+        return None
+    specs = dict(sweep.buffers)
+    for at, spec in zip(ready.places, recording._specs, strict=True):
+        if at >= 0 and (at not in specs or specs[at].shape != spec.shape):
+            return None  # a constant, say, or an array in another shape
+    return Direct(function, calls, path, apart, program, sweep)
 
 
 class Direct:
@@ -214,10 +234,16 @@ class Direct:
         self._own = self._compared(calls, path, plan)
         names = tree.guards.table()
         outputs = recording.outputs
-        rows = [program.place[out.row] for out in outputs if out.row >= 0]
-        places, kinds = iter(rows), iter(recording._specs)
-        found = [(next(places), next(kinds)) if out.row >= 0 else (0, None) for out in outputs]
+        numbers = {row: k for k, (row, _) in enumerate(sweep.buffers)}
+        left = [
+            (program.place[row], numbers.get(at, -1), spec)
+            for row, at, spec in zip(recording.leaving, ready.places, recording._specs, strict=True)
+        ]
+        new, rest = left[len(left) - len(recording.assigned) :], iter(left)
+        found = [next(rest) if out.row >= 0 else (0, -1, None) for out in outputs]
         constants = [0 if out.row >= 0 else id(out.constant) for out in outputs]
+        kinds = [(tuple(spec.shape), spec.dtype.numpy_dtype) for _, spec in sweep.buffers]
+        lock = variables._updating
         words = {
             "ARGUMENTS": len(arguments), "APART": apart, "SPECS": self._ids(arguments),
             "ROWS": self._table([row for _, row in recording.arguments]),
@@ -233,8 +259,16 @@ class Direct:
             "GUARDS": len(ready.expected),
             "PLACES": self._table(ready.guard_places),
             "EXPECTED": self._table(ready.expected), "KIND": _kind(path, constants),
-            "OUTPUTS": len(outputs), "OUT_PLACES": self._table([at for at, _ in found]),
-            "OUT_SPECS": self._ids([spec for _, spec in found]),
+            "BUFFERS": len(numbers), "BUFFER_ROWS": self._table([*numbers]),
+            "BUFFER_KINDS": self._ids([x for pair in kinds for x in pair]),
+            "OUTPUTS": len(outputs), "OUT_PLACES": self._table([at for at, _, _ in found]),
+            "OUT_BUFFERS": self._table([k for _, k, _ in found]),
+            "OUT_SPECS": self._ids([spec for _, _, spec in found]),
+            "ASSIGNED": len(new), "ASSIGNED_VARIABLES": self._ids(recording._assigned),
+            "NEW_PLACES": self._table([at for at, _, _ in new]),
+            "NEW_BUFFERS": self._table([k for _, k, _ in new]),
+            "NEW_SPECS": self._ids([spec for _, _, spec in new]),
+            "ACQUIRE": self._id(lock.acquire), "RELEASE": self._id(lock.release),
             "CONSTANTS": self._table(constants), "REBUILD": id(path.rebuild),
             "COUNTS": address_of(path.counts),
         }  # fmt: skip
@@ -247,6 +281,11 @@ class Direct:
         table = np.array([*numbers, 0], np.int64)
         self._kept.append(table)
         return address_of(table)
+
+    def _id(self, thing: Any) -> int:
+        """The address of a thing."""
+        self._kept.append(thing)
+        return id(thing)
 
     def _ids(self, objects: Sequence[Any]) -> int:
         """The address of objects' addresses."""
@@ -266,6 +305,7 @@ class Direct:
         words = [(holder, _at(holder, name), value) for holder, name, value in slots]
         known = vars(settings)
         entries = [(known, x, known[x]) for x in ("eager", "moved", "chosen", "traceback")]
+        entries.append((vars(variables), "_updating", variables._updating))
         table = table_of(words, entries, tree.guards.gone)
         self._kept += [slots, entries]
         return table

@@ -76,7 +76,8 @@ class Ready:
       guard_places, guard_cells: The rows of guards on single elements; gives their cells.
       expected: What must be in them.
       arrays: Whether there are other guards.
-      in_cells: Whether cells are all there is: guards and results of one element.
+      places: Where results are: -1 for a cell, or the row that has a buffer.
+      plain: Whether guards are on single elements, and results are computed.
     """
 
     def __init__(self, recording: Recording) -> None:
@@ -90,13 +91,12 @@ class Ready:
         self._specs = recording._specs
         fed = {row: k for k, row in enumerate(recording._fed)}
         elsewhere = set() if program.feed is None else set(fed)  # a fed cell may be unknown here
-        # Where results are: -1 for a cell.
-        self._at = [
+        self.places = [
             -1 if spec.single and at not in elsewhere and not program.late(at) else at
             for at, spec in zip(places, self._specs, strict=True)
         ]
-        self._passed = [(fed[at], at) for at in self._at if at in fed]
-        self._holding = any(at >= 0 for at in self._at) or bool(recording.draws)
+        self._passed = [(fed[at], at) for at in self.places if at in fed]
+        self._holding = any(at >= 0 for at in self.places) or bool(recording.draws)
         self._cells = getter(places)
         guards = [] if program.deferred else recording.guards
         small = [guard for guard in guards if type(guard.bits) is int]
@@ -113,7 +113,7 @@ class Ready:
             and (guard.check.row in fed or not recording.is_leaf(guard.check.row))
         ]  # fmt: skip
         self._right: dict[int, Array] = {}  # the arrays that were right the last time
-        self.in_cells = not (self.arrays or self._holding or self._passed or self._checks)
+        self.plain = not (self.arrays or self._passed or self._checks)
         self.programs.append(program)
 
     def _planned(self) -> Program:
@@ -159,7 +159,7 @@ class Ready:
             source = leaves[k] if k < len(leaves) else values[k - len(leaves)]
             log.buffers[row] = source._stored()
         found = []
-        for at, spec, bits in zip(self._at, self._specs, self._cells(program.cell), strict=True):
+        for at, spec, bits in zip(self.places, self._specs, self._cells(program.cell), strict=True):
             tensor = Tensor()
             tensor._spec = spec
             if at < 0:
