@@ -229,10 +229,10 @@ class Function:
                     not alike or len(set(map(id, args))) == len(args)  # each another tensor
                 ):
                     calls.turn += 1
-                    if not calls.turn % OFTEN and defaults is None:
+                    if not calls.turn % OFTEN:
                         from .core.replay.direct import entry
 
-                        self._direct = entry(self, calls, alike)
+                        self._direct = entry(self, calls, alike, defaults)
                     return calls(args)
         given = len(args)
         args, kwargs = self._parameters.complete(args, kwargs)

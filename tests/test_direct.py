@@ -121,6 +121,32 @@ def test_what_a_call_gives_is_an_ordinary_tensor():
     assert not np.shares_memory(y.numpy(), y.numpy()) and y.dtype == tf.float32
 
 
+NUMBERS = {
+    "float32": [0.1, -0.0, np.nan, -np.inf, 1e-45], "float64": [0.1, np.nan], "float16": [0.1, 0.0],
+    "int8": [-7, 0], "uint8": [255], "int16": [-300], "uint16": [65535], "int32": [-(2**31)],
+    "uint32": [2**32 - 1], "int64": [-(2**63)], "uint64": [2**64 - 1, 0], "bool": [True, False],
+    "complex64": [1 - 2j, 0j],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", NUMBERS)
+def test_numbers_of_results_are_numpys(dtype):
+    same = tf.function(lambda x: tf.identity(x))
+    for value in np.array(NUMBERS[dtype], dtype):
+        kinds = [complex] if dtype == "complex64" else [complex, float]
+        kinds += [int] if np.isrealobj(value) and np.isfinite(value) else []
+        for _ in range(3):
+            for kind in kinds:
+                expected = kind(value)
+                found = kind(same(tf.constant(value)))
+                assert type(found) is kind and repr(found) == repr(expected)
+            for shape in ((), (1,), (1, 1)):
+                assert bool(same(tf.constant(value, shape=shape))) is bool(value)
+        assert same(tf.constant(value)).numpy().tobytes() == value.tobytes()
+    with pytest.raises(TypeError, match="0-dimensional"):
+        float(same(tf.ones(1)))
+
+
 def test_other_arguments_are_seen():
     add = tf.function(lambda x, y: x + 2 * y)
     for k in range(30):
@@ -161,6 +187,21 @@ def test_what_changes_is_seen(monkeypatch):
                 assert float(function(X)) == expected
     v.assign(1.5)
     assert carried_out(function) > 20
+
+
+def test_defaults_that_change_are_seen():
+    def python(x, k=2.0, training=False):
+        return x * k
+
+    function = tf.function(python)
+    for _ in range(3):
+        python.__defaults__ = (2.0, False)
+        for _ in range(6):
+            assert float(function(X)) == 1.0
+        python.__defaults__ = (4.0, False)
+        for _ in range(3):
+            assert float(function(X)) == 2.0
+    assert carried_out(function) > 5 and float(function(X, 6.0)) == 3.0
 
 
 def test_guards_choose_the_path():

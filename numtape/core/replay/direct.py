@@ -14,6 +14,7 @@ import importlib
 import logging
 import sys
 import time
+import types
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -30,12 +31,12 @@ from ..log.variable import Variable
 from ..native.install import pointer
 from ..native.layout import NotAsKnown, address_of_call, layout, place, slot
 from ..plan.plan import Plan
+from ..values.cells import CELLS
 from ..values.memory import Array, address_of, view
 from ..values.spec import SPECS
 from ..values.tensor import Tensor
-from .observe.guards import compared, table_of
+from .observe.guards import code_fields, compared, table_of
 from .paths import first
-from .ready import CELLS
 
 if TYPE_CHECKING:
     from .calls import Calls
@@ -162,13 +163,16 @@ def _at(holder: Any, name: str) -> int:
     return _places[mark]
 
 
-def entry(function: Any, calls: Calls, apart: bool) -> tuple[Any, ...] | None:
+def entry(
+    function: Any, calls: Calls, apart: bool, defaults: Any
+) -> tuple[Any, ...] | None:
     """What machine code needs to call a function as it was called the last time.
 
     Args:
       function: The `Function`.
       calls: Its calls with arguments of some specs, all of them tensors.
       apart: Whether each argument must be another tensor.
+      defaults: The defaults that complete the arguments; None if there are none to look at.
 
     Returns:
       A tuple for the function's ``_direct``; None if Python has to carry these calls out.
@@ -184,11 +188,17 @@ def entry(function: Any, calls: Calls, apart: bool) -> tuple[Any, ...] | None:
         return None  # it was tried before: the next time after twice as many calls
     if known is not None:
         known.settle()
-    path.direct = made = _direct(function, calls, path, apart)
+    inner = function._parameters._inner
+    if defaults is not None and type(inner) is not types.FunctionType:
+        return None
+    completed = [] if defaults is None else [(inner, code_fields()[1], defaults)]
+    path.direct = made = _direct(function, calls, path, apart, completed)
     return None if made is None else made.entry
 
 
-def _direct(function: Any, calls: Calls, path: Path, apart: bool) -> Direct | None:
+def _direct(
+    function: Any, calls: Calls, path: Path, apart: bool, completed: list[Any]
+) -> Direct | None:
     recording = path.recording
     if recording.draws or recording._arrays:
         return None
@@ -208,7 +218,7 @@ def _direct(function: Any, calls: Calls, path: Path, apart: bool) -> Direct | No
     for at, spec in zip(ready.places, recording._specs, strict=True):
         if at >= 0 and (at not in specs or specs[at].shape != spec.shape):
             return None  # a constant, say, or an array in another shape
-    return Direct(function, calls, path, apart, program, sweep)
+    return Direct(function, calls, path, apart, completed, program, sweep)
 
 
 class Direct:
@@ -219,8 +229,9 @@ class Direct:
     """
 
     def __init__(
-        self, function: Any, calls: Calls, path: Path, apart: bool, program: Any, sweep: Any
-    ) -> None:
+        self, function: Any, calls: Calls, path: Path, apart: bool, completed: list[Any],
+        program: Any, sweep: Any,
+    ) -> None:  # fmt: skip
         recording, ready, tree = path.recording, path.recording.ready(), calls.tree
         assert tree is not None
         self._kept: list[Any] = [path, calls, program, sweep, ready]
@@ -231,7 +242,7 @@ class Direct:
         self._plan, self._limit = plan, FOREVER
         if plan is not None and plan.done >= 0:
             self._limit = (HOT - plan.done) // max(plan.work, 1) + 1
-        self._own = self._compared(calls, path, plan)
+        self._own = self._compared(calls, path, plan, completed)
         names = tree.guards.table()
         outputs = recording.outputs
         numbers = {row: k for k, (row, _) in enumerate(sweep.buffers)}
@@ -292,7 +303,9 @@ class Direct:
         self._kept.append(objects)
         return self._table([*map(id, objects)])
 
-    def _compared(self, calls: Calls, path: Path, plan: Plan | None) -> Array:
+    def _compared(
+        self, calls: Calls, path: Path, plan: Plan | None, completed: list[Any]
+    ) -> Array:
         """A table of what must be as it is now, besides what the program reads."""
         tree = calls.tree
         assert tree is not None
@@ -303,11 +316,12 @@ class Direct:
         if plan is not None:
             slots.append((plan, "better", None))
         words = [(holder, _at(holder, name), value) for holder, name, value in slots]
+        words += completed
         known = vars(settings)
         entries = [(known, x, known[x]) for x in ("eager", "moved", "chosen", "traceback")]
         entries.append((vars(variables), "_updating", variables._updating))
         table = table_of(words, entries, tree.guards.gone)
-        self._kept += [slots, entries]
+        self._kept += [words, entries]
         return table
 
     def holds(self) -> bool:

@@ -13,6 +13,7 @@ from ..executor import Program
 from ..log.log import READ_CODE, VALUE, Log
 from ..log.look import executor
 from ..log.op import CODES, LEAF
+from ..values.cells import CELLS
 from ..values.memory import Array, address_of
 from ..values.spec import Spec
 from ..values.tensor import Tensor
@@ -22,25 +23,6 @@ if TYPE_CHECKING:
     from .recording import Recording
 
 _ZEROS = [bytes(8 - k) for k in range(9)]
-
-
-class Cells:
-    """What tensors of one element that a replay computed have for a home: their cells do."""
-
-    __slots__ = ()
-
-    def look(self, tensor: Tensor) -> Array:
-        """The value as an array, which is the tensor's home from now on."""
-        spec = tensor._spec
-        raw = tensor._cell.to_bytes(8, sys.byteorder, signed=True)
-        array: Array = np.ndarray(spec.shape, spec.dtype.numpy_dtype, raw)
-        tensor._home = array
-        return array
-
-    computed = look
-
-
-CELLS: Any = Cells()
 
 
 def cell_of(tensor: Tensor, used: list[Array]) -> int:

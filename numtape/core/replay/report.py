@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..values.cells import CELLS
 from ..values.spec import SPECS
 from ..values.tensor import Tensor
 from .observe.reads import ATTRIBUTE, CELL, CODE, ENTRY, ITEM, METHOD
-from .ready import CELLS
 from .recording import Recording
 from .trace import Guard
 

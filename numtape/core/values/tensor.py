@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from .. import settings
+from .cells import CELLS
 from .dtypes import DType
 from .habits import give_hints, refusing
 from .memory import copied
@@ -220,6 +221,9 @@ class Tensor(Operators):
             zero: Any = 0
             truth: Any = self != zero
             return bool(truth._array().any())
+        home: Any = self._home
+        if home is CELLS:
+            return bool(home.number(self))
         return bool(self._array().any())
 
     def __float__(self) -> float:
@@ -245,6 +249,8 @@ class Tensor(Operators):
                 f"{self._describe()}"
             )
         home: Any = self._home
+        if home is CELLS:
+            return home.number(self)
         return home[()] if type(home) is np.ndarray else home.look(self)[()]
 
     def _describe(self) -> str:

@@ -88,7 +88,7 @@ def _unchanged() -> Callable[[int, int], int]:
 
 
 @cache
-def _code_fields() -> tuple[int, ...]:
+def code_fields() -> tuple[int, ...]:
     """Where functions have their code, defaults and keyword defaults: found by looking."""
 
     def probe(x: Any = 1, *, y: Any = 2) -> None:
@@ -250,7 +250,7 @@ class Guards:
         if kind == reads.CODE:
             return [  # where there are no defaults, the field is empty
                 (_WORD, at, field, 0 if part is None else id(part), -1)
-                for field, part in zip(_code_fields(), value, strict=True)
+                for field, part in zip(code_fields(), value, strict=True)
             ]
         if kind == reads.CLASS:
             return [(_HALF, at, _VERSION, _version(holder), -1)]
