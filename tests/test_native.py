@@ -114,6 +114,7 @@ MACHINE = """
 import inspect, pickle, sys
 import numtape as tf
 from numtape.core.log import record
+from numtape.core.log.log import local
 from numtape.core.native import install
 
 float(tf.constant(1.0) + 1.0)
@@ -144,6 +145,11 @@ with tf.GradientTape() as tape:
         program()
         assert definitions_run(program) == 0, k
     assert definitions_run(lambda: x * 7.5) == 1  # its constant is new
+    log = local.log
+    before, log.limit = log.limit, 2**30 + 5000  # no int of one digit
+    assert definitions_run(lambda: x * x) == 1
+    log.limit = before
+    assert definitions_run(lambda: x * x) == 0
 assert pickle.loads(pickle.dumps(tf.sin)) is tf.sin and inspect.isfunction(tf.sin)
 assert list(inspect.signature(tf.sin).parameters) == ["x", "name"]
 assert inspect.signature(tf.add).return_annotation == "Tensor"

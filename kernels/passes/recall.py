@@ -8,6 +8,35 @@ from .rows import VALUE
 
 
 @jit
+def differ(log: Log, low: int, columns: I32, count: int) -> bool:
+    """Whether any of ``count`` rows from ``low`` on is another one than ``columns`` say.
+
+    No loop ends early: so each compares several rows at once.
+    """
+    different = 0
+    for k in range(count):
+        different |= log.code[low + k] ^ columns[k]
+    for k in range(count):
+        different |= log.a[low + k] ^ columns[count + k]
+    for k in range(count):
+        different |= log.b[low + k] ^ columns[2 * count + k]
+    for k in range(count):
+        different |= log.c[low + k] ^ columns[3 * count + k]
+    for k in range(count):
+        different |= log.spec[low + k] ^ columns[4 * count + k]
+    return different != 0
+
+
+@jit
+def operands_differ(log: Log, operands: I32, count: int) -> bool:
+    """Whether any of the first ``count`` operands of variadic rows is another one."""
+    different = 0
+    for k in range(count):
+        different |= log.extra[k] ^ operands[k]
+    return different != 0
+
+
+@jit
 def recall(
     log: Log, want: U8, low: int, count: int, columns: I32, flags: U8,
     operands: I32, operand_count: int, order: I32, planned: int,
@@ -18,16 +47,13 @@ def recall(
     states and wants. If all are the same, the ``planned`` rows of ``order`` are not wanted any
     more, as after `plan`, and 1 is returned; else 0.
     """
+    if differ(log, low, columns, count) or operands_differ(log, operands, operand_count):
+        return 0
+    different = 0
     for k in range(count):
-        row = low + k
-        if (log.code[row] != columns[k] or log.a[row] != columns[count + k]
-                or log.b[row] != columns[2 * count + k] or log.c[row] != columns[3 * count + k]
-                or log.spec[row] != columns[4 * count + k]
-                or log.state[row] != flags[k] or want[row] != flags[count + k]):
-            return 0
-    for k in range(operand_count):
-        if log.extra[k] != operands[k]:
-            return 0
+        different |= (log.state[low + k] ^ flags[k]) | (want[low + k] ^ flags[count + k])
+    if different:
+        return 0
     for k in range(planned):
         want[order[k]] = 0
     return 1
@@ -45,14 +71,8 @@ def repeat(
     compare and of those to append; ``operands`` what ``extra`` began with, and
     ``added_operands`` what is appended there. Returns whether the rows were appended.
     """
-    for row in range(n):
-        if (log.code[row] != columns[row] or log.a[row] != columns[n + row]
-                or log.b[row] != columns[2 * n + row] or log.c[row] != columns[3 * n + row]
-                or log.spec[row] != columns[4 * n + row]):
-            return 0
-    for k in range(operand_count):
-        if log.extra[k] != operands[k]:
-            return 0
+    if differ(log, 0, columns, n) or operands_differ(log, operands, operand_count):
+        return 0
     for k in range(added_operand_count):
         log.extra[operand_count + k] = added_operands[k]
     for k in range(count):

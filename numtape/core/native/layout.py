@@ -26,8 +26,8 @@ WORD = 8
 
 # What the steps call of Python; each takes and returns words.
 CALLS = (
-    "PyDict_GetItemWithError", "PyErr_Clear", "PyList_Append", "PyList_GetItem", "PyList_New",
-    "PyList_SetSlice", "PyLong_AsSsize_t", "PyLong_FromSsize_t", "PyObject_GC_Track",
+    "PyDict_GetItemWithError", "PyErr_Clear", "PyList_Append", "PyList_New", "PyList_SetSlice",
+    "PyLong_FromSsize_t", "PyObject_GC_Track",
     "PyObject_GC_UnTrack", "PyObject_GetAttr", "PyObject_IsTrue", "PyThreadState_GetDict",
     "PyType_GenericAlloc", "Py_DecRef", "Py_IncRef",
 )  # fmt: skip
@@ -147,7 +147,28 @@ def _containers() -> dict[str, int]:
     things: list[Any] = list(range(4099))
     del things[-3:]  # there is room for more than there are
     size = place(things, list.__basicsize__, len(things), "a list's size")
-    return {"tuple.items": first, "memoryview.buffer": buffer, "type": kind, "list.size": size}
+    room = (things.__sizeof__() - list.__basicsize__) // WORD
+    known = {sys.getrefcount(things) - 1, id(list), len(things), room}
+    words = {at: word_at(id(things) + at) for at in range(0, list.__basicsize__, WORD)}
+    items = [at for at, word in words.items() if word not in known]
+    if len(items) != 1 or word_at(word_at(id(things) + items[0]) + WORD) != id(things[1]):
+        raise NotAsKnown("a list's place of elements is not where it is known to be")
+    return {
+        "tuple.items": first, "memoryview.buffer": buffer, "type": kind, "list.size": size,
+        "list.items": items[0],
+    }  # fmt: skip
+
+
+def _ints() -> tuple[dict[str, int], int]:
+    """Where ints of one digit have how many there are, and the digit; and what the first is."""
+    few = [2**29 + 12345, 2**30 - 1, 300, 1]
+    at = int.__basicsize__
+    digits = word_at(id(few[0]) + at - WORD)
+    found = [(word_at(id(x) + at - WORD), word_at(id(x) + at) & 0xFFFFFFFF) for x in [*few, 0]]
+    known = [*((digits, x) for x in few), (found[-1][0], 0)]
+    if found != known or digits in (found[-1][0], word_at(id(2**30) + at - WORD)):
+        raise NotAsKnown("an int's digit is not where it is known to be")
+    return {"int.digits": at - WORD, "int.digit": at}, digits
 
 
 def _references() -> dict[str, int]:
@@ -199,8 +220,8 @@ def layout() -> Layout:
     reason = unsupported()
     if reason:
         raise NotAsKnown(reason)
-    key, names_at = _of_threads()
-    offsets = {**_slots(), **_functions(), **_containers(), **_references(), **names_at}
+    (key, names_at), (ints, digits) = _of_threads(), _ints()
+    offsets = {**_slots(), **_functions(), **_containers(), **_references(), **ints, **names_at}
     pair = tuple([None, None])  # one of its own, which no one else has
     spare: list[Any] = []
     untrack = ctypes.PYFUNCTYPE(None, ctypes.py_object)(address_of_call("PyObject_GC_UnTrack"))
@@ -214,5 +235,5 @@ def layout() -> Layout:
     }  # fmt: skip
     known = {name: id(thing) for name, thing in objects.items()}
     known |= {name: address_of_call(name) for name in CALLS}
-    known["carry out"] = entry_of(layout)
+    known |= {"carry out": entry_of(layout), "one digit": digits}
     return Layout(offsets, known, tuple(objects.values()))

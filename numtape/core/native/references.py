@@ -32,7 +32,7 @@ class References(Writer):
         b.cbranch(b.icmp_unsigned("<", k, self.field(things, "list.size")), inside, done)
         b.position_at_end(inside)
         b.store(b.add(k, WORD(1)), place)
-        yield self.call("PyList_GetItem", things, k), following
+        yield self.element(things, k), following
         b.branch(following)
         b.position_at_end(done)
 
@@ -77,8 +77,10 @@ class References(Writer):
             self.call("PyObject_GC_UnTrack", tensor)
             for name in slots:
                 self.put(WORD(0), tensor, name)
-            for thing in things:
-                self.call("Py_DecRef", thing)
+            home, row, spec = things
+            self.drop(home)
+            self.drop(spec)
+            self.call("Py_DecRef", row)
         ended = self.block()
         b.branch(ended)
         b.position_at_end(full)
@@ -99,13 +101,17 @@ class References(Writer):
         b, none, spare = self.builder, self.block(), self.known("spare")
         size = self.need(self.field(spare, "list.size"), none)
         last = b.sub(size, WORD(1))
-        tensor = self.call("PyList_GetItem", spare, last)
+        tensor = self.element(spare, last)
         self.put(last, spare, "list.size")  # what the list had of it is the caller's now
         self.call("PyObject_GC_Track", tensor)
         b.ret(tensor)
         b.position_at_end(none)
         b.ret(self.call("PyType_GenericAlloc", self.known("Tensor"), WORD(0)))
         return function
+
+    def element(self, things: Any, k: Any) -> Any:
+        """An element of a list."""
+        return self.load(self.field(things, "list.items"), self.builder.mul(k, WORD(8)))
 
     def _failed(self, name: str, *words: Any) -> Any:
         """Whether a function of Python's says that it failed."""

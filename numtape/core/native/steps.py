@@ -251,8 +251,10 @@ class _Writer(References):
         """Write the row, make the log one longer, and return the tensor."""
         b = self.builder
         old = self.field(log, "log.n")
-        n = self.to_int(old)
-        limit = self.to_int(self.field(log, "log.limit"))
+        n, most = self.to_int(old), self.field(log, "log.limit")
+        limit = self.to_int(most)
+        digits = self.load(most, self.offsets["int.digits"])
+        self.leave(self.is_not(digits, self.known("one digit")), missed)  # as all rows then have
         self.leave(b.icmp_signed(">=", n, limit), missed)
         self._write(log, "log.code", n, self.to_int(code))
         for column, row in zip(("log.a", "log.b"), rows, strict=False):
@@ -266,7 +268,7 @@ class _Writer(References):
         b.branch(missed)
         b.position_at_end(there)
         for thing in (spec,) if self.asks else (log, spec):
-            self.call("Py_IncRef", thing)
+            self.hold(thing)
         self.put(log, tensor, "tensor._home")
         self.put(old, tensor, "tensor._row")  # it was the log's
         self.put(spec, tensor, "tensor._spec")

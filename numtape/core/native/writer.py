@@ -88,8 +88,27 @@ class Writer:
         return self.load(pair, self.offsets["tuple.items"] + 8 * k)
 
     def to_int(self, value: Any) -> Any:
-        """A Python int of few bytes."""
-        return self.call("PyLong_AsSsize_t", value)
+        """A Python int from 0 to 2**30 - 1: its only digit."""
+        place = self.at(value, self.offsets["int.digit"], HALF.as_pointer())
+        return self.builder.zext(self.builder.load(place), WORD)
+
+    def hold(self, thing: Any) -> None:
+        """One reference more to an object of ours. None of ours is immortal."""
+        count = self.builder.add(self.field(thing, "references"), WORD(1))
+        self.put(count, thing, "references")
+
+    def drop(self, thing: Any) -> None:
+        """One reference less to an object of ours."""
+        b, last, more, done = self.builder, self.block(), self.block(), self.block()
+        count = self.field(thing, "references")
+        b.cbranch(b.icmp_unsigned(">", count, WORD(1)), more, last)
+        b.position_at_end(more)
+        self.put(b.sub(count, WORD(1)), thing, "references")
+        b.branch(done)
+        b.position_at_end(last)
+        self.call("Py_DecRef", thing)
+        b.branch(done)
+        b.position_at_end(done)
 
     def gives(self, word: Any, row: Any, at: Any) -> None:
         """Return a word, and a row in its place."""
