@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..core.derive.noting import caller
 from ..core.derive.reach import operands
 from ..core.values.spec import SPECS
 from ..core.values.weak import ByObject
@@ -109,7 +110,10 @@ class Facts:
         if found is None:
             function = calls.function
             code = getattr(function, "__code__", None)
-            line = f"{code.co_filename}:{code.co_firstlineno}" if code is not None else ""
+            own = getattr(function, "__module__", "").startswith("numtape.")  # called for a program
+            line = caller() if own else (
+                f"{code.co_filename}:{code.co_firstlineno}" if code is not None else ""
+            )
             name = getattr(function, "__qualname__", type(function).__name__)
             found = Function(name.rpartition("<locals>.")[2], line)
             self.functions[id(calls.budget)] = calls.budget, found

@@ -27,7 +27,7 @@ PARTS = {
     "looking": "looking at values, but for what they compute",
 }
 NOWHERE = "imports, start and end"  # in the place of a line
-WIDTH = 34  # of what a line of the program is shown with
+WIDTH = 60  # of what a line of the program is shown with
 
 
 class Bar(NamedTuple):
@@ -100,15 +100,7 @@ def report(profile: Profile, top: int) -> str:
         if spent:
             lines.append(f"{seconds(spent):>9} {100 * spent / whole:4.0f} %  {PARTS[name]}")
     made = bars(profile)
-    table = [("time", "calls", "buffers", "op", "how", "line", "")]
-    for bar in made[:top]:
-        text = source(bar.line)
-        table.append((
-            seconds(bar.counted.nanoseconds), str(bar.counted.calls),
-            size(bar.counted.bytes) if bar.counted.bytes else "", bar.what or "-", bar.how,
-            place(bar.line) or NOWHERE, text,
-        ))  # fmt: skip
-    lines += ["", *aligned(table, right=3)]
+    lines += ["", *aligned(_table(made, top, whole), right=4)]
     if len(made) > top:
         rest = sum(bar.counted.nanoseconds for bar in made[top:])
         lines.append(f"{seconds(rest)} more in {len(made) - top} others")
@@ -124,6 +116,29 @@ def report(profile: Profile, top: int) -> str:
     if said:
         lines += ["", "What can be mended:", *(f"- {one}" for one in said)]
     return "\n".join(lines)
+
+
+def _table(made: Sequence[Bar], top: int, whole: int) -> list[tuple[str, ...]]:
+    """Each line of the program once, with all that it took, and below it what that was."""
+    totals: dict[str, int] = defaultdict(int)
+    for bar in made:
+        totals[bar.line] += bar.counted.nanoseconds
+    shown: dict[str, list[Bar]] = defaultdict(list)
+    for bar in made[:top]:
+        shown[bar.line].append(bar)
+    table: list[tuple[str, ...]] = [("time", "part", "calls", "buffers", "line, and what it did")]
+    for line in sorted(shown, key=lambda line: -totals[line]):
+        named = f"{place(line)}  {source(line)}" if line else NOWHERE
+        table.append((
+            seconds(totals[line]), f"{100 * totals[line] / whole:.0f} %", "", "", named.rstrip()
+        ))  # fmt: skip
+        for bar in shown[line]:
+            counted, what = bar.counted, f"{bar.what}, " if bar.what else ""
+            bytes_ = size(counted.bytes) if counted.bytes else ""
+            table.append((
+                seconds(counted.nanoseconds), "", str(counted.calls), bytes_, f"    {what}{bar.how}"
+            ))  # fmt: skip
+    return table
 
 
 def source(line: str) -> str:
