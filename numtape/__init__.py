@@ -171,6 +171,7 @@ from .core.values.dtypes import (
 from .core.values.dtypes import bool_ as bool
 from .core.values.dtypes import float16 as half
 from .core.values.dtypes import float64 as double
+from .core.values.habits import Elsewhere as _Elsewhere
 from .core.values.indexed_slices import IndexedSlices
 from .core.values.policies import VariableAggregation, VariableSynchronization
 from .core.values.spec import TensorShape
@@ -327,4 +328,4 @@ def __dir__() -> list[str]:
 
 
 _guard_module(__name__)
-_guard([_found, _Function, _ConcreteFunction])
+_guard([_found, _Function, _ConcreteFunction, _Elsewhere])

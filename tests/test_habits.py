@@ -278,6 +278,38 @@ m.fit(x, y, verbose=0, validation_data=x)""",
 m(x)
 m.layers[0](np.ones((4, 5)))""",
     ),
+    "labels that are no classes": (
+        Exception, r"7 is not in \[0, 1\) .* In loss 'sparse_.*', for shapes \(4,\)", """
+m.compile("sgd", "sparse_categorical_crossentropy")
+m.fit(x, np.array([0, 0, 7, 0]), verbose=0)""",
+    ),
+    "targets of another shape": (
+        Exception, r"Incompatible shapes.* In loss 'mse', for shapes \(4, 5\) and \(4, 3\)", """
+m = tf.keras.Sequential([tf.keras.layers.Dense(3)])
+m.compile("sgd", "mse")
+m.fit(x, np.ones((4, 5)), verbose=0)""",
+    ),
+    "an index that an embedding lacks": (
+        Exception, r"an index of 9 .* In Embedding 'embedding.*', for shapes \(4, 2\)", """
+m = tf.keras.Sequential([tf.keras.layers.Embedding(3, 2)])
+m.predict(np.full((4, 2), 9), verbose=0)""",
+    ),
+    "an example without an axis of examples": (
+        ValueError, r"the axis of examples is missing, x\[None\]", """
+m(x)
+m.predict(x[0], verbose=0)""",
+    ),
+    "weights that are not made yet": (
+        AttributeError, "'Dense' object has no attribute 'kernel': write layer.build",
+        "tf.keras.layers.Dense(2).kernel",
+    ),
+    "an input_shape that is a number": (
+        ValueError, r"Cannot convert '3' to a shape: `input_shape` is a tuple, \(3,\)",
+        "tf.keras.layers.Dense(2, input_shape=3)",
+    ),
+    "a method that optimizers had": (
+        AttributeError, "no attribute 'minimize'", "tf.keras.optimizers.SGD().minimize",
+    ),
     "a model without super": (
         RuntimeError, r"you forgot to call `super\(\).__init__\(\)`", """
 class M(tf.keras.Model):

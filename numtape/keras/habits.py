@@ -22,6 +22,10 @@ LAYER = {
     "train": _MODE.format(True),
 }  # fmt: skip
 
+_MADE = "layer.build(input_shape) before, or call the layer: its weights are made then"
+KERNEL = {"kernel": _MADE, "bias": _MADE}
+EMBEDDINGS = {"embeddings": _MADE}
+
 MODEL = {
     "evaluate_generator": "model.evaluate(generator)",
     "fit_generator": "model.fit(generator)",

@@ -12,6 +12,7 @@ from ..core.log.variable import Variable
 from ..core.ops.elementwise import cast
 from ..core.values.habits import elsewhere
 from ..core.values.tensor import Tensor
+from ..errors import OpError
 from ..nest import flatten, map_structure
 from . import regularizers
 from .call_arguments import is_tensor, shapes_for, tensors_in
@@ -20,6 +21,7 @@ from .input_spec import assert_input_compatibility
 from .layer_path import noted
 from .layer_state import LayerState
 from .layer_variable import LayerVariable as LayerVariable
+from .located import located
 from .symbolic import KerasTensor, Node, inferred, is_symbolic, pass_masks, symbols_of
 from .warned import warn
 
@@ -64,17 +66,7 @@ class Layer(LayerState):
         self.activity_regularizer = regularizers.get(activity_regularizer)
         self.autocast = autocast
         self.built = False
-        size = kwargs.pop("input_dim", None)
-        shape = kwargs.pop("input_shape", None) if size is None else (size,)
-        if shape is not None:
-            warn(
-                "Do not pass an `input_shape`/`input_dim` argument to a layer. When using "
-                "Sequential models, prefer using an `Input(shape)` object as the first layer in "
-                "the model instead."
-            )
-            self._input_shape_arg = tuple(shape)
-        if kwargs:
-            raise self._unrecognized(kwargs)
+        self._take_shape(kwargs)
         self._supports_masking = type(self).compute_mask is not Layer.compute_mask
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -308,6 +300,9 @@ class Layer(LayerState):
                 if not self.built:
                     self.built = True
                 self._finish(first, outputs, mask)
+        except OpError as error:
+            located(error, self, first)
+            raise
         finally:
             ambient.leave(before)
         if symbolic:

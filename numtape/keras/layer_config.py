@@ -8,6 +8,7 @@ from typing import Any
 from ..core.values.dtypes import DType
 from ..core.values.spelling import hint
 from . import regularizers
+from .warned import warn
 
 
 class _Signature:
@@ -27,6 +28,7 @@ class LayerConfig:
     _made_with: tuple[tuple[Any, ...], dict[str, Any]]
     _dtype: DType
     _name: str
+    _input_shape_arg: tuple[Any, ...]
     _trainable: bool
     activity_regularizer: Any = None
 
@@ -36,11 +38,28 @@ class LayerConfig:
         made._made_with = args, kwargs
         return made
 
-    def _unrecognized(self, kwargs: dict[str, Any]) -> ValueError:
-        kind = type(self)
-        meant = hint(next(iter(kwargs)), inspect.signature(kind).parameters)
-        said = f"Unrecognized keyword arguments passed to {kind.__name__}: {kwargs}{meant}"
-        return ValueError(said)
+    def _take_shape(self, kwargs: dict[str, Any]) -> None:
+        """Take older Keras's arguments for shapes out of ``kwargs``; nothing else may be there."""
+        size = kwargs.pop("input_dim", None)
+        shape = kwargs.pop("input_shape", None) if size is None else (size,)
+        if shape is not None:
+            if not isinstance(shape, list | tuple):
+                raise ValueError(
+                    f"Cannot convert '{shape}' to a shape: `input_shape` is a tuple, ({shape},) "
+                    f"for one axis."
+                )
+            warn(
+                "Do not pass an `input_shape`/`input_dim` argument to a layer. When using "
+                "Sequential models, prefer using an `Input(shape)` object as the first layer in "
+                "the model instead."
+            )
+            self._input_shape_arg = tuple(shape)
+        if kwargs:
+            kind = type(self)
+            meant = hint(next(iter(kwargs)), inspect.signature(kind).parameters)
+            raise ValueError(
+                f"Unrecognized keyword arguments passed to {kind.__name__}: {kwargs}{meant}"
+            )
 
     def _arguments_shown(self) -> dict[str, Any]:
         """The arguments that say in short what it does: those that differ from their defaults."""

@@ -14,9 +14,11 @@ from ..core.ops.arithmetic import divide_no_nan
 from ..core.ops.comparison import logical_and
 from ..core.values.dtypes import as_dtype
 from ..core.values.tensor import Tensor
+from ..errors import OpError
 from ..module import snake_case
 from ..nest import map_structure
 from .described import described
+from .located import located
 from .loss_functions import ARGUMENTS, same_rank
 
 _REDUCTIONS = ("sum_over_batch_size", "sum", None, "none", "mean", "mean_with_sample_weight")
@@ -115,10 +117,14 @@ class Loss:
         known = None if _nested(y_pred) else mask_of(y_pred)
         y_true = map_structure(converted, y_true) if _nested(y_true) else converted(y_true)
         y_pred = map_structure(converted, y_pred) if _nested(y_pred) else converted(y_pred)
-        return weighted(
-            self._computed(self.call(y_true, y_pred)), sample_weight, self.reduction,
-            _both(self._mask(y_true), known),
-        )  # fmt: skip
+        try:
+            return weighted(
+                self._computed(self.call(y_true, y_pred)), sample_weight, self.reduction,
+                _both(self._mask(y_true), known),
+            )  # fmt: skip
+        except OpError as error:
+            located(error, self, y_true, y_pred)
+            raise
 
     def _computed(self, found: Any) -> Tensor:
         """What ``call`` gave, as a tensor: of None and of NumPy's arrays there is no gradient."""

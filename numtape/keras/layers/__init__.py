@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import typing as _typing
 
+from ...core.values.habits import elsewhere as _elsewhere
 from ...names import getter as _getter
+from ..habits import EMBEDDINGS as _EMBEDDINGS
+from ..habits import KERNEL as _KERNEL
 from ..input import Input, InputLayer
 from ..input_spec import InputSpec
 from ..layer import Layer
@@ -125,3 +128,7 @@ def __dir__() -> list[str]:
 
 if not _typing.TYPE_CHECKING:
     __getattr__ = _getter(__name__)
+
+for _kind in (Dense, EinsumDense, Conv1D, Conv2D, Conv3D):
+    _elsewhere(_kind, _KERNEL)
+_elsewhere(Embedding, _EMBEDDINGS)

@@ -157,9 +157,11 @@ class Graph:
         fits = len(x.shape) == len(wanted) and all(
             b is None or a == b for a, b in zip(x.shape[1:], wanted[1:], strict=True))  # fmt: skip
         if not fits:
+            missing = shape == wanted[1:]
             raise ValueError(
                 f"Invalid input shape for input with name '{symbol.name}'. Expected shape "
                 f"{wanted}, but input has incompatible shape {shape}"
+                + ": the axis of examples is missing, x[None] has it" * missing
             )
         set_mask(x, mask)
         return x
