@@ -68,6 +68,7 @@ class Kernel:
         self._jacobians: dict[Any, Any] = {}
         self._runs: dict[Any, Any] = {}
         self._call: Any = None
+        self._rule: FunctionType | None = None
         functools.update_wrapper(self, function)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -115,6 +116,50 @@ class Kernel:
 
     def _by_numba(self, *args: Any) -> Any:
         return self.njit(*args)
+
+    def vjp(self, rule: Callable[..., Any]) -> Callable[..., Any]:
+        """Give the function a rule of its own for its derivative, in place of its reverse sweep.
+
+        Derivatives call the rule, wherever the function is called: by itself, in other kernels, or
+        with tensors. It may hold what kernels may, and so may the function: both are compiled as
+        they are. Neither may write to its arguments, and the function returns one number or array.
+
+        Args:
+          rule: A function ``rule(g, y, *args)`` of the adjoint of the result, the result and the
+            arguments. It returns the adjoint of each argument, of the argument's shape; for an int
+            any number.
+
+        Returns:
+          The rule, so that this can be a decorator.
+
+        Raises:
+          TypeError: If it is no function of so many arguments.
+          ValueError: If derivatives of the function were taken before.
+
+        Example:
+          >>> @tf.kernel
+          ... def root(a):
+          ...     x = a
+          ...     for _ in range(60):
+          ...         x = 0.5 * (x + a / x)
+          ...     return x
+          >>> @root.vjp
+          ... def root_rule(g, x, a):
+          ...     return g / (2.0 * x)
+          >>> tf.grad(root)(4.0)
+          0.25
+        """
+        name = self.python_function.__qualname__
+        if not isinstance(rule, FunctionType):
+            raise TypeError(f"The rule of {name} is a function, not {rule!r}.")
+        count = len(_signature(self.python_function).parameters)
+        if len(_signature(rule).parameters) != count + 2:
+            raise TypeError(f"The rule of {name} takes g, y and its {count} arguments, not "
+                            f"{_signature(rule)}.")  # fmt: skip
+        if self._gradients or self._jacobians or self._runs:
+            raise ValueError(f"Derivatives of {name} were taken before it was given a rule.")
+        self._rule = rule
+        return rule
 
     def adjoint(self, *args: Any, argnums: int | Sequence[int] | None = None) -> Any:
         """What differentiates the function for such arguments.
@@ -174,7 +219,8 @@ class Kernel:
                                   way="Pass it as floats.")  # fmt: skip
         make = importlib.import_module("numtape.core.loops.program").program
         return make(self.python_function, list(kinds), list(wanted), boundscheck=self._checked,
-                    divisions=self._model == "python", several=several)  # fmt: skip
+                    divisions=self._model == "python", several=several,
+                    rule=self._rule)  # fmt: skip
 
     def _gradient(self, args: tuple[Any, ...], argnums: Any) -> Any:
         """What differentiates for such arguments."""

@@ -227,6 +227,19 @@ def rows(x, m, p):
     return s + m[2] @ x
 
 
+def row_operations(m, p, i):
+    """Rows of an array in place, which are the same or apart."""
+    for k in range(3):
+        m[i] += m[k]
+        m[k, 1:] *= m[i, 1:]
+        row, other = m[k], m[k - 1]
+        row -= 0.1 * other
+        other += row
+        m[:, k] /= 2.0 + m[:, i] ** 2
+        m[k] -= m[k - 2] * p
+    return np.sum(m * m[:, ::-1])
+
+
 def kept_views(u, v, n):
     """Views of arrays whose names go on to others."""
     s = 0.0
@@ -283,6 +296,7 @@ CASES = [
     (rows, [R.normal(size=5), R.normal(size=(3, 5)), 0.7], [0, 1, 2]),
     (judged, [R.normal(size=5), R.normal(size=(3, 5)), 0.7], [0, 1, 2]),
     (constants_and_places, [R.normal(size=5), R.normal(size=(3, 5)), np.array([3, 1, 4])], [0, 1]),
+    (row_operations, [R.normal(size=(3, 5)), 0.7, 1], [0, 1]),
     (kept_views, [R.normal(size=4), R.normal(size=4), 3], [0, 1]),
 ]  # fmt: skip
 POINT = [np.array([0.4, -0.7, 1.1, 0.2, 0.9]), np.array([0.3, 0.8, -0.6, 1.4, 0.1]),

@@ -263,6 +263,31 @@ def over_arrays(x, k):
     return s
 
 
+FACTORS = (1.0, -2.0, 0.5)
+
+
+def over_tuples(x, m, k):
+    """Tuples: written out, under a name, constants, shapes; of numbers and of rows."""
+    s = x
+    for z in (x, 2 * x, x * x):
+        if z > 100.0:
+            break
+        s += z * z
+    for u, v in ((x, 1.0), (s * x, 2.0)):
+        s += u * v
+    for row in (m[0], m[1]):
+        row[1] *= x
+        s += row[0] * row[1]
+    for i, n in enumerate(m.shape):
+        s *= 1.0 + 0.1 * i * n
+    for a, b in zip(FACTORS, [s, x, s * x]):  # noqa: B905
+        s += a * b
+    pair = (x, s)
+    for z in pair:
+        s += z * FACTORS[k]
+    return s * pair[k] * len(pair) + FACTORS[k - 3]
+
+
 def raising(x, limit):
     s = 0.0
     for i in range(len(x)):
@@ -422,6 +447,7 @@ CASES = [
     (determinant, [R.random((4, 4))], [0]), (even, [0.7, 4], [0]),
     (divided, [R.random(5) + 0.5, 1.2], [0, 1]),
     (recomputed, [R.random((3, 3)), R.random(4), 0.3], [0, 1, 2]),
+    (over_tuples, [0.7, R.random((2, 2)), 1], [0, 1]),
     (over_arrays, [R.random(5), np.arange(3)], [0]), (raising, [R.random(4), 1.0], [0]),
     (lambda x, y: math.sin(x) * y if x > 0.0 else y, [0.4, 0.9], [0, 1]),
 ]  # fmt: skip

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from kernel_checks import fresh, function_of
+from kernel_checks import close, differences, fresh, function_of
 
 import numtape as tf
 
@@ -143,3 +143,25 @@ def test_errors_leave_stacks():
     with pytest.raises(tf.errors.KernelError, match="64 bits"):
         tf.jacobian(function_of("def f(x, n):\n    return x * n, x\n"))(1.0, 10**30)
     assert list(stack._waiting) == before
+
+
+def test_calls_that_are_computed_again():
+    """The reverse sweep writes over what lies behind them, so each row has both sweeps."""
+    @tf.kernel(recompute=True)
+    def spun(x, n):
+        for _ in range(n):
+            x = math.sin(x) * 1.1
+        return x
+
+    def run(x):
+        y = np.zeros(3)
+        for i in range(3):
+            y[i] = spun(x[i], 50) * x[i]
+        x[0] = spun(x[1], 9)
+        return y, x[0] * y[1]
+
+    x = np.array([0.3, 0.5, 0.9])
+    jy, jz = tf.jacobian(run)(x)
+    close([jy[k] for k in range(3)],
+          [differences(lambda x, k=k: run(x)[0][k], [x], [0])[0] for k in range(3)])  # fmt: skip
+    close([jz], differences(lambda x: run(x)[1], [x], [0]))

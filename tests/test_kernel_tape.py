@@ -558,13 +558,19 @@ def spinning(x, n):
     return spun(x, n) * x
 
 
-def test_calls_that_run_again_in_the_reverse_sweep_leave_others_their_stacks():
-    x, y = tf.constant(0.5, tf.float64), tf.constant(0.9, tf.float64)
-    with tf.GradientTape(persistent=True) as tape:
-        tape.watch([x, y])
-        found = [spinning(z, 1000) for z in (x, y)]
-    for z, f in zip((x, y), found, strict=True):  # the first of them first
-        assert tape.gradient(f, z).numpy() == tf.grad(spinning)(float(z), 1000)
+@pytest.mark.parametrize("recorded", [False, True])
+def test_calls_that_run_again_in_the_reverse_sweep_leave_others_their_stacks(recorded):
+    def run(x, y):
+        with tf.GradientTape(persistent=True) as tape:
+            tape.watch([x, y])
+            first, second = [spinning(z, 1000) for z in (x, y)]
+        return tape.gradient(first, x), tape.gradient(second, y)  # the first of them first
+
+    step = tf.function(run) if recorded else run
+    for x, y in ((0.5, 0.9), (0.4, 0.8), (0.3, 0.6)):
+        found = step(tf.constant(x, tf.float64), tf.constant(y, tf.float64))
+        for slope, z in zip(found, (x, y), strict=True):
+            assert slope.numpy() == tf.grad(spinning)(z, 1000)
 
 
 @pytest.mark.parametrize("recorded", [False, True])

@@ -75,12 +75,14 @@ def analyse(body: Body, wanted: list[str], apart: bool = False) -> Activity:
         elif isinstance(node, Count):
             counts[node.name] += 1
         elif isinstance(node, Call):
-            counts[node.out] += 1
+            counts.update(node.made(3))
         elif isinstance(node, Make):
             counts.update([address(node.array), shadow(node.array)])
     top = {n.out for n in body.nodes if isinstance(n, Step)}
     for node in body.nodes:
-        if isinstance(node, Make):
+        if isinstance(node, Call) and node.array:
+            top |= node.made(body.arrays[node.array].ndim)
+        elif isinstance(node, Make):
             top |= {address(node.array), shadow(node.array)}
     given = body.given()
     fixed = {x for x in given if not counts[x]}
@@ -99,6 +101,9 @@ def written(body: Body) -> set[str]:
 def _called(call: Call, body: Body) -> list[tuple[list[str], str]]:
     """Where derivatives go through a call: from each float to the result and to what it writes."""
     arrays, names = body.arrays, body.names
+    if call.rule is not None and call.functions.writes(call, body):
+        raise KernelError("a rule of its own, and writes to its arguments", body.file,
+                          body.line + call.line, "Write to a copy.")  # fmt: skip
     writes = {call.names[j] for j in call.functions.writes(call, body)}
     given = [x for x in call.names if x in arrays]
     for k, one in enumerate(given):
@@ -113,6 +118,8 @@ def _called(call: Call, body: Body) -> list[tuple[list[str], str]]:
     found = [(floats, x) for x in floats if x in writes]
     if call.out and names[call.out] not in INTS:
         found.append((floats, call.out))
+    if call.array and arrays[call.array].dtype not in INTS:
+        found.append((floats, call.array))
     return found
 
 

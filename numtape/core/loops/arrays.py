@@ -216,7 +216,10 @@ class Arrays(Views):
         if one != other:
             # A name that is given several arrays may be given this one further down.
             return bool({one, other} & self.moving) or self._related(one, other)
-        apart = (isinstance(grid, Lazy) and grid.apart) or grid.shape != target.shape
+        apart = (isinstance(grid, Lazy) and grid.apart) or len(grid.shape) != len(target.shape)
+        if not apart and source.rows is not None and source.rows == target.rows:
+            return False  # the same elements, or none in common
+        apart = apart or grid.shape != target.shape
         return apart or (target.offset, target.strides, target.shape) != (
             source.offset, source.strides, source.shape)  # fmt: skip
 

@@ -13,7 +13,7 @@ from ...errors import KernelError, ResourceExhaustedError
 from ..values.tensor import Tensor
 from . import stack
 from .calls import DTYPES
-from .layout import DEEP, DIVISION, EMPTY, INDEX, LINES, NO_ROOM, RAISED, SHAPES
+from .layout import DEEP, DIVISION, EMPTY, INDEX, LINES, NO_ROOM, RAISED, RULE, SHAPES
 from .nodes import Raised
 from .program import Program
 from .ready import Layout
@@ -216,6 +216,8 @@ def raise_status(program: Program, status: int, size: int) -> NoReturn:
         raise ZeroDivisionError(f"division by zero {place}")
     if kind == SHAPES:
         raise ValueError(f"shapes of arrays do not match {place}")
+    if kind == RULE:
+        raise ValueError(f"a rule gives an adjoint of another shape than its argument {place}")
     if kind == EMPTY:
         raise ValueError(f"an array without elements has neither maximum nor minimum {place}")
     raise ValueError(f"negative dimensions not allowed {place}")

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from types import FunctionType
 
+from ...errors import KernelError
 from .activity import Activity, analyse, written
 from .interface import Interface
 from .nodes import Body, Call, Kinds, Raised, calls
@@ -67,6 +68,12 @@ class Functions:
         self._bodies: dict[tuple[FunctionType, Kinds], Body] = {}
         self._results: dict[tuple[FunctionType, Kinds], str] = {}
         self._writes: dict[tuple[FunctionType, Kinds], set[int]] = {}
+        self._axes: dict[tuple[FunctionType, tuple[int, ...]], int] = {}
+
+    @property
+    def ruled(self) -> bool:
+        """Whether there are rules, which may fail in the reverse sweep."""
+        return bool(self._axes)
 
     @property
     def bodies(self) -> list[Body]:
@@ -75,7 +82,9 @@ class Functions:
 
     def body(self, call: Call, caller: Body) -> Body:
         """What a call calls, in normal form."""
-        key = call.function, call.kinds(caller)
+        return self._written((call.function, call.kinds(caller)))
+
+    def _written(self, key: tuple[FunctionType, Kinds]) -> Body:
         if key not in self._bodies:
             self._results[key] = ""
             self._bodies[key] = self._write(*key, self)
@@ -86,8 +95,9 @@ class Functions:
         kinds = call.kinds(caller)
         if any(not dtype for dtype, _ in kinds):
             return ""
-        self.body(call, caller)
-        return self._results[call.function, kinds]
+        body = self.body(call, caller)
+        array = bool(body.axes) and bool(body.axes[0]) and body.form == 0
+        return self._results[call.function, kinds] if array == bool(call.array) else ""
 
     def settle(self, kernel: Body, infer: Callable[[Body], None]) -> list[Body]:
         """Find all dtypes: what a function returns may depend on itself. Returns what is called."""
@@ -96,16 +106,66 @@ class Functions:
             infer(kernel)
             for key, body in list(self._bodies.items()):
                 infer(body)
-                self._results[key] = of(body.result, body.names) if body.result else ""
+                self._results[key] = _result(body)
             if self._results == before:
-                break
+                found = self._called(kernel)
+                if self._results == before:  # no rule has come to it
+                    return found
+
+    def _called(self, kernel: Body) -> list[Body]:
+        """A kernel and all that it calls, rules as well."""
         found: list[Body] = [kernel]
         for body in found:
             for call in calls(body):
-                called = self.body(call, body)
-                if called not in found:
-                    found.append(called)
+                called = [self.body(call, body)]
+                if call.rule is not None and self.result(call, body):
+                    called.append(self._written(self._taken(call, body)))
+                found += [x for x in called if x not in found]
         return found
+
+    def _taken(self, call: Call, caller: Body) -> tuple[FunctionType, Kinds]:
+        """What a call's rule takes: the adjoint of the result, the result and the arguments."""
+        known = caller.arrays.get(call.array)
+        kind = (known.dtype, known.ndim) if known is not None else (caller.names[call.out], -1)
+        assert call.rule is not None
+        return call.rule, (kind, kind, *call.kinds(caller))
+
+    def rule(self, call: Call, caller: Body) -> Variant:
+        """The rule of a call.
+
+        Raises:
+          KernelError: If it writes to what it is given.
+        """
+        key = self._taken(call, caller)
+        body = self._written(key)
+        if written(body) & {*body.parameters}:
+            raise KernelError("a rule that writes to what it is given", body.file, body.line,
+                              "Write to a copy.")  # fmt: skip
+        return self._variant(key, ())
+
+    def axes(self, function: FunctionType, kinds: tuple[int, ...]) -> int:
+        """How many axes a function's result has; -1 of a number.
+
+        Args:
+          function: The function, which has a rule of its own.
+          kinds: The axes of its arguments; -1 of a number.
+
+        Raises:
+          KernelError: If it has several results, or returns an argument.
+        """
+        key = function, kinds
+        if key not in self._axes:
+            self._axes[key] = -1  # while it is asked: one that calls itself
+            inner = Functions(self.file, self.line, self._write)
+            inner._axes = self._axes
+            body = self._write(function, tuple([("float64", ndim) for ndim in kinds]), inner)
+            if body.form != 0 or (body.axes[0] and body.outs[0] in body.parameters):
+                raise KernelError(
+                    "a rule of its own, and other results than one number or new array", body.file,
+                    body.line, "Return one result, and a copy of an argument.",
+                )  # fmt: skip
+            self._axes[key] = len(body.axes[0]) or -1
+        return self._axes[key]
 
     def writes(self, call: Call, caller: Body) -> set[int]:
         """The numbers of the arguments that a call writes to."""
@@ -128,14 +188,25 @@ class Functions:
             j for j, (dtype, _) in enumerate(kinds)
             if dtype.startswith("float") and call.names[j] in active
         )  # fmt: skip
-        key = call.function, kinds, wanted
-        if key not in self.variants:
-            body = self.body(call, caller)
+        return self._variant((call.function, kinds), wanted)
+
+    def _variant(self, key: tuple[FunctionType, Kinds], wanted: tuple[int, ...]) -> Variant:
+        function, kinds = key
+        if (*key, wanted) not in self.variants:
+            body = self._written(key)
             activity = analyse(body, [body.parameters[j] for j in wanted], apart=True)
             face = Interface(body, kinds, wanted, activity, by_value=True)
             number = len(self.variants) + 1
-            self.variants[key] = Variant(number, body, activity, face, call.function.__name__)
-        return self.variants[key]
+            self.variants[*key, wanted] = Variant(number, body, activity, face, function.__name__)
+        return self.variants[*key, wanted]
+
+
+def _result(body: Body) -> str:
+    """The dtype of what a function returns; "" if that is not known, or more than one."""
+    if body.result:
+        return of(body.result, body.names)
+    known = body.arrays.get(body.outs[0]) if body.form == 0 else None
+    return known.dtype if known is not None else ""
 
 
 class Frame:
@@ -148,6 +219,9 @@ class Frame:
       ahead: What the forward sweep is called with.
       inputs: What the reverse sweep is called with.
       again: What both are, if the call is done again.
+      seed, result, axes: Of a call with a rule: the adjoint of its result, the result, its axes.
+      held: What a rule is given, by kind, number of the argument and axis.
+      over: Cells with where adjoints of local arrays lie, by number of the argument.
     """
 
     def __init__(
@@ -161,6 +235,16 @@ class Frame:
         self.inputs: list[str] = []
         self.again: list[str] = []
         self.slopes: dict[int, int] = {}
+        self.axes: list[int] = []
+        self.held: dict[tuple[str, int, int], str] = {}
+        self.over: dict[int, int] = {}
+        if call.array:
+            names = [f"{call.array}_n{axis}" for axis in range(body.arrays[call.array].ndim)]
+            place = f"Y{k}" if call.array in written else f"{call.array}_at"
+            self.result, self.seed = (self._cell("int64", x) for x in (place, f"d_{call.array}_at"))
+            self.axes = [self._cell("int64", name) for name in names]
+        elif call.rule is not None:
+            self.result, self.seed = self._cell(body.names[call.out], call.out), self._cell()
         if call.recompute:
             self.out, self.mark = self._cell(), self._cell()
             self.begin, self.end = self._cell("int64", f"B{k}"), self._cell("int64", "END")
@@ -188,9 +272,12 @@ class Frame:
                     copy = f"Y{k}_{len(self.copies)}"
                     self.copies.append((ahead, dtype, " * ".join(call.axes[j]), copy))
                     again = f"{dtype}_at({self.read('int64', self._cell('int64', copy))})"
+                if kind == "array" and call.rule is not None and local:
+                    self.over[j] = self._cell("int64", f"d_{name}_at")
             self.ahead.append(ahead)
             self.inputs.append(text)
             self.again.append(again or text)
+            self.held[kind, j, axis] = self.again[-1]
 
     def _cell(self, dtype: str = "", value: str = "") -> int:
         self.words += 1

@@ -11,7 +11,7 @@ import numpy as np
 from .exits import Exits
 from .frame import Frame, Value
 from .grids import Grid, View
-from .nodes import Branch, Call, Raised, Step, is_constant
+from .nodes import Array, Branch, Call, Raised, Step, is_constant
 from .reductions import Reductions
 from .rules import ARITY, CALLED
 from .source import MISSING, Source
@@ -174,7 +174,11 @@ class Calls(Reductions):
             self.refuse(f"`{ast.unparse(node)}` with {len(values)} arguments", node,
                         f"It takes {len(source.parameters)}.")  # fmt: skip
         values += [Value(self.literal(x, node)) for x in defaults[len(defaults) - missing :]]
-        recompute = bool(getattr(self.object(node.func), "_recompute", False))
+        kernel = self.object(node.func)
+        rule = getattr(kernel, "_rule", None)
+        if isinstance(rule, FunctionType):
+            return self.ruled(source, values, node, rule)
+        recompute = bool(getattr(kernel, "_recompute", False))
         if recompute or any(frame.source.function is helper for frame in self.frames):
             return self._apart(source, values, node, wanted, recompute)
         frame = Frame(source, self.prefix(source))
@@ -195,6 +199,33 @@ class Calls(Reductions):
             self.refuse(f"the value of `{ast.unparse(node)}`, which returns nothing", node,
                         "Call it as a statement.")  # fmt: skip
         return self.function(frame)
+
+    def ruled(self, source: Source, values: list[Value], node: Any, rule: FunctionType) -> Value:
+        """Write a call of a function that has a rule for its derivative."""
+        names: list[str] = []
+        axes: list[list[str]] = []
+        for value in values:
+            if value.items is not None:
+                self.refuse("a tuple as an argument", node, "Pass its parts.")
+            if value.grid is None:
+                names.append(value.name)
+                axes.append([])
+                continue
+            view = self.view(value, node)
+            if not self._whole(view):
+                view = self.made(view, node)
+            names.append(view.array)
+            axes.append(view.shape)
+        ndim = self.functions.axes(source.function, tuple([len(x) or -1 for x in axes]))
+        out = self.fresh()
+        call = Call("" if ndim > 0 else out, source.function, names, axes, self.line(node), True,
+                    self.functions, rule, out if ndim > 0 else "")  # fmt: skip
+        self.write(call)
+        if ndim < 0:
+            return Value(out)
+        self.arrays[out] = Array("", ndim, False)
+        self.low.update(dict.fromkeys(call.made(ndim), 0))
+        return self.all_of(out)
 
     def _apart(
         self, source: Source, values: list[Value], node: ast.Call, wanted: bool, recompute: bool

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import math
-import operator
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ from .nodes import Branch, Node, Step
 from .source import MISSING
 from .types import INTS
 from .views import is_dots, is_none
-from .writer import constant
+from .writer import constant, folded
 
 OPERATORS = {
     ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%",
@@ -121,6 +120,8 @@ class Expressions(Arrays):
             self.refuse(f"the name `{node.id}`, which is not defined", node, "Define it.")
         if isinstance(value, np.ndarray):
             return self.table(value, node)
+        if type(value) is tuple and value:
+            return Value(items=[self.literal(x, node) for x in value])
         return self.literal(value, node)
 
     def table(self, value: Any, node: ast.Name) -> Value:
@@ -158,14 +159,36 @@ class Expressions(Arrays):
     def _of_Subscript(self, node: ast.Subscript, to: str) -> str | Value:
         base = self.value(node.value)
         if base.items is not None:
-            index = constant(self.number(node.slice))
-            count = len(base.items)
+            place = self.number(node.slice)
+            index, count = constant(place), len(base.items)
+            if index is None and place not in ("True", "False"):
+                return self.chosen(base.items, place, node, to)
             if not isinstance(index, int) or not -count <= index < count:
-                self.refuse(f"`{ast.unparse(node)}`", node, "Write the place as a number.")
+                self.refuse(f"`{ast.unparse(node)}`", node, "Write one of its places.")
             return base.items[index]
         if base.grid is None:
             self.refuse(f"`{ast.unparse(node)}`", node, "Only arrays and shapes have elements.")
         return self.picked(base.grid, node, to)
+
+    def chosen(self, items: list[str], place: str, node: Any, to: str) -> str:
+        """An item of a tuple whose place is known when it runs."""
+        count = str(len(items))
+        found = to or self.fresh()
+        if not getattr(node, "inside", False):
+            at = self.put("", "wrap", [place, count], node)
+            place = at
+            for test in (("compare <", "0"), ("compare >=", count)):
+                with self.inside() as failed:
+                    self.fail(IndexError, ["tuple index out of range"], node)
+                out = self.put("", test[0], [at, test[1]], node)
+                self.write(Branch(out, failed, [], self.line(node)))
+        self.put(found, "copy", items[-1:], node)
+        for k, item in enumerate(items[:-1]):
+            with self.inside() as body:
+                self.put(found, "copy", [item], node)
+            test_ = self.put("", "compare ==", [place, str(k)], node)
+            self.write(Branch(test_, body, [], self.line(node)))
+        return found
 
     def picked(self, grid: Grid, node: ast.Subscript, to: str = "") -> str | Value:
         """An element of an array, a view, or elements at the places that an array holds."""
@@ -255,9 +278,9 @@ class Expressions(Arrays):
         return self.combined(operands, node, write, dtype)
 
     def _of_BinOp(self, node: ast.BinOp, to: str) -> str | Value:
-        folded = _folded(node)
-        if folded is not None:
-            return self.literal(folded, node)
+        number = folded(node)
+        if number is not None:
+            return self.literal(number, node)
         left = self.value(node.left)
         if left.grid is not None and any(self.helper(x) for x in ast.walk(node.right)):
             view = self.view(left, node)  # before a helper may write to what it is made of
@@ -364,35 +387,6 @@ class Expressions(Arrays):
             self.refuse(f"`{ast.unparse(node)}`, an array or a number", node, "Write it with `if`.")
         self.write(Branch(test, bodies[0], bodies[1], self.line(node)))
         return self.frames[-1].bound[out] if arrays else out
-
-
-_FOLDED: dict[type, Any] = {
-    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Pow: operator.pow,
-    ast.Div: operator.truediv, ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod,
-}  # fmt: skip
-
-
-def _folded(node: ast.expr) -> int | float | None:
-    """The number that Python itself makes of numbers: ``2 ** -1`` is 0.5 before Numba sees it."""
-    if isinstance(node, ast.Constant):
-        return node.value if isinstance(node.value, int | float) else None
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-        found = _folded(node.operand)
-        return None if found is None else -found
-    if not isinstance(node, ast.BinOp) or type(node.op) not in _FOLDED:
-        return None
-    left, right = _folded(node.left), _folded(node.right)
-    if left is None or right is None:
-        return None
-    if isinstance(node.op, ast.Pow) and isinstance(left, int) and isinstance(right, int) and (
-        left.bit_length() * right > 128  # more than Python computes in advance
-    ):
-        return None
-    try:
-        found = _FOLDED[type(node.op)](left, right)
-    except ArithmeticError:
-        return None
-    return found if isinstance(found, int | float) else None
 
 
 def _is_plain(given: list[Any]) -> bool:

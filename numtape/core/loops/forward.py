@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from . import ruled
 from .activity import Activity
 from .callees import Frame, Variant
 from .layout import (
@@ -21,6 +22,7 @@ from .layout import (
     SHAPES,
     Slot,
     Slots,
+    Text,
     number,
     once,
     room,
@@ -45,22 +47,6 @@ from .nodes import (
 )
 from .plans import Plan, Way, groups, pieces, something
 from .store import Reverse, element, outside, shown
-
-
-class Text:
-    """Lines of a function, with their depth."""
-
-    def __init__(self) -> None:
-        self.lines: list[str] = []
-        self.depth = 1
-
-    def put(self, line: str) -> None:
-        """Add a line."""
-        self.lines.append("    " * self.depth + line)
-
-    def insert(self, at: int, lines: list[str]) -> None:
-        """Add lines before others."""
-        self.lines[at:at] = ["    " * self.depth + line for line in lines]
 
 
 class Forward(Text):
@@ -366,8 +352,9 @@ class Forward(Text):
         """A call of a function that has a frame of its own."""
         self._loops += 1
         k = self._loops
-        variant = node.functions.variant(node, self.body, self.activity.active)
-        frame = Frame(node, variant, self.body, k, self.activity.written)
+        active, written = self.activity.active, self.activity.written
+        variant = node.functions.variant(node, self.body, set() if node.rule else active)
+        frame = Frame(node, variant, self.body, k, written)
         self.frames[id(node)] = frame, variant
         size = 8 * frame.words
         self.put(f"# line {node.line}")
@@ -385,14 +372,17 @@ class Forward(Text):
         self.put("if STATUS: return STATUS")
         if not node.recompute:
             self.put("SP = MARK[0]")
+        if node.out:
+            value, dtype = "OUT[0]", self.body.names[node.out]
+            how = {"float64": "{}", "float32": "np.float32({})", "bool": "({} != 0)"}
+            self.put(f"{node.out} = {how.get(dtype, 'int({})').format(value)}")
+        if node.array:
+            for line in ruled.kept(node, self.body, k, active, written):
+                self.put(line)
         if size:
             self.put(self._room(node.line).format(f" + {size}"))
             self.put(f"F{k} = SP")
             for line in frame.fill:
                 self.put(line)
             self.put(taken(str(size), [node.line]))
-        if node.out:
-            value, dtype = "OUT[0]", self.body.names[node.out]
-            how = {"float64": "{}", "float32": "np.float32({})", "bool": "({} != 0)"}
-            self.put(f"{node.out} = {how.get(dtype, 'int({})').format(value)}")
         self.plans[id(node)] = Plan(k)

@@ -15,12 +15,15 @@ class View:
       shape: The lengths of its axes, as operands.
       offset: The index of its first element in the array's memory.
       strides: How far apart neighbours along each axis are; None if its elements lie in order.
+      rows: How it was picked from the array, but for the numbers among the indices. Two views with
+        the same one have the same elements, each in its place, or none in common. None: not known.
     """
 
     array: str
     shape: list[str]
     offset: str = "0"
     strides: list[str] | None = None
+    rows: tuple[object, ...] | None = None
 
 
 @dataclass(eq=False, slots=True)

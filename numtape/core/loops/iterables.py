@@ -1,6 +1,6 @@
-"""Loops over arrays, `enumerate` and `zip`, as loops over a range: names are assigned in the body.
+"""Loops over arrays, tuples, `enumerate` and `zip`, as loops over a range.
 
-``for i, v in enumerate(x)`` becomes ``for at in range(x.shape[0])`` with ``i = at``, ``v = x[at]``.
+``for i, v in enumerate(x)`` becomes ``for at in range(len(x))`` with ``i = at``, ``v = x[at]``.
 """
 
 from __future__ import annotations
@@ -58,8 +58,7 @@ class Iterables:
         if isinstance(iterable, ast.Call) and called is range:
             return self._range(target, iterable)
         if isinstance(iterable, ast.Tuple | ast.List):
-            self._source.refuse(f"a loop over `{ast.unparse(iterable)}`", iterable,
-                                "Loop over a range, or write its rounds out.")  # fmt: skip
+            return self._display(target, iterable)
         array: ast.expr = iterable
         if isinstance(iterable, ast.Name):
             stored = {n.id for s in self._loop.body for n in ast.walk(s)
@@ -69,10 +68,41 @@ class Iterables:
                                     "Take another name in the loop.")  # fmt: skip
         else:
             array = self._kept(iterable, "of")
-        element = ast.Subscript(array, _name(self._at), ast.Load())
+        element: Any = ast.Subscript(array, _name(self._at), ast.Load())
+        element.inside = True  # of a tuple: there is such an element
         self.inside.append(self._put(target, element))
-        shape = ast.Attribute(array, "shape", ast.Load())
-        return ast.Subscript(shape, ast.Constant(0), ast.Load())
+        length: Any = _name("len")
+        length.meaning = len
+        return ast.Call(length, [array], [])
+
+    def _display(self, target: ast.expr, display: Any) -> ast.expr:
+        """The elements of a tuple that is written out, which are computed before."""
+        if not display.elts or any(isinstance(x, ast.Starred) for x in ast.walk(display)):
+            self._source.refuse(f"a loop over `{ast.unparse(display)}`", display,
+                                "Write its elements out.")  # fmt: skip
+        self._chosen(target, [self._elements(x) for x in display.elts], display)
+        return ast.Constant(len(display.elts))
+
+    def _elements(self, node: ast.expr) -> ast.expr:
+        if isinstance(node, ast.Tuple):
+            return ast.Tuple([self._elements(x) for x in node.elts], ast.Load())
+        return self._kept(node, "of")
+
+    def _chosen(self, target: ast.expr, elements: list[ast.expr], display: ast.expr) -> None:
+        """Assign that one of some elements whose round it is."""
+        if isinstance(target, ast.Tuple):
+            parts = [x.elts if isinstance(x, ast.Tuple) else [] for x in elements]
+            if any(len(x) != len(target.elts) for x in parts):
+                self._source.refuse(f"a loop over `{ast.unparse(display)}`", display,
+                                    "Give each name one value.")  # fmt: skip
+            for k, one in enumerate(target.elts):
+                self._chosen(one, [x[k] for x in parts], display)
+            return
+        value = elements[-1]
+        for k in reversed(range(len(elements) - 1)):
+            test = ast.Compare(_name(self._at), [ast.Eq()], [ast.Constant(k)])
+            value = ast.IfExp(test, elements[k], value)
+        self.inside.append(self._put(target, value))
 
     def _enumerate(self, target: ast.expr, call: ast.Call) -> ast.expr:
         pair = target.elts if isinstance(target, ast.Tuple) else []

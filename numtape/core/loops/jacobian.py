@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -61,19 +60,61 @@ class Jacobian(Sweeping):
                 block[slot] = address_of(held[j])
         arena = stack.take()
         end = arena.end if self.limit is None else min(arena.end, arena.start + self.limit)
-        block[count:] = arena.start, end, address_of(seeds), address_of(mark)
-        status = self._forward(address_of(block))
-        if status:
-            self.fail(arena, status, arguments)
+        unused = np.zeros(1)
+
+        def forward() -> None:
+            for j in self.program.written:
+                held[j][...] = arguments[j]
+            block[count:] = arena.start, end, address_of(unused), address_of(mark)
+            status = self._forward(address_of(block))
+            if status:
+                self.fail(arena, status, arguments)
+            block[count : count + 2] = mark[0], address_of(seeds)
+
+        def reverse() -> None:
+            status = self._reverse(address_of(block))
+            if status:
+                self.fail(arena, status, arguments)
+
+        forward()
         top = int(mark[0])
-        try:
-            block[count : count + 2] = top, address_of(seeds)
-            seeds[:] = 0.0
-            found = [self._rows(out, k, top, block, seeds, scratch, arguments)
-                     for k, out in enumerate(self.program.outs)]  # fmt: skip
-        finally:
-            stack.give_back(arena, top - arena.start)
+        found = []
+        for k, out in enumerate(self.program.outs):
+            shape, seed = self._seeds(out, top, scratch, arguments)
+            cell = seeds[k : k + 1] if seed is None else seed.reshape(-1)
+            rows = self._empty(shape, arguments)
+            for i in range(cell.size if out.active else 0):
+                if self.program.grows:
+                    forward()  # the reverse sweep before has written over what it left
+                for own in scratch.values():
+                    own[...] = 0
+                cell[i] = 1.0
+                reverse()
+                self._read(rows, (*np.unravel_index(i, shape),), scratch)
+                cell[i] = 0.0
+            jacobians = [self._plain(rows[j], arguments[j]) for j in self._wanted]
+            found.append(jacobians[0] if self._single else tuple(jacobians))
+        stack.give_back(arena, top - arena.start)
         return self._formed(self.program.form, found)
+
+    def _slots(self) -> dict[int, int]:
+        """Where the adjoints of arguments are among the parameters."""
+        parameters = enumerate(self.program.parameters)
+        return {p[1]: slot for slot, p in parameters if p[0] == "adjoint"}
+
+    def _empty(self, shape: tuple[int, ...], arguments: tuple[Any, ...]) -> dict[int, Array]:
+        """The derivatives of one result, by the numbers of the arguments: zeros."""
+        return {j: np.zeros((*shape, *np.shape(arguments[j])), np.asarray(arguments[j]).dtype)
+                for j in self._wanted}  # fmt: skip
+
+    def _read(
+        self, rows: dict[int, Array], at: tuple[Any, ...], scratch: dict[int, Array]
+    ) -> None:
+        """Take the adjoints of one element of a result."""
+        slots = self._slots()
+        for j in self._wanted:
+            if j in slots:
+                rows[j][at] = scratch[slots[j]].reshape(rows[j][at].shape)
 
     def _own(self, j: int, x: Any) -> Array:
         """An argument in memory that the sweeps may have."""
@@ -85,40 +126,15 @@ class Jacobian(Sweeping):
         except OverflowError:
             self.refuse_int(x)
 
-    def _rows(
-        self, out: Out, k: int, top: int, block: Array, seeds: Array, scratch: dict[int, Array],
-        arguments: tuple[Any, ...],
-    ) -> Any:  # fmt: skip
-        """The derivatives of one result."""
-        place = {p[1]: slot for slot, p in enumerate(self.program.parameters) if p[0] == "adjoint"}
-        shape, seed = self._seeds(out, top, scratch, place, arguments)
-        shapes = {j: np.shape(arguments[j]) for j in self._wanted}
-        found = {j: np.zeros((*shape, *shapes[j]), np.asarray(arguments[j]).dtype)
-                 for j in self._wanted}  # fmt: skip
-        cell = seeds[k : k + 1] if seed is None else seed.reshape(-1)
-        rows = {j: found[j].reshape(cell.size, math.prod(shapes[j])) for j in self._wanted}
-        for i in range(cell.size if out.active else 0):
-            for own in scratch.values():
-                own[...] = 0
-            cell[i] = 1.0
-            self._reverse(address_of(block))
-            for j in self._wanted:
-                if j in place:
-                    rows[j][i] = scratch[place[j]].reshape(-1)
-            cell[i] = 0.0
-        jacobians = [self._plain(found[j], arguments[j]) for j in self._wanted]
-        return jacobians[0] if self._single else tuple(jacobians)
-
     def _seeds(
-        self, out: Out, top: int, scratch: dict[int, Array], place: dict[int, int],
-        arguments: tuple[Any, ...],
-    ) -> tuple[tuple[int, ...], Array | None]:  # fmt: skip
+        self, out: Out, top: int, scratch: dict[int, Array], arguments: tuple[Any, ...]
+    ) -> tuple[tuple[int, ...], Array | None]:
         """A result's shape, and where the adjoints of an array are."""
         if out.ndim < 0:
             return (), None
         if out.argument >= 0:
             shape = arguments[out.argument].shape
-            slot = place.get(out.argument)
+            slot = self._slots().get(out.argument)
             return shape, np.zeros(shape) if slot is None else scratch[slot]
         size = sum(1 if o.ndim < 0 else 2 + o.ndim for o in self.program.outs if o.argument < 0)
         words = array_at(top - 8 * (size - out.word), (2 + out.ndim,), np.int64)

@@ -18,7 +18,7 @@ from ..values.memory import address_of
 from . import stack
 from .call import read_only
 from .calls import DTYPES
-from .layout import DEEP, DIVISION, EMPTY, INDEX, LINES, NEGATIVE, NO_ROOM, RAISED, SHAPES
+from .layout import DEEP, DIVISION, EMPTY, INDEX, LINES, NEGATIVE, NO_ROOM, RAISED, RULE, SHAPES
 from .program import Program
 
 HEAD = 16  # bytes before a stack: where it ends
@@ -32,6 +32,7 @@ _ERRORS: dict[int, tuple[type[Exception], str]] = {
     NEGATIVE: (ValueError, "negative dimensions not allowed"),
     SHAPES: (ValueError, "shapes of arrays do not match"),
     EMPTY: (ValueError, "an array without elements has neither maximum nor minimum"),
+    RULE: (ValueError, "a rule gives an adjoint of another shape than its argument"),
     DEEP: (RecursionError, "maximum depth of calls in a kernel exceeded"),
 }
 

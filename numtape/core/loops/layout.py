@@ -13,7 +13,7 @@ from .nodes import Count
 from .types import SIZES
 
 # The status of a forward sweep; 0: it is done.
-NO_ROOM, INDEX, DIVISION, NEGATIVE, SHAPES, EMPTY, DEEP, RAISED = 1, 2, 3, 4, 5, 6, 7, 99
+NO_ROOM, INDEX, DIVISION, NEGATIVE, SHAPES, EMPTY, DEEP, RULE, RAISED = 1, 2, 3, 4, 5, 6, 7, 8, 99
 LINES = 8  # bits below the line in a status, or below the number of an exception
 
 
@@ -87,3 +87,19 @@ def number(loop: Count, k: int) -> str:
     """The loop's number in round K."""
     start = "" if loop.low == "0" else f"{loop.low} + "
     return f"{loop.name} = {start}K{k}" + (f" * ({loop.step})" if loop.step != 1 else "")
+
+
+class Text:
+    """Lines of a function, with their depth."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.depth = 1
+
+    def put(self, line: str) -> None:
+        """Add a line."""
+        self.lines.append("    " * self.depth + line)
+
+    def insert(self, at: int, lines: list[str]) -> None:
+        """Add lines before others."""
+        self.lines[at:at] = ["    " * self.depth + line for line in lines]

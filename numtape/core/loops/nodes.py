@@ -97,6 +97,8 @@ class Call:
       axes: For each of them the lengths of its axes.
       recompute: Whether the reverse sweep does it again.
       functions: All functions that the kernel calls apart.
+      rule: What gives the adjoints of its arguments, if that is no sweep of its own.
+      array: The array that it makes; "" if it returns a number, or nothing.
     """
 
     out: str
@@ -106,6 +108,15 @@ class Call:
     line: int
     recompute: bool
     functions: Any
+    rule: Any = None
+    array: str = ""
+
+    def made(self, ndim: int) -> set[str]:
+        """The names that it assigns, if it makes an array of so many axes."""
+        if not self.array:
+            return {self.out} - {""}
+        axes = {f"{self.array}_n{k}" for k in range(ndim)}
+        return {address(self.array), shadow(self.array), *axes}
 
     def kinds(self, body: Body) -> Kinds:
         """The dtypes of its arguments in a function, as far as they are known."""
@@ -257,7 +268,7 @@ def assigned(nodes: list[Node]) -> set[str]:
         if isinstance(node, Step):
             found.add(node.out)
         elif isinstance(node, Call):
-            found.add(node.out)
+            found |= node.made(3)
         elif isinstance(node, Count):
             found.add(node.name)
         elif isinstance(node, Make):

@@ -23,14 +23,16 @@ MOST = 20_000  # steps: more would take minutes to compile
 
 
 def normal(
-    function: FunctionType, kinds: Sequence[tuple[str, int]], functions: Functions | None = None
-) -> Body:
+    function: FunctionType, kinds: Sequence[tuple[str, int]], functions: Functions | None = None,
+    rule: FunctionType | None = None,
+) -> Body:  # fmt: skip
     """A function in normal form.
 
     Args:
       function: What to transform.
       kinds: For each argument its dtype, and its number of axes: -1 of a number.
       functions: Those that a kernel calls, of which it is one; None for a kernel.
+      rule: A kernel's own rule for its derivative: then all that is written is a call of it.
     """
     source = Source(function)
     writer = Normal()
@@ -50,7 +52,7 @@ def normal(
             frame.bound[parameter] = writer.all_of(name)
             for k in range(ndim):
                 writer.low[f"{name}_n{k}"] = 0
-    result = writer.function(frame)
+    result = writer.function(frame) if rule is None else writer.call_of(frame, rule)
     found = function.__name__
     name = found if found.isidentifier() else "function"
     return Body(name, scalars, writer.arrays, names, writer.out, result.name, source.file,
@@ -89,6 +91,17 @@ class Normal(Creation):
                 self.statement(statement)
         self.frames.pop()
         return result
+
+    def call_of(self, frame: Frame, rule: FunctionType) -> Value:
+        """Write a call of a function that has a rule, with its parameters, and return it."""
+        self.frames.append(frame)
+        source = frame.source
+        given = [frame.bound.get(x) or Value(frame.rename(x)) for x in source.parameters]
+        found = self.ruled(source, given, source.tree, rule)
+        self.outs, self.form = [found.name or found.array], 0
+        self.axes = [found.grid.shape if found.grid is not None else []]
+        self.frames.pop()
+        return Value(found.name)
 
     def block(self, statements: list[ast.stmt]) -> list[Node]:
         """The nodes of statements."""
@@ -145,6 +158,10 @@ class Normal(Creation):
         found = self.value(value, self.frames[-1].rename(target.id))
         if found.grid is not None:
             self.bind(target.id, self.view(found, value), value)
+        elif found.items is not None and not self.frames[-1].rebound(target.id):
+            items = [self._still(x, value) for x in found.items]
+            self.frames[-1].bound[target.id] = Value(items=items)
+            self.has(target.id, value)
         else:
             self.give(target, found)
 

@@ -86,7 +86,8 @@ def native(
     """
     program, arguments = sweeps.program, specs[first:]
     many = len(program.parameters) > MOST_WORDS or "address_of(" in program.source
-    if many or not program.result or any(not spec.size for spec in (out, *specs)):
+    # A reverse sweep that needs room may not have others' stacks above it.
+    if program.grows or many or not program.result or any(not spec.size for spec in (out, *specs)):
         return None
     dtypes = {arguments[j].dtype for j in sweeps.wanted}
     own = dtypes.pop() if len(dtypes) == 1 else float64  # of the row of adjoints

@@ -70,7 +70,7 @@ def run(
     out, mark = [0.0], [0]
     status = scope[f"{program.name}_forward"](*given, 0, stack, out, mark)
     if not status and count is None:
-        scope[f"{program.name}_reverse"](*given, mark[0], [1.0])
+        status = scope[f"{program.name}_reverse"](*given, mark[0], [1.0])
     return status, out[0], [adjoints.get(j) for j in range(len(arguments))]
 
 

@@ -9,9 +9,9 @@ from typing import Any
 from ...errors import KernelError
 from .activity import Activity, analyse
 from .callees import DEEPEST
-from .forward import Forward, Text
+from .forward import Forward
 from .interface import Interface
-from .layout import DEEP
+from .layout import DEEP, Text
 from .nodes import Body, Raised, calls, is_constant
 from .normal import normal
 from .outs import Out, left, outs
@@ -64,6 +64,7 @@ class Program:
 def program(
     function: FunctionType, kinds: list[tuple[str, int]], wanted: list[int], *,
     boundscheck: bool = False, divisions: bool = False, several: bool = False,
+    rule: FunctionType | None = None,
 ) -> Program:  # fmt: skip
     """The sweeps of a function.
 
@@ -76,7 +77,7 @@ def program(
       several: Whether it may return several values and arrays. The reverse sweep can then be run
         again and again.
     """
-    body = normal(function, kinds)
+    body = normal(function, kinds, rule=rule)
     infer(body)
     result = of(body.result, body.names) if body.result else ""
     if body.form is None or (not several and result in ("", *INTS)):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from .forward import Forward, Text
-from .layout import Slots, number, once, room, rounds
+from . import ruled
+from .forward import Forward
+from .layout import Slots, Text, number, once, room, rounds
 from .nodes import Branch, Call, Count, Make, Node, Repeat, straight
 from .outs import words
 from .plans import Plan, Way, groups, something
@@ -14,7 +15,7 @@ class Reverse(Text):
 
     def __init__(self, forward: Forward, again: bool, called: bool) -> None:
         super().__init__()
-        self._again = again
+        self._again, self._called = again, called
         self.forward, self.body, self.activity = forward, forward.body, forward.activity
         if self.body.result:
             if self.body.result in self.activity.active:
@@ -139,6 +140,14 @@ class Reverse(Text):
         if frame.words:
             self.put(f"SP -= {8 * frame.words}")
             self.put(f"F{k} = SP")
+        if node.rule is not None:
+            if (node.out or node.array) in active and not active.isdisjoint(node.names):
+                rule = node.functions.rule(node, self.body)
+                for line in ruled.back(node, frame, rule, self.body, k, active, self._again,
+                                       self._called):  # fmt: skip
+                    self.put(line)
+            self.put(f"SP = {frame.read('int64', frame.begin)}")
+            return
         inputs, top = frame.inputs, "SP"
         if node.recompute:
             inputs, top = frame.again, frame.read("int64", frame.mark)
@@ -152,6 +161,8 @@ class Reverse(Text):
             self.put(f"{seed} = float64_of(d_{node.out})")
             self.put(f"d_{node.out} = 0.0")
         self.put(variant.back(inputs, top, seed))
+        if node.functions.ruled:
+            self.put(f"if SP < 0: return {'SP' if self._called else '-SP'}")
         if node.recompute:
             self.put(f"SP = {frame.read('int64', frame.begin)}")
         for j, cell in frame.slopes.items():

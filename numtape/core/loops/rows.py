@@ -14,7 +14,7 @@ from ..log.op import Native
 from ..values.memory import Array
 from ..values.spec import Spec
 from . import piles
-from .call import Kinds, check_kinds
+from .call import Kinds, check_kinds, raise_status
 from .calls import DTYPES
 from .deferred import Deferred, Left
 from .layout import LINES, NO_ROOM
@@ -218,7 +218,7 @@ class Run:
             if not status:
                 return [np.multiply(found[j], seed) for j in self._wanted]
             if status & ((1 << LINES) - 1) != NO_ROOM:
-                raise AssertionError(f"status {status} of a call that came to its end before")
+                raise_status(program, status, room)
             room *= 16
 
 

@@ -72,7 +72,9 @@ def infer_names(body: Body) -> None:
                 names[node.name] = joined(names.get(node.name, ""), "int64")
             elif isinstance(node, Call):
                 result: str = node.functions.result(node, body)
-                if node.out:
+                if node.array:
+                    body.arrays[node.array].dtype = result or body.arrays[node.array].dtype
+                elif node.out:
                     names[node.out] = joined(names.get(node.out, ""), result)
             elif isinstance(node, Step) and node.out:
                 found = _result(node, names, body.arrays)
@@ -189,7 +191,9 @@ def _check(body: Body) -> None:
         elif isinstance(node, Call):
             if any(not dtype for dtype, _ in node.kinds(body)):
                 refuse("a name that is read and never assigned", node, "Assign it first.")
-            if node.out and not names[node.out]:
+            if (node.out and not names[node.out]) or (
+                node.array and not body.arrays[node.array].dtype
+            ):
                 refuse("recursion whose result has no dtype", node,
                        "Return a number on a way that calls nothing.")
         elif isinstance(node, Branch | Repeat):

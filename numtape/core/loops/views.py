@@ -115,7 +115,19 @@ class Views(Writer):
                 ordered = ordered and not shape and step == "1"
                 shape.append(count)
                 steps.append(self.whole("*", stride, step, node))
-        return View(view.array, shape, offset, None if ordered else steps)
+        return View(view.array, shape, offset, None if ordered else steps, self.rows(view, given))
+
+    def rows(self, view: View, given: list[Any]) -> tuple[object, ...] | None:
+        """How a part is picked from an array, for `View.rows`."""
+        before = view.rows
+        if view.offset == "0" and view.strides is None and view.array not in self.moving:
+            before = view.array, tuple(view.shape)
+        bounds = [x for index in given if isinstance(index, ast.Slice)
+                  for x in (index.lower, index.upper, index.step) if x is not None]  # fmt: skip
+        if before is None or not all(isinstance(x, ast.Constant) for x in bounds):
+            return None
+        return (*before, *("at" if not isinstance(x, ast.Slice) and not is_none(x) else ast.dump(x)
+                           for x in given))  # fmt: skip
 
     def slice(self, node: ast.Slice, length: str) -> tuple[str, str, str]:
         """Where a slice begins, how many elements it has, and its step."""
@@ -215,7 +227,7 @@ class Views(Writer):
             self._lies(array, view.array, "0", node)
         shape = [self._still(x, node) for x in view.shape]
         strides = None if view.strides is None else [self._still(x, node) for x in view.strides]
-        return View(array, shape, self._still(view.offset, node), strides)
+        return View(array, shape, self._still(view.offset, node), strides, view.rows)
 
     def _still(self, operand: str, node: Any) -> str:
         """An operand that nothing assigns later."""

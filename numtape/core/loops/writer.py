@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import operator
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -27,6 +29,35 @@ def constant(operand: str) -> int | float | None:
     if operand.lstrip("-").startswith("math."):
         return float(operand.replace("math.", ""))
     return int(operand) if re.fullmatch(r"-?\d+", operand) else float(operand)
+
+
+_FOLDED: dict[type, Any] = {
+    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Pow: operator.pow,
+    ast.Div: operator.truediv, ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod,
+}  # fmt: skip
+
+
+def folded(node: ast.expr) -> int | float | None:
+    """The number that Python itself makes of numbers: ``2 ** -1`` is 0.5 before Numba sees it."""
+    if isinstance(node, ast.Constant):
+        return node.value if isinstance(node.value, int | float) else None
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        found = folded(node.operand)
+        return None if found is None else -found
+    if not isinstance(node, ast.BinOp) or type(node.op) not in _FOLDED:
+        return None
+    left, right = folded(node.left), folded(node.right)
+    if left is None or right is None:
+        return None
+    if isinstance(node.op, ast.Pow) and isinstance(left, int) and isinstance(right, int) and (
+        left.bit_length() * right > 128  # more than Python computes in advance
+    ):
+        return None
+    try:
+        found = _FOLDED[type(node.op)](left, right)
+    except ArithmeticError:
+        return None
+    return found if isinstance(found, int | float) else None
 
 
 class Writer:
