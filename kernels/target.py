@@ -48,8 +48,13 @@ class KernelTyping(typing.Context):
         # A function that learns of more types of arguments is another object.
         key = (id(known), args)
         if key not in self._answers:
-            self._answers[key] = known, super().resolve_function_type(func, args, kws)
-        return self._answers[key][1]
+            signature = super().resolve_function_type(func, args, kws)
+            lowered = known.get_impl_key(signature) if signature is not None else None
+            self._answers[key] = known, signature, lowered
+        _, signature, lowered = self._answers[key]
+        if signature is not None:  # Numba's own target may have asked the same object since
+            known._impl_keys[signature.args] = lowered
+        return signature
 
 
 class KernelContext(CPUContext):  # type: ignore[misc]

@@ -279,3 +279,15 @@ for _ in range(3):
 @pytest.mark.parametrize("byte", [1, 128, 255])
 def test_nothing_is_read_that_was_not_written(byte):
     assert run(SMALL, MALLOC_PERTURB_=byte) == run(SMALL)
+
+
+def test_the_targets_of_kernels_and_of_loops_share_what_is_built_in():
+    """Numba's own target looks at the same pointers in between: neither gets the other's code."""
+    from numba import njit
+    from numba import types as numba_types
+    from numtape.kernels.jit import POINTERS, jit
+
+    scope = {"at": POINTERS["int16"]}
+    for k, compiler in enumerate((jit, njit, jit, njit)):
+        exec(f"def function(address): return at(address)[0] + {k}", scope)
+        compiler(scope["function"]).compile((numba_types.int64,))
