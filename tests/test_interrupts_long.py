@@ -3,6 +3,7 @@
 import json
 import os
 import sys
+import threading
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from processes import run, start
 from numtape.core import settings
 from numtape.core.cpu import draws, workers
 from numtape.core.cpu import executor as cpu
+from numtape.core.loops import call, stack
 from numtape.core.ops import unique
 from numtape.core.values import memory
 
@@ -253,6 +255,87 @@ def test_another_thread_finds_different_elements(tf, monkeypatch):
     assert heard == [1]
     with pytest.raises(ZeroDivisionError):
         workers.heard(lambda: 1 // 0)
+
+
+# Kernels: what took long is left to another thread.
+
+
+class Interrupts:
+    """In the place of waiting for another thread: now and then an interrupt, and it goes on."""
+
+    def __init__(self, every):
+        self.calls, self.threads, self.every = 0, [], every
+        self.heard = workers.heard  # as it is before this is in its place
+
+    def __call__(self, work):
+        self.calls += 1
+        if self.calls % self.every:
+            return self.heard(work)
+        thread = threading.Thread(target=work)
+        self.threads.append(thread)
+        thread.start()
+        raise KeyboardInterrupt
+
+
+def area(x, n):
+    s = 0.0
+    for i in range(n):
+        s += np.sin(x[i % x.size]) * i
+        x[i % x.size] *= 0.5
+    return s
+
+
+def test_gradients_of_kernels_that_took_long_are_interrupted(tf, monkeypatch):
+    monkeypatch.setattr(stack, "LONG", 2000)
+    interrupts = Interrupts(every=2)
+    monkeypatch.setattr(call, "heard", interrupts)
+    x = np.array([0.1, 0.2, 0.3])
+    gradient, other = tf.grad(tf.kernel(area)), tf.grad(tf.kernel(area))
+    short = gradient(x, 10)
+    expected = other(x, 1000)
+    assert interrupts.calls == 0
+    for strided in (False, True):
+        given = np.array([0.1, 7.0, 0.2, 7.0, 0.3, 7.0])[::2] if strided else x
+        done = 0
+        for _ in range(8):
+            try:
+                np.testing.assert_array_equal(gradient(given, 1000), expected)
+                done += 1
+            except KeyboardInterrupt:
+                pass
+        assert 0 < done < 8
+        assert given.tolist() == [0.1, 0.2, 0.3]
+    for thread in interrupts.threads:
+        thread.join()
+    before = interrupts.calls
+    for _ in range(4):  # what is short again is called at once again
+        try:
+            np.testing.assert_array_equal(gradient(x, 10), short)
+        except KeyboardInterrupt:
+            pass
+    assert interrupts.calls <= before + 2
+    with pytest.raises(IndexError):
+        tf.grad(tf.kernel(lambda x: x[5], boundscheck=True))(x)
+
+
+def test_rows_of_kernels_that_took_long_are_interrupted(tf, monkeypatch):
+    interrupts = Interrupts(every=5)
+    monkeypatch.setattr(workers, "heard", interrupts)
+    monkeypatch.setattr(workers, "LONG", -1.0)
+    kernel, v = tf.kernel(area), tf.Variable([0.1, 0.2, 0.3], dtype="float64")
+    expected = tf.grad(area)(v.numpy(), 50)
+    done = 0
+    for _ in range(12):
+        try:
+            with tf.GradientTape() as tape:
+                y = kernel(v, 50)
+            found = tape.gradient(y, v).numpy()
+        except KeyboardInterrupt:
+            continue
+        np.testing.assert_allclose(found, expected, rtol=1e-12)
+        done += 1
+    assert 0 < done < 12
+    assert interrupts.calls >= 12
 
 
 ENDS = """

@@ -12,6 +12,7 @@ import sys
 import threading
 from collections.abc import Callable, Sequence
 from queue import SimpleQueue
+from time import perf_counter
 from typing import Any, TypeVar
 
 from ..settings import after_fork_in_child, inside_another
@@ -69,6 +70,7 @@ class _Task:
 
 # Seconds: Windows hears of interrupts between two waits, and not while it waits.
 PERIOD = 0.1
+LONG = 0.05  # from which on a call is one that interrupts should not wait for
 
 _queue: SimpleQueue[_Task | None] = SimpleQueue()
 _threads: list[threading.Thread] = []
@@ -161,6 +163,27 @@ def heard(
     if errors:
         raise errors.pop()
     return found.pop()
+
+
+class Listening:
+    """Calls that are left to other threads if the last one took long: interrupts are heard then.
+
+    An interrupt is raised at once. The call goes on, and nobody waits for it: so it must not write
+    to what others have.
+    """
+
+    def __init__(self) -> None:
+        self._long = False
+
+    def __call__(self, function: Callable[..., T], *arguments: Any) -> T:
+        """What a function returns, or raises."""
+        began = perf_counter()
+        try:
+            if self._long and threading.current_thread() is threading.main_thread():
+                return heard(lambda: function(*arguments))
+            return function(*arguments)
+        finally:
+            self._long = perf_counter() - began > LONG
 
 
 def _dismiss() -> None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import ctypes
 import struct
+import threading
 from collections.abc import Callable
 from typing import Any, NoReturn
 
 import numpy as np
 
 from ...errors import KernelError, ResourceExhaustedError
+from ..cpu.workers import heard
 from ..values.tensor import Tensor
 from . import stack
 from .calls import DTYPES
@@ -152,6 +154,7 @@ class Gradient(Sweeping):
         self._layout = Layout(program, wanted, single, limit)
         self.sweeps = _FUNCTION(compiled(program, fastmath).gradient)
         self._waiting: list[tuple[Any, Any]] = []  # blocks that no call has now
+        self._long = False  # whether a call took so long that interrupts are to be heard
 
     def __call__(self, arguments: tuple[Any, ...]) -> Any:
         """The value, and the adjoint of the argument that is wanted, or a tuple of them.
@@ -162,14 +165,18 @@ class Gradient(Sweeping):
           IndexError, ZeroDivisionError, ValueError: As the function itself.
         """
         found = self.quick(arguments)
-        return self._prepared(arguments) if found is None else found
+        if found is not None:
+            return found
+        return self._heard(self._prepared, arguments) if self._long else self._prepared(arguments)
 
     def quick(self, arguments: tuple[Any, ...]) -> Any:
         """The same, or None if the arguments are not of these kinds, or have to be made ready."""
+        if self._long:
+            return self._heard(self.quick, arguments)
         try:
             ready = self._waiting.pop()
         except IndexError:
-            ready = self._layout.call(self.sweeps, self.fail)
+            ready = self._layout.call(self.sweeps, self.fail, self._note_long)
         try:
             return ready[0](arguments)
         except struct.error:  # an int of more than 64 bits
@@ -177,12 +184,29 @@ class Gradient(Sweeping):
         finally:
             self._waiting.append(ready)
 
+    def _heard(self, call: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
+        """Have another thread call, while this one hears of interrupts."""
+        self._long = False  # until it was long again
+        if threading.current_thread() is not threading.main_thread():
+            return call(arguments)
+        try:
+            return heard(lambda: call(arguments))
+        except BaseException:  # an interrupt: the next one as well
+            self._long = True
+            raise
+
+    def _note_long(self, arena: stack.Arena, size: int) -> None:
+        """Note that a call took much of the stack, and so long."""
+        self._long = True
+        if size > stack.LIMIT:
+            arena.trim()
+
     def _prepared(self, arguments: tuple[Any, ...]) -> Any:
         self.refuse_writes(arguments)
         arguments = tuple([
             np.ascontiguousarray(x) if type(x) is np.ndarray else x for x in arguments
         ])  # fmt: skip
-        ready = self._layout.call(self.sweeps, self.fail)
+        ready = self._layout.call(self.sweeps, self.fail, self._note_long)
         try:
             return ready[1](arguments)
         except struct.error:

@@ -124,7 +124,8 @@ class Layout:
             "top -= start",
             "if top > arena.recent: arena.recent = top",
             "arena.calls += 1",
-            "if arena.calls > PATIENCE or top > LIMIT: arena.trim()",
+            "if arena.calls > PATIENCE: arena.trim()",
+            "if top > LONG: long(arena, top)",
             "wait(arena)",
             f"return {result}, {found}",
         ]
@@ -135,13 +136,21 @@ class Layout:
             return f"g{j}"
         return f"T{j}(g{j})" if quick else f"(g{j} if type(x{j}) is float else type(x{j})(g{j}))"
 
-    def call(self, sweeps: Any, fail: Callable[..., Any]) -> tuple[Any, Any]:
-        """A block, and what calls the sweeps with it: for most arguments, and for any."""
+    def call(
+        self, sweeps: Any, fail: Callable[..., Any], long: Callable[[stack.Arena, int], None]
+    ) -> tuple[Any, Any]:
+        """A block, and what calls the sweeps with it: for most arguments, and for any.
+
+        Args:
+          sweeps: The sweeps.
+          fail: Raises what their status says.
+          long: Called after a call that took more of the stack than `stack.LONG`.
+        """
         block = np.zeros(self.size, np.int64)
         scope: dict[str, Any] = {
             "BLOCK": view(block), "AT": address_of(block), "pack": self.pack, "unpack": self.unpack,
             "sweeps": sweeps, "fail": fail, "take": stack.take, "wait": stack.wait,
-            "PATIENCE": stack.PATIENCE, "LIMIT": stack.LIMIT, "ndarray": np.ndarray,
+            "PATIENCE": stack.PATIENCE, "LONG": stack.LONG, "long": long, "ndarray": np.ndarray,
             "zeros": np.zeros, "float32": np.float32, "addressof": ctypes.addressof,
             "from_buffer": ctypes.c_char.from_buffer, "address_of": address_of,
         }  # fmt: skip

@@ -9,6 +9,7 @@ import numpy as np
 
 from ...errors import KernelError
 from .. import settings
+from ..cpu.workers import Listening
 from ..log.log import local
 from ..log.op import Native
 from ..values.memory import Array
@@ -64,6 +65,7 @@ class Run:
         self._program: Program | KernelError | None = None
         self._deferred: Deferred | None = None
         self._returns: Any = None  # Numba's type
+        self._listening = Listening()
 
     def differentiable(self) -> Program:
         """The sweeps.
@@ -130,6 +132,9 @@ class Run:
         xs = [np.ascontiguousarray(x) if x.ndim else x for x in xs]
         if settings.device() == "reference":
             return self._as_python(xs)
+        return self._listening(self._results, xs)
+
+    def _results(self, xs: list[Array]) -> Results:
         if self._kept:
             try:
                 sweeps = self._sweeps()
@@ -207,6 +212,9 @@ class Run:
             for place, seed in zip(_places(program), seeds, strict=True):
                 sums[place] = sums[place] + seed
             seeds = [np.asarray(x) for x in sums]
+        return self._listening(self._adjoints, xs, number, seeds)
+
+    def _adjoints(self, xs: list[Array], number: int, seeds: list[Array]) -> list[Array]:
         sweeps = self._sweeps()
         found = sweeps.reverse(xs, number, seeds) if number else None
         return sweeps.both(xs, seeds) if found is None else found

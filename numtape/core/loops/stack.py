@@ -90,6 +90,9 @@ LIMIT = _machine() // 8  # bytes that wait in one stack
 _waiting: deque[Arena] = deque(maxlen=MOST_WAITING)
 
 
+LONG = min(1 << 24, LIMIT)  # bytes in one stack that take some hundredths of a second
+
+
 def take() -> Arena:
     """A stack that nobody else has."""
     try:
