@@ -273,6 +273,9 @@ def constants_and_places(x, m, k):
     y[0] = x[1] * 2.0
     x[k] = m[0, 1:4]
     x[k[1:]] = x[0]
+    x[k] += m[1, :3]
+    x[k % 2] *= 1.5 + x[k]  # of equal places the last one stays
+    x[k % 3] -= 0.5
     z = x[np.arange(2)] @ TABLE
     for i, v in enumerate(z):
         y[i] *= v

@@ -51,7 +51,7 @@ WRONG = [
     ("q = x[::0]", "a slice whose step"),
     ("q = x[x > 0.0]", "picked by conditions"),
     ("x[x > 0.0] = p", "picked by conditions"),
-    ("k = np.arange(2)\n    x[k] += p", "at places that an array holds"),
+    ("x[x > 0.0] += p", "picked by conditions"),
     ("q = x[p > 0.0]", "an index that is a bool"),
     ("q = np.sum(x[x * 2.0])", "an index that is a float"),
     ("q = TABLE", "the constant `TABLE`, an array of 101 float64"),

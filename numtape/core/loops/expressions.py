@@ -202,11 +202,11 @@ class Expressions(Arrays):
                     return self.load(grid, own, node, to)
                 return grid.element(own)
             if len(given) == 1:
-                return self._gathered(grid, values[0], node)
+                return self.gathered(grid, values[0], node)
         view = self.part(self.view(Value(grid=grid), node), given, node)
         return self.of(view)
 
-    def _gathered(self, grid: Grid, places: Value, node: ast.Subscript) -> Value:
+    def gathered(self, grid: Grid, places: Value, node: ast.Subscript) -> Value:
         """Elements at the places that an array of ints holds."""
         view, length = self.view(Value(grid=grid), node), grid.shape[0]
         assert places.grid is not None

@@ -233,9 +233,14 @@ class Normal(Creation):
             self.refuse(f"`{ast.unparse(node)}`", node, "Write it with arithmetic.")
         if isinstance(place, View):
             return self.change(place, operator, self.value(node.value), node)
-        if isinstance(place, Places):
-            self.refuse(f"`{ast.unparse(node)}`, at places that an array holds", node,
-                        "Write a loop over the places.")  # fmt: skip
+        if isinstance(place, Places):  # all is read before: of equal places the last stays
+            target: Any = node.target
+            before = self.gathered(place.view, Value(grid=place.places), target)
+            if any(self.helper(x) for x in ast.walk(node.value)):
+                before = self.of(self.view(before, node))
+            after = self.elementwise(operator, [before, self.value(node.value)], node)
+            assert isinstance(after, Value)
+            return self.scatter(place, after, node)
         array, at = place
         adds = operator in "+-" and self.arrays[array].dtype[:1] == "f"
         if adds and not any(self.helper(x) for x in ast.walk(node.value)):
