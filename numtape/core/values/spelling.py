@@ -88,7 +88,9 @@ def refused(function: Any, error: TypeError) -> bool:
     place = error.__traceback__.tb_next
     if place is not None and hasattr(function, "__wrapped__"):  # a wrapper passed them on
         place = place.tb_next if place.tb_frame.f_code is function.__code__ else place
-    return place is None and _REFUSAL.match(str(error)) is not None
+    # Without frames of ours an error of another function's arguments looks the same: so its name.
+    named = str(error).startswith(f"{inspect.unwrap(function).__qualname__}() ")
+    return place is None and named and _REFUSAL.match(str(error)) is not None
 
 
 def explained(error: str, shown: str, given: Iterable[str], parameters: Iterable[str]) -> str:
