@@ -138,7 +138,8 @@ def kernel_modules():
     top = numtape.kernels_folder()
     found = [p.relative_to(top).as_posix() for p in top.rglob("*.py") if p.name != "__init__.py"]
     # What the CPU uses for a first gradient; the others' keys have a test of their own below.
-    later = {f"cpu/{name}.py" for name in ("conv", "lapack", "panels", "pool", "slices")}
+    later = {f"cpu/{name}.py" for name in ("calls", "conv", "lapack", "panels", "pool", "slices")}
+    later.add("passes/direct.py")
     return [
         name for name in found if not name.startswith(("cuda/", "loops/")) and name not in later
     ]
