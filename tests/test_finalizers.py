@@ -3,6 +3,8 @@
 import ast
 import gc
 import sys
+import threading
+import weakref
 from types import SimpleNamespace
 
 import numpy as np
@@ -11,6 +13,9 @@ from processes import PACKAGE
 
 from numtape.core.cpu.buffers import LEAST, POOL
 from numtape.core.cuda.runtime import held
+from numtape.core.derive import tape as tapes
+from numtape.core.log.log import Log
+from numtape.core.log.threads import Local
 from numtape.core.values.spec import intern
 from numtape.core.values.weak import ByObject, Gone
 from numtape.waiting import changed, wait
@@ -152,6 +157,62 @@ def test_the_gpu_is_asked_later():
         ("forget", 3), ("order", 1, 7), ("release", 128), ("release", 64),
         ("_do", "cuModuleUnload", 9),
     ]  # fmt: skip
+
+
+# Programs' own finalizers may record and look at values, wherever memory is taken.
+
+
+def finalizer(tf):
+    """What one may do; it is called where Python could call it."""
+    x = tf.Variable(3.0)
+    with tf.GradientTape() as tape:
+        y = x * x
+    assert float(tape.gradient(y, x)) == 6.0
+
+
+def test_a_finalizer_while_a_tape_starts(tf, monkeypatch):
+    """Its look goes through the tapes of the log; later looks know the new one all the same."""
+    inside = []
+
+    def ref(thing):
+        if not inside:
+            inside.append(thing)
+            finalizer(tf)
+            inside.clear()
+        return weakref.ref(thing)
+
+    v = tf.Variable(2.0)
+    (v * v).numpy()
+    with tf.GradientTape():
+        v * 2.0  # the log has a list of tapes to make anew
+    monkeypatch.setattr(tapes, "weakref", SimpleNamespace(ref=ref))
+    with tf.GradientTape() as tape:
+        y = v * v
+        finalizer(tf)
+        y = y * v
+    assert float(tape.gradient(y, v)) == 12.0
+
+
+def test_a_finalizer_while_a_thread_gets_its_log(tf, monkeypatch):
+    entered, found = [], []
+
+    def new():
+        if not entered:
+            entered.append(True)
+            finalizer(tf)
+        return Log()
+
+    def work():
+        v = tf.Variable(2.0)
+        with tf.GradientTape() as tape:
+            y = v * v
+        found.append(float(tape.gradient(y, v)))
+
+    monkeypatch.setattr(Local, "new", staticmethod(new))
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+    thread.join(60)
+    assert found == [4.0]
 
 
 PYTHONS = "WeakSet", "WeakKeyDictionary", "WeakValueDictionary", "WeakMethod"

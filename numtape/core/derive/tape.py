@@ -78,9 +78,11 @@ class Tape:
             log = local.log
         fresh = self.log is None
         self.log = log
+        # Before the list is asked for: a finalizer may run here, whose look makes another list.
+        reference = weakref.ref(self)
         with log.lock:  # a look from another thread may be going through the tapes
             if fresh or not any(ref() is self for ref in log.tapes):
-                log.tapes.append(weakref.ref(self))
+                log.tapes.append(reference)
         self.thread = threading.get_ident()
         self.ranges += (log.n, -1)
         log.forget_reads()  # last: what a signal handler reads may be of use to it alone

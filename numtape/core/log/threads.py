@@ -41,8 +41,8 @@ class ByCaller:
 
     def __get__(self, thread: Any, kind: Any = None) -> Any:
         rule: Rule | None = thread.rule
-        if rule is None:  # a finalizer, while the thread gets its log
-            return thread.new()
+        if rule is None:  # a finalizer, while the thread gets its log: it has this one from now on
+            return vars(thread).setdefault("log", thread.new())
         frame: Any = sys._getframe(1)
         while frame is not None and frame.f_code is not rule.runner:
             names = frame.f_globals
@@ -68,7 +68,7 @@ class Local(threading.local):
     new: ClassVar[Any]  # set in `numtape.core.log.log`
 
     def __init__(self) -> None:
-        self.log = self.new()
+        vars(self).setdefault("log", self.new())
         self.losses = ByObject()
 
 
