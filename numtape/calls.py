@@ -7,14 +7,11 @@ mean filters=?``.
 
 from __future__ import annotations
 
-import functools
-import inspect
-import re
 from collections.abc import Iterable
 from types import FunctionType
 from typing import Any
 
-from .core.values.spelling import explained, refused
+from .core.values.spelling import naming
 from .tracebacks import guard
 
 _DONE: set[Any] = set()  # functions that are wrappers of this module
@@ -48,17 +45,7 @@ def _wrap(owner: type, name: str, function: Any, shown: str | None, how: Any = N
     if function in _DONE:
         return
 
-    @functools.wraps(function)
-    def call(*args: Any, **kwargs: Any) -> Any:
-        try:
-            return function(*args, **kwargs)
-        except TypeError as error:
-            if not refused(function, error):
-                raise
-            parameters = [*inspect.signature(function).parameters][1:]
-            said = explained(_less(str(error)), shown or _class_of(args[0]), kwargs, parameters)
-            raise TypeError(said) from None
-
+    call = naming(function, lambda args: shown or _class_of(args[0]), bound=True)
     _DONE.add(call)
     guard([call])
     setattr(owner, name, how(call) if how in (classmethod, staticmethod) else call)
@@ -67,10 +54,3 @@ def _wrap(owner: type, name: str, function: Any, shown: str | None, how: Any = N
 def _class_of(thing: Any) -> str:
     """The class that was called, or the first of numtape's that one of the program's is made of."""
     return next(x.__name__ for x in type(thing).__mro__ if x.__module__.startswith("numtape."))
-
-
-def _less(error: str) -> str:
-    """Python's numbers of arguments, without the object."""
-    function, takes, rest = error.partition("() takes ")
-    fewer = re.sub(r"\b\d+\b", lambda number: str(int(number[0]) - 1), rest)
-    return function + takes + re.sub(r"\b1 positional arguments", "1 positional argument", fewer)

@@ -328,7 +328,7 @@ def _call() -> Any:
     return importlib.import_module("numtape.core.loops.call")
 
 
-_signature = functools.cache(inspect.signature)
+_signature = functools.lru_cache(256)(inspect.signature)
 
 
 def as_argnums(argnums: Any) -> int | tuple[int, ...]:

@@ -30,6 +30,7 @@ NO_EXAMPLE = {
     "PhysicalDevice": "list_physical_devices makes them",
     "Algorithm": "names for Generator's argument",
     "get_memory_growth": "needs a GPU", "get_memory_info": "needs a GPU",
+    "reset_memory_stats": "needs a GPU",
     "set_memory_growth": "needs a GPU",
     "simulated": "depends on the environment",
 }

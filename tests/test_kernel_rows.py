@@ -18,6 +18,13 @@ pytestmark = [
 FORWARD, REVERSE = calls.T_FORWARD, calls.T_REVERSE
 
 
+def test_numbers_are_those_of_the_kernels():
+    shared = [name for name, value in vars(piles).items() if type(value) is int]
+    assert {"T_PILES", "MOST_WORDS", "P_HIGH", "CONVERTED", "STALE"} <= {*shared}
+    for name in shared:
+        assert getattr(piles, name) == getattr(calls, name), name
+
+
 @tf.kernel
 def mixed(x, y, k, n, up):
     """Writes to y."""

@@ -222,6 +222,17 @@ def _converted(parameters: int, out: int, region: int) -> None:
                     single(target)[i] = np.float32(value)
 
 
+@jit
+def _set(parameters: int, out: int, value: float) -> None:
+    """Set all elements of the result."""
+    p = numbers(parameters)
+    for i in range(p[SIZE]):
+        if p[ITEM] == 8:
+            real(out)[i] = value
+        else:
+            single(out)[i] = np.float32(value)
+
+
 def reverse() -> Any:
     """The adjoints. Operands: the call's row, its adjoint, and then those of the call."""
 
@@ -231,11 +242,7 @@ def reverse() -> Any:
         p, table, block = numbers(parameters), _word(parameters, TABLE), _block()
         left, y = numbers(x_ + 8 * p[OPERANDS]), real(_word(x_, 0))
         if y[0] != 0.0:  # nobody looks: the call runs again
-            for i in range(p[SIZE]):
-                if p[ITEM] == 8:
-                    real(out_)[i] = np.nan
-                else:
-                    single(out_)[i] = np.float32(np.nan)
+            _set(parameters, out_, np.nan)
             return
         number = int(-y[1])
         if number < 0:  # Python has what waits
@@ -264,11 +271,7 @@ def reverse() -> Any:
                 left[0] = 1
                 _give(state, pile, region)
                 return
-        for i in range(p[SIZE]):
-            if p[ITEM] == 8:
-                real(out_)[i] = 0.0
-            else:
-                single(out_)[i] = np.float32(0.0)
+        _set(parameters, out_, 0.0)
         _fill(parameters, x_, block, out_, region, 1)
         words = numbers(block)
         words[p[WORDS]], words[p[WORDS] + 1] = top, _word(x_, 1) + 16

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 from types import FunctionType
 from typing import Any
 
@@ -202,20 +203,7 @@ class Calls(Reductions):
 
     def ruled(self, source: Source, values: list[Value], node: Any, rule: FunctionType) -> Value:
         """Write a call of a function that has a rule for its derivative."""
-        names: list[str] = []
-        axes: list[list[str]] = []
-        for value in values:
-            if value.items is not None:
-                self.refuse("a tuple as an argument", node, "Pass its parts.")
-            if value.grid is None:
-                names.append(value.name)
-                axes.append([])
-                continue
-            view = self.view(value, node)
-            if not self._whole(view):
-                view = self.made(view, node)
-            names.append(view.array)
-            axes.append(view.shape)
+        names, axes = self._passed(values, node, lambda view: self.made(view, node))
         ndim = self.functions.axes(source.function, tuple([len(x) or -1 for x in axes]))
         out = self.fresh()
         call = Call("" if ndim > 0 else out, source.function, names, axes, self.line(node), True,
@@ -231,6 +219,26 @@ class Calls(Reductions):
         self, source: Source, values: list[Value], node: ast.Call, wanted: bool, recompute: bool
     ) -> Value:
         """Write a call of a function that has sweeps of its own."""
+        names, axes = self._passed(values, node, lambda view: self.refuse(
+            f"part of an array as an argument of `{ast.unparse(node.func)}`", node,
+            "Pass the array and where the part begins, or a copy.",
+        ))  # fmt: skip
+        returns = Exits(source).returns
+        if wanted and not returns:
+            self.refuse(f"the value of `{ast.unparse(node)}`, which returns nothing", node,
+                        "Call it as a statement.")  # fmt: skip
+        out = self.fresh() if returns else ""
+        self.write(Call(out, source.function, names, axes, self.line(node), recompute,
+                        self.functions))  # fmt: skip
+        return Value(out)
+
+    def _passed(
+        self, values: list[Value], node: Any, part: Callable[[View], View]
+    ) -> tuple[list[str], list[list[str]]]:
+        """What a call is given: names, and the axes of arrays.
+
+        Of a ``part`` of an array that function gives a whole one, or refuses it.
+        """
         names: list[str] = []
         axes: list[list[str]] = []
         for value in values:
@@ -241,19 +249,10 @@ class Calls(Reductions):
                 axes.append([])
                 continue
             view = self.view(value, node)
-            if not self._whole(view):
-                self.refuse(f"part of an array as an argument of `{ast.unparse(node.func)}`", node,
-                            "Pass the array and where the part begins, or a copy.")  # fmt: skip
+            view = view if self._whole(view) else part(view)
             names.append(view.array)
             axes.append(view.shape)
-        returns = Exits(source).returns
-        if wanted and not returns:
-            self.refuse(f"the value of `{ast.unparse(node)}`, which returns nothing", node,
-                        "Call it as a statement.")  # fmt: skip
-        out = self.fresh() if returns else ""
-        self.write(Call(out, source.function, names, axes, self.line(node), recompute,
-                        self.functions))  # fmt: skip
-        return Value(out)
+        return names, axes
 
     def _whole(self, view: View) -> bool:
         """Whether a view is of elements in order from the beginning, in an argument of all."""

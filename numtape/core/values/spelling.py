@@ -1,7 +1,7 @@
 """Keywords as NumPy, PyTorch and TensorFlow 1 spell them: an error names the right one.
 
-Functions that are wrapped in `suggesting` take a tenth of a microsecond longer. Reductions and the
-like have ``**wrong`` instead, which takes less, and do not show it in their signatures.
+Functions that are wrapped in `suggesting` cost a call of Python more. Reductions and the like have
+``**wrong`` instead, which costs less, and do not show it in their signatures.
 """
 
 from __future__ import annotations
@@ -64,6 +64,17 @@ def misspelled(function: Callable[..., Any], wrong: Mapping[str, Any]) -> NoRetu
 
 def suggesting(function: Function) -> Function:
     """A decorator: where Python refuses arguments, the error says which keyword was meant."""
+    return naming(function, lambda args: function.__name__.rstrip("_"))
+
+
+def naming(function: Function, shown: Callable[[Any], str], bound: bool = False) -> Function:
+    """A function whose errors about refused arguments say what was called, and what was meant.
+
+    Args:
+      function: A function; what is given back calls it.
+      shown: What the program called, from the arguments.
+      bound: Whether the first argument is an object that programs do not write as one.
+    """
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -72,11 +83,18 @@ def suggesting(function: Function) -> Function:
         except TypeError as error:
             if not refused(function, error):
                 raise
-            parameters = inspect.signature(function).parameters
-            said = explained(str(error), function.__name__.rstrip("_"), kwargs, parameters)
-            raise TypeError(said) from None
+            words = _less(str(error)) if bound else str(error)
+            parameters = [*inspect.signature(function).parameters][bound:]
+            raise TypeError(explained(words, shown(args), kwargs, parameters)) from None
 
     return call  # type: ignore[return-value]
+
+
+def _less(error: str) -> str:
+    """Python's numbers of arguments, without the object."""
+    function, takes, rest = error.partition("() takes ")
+    fewer = re.sub(r"\b\d+\b", lambda number: str(int(number[0]) - 1), rest)
+    return function + takes + re.sub(r"\b1 positional arguments", "1 positional argument", fewer)
 
 
 _REFUSAL = re.compile(r"[\w.<>]+\(\) (got (an unexpected|multiple)|missing|takes)")
