@@ -250,6 +250,55 @@ def test_functions_with_gradients_of_their_own(tf):
     same(tape.jacobian(y, x), [[6.0, 0.0], [0.0, 14.0]])
 
 
+def jvps(tf, f, x=(1.3, 2.0)):
+    x = tf.constant(x)
+    with tf.autodiff.ForwardAccumulator(x, tf.ones(2)) as forward:
+        y = f(x)
+    return [t.numpy().tolist() for t in tf.nest.flatten(forward.jvp(y))]
+
+
+def test_tangents_by_a_gradient_that_is_given(tf):
+    """Where none comes out of the function, the gradient is transposed."""
+    passed = tf.grad_pass_through(tf.round)
+
+    @tf.custom_gradient
+    def hundred(x):
+        return tf.sign(x), lambda u: u * 100
+
+    @tf.custom_gradient
+    def two(x, w):
+        return (tf.sign(x), tf.sign(w) * x), lambda a, b: (a * 10, b * 100)
+
+    assert jvps(tf, passed) == [[1.0, 1.0]]
+    assert jvps(tf, lambda x: passed(x) * x) == [[pytest.approx(2.3), 4.0]]
+    assert jvps(tf, tf.function(lambda x: hundred(x) * x)) == [pytest.approx([131.0, 201.0])]
+    assert jvps(tf, lambda x: two(x, x)) == [[10.0, 10.0], [1.0, 1.0]]
+
+    w = tf.Variable([1.2, 2.7])
+    with tf.autodiff.ForwardAccumulator(w, tf.constant([1.0, 0.0])) as forward:
+        with tf.GradientTape() as tape:
+            y = tf.reduce_sum(passed(w) ** 3)
+        gradient = tape.gradient(y, w)
+    assert forward.jvp(gradient).numpy().tolist() == [6.0, 0.0]
+
+
+@pytest.mark.numtape_only(reason="TensorFlow raises NotImplementedError")
+def test_tangents_of_what_is_computed_again(tf):
+    again = tf.recompute_grad(lambda x: tf.sin(x) * x)
+    x = np.array([1.3, 2.0])
+    assert jvps(tf, again) == [pytest.approx((np.sin(x) + x * np.cos(x)).tolist(), rel=1e-5)]
+
+    z, along = tf.constant([0.3, 0.7]), tf.constant([0.5, 0.2])
+    with tf.autodiff.ForwardAccumulator(z, along) as forward:
+        with tf.GradientTape() as tape:
+            tape.watch(z)
+            y = tf.reduce_sum(again(z) * z)
+        gradient = tape.gradient(y, z)
+    x = np.array([0.3, 0.7])
+    second = 2 * np.sin(x) + 4 * x * np.cos(x) - x * x * np.sin(x)
+    assert forward.jvp(gradient).numpy() == pytest.approx(second * [0.5, 0.2], rel=1e-5)
+
+
 @pytest.mark.numtape_only(reason="TensorFlow's forgets the gradient")
 def test_a_custom_gradient_in_a_vectorized_map(tf):
     @tf.custom_gradient

@@ -133,6 +133,8 @@ class Forward:
                     known[row] = known[x]
                 elif x in self.missing:
                     self.missing[row] = self.missing[x]
+                else:
+                    self._by_gradient(log, row)
             return
         active = tuple([x in known for x in reads])
         lost = next((self.missing[x] for x in reads if x in self.missing), "")
@@ -155,6 +157,38 @@ class Forward:
             self.missing[row] = template
         elif template.result != NOTHING:
             known[row] = self._put(log, template, row, reads)
+
+    def _by_gradient(self, log: Log, row: int) -> None:
+        """The tangents of results that get none from within, by the gradient that is given.
+
+        A gradient is linear in the adjoints of the results. Where the adjoints of the arguments
+        have the arguments' tangents as theirs, theirs are the tangents of the results.
+        """
+        link, known = int(log.b[row]), self.tangents
+        inputs = operands(log, link)
+        lost = next((self.missing[x] for x in inputs if x in self.missing), "")
+        if not lost and not any(x in known for x in inputs):
+            return
+        call = log.calls.get(link)
+        specs = [] if call is None else [SPECS.specs[log.spec[x]] for x in call.outputs]
+        if lost or call is None or any(spec.dtype.is_complex for spec in specs):
+            self.missing[row] = lost or "CustomGradient"
+            return
+        tape = Tape(True, False)
+        tape.start()  # what the function computes is to be recorded
+        adjoints: list[Any] = [zeros(spec.shape, spec.dtype) for spec in specs]
+        for adjoint in adjoints:
+            tape.watch_tensor(adjoint)
+        try:
+            found = call.adjoints(log, adjoints)
+        finally:
+            tape.stop()
+        targets = [(y, known[x]) for x, y in zip(inputs, found, strict=True)
+                   if y >= 0 and x in known]  # fmt: skip
+        for output, tangent in zip(call.outputs, transposed(log, tape, targets, adjoints),
+                                   strict=True):  # fmt: skip
+            if tangent is not None and log.a[output] not in known:
+                known[output] = tangent[0]
 
     def _concat(self, log: Log, reads: list[int], attributes: dict[str, Any]) -> int:
         parts = []
