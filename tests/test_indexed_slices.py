@@ -217,3 +217,14 @@ def test_embedding_lookup(tf):
             tf.nn.embedding_lookup(wrong, [0])
     with pytest.raises(tf.errors.InvalidArgumentError):
         tf.nn.embedding_lookup(v, [3])
+
+
+def test_slices_times_a_number_are_slices(tf):
+    v = tf.Variable([1.0, 2.0, 3.0])
+    with tf.GradientTape() as tape:
+        y = tf.reduce_sum(tf.gather(v, [0, 2, 0]) ** 2)
+    found = tf.math.scalar_mul(0.5, tape.gradient(y, v))
+    assert isinstance(found, tf.IndexedSlices)
+    assert parts(found) == ([1.0, 3.0, 1.0], [0, 2, 0])
+    v.scatter_sub(found)
+    assert v.numpy().tolist() == [-1.0, 2.0, 0.0]

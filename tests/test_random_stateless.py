@@ -240,3 +240,8 @@ def test_errors(tf):
         rate = tf.constant(2.0)
         tape.watch(rate)
         tape.gradient(r.poisson([4], rate), rate)
+
+
+def test_dropout_of_a_seed_leaves_tensorflows_places(tf):
+    found = tf.nn.experimental.stateless_dropout(tf.ones(8), 0.4, [1, 2])
+    assert np.flatnonzero(found).tolist() == [0, 2, 5]

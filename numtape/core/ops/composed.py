@@ -6,6 +6,7 @@ from typing import Any
 
 from ..log.record import Recorder
 from ..log.tensors import as_tensor
+from ..values.indexed_slices import IndexedSlices
 from ..values.tensor import Tensor
 from .comparison import greater, greater_equal
 from .elementwise import zeros_as
@@ -13,16 +14,16 @@ from .movement import reshape
 from .reduction import reduce_all
 
 
-def scalar_mul(scalar: Any, x: Any, name: str | None = None) -> Tensor:
+def scalar_mul(scalar: Any, x: Any, name: str | None = None) -> Tensor | IndexedSlices:
     """The product of a number with a tensor.
 
     Args:
       scalar: A number, or a tensor of rank 0; it takes the dtype of ``x``.
-      x: A tensor of numbers.
+      x: A tensor of numbers, or `IndexedSlices`.
       name: Not used.
 
     Returns:
-      A tensor of the shape and dtype of ``x``.
+      A tensor, or slices, of the shape and dtype of ``x``.
 
     Raises:
       ValueError: If ``scalar`` has axes.
@@ -32,13 +33,15 @@ def scalar_mul(scalar: Any, x: Any, name: str | None = None) -> Tensor:
       >>> tf.scalar_mul(3.0, tf.constant([1.0, 2.0])).numpy()
       array([3., 6.], dtype=float32)
     """
-    x = as_tensor(x)
-    scalar = as_tensor(scalar, x._spec, "Mul")
+    values = as_tensor(x.values if isinstance(x, IndexedSlices) else x)
+    scalar = as_tensor(scalar, values._spec, "Mul")
     if scalar.ndim:
         raise ValueError(
             f"The input scalar must be a 0-D value. Received shape {tuple(scalar.shape)}."
         )
-    found: Tensor = scalar * x
+    found: Tensor = scalar * values
+    if isinstance(x, IndexedSlices):
+        return IndexedSlices(found, x.indices, x.dense_shape)
     return found
 
 

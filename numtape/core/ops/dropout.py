@@ -7,16 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from ..log.look import executor
 from ..log.record import require
-from ..log.tensors import as_tensor, owned
+from ..log.tensors import as_tensor
 from ..log.variable import Variable
 from ..values.dtypes import shown
-from ..values.spec import intern
 from ..values.spelling import suggesting
 from ..values.tensor import Tensor
 from . import elementwise, movement, random
 from .creation import convert_to_tensor
+from .stateless_random import stateless_uniform
 
 
 def _tensor(x: Any) -> Tensor:
@@ -126,18 +125,9 @@ def stateless_dropout(
       >>> np.array_equal(first, again)
       True
     """
-    values = np.asarray(seed)
-    require(
-        values.shape == (2,) and values.dtype.kind in "iu", "StatelessRandomUniformV2",
-        f"seed must be two integers of shape [2], not of shape {list(values.shape)}",
-    )  # fmt: skip
-    words = [int(value) % 2**64 for value in values]
-
-    def draw(shape: tuple[int, ...], dtype: Any) -> Tensor:
-        key = np.random.SeedSequence(words).generate_state(2, np.uint64).tolist()
-        return owned(executor().draw("uniform", key, intern(shape, dtype)))
-
-    return _dropped(x, rate, draw, noise_shape)
+    return _dropped(
+        x, rate, lambda shape, dtype: stateless_uniform(shape, seed, dtype=dtype), noise_shape
+    )
 
 
 def general_dropout(
