@@ -210,9 +210,14 @@ class Writer:
         return HELPERS + "\n\ndef f(x, m, k, p, q):\n" + "\n".join(self.lines) + "\n"
 
 
+def module(seed):
+    """The text of a program."""
+    return Writer(seed).text()
+
+
 def program(seed):
     """A function, its arguments, and which of them are differentiated."""
-    text = Writer(seed).text()
+    text = module(seed)
     file = f"<random program {seed}>"
     linecache.cache[file] = len(text), None, text.splitlines(True), file
     scope = {"np": np, "math": math}
