@@ -20,7 +20,7 @@ FORWARD, REVERSE = calls.T_FORWARD, calls.T_REVERSE
 
 def test_numbers_are_those_of_the_kernels():
     shared = [name for name, value in vars(piles).items() if type(value) is int]
-    assert {"T_PILES", "MOST_WORDS", "P_HIGH", "CONVERTED", "STALE"} <= {*shared}
+    assert {"T_PILES", "MOST_WORDS", "P_HIGH", "CONVERTED", "STALE", "GIVEN", "DOUBLE"} <= {*shared}
     for name in shared:
         assert getattr(piles, name) == getattr(calls, name), name
 
@@ -79,6 +79,122 @@ CASES = {
     "float32 numbers": (thrice, (np.float32(1.5), np.float32(2.0), 3), (0, 1)),
     "one float32 number": (thrice, (1.5, np.float32(2.0), 3), (1,)),
 }
+
+
+@tf.kernel
+def several(x, k, b, i8, i16, i32):
+    """A new array, numbers, arguments, and one of them twice."""
+    y, high, small = np.zeros((2, len(x))), 0, np.zeros(3, np.float32)
+    for i in range(len(x)):
+        y[0, i] = np.sin(x[i]) * k
+        y[1, i] = y[0, i] * x[i]
+        high += y[0, i] > 0.0
+        x[i] *= k
+        small[i] = k * x[i]
+    return y, (high, k * y[0, 1]), x, (y, high > 1), b, i8, i16, i32, small
+
+
+@tf.kernel
+def rebound(x, k):
+    """The array that is read is an argument, or one of its own."""
+    u, v = x, np.zeros(len(x))
+    for _ in range(3):
+        for i in range(len(x)):
+            v[i] = np.sin(u[i]) * k
+        u, v = v, u
+    return u.sum()
+
+
+@tf.kernel(recompute=True)
+def inner(x, i, k):
+    return np.sin(x[i]) * k
+
+
+@tf.kernel
+def again(x, k):
+    """Calls that are done again, which takes room in the reverse sweep."""
+    s, y = 0.0, np.zeros(len(x))
+    for i in range(len(x)):
+        y[i] = inner(x, i, k)
+        s += y[i] * y[i]
+    return s, y
+
+
+@tf.kernel
+def counted(x, k):
+    """An int only."""
+    high = 0
+    for i in range(len(x)):
+        high += x[i] > k
+    return high
+
+
+INTS = [np.array([3, 0, -1]).astype(dtype) for dtype in ("bool", "int8", "int16", "int32")]
+PACKED = [(several, INTS), (rebound, []), (again, []), (counted, [])]
+
+
+def flat(y):
+    return [x for part in y for x in flat(part)] if isinstance(y, tuple) else [y]
+
+
+@pytest.mark.parametrize(("kernel", "ints"), PACKED)
+def test_rows_of_several_results(kernel, ints):
+    def total(values):
+        values = [np.asarray(x) for x in values]
+        return sum(((j + 1.0) * x**2).sum() for j, x in enumerate(values) if x.dtype.kind == "f")
+
+    @tf.function
+    def both(x, k, *ints):
+        with tf.GradientTape() as tape:
+            tape.watch([x, k])
+            y = flat(kernel(x, k, *ints))
+            terms = [(j + 1.0) * tf.reduce_sum(tf.cast(p, tf.float64) ** 2)
+                     for j, p in enumerate(y) if p.dtype.is_floating]  # fmt: skip
+            s = tf.add_n(terms or [0.0 * k])
+        return y, *tape.gradient(s, [x, k])
+
+    plain = tf.function(kernel)
+    given = [tf.constant(x) for x in ints]
+    for n in range(4):
+        x, k = X + 0.1 * n, 0.7 - 0.1 * n
+        before = used()
+        y, gx, gk = both(tf.constant(x), tf.constant(k, tf.float64), *given)
+        after = used()
+        values = [np.asarray(x) for x in flat(kernel.njit(x.copy(), k, *ints))]
+        for found in (y, flat(plain(tf.constant(x), tf.constant(k, tf.float64), *given))):
+            for one, other in zip(found, values, strict=True):
+                assert one.dtype.name == other.dtype.name
+                np.testing.assert_array_equal(one, other)
+        if n > 1:  # what runs again runs a forward sweep in each of both
+            assert (after - before).tolist() == [1 + (kernel is again), kernel is not counted]
+            assert (used() - after)[0] == 1
+
+        def moved(j, step, x=x, k=k):
+            z = x.copy()
+            if j < 3:
+                z[j] += step
+            return total(flat(kernel.njit(z, k + step * (j == 3), *ints)))
+
+        slopes = [(moved(j, 1e-4) - moved(j, -1e-4)) / 2e-4 for j in range(4)]
+        if kernel is counted:
+            slopes = [0.0] * 4
+            gx = np.zeros(3) if gx is None else gx
+        np.testing.assert_allclose([*gx, gk], slopes, rtol=1e-3, atol=1e-4)
+
+
+def test_a_result_of_another_shape_than_before_runs_again():
+    @tf.kernel
+    def first(x, n):
+        y = np.zeros(n)
+        for i in range(n):
+            y[i] = x[i] * x[i]
+        return y, n
+
+    replayed = tf.function(first)
+    for n in (2, 2, 3, 2, 1):
+        y, count = replayed(tf.constant(X), tf.constant(n))
+        np.testing.assert_array_equal(y, X[:n] ** 2)
+        assert count.numpy() == n
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -243,9 +359,3 @@ def test_memory_of_replays_whose_gradients_nobody_takes():
     high = max(piles._header(arena)[calls.P_HIGH] for arena in piles._arenas)
     run(3 * calls.MOST)
     assert max(piles._header(arena)[calls.P_HIGH] for arena in piles._arenas) <= 1.1 * high
-
-
-def test_the_layout_is_that_of_the_kernels():
-    for name in ("T_PILES", "MOST_PILES", "MOST_WORDS", "STALE", "P_CALLS", "P_RECENT", "P_HIGH",
-                 "AXIS", "ARGUMENT", "COPIED", "DIRECT", "CONVERTED"):  # fmt: skip
-        assert getattr(piles, name) == getattr(calls, name), name

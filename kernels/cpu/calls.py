@@ -25,6 +25,7 @@ from ..jit import INT64, POINTERS, fetch_add, inline, jit, stack
 from ..loops.exchange import exchange, exchange_if
 
 numbers, real, single, bytes_ = (POINTERS[x] for x in ("int64", "float64", "float32", "uint8"))
+int8s, int16s, int32s = (POINTERS[x] for x in ("int8", "int16", "int32"))
 
 # The table: how many piles there are, how many stacks waited, how many sweeps ran; then, for each
 # pile, whether it is FREE, taken (0) or STALE, and its address.
@@ -43,16 +44,25 @@ MUCH = 1 << 22
 
 # Parameters: the table, the sweeps, how many operands stand before the arguments and how many there
 # are, how many words the sweeps take, bytes for copies in front of a stack, its limit (0: none),
-# whether it waits, the elements of the result and their bytes; then, for each word, its kind and
-# four numbers.
-(TABLE, FORWARD, REVERSE, FIRST, OPERANDS, WORDS, COPIES, LIMIT, WAITS, SIZE, ITEM) = range(11)
-DESCRIBED = 11
+# whether it waits, the elements of the row and their bytes, how many results there are (0: one
+# float), how many words of them lie on top of the stack, how many seeds the reverse sweep takes;
+# then, for each word of the sweeps, its kind and four numbers; then, for each result, nine numbers.
+(TABLE, FORWARD, REVERSE, FIRST, OPERANDS, WORDS, COPIES, LIMIT, WAITS, SIZE, ITEM, RESULTS, TOP,
+ SEEDS) = range(14)  # fmt: skip
+DESCRIBED = 14
 # An axis (its length); an argument (its number); one that is written to (its number, where its copy
 # is, bytes); an adjoint in the result (where), and one that is converted (where in the result, or
 # -1 where nobody wants it, where it is itself, elements, the bytes of one).
 AXIS, ARGUMENT, COPIED, DIRECT, CONVERTED = range(5)
 
-MOST_WORDS = 120
+# A result: what it is, where (in words from the first result's; of an argument which of the
+# sweeps' words has its address), where its adjoint is (of a number which of the seeds it is; of an
+# argument the word; -1: it has none), its dtype, its elements, its axes, and their three lengths.
+NUMBER, LOCAL, GIVEN = range(3)
+TRUTH, BITS8, BITS16, BITS32, BITS64, SINGLE, DOUBLE = range(7)
+HEAD = 2  # numbers before the results in a row
+
+MOST_WORDS = 120  # and seeds
 _block = stack(8 * (MOST_WORDS + 8))
 
 
@@ -168,13 +178,85 @@ def _ahead(parameters: int, x_: int, block: int, pile: int, region: int, result:
     return words[n + 4] if call_sweep(p[FORWARD], block) == 0 else 0
 
 
+@inline
+def _result(parameters: int, k: int) -> int:
+    """Where a result is described."""
+    return parameters + 8 * (DESCRIBED + 5 * _word(parameters, WORDS) + 9 * k)
+
+
+@inline
+def _lies(described: int, block: int, left: int) -> int:
+    """Where a result lies, if that is known: ``left`` is where results were left."""
+    r = numbers(described)
+    if r[0] == GIVEN:
+        return _word(block, r[1])
+    return left + 8 * r[1] if r[0] == NUMBER else _word(left, r[1])
+
+
+@jit
+def _fits(parameters: int, left: int) -> int:
+    """Whether results have the shapes that the row has room for."""
+    for k in range(_word(parameters, RESULTS)):
+        r = numbers(_result(parameters, k))
+        if r[0] == LOCAL:
+            for j in range(r[5]):
+                if _word(left, r[1] + 2 + j) != r[6 + j]:
+                    return 0
+    return 1
+
+
+@jit
+def _packed(parameters: int, block: int, left: int, out: int) -> None:
+    """Put results into a row, one behind the other."""
+    for k in range(_word(parameters, RESULTS)):
+        described = _result(parameters, k)
+        at, r = _lies(described, block, left), numbers(described)
+        kind, count = r[3], r[4]
+        for i in range(count):
+            if kind == DOUBLE:
+                real(out)[i] = real(at)[i]
+            elif kind == SINGLE:
+                real(out)[i] = float(single(at)[i])
+            elif kind == BITS64:
+                numbers(out)[i] = numbers(at)[i]
+            elif kind == BITS32:
+                numbers(out)[i] = int32s(at)[i]
+            elif kind == BITS16:
+                numbers(out)[i] = int16s(at)[i]
+            elif kind == BITS8:
+                numbers(out)[i] = int8s(at)[i]
+            else:
+                numbers(out)[i] = bytes_(at)[i]
+        out += 8 * count
+
+
+@jit
+def _seeded(parameters: int, block: int, left: int, given: int, seeds: int) -> None:
+    """Add the adjoints of results to where the reverse sweep has them."""
+    for k in range(_word(parameters, SEEDS)):
+        real(seeds)[k] = 0.0
+    for k in range(_word(parameters, RESULTS)):
+        r = numbers(_result(parameters, k))
+        if r[2] >= 0:
+            to = seeds + 8 * r[2]
+            if r[0] != NUMBER:
+                to = _word(left, r[1] + 1) if r[0] == LOCAL else _word(block, r[2])
+            for i in range(r[4]):
+                if r[3] == SINGLE and r[0] != NUMBER:
+                    single(to)[i] = np.float32(float(single(to)[i]) + real(given)[i])
+                else:
+                    real(to)[i] += real(given)[i]
+        given += 8 * r[4]
+
+
 def forward() -> Any:
-    """The call: status, number of what waits, result."""
+    """The call: status, number of what waits, results."""
 
     def kernel(
         out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int
     ) -> None:
         p, out, table = numbers(parameters), real(out_), _word(parameters, TABLE)
+        block = _block()
         left = numbers(x_ + 8 * p[OPERANDS])
         state = _take(table)
         if state == 0:
@@ -182,11 +264,13 @@ def forward() -> Any:
             return
         pile = _word(state, 1)
         region = _room(pile, (_word(pile, P_END) - pile) // 4)
-        top = _ahead(parameters, x_, _block(), pile, region, out_ + 16) if region != 0 else 0
-        if top == 0:
+        top = _ahead(parameters, x_, block, pile, region, out_ + 16) if region != 0 else 0
+        ends = top - 8 * p[TOP]
+        if top == 0 or _fits(parameters, ends) == 0:
             left[0] = 1
             _give(state, pile, region)
             return
+        _packed(parameters, block, ends, out_ + 8 * HEAD)
         out[0], out[1] = 0.0, 0.0
         if p[WAITS] != 0:
             index = _word(pile, P_COUNT)
@@ -274,16 +358,37 @@ def reverse() -> Any:
         _set(parameters, out_, 0.0)
         _fill(parameters, x_, block, out_, region, 1)
         words = numbers(block)
-        words[p[WORDS]], words[p[WORDS] + 1] = top, _word(x_, 1) + 16
+        seeds = _word(x_, 1) + 8 * HEAD
+        if p[RESULTS] > 0:
+            own = block + 8 * (p[WORDS] + 6)
+            _seeded(parameters, block, top - 8 * p[TOP], seeds, own)
+            seeds = own
+        words[p[WORDS]], words[p[WORDS] + 1] = top, seeds
         fetch_add(table + 8 * T_REVERSE, 1)
-        call_sweep(p[REVERSE], block)
+        status = call_sweep(p[REVERSE], block)
         _converted(parameters, out_, region)
         if entry != 0:
             exchange(entry + 8, 0)
         else:
             _give(state, pile, top)
+        if status != 0:  # one of a call that runs again: Python says what it is
+            left[0] = 1
 
     return kernel
 
 
-KERNELS: dict[str, Callable[..., Any]] = {"forward": forward, "reverse": reverse}
+def part(dtype: str) -> Any:
+    """Ints or bools out of a row. Parameters: where they begin, and how many there are."""
+    at = POINTERS[dtype]
+
+    def kernel(
+        out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int
+    ) -> None:
+        out, x = at(out_), numbers(x_ + 8 * _word(parameters, 0))
+        for i in range(_word(parameters, 1)):
+            out[i] = x[i]
+
+    return kernel
+
+
+KERNELS: dict[str, Callable[..., Any]] = {"forward": forward, "reverse": reverse, "part": part}

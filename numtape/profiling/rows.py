@@ -76,7 +76,8 @@ def _ways(plan: Plan, g: int, group: list[int], count: int) -> list[str]:
     """How each row of a group is computed."""
     kind = group[G_KIND]
     if kind > LANES_GROUP:
-        return [COPY if kind == SHARED else HOST if g in plan.by_hand else ARRAY] * count
+        by_numpy = g in plan.by_hand and g not in plan.tried
+        return [COPY if kind == SHARED else HOST if by_numpy else ARRAY] * count
     found = []
     end = -1  # of what the last loop replaces
     steps = plan.arrays["program"][group[G_BODY] : group[G_CODE_END]].tolist()

@@ -76,7 +76,7 @@ class GpuPlan(Plan):
 
     def _fill(self, log: Log) -> None:
         """Make the launches."""
-        self.by_hand, self.views = {}, []
+        self.by_hand, self.tried, self.views = {}, set(), []
         self.launches: list[Launch] = []
         self.places: list[Place] = []
         self._numbers: dict[Place, int] = {}

@@ -19,7 +19,7 @@ from ..values.memory import Array, address_of, array_at
 from . import stack
 from .call import raise_status
 from .layout import LINES, NO_ROOM
-from .outs import Out
+from .outs import Out, words_of
 from .program import Program
 from .units import compiled
 
@@ -237,7 +237,7 @@ class Deferred:
     def _result(self, out: Out, left: Left, xs: list[Array]) -> Array:
         """One of several results, copied."""
         if out.argument >= 0:
-            slot = self._place("array", out.argument)
+            slot = self.place("array", out.argument)
             return left.held.get(slot, xs[out.argument]).copy()
         if out.ndim < 0:
             return array_at(self._words_of(out, left), (), out.dtype).copy()
@@ -246,7 +246,7 @@ class Deferred:
     def _adjoint(self, out: Out, left: Left) -> Array:
         """The adjoints of an array that is a result."""
         if out.argument >= 0:
-            return left.held[self._place("adjoint", out.argument)]
+            return left.held[self.place("adjoint", out.argument)]
         return self._local(out, left, 1)
 
     def _local(self, out: Out, left: Left, word: int) -> Array:
@@ -256,11 +256,9 @@ class Deferred:
 
     def _words_of(self, out: Out, left: Left) -> int:
         """Where it stands on the stack what a result is."""
-        outs = self.program.outs
-        size = sum(1 if o.ndim < 0 else 2 + o.ndim for o in outs if o.argument < 0)
-        return left.top - 8 * (size - out.word)
+        return left.top - 8 * (words_of(self.program.outs) - out.word)
 
-    def _place(self, kind: str, j: int) -> int:
+    def place(self, kind: str, j: int) -> int:
         """The slot of an argument."""
         parameters = self.program.parameters
         return next(slot for slot, p in enumerate(parameters) if p[0] == kind and p[1] == j)

@@ -7,6 +7,7 @@ one for each axis. An array that is an argument takes none: whoever calls has it
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from .activity import Activity
 from .layout import LINES, NO_ROOM, once
@@ -49,6 +50,16 @@ def outs(body: Body, activity: Activity) -> list[Out]:
             found.append(Out(known.dtype, len(axes), -1, word, active))
             word += 2 + len(axes)
     return found
+
+
+def words_of(results: list[Out]) -> int:
+    """How many words results take."""
+    return sum(1 if out.ndim < 0 else 2 + out.ndim for out in results if out.argument < 0)
+
+
+def places(form: Any) -> list[int]:
+    """The numbers of the results, as they stand in what a function returns."""
+    return [place for x in form for place in places(x)] if isinstance(form, tuple) else [form]
 
 
 def words(body: Body) -> int:

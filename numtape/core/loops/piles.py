@@ -5,6 +5,7 @@ Their stacks lie in piles of their own: see `kernels/cpu/calls.py`, which has al
 
 from __future__ import annotations
 
+import math
 import threading
 from contextlib import suppress
 
@@ -18,10 +19,18 @@ from ..values.memory import address_of, reserved, view
 from ..values.spec import Spec
 from . import stack
 from .deferred import Deferred
+from .outs import Out, places, words_of
+from .program import Program
 
 T_PILES, MOST_PILES, MOST_WORDS, STALE = 4, 16, 120, 2
 P_CALLS, P_RECENT, P_HIGH = 2, 3, 4
 AXIS, ARGUMENT, COPIED, DIRECT, CONVERTED = range(5)
+NUMBER, LOCAL, GIVEN = range(3)
+TRUTH, BITS8, BITS16, BITS32, BITS64, SINGLE, DOUBLE = range(7)
+_DTYPES = {
+    "bool": TRUTH, "int8": BITS8, "int16": BITS16, "int32": BITS32, "int64": BITS64,
+    "float32": SINGLE, "float64": DOUBLE,
+}  # fmt: skip
 
 TABLE = reserved((T_PILES + 2 * MOST_PILES,), np.int64)
 _view = view(TABLE)
@@ -71,23 +80,28 @@ def _trim(arena: stack.Arena) -> None:
     header[P_HIGH] = kept
 
 
+Results = tuple[tuple[str, tuple[int, ...]], ...]  # dtype and shape of each
+
+
 def native(
-    sweeps: Deferred, kept: bool, limit: int | None, out: Spec, first: int, specs: list[Spec]
-) -> Native | None:
+    sweeps: Deferred, kept: bool, limit: int | None, out: Spec, first: int, specs: list[Spec],
+    results: Results,
+) -> Native | None:  # fmt: skip
     """How a kernel calls the sweeps of a function for a row; None if it cannot.
 
     Args:
-      sweeps: The sweeps, of one result.
+      sweeps: The sweeps.
       kept: Whether the forward sweep leaves its stack for the reverse one.
       limit: The bytes of stack that a call may take.
       out: What the row is.
       first: How many operands stand before the arguments: 0 of the call's row, 2 of its adjoints'.
       specs: Of all operands.
+      results: What the function returned when the row was recorded.
     """
     program, arguments = sweeps.program, specs[first:]
-    many = len(program.parameters) > MOST_WORDS or "address_of(" in program.source
-    # A reverse sweep that needs room may not have others' stacks above it.
-    if program.grows or many or not program.result or any(not spec.size for spec in (out, *specs)):
+    left: list[Out] = [] if program.result else program.outs  # on the stack, and in arguments
+    many = len(program.parameters) + len(left) > MOST_WORDS
+    if many or any(not spec.size for spec in (out, *specs)) or not _alike(program, results):
         return None
     dtypes = {arguments[j].dtype for j in sweeps.wanted}
     own = dtypes.pop() if len(dtypes) == 1 else float64  # of the row of adjoints
@@ -96,27 +110,57 @@ def native(
         starts[j] = at
         at += arguments[j].size * own.size
     region = 0  # what both sweeps have in front of a stack is in the same places
+    noted = "address_of(" in program.source  # the forward sweep says where arrays lie
     words: list[tuple[int, int, int, int, int]] = []
     for kind, j, dtype, axis in program.parameters:
         spec = arguments[j]
         size = np.dtype(dtype or "int64").itemsize
         if kind == "axis":
             words.append((AXIS, spec.shape[axis], 0, 0, 0))
-        elif kind == "adjoint" and j in starts and dtype == own.name:
+        elif kind == "adjoint" and j in starts and dtype == own.name and not noted:
             words.append((DIRECT, starts[j], 0, 0, 0))
         elif kind == "adjoint":
             words.append((CONVERTED, starts.get(j, -1), region, spec.size, size))
-        elif kind == "array" and j in program.written:
+        elif kind == "array" and (noted or j in program.written):
             words.append((COPIED, j, region, spec.size * size, 0))
         else:
             words.append((ARGUMENT, j, 0, 0, 0))
         if words[-1][0] in (COPIED, CONVERTED):
             region += (spec.size * size + 7) & -8
+    packed = _described(sweeps, results) if left else []
+    # A reverse sweep that needs room may not have others' stacks above it.
+    waits = kept and not program.grows
     tend()
     parameters = (
         address_of(TABLE), sweeps.addresses.forward, sweeps.addresses.reverse, first, len(specs),
-        len(words), region, limit or 0, int(kept), out.size, out.dtype.size,
-        *(number for word in words for number in word),
+        len(words), region, limit or 0, int(waits), out.size, out.dtype.size, len(packed),
+        words_of(left), len(left), *(number for numbers in (*words, *packed) for number in numbers),
     )  # fmt: skip
     name = "calls.reverse" if first else "calls.forward"
     return Native(name, (), parameters, 1, sum(spec.size for spec in (out, *specs)), True)
+
+
+def _alike(program: Program, results: Results) -> bool:
+    """Whether sweeps give results of the dtypes and axes that the function returned."""
+    if program.result:
+        return results == ((program.result, ()),)
+    found = [program.outs[place] for place in places(program.form)]
+    return [(out.dtype, max(out.ndim, 0)) for out in found] == [
+        (dtype, len(shape)) for dtype, shape in results]  # fmt: skip
+
+
+def _described(sweeps: Deferred, results: Results) -> list[tuple[int, ...]]:
+    """What `calls` has to know of each result."""
+    found: list[tuple[int, ...]] = []
+    for place, (dtype, shape) in zip(places(sweeps.program.form), results, strict=True):
+        out = sweeps.program.outs[place]
+        kind, where, adjoint = LOCAL, out.word, 0
+        if out.argument >= 0:
+            kind, where = GIVEN, sweeps.place("array", out.argument)
+            adjoint = sweeps.place("adjoint", out.argument) if out.active else -1
+        elif out.ndim < 0:
+            kind, adjoint = NUMBER, place
+        axes = (*shape, 0, 0, 0)[:3]
+        found.append((kind, where, adjoint if out.active else -1, _DTYPES[dtype], math.prod(shape),
+                      len(shape), *axes))  # fmt: skip
+    return found

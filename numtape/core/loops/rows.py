@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import threading
+from contextlib import suppress
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -19,6 +21,7 @@ from .call import Kinds, check_kinds, raise_status
 from .calls import DTYPES
 from .deferred import Deferred, Left
 from .layout import LINES, NO_ROOM
+from .outs import places
 from .plain import run as run_plain
 from .program import Program
 
@@ -77,7 +80,7 @@ class Run:
             if self._program is None:
                 self._program = self._made()
             if isinstance(self._program, KernelError):
-                raise self._program.with_traceback(None)
+                raise copy(self._program)  # nobody keeps the frames it goes through
             return self._program
 
     def _made(self) -> Program | KernelError:
@@ -89,9 +92,10 @@ class Run:
             try:
                 found: Program = make(self._kinds, self._wanted, several=True)
             except KernelError:
-                return error
+                return copy(error)
             found.result = ""
-            return found if any(out.active for out in found.outs) else error
+            # Where nothing is differentiated, sweeps are for replays.
+            return found if not self._wanted or any(x.active for x in found.outs) else copy(error)
 
     def _sweeps(self) -> Deferred:
         program = self.differentiable()
@@ -101,23 +105,23 @@ class Run:
                     options = self._kernel._fastmath, self._kernel._limit
                     self._deferred = Deferred(program, self._wanted, *options)
                 except KernelError as error:
-                    self._program = error
+                    self._program = copy(error)
                     raise
             return self._deferred
 
     tend = staticmethod(piles.tend)
 
-    def native(self, out: Spec, operands: list[Spec], adjoints: bool) -> Native | None:
+    def native(
+        self, out: Spec, operands: list[Spec], results: piles.Results, adjoints: bool
+    ) -> Native | None:
         """The kernel that computes a row, or, with ``adjoints``, that of its adjoints."""
-        try:
-            if self._kept or adjoints:
-                sweeps = self._sweeps()
-            else:  # one that stores nothing
-                sweeps = self._kernel._run(self._kinds, (), False)._sweeps()
-        except KernelError:
-            return None
-        limit = self._kernel._limit
-        return piles.native(sweeps, self._kept, limit, out, 2 if adjoints else 0, operands)
+        plain = self._kernel._run(self._kinds, (), False)  # its sweep stores nothing
+        limit, first = self._kernel._limit, 2 if adjoints else 0
+        for run in [self] if adjoints else [self, plain] if self._kept else [plain]:
+            with suppress(KernelError):
+                sweeps = run._sweeps()
+                return piles.native(sweeps, run._kept, limit, out, first, operands, results)
+        return None
 
     def results(self, xs: list[Array]) -> Results:
         """What the kernel returns.
@@ -144,7 +148,7 @@ class Run:
                 found, left = sweeps.forward(xs)
                 if left is not None:
                     program = sweeps.program
-                    arrays = [found[place] for place in _places(program)]
+                    arrays = found if program.result else [found[k] for k in places(program.form)]
                     form = None if program.result else _unnumbered(program.form)
                     return Results(arrays, form, left)
         given = _given(xs)
@@ -209,7 +213,7 @@ class Run:
             return self._adjoints_as_python(xs, float(seeds[0]))
         if not program.result:  # one that is returned twice has the sum
             sums: list[Any] = [0.0] * len(program.outs)
-            for place, seed in zip(_places(program), seeds, strict=True):
+            for place, seed in zip(places(program.form), seeds, strict=True):
                 sums[place] = sums[place] + seed
             seeds = [np.asarray(x) for x in sums]
         return self._listening(self._adjoints, xs, number, seeds)
@@ -228,21 +232,6 @@ class Run:
             if status & ((1 << LINES) - 1) != NO_ROOM:
                 raise_status(program, status, room)
             room *= 16
-
-
-def _places(program: Program) -> list[int]:
-    """The numbers of the results, as they stand in what the function returns."""
-    if program.result:
-        return [0]
-    found: list[int] = []
-    pending = [program.form]
-    while pending:
-        form = pending.pop()
-        if isinstance(form, tuple):
-            pending += reversed(form)
-        else:
-            found.append(form)
-    return found
 
 
 def _unnumbered(form: Any) -> Any:

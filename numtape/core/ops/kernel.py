@@ -174,14 +174,16 @@ def _packed(out: Array, *xs: Array, kernel: Any, signature: Signature) -> None:
 def _packed_native(
     out: Spec, *specs: Spec, kernel: Any, signature: Signature
 ) -> Native | None:
-    found: Native | None = kernel._run(*signature[:3]).native(out, list(specs), False)
+    run = kernel._run(*signature[:3])
+    found: Native | None = run.native(out, list(specs), signature.results, False)
     return found
 
 
 def _adjoints_native(
     out: Spec, *specs: Spec, kernel: Any, signature: Signature
 ) -> Native | None:
-    found: Native | None = kernel._run(*signature[:3]).native(out, list(specs), True)
+    run = kernel._run(*signature[:3])
+    found: Native | None = run.native(out, list(specs), signature.results, True)
     return found
 
 
@@ -233,6 +235,10 @@ def _adjoints(
         at += adjoint.size
 
 
+def _part_native(out: Spec, y: Spec, at: int, spec: Spec) -> Native | None:
+    return Native("calls.part", (spec.dtype.name,), (at, spec.size), 1, spec.size)
+
+
 def _part(out: Array, y: Array, at: int, spec: Spec) -> None:
     out[...] = y[at : at + spec.size].view(np.int64).reshape(spec.shape)
 
@@ -246,5 +252,6 @@ KERNEL_GRAD = defop(
     on_host=True,
 )  # fmt: skip
 PART = defop(
-    "KernelPart", ARRAY, 1, lambda op, y, at, spec: spec, compute=_part, gradient=STOP, on_host=True
-)
+    "KernelPart", ARRAY, 1, lambda op, y, at, spec: spec, compute=_part, native=_part_native,
+    gradient=STOP, on_host=True,
+)  # fmt: skip

@@ -48,6 +48,7 @@ class Plan:
       work: About how many elements it computes.
       buffers: Rows that need a buffer of their own, and their specs.
       by_hand: For each group that NumPy computes, or may have to, the row and its operands.
+      tried: Those among them that a kernel computes, unless it leaves them to NumPy.
       unsure: Whether there is one that a kernel may leave to Python. How long these take nobody
         knows before.
       long: Whether they took long the last time, or may.
@@ -61,7 +62,7 @@ class Plan:
     __slots__ = (
         "addresses", "aliases", "arena", "arrays", "better", "body", "buffers", "by_hand",
         "compared", "done", "found", "keeps", "long", "low", "operand_count", "partials", "rows",
-        "scratch", "unsure", "views", "work",
+        "scratch", "tried", "unsure", "views", "work",
     )  # fmt: skip
 
     def __init__(self, log: Log, work: Planner) -> None:
@@ -95,6 +96,7 @@ class Plan:
         specs, spec_of, work = SPECS.specs, log.spec, self.arrays
         groups, program = work["groups"], work["program"]
         self.by_hand: dict[int, tuple[int, list[int]]] = {}
+        self.tried: set[int] = set()
         self.views: list[tuple[int, int, Spec, bool]] = []
         for g in np.flatnonzero(groups[:, G_KIND] >= WHOLE).tolist():
             kind, begin, _, code, end, *_ = groups[g].tolist()
@@ -120,6 +122,7 @@ class Plan:
                 program[code, 0], groups[g, G_PARAMETERS], units, size, parameters, unsure = call
                 self.unsure |= unsure
                 self.long |= unsure
+                self.tried |= {g} if unsure else set()
                 self.keeps.append(parameters)
                 groups[g, G_WIDTH], groups[g, G_SIZE] = units, size
                 self.work += size

@@ -104,7 +104,10 @@ class Recording:
         """Ops that NumPy or SciPy computes and that may take long, where that is known."""
         plan = None if self._ready is None else self._ready.plan()
         found = []
-        for row, inputs in getattr(plan, "by_hand", {}).values():
+        tried = getattr(plan, "tried", ())
+        for g, (row, inputs) in getattr(plan, "by_hand", {}).items():
+            if g in tried:
+                continue
             op = CODES.entries[self.log.code[row]][0]
             if op.on_host or max(SPECS.size[self.log.spec[x]] for x in (row, *inputs)) >= LARGE:
                 found.append(op.name)
