@@ -22,6 +22,8 @@ from numtape.core.log import record
 from numtape.core.log.log import Log, local
 from numtape.core.log.op import CODES, Op
 from numtape.core.native import install
+from numtape.core.values.memory import address_of
+from numtape.core.values.spec import SPECS
 
 float(tf.constant(1.0) + 1.0)
 assert install.said().startswith(sys.argv[1]), install.said()
@@ -38,8 +40,14 @@ def rows(log, start):
         op, attributes = CODES.entries[log.code[n]]
         arity = CODES.arity[log.code[n]]
         columns = [log.a, log.b, log.c][: max(arity, 0)]
-        found.append((n, op.name, [column[n] for column in columns], log.spec[n]))
-    return found
+        values = [column[n] for column in columns]
+        if op.name == "ReadVariableOp":  # and which variable
+            values = [*values[:arity], log.variables[log.b[n]]._order]
+        if log.columns.state[n]:
+            spec, cell = SPECS[log.spec[n]], log.columns.cell_view[n]
+            values.append(cell if spec.single else cell == address_of(log.buffers[n]))
+        found.append((n, op.name, values, log.spec[n]))
+    return found, log.bytes, len(log.reads), sorted(log.variable_index.values())
 
 def tried(call, *operands, **named):
     log = local.log
@@ -97,6 +105,31 @@ for name in ("neg", "abs", "invert"):
     for y in (x, z, i, b, c, v):
         for k in range(2):
             print(name, tried(getattr(operator, name), y))
+
+# What no log has yet.
+for dtype in ("bool", "int8", "float16", "int32", "float32", "float64", "complex64", "complex128"):
+    for shape in ((), (1, 1), (3,), (0, 2)):
+        value = tf.cast(tf.ones(shape), dtype)
+        variable = tf.Variable(value)
+        float(tf.reduce_sum(tf.cast(value, "float32")))
+        calls = [(tf.add, variable, variable), (tf.multiply, value, variable), (tf.identity, value)]
+        for number in (2.0, 2, -2.5, 0.0, -0.0, 0, -1, True, 1e39, float("inf"), 2**40):
+            calls += [(tf.multiply, value, number), (tf.subtract, number, variable)]
+        for call, *given in calls:
+            local.log = Log()
+            print(dtype, shape, tried(call, *given), tried(call, *given))
+for _ in range(2):
+    local.log = Log()
+    x = tf.exp(tf.Variable([1.0, 2.0]))
+    fresh, v = tf.Variable(x), tf.Variable([1.0, 2.0])
+    print(tried(tf.add, fresh, v), tried(fresh.assign, x), tried(tf.add, fresh, v))
+    with tf.GradientTape() as tape:
+        print(tried(tf.add, fresh, v), fresh._read == (local.log, local.log.n - 3))
+    local.log.bytes_limit = local.log.bytes + 15
+    print(tried(tf.add, tf.Variable(elsewhere[0]), tf.constant([1.0, 2.0])), local.log.limit)
+local.log = Log()
+x = tf.exp(elsewhere[0])
+
 print(tried(pow, x, 2.0, 3), tried(tf.Tensor.__pow__, x), tried(tf.Tensor.__add__, x, x, x, x))
 """
 
@@ -144,8 +177,18 @@ with tf.GradientTape() as tape:
     for k, program in enumerate(programs):
         program()
         assert definitions_run(program) == 0, k
-    assert definitions_run(lambda: x * 7.5) == 1  # its constant is new
+    assert definitions_run(lambda: x * 0.0) == 1  # a zero has its sign to be asked
     log = local.log
+    for program in (
+        lambda: x * 7.5, lambda: 7 * x, lambda: x * tf.Variable(2.0), lambda: tf.sin(v),
+        lambda: tf.constant(2.0) / tf.Variable(3.0), lambda: v * 0.25, lambda: x / tf.constant(1.0),
+    ):
+        program()
+        tape.reset()  # variables are read anew
+        log._const_rows.clear()
+        log._leaf_rows.clear()
+        made = log.n
+        assert definitions_run(program) == 0 and made + 1 < log.n <= made + 3
     before, log.limit = log.limit, 2**30 + 5000  # no int of one digit
     assert definitions_run(lambda: x * x) == 1
     log.limit = before
@@ -194,7 +237,8 @@ def work():
 def counts(y):
     code = tf.sin.__code__
     watched = [
-        v, c, two, three, log, v._spec, c._spec, log.kept, log._const_rows, log._leaf_rows, tf.sin,
+        v, c, two, three, log, v._spec, c._spec, v._value, v._value._home, c._home, log.kept,
+        log._const_rows, log._leaf_rows, log.reads, log.buffers, log.variable_index, tf.sin,
         tf.add, tf.Tensor, tf.Variable, Log, local, local.__dict__, float, int, tuple, list, code,
         install._state.code.layout.held[-5], tf.Tensor.__add__, tf.Tensor.__truediv__,
     ]

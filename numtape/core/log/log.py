@@ -119,8 +119,7 @@ class Log(Hooks):
 
     def numbers(self, column: str) -> Array:
         """The numbers of codes or specs in the rows."""
-        n = self.n
-        found: Array = getattr(self.columns, column)[:n]
+        found: Array = getattr(self.columns, column)[: self.n]
         return found
 
     def aside(self) -> Log:
@@ -186,7 +185,8 @@ class Log(Hooks):
                 self.reserve(self.columns.capacity)
             self.limit = self.columns.capacity - SLACK
 
-    # Appending. A row is written first and published by raising `n`, in one step.
+    # Appending: a row is written, and published by raising `n`, in one step. For usual values
+    # machine code does the same (`core.native.entering`): who changes this changes that.
 
     def leaf(self, array: Array, spec: Spec) -> int:
         """Append a leaf whose value is ``array``, which nobody writes to. Returns its row."""

@@ -3,6 +3,6 @@
 In come the recorders that `core.log.record` made, which say what recording is. Where the operands
 are the usual ones, machine code carries out the same steps; all else it hands on to them. `layout`
 finds out where Python keeps what the steps read, or why it is not as known; `steps` writes them for
-LLVM; `install` puts them behind the recorders, and takes them away again.
-`references` has what asks all tensors of a log who holds them, in one step.
+LLVM, and `entering` those that enter operands; `install` puts them behind the recorders, and takes
+them away again. `references` has what asks all tensors of a log who holds them, in one step.
 """

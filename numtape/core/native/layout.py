@@ -7,6 +7,7 @@ found just once is not as known, and then there are no recorders in machine code
 from __future__ import annotations
 
 import ctypes
+import math
 import sys
 import sysconfig
 import types
@@ -15,10 +16,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..log.log import Log, local
+from ..log.columns import Columns
+from ..log.log import LEAF_CODE, READ_CODE, READ_ROW_CODE, Log, local
 from ..log.variable import Variable
+from ..values import dtypes
 from ..values.memory import address_of, view
-from ..values.spec import Spec
+from ..values.spec import SPECS, Spec
 from ..values.tensor import Tensor
 
 VERSIONS = ((3, 11), (3, 12), (3, 13))
@@ -26,18 +29,22 @@ WORD = 8
 
 # What the steps call of Python; each takes and returns words.
 CALLS = (
-    "PyDict_GetItemWithError", "PyErr_Clear", "PyList_Append", "PyList_New", "PyList_SetSlice",
-    "PyLong_FromSsize_t", "PyObject_GC_Track",
+    "PyDict_DelItem", "PyDict_GetItemWithError", "PyDict_SetItem", "PyErr_Clear", "PyList_Append",
+    "PyList_New", "PyList_SetSlice", "PyLong_FromSsize_t", "PyObject_GC_Track",
     "PyObject_GC_UnTrack", "PyObject_GetAttr", "PyObject_IsTrue", "PyThreadState_GetDict",
-    "PyType_GenericAlloc", "Py_DecRef", "Py_IncRef",
+    "PyTuple_New", "PyType_GenericAlloc", "Py_DecRef", "Py_IncRef",
 )  # fmt: skip
 SLOTS: dict[str, tuple[type, tuple[str, ...]]] = {
     "tensor": (
         Tensor, ("_home", "_row", "_spec", "_cell", "_copied", "_keras_mask", "_sliced"),
     ),
-    "variable": (Variable, ("_read", "_spec")),
-    "spec": (Spec, ("id", "inexact", "scalar")),
-    "log": (Log, ("_const_rows", "_leaf_rows", "n", "limit", "kept", "code", "a", "b", "spec")),
+    "variable": (Variable, ("_read", "_spec", "_value")),
+    "spec": (Spec, ("id", "inexact", "scalar", "single")),
+    "columns": (Columns, ("cell_view", "state_view")),
+    "log": (
+        Log, ("_const_rows", "_leaf_rows", "n", "limit", "kept", "code", "a", "b", "spec",
+              "buffers", "bytes", "bytes_limit", "columns", "reads", "variable_index", "variables"),
+    ),
 }  # fmt: skip
 
 
@@ -134,7 +141,7 @@ def entry_of(function: Any) -> int:
 
 
 def _containers() -> dict[str, int]:
-    """Where tuples have their items, and memoryviews an address."""
+    """Where tuples and lists have items, memoryviews and arrays an address, and floats a value."""
     pair = (object(), object())
     size = tuple.__basicsize__ + 2 * tuple.__itemsize__
     first, second = (place(pair, size, id(x), "a tuple's item") for x in pair)
@@ -144,6 +151,8 @@ def _containers() -> dict[str, int]:
     shown = view(array)
     buffer = place(shown, memoryview.__basicsize__, address_of(array), "a memoryview's address")
     kind = place(array, object.__basicsize__, id(np.ndarray), "an object's type")
+    data = place(array, np.ndarray.__basicsize__, address_of(array), "an array's address")
+    number = place(math.pi, float.__basicsize__, int(np.float64(math.pi).view(np.int64)), "a float")
     things: list[Any] = list(range(4099))
     del things[-3:]  # there is room for more than there are
     size = place(things, list.__basicsize__, len(things), "a list's size")
@@ -155,12 +164,12 @@ def _containers() -> dict[str, int]:
         raise NotAsKnown("a list's place of elements is not where it is known to be")
     return {
         "tuple.items": first, "memoryview.buffer": buffer, "type": kind, "list.size": size,
-        "list.items": items[0],
+        "list.items": items[0], "array.data": data, "float.value": number,
     }  # fmt: skip
 
 
-def _ints() -> tuple[dict[str, int], int]:
-    """Where ints of one digit have how many there are, and the digit; and what the first is."""
+def _ints() -> tuple[dict[str, int], dict[str, int]]:
+    """Where ints have how many digits there are, and one; and what says that it is one, or none."""
     few = [2**29 + 12345, 2**30 - 1, 300, 1]
     at = int.__basicsize__
     digits = word_at(id(few[0]) + at - WORD)
@@ -168,18 +177,19 @@ def _ints() -> tuple[dict[str, int], int]:
     known = [*((digits, x) for x in few), (found[-1][0], 0)]
     if found != known or digits in (found[-1][0], word_at(id(2**30) + at - WORD)):
         raise NotAsKnown("an int's digit is not where it is known to be")
-    return {"int.digits": at - WORD, "int.digit": at}, digits
+    said = {"one digit": digits, "no digit": found[-1][0]}
+    return {"int.digits": at - WORD, "int.digit": at}, said
 
 
 def _references() -> dict[str, int]:
     """Where objects have the number of references to them, and tensors the weak ones."""
-    thing, tensor = object(), Tensor()
+    thing, tensor, other = object(), Tensor(), Tensor()
     held = [thing] * 1000
     count = place(thing, object.__basicsize__, sys.getrefcount(thing) - 1, "a reference count")
     del held
     weak = weakref.ref(tensor)
     at = Tensor.__weakrefoffset__  # it may be before the object
-    if word_at(id(tensor) + at) != id(weak) or word_at(id(Tensor()) + at):
+    if word_at(id(tensor) + at) != id(weak) or word_at(id(other) + at):
         raise NotAsKnown("weak references are not where they are known to be")
     return {"references": count, "tensor.weak": at}
 
@@ -229,11 +239,15 @@ def layout() -> Layout:
     untrack(spare)
     objects = {
         "Tensor": Tensor, "Variable": Variable, "Log": Log, "list": list, "tuple": tuple,
-        "float": float, "int": int, "builtin": types.BuiltinFunctionType, "True": True,
-        "None": None, "pair": pair, "key": key, "log": sys.intern("log"),
+        "float": float, "int": int, "ndarray": np.ndarray, "True": True, "None": None,
+        "builtin": types.BuiltinFunctionType, "pair": pair, "key": key, "log": sys.intern("log"),
         "local": local, "spare": spare,
     }  # fmt: skip
     known = {name: id(thing) for name, thing in objects.items()}
     known |= {name: address_of_call(name) for name in CALLS}
-    known |= {"carry out": entry_of(layout), "one digit": digits}
+    known |= {"carry out": entry_of(layout), **digits}
+    known |= {"LEAF_CODE": LEAF_CODE, "READ_CODE": READ_CODE, "READ_ROW_CODE": READ_ROW_CODE}
+    for name in ("bytes", "item", "dtype"):  # these never move
+        known[f"SPECS.{name}"] = address_of(getattr(SPECS, name))
+    known |= {dtype.name: dtype.code for dtype in (dtypes.float32, dtypes.float64)}
     return Layout(offsets, known, tuple(objects.values()))

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from .writer import HALF, WORD, Writer
+from .writer import WORD, Writer
 
 MOST = 1024  # tensors that wait, of some hundred bytes each
 
@@ -50,7 +50,7 @@ class References(Writer):
             b.position_at_end(rest)
             b.cbranch(self.is_not(self.field(tensor, "tensor.weak"), WORD(0)), found, following)
             b.position_at_end(found)
-            self.leave(self._failed("PyList_Append", live, tensor), lost)
+            self.leave(self.failed("PyList_Append", live, tensor), lost)
         b.ret(live)
         b.position_at_end(lost)
         self.call("Py_DecRef", live)
@@ -73,7 +73,7 @@ class References(Writer):
             things = [self.need(self.field(tensor, name), following) for name in slots]
             many = b.icmp_unsigned(">=", self.field(spare, "list.size"), WORD(MOST))
             self.leave(many, following)
-            self.leave(self._failed("PyList_Append", spare, tensor), full)
+            self.leave(self.failed("PyList_Append", spare, tensor), full)
             self.call("PyObject_GC_UnTrack", tensor)
             for name in slots:
                 self.put(WORD(0), tensor, name)
@@ -88,7 +88,7 @@ class References(Writer):
         b.branch(ended)
         b.position_at_end(ended)
         everything = WORD(0), self.field(tensors, "list.size"), WORD(0)
-        self.leave(self._failed("PyList_SetSlice", tensors, *everything), failed)
+        self.leave(self.failed("PyList_SetSlice", tensors, *everything), failed)
         none = self.known("None")
         self.call("Py_IncRef", none)
         b.ret(none)
@@ -112,8 +112,3 @@ class References(Writer):
     def element(self, things: Any, k: Any) -> Any:
         """An element of a list."""
         return self.load(self.field(things, "list.items"), self.builder.mul(k, WORD(8)))
-
-    def _failed(self, name: str, *words: Any) -> Any:
-        """Whether a function of Python's says that it failed."""
-        status = self.builder.trunc(self.call(name, *words), HALF)
-        return self.builder.icmp_signed("<", status, HALF(0))

@@ -2,10 +2,12 @@
 
 They are those of `core.log.record`, which says why each is there, for operands that are the usual
 ones: tensors of the thread's own log, tensors and numbers that were entered in it, variables read
-in it. Everything they need is there already, so nothing is made but the row and its tensor; and
-the tensor is made first. From there on Python carries out nothing in between: no collection, no
-finalizer, no handler of a signal, no other thread. That makes it one stretch that nothing divides.
-Where something is not as usual, nothing has been changed, and Python's recorder is called.
+in it. What is not there yet, `entering` enters, and the steps begin again. Then everything they
+need is there, so nothing is made but the row and its tensor; and the tensor is made first. From
+there on Python carries out nothing in between: no collection, no finalizer, no handler of a signal,
+no other thread. That makes it one stretch that nothing divides. Where something is not as usual,
+nothing has been changed but by rows that Python would append as well, and Python's recorder is
+called.
 
 A function is called with the words that Python calls it with: itself, where its arguments are, how
 many, and the names of those that have one. What it records it reads off its own closure.
@@ -21,7 +23,7 @@ from llvmlite import ir
 
 from ..compile.cache import Built
 from ..compile.llvm import assembled
-from .references import References
+from .entering import NOTHING, RAISED, THERE, Entering
 from .writer import COUNT, HALF, WORD
 
 NO, NUMBER = 0, 1  # in the place of an operand's spec: none; that of a Python number
@@ -62,14 +64,14 @@ def build(
     writer.setup(len(names))
     for name in functions:
         getattr(writer, name)()
-    parts = ("operand", "number", "result", "tensor")
+    parts = ("operand", "number", "result", "tensor", "entered")
     shared = {name: getattr(writer, name)() for name in parts}
     for entry in entries:
         writer.recorder(entry, shared)
     return assembled(module, ["setup", *functions, *(entry.symbol for entry in entries)])
 
 
-class _Writer(References):
+class _Writer(Entering):
     """Writes the functions that record."""
 
     def operand(self) -> Any:
@@ -167,10 +169,14 @@ class _Writer(References):
             values.reverse()
         closure = self._closure(called, entry, declined)
 
+        entered = b.alloca(WORD)
+        b.store(WORD(0), entered)
+        again, failed, interrupted = (self.block() for _ in range(3))
+        b.branch(again)
+        b.position_at_end(again)
         # Before anything is read: up to Python 3.11 this may run a collection.
-        failed = self.block()
         tensor = self.need(b.call(shared["tensor"], ()), failed)
-        log = self._log(tensor, missed)
+        log = self.log(missed, interrupted)
         before, missed = missed, self.block()  # from here on the log is to be given back
         kept = self.field(log, "log.kept")
         self.need_type(kept, "list", missed)
@@ -188,9 +194,12 @@ class _Writer(References):
             same = self._cell(closure, entry, "same")
             spec = b.call(shared["result"], (same, results, *specs))
         self.need(spec, missed)
-        self._publish(log, kept, tensor, spec, rows, self._cell(closure, entry, "code"), missed)
+        self._end(log, kept, tensor, spec, rows, self._cell(closure, entry, "code"), missed)
 
-        b.position_at_end(failed)  # a MemoryError
+        b.position_at_end(interrupted)
+        self.call("Py_DecRef", tensor)
+        b.branch(failed)
+        b.position_at_end(failed)  # a MemoryError, or who was interrupted
         b.ret(WORD(0))
         b.position_at_end(missed)
         if self.asks:
@@ -199,7 +208,16 @@ class _Writer(References):
         b.position_at_end(before)
         self.call("PyErr_Clear")
         self.call("Py_DecRef", tensor)
-        b.branch(declined)
+        # Once, what is not in the log yet is entered there, in the order of the operands.
+        self.leave(self.is_not(b.load(entered), WORD(0)), declined)
+        b.store(WORD(1), entered)
+        found = WORD(0)
+        for value, other in zip(values, reversed(values), strict=True):
+            status = b.call(shared["entered"], (value, other))
+            self.leave(b.icmp_unsigned("==", status, WORD(RAISED)), failed)
+            self.leave(b.icmp_unsigned("==", status, WORD(NOTHING)), declined)
+            found = b.or_(found, status)
+        b.cbranch(b.icmp_unsigned("==", found, WORD(THERE)), declined, again)
         b.position_at_end(declined)
         b.ret(self.call("carry out", *function.args))
         if entry.method:
@@ -221,31 +239,7 @@ class _Writer(References):
         """What a cell of a closure has."""
         return self.field(self.item(closure, dict(entry.closure)[name]), "cell")
 
-    def _log(self, tensor: Any, missed: Any) -> Any:
-        """The thread's log, if it is no trace and no rule's."""
-        other = missed
-        if self.asks:
-            failed, other = self.block(), self.block()
-            log = self.call("PyObject_GetAttr", self.known("local"), self.known("log"))
-            self.need(log, failed)
-        else:
-            here = self.need(self.call("PyThreadState_GetDict"), missed)
-            found = self.call("PyDict_GetItemWithError", here, self.known("key"))
-            names = self.field(self.need(found, missed), "thread.names")
-            log = self.need(self.call("PyDict_GetItemWithError", names, self.known("log")), missed)
-        self.need_type(log, "Log", other)
-        if self.asks:
-            b, there = self.builder, self.builder.block
-            b.position_at_end(failed)  # an interrupt, where `ByCaller` finds the log
-            self.call("Py_DecRef", tensor)
-            b.ret(WORD(0))
-            b.position_at_end(other)
-            self.call("Py_DecRef", log)
-            b.branch(missed)
-            b.position_at_end(there)
-        return log
-
-    def _publish(
+    def _end(
         self, log: Any, kept: Any, tensor: Any, spec: Any, rows: list[Any], code: Any, missed: Any
     ) -> None:
         """Write the row, make the log one longer, and return the tensor."""
@@ -256,13 +250,13 @@ class _Writer(References):
         digits = self.load(most, self.offsets["int.digits"])
         self.leave(self.is_not(digits, self.known("one digit")), missed)  # as all rows then have
         self.leave(b.icmp_signed(">=", n, limit), missed)
-        self._write(log, "log.code", n, self.to_int(code))
+        self.write(log, "log.code", n, self.to_int(code))
         for column, row in zip(("log.a", "log.b"), rows, strict=False):
-            self._write(log, column, n, self.load(row))
-        self._write(log, "log.spec", n, self.to_int(self.field(spec, "spec.id")))
+            self.write(log, column, n, self.load(row))
+        self.write(log, "log.spec", n, self.to_int(self.field(spec, "spec.id")))
         new = self.need(self.call("PyLong_FromSsize_t", b.add(n, WORD(1))), missed)
         gone, there = self.block(), self.block()
-        b.cbranch(self._failed("PyList_Append", kept, tensor), gone, there)
+        b.cbranch(self.failed("PyList_Append", kept, tensor), gone, there)
         b.position_at_end(gone)
         self.call("Py_DecRef", new)
         b.branch(missed)
@@ -274,10 +268,3 @@ class _Writer(References):
         self.put(spec, tensor, "tensor._spec")
         self.put(new, log, "log.n")
         b.ret(tensor)
-
-    def _write(self, log: Any, column: str, n: Any, number: Any) -> None:
-        """Store a number in a row's column."""
-        b = self.builder
-        start = self.field(self.field(log, column), "memoryview.buffer")
-        place = self.at(start, b.mul(n, WORD(4)), HALF.as_pointer())
-        b.store(b.trunc(number, HALF), place)

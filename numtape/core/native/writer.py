@@ -7,7 +7,8 @@ from typing import Any
 
 from llvmlite import ir
 
-WORD, HALF = ir.IntType(64), ir.IntType(32)
+WORD, HALF, SHORT, BYTE = (ir.IntType(bits) for bits in (64, 32, 16, 8))
+DOUBLE, FLOAT = ir.DoubleType(), ir.FloatType()
 ADDRESS = WORD.as_pointer()
 COUNT = (1 << 63) - 1  # without the bit that says that the place before the arguments is free
 
@@ -91,6 +92,36 @@ class Writer:
         """A Python int from 0 to 2**30 - 1: its only digit."""
         place = self.at(value, self.offsets["int.digit"], HALF.as_pointer())
         return self.builder.zext(self.builder.load(place), WORD)
+
+    def small(self, value: Any, to: Any) -> Any:
+        """A Python int from 0 to 2**30 - 1; go elsewhere if it is another one."""
+        b, digits = self.builder, self.load(value, self.offsets["int.digits"])
+        one, none = (self.is_not(digits, self.known(name)) for name in ("one digit", "no digit"))
+        self.leave(b.and_(one, none), to)
+        return self.to_int(value)
+
+    def load_int(self, address: Any, k: Any, kind: Any) -> Any:
+        """An element of an array of integers without a sign."""
+        place = self.at(address, self.builder.mul(k, WORD(kind.width // 8)), kind.as_pointer())
+        found = self.builder.load(place)
+        return found if kind is WORD else self.builder.zext(found, WORD)
+
+    def write(self, log: Any, column: str, n: Any, number: Any) -> None:
+        """Store a number in a row's column."""
+        start = self.field(self.field(log, column), "memoryview.buffer")
+        place = self.at(start, self.builder.mul(n, WORD(4)), HALF.as_pointer())
+        self.builder.store(self.builder.trunc(number, HALF), place)
+
+    def failed(self, name: str, *words: Any) -> Any:
+        """Whether a function of Python's says that it failed."""
+        status = self.builder.trunc(self.call(name, *words), HALF)
+        return self.builder.icmp_signed("<", status, HALF(0))
+
+    def fill(self, pair: Any, *things: Any) -> None:
+        """Put objects in a tuple, to which references to them go over."""
+        for k, thing in enumerate(things):
+            place = self.at(pair, self.offsets["tuple.items"] + 8 * k)
+            self.builder.store(thing, place)
 
     def hold(self, thing: Any) -> None:
         """One reference more to an object of ours. None of ours is immortal."""

@@ -1,0 +1,350 @@
+"""Operands that are not in the log yet, written for LLVM: what `Log.enter` does for the usual ones.
+
+A variable is read, a tensor that has its value and a number become leaves. Each is a stretch of its
+own that nothing divides: what may run a collection comes first, then what may want memory, and
+then the row is written and published. Where something is not as usual nothing has been changed.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..log.log import VALUE
+from .references import References
+from .writer import BYTE, DOUBLE, FLOAT, HALF, SHORT, WORD
+
+NOTHING, ENTERED, RAISED, THERE = 0, 1, 2, 4
+
+
+class Entering(References):
+    """Writes what enters operands."""
+
+    def entered(self) -> Any:
+        """``entered(value, other)``: enter an operand. A number takes the dtype of the other one.
+
+        It gives `ENTERED`; `THERE` if it had a row; `NOTHING` if that is left to Python; or
+        `RAISED`.
+        """
+        function = self.function("entered", 2, internal=True)
+        value, other = function.args
+        b, kind = self.builder, self.field(value, "type")
+        status = b.alloca(WORD)
+        b.store(WORD(NOTHING), status)
+        kinds = {name: b.icmp_unsigned("==", kind, self.known(name))
+                 for name in ("Variable", "Tensor", "float", "int")}  # fmt: skip
+        chosen = kinds["float"]
+        for name in ("Variable", "Tensor", "int"):
+            chosen = b.or_(chosen, kinds[name])
+        nothing, raised, let_go, undone, there = (self.block() for _ in range(5))
+        self.leave(b.not_(chosen), nothing)
+        pair = self.need(self.call("PyTuple_New", WORD(2)), raised)  # this may run a collection
+        interrupted = self.block()
+        log = self.log(let_go, interrupted)
+        if not self.asks:
+            self.hold(log)
+        self.need_type(self.field(log, "log.kept"), "list", undone)
+        old, most = self.field(log, "log.n"), self.field(log, "log.limit")
+        self.leave(b.icmp_signed(">=", self.to_int(old), self.small(most, undone)), undone)
+        variable, tensor, others = self.block(), self.block(), self.block()
+        b.cbranch(kinds["Variable"], variable, others)
+        b.position_at_end(others)
+        number = self.block()
+        b.cbranch(kinds["Tensor"], tensor, number)
+
+        b.position_at_end(variable)
+        self._read(log, value, pair, there, undone)
+        b.position_at_end(tensor)
+        self._leaf(log, value, pair, there, undone)
+        b.position_at_end(number)
+        self._constant(log, value, kinds["float"], other, pair, there, undone)
+
+        b.position_at_end(there)
+        b.store(WORD(THERE), status)
+        b.branch(undone)
+        b.position_at_end(undone)
+        self.call("Py_DecRef", log)
+        b.branch(let_go)
+        b.position_at_end(let_go)
+        self.call("PyErr_Clear")
+        self.call("Py_DecRef", pair)
+        b.branch(nothing)
+        b.position_at_end(nothing)
+        b.ret(b.load(status))
+        b.position_at_end(interrupted)
+        self.call("Py_DecRef", pair)
+        b.branch(raised)
+        b.position_at_end(raised)
+        b.ret(WORD(RAISED))
+        return function
+
+    def _read(self, log: Any, variable: Any, pair: Any, there: Any, undone: Any) -> None:
+        """`Variable._read_in`: a row for the variable's value, which may be used again."""
+        b, fresh, following = self.builder, self.block(), self.block()
+        read = self.need(self.field(variable, "variable._read"), undone)
+        b.cbranch(self.is_not(self.field(read, "type"), self.known("tuple")), fresh, following)
+        b.position_at_end(following)
+        b.cbranch(self.is_not(self.item(read, 0), log), fresh, there)
+        b.position_at_end(fresh)
+        value = self.need(self.field(variable, "variable._value"), undone)
+        self.need_type(value, "Tensor", undone)
+        home, spec = (self.field(value, f"tensor.{name}") for name in ("_home", "_spec"))
+        stored, again, usual = self.block(), self.block(), self.block()
+        own = b.icmp_unsigned("==", home, log)
+        b.cbranch(own, usual, stored)
+        b.position_at_end(stored)
+        self.need_type(home, "ndarray", undone)
+        b.branch(usual)
+        b.position_at_end(usual)
+        number = self._number(log, variable, undone)
+        self.leave(self.failed("PyList_Append", self.field(log, "log.reads"), variable), undone)
+        new = self._next(log, undone)
+        forgotten, of_value = self._forgetting(new, undone), self.block()
+        b.cbranch(own, again, of_value)
+
+        b.position_at_end(again)
+        n = self.to_int(self.field(log, "log.n"))
+        self.write(log, "log.a", n, self.to_int(self.field(value, "tensor._row")))
+        self._end_read(log, variable, number, spec, pair, new, "READ_ROW_CODE")
+
+        b.position_at_end(of_value)
+        self._store(log, home, spec, forgotten)
+        self._end_read(log, variable, number, spec, pair, new, "READ_CODE")
+
+    def _end_read(
+        self, log: Any, variable: Any, number: Any, spec: Any, pair: Any, new: Any, code: str
+    ) -> None:
+        """Publish a read, and have the variable remember it."""
+        old, n = self._publish(log, spec, new, code)
+        self.write(log, "log.b", n, number)
+        before = self.field(variable, "variable._read")
+        self.fill(pair, log, old)  # which were ours, and the log's
+        self.put(pair, variable, "variable._read")
+        self.call("Py_DecRef", before)  # last: who knows what goes with it
+        self.builder.ret(WORD(ENTERED))
+
+    def _number(self, log: Any, variable: Any, undone: Any) -> Any:
+        """`Log.number`: a variable's number in the log."""
+        b, known, new, there = self.builder, self.block(), self.block(), self.block()
+        key = self.need(self.call("PyLong_FromSsize_t", variable), undone)  # what `id` gives
+        index, variables = self.field(log, "log.variable_index"), self.field(log, "log.variables")
+        found = self.call("PyDict_GetItemWithError", index, key)
+        b.cbranch(self.is_not(found, WORD(0)), known, new)
+        b.position_at_end(known)
+        before = self.to_int(found)
+        b.branch(there)
+        b.position_at_end(new)
+        forgotten = self._forgetting(key, undone)
+        count = self.field(variables, "list.size")
+        self.leave(self.failed("PyList_Append", variables, variable), forgotten)
+        number = self.need(self.call("PyLong_FromSsize_t", count), forgotten)
+        failed = self.failed("PyDict_SetItem", index, key, number)
+        self.call("Py_DecRef", number)
+        self.leave(failed, forgotten)
+        last = b.block
+        b.branch(there)
+        b.position_at_end(there)
+        place = b.phi(WORD)
+        place.add_incoming(before, known)
+        place.add_incoming(count, last)
+        self.call("Py_DecRef", key)
+        return place
+
+    def _leaf(self, log: Any, tensor: Any, pair: Any, there: Any, undone: Any) -> None:
+        """A leaf for a tensor that has its value, found by the tensor from then on."""
+        home, spec = (self.field(tensor, f"tensor.{name}") for name in ("_home", "_spec"))
+        self.leave(self.builder.icmp_unsigned("==", home, log), there)
+        self.need_type(home, "ndarray", undone)
+        key = self.need(self.call("PyLong_FromSsize_t", tensor), undone)  # what `id` gives
+        forgotten = self._forgetting(key, undone)
+        table = self.field(log, "log._leaf_rows")
+        found = self.call("PyDict_GetItemWithError", table, key)
+        self.leave(self.is_not(found, WORD(0)), self._forgetting(key, there))
+        new = self._next(log, forgotten)
+        forgotten = self._forgetting(new, forgotten)
+        old = self.field(log, "log.n")
+        for thing in (old, tensor):
+            self.call("Py_IncRef", thing)
+        self.fill(pair, old, tensor)
+        self.leave(self.failed("PyDict_SetItem", table, key, pair), forgotten)
+        b, here, taken_back = self.builder, self.builder.block, self.block()
+        b.position_at_end(taken_back)
+        self.call("PyErr_Clear")
+        self.call("PyDict_DelItem", table, key)
+        b.branch(forgotten)
+        b.position_at_end(here)
+        self._store(log, home, spec, taken_back)
+        self._publish(log, spec, new, "LEAF_CODE")
+        for thing in (key, old, pair, log):
+            self.call("Py_DecRef", thing)
+        b.ret(WORD(ENTERED))
+
+    def _constant(
+        self, log: Any, value: Any, is_float: Any, other: Any, pair: Any, there: Any, undone: Any
+    ) -> None:
+        """`Log.constant`: a leaf for a number, of the scalar spec of the other operand's dtype."""
+        b = self.builder
+        spec = self._like(other, undone)
+        number = self._double(value, is_float, undone)
+        self.leave(b.fcmp_unordered("==", number, DOUBLE(0.0)), undone)  # a sign to be asked; NaN
+        place = self.to_int(self.field(spec, "spec.id"))
+        dtype = self.load_int(self.known("SPECS.dtype"), place, HALF)
+        double, single, packed = self.block(), self.block(), self.block()
+        b.cbranch(b.icmp_unsigned("==", dtype, self.known("float64")), double, single)
+        b.position_at_end(double)
+        wide = b.bitcast(number, WORD)
+        b.branch(packed)
+        b.position_at_end(single)
+        self.leave(self.is_not(dtype, self.known("float32")), undone)
+        less = b.fptrunc(number, FLOAT)
+        for end in (float("inf"), float("-inf")):  # it may be too large
+            self.leave(b.fcmp_ordered("==", less, FLOAT(end)), undone)
+        narrow, last = b.zext(b.bitcast(less, HALF), WORD), b.block
+        b.branch(packed)
+        b.position_at_end(packed)
+        cell = b.phi(WORD)
+        cell.add_incoming(wide, double)
+        cell.add_incoming(narrow, last)
+        for thing in (value, spec):
+            self.call("Py_IncRef", thing)
+        self.fill(pair, value, spec)
+        table = self.field(log, "log._const_rows")
+        found = self.call("PyDict_GetItemWithError", table, pair)
+        self.leave(self.is_not(found, WORD(0)), there)
+        new = self._next(log, undone)
+        forgotten = self._forgetting(new, undone)
+        old = self.field(log, "log.n")
+        self.leave(self.failed("PyDict_SetItem", table, pair, old), forgotten)
+        self._value(log, cell)
+        self._publish(log, spec, new, "LEAF_CODE")
+        for thing in (old, pair, log):
+            self.call("Py_DecRef", thing)
+        b.ret(WORD(ENTERED))
+
+    def _like(self, other: Any, undone: Any) -> Any:
+        """The spec of a number beside an operand of floats or complex numbers."""
+        b, tensor, variable, there = self.builder, *(self.block() for _ in range(3))
+        tensors = b.icmp_unsigned("==", self.field(other, "type"), self.known("Tensor"))
+        b.cbranch(tensors, tensor, variable)
+        b.position_at_end(tensor)
+        first = self.field(other, "tensor._spec")
+        b.branch(there)
+        b.position_at_end(variable)
+        self.need_type(other, "Variable", undone)
+        second, last = self.field(other, "variable._spec"), b.block
+        b.branch(there)
+        b.position_at_end(there)
+        spec = b.phi(WORD)
+        spec.add_incoming(first, tensor)
+        spec.add_incoming(second, last)
+        self.leave(self.is_not(self.field(spec, "spec.inexact"), self.known("True")), undone)
+        scalar = self.need(self.field(spec, "spec.scalar"), undone)
+        self.leave(b.icmp_unsigned("==", scalar, self.known("None")), undone)
+        return scalar
+
+    def _double(self, value: Any, is_float: Any, undone: Any) -> Any:
+        """The value of a Python float, or of an int from 1 to 2**30 - 1."""
+        b, real, whole, there = self.builder, *(self.block() for _ in range(3))
+        b.cbranch(is_float, real, whole)
+        b.position_at_end(real)
+        first = b.bitcast(self.field(value, "float.value"), DOUBLE)
+        b.branch(there)
+        b.position_at_end(whole)
+        digits = self.load(value, self.offsets["int.digits"])
+        self.leave(self.is_not(digits, self.known("one digit")), undone)
+        second, last = b.sitofp(self.to_int(value), DOUBLE), b.block
+        b.branch(there)
+        b.position_at_end(there)
+        found = b.phi(DOUBLE)
+        found.add_incoming(first, real)
+        found.add_incoming(second, last)
+        return found
+
+    # Parts of them.
+
+    def log(self, missed: Any, failed: Any) -> Any:
+        """The thread's log, if it is no trace and no rule's."""
+        other = missed
+        if self.asks:
+            other = self.block()
+            log = self.call("PyObject_GetAttr", self.known("local"), self.known("log"))
+            self.need(log, failed)  # an interrupt, where `ByCaller` finds the log
+        else:
+            here = self.need(self.call("PyThreadState_GetDict"), missed)
+            found = self.call("PyDict_GetItemWithError", here, self.known("key"))
+            names = self.field(self.need(found, missed), "thread.names")
+            log = self.need(self.call("PyDict_GetItemWithError", names, self.known("log")), missed)
+        self.need_type(log, "Log", other)
+        if self.asks:
+            b, there = self.builder, self.builder.block
+            b.position_at_end(other)
+            self.call("Py_DecRef", log)
+            b.branch(missed)
+            b.position_at_end(there)
+        return log
+
+    def _next(self, log: Any, undone: Any) -> Any:
+        """How long the log is after one more row, as an object."""
+        more = self.builder.add(self.to_int(self.field(log, "log.n")), WORD(1))
+        return self.need(self.call("PyLong_FromSsize_t", more), undone)
+
+    def _forgetting(self, thing: Any, to: Any) -> Any:
+        """A block that gives a reference back and goes on elsewhere."""
+        b, here, found = self.builder, self.builder.block, self.block()
+        b.position_at_end(found)
+        self.call("Py_DecRef", thing)
+        b.branch(to)
+        b.position_at_end(here)
+        return found
+
+    def _store(self, log: Any, array: Any, spec: Any, undone: Any) -> None:
+        """Write an array as the value of the row that comes next. Nothing may fail after it."""
+        b, single, large, there = self.builder, *(self.block() for _ in range(3))
+        place = self.to_int(self.field(spec, "spec.id"))
+        start, ends = self.field(array, "array.data"), []
+        b.cbranch(self.is_not(self.field(spec, "spec.single"), self.known("True")), large, single)
+
+        b.position_at_end(single)
+        sizes = b.switch(self.load_int(self.known("SPECS.item"), place, HALF), undone)
+        for kind in (BYTE, SHORT, HALF, WORD):
+            block = self.block()
+            sizes.add_case(WORD(kind.width // 8), block)
+            b.position_at_end(block)
+            ends.append((self.load_int(start, WORD(0), kind), block))
+            b.branch(there)
+
+        b.position_at_end(large)
+        before, limit = self.field(log, "log.bytes"), self.field(log, "log.bytes_limit")
+        size = self.load_int(self.known("SPECS.bytes"), place, WORD)
+        total = b.add(self.small(before, undone), size)
+        self.leave(b.icmp_signed(">", total, self.small(limit, undone)), undone)
+        counted = self.need(self.call("PyLong_FromSsize_t", total), undone)
+        forgotten = self._forgetting(counted, undone)
+        row, buffers = self.field(log, "log.n"), self.field(log, "log.buffers")
+        self.leave(self.failed("PyDict_SetItem", buffers, row, array), forgotten)
+        self.put(counted, log, "log.bytes")
+        self.call("Py_DecRef", before)
+        ends.append((start, b.block))
+        b.branch(there)
+
+        b.position_at_end(there)
+        cell = b.phi(WORD)
+        for word, block in ends:
+            cell.add_incoming(word, block)
+        self._value(log, cell)
+
+    def _value(self, log: Any, cell: Any) -> None:
+        """Say that the row that comes next has its value."""
+        n, columns = self.to_int(self.field(log, "log.n")), self.field(log, "log.columns")
+        for name, word in (("cell_view", cell), ("state_view", BYTE(VALUE))):
+            start = self.field(self.field(columns, f"columns.{name}"), "memoryview.buffer")
+            offset = self.builder.mul(n, WORD(word.type.width // 8))
+            self.builder.store(word, self.at(start, offset, word.type.as_pointer()))
+
+    def _publish(self, log: Any, spec: Any, new: Any, code: str) -> tuple[Any, Any]:
+        """Make the log one longer. Its length before: the object, which is the caller's now."""
+        old = self.field(log, "log.n")
+        n = self.to_int(old)
+        self.write(log, "log.code", n, self.known(code))
+        self.write(log, "log.spec", n, self.to_int(self.field(spec, "spec.id")))
+        self.put(new, log, "log.n")
+        return old, n
