@@ -113,6 +113,22 @@ def test_files_that_another_process_removes_meanwhile(place, monkeypatch):
     assert "another" in names(place) and len(names(place)) <= 2
 
 
+@pytest.mark.parametrize("limit", ["1 GiB", "none"])
+def test_kernels_that_were_not_used_for_30_days_go(place, monkeypatch, limit):
+    monkeypatch.setenv("NUMTAPE_CACHE_LIMIT", limit)
+    compiled = []
+    for name, days in [("loops_f", 31), ("loops_g", 29), ("loops_h", 31), ("lane", 31)]:
+        use(name, compiled)
+        aged(place, name, 24 * days)
+    use("loops_h", compiled)  # read: it is used
+    cache._written[1] = cache.RECOUNT
+    use("another", compiled)
+    stays = ["another", "lane", "loops_f", "loops_g", "loops_h"]
+    if limit != "none":
+        stays.remove("loops_f")
+    assert names(place) == stays
+
+
 FILL = """
 import os, sys
 from numtape.core.compile import cache

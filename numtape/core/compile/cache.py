@@ -142,6 +142,8 @@ def read(name: str, source: str, for_host: bool = True) -> Built | None:
 
 RECOUNT = 64  # writes after which the folder is counted again: other processes write, too
 _written = [0, RECOUNT]  # the folder's size as this process knows it, and writes since it counted
+# Units of native loops go when not used for so many days: each edit of a kernel makes one.
+EDITED, DAYS = "loops_", 30
 
 
 def _keep(file: str, built: Built) -> None:
@@ -153,6 +155,7 @@ def _keep(file: str, built: Built) -> None:
             _written[0] += len(content)
             _written[1] += 1
             if limit is not None and (_written[0] > limit or _written[1] > RECOUNT):
+                folder.forget(DAYS, EDITED, SUFFIX)
                 _written[:] = folder.shrink(limit, SUFFIX, PART), 0
 
 

@@ -158,14 +158,26 @@ class Folder:
         for _, bytes_, name in files:
             if size <= limit * 9 // 10:
                 break
-            try:
-                os.unlink(self._name(name), dir_fd=self._at)
-            except FileNotFoundError:
-                pass
-            except OSError:  # in use, on Windows, or not ours to remove
-                continue
-            size -= bytes_
+            if self._remove(name):
+                size -= bytes_
         return size
+
+    def forget(self, days: int, prefix: str, suffix: str) -> None:
+        """Remove the files with such names that were not used for more than so many days."""
+        oldest = time.time() - 86400 * days
+        for used, _, name in self.files(suffix):
+            if used < oldest and name.startswith(prefix):
+                self._remove(name)
+
+    def _remove(self, name: str) -> bool:
+        """Remove a file. Returns whether it is gone."""
+        try:
+            os.unlink(self._name(name), dir_fd=self._at)
+        except FileNotFoundError:
+            pass
+        except OSError:  # in use, on Windows, or not ours to remove
+            return False
+        return True
 
     def write(self, name: str, content: bytes) -> None:
         """Put a file there, whole or not at all; where there is no room, none."""

@@ -40,7 +40,7 @@ def compiled(program: Program, fastmath: bool) -> Sweeps:
     """
     text = f"{program.key}\nfastmath={fastmath}"
     digest = hashlib.sha256(text.encode()).hexdigest()[:16]
-    symbol = f"loops_{program.name}_{digest}"
+    symbol = f"{disk.EDITED}{program.name}_{digest}"
     if symbol not in _known:
         source = kernel_source(*_SOURCES) + text
         found = disk.load(symbol, source, lambda: _compile(symbol, program, fastmath))
