@@ -264,3 +264,71 @@ def test_training_with_a_loss(tf):
         optimizer.apply_gradients(zip(tape.gradient(value, variables), variables, strict=True))
         values.append(float(value))
     assert values[-1] < 0.2 < values[0]
+
+
+# What a loss takes logits from: how probabilities are made of numbers, and which loss it is.
+SURE = np.array([[90.0, 0.0, -3.0], [30.0, -2.0, 1.0]], "float32")
+ALTHOUGH = np.array([[0.0, 1.0, 0.0], [0.0, 0.0, 1.0]], "float32")
+MAKERS = {
+    "Keras's": lambda tf, name, x: getattr(tf.keras.activations, name)(x),
+    "the op": lambda tf, name, x: getattr(tf.nn, name)(x),
+    "layers": lambda tf, name, x: tf.keras.Sequential(
+        [tf.keras.layers.Dense(3, name, kernel_initializer="identity"),
+         tf.keras.layers.Activation("linear")])(x),
+    "reshaped": lambda tf, name, x: tf.reshape(getattr(tf.keras.activations, name)(x), (2, 3)),
+    "of a function": lambda tf, name, x: tf.function(getattr(tf.keras.activations, name))(x),
+    "half": lambda tf, name, x: getattr(tf.keras.activations, name)(tf.cast(x, tf.float16)),
+    "along another axis": lambda tf, name, x: tf.keras.activations.softmax(x, 0),
+    "looked at": lambda tf, name, x: [y := getattr(tf.keras.activations, name)(x), y.numpy()][0],
+}  # fmt: skip
+LOSSES = {
+    "CategoricalCrossentropy": ALTHOUGH, "SparseCategoricalCrossentropy": ALTHOUGH.argmax(-1),
+    "BinaryCrossentropy": ALTHOUGH, "BinaryFocalCrossentropy": ALTHOUGH,
+}  # fmt: skip
+
+
+def losses_of_sure_ones(tf):
+    """Each loss and its gradient, at once, in a function, and where that is handed over."""
+    found = {}
+    x, found_of = tf.constant(SURE), tf.keras.losses
+    for name, labels in LOSSES.items():
+        for activation in ("softmax", "sigmoid"):
+            for made, make in MAKERS.items():
+                loss = getattr(found_of, name)(dtype="float16" if made == "half" else None)
+
+                def both(x, make=make, activation=activation, loss=loss, labels=labels):
+                    with tf.GradientTape() as tape:
+                        tape.watch(x)
+                        value = loss(labels, make(tf, activation, x))
+                    return value, tape.gradient(value, x)
+
+                calls = [both, tf.function(both)] if made == "the op" else [both]
+                found[name, activation, made] = [
+                    np.nan_to_num(np.asarray(y, "float64")) for call in calls for y in call(x)
+                ]  # fmt: skip
+    return found
+
+
+def test_crossentropies_take_the_logits_behind_probabilities_as_keras_does():
+    theirs = losses_of_sure_ones(installed())
+    for key, ours in losses_of_sure_ones(numtape).items():
+        for one, other in zip(ours, theirs[key], strict=True):
+            rel = 5e-3 if key[-1] == "half" else 2e-5
+            np.testing.assert_allclose(one, other, rel, 1e-6, err_msg=str(key))
+
+
+def test_logits_in_fit_and_of_ops_in_calls():
+    model = numtape.keras.Sequential([numtape.keras.layers.Dense(
+        3, numtape.nn.softmax, kernel_initializer="identity")])  # fmt: skip
+    for loss, found in (("categorical_crossentropy", (90 + 29) / 2), ("binary_crossentropy", None)):
+        model.compile("sgd", loss)
+        first = model.evaluate(SURE, ALTHOUGH, verbose=0)
+        assert first == model.evaluate(SURE, ALTHOUGH, verbose=0)
+        assert first == pytest.approx(found, rel=1e-5) if found else first < 16
+
+
+def test_logits_that_are_said_to_be_given_but_are_not(tf):
+    loss = tf.keras.losses.CategoricalCrossentropy(from_logits=True)
+    with pytest.warns(UserWarning, match="from_logits=True"):
+        found = loss(ALTHOUGH, tf.keras.activations.softmax(tf.constant(SURE)))
+    assert found.numpy() == pytest.approx((90 + 29) / 2, rel=1e-5)

@@ -6,7 +6,7 @@ import typing as _typing
 from collections.abc import Callable
 from typing import Any
 
-from ..core.ops.activations import log_sigmoid, sigmoid, sparsemax
+from ..core.ops.activations import log_sigmoid, sparsemax
 from ..core.ops.elementwise import tanh
 from ..names import getter as _getter
 from .named import nearest
@@ -32,6 +32,7 @@ from .smooth import (
     log_softmax,
     mish,
     selu,
+    sigmoid,
     silu,
     softmax,
     softplus,
@@ -127,6 +128,9 @@ def serialize(activation: Callable[..., Any]) -> str:
     for name, function in _NAMES.items():
         if function is activation and name != "hard_swish":
             return name
+    name = getattr(activation, "__name__", "")
+    if name in _NAMES and activation.__module__.startswith("numtape."):
+        return name  # the op itself: ``tf.nn.relu``
     raise ValueError(
         f"Unknown activation function: {activation!r}. Decorate a function of your own with "
         f"`@keras.saving.register_keras_serializable()`. Known: {', '.join(_NAMES)}."

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..core.log.logits import logits_of
 from ..core.log.tensors import as_tensor
-from ..core.ops import activations, elementwise, movement, reduction, softmax_losses
+from ..core.ops import elementwise, movement, reduction, softmax_losses
 from ..core.ops.arithmetic import pow_
 from ..core.ops.comparison import not_equal
 from ..core.ops.indexing import where
@@ -14,6 +15,7 @@ from ..core.values.dtypes import int64
 from ..core.values.spec import one_axis
 from ..core.values.tensor import Tensor
 from .loss_functions import EPSILON, loss_function, pair
+from .smooth import sigmoid
 from .warned import warn
 
 __all__ = [
@@ -63,6 +65,19 @@ def _inside(x: Tensor) -> Tensor:
     return elementwise.clip_by_value(x, EPSILON, 1.0 - EPSILON)
 
 
+def _logits(y_pred: Tensor, op: str, from_logits: bool) -> Tensor | None:
+    """The logits: what was predicted, or what that was made of; None if neither is known."""
+    found = logits_of(y_pred, op)
+    if found is None:
+        return y_pred if from_logits else None
+    if from_logits:
+        warn(
+            f"from_logits=True, but predictions come from an activation, as {op.lower()}: they are "
+            f"no logits. The loss is computed from what the activation was given."
+        )
+    return found
+
+
 def _smoothed(y_true: Tensor, smoothing: float) -> Tensor:
     if not (smoothing := number(smoothing, "label_smoothing")):
         return y_true
@@ -84,8 +99,9 @@ def categorical_crossentropy(
     """
     y_true, y_pred = _of_classes("categorical_crossentropy", y_true, y_pred)
     y_true = _smoothed(y_true, label_smoothing)
-    if from_logits:
-        found: Tensor = softmax_losses.softmax_cross_entropy_with_logits(y_true, y_pred, axis)
+    logits = _logits(y_pred, "Softmax", from_logits)
+    if logits is not None:
+        found: Tensor = softmax_losses.softmax_cross_entropy_with_logits(y_true, logits, axis)
         return found
     y_pred = _inside(y_pred / reduction.reduce_sum(y_pred, axis, True))
     return elementwise.negative(reduction.reduce_sum(y_true * elementwise.log(y_pred), axis))
@@ -113,6 +129,9 @@ def sparse_categorical_crossentropy(
             + " One-hot labels go with categorical_crossentropy." * (y_true.shape == y_pred.shape)
         )
     labels = elementwise.cast(y_true, int64)
+    logits = _logits(y_pred, "Softmax", from_logits) if ignore_class is None else None
+    if logits is not None:
+        y_pred, from_logits = logits, True
     if axis != y_pred.ndim - 1:
         order = [k for k in range(y_pred.ndim) if k != axis]
         y_pred = movement.transpose(y_pred, [*order, axis])
@@ -129,8 +148,9 @@ def sparse_categorical_crossentropy(
 
 def _binary(y_true: Tensor, y_pred: Tensor, from_logits: bool) -> Tensor:
     """The cross-entropy of each element."""
-    if from_logits:
-        return softmax_losses.sigmoid_cross_entropy_with_logits(y_true, y_pred)
+    logits = _logits(y_pred, "Sigmoid", from_logits)
+    if logits is not None:
+        return softmax_losses.sigmoid_cross_entropy_with_logits(y_true, logits)
     y_pred = _inside(y_pred)
     found = y_true * elementwise.log(y_pred) + (1.0 - y_true) * elementwise.log(1.0 - y_pred)
     return elementwise.negative(found)
@@ -168,7 +188,7 @@ def binary_focal_crossentropy(
     if label_smoothing:
         y_true = y_true * (1.0 - label_smoothing) + 0.5 * label_smoothing
     if from_logits:
-        y_pred = activations.sigmoid(y_pred)
+        y_pred = sigmoid(y_pred)
     found = _binary(y_true, y_pred, False)
     right = y_true * y_pred + (1.0 - y_true) * (1.0 - y_pred)
     found = pow_(1.0 - right, gamma) * found

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ..core.log.logits import with_logits
 from ..core.log.tensors import as_tensor
 from ..core.ops import activations as _nn
 from ..core.ops import softmax_losses as _softmax
-from ..core.ops.activations import sigmoid
 from ..core.ops.elementwise import cast, exp, expm1, maximum, minimum, select, sqrt, square, tanh
 from ..core.ops.movement import reshape
 from ..core.ops.slicing import split
@@ -130,7 +130,7 @@ def glu(x: Any, axis: int = -1) -> Tensor:
             f"axis size must be divisible by 2. Received: x.shape={x.shape} with axis={axis}"
         )
     first, second = split(x, 2, axis)
-    found: Tensor = first * sigmoid(second)
+    found: Tensor = first * _nn.sigmoid(second)
     return found
 
 
@@ -281,8 +281,32 @@ def tanh_shrink(x: Any) -> Tensor:
     return found
 
 
+def sigmoid(x: Any) -> Tensor:
+    """`nn.sigmoid`: ``1 / (1 + exp(-x))``, from 0 to 1.
+
+    Cross-entropies of what it gives are computed from ``x``.
+
+    Args:
+      x: A tensor of floats.
+
+    Returns:
+      A tensor of the shape and dtype of ``x``.
+
+    Raises:
+      InvalidArgumentError: If the elements are no floats.
+
+    Example:
+      >>> tf.keras.activations.sigmoid([-1.0, 0.0, 1.0]).numpy()
+      array([0.2689414, 0.5      , 0.7310586], dtype=float32)
+    """
+    x = as_tensor(x)
+    return with_logits(_nn.sigmoid(x), x)
+
+
 def softmax(x: Any, axis: int | None = -1) -> Tensor:
     """`nn.softmax`: positive numbers that add up to 1.
+
+    Cross-entropies of what it gives are computed from ``x``.
 
     Args:
       x: A tensor of floats.
@@ -298,7 +322,8 @@ def softmax(x: Any, axis: int | None = -1) -> Tensor:
       >>> tf.keras.activations.softmax([0.0, 0.0]).numpy()
       array([0.5, 0.5], dtype=float32)
     """
-    return _along(_softmax.softmax, x, axis)
+    x = as_tensor(x)
+    return with_logits(_along(_softmax.softmax, x, axis), x)
 
 
 def log_softmax(x: Any, axis: int | None = -1) -> Tensor:

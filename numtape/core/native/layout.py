@@ -36,7 +36,8 @@ CALLS = (
 )  # fmt: skip
 SLOTS: dict[str, tuple[type, tuple[str, ...]]] = {
     "tensor": (
-        Tensor, ("_home", "_row", "_spec", "_cell", "_copied", "_keras_mask", "_sliced"),
+        Tensor,
+        ("_home", "_row", "_spec", "_cell", "_copied", "_keras_logits", "_keras_mask", "_sliced"),
     ),
     "variable": (Variable, ("_read", "_spec", "_value")),
     "spec": (Spec, ("id", "inexact", "scalar", "single")),

@@ -64,11 +64,11 @@ class References(Writer):
         b, full, failed = self.builder, self.block(), self.block()
         tensors, spare = self.load(function.args[1]), self.known("spare")
         slots = [f"tensor.{name}" for name in ("_home", "_row", "_spec")]
-        others = ("tensor.weak", *(f"tensor.{x}" for x in ("_cell", "_copied", "_keras_mask")))
+        others = ("_cell", "_copied", "_keras_logits", "_keras_mask", "_sliced")
         with self.each(tensors) as (tensor, following):
             self.leave(self.is_not(self.field(tensor, "references"), WORD(1)), following)
             self.need_type(tensor, "Tensor", following)
-            for name in (*others, "tensor._sliced"):
+            for name in ("tensor.weak", *(f"tensor.{x}" for x in others)):
                 self.leave(self.is_not(self.field(tensor, name), WORD(0)), following)
             things = [self.need(self.field(tensor, name), following) for name in slots]
             many = b.icmp_unsigned(">=", self.field(spare, "list.size"), WORD(MOST))

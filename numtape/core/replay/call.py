@@ -22,6 +22,7 @@ from ..log import references
 from ..log import variable as variables
 from ..log.ambient import forget_losses
 from ..log.log import READ_CODE, Log, local
+from ..log.logits import without_logits
 from ..log.look import executor
 from ..log.tensors import to_tensor
 from ..log.variable import Variable, set_values
@@ -264,7 +265,9 @@ def returned(leaf: Any) -> Any:
     Raises:
       TypeError: If it is something else that TensorFlow's functions do not return either.
     """
-    if type(leaf) is Tensor or leaf is None or isinstance(leaf, str):
+    if type(leaf) is Tensor:
+        return without_logits(leaf)
+    if leaf is None or isinstance(leaf, str):
         return leaf
     if isinstance(leaf, Variable):
         return leaf.read_value()
@@ -347,6 +350,6 @@ def plainly(run: Run, leaves: Sequence[Tensor]) -> Any:
 def as_returned(result: Any) -> Any:
     """What a function returns, with tensors in the places of variables, numbers and arrays."""
     if type(result) is Tensor:
-        return result
+        return without_logits(result)
     found, rebuild = flatten_with(result, True)
     return rebuild([returned(leaf) for leaf in found])

@@ -304,9 +304,9 @@ class Trace(Log):
                 variable._read = None
 
     def forget_ties(self) -> None:
-        """Forget what tensors are slices of, and their masks: no tensor refers to another one."""
+        """Forget slices, masks and logits: no tensor refers to another one."""
         for tensor in self.kept:
-            for tie in ("_sliced", "_keras_mask"):
+            for tie in ("_sliced", "_keras_mask", "_keras_logits"):
                 if hasattr(tensor, tie):
                     delattr(tensor, tie)
 

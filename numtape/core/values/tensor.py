@@ -47,9 +47,10 @@ class Tensor(Operators):
     # _sliced, where set, is the variable that the tensor is a slice of, and the key. _cell, where
     # set, is what the cell of a row with this value holds: its bits, or its address. _copied, where
     # set, is the value on the GPU, if it was on the host when another library asked for it.
-    # _keras_mask, where a layer set it, says which steps count.
+    # _keras_mask, where a layer set it, says which steps count; _keras_logits: see `log.logits`.
     __slots__ = (
-        "__weakref__", "_cell", "_copied", "_home", "_keras_mask", "_row", "_sliced", "_spec",
+        "__weakref__", "_cell", "_copied", "_home", "_keras_logits", "_keras_mask", "_row",
+        "_sliced", "_spec",
     )  # fmt: skip
 
     __array_priority__ = 100
@@ -57,6 +58,7 @@ class Tensor(Operators):
     _cell: int
     _copied: DeviceArray
     _home: Log | Any
+    _keras_logits: Tensor | None
     _keras_mask: Any
     _row: int
     _spec: Spec

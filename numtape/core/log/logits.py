@@ -1,0 +1,57 @@
+"""The logits behind probabilities: what Keras's cross-entropies take in their place.
+
+A probability that is rounded to 0 or 1 does not say how far off it is, and its gradient says
+nothing; the number that it was made of does. Keras's activations leave it with what they give. In
+a function's call the op says it as well. What a function returns has no logits.
+"""
+
+from __future__ import annotations
+
+from .. import settings
+from ..values.spec import SPECS
+from ..values.tensor import Tensor, of_array
+from .log import Log, local
+from .op import CODES
+
+_ACTIVATIONS = "Sigmoid", "Softmax"  # ops whose operand is the logits
+
+
+def with_logits(y: Tensor, x: Tensor) -> Tensor:
+    """``y``, of which is remembered that it was made of the logits ``x``."""
+    y._keras_logits = x
+    return y
+
+
+def logits_of(y: Tensor, op: str) -> Tensor | None:
+    """The logits that ``y`` was made of: by an activation of Keras, or by the op of this name."""
+    log = local.log
+    if log.nested and y._home is not log:
+        return None  # the call got it from outside
+    if hasattr(y, "_keras_logits"):
+        return y._keras_logits
+    if _op_in_a_call(y, log) != op:
+        return None
+    row = log.a[y._row]
+    found: Tensor = log.tensor(row, SPECS.specs[log.spec[row]])
+    return found
+
+
+def without_logits(y: Tensor) -> Tensor:
+    """``y``, or, if it has logits, a tensor of the same value that has none."""
+    if settings.eager or not (hasattr(y, "_keras_logits") or _op_in_a_call(y, local.log)):
+        return y
+    home, log = y._home, local.log
+    if home is not log and isinstance(home, Log):
+        return y  # of another thread, or from outside of the call: `logits_of` takes none there
+    found = log.tensor(y._row, y._spec) if home is log else of_array(home, y._spec)
+    found._keras_logits = None
+    return found
+
+
+def _op_in_a_call(y: Tensor, log: Log) -> str:
+    """Which activation a tensor's row is, if a function is being called; "" for none."""
+    called = log.nested or (local.journal is not None and not settings.eager)
+    if y._home is not log or not called:
+        return ""
+    name = CODES.entries[log.code[y._row]][0].name
+    return name if name in _ACTIVATIONS else ""
