@@ -375,6 +375,25 @@ def test_learning_rate_of_a_function(tf):
     assert optimizer.learning_rate == 0.25
 
 
+def test_variables_are_what_attributes_give(tf):
+    optimizer = tf.keras.optimizers.SGD(0.5, momentum=0.9)
+    optimizer.build([tf.Variable([1.0, 2.0], name="v")])
+    copies = [copy.deepcopy(optimizer)] if tf.__name__ == "numtape" else []  # Keras's lose some
+    for one in (*copies, optimizer):
+        count, rate, slot = one.variables
+        assert count is one.iterations and rate is one.learning_rate
+        assert (count.name, rate.name) == ("iteration", "learning_rate")
+        assert slot is one.variables[2] and "momentum" in slot.path
+        rate.assign(0.25)
+        assert float(one.learning_rate) == 0.25
+        one.learning_rate = 0.125
+        assert one.learning_rate is rate and float(rate) == 0.125
+    optimizer.learning_rate = tf.keras.optimizers.schedules.ExponentialDecay(0.1, 1, 0.5)
+    assert len(optimizer.variables) == 2 and optimizer.variables[0] is optimizer.iterations
+    own = optimizer.add_variable((2,), name="own")
+    assert optimizer.variables[2] is own
+
+
 def test_constraints_come_after_the_step(tf):
     v = tf.Variable([1.0, 2.0], constraint=lambda x: tf.clip_by_value(x, 0.0, 1.5))
     tf.keras.optimizers.SGD(1.0).apply_gradients([(tf.constant([2.0, 0.25]), v)])

@@ -130,7 +130,7 @@ class Optimizer(Stepping):
         if not pairs:
             raise ValueError("No gradients provided for any variable: the list is empty.")
         self.apply([g for g, _ in pairs], [v for _, v in pairs])
-        return self._iterations
+        return self._named[0]
 
     def apply(
         self, grads: Sequence[Any], trainable_variables: Sequence[Variable] | None = None

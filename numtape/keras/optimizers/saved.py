@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from typing import Any
 
-from ...core.log.variable import Variable, assign_all
+from ...core.log.variable import Variable, assign_all, original
 from ...core.ops.elementwise import cast
+from ..layer_variable import LayerVariable
 from ..warned import warn
 
 
@@ -22,9 +23,14 @@ class Saved:
     built: bool
     _iterations: Variable
     _learning_rate: Any
-    _variables: tuple[Variable, ...]
+    _named: tuple[LayerVariable, ...]
     _places: tuple[tuple[Variable, str, int], ...]
     _trained: list[Variable]
+
+    @property
+    def _variables(self) -> list[Variable]:
+        """The variables that hold the state."""
+        return [original(variable) for variable in self._named]
 
     # --- Checkpoints
 
@@ -32,7 +38,7 @@ class Saved:
         """What a checkpoint stores, by name."""
         named = {"_iterations": self._iterations}
         if isinstance(self._learning_rate, Variable):
-            named["_learning_rate"] = self._learning_rate
+            named["_learning_rate"] = original(self._learning_rate)
         others = [v for v in self._variables if all(v is not own for own in named.values())]
         return {**named, "_variables": others}
 

@@ -59,7 +59,7 @@ class State(Saved):
             name += f"_{_count[name] - 1}" * (_count[name] > 1)
         self.name = name
         self.built = False
-        self._variables: tuple[Variable, ...] = ()
+        self._named: tuple[LayerVariable, ...] = ()  # all that it keeps, by the names it has here
         self._places: tuple[tuple[Variable, str, int], ...] = ()
         self._trained: list[Variable] = []  # what it was built for
         self._slots: list[list[Variable]] = []  # those of each
@@ -70,7 +70,8 @@ class State(Saved):
         self._iterations = self._own(0, "iteration", int64)
         self._learning_rate = learning_rate
         if not callable(learning_rate):
-            self._learning_rate = self._own(learning_rate, "learning_rate", float32)
+            self._own(learning_rate, "learning_rate", float32)
+            self._learning_rate = self.variables[-1]
 
     def _own(
         self, value: Any, name: str, dtype: Any, trained: Variable | None = None
@@ -78,7 +79,8 @@ class State(Saved):
         """A variable of the optimizer, or one that it keeps for a trained one."""
         full = name if trained is None else named(trained, name)
         found = Variable(value, trainable=False, name=f"{self.name}/{full}", dtype=dtype)
-        self._variables = (*self._variables, found)  # a new one: it may be read by a recording
+        # A new tuple: a recording may have read the old one.
+        self._named = (*self._named, LayerVariable(found))
         if trained is not None and id(trained) in self._index:
             self._places = (*self._places, (found, name, self._index[id(trained)]))
         if self.built:
@@ -93,7 +95,7 @@ class State(Saved):
         """
         if self.gradient_accumulation_steps:
             return floordiv(self._iterations, self.gradient_accumulation_steps)
-        return self._iterations
+        return self._named[0]
 
     @property
     def learning_rate(self) -> Any:
@@ -121,7 +123,7 @@ class State(Saved):
         current = self._learning_rate
         if callable(value):
             self._learning_rate = value
-            self._variables = tuple(v for v in self._variables if v is not current)
+            self._named = tuple(v for v in self._named if v is not current)
         elif isinstance(current, Variable):
             current.assign(value)
         elif isinstance(current, LearningRateSchedule):
@@ -139,7 +141,8 @@ class State(Saved):
 
     def _rate(self) -> Tensor:
         """The step size of this step, a scalar."""
-        return as_tensor(self.learning_rate)
+        rate = self.learning_rate
+        return as_tensor(original(rate) if isinstance(rate, Variable) else rate)
 
     @property
     def variables(self) -> list[Variable]:
@@ -151,7 +154,7 @@ class State(Saved):
           >>> [v.name for v in optimizer.variables]
           ['iteration', 'learning_rate', 'v_momentum', 'v_velocity']
         """
-        return [*map(LayerVariable, self._variables)]
+        return list(self._named)
 
     # --- Building
 
@@ -173,13 +176,13 @@ class State(Saved):
         if self.built:
             return
         trained = trained_variables(variables)
-        before = self._variables, self._places, self._trained
+        before = self._named, self._places, self._trained
         self._trained = trained
         self._number()
         try:
             self._build(trained)
         except BaseException:
-            self._variables, self._places, self._trained = before
+            self._named, self._places, self._trained = before
             self._number()
             raise
         self.built = True
@@ -189,10 +192,9 @@ class State(Saved):
         """Make the variables for those to train."""
         averages, accumulators = [], []
         if getattr(self, "use_ema", False):
-            averages = [self.add_variable_from_reference(v, "average") for v in trained]
+            averages = [self._like(v, "average") for v in trained]
         if self.gradient_accumulation_steps:
-            name = "gradient_accumulator"
-            accumulators = [self.add_variable_from_reference(v, name) for v in trained]
+            accumulators = [self._like(v, "gradient_accumulator") for v in trained]
         slots: list[list[Variable]] = [[] for _ in trained]
         for group in self._groups():
             for variable, own in zip(trained, slots, strict=True):
@@ -223,7 +225,8 @@ class State(Saved):
           A variable, which `variables` has.
         """
         made_by, dtype = initializers.get(initializer), as_dtype(dtype or "float32")
-        return self._own(made_by(tuple(shape), dtype), name or "variable", dtype)
+        self._own(made_by(tuple(shape), dtype), name or "variable", dtype)
+        return self._named[-1]
 
     def add_variable_from_reference(
         self, reference_variable: Variable, name: str | None = None, initializer: Any = "zeros"
@@ -238,9 +241,12 @@ class State(Saved):
         Returns:
           A variable.
         """
-        trained = original(reference_variable)
+        self._like(original(reference_variable), name or "var", initializer)
+        return self._named[-1]
+
+    def _like(self, trained: Variable, name: str, initializer: Any = "zeros") -> Variable:
         made = initializers.get(initializer)(tuple(trained.shape), trained.dtype)
-        return self._own(made, name or "var", trained.dtype, trained)
+        return self._own(made, name, trained.dtype, trained)
 
     def add_optimizer_variables(
         self, trainable_variables: Iterable[Variable], name: Any, initializer: Any = "zeros"
