@@ -43,6 +43,7 @@ def info() -> None:
         ("GPU", _gpu()),
         ("threads", f"{threads} share a large sweep, on {os.cpu_count()} cores; BLAS has its own"),
         ("recorders", _recorders()),
+        ("replays", _replays()),
         ("cache", f"{folder} ({files} kernels, {size / 1024:.0f} KiB, {most}){usable}"),
     ]  # fmt: skip
     for name, value in rows:
@@ -58,6 +59,17 @@ def _recorders() -> str:
     except ValueError as error:
         return f"none: {error}"
     return install.said()
+
+
+def _replays() -> str:
+    """How recorded functions are called again, and why not by machine code."""
+    from .core.replay import direct
+    from .function import Function
+
+    try:
+        return direct.said(Function)
+    except ValueError as error:
+        return f"none: {error}"
 
 
 def _gpu() -> str:

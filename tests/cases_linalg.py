@@ -138,7 +138,7 @@ OF_LU = [
 
 def heavy(x, at=1):
     """Packed diagonals, of which one is so large that matrices can be inverted."""
-    by = np.zeros((x.shape[-2], 1), getattr(x.dtype, "as_numpy_dtype", x.dtype))
+    by = np.zeros((*x.shape[-2:-1], 1), getattr(x.dtype, "as_numpy_dtype", x.dtype))
     by[at] = 6
     return x + by
 

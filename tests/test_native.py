@@ -362,12 +362,36 @@ def test_another_way_to_record_is_named():
         output(child)
 
 
-def test_info_says_how_ops_are_recorded():
-    for variables in (NATIVE, PYTHON):
-        found = run("from numtape.__main__ import info; info()", **variables)
-        (line,) = (line for line in found.splitlines() if line.startswith("recorders"))
-        assert ("NUMTAPE_RECORD=python" in line) == (variables == PYTHON)
-        assert ("machine code" in line) == (variables == NATIVE and not layout.unsupported())
+INFO = """
+import sys
+from numtape.__main__ import info
+exec(sys.argv[1])
+info()
+"""
+UNKNOWN = """
+from numtape.core.native import layout
+from numtape.core.replay import direct
+def unknown(): raise layout.NotAsKnown("nothing is known")
+direct.layout = unknown
+"""
+
+
+@pytest.mark.parametrize(
+    "change, variables, said",
+    [
+        ("", NATIVE, ["machine code"] * 2),
+        ("", {**NATIVE, "PYTHONMALLOC": "debug"}, ["machine code"] * 2),  # freed memory is written
+        ("", PYTHON, ["Python: NUMTAPE_RECORD=python"] * 2),
+        (UNKNOWN, NATIVE, ["machine code", "Python: nothing is known"]),
+    ],
+)
+def test_info_says_how_ops_are_recorded_and_calls_replayed(change, variables, said):
+    lines = run(INFO, change, **variables).splitlines()
+    for name, expected in zip(("recorders", "replays"), said, strict=True):
+        (line,) = (line for line in lines if line.startswith(name))
+        if variables["NUMTAPE_RECORD"] == "native" and layout.unsupported():
+            expected = expected.partition(":")[2] or layout.unsupported()
+        assert expected in line
 
 
 THREADS = """

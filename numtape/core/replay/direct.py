@@ -136,20 +136,27 @@ def _built_before() -> disk.Built:
     return before("before_call")
 
 
-_processes: list[_Process | None] = []  # one, once it is known
+_processes: list[_Process | str] = []  # one, or why there is none, once it is known
 
 
-def _process(function: Any) -> _Process | None:
-    """The machine code; None where Python carries out all calls."""
+def _process(kind: type) -> _Process | str:
+    """The machine code; or why Python carries out all calls of functions of this class."""
     if not _processes:
-        found = None
+        found: _Process | str = "NUMTAPE_RECORD=python"
         if settings.native_recorders():
             try:
-                found = _Process(type(function))
+                found = _Process(kind)
             except (NotAsKnown, MemoryError, OSError, RuntimeError) as error:
                 _messages.info("Replayed calls are carried out by Python: %s.", error)
+                found = str(error)
         _processes.append(found)
     return _processes[0]
+
+
+def said(kind: type) -> str:
+    """What carries out replayed calls of functions of this class, and why not machine code."""
+    found = _process(kind)
+    return f"Python: {found}" if isinstance(found, str) else "machine code"
 
 
 _places: dict[tuple[type, str], int] = {}
@@ -184,7 +191,7 @@ def entry(
     known = path.direct
     if known is not None and known.holds():
         return known.entry
-    if calls.turn & (calls.turn - 1) or _process(function) is None:
+    if calls.turn & (calls.turn - 1) or isinstance(_process(type(function)), str):
         return None  # it was tried before: the next time after twice as many calls
     if known is not None:
         known.settle()
