@@ -5,20 +5,24 @@ from __future__ import annotations
 import functools
 import importlib
 import inspect
+import math
 import operator
 from collections.abc import Callable, Sequence
 from types import FunctionType
 from typing import Any
 
+import numpy as np
+from numpy import ndarray
+
 from .core.log.variable import Variable
 from .core.ops import kernel as rows
-from .core.ops.elementwise import stop_gradient
 from .core.values.tensor import Tensor
 from .errors import KernelError
 
 __all__ = ["kernel"]
 
 _TENSORS = frozenset((Tensor, Variable))
+_NUMBERS = frozenset((int, float, np.int64, np.int32, np.float64, np.float32))
 
 
 def __dir__() -> list[str]:
@@ -29,7 +33,9 @@ class Kernel:
     """A function of plain loops that Numba compiles, and that `grad` differentiates.
 
     Made by `kernel`. A call is one of the function as ``numba.njit`` compiles it, with writes to
-    the caller's arrays. Objects can be pickled by their name.
+    the caller's arrays. Ctrl-C ends one that takes long, and then nothing is written; but one of
+    a kernel that cannot be differentiated, or that writes to an array and returns one, ends first,
+    as functions of Numba do. Objects can be pickled by their name.
 
     Args:
       function: A function of Python.
@@ -68,6 +74,8 @@ class Kernel:
         self._jacobians: dict[Any, Any] = {}
         self._runs: dict[Any, Any] = {}
         self._call: Any = None
+        self._watched: Any = None
+        self._most = -math.inf  # up to which size plain calls are short
         self._rule: FunctionType | None = None
         functools.update_wrapper(self, function)
 
@@ -77,12 +85,33 @@ class Kernel:
         With a tensor or variable among the arguments it is a row of the log, through which tapes
         find derivatives: see `kernel`.
         """
-        if not kwargs and _TENSORS.isdisjoint(map(type, args)):
+        if kwargs:
+            return self._called(self._bound(args, kwargs))
+        most = self._most
+        for x in args:
+            kind = type(x)
+            if kind is ndarray:
+                if x.size > most:
+                    break
+            elif kind in _NUMBERS:
+                if x > most:
+                    break
+            elif kind in _TENSORS:
+                break
+        else:
             return (self._call or self.njit)(*args)
-        args = self._bound(args, kwargs)
+        return self._called(args)
+
+    def _called(self, args: tuple[Any, ...]) -> Any:
+        """The same, of tensors, or what may take long."""
         if any(isinstance(x, Tensor | Variable) for x in args):
-            return rows.call(self, args)
-        return self.njit(*args)
+            return rows.call(self, self._bound(args, {}))
+        if self._watched is None:
+            self._watched = importlib.import_module("numtape.core.loops.watched").Watched(self)
+        try:
+            return self._watched(args)
+        finally:
+            self._most = self._watched.most
 
     def _run(self, kinds: Any, wanted: tuple[int, ...], kept: bool) -> Any:
         """What computes the rows of calls with arguments of some kinds."""
@@ -108,7 +137,8 @@ class Kernel:
     def _jitted(self, kernels: dict[Any, Any]) -> Any:
         """The same; ``kernels`` has those that are being made: they may call each other."""
         if self._call is None:
-            self._call = _jitted(self.python_function, {
+            make = importlib.import_module("numtape.core.loops.jitted").plain
+            self._call = make(self.python_function, {
                 "error_model": self._model, "fastmath": self._fastmath, "nogil": True,
                 "boundscheck": self._checked,
             }, {}, kernels)  # fmt: skip
@@ -357,44 +387,3 @@ def _numbers(argnums: int | tuple[int, ...], count: int) -> tuple[tuple[int, ...
         if j in found[:k]:
             raise ValueError(f"argnums has argument {j} twice.")
     return found, isinstance(argnums, int)
-
-
-def _jitted(
-    function: FunctionType, options: dict[str, Any], known: dict[Any, Any], kernels: dict[Any, Any]
-) -> Any:
-    """A function as Numba compiles it; kernels and plain functions that it calls as well."""
-    from numba import njit
-
-    importlib.import_module("numtape.core.loops.jitted").known()
-    if function in known:
-        return known[function]
-    code = function.__code__
-
-    def replaced(value: Any) -> Any:
-        if isinstance(value, Kernel):
-            return kernels.get(value.python_function) or value._jitted(kernels)
-        if value is stop_gradient or not isinstance(value, FunctionType):
-            return value
-        return _jitted(value, options, known, kernels)
-
-    scope = {**function.__globals__}
-    copied = FunctionType(code, scope, function.__name__, function.__defaults__,
-                          _cells(function.__closure__, replaced))  # fmt: skip
-    copied.__kwdefaults__, copied.__module__ = function.__kwdefaults__, function.__module__
-    copied.__qualname__ = function.__qualname__
-    found = njit(copied, **options)
-    if not known:  # the kernel's own
-        kernels[function] = found
-    known[function] = found
-    for name in code.co_names:
-        if name in scope:
-            scope[name] = replaced(scope[name])
-    return found
-
-
-def _cells(cells: Any, replaced: Callable[[Any], Any]) -> Any:
-    if cells is None:
-        return None
-    from types import CellType
-
-    return tuple(CellType(replaced(cell.cell_contents)) for cell in cells)

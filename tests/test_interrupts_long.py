@@ -12,8 +12,7 @@ from processes import run, start
 from numtape.core import settings
 from numtape.core.cpu import draws, workers
 from numtape.core.cpu import executor as cpu
-from numtape.core.loops import call, stack
-from numtape.core.ops import unique
+from numtape.core.ops import random, unique
 from numtape.core.values import memory
 
 pytestmark = [
@@ -245,6 +244,14 @@ def test_large_arrays_are_copied_piece_by_piece(monkeypatch, x, dtype):
         assert heard_of(lambda: memory.copied(x)) > np.size(x) // 64
 
 
+def test_another_thread_shuffles(tf, monkeypatch):
+    monkeypatch.setattr(random, "LARGE", 3)
+    heard = []
+    monkeypatch.setattr(random, "heard", lambda work: heard.append(1) or workers.heard(work))
+    assert sorted(tf.random.shuffle([5, 2, 7, 1]).numpy().tolist()) == [1, 2, 5, 7]
+    assert heard == [1]
+
+
 def test_another_thread_finds_different_elements(tf, monkeypatch):
     monkeypatch.setattr(unique, "LARGE", 3)
     heard = []
@@ -285,37 +292,92 @@ def area(x, n):
     return s
 
 
-def test_gradients_of_kernels_that_took_long_are_interrupted(tf, monkeypatch):
-    monkeypatch.setattr(stack, "LONG", 2000)
-    interrupts = Interrupts(every=2)
-    monkeypatch.setattr(call, "heard", interrupts)
-    x = np.array([0.1, 0.2, 0.3])
-    gradient, other = tf.grad(tf.kernel(area)), tf.grad(tf.kernel(area))
-    short = gradient(x, 10)
-    expected = other(x, 1000)
-    assert interrupts.calls == 0
-    for strided in (False, True):
-        given = np.array([0.1, 7.0, 0.2, 7.0, 0.3, 7.0])[::2] if strided else x
-        done = 0
-        for _ in range(8):
-            try:
-                np.testing.assert_array_equal(gradient(given, 1000), expected)
-                done += 1
-            except KeyboardInterrupt:
-                pass
-        assert 0 < done < 8
-        assert given.tolist() == [0.1, 0.2, 0.3]
+@pytest.mark.parametrize("make", [
+    pytest.param(lambda tf: tf.kernel(area), id="plain"),
+    pytest.param(lambda tf: tf.grad(tf.kernel(area)), id="gradient"),
+    pytest.param(lambda tf: tf.jacobian(tf.kernel(area)), id="jacobian"),
+])  # fmt: skip
+@pytest.mark.parametrize("strided", [False, True], ids=["whole", "strided"])
+def test_calls_of_kernels_that_take_long_are_interrupted(tf, monkeypatch, make, strided):
+    x, interrupts = np.array([0.1, 0.2, 0.3]), Interrupts(every=2)
+    expected, after = make(tf)(x.copy(), 50), x.copy()
+    area(after, 50)
+    monkeypatch.setattr(workers, "LONG", -1.0)
+    monkeypatch.setattr(workers, "heard", interrupts)
+    f, done = make(tf), 0
+    plain = isinstance(f, type(tf.kernel(area)))
+    for _ in range(8):
+        given = np.array([0.1, 7.0, 0.2, 7.0, 0.3, 7.0])[::2] if strided else x.copy()
+        try:
+            np.testing.assert_allclose(f(given, 50), expected, rtol=1e-12)
+            done += 1
+            np.testing.assert_allclose(given, after if plain else x, rtol=1e-12)
+        except KeyboardInterrupt:
+            assert given.tolist() == x.tolist()
     for thread in interrupts.threads:
         thread.join()
-    before = interrupts.calls
-    for _ in range(4):  # what is short again is called at once again
-        try:
-            np.testing.assert_array_equal(gradient(x, 10), short)
-        except KeyboardInterrupt:
-            pass
-    assert interrupts.calls <= before + 2
+    watched = not (plain and strided)  # copies would be others to Numba
+    assert (done, interrupts.calls) == ((4, 8) if watched else (8, 0))
+
+
+@pytest.mark.parametrize("make", ["kernel", "grad", "jacobian"])
+def test_calls_that_are_larger_than_short_ones_are_watched(tf, monkeypatch, make):
+    watched, clock = [], iter(range(100))
+    heard = workers.heard
+    monkeypatch.setattr(workers, "heard", lambda work: watched.append(1) or heard(work))
+    monkeypatch.setattr(workers, "LONG", 1e9)
+
+    def total(x, n):
+        s = 0.0
+        for i in range(n):
+            s += x[0] * i
+        return s
+
+    f, x = getattr(tf, make)(total), np.ones(3)
+    counts = []
+    for n in (10, 10, 20, 21, 42, 3, 84, 85):
+        f(x, n)
+        counts.append(len(watched))
+    assert counts == [1, 1, 1, 2, 2, 2, 3, 3]
+    monkeypatch.setattr(workers, "perf_counter", lambda: next(clock))
+    monkeypatch.setattr(workers, "LONG", 0.5)
+    f(x, 200)  # is long
+    f(x, 3)
+    assert len(watched) == 5
+
+
+def fails(x, n):
+    x[0] = 5.0
+    if n > 3:
+        raise ValueError("too many")
+    return x[1]
+
+
+def same(x, n):
+    x[0] += n
+    return x
+
+
+def test_plain_calls_that_are_watched_do_what_they_did(tf, monkeypatch):
+    monkeypatch.setattr(workers, "LONG", -1.0)
+    x = np.ones(3)
+    with pytest.raises(ValueError, match="too many"):
+        tf.kernel(fails)(x, 4)
+    assert x[0] == 5.0
+    assert tf.kernel(same)(x, 2) is x or np.shares_memory(tf.kernel(same)(x, 2), x)
+    with pytest.raises(IndexError):
+        tf.kernel(lambda x: x[5], boundscheck=True)(x)
     with pytest.raises(IndexError):
         tf.grad(tf.kernel(lambda x: x[5], boundscheck=True))(x)
+
+    def draws(n):
+        np.random.seed(0)  # noqa: NPY002
+        s = 0.0
+        for _ in range(n):
+            s += np.random.random()  # noqa: NPY002
+        return s
+
+    assert tf.kernel(draws)(4) == pytest.approx(np.random.RandomState(0).random(4).sum())
 
 
 def test_rows_of_kernels_that_took_long_are_interrupted(tf, monkeypatch):

@@ -54,10 +54,10 @@ LARGE = 1 << 21
 # Rows times elements from which a plan that comes again is compiled: some 0.02 s of work.
 HOT = 1 << 26
 
-# Such work takes about 0.1 s. What takes longer is computed in stages and by other threads, so that
-# this one hears of interrupts; their pieces take a quarter of that. A kernel's unit, a call to BLAS
-# or NumPy, is not divided.
-WATCHED = 1 << 25
+# Such work takes about 0.05 s. What takes longer is computed in stages and by other threads, so
+# that this one hears of interrupts; their pieces take a quarter of that. A kernel's unit, a call to
+# BLAS or NumPy, is not divided.
+WATCHED = 1 << 24
 PIECE = WATCHED // 4
 WATCHED_BY_HAND = 1 << 18  # elements of an array of NumPy's: a decomposition takes long by then
 

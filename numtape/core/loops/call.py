@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import ctypes
 import struct
-import threading
 from collections.abc import Callable
 from typing import Any, NoReturn
 
 import numpy as np
 
 from ...errors import KernelError, ResourceExhaustedError
-from ..cpu.workers import heard
+from ..cpu.workers import Listening, largest
 from ..values.tensor import Tensor
 from . import stack
 from .calls import DTYPES
@@ -151,10 +150,10 @@ class Gradient(Sweeping):
     ) -> None:  # fmt: skip
         super().__init__(program, limit, plain)
         self.wanted, self.single = wanted, single
-        self._layout = Layout(program, wanted, single, limit)
+        self._listening = Listening()
+        self._layout = Layout(program, wanted, single, limit, self._listening)
         self.sweeps = _FUNCTION(compiled(program, fastmath).gradient)
         self._waiting: list[tuple[Any, Any]] = []  # blocks that no call has now
-        self._long = False  # whether a call took so long that interrupts are to be heard
 
     def __call__(self, arguments: tuple[Any, ...]) -> Any:
         """The value, and the adjoint of the argument that is wanted, or a tuple of them.
@@ -167,12 +166,15 @@ class Gradient(Sweeping):
         found = self.quick(arguments)
         if found is not None:
             return found
-        return self._heard(self._prepared, arguments) if self._long else self._prepared(arguments)
+        return self._listening(largest(arguments), self._prepared, arguments)
 
     def quick(self, arguments: tuple[Any, ...]) -> Any:
-        """The same, or None if the arguments are not of these kinds, or have to be made ready."""
-        if self._long:
-            return self._heard(self.quick, arguments)
+        """The same, or None if the arguments are not of these kinds, or have to be made ready.
+
+        None as well if the call may take long.
+        """
+        if self._listening.long:
+            return None
         try:
             ready = self._waiting.pop()
         except IndexError:
@@ -184,20 +186,9 @@ class Gradient(Sweeping):
         finally:
             self._waiting.append(ready)
 
-    def _heard(self, call: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
-        """Have another thread call, while this one hears of interrupts."""
-        self._long = False  # until it was long again
-        if threading.current_thread() is not threading.main_thread():
-            return call(arguments)
-        try:
-            return heard(lambda: call(arguments))
-        except BaseException:  # an interrupt: the next one as well
-            self._long = True
-            raise
-
     def _note_long(self, arena: stack.Arena, size: int) -> None:
         """Note that a call took much of the stack, and so long."""
-        self._long = True
+        self._listening.long = True
         if size > stack.LIMIT:
             arena.trim()
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..cpu.workers import Listening, largest
 from ..values.memory import address_of, array_at
 from . import stack
 from .call import Sweeping
@@ -36,13 +37,16 @@ class Jacobian(Sweeping):
         limit: int | None, plain: Callable[..., Any],
     ) -> None:  # fmt: skip
         super().__init__(program, limit, plain)
-        self._wanted, self._single = wanted, single
+        self._wanted, self._single, self._listening = wanted, single, Listening()
         code = compiled(program, fastmath)
         self._forward, self._reverse = _FUNCTION(code.forward), _FUNCTION(code.reverse)
 
     def __call__(self, arguments: tuple[Any, ...]) -> Any:
         """The Jacobians, in the form of the result: of one argument, or a tuple of them each."""
         self.refuse_writes(arguments)
+        return self._listening(largest(arguments), self._computed, arguments)
+
+    def _computed(self, arguments: tuple[Any, ...]) -> Any:
         held = [self._own(j, x) for j, x in enumerate(arguments)]
         parameters = self.program.parameters
         count = len(parameters)

@@ -1,4 +1,4 @@
-"""Derivatives of kernels inside of other code that Numba compiles, and what kernels call in it.
+"""What Numba compiles: kernels as they are, and their derivatives inside of other such code.
 
 Numba is imported when the first function here is called.
 """
@@ -6,7 +6,9 @@ Numba is imported when the first function here is called.
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Callable
 from functools import cache
+from types import CellType, FunctionType
 from typing import Any
 
 import numpy as np
@@ -226,3 +228,49 @@ def _raises(program: Program, given: str, scope: dict[str, Any]) -> list[str]:
         text = ", ".join(map(repr, told)) if plain else ""
         lines.append(f"    if kind == {RAISED} and which == {k}: raise Raised{k}({text})")
     return lines
+
+
+def plain(
+    function: FunctionType, options: dict[str, Any], made: dict[Any, Any], kernels: dict[Any, Any]
+) -> Any:
+    """A function as Numba compiles it; kernels and plain functions that it calls as well.
+
+    Args:
+      function: The function of a kernel, or one that it calls.
+      options: Numba's.
+      made: The kernel's functions that are compiled.
+      kernels: The kernels that are being made: they may call each other.
+    """
+    from numba import njit
+
+    known()
+    if function in made:
+        return made[function]
+    code = function.__code__
+
+    def replaced(value: Any) -> Any:
+        if hasattr(type(value), "_jitted"):
+            return kernels.get(value.python_function) or value._jitted(kernels)
+        if value is stop_gradient or not isinstance(value, FunctionType):
+            return value
+        return plain(value, options, made, kernels)
+
+    scope = {**function.__globals__}
+    copied = FunctionType(code, scope, function.__name__, function.__defaults__,
+                          _cells(function.__closure__, replaced))  # fmt: skip
+    copied.__kwdefaults__, copied.__module__ = function.__kwdefaults__, function.__module__
+    copied.__qualname__ = function.__qualname__
+    found = njit(copied, **options)
+    if not made:  # the kernel's own
+        kernels[function] = found
+    made[function] = found
+    for name in code.co_names:
+        if name in scope:
+            scope[name] = replaced(scope[name])
+    return found
+
+
+def _cells(cells: Any, replaced: Callable[[Any], Any]) -> Any:
+    if cells is None:
+        return None
+    return tuple(CellType(replaced(cell.cell_contents)) for cell in cells)

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from ..cpu.workers import Listening
 from ..values.memory import address_of, view
 from . import stack
 from .program import Program
@@ -37,11 +38,14 @@ class Layout:
       wanted: The numbers of the arguments whose adjoints are given.
       single: Whether one adjoint is given, and not a tuple.
       limit: How many bytes of stack a call may take; None for half of the machine's memory.
+      listening: Up to which size calls are short, as `workers.largest` measures it.
     """
 
     def __init__(
-        self, program: Program, wanted: tuple[int, ...], single: bool, limit: int | None
-    ) -> None:
+        self, program: Program, wanted: tuple[int, ...], single: bool, limit: int | None,
+        listening: Listening,
+    ) -> None:  # fmt: skip
+        self._listening = listening
         self.program, self.wanted, self.single, self.limit = program, wanted, single, limit
         parameters = program.parameters
         self.words = len(parameters) + 5
@@ -74,6 +78,8 @@ class Layout:
             tests = [f"type(x{j}) is not ndarray or x{j}.dtype is not D{j} or x{j}.ndim != {len(n)}"
                      for j, n in axes.items()]  # fmt: skip
             tests += [f"type(x{j}) is not T{j}" for j in self._numbers]
+            tests += [f"x{j}.size > LISTENING.most" for j in arrays]
+            tests += [f"x{j} > LISTENING.most" for j in self._numbers]
             lines += [f"if {' or '.join(tests)}: return None"] if tests else []
         within = []
         for j in arrays:
@@ -149,7 +155,8 @@ class Layout:
         block = np.zeros(self.size, np.int64)
         scope: dict[str, Any] = {
             "BLOCK": view(block), "AT": address_of(block), "pack": self.pack, "unpack": self.unpack,
-            "sweeps": sweeps, "fail": fail, "take": stack.take, "wait": stack.wait,
+            "LISTENING": self._listening, "sweeps": sweeps, "fail": fail, "take": stack.take,
+            "wait": stack.wait,
             "PATIENCE": stack.PATIENCE, "LONG": stack.LONG, "long": long, "ndarray": np.ndarray,
             "zeros": np.zeros, "float32": np.float32, "addressof": ctypes.addressof,
             "from_buffer": ctypes.c_char.from_buffer, "address_of": address_of,

@@ -11,7 +11,7 @@ import numpy as np
 
 from ...errors import KernelError
 from .. import settings
-from ..cpu.workers import Listening
+from ..cpu.workers import Listening, largest
 from ..log.log import local
 from ..log.op import Native
 from ..values.memory import Array
@@ -136,7 +136,16 @@ class Run:
         xs = [np.ascontiguousarray(x) if x.ndim else x for x in xs]
         if settings.device() == "reference":
             return self._as_python(xs)
-        return self._listening(self._results, xs)
+        self._compile(xs)
+        return self._listening(largest(xs), self._results, xs)
+
+    def _compile(self, xs: list[Array]) -> None:
+        """Compile in this thread, where an interrupt ends it."""
+        with suppress(KernelError):  # for who asks for a gradient
+            if self._kept and not self._sweeps().program.grows:
+                return
+        if self._returns is None:
+            self._returns = _returned(self._kernel.njit, _given(xs))
 
     def _results(self, xs: list[Array]) -> Results:
         if self._kept:
@@ -151,10 +160,9 @@ class Run:
                     arrays = found if program.result else [found[k] for k in places(program.form)]
                     form = None if program.result else _unnumbered(program.form)
                     return Results(arrays, form, left)
-        given = _given(xs)
-        value = self._kernel.njit(*given)
+        value = self._kernel.njit(*_given(xs))
         if self._returns is None:
-            self._returns = _returned(self._kernel.njit, given)
+            self._returns = _returned(self._kernel.njit, _given(xs))
         arrays = []
         form = self._taken(value, self._returns, arrays)
         return Results(arrays, form, None)
@@ -216,7 +224,8 @@ class Run:
             for place, seed in zip(places(program.form), seeds, strict=True):
                 sums[place] = sums[place] + seed
             seeds = [np.asarray(x) for x in sums]
-        return self._listening(self._adjoints, xs, number, seeds)
+        self._sweeps()
+        return self._listening(largest(xs), self._adjoints, xs, number, seeds)
 
     def _adjoints(self, xs: list[Array], number: int, seeds: list[Array]) -> list[Array]:
         sweeps = self._sweeps()
@@ -253,5 +262,12 @@ def _number(x: Array, whole: bool) -> Any:
 
 def _returned(dispatcher: Any, given: list[Any]) -> Any:
     """Numba's type of what a function returns."""
+    from numba.core.errors import NumbaError
+
     signature = tuple([dispatcher.typeof_pyval(x) for x in given])
+    try:
+        dispatcher.compile(signature)
+    except NumbaError:
+        dispatcher(*given)  # which says it in more words
+        raise
     return dispatcher.overloads[signature].signature.return_type

@@ -73,8 +73,9 @@ def frame(
     missing = (count - 1) * step + length - samples
     if count and missing > 0:
         moved = filled(moved, missing, pad_value)
-    places = np.arange(count)[:, None] * step + np.arange(length)
-    found = gather(moved, places.astype(np.int32), axis=-1)
+    starts = (step * np.arange(count)).astype(np.int32)
+    places = np.add.outer(starts, np.arange(length, dtype=np.int32))
+    found = gather(moved, places, axis=-1)
     if at == x.ndim - 1:
         return found
     order = [*range(at), found.ndim - 2, found.ndim - 1, *range(at, found.ndim - 2)]

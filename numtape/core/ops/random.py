@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...errors import InvalidArgumentError
+from ..cpu.workers import heard
 from ..log.log import local
 from ..log.look import executor
 from ..log.tensors import as_tensor, owned
@@ -341,8 +342,12 @@ def _nested(bounds: Any) -> Any:
     return tuple(map(_nested, bounds)) if isinstance(bounds, list) else bounds
 
 
+LARGE = 1 << 18  # that take so long that interrupts are to be heard meanwhile
+
+
 def _permutation(source: SeedSequence, count: int) -> Array:
-    return np.asarray(_generator(source).permutation(count))
+    draw = _generator(source).permutation
+    return np.asarray(heard(lambda: draw(count)) if count > LARGE else draw(count))
 
 
 def shuffle(value: Any, seed: int | None = None, name: str | None = None) -> Tensor:
