@@ -394,6 +394,25 @@ def test_variables_are_what_attributes_give(tf):
     assert optimizer.variables[2] is own
 
 
+def test_steps_that_leave_variables_out_are_replayed(tf):
+    used, unused = tf.Variable(1.0), tf.Variable(1.0)
+    optimizer = tf.keras.optimizers.SGD(0.5)
+
+    @tf.function
+    def step(x):
+        with tf.GradientTape() as tape:
+            loss = used * x
+        first, none = tape.gradient(loss, [used, unused])
+        optimizer.apply_gradients([(first, used), (none, unused)])
+
+    with pytest.warns(UserWarning, match="Gradients do not exist") as said:
+        for _ in range(4):
+            step(tf.constant(1.0))
+    assert (used.numpy(), unused.numpy()) == (-1.0, 1.0)
+    if tf.__name__ == "numtape":
+        assert len(said) == 2 and "2 hits" in str(step.paths())
+
+
 def test_constraints_come_after_the_step(tf):
     v = tf.Variable([1.0, 2.0], constraint=lambda x: tf.clip_by_value(x, 0.0, 1.5))
     tf.keras.optimizers.SGD(1.0).apply_gradients([(tf.constant([2.0, 0.25]), v)])

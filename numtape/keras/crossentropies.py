@@ -14,9 +14,9 @@ from ..core.values.arguments import number
 from ..core.values.dtypes import int64
 from ..core.values.spec import one_axis
 from ..core.values.tensor import Tensor
+from ..warned import warn
 from .loss_functions import EPSILON, loss_function, pair
 from .smooth import sigmoid
-from .warned import warn
 
 __all__ = [
     "binary_crossentropy", "binary_focal_crossentropy", "categorical_crossentropy",

@@ -14,6 +14,7 @@ from ..core.values.habits import elsewhere
 from ..core.values.tensor import Tensor
 from ..errors import OpError
 from ..nest import flatten, map_structure
+from ..warned import warn
 from . import regularizers
 from .call_arguments import is_tensor, shapes_for, tensors_in
 from .habits import LAYER
@@ -23,7 +24,6 @@ from .layer_state import LayerState
 from .layer_variable import LayerVariable as LayerVariable
 from .located import located
 from .symbolic import KerasTensor, Node, inferred, is_symbolic, pass_masks, symbols_of
-from .warned import warn
 
 
 class Layer(LayerState):

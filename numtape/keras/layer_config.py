@@ -7,8 +7,8 @@ from typing import Any
 
 from ..core.values.dtypes import DType
 from ..core.values.spelling import hint
+from ..warned import warn
 from . import regularizers
-from .warned import warn
 
 
 class _Signature:

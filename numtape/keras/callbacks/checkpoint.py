@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..warned import warn
+from ...warned import warn
 from .monitor import MonitorCallback, say
 
 

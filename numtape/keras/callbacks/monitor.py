@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from ..warned import warn
+from ...warned import warn
 from .callback import Callback
 
 

@@ -19,8 +19,8 @@ from ...core.ops.reduction import reduce_sum
 from ...core.values.arguments import items, whole
 from ...core.values.dtypes import float32
 from ...core.values.tensor import Tensor
+from ...warned import warn
 from ..loss_functions import EPSILON
-from ..warned import warn
 from .metric import Metric, add_all, metric_class
 
 

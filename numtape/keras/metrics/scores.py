@@ -10,8 +10,8 @@ from ...core.ops.elementwise import abs_, cast, select
 from ...core.ops.movement import broadcast_to, expand_dims
 from ...core.ops.reduction import reduce_max, reduce_mean, reduce_sum
 from ...core.values.tensor import Tensor
+from ...warned import warn
 from ..loss_functions import EPSILON, same_rank
-from ..warned import warn
 from .metric import Metric, add_all, metric_class
 
 

@@ -15,7 +15,7 @@ from ...core.ops.random import shuffle as shuffled
 from ...core.values.tensor import Tensor
 from ...data import Dataset
 from ...nest import flatten, map_structure
-from ..warned import warn
+from ...warned import warn
 
 RAN_OUT = (
     "Your input ran out of data; interrupting training. Make sure that your dataset or generator "

@@ -9,8 +9,8 @@ from ...core.log.variable import Variable, assign_all
 from ...core.replay.call import undone_if_raised
 from ...core.values.dtypes import shown
 from ...core.values.habits import Elsewhere, elsewhere
+from ...warned import warn
 from ..habits import OPTIMIZER
-from ..warned import warn
 from .arguments import optimizer_class, real
 from .schedule import LearningRateSchedule
 from .schedules import deserialize, serialize

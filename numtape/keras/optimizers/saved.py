@@ -7,8 +7,8 @@ from typing import Any
 
 from ...core.log.variable import Variable, assign_all, original
 from ...core.ops.elementwise import cast
+from ...warned import warn
 from ..layer_variable import LayerVariable
-from ..warned import warn
 
 
 class Saved:

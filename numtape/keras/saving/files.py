@@ -14,11 +14,11 @@ from ...train.arrays import SUFFIX, pack, read, unpack, write
 from ...train.checkpoint import Checkpoint
 from ...train.parts import Graph, checked
 from ...train.restoring import Restoration
+from ...warned import warn
 from ..metrics.metric import Metric
 from ..models import Model
 from ..optimizers import Optimizer
 from ..registry import custom_object_scope
-from ..warned import warn
 from .objects import compile_config, compile_from, deserialize_keras_object, serialize_keras_object
 
 Path = str | os.PathLike[str]
