@@ -20,6 +20,15 @@ ARRAYS = [
     "np.expand_dims(x, 1)[3, 0]", "np.asarray(x)[1]", "np.ascontiguousarray(m.T)[1, 1]",
     "m.T.ravel()[4] * m.T[1].ravel()[1]",
     "x[k[1] :].sum()", "x[k].sum()", "x[: k[0] + 1].sum()",
+    # Places that arrays hold, and conditions.
+    "m[k % 3].T[2, 1]", "m[:, k][2, 1]", "m[k % 3, k][1]", "m[1, k].sum()", "m[k % 3, 2][0]",
+    "m[k % 3, ::2][1, 2]", "m[np.array([[1, 0], [2, 2]])][1, 0, 3]", "np.take(m, k)[1] * p",
+    "x.take(k).sum()", "m.take(2) * p", "m.reshape(1, 3, 5)[0, :, k][2, 1]",
+    "m.reshape(3, 1, 5)[k % 3, :, k][2, 0]", "m.reshape(3, 1, 5)[:, 0, k][1, 2]",
+    "x[x > 0].sum()", "(x[y > 0.2] * p)[1]", "np.prod(x[(x > 0) & (y > 0)])", "len(x[x > 0]) * p",
+    "x[x > 0][-1] * x[x > 9.0].sum()", "m[:, x > 0].sum() * p", "m[m[:, 0] > 0, 1].sum()",
+    "m[m[:, 0] > -9][2, 1]", "m[0, ~(x > 0)].sum()", "(m * x)[:, x > 0].sum()",
+    "m.T[x > 0].max()", "np.mean(x[::-1][x > 0])", "x[np.flatnonzero(x > 0)].sum()",
     # Elements.
     "np.sum(x + y)", "np.sum(x - 2.0 * y)", "np.sum(x / (y + 3.0))", "np.sum(x ** 2)",
     "np.sum(-x * +y)", "np.sum(abs(x) ** p)", "np.sum(np.exp(x) * np.sin(y))", "np.sum(m * x)",
@@ -284,6 +293,30 @@ def constants_and_places(x, m, k):
     return y @ y + np.sum(x * m) + TABLE[1, 0] * z[0]
 
 
+def conditions(x, m, p):
+    """Writes to the elements that conditions pick, and to places of several axes."""
+    high = x > 0.0
+    z = x[high]
+    x[high] = z * z
+    x[~high] += p * x[0]
+    x[x > 0.3] *= x[x > 0.3]
+    m[m[:, 0] > 0.0] += x * p
+    m[:, high] *= p
+    m[1, x < 0.5] = p
+    k = np.flatnonzero(x > -9.0)
+    m[k % 3, k] -= x[::-1]
+    m[k[:2]] = m[1:]
+    m[m[:, 1] > 9.0] = 0.0
+    for _ in range(3):
+        w = x.copy()
+        while len(w[w > 0.1]) > 0:
+            w[w > 0.1] -= 0.3 + x[2] * x[2]
+            x[1] += np.sum(w * m[0])
+    for v in m[0][m[0] > 0.0]:
+        p *= v
+    return np.sum(m * x) * p + len(z)
+
+
 R = np.random.default_rng(11)
 CASES = [
     (stencils, [R.normal(size=6), 3], [0]), (stencils, [R.normal(size=6), 2], [0]),
@@ -299,6 +332,8 @@ CASES = [
     (rows, [R.normal(size=5), R.normal(size=(3, 5)), 0.7], [0, 1, 2]),
     (judged, [R.normal(size=5), R.normal(size=(3, 5)), 0.7], [0, 1, 2]),
     (constants_and_places, [R.normal(size=5), R.normal(size=(3, 5)), np.array([3, 1, 4])], [0, 1]),
+    (conditions, [np.array([0.4, -0.7, 0.7, 0.2, 0.1]), np.cos(np.arange(15.0)).reshape(3, 5), 0.7],
+     [0, 1, 2]),
     (row_operations, [R.normal(size=(3, 5)), 0.7, 1], [0, 1]),
     (kept_views, [R.normal(size=4), R.normal(size=4), 3], [0, 1]),
 ]  # fmt: skip

@@ -102,7 +102,16 @@ class Writer:
         r, size = self.r, self.r.choice((3, 4, 5))
         made = f"np.tanh({self.vector(loops, size)})"
         kind = r.random()
-        if kind < 0.35:
+        if kind < 0.08:
+            high = f"{r.choice('abx')} > {self.expression(loops, 2)}"
+            self.put(r.choice([
+                f"a[{high}] {r.choice(['=', '+=', '*='])} {self.expression(loops, 2)}",
+                f"b[{high}] = np.sin(x[{high}])",
+                f"m[{self.index(loops, 3)}, 1:][({high})[:3]] *= q",
+                f"q = math.tanh(np.sum(b[{high}]) * len(a[{high}]))",
+                f"m[k % 3, k % 4] {r.choice(['=', '+='])} np.tanh({self.vector(loops, 5)})",
+            ]))  # fmt: skip
+        elif kind < 0.35:
             to = r.choice({
                 5: ["b[:]", "a[::-1]", "b", "a"],
                 4: ["a[1:]", "b[:-1]", f"m[{self.index(loops, 3)}]"],

@@ -159,6 +159,7 @@ MISMATCHED = [
     ("np.sum(m + y[1:, None])", ValueError, "shapes of arrays do not match"),
     ("np.sum(m.reshape(4, -1) * 2.0)", ValueError, "shapes of arrays do not match"),
     ("np.max(x[5:])", ValueError, "without elements"),
+    ("x[y > 0.0].sum()", ValueError, "shapes of arrays do not match"),
     ("np.sum(x[np.argmin(y[4:])] * y)", ValueError, "without elements"),
 ]  # fmt: skip
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .frame import Value
-from .grids import Grid, Lazy, Places, View
+from .grids import Grid, Lazy, View
 from .nodes import Array, Count, Make, Step, address, shadow
 from .views import Views
 from .writer import constant
@@ -152,23 +152,6 @@ class Arrays(Views):
         """Write ``target[:] = value``."""
         self.put_all(target, self.fitted(target, value, node), node)
 
-    def scatter(self, target: Places, value: Value, node: Any) -> None:
-        """Write ``target[places] = value``, one after the other: the last of equal places stays."""
-        view, places = target.view, target.places
-        if self.dtype_of(places) == "bool":
-            self.refuse(f"`{ast.unparse(node)}`, picked by conditions", node, "Use np.where.")
-        if value.grid is not None:  # all of it is read before
-            value = self.of(self.made(value.grid, node))
-            self.broadcast([places.shape, value.grid.shape if value.grid else []], node)
-
-        def write(indices: list[str]) -> None:
-            found = value.name if value.grid is None else self.item(value.grid, indices, node)
-            at = self.position(self.item(places, indices, node), view.shape[0], node)
-            place = self.place(view, [at], node)
-            self.write(Step("", "store", [place, found], "", self.line(node), view.array))
-
-        self.rounds(places.shape, write, node)
-
     def change(self, target: View, operator: str, value: Value, node: Any) -> None:
         """Write ``target += value``, or with another operator."""
         source = value.grid
@@ -199,23 +182,26 @@ class Arrays(Views):
         grid = value.grid
         if grid is None:
             return value
-        shape = grid.shape
-        if len(shape) > len(target.shape):
-            self.refuse(f"`{ast.unparse(node)}`, of {len(shape)} axes for {len(target.shape)}",
-                        node, "Give both the same shape.")  # fmt: skip
-        for own, length in zip(target.shape[len(target.shape) - len(shape) :], shape, strict=True):
-            if length != "1":
-                self.match(length, own, node)
+        self.room(target.shape, grid.shape, node)
         if any(self._meets(target, source, grid) for source in self.sources(grid)):
             return Value(grid=self.made(grid, node))
         return value
+
+    def room(self, target: list[str], shape: list[str], node: Any) -> None:
+        """Have it checked that an array of some shape fits in another one."""
+        if len(shape) > len(target):
+            self.refuse(f"`{ast.unparse(node)}`, of {len(shape)} axes for {len(target)}",
+                        node, "Give both the same shape.")  # fmt: skip
+        for own, length in zip(target[len(target) - len(shape) :], shape, strict=True):
+            if length != "1":
+                self.match(length, own, node)
 
     def _meets(self, target: View, source: View, grid: Grid) -> bool:
         """Whether writing an element may change another one that is still to be read."""
         one, other = target.array, source.array
         if one != other:
             # A name that is given several arrays may be given this one further down.
-            return bool({one, other} & self.moving) or self._related(one, other)
+            return bool({one, other} & self.moving) or self.related(one, other)
         apart = (isinstance(grid, Lazy) and grid.apart) or len(grid.shape) != len(target.shape)
         if not apart and source.rows is not None and source.rows == target.rows:
             return False  # the same elements, or none in common
@@ -223,7 +209,7 @@ class Arrays(Views):
         return apart or (target.offset, target.strides, target.shape) != (
             source.offset, source.strides, source.shape)  # fmt: skip
 
-    def _related(self, one: str, other: str) -> bool:
+    def related(self, one: str, other: str) -> bool:
         """Whether two arrays may share memory."""
         found = {one}
         while more := {x for pair in self.same if not found.isdisjoint(pair) for x in pair} - found:

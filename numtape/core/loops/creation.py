@@ -27,11 +27,12 @@ MADE: dict[Any, tuple[str, int, int]] = {
     np.expand_dims: ("expand_dims", 2, 2), np.shape: ("shape", 1, 1), np.size: ("size", 1, 1),
     np.trace: ("trace", 1, 1), np.cumsum: ("cumsum", 1, 1), np.diff: ("diff", 1, 1),
     np.count_nonzero: ("count_nonzero", 1, 1), np.linalg.norm: ("norm", 1, 1),
+    np.flatnonzero: ("flatnonzero", 1, 1), np.take: ("take", 2, 2),
 }  # fmt: skip
 BUILTIN: dict[Any, str] = {sum: "sum", max: "max", min: "min"}  # of one array
 OF_ARRAYS = {
     "copy": 0, "dot": 1, "transpose": 0, "reshape": 3, "ravel": 0, "flatten": 0, "astype": 1,
-    "fill": 1,
+    "fill": 1, "take": 1,
 }  # fmt: skip
 
 
@@ -286,6 +287,18 @@ class Creation(Calls):
     def _make_count_nonzero(self, node: ast.Call, args: list[Any], kind: str) -> str | Value:
         found = self.elementwise("truth", [self._given(args[0])], node, dtype="bool")
         return self._reduced("sum", found if isinstance(found, Value) else Value(found), node, [])
+
+    def _make_flatnonzero(self, node: ast.Call, args: list[Any], kind: str) -> Value:
+        view = self._flat(self._array(args[0], node), node)
+        found = self.elementwise("truth", [self.of(view)], node, dtype="bool")
+        assert isinstance(found, Value) and found.grid is not None
+        return self.of(self.where(found.grid, node))
+
+    def _make_take(self, node: ast.Call, args: list[Any], kind: str) -> str | Value:
+        view, index = self._flat(self._array(args[0], node), node), self._given(args[1])
+        if index.grid is not None:
+            return self.gathered(self.places(view, [index.grid], node), node)
+        return self.load(view, [self.position(index.name, view.shape[0], node)], node)
 
     def _make_norm(self, node: ast.Call, args: list[Any], kind: str) -> str:
         view = self._array(args[0], node)

@@ -8,13 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from .arrays import SMALL, Arrays
+from .arrays import SMALL
 from .frame import Value
-from .grids import Grid, Lazy, Places, View
 from .nodes import Branch, Node, Step
+from .picks import Picks
 from .source import MISSING
 from .types import INTS
-from .views import is_dots, is_none
 from .writer import constant, folded
 
 OPERATORS = {
@@ -28,7 +27,7 @@ COMPARED = {
 MOST_CONSTANTS = 100  # elements of an array that is a constant
 
 
-class Expressions(Arrays):
+class Expressions(Picks):
     """Writes expressions."""
 
     # Names and what they mean.
@@ -190,54 +189,6 @@ class Expressions(Arrays):
             self.write(Branch(test_, body, [], self.line(node)))
         return found
 
-    def picked(self, grid: Grid, node: ast.Subscript, to: str = "") -> str | Value:
-        """An element of an array, a view, or elements at the places that an array holds."""
-        given = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-        if _is_plain(given) and len(given) == len(grid.shape):
-            values = [self.value(x) for x in given]
-            if all(x.grid is None for x in values):
-                own = [self.position(x.name, n, i)
-                       for x, n, i in zip(values, grid.shape, given, strict=True)]  # fmt: skip
-                if isinstance(grid, View):
-                    return self.load(grid, own, node, to)
-                return grid.element(own)
-            if len(given) == 1:
-                return self.gathered(grid, values[0], node)
-        view = self.part(self.view(Value(grid=grid), node), given, node)
-        return self.of(view)
-
-    def gathered(self, grid: Grid, places: Value, node: ast.Subscript) -> Value:
-        """Elements at the places that an array of ints holds."""
-        view, length = self.view(Value(grid=grid), node), grid.shape[0]
-        assert places.grid is not None
-        if self.dtype_of(places.grid) == "bool":
-            self.refuse(f"`{ast.unparse(node)}`, picked by conditions", node,
-                        "Use np.where, or a loop.")  # fmt: skip
-
-        def write(items: list[str]) -> str:
-            return self.load(view, [self.position(items[0], length, node)], node)
-
-        found = self.combined([places], node, write, self.arrays[view.array].dtype)
-        assert isinstance(found.grid, Lazy)
-        found.grid.sources.append(view)
-        found.grid.apart = True
-        return found
-
-    def element(self, node: ast.Subscript) -> tuple[str, str] | View | Places:
-        """The array of an element and its index in memory; or the view that is meant."""
-        grid = self.value(node.value).grid
-        if not isinstance(grid, View):
-            self.refuse(f"`{ast.unparse(node)}`", node, "Write to elements of arrays by name.")
-        given = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-        if len(given) == len(grid.shape) and _is_plain(given):
-            values = [self.value(x) for x in given]
-            if len(given) == 1 and values[0].grid is not None:
-                return Places(grid, self.view(values[0], node))
-            own = [self.position(v.name or self.number(x), n, x)
-                   for x, v, n in zip(given, values, grid.shape, strict=True)]  # fmt: skip
-            return grid.array, self.place(grid, own, node)
-        return self.part(grid, given, node)
-
     # Operators.
 
     def elementwise(self, op: str, operands: list[Value], node: Any, to: str = "",
@@ -387,8 +338,3 @@ class Expressions(Arrays):
             self.refuse(f"`{ast.unparse(node)}`, an array or a number", node, "Write it with `if`.")
         self.write(Branch(test, bodies[0], bodies[1], self.line(node)))
         return self.frames[-1].bound[out] if arrays else out
-
-
-def _is_plain(given: list[Any]) -> bool:
-    """Whether no index is a slice, a new axis or the axes between others."""
-    return not any(isinstance(x, ast.Slice) or is_none(x) or is_dots(x) for x in given)

@@ -45,12 +45,22 @@ class Lazy:
     apart: bool = False
 
 
+Grid = View | Lazy
+
+
 @dataclass(eq=False, slots=True)
 class Places:
-    """What ``x[k] = ...`` writes to: elements of a view, at the places that an array holds."""
+    """Elements of a view, at places that arrays hold: ``x[k]``, ``x[:, k]``, ``x[i, k]``.
+
+    Attributes:
+      view: Where they are.
+      places: For each axis of the view an array of places, or None for all of them.
+      shape: The lengths of the axes of what is picked.
+      first, axes: From which of these on, and how many of them, are those of the arrays.
+    """
 
     view: View
-    places: View
-
-
-Grid = View | Lazy
+    places: list[Grid | None]
+    shape: list[str]
+    first: int
+    axes: int

@@ -234,8 +234,7 @@ class Normal(Creation):
         if isinstance(place, View):
             return self.change(place, operator, self.value(node.value), node)
         if isinstance(place, Places):  # all is read before: of equal places the last stays
-            target: Any = node.target
-            before = self.gathered(place.view, Value(grid=place.places), target)
+            before = self.gathered(place, node)
             if any(self.helper(x) for x in ast.walk(node.value)):
                 before = self.of(self.view(before, node))
             after = self.elementwise(operator, [before, self.value(node.value)], node)

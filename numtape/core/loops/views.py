@@ -80,8 +80,8 @@ class Views(Writer):
 
     # Parts.
 
-    def part(self, view: View, given: list[Any], node: Any) -> View:
-        """What numbers, slices, ``...`` and ``None`` pick of an array."""
+    def spread(self, view: View, given: list[Any], node: Any) -> list[Any]:
+        """What stands in brackets, with slices for the axes that are left out."""
         taken = sum(not is_none(x) and not is_dots(x) for x in given)
         dots = [k for k, x in enumerate(given) if is_dots(x)]
         if taken > len(view.shape) or len(dots) > 1:
@@ -89,7 +89,11 @@ class Views(Writer):
                         "Give at most one index for each axis.")  # fmt: skip
         rest: list[Any] = [ast.Slice()] * (len(view.shape) - taken)
         at = dots[0] if dots else len(given)
-        given = [*given[:at], *rest, *given[at + len(dots) :]]
+        return [*given[:at], *rest, *given[at + len(dots) :]]
+
+    def part(self, view: View, given: list[Any], node: Any) -> View:
+        """What numbers, slices, ``...`` and ``None`` pick of an array; numbers may have names."""
+        given = self.spread(view, given, node)
         strides = self.steps_of(view, node)
         offset = view.offset
         shape: list[str] = []
@@ -103,7 +107,8 @@ class Views(Writer):
             length, stride = view.shape[axis], strides[axis]
             axis += 1
             if not isinstance(index, ast.Slice):
-                one = self.position(self.number(index), length, index)
+                name = index if isinstance(index, str) else self.number(index)
+                one = self.position(name, length, node)
                 offset = self.whole("+", offset, self.whole("*", one, stride, node), node)
                 ordered = ordered and not shape
             elif index.lower is index.upper is index.step is None:
