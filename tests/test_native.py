@@ -107,7 +107,7 @@ for name in ("neg", "abs", "invert"):
             print(name, tried(getattr(operator, name), y))
 
 # What no log has yet.
-for dtype in ("bool", "int8", "float16", "int32", "float32", "float64", "complex64", "complex128"):
+for dtype in "bool int8 float16 int32 int64 float32 float64 complex64 complex128".split():
     for shape in ((), (1, 1), (3,), (0, 2)):
         value = tf.cast(tf.ones(shape), dtype)
         variable = tf.Variable(value)

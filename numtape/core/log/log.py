@@ -185,8 +185,7 @@ class Log(Hooks):
                 self.reserve(self.columns.capacity)
             self.limit = self.columns.capacity - SLACK
 
-    # Appending: a row is written, and published by raising `n`, in one step. For usual values
-    # machine code does the same (`core.native.entering`): who changes this changes that.
+    # Appending. A row is written, and published by raising `n`; in `core.native.entering`, too.
 
     def leaf(self, array: Array, spec: Spec) -> int:
         """Append a leaf whose value is ``array``, which nobody writes to. Returns its row."""
@@ -284,7 +283,8 @@ class Log(Hooks):
                 if found is not None and value:
                     return found, spec
             else:
-                spec = intern((), dtypes.of_number(value, like, op))
+                dtype = dtypes.of_number(value, like, op)  # and whether it fits
+                spec = intern((), dtype) if like is None else like.scalar or like.with_scalar()
             return self.constant(value, spec), spec
         if hasattr(value, "_read_in"):  # a Variable
             return value._read_in(self), value._spec

@@ -539,14 +539,14 @@ def _assign(log: Log, variables: Sequence[Variable], values: Sequence[Tensor]) -
     for variable in variables:
         value = variable._value
         home = value._home
-        if isinstance(home, Log) and id(variable) in home.pending:
+        if type(home) is not np.ndarray and isinstance(home, Log) and id(variable) in home.pending:
             value._array()
     journal = local.journal
     if journal is not None:
         for variable in variables:
             journal.setdefault(id(variable), (variable, variable._value))
     # Entering a variable in `pending` before its value changes is harmless.
-    log.pending.update((id(variable), variable) for variable in variables)
+    log.pending.update(zip(map(id, variables), variables, strict=True))
     set_values(variables, values)
 
 
@@ -568,9 +568,8 @@ def set_values(
     done = itertools.chain(
         map(_set_value, variables, values), map(_set_read, variables, nothing), *others
     )
-    same = map(
-        operator.is_, map(_get_value, [variable for variable, _ in had]), [x for _, x in had]
-    )
+    owners, values_had = zip(*had, strict=True) if had else ((), ())
+    same = map(operator.is_, map(_get_value, owners), values_had)
     return all(itertools.chain(same, map(operator.not_, done)))
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..log.log import VALUE
+from ..values.dtypes import float32, float64, int32, int64
 from .references import References
 from .writer import BYTE, DOUBLE, FLOAT, HALF, SHORT, WORD
 
@@ -183,18 +184,23 @@ class Entering(References):
     ) -> None:
         """`Log.constant`: a leaf for a number, of the scalar spec of the other operand's dtype."""
         b = self.builder
-        spec = self._like(other, undone)
+        spec = self.scalar(self._spec(other, undone), value, undone)
         number = self._double(value, is_float, undone)
         self.leave(b.fcmp_unordered("==", number, DOUBLE(0.0)), undone)  # a sign to be asked; NaN
         place = self.to_int(self.field(spec, "spec.id"))
-        dtype = self.load_int(self.known("SPECS.dtype"), place, HALF)
-        double, single, packed = self.block(), self.block(), self.block()
-        b.cbranch(b.icmp_unsigned("==", dtype, self.known("float64")), double, single)
+        double, single, whole, packed = (self.block() for _ in range(4))
+        dtypes = b.switch(self.load_int(self.known("SPECS.dtype"), place, HALF), undone)
+        for dtype, block in (
+            (float64, double), (float32, single), (int32, whole), (int64, whole)
+        ):
+            dtypes.add_case(WORD(dtype.code), block)
+        b.position_at_end(whole)
+        integer = self.to_int(value)
+        b.branch(packed)
         b.position_at_end(double)
         wide = b.bitcast(number, WORD)
         b.branch(packed)
         b.position_at_end(single)
-        self.leave(self.is_not(dtype, self.known("float32")), undone)
         less = b.fptrunc(number, FLOAT)
         for end in (float("inf"), float("-inf")):  # it may be too large
             self.leave(b.fcmp_ordered("==", less, FLOAT(end)), undone)
@@ -202,6 +208,7 @@ class Entering(References):
         b.branch(packed)
         b.position_at_end(packed)
         cell = b.phi(WORD)
+        cell.add_incoming(integer, whole)
         cell.add_incoming(wide, double)
         cell.add_incoming(narrow, last)
         for thing in (value, spec):
@@ -220,8 +227,8 @@ class Entering(References):
             self.call("Py_DecRef", thing)
         b.ret(WORD(ENTERED))
 
-    def _like(self, other: Any, undone: Any) -> Any:
-        """The spec of a number beside an operand of floats or complex numbers."""
+    def _spec(self, other: Any, undone: Any) -> Any:
+        """The spec of an operand that is a tensor or a variable."""
         b, tensor, variable, there = self.builder, *(self.block() for _ in range(3))
         tensors = b.icmp_unsigned("==", self.field(other, "type"), self.known("Tensor"))
         b.cbranch(tensors, tensor, variable)
@@ -236,10 +243,27 @@ class Entering(References):
         spec = b.phi(WORD)
         spec.add_incoming(first, tensor)
         spec.add_incoming(second, last)
-        self.leave(self.is_not(self.field(spec, "spec.inexact"), self.known("True")), undone)
-        scalar = self.need(self.field(spec, "spec.scalar"), undone)
-        self.leave(b.icmp_unsigned("==", scalar, self.known("None")), undone)
-        return scalar
+        return spec
+
+    def scalar(self, spec: Any, value: Any, undone: Any) -> Any:
+        """The spec of a number beside an operand of a spec: of its dtype, where that fits."""
+        b, integer, exact, fits = self.builder, *(self.block() for _ in range(3))
+        kinds = self.is_not(self.field(spec, "spec.inexact"), self.known("True"))
+        b.cbranch(kinds, exact, fits)
+        b.position_at_end(exact)  # an int of one digit fits these
+        place = self.to_int(self.field(spec, "spec.id"))
+        dtypes = b.switch(self.load_int(self.known("SPECS.dtype"), place, HALF), undone)
+        for dtype in (int32, int64):
+            dtypes.add_case(WORD(dtype.code), integer)
+        b.position_at_end(integer)
+        self.need_type(value, "int", undone)
+        digits = self.load(value, self.offsets["int.digits"])
+        self.leave(self.is_not(digits, self.known("one digit")), undone)
+        b.branch(fits)
+        b.position_at_end(fits)
+        found = self.need(self.field(spec, "spec.scalar"), undone)
+        self.leave(b.icmp_unsigned("==", found, self.known("None")), undone)
+        return found
 
     def _double(self, value: Any, is_float: Any, undone: Any) -> Any:
         """The value of a Python float, or of an int from 1 to 2**30 - 1."""

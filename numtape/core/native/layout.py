@@ -19,7 +19,6 @@ import numpy as np
 from ..log.columns import Columns
 from ..log.log import LEAF_CODE, READ_CODE, READ_ROW_CODE, Log, local
 from ..log.variable import Variable
-from ..values import dtypes
 from ..values.memory import address_of, view
 from ..values.spec import SPECS, Spec
 from ..values.tensor import Tensor
@@ -250,5 +249,4 @@ def layout() -> Layout:
     known |= {"LEAF_CODE": LEAF_CODE, "READ_CODE": READ_CODE, "READ_ROW_CODE": READ_ROW_CODE}
     for name in ("bytes", "item", "dtype"):  # these never move
         known[f"SPECS.{name}"] = address_of(getattr(SPECS, name))
-    known |= {dtype.name: dtype.code for dtype in (dtypes.float32, dtypes.float64)}
     return Layout(offsets, known, tuple(objects.values()))

@@ -125,9 +125,7 @@ class _Writer(Entering):
         b, no, same = self.builder, self.block(), self.block()
         self.leave(self.is_not(own, WORD(NUMBER)), same)
         self.leave(b.icmp_unsigned("==", like, WORD(NUMBER)), no)
-        self.leave(self.is_not(self.field(like, "spec.inexact"), self.known("True")), no)
-        spec = self.need(self.field(like, "spec.scalar"), no)
-        self.leave(b.icmp_unsigned("==", spec, self.known("None")), no)
+        spec = self.scalar(like, value, no)
         truth = b.trunc(self.call("PyObject_IsTrue", value), HALF)
         self.leave(b.icmp_unsigned("!=", truth, HALF(1)), no)  # a zero has its sign to be asked
         found = self.need(self.in_pair(self.field(log, "log._const_rows"), value, spec), no)

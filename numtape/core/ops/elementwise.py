@@ -7,7 +7,7 @@ from typing import Any
 
 from ..log.log import Scratch
 from ..log.op import CUT, ELEMENTWISE, STOP, Op, defop
-from ..log.record import Recorder, record, spec_of
+from ..log.record import Recorder, record, spec_of, unary
 from ..log.tensors import as_tensor
 from ..values import dtypes
 from ..values.dtypes import DType, as_dtype, bool_
@@ -442,7 +442,7 @@ Scratch.to_complex = CAST.code({"dtype": "complex128"})
 CAST_TO_BOOL = defop(
     "Cast", ELEMENTWISE, 1, _cast_spec, body="x != 0", gradient=STOP, of_complex="other"
 )
-
+_CASTS = {x: unary(CAST_TO_BOOL if x.is_bool else CAST, dtype=x.name) for x in dtypes.ALL}
 
 def cast(x: Any, dtype: Any, name: str | None = None) -> Tensor:
     """The elements converted to another dtype.
@@ -475,7 +475,7 @@ def cast(x: Any, dtype: Any, name: str | None = None) -> Tensor:
     tensor = as_tensor(x)
     if tensor.dtype is wanted:
         return tensor
-    return record(CAST_TO_BOOL if wanted.is_bool else CAST, (tensor,), dtype=wanted.name)
+    return _CASTS[wanted](tensor)
 
 
 def _real_part(x: Tensor) -> Tensor:

@@ -66,7 +66,7 @@ class Adafactor(Optimizer):
             for name, size in {**sizes, "velocity": shape}.items():
                 own.append(self._own(zeros(size, dtype), name, dtype, variable))
 
-    def _shared(self, rate: Tensor, changes: Changes) -> Any:
+    def _shared(self, rate: Operand, changes: Changes) -> Any:
         step = cast(self.iterations + 1, rate.dtype)
         slowest = 1.0 / sqrt(step)
         if isinstance(self._learning_rate, Variable) and self.relative_step:

@@ -15,7 +15,7 @@ from .state import Groups
 from .stepping import Changes, Operand
 
 
-def powers(base: float, step: Any, rate: Tensor) -> Tensor:
+def powers(base: float, step: Any, rate: Operand) -> Tensor:
     """``base**step`` in the dtype of the step size."""
     return pow_(as_tensor(base, rate._spec), cast(step, rate.dtype))
 
@@ -60,7 +60,7 @@ class Adam(Optimizer):
         groups = [[("momentum", 0.0), ("velocity", 0.0)]]
         return [*groups, [("velocity_hat", 0.0)]] if self.amsgrad else groups
 
-    def _shared(self, rate: Tensor, changes: Changes) -> Any:
+    def _shared(self, rate: Operand, changes: Changes) -> Any:
         # In the variable's own precision: 1 - beta**t cancels most of its digits.
         step = self.iterations + 1
         root = sqrt(1.0 - powers(self.beta_2, step, rate))

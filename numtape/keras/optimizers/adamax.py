@@ -50,7 +50,7 @@ class Adamax(Optimizer):
     def _groups(self) -> Groups:
         return [[("momentum", 0.0), ("norm", 0.0)]]
 
-    def _shared(self, rate: Tensor, changes: Changes) -> Any:
+    def _shared(self, rate: Operand, changes: Changes) -> Any:
         return rate, 1.0 - powers(self.beta_1, self.iterations + 1, rate)
 
     def _update(

@@ -9,6 +9,8 @@ from ...core.log.variable import Variable, assign_all
 from ...core.replay.call import undone_if_raised
 from ...core.values.dtypes import shown
 from ...core.values.habits import Elsewhere, elsewhere
+from ...core.values.indexed_slices import IndexedSlices
+from ...core.values.tensor import Tensor
 from ...warned import warn
 from ..habits import OPTIMIZER
 from .arguments import optimizer_class, real
@@ -16,6 +18,8 @@ from .schedule import LearningRateSchedule
 from .schedules import deserialize, serialize
 from .state import trained_variables
 from .stepping import Stepping
+
+_USUAL = {Tensor, IndexedSlices, type(None)}  # kinds of gradients
 
 
 class _Lr(Elsewhere):
@@ -129,7 +133,8 @@ class Optimizer(Stepping):
             ) from None
         if not pairs:
             raise ValueError("No gradients provided for any variable: the list is empty.")
-        self.apply([g for g, _ in pairs], [v for _, v in pairs])
+        gradients, variables = zip(*pairs, strict=True)
+        self.apply(gradients, variables)
         return self._named[0]
 
     def apply(
@@ -161,7 +166,8 @@ class Optimizer(Stepping):
                 "a list of variables. Call `optimizer.build(trainable_variables)` first."
             )
         given = self._trained if trainable_variables is None else list(trainable_variables)
-        for gradient, variable in zip(grads, given, strict=False):
+        kinds = set(map(type, grads))
+        for gradient, variable in () if kinds <= _USUAL else zip(grads, given, strict=False):
             if isinstance(gradient, Variable) and not isinstance(variable, Variable):
                 raise TypeError(
                     f"{gradient.name!r} is a variable, and comes where its gradient should be: "
@@ -171,9 +177,11 @@ class Optimizer(Stepping):
         if len(grads) != len(trained):
             raise ValueError("The list of gradients does not match the list of variables: "
                              f"{len(grads)} and {len(trained)}.")  # fmt: skip
-        missing = [
-            getattr(v, "path", v.name) for g, v in zip(grads, given, strict=True) if g is None
-        ]
+        pairs, missing = list(zip(grads, trained, strict=True)), []
+        if type(None) in kinds:
+            left_out = [v for g, v in zip(grads, given, strict=True) if g is None]
+            missing = [getattr(v, "path", v.name) for v in left_out]
+            pairs = [(g, v) for g, v in pairs if g is not None]
         if len(missing) == len(grads):
             raise ValueError(
                 f"No gradients provided for any variable: {missing}. Does the loss depend on them, "
@@ -188,7 +196,6 @@ class Optimizer(Stepping):
                 f"using `model.compile()`, did you forget to provide a `loss` argument? Else the "
                 f"loss does not depend on them: they stay as they are."
             )
-        pairs = [(g, v) for g, v in zip(grads, trained, strict=True) if g is not None]
         if self._steps_by_itself():
             self._apply(pairs)
         else:

@@ -28,8 +28,11 @@ Groups = Sequence[Sequence[tuple[str, float]]]
 
 def trained_variables(variables: Iterable[Any]) -> list[Variable]:
     """The variables that hold the state of these."""
+    given = list(variables)
+    if set(map(type, given)) == {Variable}:  # none is another name of one
+        return given
     found = []
-    for variable in variables:
+    for variable in given:
         if not isinstance(variable, Variable):
             raise TypeError(f"{shown(variable)} is no variable: there is nothing to train.")
         found.append(original(variable))
@@ -139,10 +142,10 @@ class State(Saved):
                 f"cannot replace: make the optimizer with a float `learning_rate`."
             )
 
-    def _rate(self) -> Tensor:
+    def _rate(self) -> Variable | Tensor:
         """The step size of this step, a scalar."""
         rate = self.learning_rate
-        return as_tensor(original(rate) if isinstance(rate, Variable) else rate)
+        return original(rate) if isinstance(rate, Variable) else as_tensor(rate)
 
     @property
     def variables(self) -> list[Variable]:
@@ -296,11 +299,11 @@ class State(Saved):
 
     def _known(self, variables: list[Variable]) -> None:
         """Check that it was built for these variables, or take them in their copies' place."""
-        unknown = next((v for v in variables if id(v) not in self._index), None)
-        if unknown is not None:
+        unknown = [v for v in variables if id(v) not in self._index]
+        if unknown:
             if not (self._apart and list(map(_kind, variables)) == list(map(_kind, self._trained))):
                 raise ValueError(
-                    f"Unknown variable: {unknown!r}. This optimizer can only be called for the "
+                    f"Unknown variable: {unknown[0]!r}. This optimizer can only be called for the "
                     f"variables it was originally built with. When working with a new set of "
                     f"variables, you should recreate a new optimizer instance."
                 )

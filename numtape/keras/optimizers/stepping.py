@@ -49,8 +49,8 @@ class Changes:
 
     def assign(self) -> None:
         """Assign all of them, or, if anything goes wrong, none."""
-        found = self.new.values()
-        assign_all([variable for variable, _ in found], [value for _, value in found])
+        if self.new:
+            assign_all(*zip(*self.new.values(), strict=True))
 
 
 class Stepping(State):
@@ -75,17 +75,18 @@ class Stepping(State):
         """A step of gradients and variables that fit."""
         changes = Changes()
         variables = [variable for _, variable in pairs]
+        alone = self._steps_by_itself()
         due = None
         if self.gradient_accumulation_steps:
             due = equal(floormod(self._iterations + 1, self.gradient_accumulation_steps), 0)
         gradients = self._clipped(self._accumulated(pairs, changes))
-        rates: dict[DType, Tensor] = {}
-        rate = self._rate()
+        rate = self._rate() if alone else as_tensor(self._rate())
+        rates: dict[DType, Operand] = {}
         for variable in variables:
-            if variable.dtype not in rates:
-                rates[variable.dtype] = cast(rate, variable.dtype)
+            dtype = variable._spec.dtype
+            if dtype not in rates:
+                rates[dtype] = cast(rate, dtype)
         steps = Changes()
-        alone = self._steps_by_itself()
         idle = not alone and due is not None and not due  # nothing but gradients is added up
         if self.weight_decay is not None and not idle:
             for variable in filter(self._decays, variables):
@@ -94,7 +95,7 @@ class Stepping(State):
         if alone:
             shared = {dtype: self._shared(own, steps) for dtype, own in rates.items()}
             for gradient, variable in zip(gradients, variables, strict=True):
-                self._change(gradient, variable, shared[variable.dtype], steps)
+                self._change(gradient, variable, shared[variable._spec.dtype], steps)
             if due is not None:
                 steps.only_if(due)
         elif not idle:
@@ -109,9 +110,9 @@ class Stepping(State):
                 changes[accumulator] = select(due, nothing, changes[accumulator])
         self._average(steps)
         for variable in variables:
-            if variable.constraint is not None:
-                x = steps[variable]
-                steps[variable] = as_tensor(variable.constraint(x), variable._spec)
+            constraint = variable._policy[0]
+            if constraint is not None:
+                steps[variable] = as_tensor(constraint(steps[variable]), variable._spec)
         changes[self._iterations] = self._iterations + 1
         changes.update(steps)
         changes.assign()
@@ -125,7 +126,8 @@ class Stepping(State):
             if isinstance(gradient, IndexedSlices) and self._takes_slices(variable):
                 found.append(gradient)
                 continue
-            gradient = dense(gradient, variable)
+            if type(gradient) is not Tensor or gradient._spec is not variable._spec:
+                gradient = dense(gradient, variable)
             if self.loss_scale_factor is not None:
                 gradient = gradient / self.loss_scale_factor
             if self._accumulators:
@@ -155,14 +157,14 @@ class Stepping(State):
         slots = self._slots[self._index[id(variable)]]
         current: Operand = variable
         own: Sequence[Operand] = slots
-        if variable in changes:  # it was decayed, or comes twice
+        if id(variable) in changes.new:  # it was decayed, or comes twice
             current, own = changes[variable], [changes[slot] for slot in slots]
         value, values = self._update(current, gradient, shared, own)
         changes.new[id(variable)] = variable, value
         for slot, value in zip(slots, values, strict=True):
             changes.new[id(slot)] = slot, value
 
-    def _shared(self, rate: Tensor, changes: Changes) -> Any:
+    def _shared(self, rate: Operand, changes: Changes) -> Any:
         """What all variables of the step size's dtype have in common in this step."""
         return rate
 
