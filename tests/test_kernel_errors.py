@@ -296,8 +296,8 @@ def test_errors_in_calls_within_calls():
         assert caught.traceback[-1].lineno == falls.__code__.co_firstlineno + 1
     with pytest.raises(RecursionError, match="maximum depth of calls"):
         tf.grad(function_of("def f(x, n):\n    return f(x, n - 1) if n else x\n"))(1.0, 10**5)
-    limited = tf.kernel(falls, memory_limit=50)
-    with pytest.raises(tf.errors.ResourceExhaustedError, match="stack is full, with 50 bytes"):
+    limited = tf.kernel(falls, memory_limit=15)
+    with pytest.raises(tf.errors.ResourceExhaustedError, match="stack is full, with 15 bytes"):
         tf.grad(limited)(2.0, 2)
 
 

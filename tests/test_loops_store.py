@@ -17,7 +17,8 @@ def stored(function, *arguments):
     """The values that the forward sweep stores, and the gradient by the first argument."""
     made = program(function, list(kinds_of(arguments)), [0])
     forward = made.source.partition("_reverse(")[0]
-    found = [line.split("_of(")[1][:-1] for line in forward.splitlines() if "_of(" in line]
+    found = [line.split("_of(")[1][:-1] for line in forward.splitlines() if "] = " in line
+             and "_of(" in line]  # fmt: skip
     status, _, adjoints = run(made, list(arguments))
     assert status == 0
     return found, np.ravel(adjoints[0])
@@ -120,3 +121,94 @@ def test_compiled_sweeps_that_store_bytes_and_share_values():
     value, gradient = tf.value_and_grad(both)(X)
     assert value == pytest.approx(both(X), rel=1e-14)
     np.testing.assert_allclose(gradient, differences(both, X), rtol=1e-7, atol=1e-9)
+
+
+def signs(x):
+    total = 0.0
+    sign = 1.0
+    at = 0
+    for _ in range(len(x) // 2):
+        total += sign * x[at] * x[at + 1]
+        for j in range(1, 3):
+            total += sign * x[at] * x[j]
+        sign = -sign
+        at += 2
+        total += sign * x[at - 1]
+    return total
+
+
+def growing(x):
+    total = 0.0
+    at = 0
+    for i in range(len(x) - 2):
+        at = at + i  # not by the same in each round
+        total += x[at] * x[at]
+    return total
+
+
+def halves(x, low, high):
+    if high - low == 1:
+        return x[low] * x[low]
+    middle = (low + high) // 2
+    return halves(x, low, middle) * halves(x, middle, high)
+
+
+def skipping(x):
+    total = 0.0
+    for i in range(len(x)):
+        if i == 2:
+            continue
+        if i > 3:
+            return total * x[i]
+        total += x[i] * x[i]
+    return total
+
+
+def until(x):
+    total = 0.0
+    for i in range(len(x)):
+        first = i // 2
+        if first > 0:
+            for j in range(first, 2 * first):
+                total += x[j] * x[i]
+    return total
+
+
+@pytest.mark.parametrize(("function", "others", "expected"), [
+    (signs, (), set()),  # what each round changes by the same
+    (growing, (), {"at"}),
+    (halves, (0, 5), {"_8", "_9"}),  # results of calls, but no arguments, bounds or ways
+    (skipping, (), {"_2", "_3", "_4", "i", "total", "C1", "_13"}),
+    (until, (), set()),
+])  # fmt: skip
+def test_what_follows_from_numbers_of_rounds_and_arguments_is_not_stored(
+    function, others, expected
+):
+    found, gradient = stored(function, X, *others)
+    assert set(found) == expected
+    np.testing.assert_allclose(gradient, differences(function, X, *others), rtol=1e-7, atol=1e-9)
+
+
+def picked(x, a, b):
+    total = 0.0
+    for _ in range(3):
+        i = int((a * b - 1.0) * 2.0**55)
+        total += x[i] * x[i]
+    return total
+
+
+def judged(x, a, b):
+    total = 0.0
+    for i in range(3):
+        c = a * b - 1.0
+        total += x[i] * x[i] if c < 0.0 else x[i]
+    return total
+
+
+@pytest.mark.parametrize("function", [picked, judged])
+def test_an_index_or_way_that_rounding_decides_is_that_of_the_function(function):
+    """With one rounding for product and sum, an index would be -2 and not 0."""
+    others = 1 + 2.0**-27, 1 - 2.0**-27
+    value, gradient = tf.value_and_grad(function)(X, *others)
+    assert value == function(X, *others)
+    np.testing.assert_allclose(gradient, differences(function, X, *others), rtol=1e-7, atol=1e-9)

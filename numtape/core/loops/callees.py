@@ -222,11 +222,15 @@ class Frame:
       seed, result, axes: Of a call with a rule: the adjoint of its result, the result, its axes.
       held: What a rule is given, by kind, number of the argument and axis.
       over: Cells with where adjoints of local arrays lie, by number of the argument.
+
+    Args:
+      have: Says whether the reverse sweep has an operand anyway, so that it needs no cell.
     """
 
     def __init__(
-        self, call: Call, variant: Variant, body: Body, k: int, written: set[str]
-    ) -> None:
+        self, call: Call, variant: Variant, body: Body, k: int, written: set[str],
+        have: Callable[[str], bool],
+    ) -> None:  # fmt: skip
         self._base = f"F{k}"
         self.words = 0
         self.fill: list[str] = []
@@ -254,10 +258,10 @@ class Frame:
             again = ""
             if kind == "number":
                 ahead = f"{dtype}_of({name})"
-                text = self.read(dtype, self._cell(dtype, name))
+                text = ahead if have(name) else self.read(dtype, self._cell(dtype, name))
             elif kind == "axis":
                 ahead = text = call.axes[j][axis] if local else f"{name}_n{axis}"
-                if local:
+                if local and not have(ahead):
                     text = self.read("int64", self._cell("int64", ahead))
             elif kind == "adjoint" and name not in body.arrays:
                 self.slopes[j] = self._cell()
@@ -267,7 +271,8 @@ class Frame:
                 if local:
                     place = f"{name}_at" if kind == "array" else f"d_{name}_at"
                     ahead = f"{dtype}_at({place})"
-                    text = f"{dtype}_at({self.read('int64', self._cell('int64', place))})"
+                    text = ahead if have(place) else (
+                        f"{dtype}_at({self.read('int64', self._cell('int64', place))})")
                 if kind == "array" and call.recompute and name in written:
                     copy = f"Y{k}_{len(self.copies)}"
                     self.copies.append((ahead, dtype, " * ".join(call.axes[j]), copy))

@@ -1,5 +1,7 @@
 """``break``, ``continue`` and early ``return`` as flags, so that each piece has one way out.
 
+What follows an ``if`` of which one way leaves is put into the other way, and needs no flag.
+
 A loop that can be left becomes ``while go:`` with all in its body, and a ``for`` of that kind
 counts by itself: rounds that are not run take no time. Names that are made here end in an
 underscore after a number; a function that has such names itself is refused.
@@ -16,6 +18,7 @@ from .source import Source
 
 DONE, RESULT = "done_0_", "result_0_"
 Jump = (ast.Break, ast.Continue)
+DEEPEST = 20  # what follows a way that leaves is put into the other way so often, one in the other
 
 
 class Exits:
@@ -52,6 +55,7 @@ class Exits:
                 self.body.append(ast.Return(_read(self._form), lineno=source.line))
 
     _needs_done = False
+    _deep = 0
 
     def _new(self, kind: str) -> str:
         self._count += 1
@@ -95,9 +99,21 @@ class Exits:
                 return [*found, _set(DONE, True, node)]
             if isinstance(node, ast.If):
                 new = copy.copy(node)
-                new.body = self._block(node.body, loop)
-                new.orelse = self._block(node.orelse, loop)
+                body, other, rest = node.body, node.orelse, nodes[k + 1 :]
+                exits = _has(node, (ast.Return, *Jump), True)
+                moved = exits and bool(rest) and self._deep < DEEPEST
+                if moved and _leaves(body):  # what follows is the other way: it needs no flag
+                    other = [*other, *rest]
+                elif moved and _leaves(other):
+                    body = [*body, *rest]
+                else:
+                    moved = False
+                self._deep += moved
+                new.body, new.orelse = self._block(body, loop), self._block(other, loop)
+                self._deep -= moved
                 found.append(new)
+                if moved:
+                    return found
             elif isinstance(node, ast.For | ast.While):
                 found += self._loop(node)
             else:
@@ -142,6 +158,14 @@ class Exits:
             return [*before, new]
         test = ast.If(node.test, body, [_set(go, False, node)], lineno=node.lineno)
         return [*before, ast.While(_name(go), [test], [], lineno=node.lineno)]
+
+
+def _leaves(nodes: list[ast.stmt]) -> bool:
+    """Whether statements never go on to what follows them."""
+    last = nodes[-1] if nodes else None
+    if isinstance(last, ast.If):
+        return _leaves(last.body) and _leaves(last.orelse)
+    return isinstance(last, (ast.Return, ast.Raise, *Jump))
 
 
 def _name(name: str) -> ast.Name:

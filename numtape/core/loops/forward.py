@@ -6,23 +6,20 @@ in `Forward.plans`, by the first node of a stretch or by the loop, for `reverse`
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from . import ruled
 from .activity import Activity
+from .again import Again, reads
 from .callees import Frame, Variant
 from .layout import (
-    DIVISION,
-    EMPTY,
-    INDEX,
     LINES,
     NEGATIVE,
     NO_ROOM,
-    RAISED,
-    SHAPES,
     Slot,
     Slots,
-    Text,
     number,
     once,
     room,
@@ -37,7 +34,6 @@ from .nodes import (
     Make,
     Node,
     Repeat,
-    Step,
     address,
     assigned,
     is_constant,
@@ -46,29 +42,34 @@ from .nodes import (
     walk,
 )
 from .plans import Plan, Way, groups, pieces, something
+from .steps import Steps
 from .store import Reverse, element, outside, shown
 
 
-class Forward(Text):
+class Forward(Steps):
     """Writes the forward sweep.
 
     Attributes:
       plans: For `reverse`, by the id of a node.
       frames: The same for calls.
+      ways: The same for branches: what says which way was taken, if nothing is stored for it.
+      starts: The same for blocks: what is computed again at the beginning of their reverse.
       last: What is stored at the end, for all of the reverse sweep.
     """
 
     def __init__(self, body: Body, activity: Activity, checked: bool, divisions: bool) -> None:
-        super().__init__()
-        self.body, self.activity = body, activity
-        self.checked, self.divisions = checked, divisions
+        super().__init__(body, checked, divisions)
+        self.activity = activity
         self.plans: dict[int, Plan] = {}
         self.frames: dict[int, tuple[Frame, Variant]] = {}
+        self.ways: dict[int, str] = {}
+        self.starts: dict[int, list[str]] = {}
         self.used: set[str] = set()
-        self._loops = 0
+        self.again = Again(body, activity)
         self._read = outside(body.nodes, body.left())
         self._varying = {n.name for n in walk(body.nodes) if isinstance(n, Count)}
-        self.nodes(body.nodes, set(activity.fixed))
+        with self._begun(body.nodes, activity.fixed & body.given()) as known:
+            self.nodes(body.nodes, known | activity.fixed)
         self.last = sorted((self.used & activity.fixed) - body.given())
         self._push(self.last, 0)
 
@@ -84,68 +85,38 @@ class Forward(Text):
             self.put(once(j, self.body.names[name]).write(name))
         self.put(taken(str(8 * len(names)), [line]))
 
-    # What the function does.
+    # What is computed again.
 
-    def step(self, step: Step) -> None:
-        """One step."""
-        line, arrays = step.line, self.body.arrays
-        names = [shown(a) for a in step.args]
-        if step.op == "check":
-            if self.checked:
-                self.put(f"if not 0 <= {names[0]} < {names[1]}: return {INDEX + (line << LINES)}")
-            return
-        if step.op == "raise":
-            self.put(f"return {RAISED + (int(step.dtype) << LINES)}")
-            return
-        if step.op == "same":
-            self.put(f"if {names[0]} != {names[1]}: return {SHAPES + (line << LINES)}")
-            return
-        if step.op == "some":
-            self.put(f"if {names[0]} < 1: return {EMPTY + (line << LINES)}")
-            return
-        if self.divisions and step.op in ("/", "//", "%"):
-            self.put(f"if {names[1]} == 0: return {DIVISION + (line << LINES)}")
-        if not step.array:
-            self.put(f"{step.out} = {step.text.format(*names)}")
-            return
-        if step.op == "load":
-            found = element(self.body, step.array, names[0], address(step.array))
-            self.put(f"{step.out} = {found}")
-            return
-        base = step.array if arrays[step.array].argument else (
-            f"{arrays[step.array].dtype}_at({address(step.array)})")
-        sign = {"store": "=", "acc": "+=", "sub": "-="}[step.op]
-        self.put(f"{base}[{names[0]}] {sign} {names[1]}")
+    @contextmanager
+    def _begun(self, nodes: list[Node], known: set[str]) -> Iterator[set[str]]:
+        """A block, whose reverse computes names again before all else. Gives all that it knows."""
+        found = self.again.block(nodes, known)
+        before, self.used = self.used, set()
+        yield known | set(found)
+        lines = []
+        for name, step in reversed(found.items()):
+            if name in self.used:
+                self.used.remove(name)
+                self.used.update(self.again.needs(step))
+                text = step.text.format(*map(shown, step.args))
+                if step.op == "load":
+                    text = element(self.body, step.array, shown(step.args[0]), address(step.array))
+                lines.append(f"{name} = {text}  # again {step.line}")
+        self.starts[id(nodes)] = lines[::-1]
+        self.used |= before
 
-    def plain(self, nodes: list[Node]) -> None:
-        """What only computes a condition: nothing is stored."""
-        for node in nodes:
-            if isinstance(node, Step):
-                self.step(node)
-            elif isinstance(node, Branch):
-                for head, body in ((f"if {node.test}:", node.body), ("else:", node.other)):
-                    self.put(head)
-                    self.depth += 1
-                    self.put("pass")
-                    self.plain(body)
-                    self.depth -= 1
-            elif isinstance(node, Count):
-                self._loops += 1
-                k = self._loops
-                self.put(rounds(node, k))
-                self.put(f"for K{k} in range(N{k}):")
-                self.depth += 1
-                self.put(number(node, k))
-                self.plain(node.body)
-                self.depth -= 1
-            else:
-                assert isinstance(node, Repeat)
-                self.put("while True:")
-                self.depth += 1
-                self.plain(node.head)
-                self.put(f"if not {node.test}: break")
-                self.plain(node.body)
-                self.depth -= 1
+    def _block(self, nodes: list[Node], known: set[str]) -> None:
+        with self._begun(nodes, known) as inner:
+            self.nodes(nodes, inner)
+
+    def _have(self, operand: str, known: set[str]) -> bool:
+        """Whether the reverse sweep has an operand as it was, without storing it."""
+        if is_constant(operand):
+            return True
+        if operand not in known or not self.again.exact(operand):
+            return False
+        self.used.add(operand)
+        return True
 
     # What is stored.
 
@@ -161,8 +132,11 @@ class Forward(Text):
         line = -1
         for piece in pieces(nodes):
             if isinstance(piece, Branch):
-                slot, mark, count = slots.new("bool", piece.line), len(self.lines), len(slots)
-                self.put(slot.write(self._way(piece)))
+                mark, count = len(self.lines), len(slots)
+                there = piece.test in known and self.again.exact(piece.test)
+                slot = None if there else slots.new("bool", piece.line)
+                if slot is not None:
+                    self.put(slot.write(self._way(piece)))
                 ways: list[list[Any]] = []
                 for head, body in ((f"if {piece.test}:", piece.body), ("else:", piece.other)):
                     self.put(head)
@@ -172,15 +146,17 @@ class Forward(Text):
                     self.depth -= 1
                 for name in assigned([piece]):
                     held.pop(name, None)
-                if something(ways[0]) or something(ways[1]) or len(slots) > count:
-                    parts.append(Way(slot.read(), *ways))
-                else:  # no need to know which way it went
+                if something(ways[0]) or something(ways[1]) or len(slots) > count + (not there):
+                    test = piece.test if slot is None else slot.read()
+                    self.used |= {piece.test} if there else set()
+                    parts.append(Way(test, *ways))
+                elif slot is not None:  # no need to know which way it went
                     slots.dtypes.pop()
                     slots.lines.pop()
                     del self.lines[mark]
                 continue
             made = Reverse(self.body, self.activity, piece, known, self._varying, self._read,
-                           self.used).piece  # fmt: skip
+                           self.used, self.again).piece  # fmt: skip
             reads: list[str] = []
             stores: dict[int, list[str]] = {}
             last = {step.out: k for k, step in enumerate(piece)}
@@ -227,15 +203,18 @@ class Forward(Text):
             elif isinstance(first, Make):
                 self._make(first)
             elif isinstance(first, Call):
-                self._call(first)
+                self._call(first, known)
             else:  # loops inside: which way was taken goes on the stack behind them
                 assert isinstance(first, Branch)
                 for head, body in ((f"if {first.test}:", first.body), ("else:", first.other)):
                     self.put(head)
                     self.depth += 1
                     self.put("pass")
-                    self.nodes(body, known)
+                    self._block(body, known)
                     self.depth -= 1
+                if self._have(first.test, known):
+                    self.ways[id(first)] = first.test
+                    continue
                 self.put(self._room(first.line).format(" + 8"))
                 self.put(once(0, "bool").write(self._way(first)))
                 self.put(taken("8", [first.line]))
@@ -245,7 +224,7 @@ class Forward(Text):
         k = self._loops
         own = assigned(loop.body) | {loop.name}
         bounds = [x for x in (loop.low, loop.high) if not is_constant(x)]
-        candidates = {x for x in self._all_reads(loop.body) if x not in known and x not in own}
+        candidates = reads(loop.body, self.body) - known - own
         candidates |= {x for x in bounds if x not in known}
         inner = known | candidates | {loop.name}
         before, self.used = self.used, set()
@@ -257,11 +236,12 @@ class Forward(Text):
         self.put(f"for K{k} in range(N{k}):")
         self.depth += 1
         self.put(number(loop, k))
-        if all(map(straight, loop.body)):
-            slots = Slots(k)
-            parts = self.stretch(loop.body, slots, inner, {})
-        else:
-            self.nodes(loop.body, inner)
+        with self._begun(loop.body, inner) as inner:
+            if all(map(straight, loop.body)):
+                slots = Slots(k)
+                parts = self.stretch(loop.body, slots, inner, {})
+            else:
+                self.nodes(loop.body, inner)
         self.depth -= 1
         if slots is not None and len(slots):
             self.insert(mark, self._vectors(slots, k, loop.line))
@@ -282,18 +262,6 @@ class Forward(Text):
         """What makes sure of room for so many bytes, which may be more than an int64 holds."""
         return f"if {size} + 64.0 > END - SP: return {NO_ROOM + (line << LINES)}"
 
-    def _all_reads(self, nodes: list[Node]) -> set[str]:
-        """The names that nodes read."""
-        found: set[str] = set()
-        for node in walk(nodes):
-            if isinstance(node, Step):
-                found |= {a for a in node.args if not is_constant(a)}
-                if node.array and not self.body.arrays[node.array].argument:
-                    found |= {address(node.array), shadow(node.array)}
-            elif isinstance(node, Count):
-                found |= {a for a in (node.low, node.high) if not is_constant(a)}
-        return found
-
     def _repeat(self, loop: Repeat, known: set[str]) -> None:
         self._loops += 1
         k = self._loops
@@ -303,7 +271,7 @@ class Forward(Text):
         self.depth += 1
         self.plain(loop.head)
         self.put(f"if not {loop.test}: break")
-        self.nodes(loop.body, known)
+        self._block(loop.body, known)
         self.put(f"C{k} += 1")
         self.depth -= 1
         self.put(self._room(loop.line).format(" + 8"))
@@ -348,13 +316,13 @@ class Forward(Text):
         self.put(taken("32", [node.line]))
         self.plans[id(node)] = Plan(k)
 
-    def _call(self, node: Call) -> None:
+    def _call(self, node: Call, known: set[str]) -> None:
         """A call of a function that has a frame of its own."""
         self._loops += 1
         k = self._loops
         active, written = self.activity.active, self.activity.written
         variant = node.functions.variant(node, self.body, set() if node.rule else active)
-        frame = Frame(node, variant, self.body, k, written)
+        frame = Frame(node, variant, self.body, k, written, lambda x: self._have(x, known))
         self.frames[id(node)] = frame, variant
         size = 8 * frame.words
         self.put(f"# line {node.line}")

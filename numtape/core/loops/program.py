@@ -7,6 +7,7 @@ from types import FunctionType
 from typing import Any
 
 from ...errors import KernelError
+from . import counters
 from .activity import Activity, analyse
 from .callees import DEEPEST
 from .forward import Forward
@@ -79,6 +80,8 @@ def program(
     """
     body = normal(function, kinds, rule=rule)
     infer(body)
+    for one in (body, *body.functions.bodies):
+        counters.unroll(one)
     result = of(body.result, body.names) if body.result else ""
     if body.form is None or (not several and result in ("", *INTS)):
         raise KernelError(f"a derivative: it returns {_returned(body)}", body.file, body.line,

@@ -60,6 +60,7 @@ class Reverse(Text):
 
     def nodes(self, nodes: list[Node]) -> None:
         """All of a block, backwards."""
+        self._start(nodes)
         for group in reversed(list(groups(nodes))):
             first = group[0]
             if isinstance(first, Branch) and not straight(first):
@@ -86,9 +87,17 @@ class Reverse(Text):
                 assert isinstance(first, Make)
                 self._make(first, plan)
 
+    def _start(self, nodes: list[Node]) -> None:
+        """What a block computes again."""
+        for line in self.forward.starts[id(nodes)]:
+            self.put(line)
+
     def _branch(self, node: Branch) -> None:
-        self.put("SP -= 8")
-        for head, body in ((f"if {once(0, 'bool').read()}:", node.body), ("else:", node.other)):
+        test = self.forward.ways.get(id(node))
+        if test is None:
+            self.put("SP -= 8")
+            test = once(0, "bool").read()
+        for head, body in ((f"if {test}:", node.body), ("else:", node.other)):
             self.put(head)
             self.depth += 1
             self.put("pass")
@@ -105,6 +114,7 @@ class Reverse(Text):
         self.depth += 1
         self.put(number(loop, k))
         if slots is not None:
+            self._start(loop.body)
             self._parts(plan.parts)
         else:
             self.nodes(loop.body)

@@ -13,6 +13,7 @@ from collections.abc import Set
 from dataclasses import dataclass
 
 from .activity import Activity
+from .again import Again, cheap, moves
 from .nodes import (
     WRITES,
     Body,
@@ -103,10 +104,10 @@ class Reverse:
 
     def __init__(
         self, body: Body, activity: Activity, steps: list[Step], known: Set[str],
-        varying: Set[str], read: Set[str], used: set[str],
+        varying: Set[str], read: Set[str], used: set[str], again: Again,
     ) -> None:  # fmt: skip
-        self.body, self.activity, self.varying = body, activity, varying
-        self.known, self.used = known, used
+        self.body, self.activity, self.varying, self.known = body, activity, varying, known
+        self.used, self._names = used, again
         self.defs: dict[Version, tuple[int, Step, list[Operand]]] = {}
         self.stored: dict[Version, None] = {}
         self.order: list[Version] = []
@@ -141,11 +142,11 @@ class Reverse:
         for step, out, args in reversed(ssa):
             self._step(step, out, args)
         self.lines += [f"{self._adjoint(v)} = 0.0" for v in sorted(self.fresh)]
-        again = [f"{self._name(v)} = {self._again(v)}  # again {self.defs[v][1].line}"
+        restored = [f"{self._name(v)} = {self._again(v)}  # again {self.defs[v][1].line}"
                  for v in self.order]  # fmt: skip
         self.piece = Piece(
             [self._place(v) for v in self.stored],
-            again + self.lines, [self._name(v) for v in self.stored],
+            restored + self.lines, [self._name(v) for v in self.stored],
         )  # fmt: skip
 
     def _place(self, v: Version) -> tuple[str, str, int]:
@@ -191,11 +192,16 @@ class Reverse:
         return step.op != "load" and all(map(self._steady, args))
 
     def _cheap(self, step: Step) -> bool:
-        if step.op in FUNCTIONS:
-            return FUNCTIONS[step.op].cheap or (
-                step.op in ("//", "%") and self.body.names[step.out] in INTS
-            )
-        return step.op != "load" or step.array not in self.activity.written
+        return cheap(step, self.body, self.activity.written)
+
+    def _roundings(self, v: Operand) -> int:
+        """How often a value is rounded on the way from what is there: once is not otherwise."""
+        if isinstance(v, str) or self.body.names.get(v[0], "bool") in INTS:
+            return 0
+        if v not in self.defs:
+            return 0 if self._names.exact(v[0]) else 2
+        _, step, args = self.defs[v]
+        return sum(map(self._roundings, args)) + (not moves(step))
 
     def _needs(self, v: Operand, deep: int = 0) -> set[Version]:
         """What has to be stored to have a value again: itself at worst."""
@@ -215,7 +221,9 @@ class Reverse:
             found or not all(map(self._steady, args)) or step.op not in FUNCTIONS
         ):
             found = {v}
-        if len(found) > 1 or sum(map(self._size, found)) > self._size(v):
+        if len(found) > 1 or sum(map(self._size, found)) > self._size(v) or (
+            self.body.names.get(v[0]) in INTS and max(map(self._roundings, args), default=0) > 1
+        ):
             found = {v}
         self._pushes[v] = found
         return found

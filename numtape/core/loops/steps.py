@@ -1,0 +1,77 @@
+"""The text of what a function does, without what its reverse sweep needs of it."""
+
+from __future__ import annotations
+
+from .layout import DIVISION, EMPTY, INDEX, LINES, RAISED, SHAPES, Text, number, rounds
+from .nodes import Body, Branch, Count, Node, Repeat, Step, address
+from .store import element, shown
+
+
+class Steps(Text):
+    """Writes steps, and loops and branches of nothing else."""
+
+    def __init__(self, body: Body, checked: bool, divisions: bool) -> None:
+        super().__init__()
+        self.body, self.checked, self.divisions = body, checked, divisions
+        self._loops = 0
+
+    def step(self, step: Step) -> None:
+        """One step."""
+        line, arrays = step.line, self.body.arrays
+        names = [shown(a) for a in step.args]
+        if step.op == "check":
+            if self.checked:
+                self.put(f"if not 0 <= {names[0]} < {names[1]}: return {INDEX + (line << LINES)}")
+            return
+        if step.op == "raise":
+            self.put(f"return {RAISED + (int(step.dtype) << LINES)}")
+            return
+        if step.op == "same":
+            self.put(f"if {names[0]} != {names[1]}: return {SHAPES + (line << LINES)}")
+            return
+        if step.op == "some":
+            self.put(f"if {names[0]} < 1: return {EMPTY + (line << LINES)}")
+            return
+        if self.divisions and step.op in ("/", "//", "%"):
+            self.put(f"if {names[1]} == 0: return {DIVISION + (line << LINES)}")
+        if not step.array:
+            self.put(f"{step.out} = {step.text.format(*names)}")
+            return
+        if step.op == "load":
+            found = element(self.body, step.array, names[0], address(step.array))
+            self.put(f"{step.out} = {found}")
+            return
+        base = step.array if arrays[step.array].argument else (
+            f"{arrays[step.array].dtype}_at({address(step.array)})")
+        sign = {"store": "=", "acc": "+=", "sub": "-="}[step.op]
+        self.put(f"{base}[{names[0]}] {sign} {names[1]}")
+
+    def plain(self, nodes: list[Node]) -> None:
+        """What only computes a condition: nothing is stored."""
+        for node in nodes:
+            if isinstance(node, Step):
+                self.step(node)
+            elif isinstance(node, Branch):
+                for head, body in ((f"if {node.test}:", node.body), ("else:", node.other)):
+                    self.put(head)
+                    self.depth += 1
+                    self.put("pass")
+                    self.plain(body)
+                    self.depth -= 1
+            elif isinstance(node, Count):
+                self._loops += 1
+                k = self._loops
+                self.put(rounds(node, k))
+                self.put(f"for K{k} in range(N{k}):")
+                self.depth += 1
+                self.put(number(node, k))
+                self.plain(node.body)
+                self.depth -= 1
+            else:
+                assert isinstance(node, Repeat)
+                self.put("while True:")
+                self.depth += 1
+                self.plain(node.head)
+                self.put(f"if not {node.test}: break")
+                self.plain(node.body)
+                self.depth -= 1
