@@ -41,7 +41,7 @@ def pytest_addoption(parser):
     parser.addoption(
         "--programs",
         type=int,
-        default=120,
+        default=60,
         help="how many random programs are replayed, half of them new in every run",
     )
     parser.addoption(

@@ -181,16 +181,17 @@ print(made, sum(failed.values()), len(failed))
 """
 
 
-def test_random_programs_under_a_limit():
+@pytest.mark.parametrize("seconds", [2, pytest.param(12, marks=pytest.mark.slow)])
+def test_random_programs_under_a_limit(seconds):
     seed = random.randrange(10**6)
     print("seed", seed)
     made, failed, kinds = map(int, run(
-        PROGRAMS, 8, seed, MALLOC_MMAP_THRESHOLD_=65536, MALLOC_TRIM_THRESHOLD_=0,
+        PROGRAMS, seconds, seed, MALLOC_MMAP_THRESHOLD_=65536, MALLOC_TRIM_THRESHOLD_=0,
         NUMTAPE_NUM_THREADS=2, OPENBLAS_NUM_THREADS=1,  # whose threads end the process
     ).split())  # fmt: skip
-    assert made > 15
-    assert failed > 3
-    assert kinds > 1
+    assert made > 2 * seconds
+    assert failed > seconds // 3
+    assert kinds > seconds // 3
 
 
 # LLVM ends the process where it has no memory.
@@ -237,7 +238,7 @@ def test_memory_that_only_waits_is_given_back():
 
 STEPS = LIMIT + """
 cpu.HOT = 1 << 62
-n = 1_000_000
+n = 250_000
 variables = [tf.Variable(np.full(n, k + 1, np.float32)) for k in range(4)]
 optimizer = tf.keras.optimizers.Adam(0.1)
 
@@ -255,7 +256,7 @@ failed = whole = 0
 for k in range(60):
     before, count = state(), int(optimizer.iterations)
     try:
-        with limited(k << 20):
+        with limited(k << 18):
             step()
             after = state()
         whole += 1
