@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 import numtape as tf
 
 
@@ -33,6 +35,6 @@ def functions(name: str, arguments: tuple[Any, ...]) -> tuple[Callable[[], Any],
 
     def both() -> Any:
         y, g = gradient(x)
-        return y.numpy(), [g.numpy()]
+        return y.numpy(), [np.from_dlpack(g)]  # no copy, as from the peers
 
     return value, both

@@ -95,9 +95,10 @@ def _native(name: str) -> Any:
 
 def _extreme_vjp(g: Tensor, y: Tensor, x: Tensor, axes: Axes, keepdims: bool) -> tuple[Tensor]:
     """The adjoint goes to the extreme element; several of them share it evenly."""
-    here = elementwise.cast(x == movement.shaped(y, _kept(x, axes)), x.dtype)
-    number = reduce_sum(here, axes, True)
-    return (here * (movement.shaped(g, _kept(x, axes)) / number),)
+    here = x == movement.shaped(y, _kept(x, axes))
+    number = reduce_sum(elementwise.cast(here, x.dtype), axes, True)
+    share = movement.shaped(g, _kept(x, axes)) / number
+    return (elementwise.select(here, share, share * 0),)
 
 
 def _ufunc(ufunc: Any, start: str | None = None) -> Any:
