@@ -2,13 +2,17 @@
 
 import math
 import pickle
+import re
 
 import numpy as np
 import pytest
 from kernel_cases import Mine, grows, root
 from kernel_checks import function_of
+from kernel_pieces import FAILING
 
 import numtape as tf
+from numtape.core.loops.call import raise_status
+from numtape.core.loops.plain import run
 from numtape.core.loops.program import program
 from numtape.errors import KernelError
 
@@ -139,9 +143,9 @@ def test_what_is_refused(lines, said):
         program(function, [X, N], [0, 1])
     error = caught.value
     assert isinstance(error, TypeError)
-    assert error.file == function.__code__.co_filename
-    last = 1 + lines.count("\n") + 1
-    assert 1 <= error.line <= last
+    code = {"p = p + g(x, x)": both, "p = p + h(p)": endless}.get(lines, function).__code__
+    assert error.file == code.co_filename
+    assert 0 <= error.line - code.co_firstlineno <= lines.count("\n") + 2
     assert error.construct in str(error)
     assert str(error).endswith((".", "..."))
     again = pickle.loads(pickle.dumps(error))
@@ -195,6 +199,32 @@ def test_the_line_is_that_of_a_helper():
     with pytest.raises(KernelError) as caught:
         program(caller, [N], [0])
     assert caught.value.line == helper.__code__.co_firstlineno + 1
+
+
+@pytest.mark.parametrize(("function", "line", "said"), FAILING)
+def test_what_fails_in_a_function_of_another_file_names_its_line(function, line, said):
+    def caller(x, n):
+        return 2.0 * function(x, n)
+
+    made = program(caller, [N, ("int64", -1)], [0], boundscheck=True)
+    assert run(made, [0.5, 2], 1000)[0] == 0
+    status, _, _ = run(made, [0.5, 200], 1000)
+    code = function.__code__
+    place = re.escape(f'(File "{code.co_filename}", line {code.co_firstlineno + line})')
+    with pytest.raises(Exception, match=f"{said}.*{place}"):
+        raise_status(made, status, 1000)
+
+
+def test_what_is_refused_in_a_function_that_calls_itself_names_its_line():
+    with pytest.raises(KernelError, match="turned into an int") as caught:
+        program(lambda x: cut(x), [N], [0])
+    assert caught.value.line == cut.__code__.co_firstlineno + 2
+
+
+def cut(x):
+    if x < 3.0:
+        return x * int(x)
+    return cut(x - 1.0)
 
 
 def test_functions_without_source():

@@ -102,16 +102,16 @@ def _called(call: Call, body: Body) -> list[tuple[list[str], str]]:
     """Where derivatives go through a call: from each float to the result and to what it writes."""
     arrays, names = body.arrays, body.names
     if call.rule is not None and call.functions.writes(call, body):
-        raise KernelError("a rule of its own, and writes to its arguments", body.file,
-                          body.line + call.line, "Write to a copy.")  # fmt: skip
+        raise KernelError("a rule of its own, and writes to its arguments",
+                          *body.standing.of(call.line), "Write to a copy.")  # fmt: skip
     writes = {call.names[j] for j in call.functions.writes(call, body)}
     given = [x for x in call.names if x in arrays]
     for k, one in enumerate(given):
         for other in given[k + 1 :]:
             if (one == other or other in _shared({one}, body.same)) and writes & {one, other}:
                 raise KernelError(
-                    "an array twice as an argument of a function that writes to it", body.file,
-                    body.line + call.line, "Pass a copy.",
+                    "an array twice as an argument of a function that writes to it",
+                    *body.standing.of(call.line), "Pass a copy.",
                 )  # fmt: skip
     floats = [x for x in call.names
               if (arrays[x].dtype if x in arrays else of(x, names)) not in INTS]  # fmt: skip
@@ -178,15 +178,15 @@ def _refuse(body: Body, varied: set[str], active: set[str]) -> None:
         if cut & set(call.names):
             raise KernelError(
                 "a float turned into an int as an argument of a function that is called",
-                body.file, body.line + call.line, "Turn it into an int in the function.",
+                *body.standing.of(call.line), "Turn it into an int in the function.",
             )  # fmt: skip
     for step in steps(body.nodes):
         target, sources = _edge(step)
         if target in active and step.op in FUNCTIONS and not differentiable(step.op):
             if varied & set(sources):
                 raise KernelError(
-                    f"a derivative of `{step.op}`, which has none here", body.file,
-                    body.line + step.line, "Write it with functions that have one.",
+                    f"a derivative of `{step.op}`, which has none here",
+                    *body.standing.of(step.line), "Write it with functions that have one.",
                 )  # fmt: skip
         value = step.args[1] if step.op in WRITES else ""
         used = [x for x in ([value] if value else step.args) if x in cut]
@@ -194,6 +194,6 @@ def _refuse(body: Body, varied: set[str], active: set[str]) -> None:
             target not in body.arrays or body.arrays[target].dtype not in INTS
         ) and step.op != "load":
             raise KernelError(
-                "a float turned into an int and used as a value", body.file, body.line + step.line,
+                "a float turned into an int and used as a value", *body.standing.of(step.line),
                 "Use math.floor, through which no gradient flows, or use it as an index only.",
             )  # fmt: skip

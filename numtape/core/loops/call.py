@@ -14,7 +14,7 @@ from ..cpu.workers import Listening, largest
 from ..values.tensor import Tensor
 from . import stack
 from .calls import DTYPES
-from .layout import DEEP, DIVISION, EMPTY, INDEX, LINES, NO_ROOM, RAISED, RULE, SHAPES
+from .layout import DEEP, DIVISION, EMPTY, INDEX, LINES, NEGATIVE, NO_ROOM, RAISED, RULE, SHAPES
 from .nodes import Raised
 from .program import Program
 from .ready import Layout
@@ -26,6 +26,20 @@ _PLAIN: dict[type, tuple[str, int]] = {
     float: ("float64", -1), int: ("int64", -1), bool: ("bool", -1),
 }  # fmt: skip
 MOST_AXES = 3
+_ERRORS: dict[int, tuple[type[Exception], str]] = {
+    NO_ROOM: (
+        ResourceExhaustedError,
+        "A kernel's stack is full{size}, at the loop or statement {place}. Take a larger "
+        "`memory_limit`, or fewer rounds.",
+    ),
+    INDEX: (IndexError, "index is out of bounds {place}"),
+    DIVISION: (ZeroDivisionError, "division by zero {place}"),
+    NEGATIVE: (ValueError, "negative dimensions not allowed {place}"),
+    SHAPES: (ValueError, "shapes of arrays do not match {place}"),
+    EMPTY: (ValueError, "an array without elements has neither maximum nor minimum {place}"),
+    DEEP: (RecursionError, "maximum depth of calls in a kernel exceeded {place}"),
+    RULE: (ValueError, "a rule gives an adjoint of another shape than its argument {place}"),
+}
 
 
 def kinds_of(arguments: tuple[Any, ...]) -> Kinds:
@@ -214,28 +228,17 @@ def read_only(j: int) -> str:
 
 def raise_status(program: Program, status: int, size: int) -> NoReturn:
     """Raise what a status of a sweep says, which had so many bytes of stack."""
-    kind, line = status & ((1 << LINES) - 1), program.line + (status >> LINES)
-    if kind == RAISED:
+    if status & ((1 << LINES) - 1) == RAISED:
         raise_at(program.raised[status >> LINES])
-    place = f'(File "{program.file}", line {line})'
-    if kind == NO_ROOM:
-        raise ResourceExhaustedError(
-            f"A kernel's stack is full, with {size} bytes, at the loop or statement {place}. "
-            f"Take a larger `memory_limit`, or fewer rounds."
-        )
-    if kind == DEEP:
-        raise RecursionError(f"maximum depth of calls in a kernel exceeded {place}")
-    if kind == INDEX:
-        raise IndexError(f"index is out of bounds {place}")
-    if kind == DIVISION:
-        raise ZeroDivisionError(f"division by zero {place}")
-    if kind == SHAPES:
-        raise ValueError(f"shapes of arrays do not match {place}")
-    if kind == RULE:
-        raise ValueError(f"a rule gives an adjoint of another shape than its argument {place}")
-    if kind == EMPTY:
-        raise ValueError(f"an array without elements has neither maximum nor minimum {place}")
-    raise ValueError(f"negative dimensions not allowed {place}")
+    error, message = said(program, status, f", with {size} bytes")
+    raise error(message)
+
+
+def said(program: Program, status: int, size: str = "") -> tuple[type[Exception], str]:
+    """The error that a status means, and its message, which says how large a full stack is."""
+    error, message = _ERRORS[status & ((1 << LINES) - 1)]
+    file, line = program.standing.of(status >> LINES)
+    return error, message.format(size=size, place=f'(File "{file}", line {line})')
 
 
 def raise_at(raised: Raised) -> NoReturn:

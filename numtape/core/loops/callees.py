@@ -18,7 +18,7 @@ from types import FunctionType
 from ...errors import KernelError
 from .activity import Activity, analyse, written
 from .interface import Interface
-from .nodes import Body, Call, Kinds, Raised, calls
+from .nodes import Body, Call, Kinds, Lines, Raised, calls
 from .types import of
 
 DEEPEST = 10_000  # calls within calls: more might not have room on the thread's own stack
@@ -54,7 +54,7 @@ class Functions:
       write: Gives a function in normal form.
 
     Attributes:
-      file, line: Where the kernel stands.
+      standing: Where things stand that can fail.
       raised: The exceptions that all of them raise.
       variants: What is called.
     """
@@ -62,7 +62,7 @@ class Functions:
     def __init__(
         self, file: str, line: int, write: Callable[[FunctionType, Kinds, Functions], Body]
     ) -> None:
-        self.file, self.line, self._write = file, line, write
+        self.standing, self._write = Lines(file, line), write
         self.raised: list[Raised] = []
         self.variants: dict[tuple[FunctionType, Kinds, tuple[int, ...]], Variant] = {}
         self._bodies: dict[tuple[FunctionType, Kinds], Body] = {}
@@ -156,7 +156,7 @@ class Functions:
         key = function, kinds
         if key not in self._axes:
             self._axes[key] = -1  # while it is asked: one that calls itself
-            inner = Functions(self.file, self.line, self._write)
+            inner = Functions(self.standing.file, self.standing.line, self._write)
             inner._axes = self._axes
             body = self._write(function, tuple([("float64", ndim) for ndim in kinds]), inner)
             if body.form != 0 or (body.axes[0] and body.outs[0] in body.parameters):

@@ -15,11 +15,11 @@ from .activity import Activity
 from .again import Again, reads
 from .callees import Frame, Variant
 from .layout import (
-    LINES,
     NEGATIVE,
     NO_ROOM,
     Slot,
     Slots,
+    failed,
     number,
     once,
     room,
@@ -71,10 +71,10 @@ class Forward(Steps):
         with self._begun(body.nodes, activity.fixed & body.given()) as known:
             self.nodes(body.nodes, known | activity.fixed)
         self.last = sorted((self.used & activity.fixed) - body.given())
-        self._push(self.last, 0)
+        self._push(self.last, body.begin)
 
     def _room(self, line: int) -> str:
-        return f"if SP{{}} > END: return {NO_ROOM + (line << LINES)}"
+        return f"if SP{{}} > END: return {failed(NO_ROOM, line)}"
 
     def _push(self, names: list[str], line: int) -> None:
         """Store names."""
@@ -260,7 +260,7 @@ class Forward(Steps):
 
     def _much(self, size: str, line: int) -> str:
         """What makes sure of room for so many bytes, which may be more than an int64 holds."""
-        return f"if {size} + 64.0 > END - SP: return {NO_ROOM + (line << LINES)}"
+        return f"if {size} + 64.0 > END - SP: return {failed(NO_ROOM, line)}"
 
     def _repeat(self, loop: Repeat, known: set[str]) -> None:
         self._loops += 1
@@ -287,7 +287,7 @@ class Forward(Steps):
         active = name in self.activity.active
         self.put(f"# line {node.line}")
         axes = [f"{name}_n{j} < 0" for j in range(known.ndim)]
-        self.put(f"if {' or '.join(axes)}: return {NEGATIVE + (node.line << LINES)}")
+        self.put(f"if {' or '.join(axes)}: return {failed(NEGATIVE, node.line)}")
         lengths = " * ".join(f"{name}_n{j}" for j in range(known.ndim))
         self.put(self._much(f"16.0 * {lengths}", node.line))
         size = room(node.size, known.dtype)

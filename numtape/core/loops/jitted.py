@@ -6,6 +6,7 @@ Numba is imported when the first function here is called.
 from __future__ import annotations
 
 import ctypes
+import re
 from collections.abc import Callable
 from functools import cache
 from types import CellType, FunctionType
@@ -18,26 +19,15 @@ from ..compile.cache import in_this_thread
 from ..ops.elementwise import stop_gradient
 from ..values.memory import address_of
 from . import stack
-from .call import read_only
+from .call import read_only, said
 from .calls import DTYPES
-from .layout import DEEP, DIVISION, EMPTY, INDEX, LINES, NEGATIVE, NO_ROOM, RAISED, RULE, SHAPES
+from .layout import LINES, RAISED
 from .program import Program
 
+_FAILS = re.compile(r"return (\d+)$", re.MULTILINE)  # statuses in a program's text
 HEAD = 16  # bytes before a stack: where it ends
 _SLOTS = np.zeros(stack.MOST_WAITING, np.int64)  # stacks that wait for calls
 _arenas: dict[int, stack.Arena] = {}
-
-_ERRORS: dict[int, tuple[type[Exception], str]] = {
-    NO_ROOM: (ResourceExhaustedError, "A kernel's stack is full."),
-    INDEX: (IndexError, "index is out of bounds"),
-    DIVISION: (ZeroDivisionError, "division by zero"),
-    NEGATIVE: (ValueError, "negative dimensions not allowed"),
-    SHAPES: (ValueError, "shapes of arrays do not match"),
-    EMPTY: (ValueError, "an array without elements has neither maximum nor minimum"),
-    RULE: (ValueError, "a rule gives an adjoint of another shape than its argument"),
-    DEEP: (RecursionError, "maximum depth of calls in a kernel exceeded"),
-}
-
 
 def _new_stack(_: int) -> int:
     """The address of one more stack; 0 if there is no memory."""
@@ -215,9 +205,11 @@ def _text(
 def _raises(program: Program, given: str, scope: dict[str, Any]) -> list[str]:
     """The text that raises what a status says of a call with some arguments."""
     lines = ["if status:", f"    kind, which = status & {(1 << LINES) - 1}, status >> {LINES}"]
-    for kind, (error, message) in _ERRORS.items():
-        scope[error.__name__] = error
-        lines.append(f"    if kind == {kind}: raise {error.__name__}({message!r})")
+    for status in sorted({int(found) for found in _FAILS.findall(program.source)}):
+        if status and status & ((1 << LINES) - 1) != RAISED:
+            error, message = said(program, status)
+            scope[error.__name__] = error
+            lines.append(f"    if status == {status}: raise {error.__name__}({message!r})")
     for k, raised in enumerate(program.raised):
         scope[f"Raised{k}"] = raised.kind
         told = raised.arguments

@@ -9,12 +9,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from .nodes import Count
+from .nodes import Count, Line
 from .types import SIZES
 
 # The status of a forward sweep; 0: it is done.
 NO_ROOM, INDEX, DIVISION, NEGATIVE, SHAPES, EMPTY, DEEP, RULE, RAISED = 1, 2, 3, 4, 5, 6, 7, 8, 99
-LINES = 8  # bits below the line in a status, or below the number of an exception
+LINES = 8  # bits below the place in a status, or below the number of an exception
+
+
+def failed(kind: int, line: int) -> int:
+    """The status of what fails at a node's line."""
+    return kind + ((line.number if isinstance(line, Line) else line) << LINES)
 
 
 @dataclass

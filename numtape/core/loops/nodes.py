@@ -11,6 +11,48 @@ from dataclasses import dataclass, field
 from types import FunctionType
 from typing import Any
 
+ELSEWHERE = 1 << 20  # the number of the first place that is not in the kernel itself
+
+
+class Line(int):
+    """The line of a kernel that calls a function, for what that function does.
+
+    Attributes:
+      number: That of the place where it stands, for statuses.
+    """
+
+    number: int
+
+
+class Lines:
+    """Where things stand that a status names by a number.
+
+    Those in the kernel itself are lines, counted from its first: their text is the same if the
+    kernel is moved. Those in functions that it calls have numbers from `ELSEWHERE` on.
+
+    Args:
+      file, line: Where the kernel stands.
+    """
+
+    def __init__(self, file: str, line: int) -> None:
+        self.file, self.line = file, line
+        self._found: list[tuple[str, int]] = []
+
+    def of_call(self, line: int, file: str, own: int) -> Line:
+        """The line of a call, for what is done at another place."""
+        if (file, own) not in self._found:
+            self._found.append((file, own))
+        found = Line(line)
+        found.number = ELSEWHERE + self._found.index((file, own))
+        return found
+
+    def of(self, number: int) -> tuple[str, int]:
+        """The file and the line of a node's ``line``, or of a status' number."""
+        number = getattr(number, "number", number)
+        if number >= ELSEWHERE:
+            return self._found[number - ELSEWHERE]
+        return self.file, self.line + number
+
 
 @dataclass(eq=False, slots=True)
 class Step:
@@ -186,6 +228,8 @@ class Body:
       nodes: What it does.
       result: The name or constant that it returns; "" for nothing, and for several results.
       file, line: Where it stands.
+      standing: Where its nodes stand, by their ``line``.
+      begin: Its own first line, as that of a node.
       raised: The exceptions that it raises.
       names: The dtypes of all names that are numbers.
       same: Pairs of arrays that may share their memory.
@@ -203,6 +247,8 @@ class Body:
     result: str
     file: str
     line: int
+    standing: Lines
+    begin: int
     names: dict[str, str] = field(default_factory=dict)
     raised: list[Raised] = field(default_factory=list)
     outs: list[str] = field(default_factory=list)

@@ -37,9 +37,8 @@ def normal(
     source = Source(function)
     writer = Normal()
     writer.functions = functions or Functions(source.file, source.line, normal)
-    writer.raised = writer.functions.raised
-    base = source.line - writer.functions.line
-    writer.base = base if source.file == writer.functions.file else None
+    writer.raised, writer.standing = writer.functions.raised, writer.functions.standing
+    writer.kernel = functions is None
     frame = Frame(source, writer.prefix(source))
     scalars, names = {}, []
     for parameter, (dtype, ndim) in zip(source.parameters, kinds, strict=True):
@@ -53,10 +52,12 @@ def normal(
             for k in range(ndim):
                 writer.low[f"{name}_n{k}"] = 0
     result = writer.function(frame) if rule is None else writer.call_of(frame, rule)
+    writer.frames.append(frame)
+    begin = writer.line(source.tree)
     found = function.__name__
     name = found if found.isidentifier() else "function"
     return Body(name, scalars, writer.arrays, names, writer.out, result.name, source.file,
-                source.line - (writer.base or 0), same=writer.same, raised=writer.raised,
+                source.line, writer.standing, begin, same=writer.same, raised=writer.raised,
                 outs=writer.outs, axes=writer.axes, form=writer.form,
                 functions=writer.functions)  # fmt: skip
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .activity import Activity
-from .layout import LINES, NO_ROOM, once
+from .layout import NO_ROOM, failed, once
 from .nodes import Body, address, shadow
 from .types import of
 
@@ -84,4 +84,4 @@ def left(body: Body) -> list[str]:
     if not lines:
         return []
     size = 8 * len(lines)
-    return [f"if SP + {size} > END: return {NO_ROOM + (0 << LINES)}", *lines, f"SP += {size}"]
+    return [f"if SP + {size} > END: return {failed(NO_ROOM, body.begin)}", *lines, f"SP += {size}"]

@@ -12,8 +12,8 @@ from .activity import Activity, analyse
 from .callees import DEEPEST
 from .forward import Forward
 from .interface import Interface
-from .layout import DEEP, Text
-from .nodes import Body, Raised, calls, is_constant
+from .layout import DEEP, Text, failed
+from .nodes import Body, Lines, Raised, calls, is_constant
 from .normal import normal
 from .outs import Out, left, outs
 from .reverse import Reverse
@@ -35,6 +35,7 @@ class Program:
       written: Numbers of the arguments that are arrays and written to.
       result: The result's dtype.
       file, line: Where the function stands.
+      standing: Where what fails stands, by the numbers in statuses.
       raised: The exceptions that it raises.
       outs: The results, if there may be several.
       form: How they stand in what the function returns: a place in ``outs``, or a tuple.
@@ -50,6 +51,7 @@ class Program:
     result: str
     file: str
     line: int
+    standing: Lines
     raised: list[Raised] = field(default_factory=list)
     outs: list[Out] = field(default_factory=list)
     form: Any = None
@@ -107,13 +109,14 @@ def program(
     while count < len(variants):  # each may need others
         variant = list(variants.values())[count]
         count += 1
-        begin = ["DEPTH = MARK[0]", f"if DEPTH > {DEEPEST}: return {DEEP}"]
+        begin = ["DEPTH = MARK[0]",
+                 f"if DEPTH > {DEEPEST}: return {failed(DEEP, variant.body.begin)}"]  # fmt: skip
         lines += ["", f"# {variant.name}"]
         lines += _sweeps(variant.body, variant.activity, variant.face, (f"F_{count}", f"R_{count}"),
                          begin, options, True)  # fmt: skip
     written = [j for j, name in enumerate(body.parameters) if name in activity.written]
     return Program("\n".join(lines), body.name, face.parameters, written, result, body.file,
-                   body.line, body.raised, outs(body, activity), body.form, count,
+                   body.line, body.standing, body.raised, outs(body, activity), body.form, count,
                    any(call.recompute for one in (body, *body.functions.bodies)
                        for call in calls(one)))  # fmt: skip
 

@@ -12,7 +12,7 @@ from typing import NoReturn
 
 from ...errors import KernelError
 from .callees import Frame, Variant
-from .layout import LINES, NO_ROOM, RULE, room, taken
+from .layout import NO_ROOM, RULE, failed, room, taken
 from .nodes import Body, Call, address, shadow
 from .outs import Out, outs, words
 from .types import INTS
@@ -30,7 +30,7 @@ def kept(call: Call, body: Body, k: int, active: Set[str], written: Set[str]) ->
     for i, axis in enumerate(axes):
         lines.append(f"{axis} = int64_at(SP - {8 * (known.ndim - i)})[0]")
     size = f"({' * '.join(axes)})"
-    lines += [f"if 16.0 * {size} + 64.0 > END - SP: return {NO_ROOM + (call.line << LINES)}",
+    lines += [f"if 16.0 * {size} + 64.0 > END - SP: return {failed(NO_ROOM, call.line)}",
               f"{shadow(name)} = SP"]  # fmt: skip
     if name in active:
         lines += _filled(known.dtype, shadow(name), size, "0", k, call.line)
@@ -118,7 +118,7 @@ def _added(call: Call, j: int, out: Out, frame: Frame, body: Body, k: int) -> li
         source = f"{out.dtype}_at(int64_at(T{k} + {8 * out.word})[0])"
         lengths = [f"int64_at(T{k} + {8 * (out.word + 2 + i)})[0]" for i in range(out.ndim)]
     own = [frame.held["axis", j, i] for i in range(out.ndim)]
-    lines = [f"if {one} != {other}: return {RULE + (call.line << LINES)}"
+    lines = [f"if {one} != {other}: return {failed(RULE, call.line)}"
              for one, other in zip(own, lengths, strict=True) if one != other]  # fmt: skip
     known = body.arrays[name]
     to = f"d_{name}"

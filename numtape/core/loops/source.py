@@ -91,10 +91,6 @@ class Source:
             return [ast.Return(value, lineno=value.lineno)]
         return list(self.tree.body)
 
-    def at(self, node: Any) -> int:
-        """A node's line, counted from the function's."""
-        return getattr(node, "lineno", self.line) - self.line
-
     def value(self, node: ast.expr) -> Any:
         """What a name that the function does not assign means, or an attribute of it; or MISSING.
 

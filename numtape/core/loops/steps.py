@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .layout import DIVISION, EMPTY, INDEX, LINES, RAISED, SHAPES, Text, number, rounds
+from .layout import DIVISION, EMPTY, INDEX, LINES, RAISED, SHAPES, Text, failed, number, rounds
 from .nodes import Body, Branch, Count, Node, Repeat, Step, address
 from .store import element, shown
 
@@ -21,19 +21,19 @@ class Steps(Text):
         names = [shown(a) for a in step.args]
         if step.op == "check":
             if self.checked:
-                self.put(f"if not 0 <= {names[0]} < {names[1]}: return {INDEX + (line << LINES)}")
+                self.put(f"if not 0 <= {names[0]} < {names[1]}: return {failed(INDEX, line)}")
             return
         if step.op == "raise":
             self.put(f"return {RAISED + (int(step.dtype) << LINES)}")
             return
         if step.op == "same":
-            self.put(f"if {names[0]} != {names[1]}: return {SHAPES + (line << LINES)}")
+            self.put(f"if {names[0]} != {names[1]}: return {failed(SHAPES, line)}")
             return
         if step.op == "some":
-            self.put(f"if {names[0]} < 1: return {EMPTY + (line << LINES)}")
+            self.put(f"if {names[0]} < 1: return {failed(EMPTY, line)}")
             return
         if self.divisions and step.op in ("/", "//", "%"):
-            self.put(f"if {names[1]} == 0: return {DIVISION + (line << LINES)}")
+            self.put(f"if {names[1]} == 0: return {failed(DIVISION, line)}")
         if not step.array:
             self.put(f"{step.out} = {step.text.format(*names)}")
             return

@@ -154,7 +154,7 @@ def _check(body: Body) -> None:
     names = body.names
 
     def refuse(construct: str, node: Node, way: str) -> NoReturn:
-        raise KernelError(construct, body.file, body.line + node.line, way)
+        raise KernelError(construct, *body.standing.of(node.line), way)
 
     def whole(operand: str, what: str, node: Node) -> None:
         if of(operand, names) not in INTS:

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import Any, NoReturn
 
 from .frame import Frame
-from .nodes import Array, Node, Step, is_constant
+from .nodes import Array, Lines, Node, Step, is_constant
 from .rules import FUNCTIONS
 from .source import Source
 
@@ -94,13 +94,16 @@ class Writer:
 
     def line(self, node: Any) -> int:
         """Where a node stands, from the first line of the kernel on."""
-        if self.base is None:
-            return 0
-        return self.base + self.frames[0].source.at(node) if len(self.frames) == 1 else (
-            self._call_line)
+        source, standing = self.frames[-1].source, self.standing
+        own = getattr(node, "lineno", source.line)
+        if len(self.frames) > 1:
+            return standing.of_call(self._call_line, source.file, own)
+        line = own - standing.line if source.file == standing.file else 0
+        return line if self.kernel else standing.of_call(line, source.file, own)
 
     _call_line = 0
-    base: int | None = 0  # where the function stands, from the kernel on; None: in another file
+    kernel = True  # whether it is the kernel that is written, and not what it calls apart
+    standing: Lines
 
     def refuse(self, construct: str, node: Any, way: str) -> NoReturn:
         """Say what a kernel cannot have; see `Source.refuse`."""
