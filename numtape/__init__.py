@@ -328,4 +328,4 @@ def __dir__() -> list[str]:
 
 
 _guard_module(__name__)
-_guard([_found, _Function, _ConcreteFunction, _Elsewhere])
+_guard([_found, _Function, _ConcreteFunction, _Elsewhere, Variable._assign_slice])

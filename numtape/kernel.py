@@ -18,6 +18,7 @@ from .core.log.variable import Variable
 from .core.ops import kernel as rows
 from .core.values.tensor import Tensor
 from .errors import KernelError
+from .tracebacks import guard
 
 __all__ = ["kernel"]
 
@@ -285,6 +286,9 @@ class Kernel:
 
     def __repr__(self) -> str:
         return f"<Kernel {self.python_function.__qualname__}>"
+
+
+guard([Kernel])
 
 
 def kernel(

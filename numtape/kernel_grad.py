@@ -9,6 +9,7 @@ from typing import Any
 
 from .errors import KernelError
 from .kernel import as_argnums, as_kernel
+from .tracebacks import guard
 
 __all__ = ["grad", "jacobian", "value_and_grad"]
 
@@ -175,3 +176,6 @@ class _Derivative(_Of):
                 self._kernel, self._argnums, self._with_value
             )
         return self._jitted._numba_type_
+
+
+guard([_Derivative, _Jacobian])

@@ -16,6 +16,7 @@ from numtape.core.cuda.runtime import held
 from numtape.core.derive import tape as tapes
 from numtape.core.log.log import Log
 from numtape.core.log.threads import Local
+from numtape.core.values import memory
 from numtape.core.values.spec import intern
 from numtape.core.values.weak import ByObject, Gone
 from numtape.waiting import changed, wait
@@ -235,3 +236,28 @@ def test_no_source_has_finalizers_or_callbacks_in_python():
             if wrong:
                 found.append(f"{path.name}:{node.lineno}")
     assert found == []
+
+
+def test_recording_sets_no_context_variable(tf, monkeypatch):
+    """Python crashes where finalizers set the same one meanwhile: that of `np.errstate`."""
+
+    def entered(**_):
+        raise AssertionError("np.errstate was entered")
+
+    monkeypatch.setattr(np, "errstate", entered)
+    x, y = tf.constant([1.0, 2.0]), tf.constant(np.ones(2) * 0.1, tf.float32)
+    v = tf.Variable([[1.0, 2.0]])
+    with tf.GradientTape() as tape:
+        z = tf.reduce_sum(tf.sin(x * 1.5 + np.ones(2, np.float32)) * [0.5, 2.0]) + v[0, 1]
+    v.assign([[3.0, 4.0]])
+    assert tape.gradient(z, v).numpy().tolist() == [[0.0, 1.0]]
+    assert tf.concat([x, y], 0).numpy() == pytest.approx([1.0, 2.0, 0.1, 0.1])
+
+
+def test_what_is_beyond_float32_is_found_as_by_converting_it():
+    edge = 2.0**128 - 2.0**103
+    x = np.array([edge, np.nextafter(edge, 0), -edge, 1e39, 3.4e38, np.inf, -np.inf, np.nan, 0.0])
+    with np.errstate(over="ignore"):
+        found = x.astype(np.float32)
+    np.testing.assert_array_equal(memory.beyond_float32(x), np.isinf(found) & ~np.isinf(x))
+    np.testing.assert_array_equal(memory.converted(x, np.dtype("float32")), found)

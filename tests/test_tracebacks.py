@@ -119,6 +119,28 @@ SHAPES = {
     "NumPy": "np.ones(5, np.float32) * x",
     "an assertion": "tf.debugging.assert_equal(x, 2.0)",
     "text": "x + 'text'",
+    "an equation": "tf.einsum('ij,jk->ik', x, x)",
+    "indices": "tf.gather(x, [5])",
+    "parts": "tf.split(x, 2, axis=1)",
+    "a picture": "tf.image.resize(x, (2, 2))",
+    "two indices": "x[:, 3]",
+    "a slice of a variable": "v[0].assign(tf.ones(5))",
+    "an update": "v.assign_add(tf.ones(4))",
+    "a layer of sequences": "tf.keras.layers.LSTM(3)(x)",
+    "a layer of two": "tf.keras.layers.Concatenate()([x, tf.ones((5, 3))])",
+    "an axis of a layer": "tf.keras.layers.BatchNormalization(axis=5)(x)",
+    "a metric": "tf.keras.metrics.Accuracy()(x, tf.ones((4, 7)))",
+    "a model": "model(tf.ones((2, 5)))",
+    "training": "model.fit(np.ones((8, 5)), np.ones((8, 2)), verbose=0)",
+    "targets": "model.fit(np.ones((8, 3)), np.ones((8, 5)), verbose=0)",
+    "prediction": "model.predict(np.ones((8, 5)), verbose=0)",
+    "weights": "model.set_weights([np.ones(3)])",
+    "symbols": "dense(tf.keras.Input((3,))) + tf.keras.Input((5,))",
+    "a kernel's gradient": "tf.grad(total)(np.ones((2, 2)))",
+    "a kernel's arguments": "tf.grad(total, 5)(np.ones(3))",
+    "a kernel's Jacobian": "tf.jacobian(total)(x, x)",
+    "a tangent": "tf.autodiff.ForwardAccumulator(x, tf.ones(4))",
+    "a batch": "list(tf.data.Dataset.from_tensor_slices(x).batch(2).map(lambda y: y @ y))",
 }
 INSIDE = {
     "a function": "tf.function(lambda x: x @ x)(x)",
@@ -127,6 +149,11 @@ INSIDE = {
     "a loop": "tf.map_fn(lambda row: row @ row, x)",
     "a condition": "tf.cond(True, lambda: x @ x, lambda: x)",
     "a data set's function": "list(tf.data.Dataset.from_tensor_slices(x).map(lambda y: y @ y))",
+    "a model's function": "tf.function(lambda x: model(tf.ones((2, 5))))(x)",
+    "a kernel in a function": "tf.function(lambda x: total(x, x))(x)",
+    "an assign in a function": "tf.function(lambda x: v.assign(tf.ones(4)))(x)",
+    "a loop of tensors": "tf.function(lambda x: tf.scan(lambda a, b: a @ b, x))(x)",
+    "slices": "tf.function(lambda x: tf.vectorized_map(lambda y: y @ y, x))(x)",
     "recorded again": "tf.recompute_grad(lambda x: x @ x)(x)",
 }
 
@@ -140,6 +167,10 @@ def shell():
         "import numpy as np\nimport numtape as tf\n"
         "x, v = tf.ones((2, 3)), tf.Variable(tf.ones((2, 3)))\n"
         "dense = tf.keras.layers.Dense(2)\n_ = dense(x)\n"
+        "model = tf.keras.Sequential([tf.keras.Input((3,)), tf.keras.layers.Dense(2)])\n"
+        "model.compile('sgd', 'mse')\n"
+        "@tf.kernel\ndef total(x):\n    s = 0.0\n    for i in range(len(x)):\n"
+        "        s += x[i] ** 2\n    return s\n"
     )
     yield shell
     shell.history_manager.end_session()
@@ -165,6 +196,14 @@ def test_lines_in_ipython(shell, capsys, code, most):
     assert "Error" in text
     assert "numtape/" not in text.replace("\\", "/")
     assert f"result = {code}" in text
+
+
+def test_what_numba_refuses_is_said_in_its_words_once(shell, capsys):
+    for code in ("total(x)", "total(np.ones((2, 2)))"):
+        text = "\n".join(shown(shell, capsys, code))
+        assert text.count("Failed in nopython mode pipeline") == 1, text
+        assert "numba/" not in text.replace("\\", "/")
+        assert "numtape/" not in text.replace("\\", "/")
 
 
 def test_lines_in_ipython_with_all_frames(shell, capsys):

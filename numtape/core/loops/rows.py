@@ -265,9 +265,8 @@ def _returned(dispatcher: Any, given: list[Any]) -> Any:
     from numba.core.errors import NumbaError
 
     signature = tuple([dispatcher.typeof_pyval(x) for x in given])
-    try:
+    with suppress(NumbaError):
         dispatcher.compile(signature)
-    except NumbaError:
-        dispatcher(*given)  # which says it in more words
-        raise
+    if signature not in dispatcher.overloads:
+        dispatcher(*given)  # which says in more words what is refused
     return dispatcher.overloads[signature].signature.return_type

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -83,11 +84,8 @@ class Watched:
         """Compile in this thread, where an interrupt ends it."""
         from numba.core.errors import NumbaError
 
-        try:
+        with suppress(NumbaError):  # which the call says in more words
             call.compile(tuple([call.typeof_pyval(x) for x in args]))
-        except NumbaError:
-            call(*args)  # which says it in more words
-            raise
 
 
 def _apart(args: tuple[Any, ...], places: Sequence[int]) -> bool:

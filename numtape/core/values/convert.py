@@ -13,7 +13,7 @@ from ..settings import unset
 from . import dtypes
 from .dtypes import DType, shown
 from .indexed_slices import IndexedSlices
-from .memory import converted
+from .memory import beyond_float32, converted
 from .spec import Spec
 from .tensor import Tensor
 
@@ -128,8 +128,7 @@ def _inferred(value: Any, array: np.ndarray[Any, Any], kinds: set[type]) -> DTyp
 
 def _check_float32(array: np.ndarray[Any, Any]) -> None:
     """Whether floats, which nobody gave a dtype, stay finite as float32."""
-    with np.errstate(over="ignore"):
-        beyond = np.isinf(array.astype(np.float32)) & ~np.isinf(array)
+    beyond = beyond_float32(array)
     if beyond.any():
         raise dtypes.beyond_float32(array[beyond][0])
 

@@ -13,6 +13,8 @@ import numpy as np
 
 Array = np.ndarray[Any, Any]
 PIECE = 1 << 20  # elements that are copied at once: some milliseconds
+SMALL = 1 << 12  # elements that take less time to look at than to copy
+BEYOND = 2.0**128 - 2.0**103  # from which on numbers are infinite as float32
 LEGACY = 1  # CUDA's legacy default stream, in DLPack, in the array interface and in its driver
 
 _addressof: Any = ctypes.addressof
@@ -88,11 +90,23 @@ def converted(value: Any, dtype: np.dtype[Any]) -> Array:
     if array.dtype.kind != "f" or dtype.kind not in "iu":
         if array.dtype.kind != "f" or dtype.itemsize >= array.dtype.itemsize:
             return copied(array, dtype)
+        if dtype == np.float32 and array.size <= SMALL and not beyond_float32(array).any():
+            return copied(array, dtype)
         with np.errstate(over="ignore"):  # infinity, as in TensorFlow
             return copied(array, dtype)
     found = np.empty(array.shape, dtype)
     for part, out in _pieces(array, found):
         out[...] = _integers(part, dtype)
+    return found
+
+
+def beyond_float32(array: Array) -> Array:
+    """Where finite numbers are infinite as float32.
+
+    They are compared: to convert them takes an `np.errstate`, and Python itself may crash in it
+    where finalizers and signal handlers enter others meanwhile.
+    """
+    found: Array = (np.abs(array) >= BEYOND) & np.isfinite(array)
     return found
 
 
