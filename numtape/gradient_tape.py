@@ -15,11 +15,12 @@ from typing import Any, NoReturn, overload
 import numpy as np
 
 from .core.derive import jacobians
-from .core.derive.sparse import slices_of
+from .core.derive.sparse import SUMS, slices_of
 from .core.derive.tape import Tape
 from .core.derive.transpose import transposed
 from .core.log.log import LEAF_CODE, Log, local
 from .core.log.look import thin
+from .core.log.op import CODES
 from .core.log.variable import Variable, by_creation, original
 from .core.ops.creation import zeros, zeros_like
 from .core.ops.movement import broadcast_to, identity, permuted, shaped
@@ -423,7 +424,8 @@ class GradientTape(Explained):
                     variable = isinstance(source, Variable)
                     total = zeros(source.shape, source.dtype) if variable else zeros_like(source)
                 elif total is not None and total._home is log:
-                    slices = slices_of(log, total, first)
+                    op = CODES.entries[log.code[total._row]][0]
+                    slices = slices_of(log, total, first) if op in SUMS else None
                     if slices is not None:
                         if slices.values._home is log:
                             log.eager.add(slices.values._row)

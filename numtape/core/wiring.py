@@ -75,7 +75,7 @@ def _pow(x: Any, y: Any, modulo: Any = None) -> Tensor:
     return arithmetic.pow_(x, y)
 
 
-_matmul = matrix_products.matmul
+_product = matrix_products.PRODUCT
 _and = _logic(comparison.logical_and, comparison.bitwise_and)
 _or = _logic(comparison.logical_or, comparison.bitwise_or)
 _xor = _logic(comparison.logical_xor, comparison.bitwise_xor)
@@ -90,7 +90,7 @@ OPERATORS: dict[str, Any] = {
     "__mod__": arithmetic.floormod, "__rmod__": _swapped(arithmetic.floormod),
     "__pow__": of_inexact(ew.pow_float, _pow),
     "__rpow__": reflected_of_inexact(ew.pow_float, _swapped(arithmetic.pow_)),
-    "__matmul__": lambda x, y: _matmul(x, y), "__rmatmul__": lambda x, y: _matmul(y, x),
+    "__matmul__": _product, "__rmatmul__": reflected(_product),
     "__neg__": ew.negative, "__abs__": ew.abs_,
     "__lt__": comparison.less, "__le__": comparison.less_equal,
     "__gt__": comparison.greater, "__ge__": comparison.greater_equal,

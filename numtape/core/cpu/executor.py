@@ -359,8 +359,14 @@ class Executor:
         plan = work.planned(log, wanted, welcome, retain)
         if plan is None:
             return
-        for row, spec in plan.buffers:
-            log.put(row, POOL.empty(spec), spec)
+        if plan.buffers:
+            cell, buffers = log.columns.cell_view, log.buffers
+            for row, spec in plan.buffers:
+                buffers[row] = buffer = POOL.empty(spec)
+                cell[row] = address_of(buffer)
+                log.bytes += buffer.nbytes
+            if log.bytes > log.bytes_limit:
+                log.limit = 0  # as `Log.put` does
         work.sweeper.run(log, plan)
         if plan.views or plan.aliases:
             finish(log, plan)

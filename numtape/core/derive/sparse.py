@@ -21,6 +21,8 @@ from ..values.indexed_slices import IndexedSlices
 from ..values.spec import SPECS
 from ..values.tensor import Tensor
 
+SUMS = SCATTER_ADD, add.op  # of other rows `slices_of` gives None
+
 
 def slices_of(log: Log, total: Tensor, first: int) -> IndexedSlices | None:
     """The slices that a source's adjoint adds up, or None if it adds up anything else.

@@ -206,7 +206,7 @@ def _transposed(
 ) -> list[int]:  # fmt: skip
     """As `transposed`; the rows of the sources' adjoints, or -1."""
     n = log.n
-    places = [_place(log, source) for source in sources]
+    places = _places(log, sources)
     asked = _asked(log, tape)
     extra_n = log.extra_n
     key = n, tuple(targets), tuple(places), *asked.values()
@@ -263,14 +263,18 @@ def _results(found: list[int], sources: list[Tensor | Variable]) -> list[tuple[i
     ]
 
 
-def _place(log: Log, source: Tensor | Variable) -> tuple[int, int]:
-    """A source's row, and a variable's number in the log; -1 where there is none."""
-    if type(source) is not Tensor:
-        return -1, log.variable_index.get(id(source), -1)
-    if source._home is log:
-        return source._row, -1
-    found = log._leaf_rows.get(id(source))
-    return -1 if found is None else found[0], -1
+def _places(log: Log, sources: list[Tensor | Variable]) -> list[tuple[int, int]]:
+    """Each source's row, and a variable's number in the log; -1 where there is none."""
+    numbers, leaves = log.variable_index, log._leaf_rows
+    found: list[tuple[int, int]] = []
+    for source in sources:
+        if type(source) is not Tensor:
+            found.append((-1, numbers.get(id(source), -1)))
+        elif source._home is log:
+            found.append((source._row, -1))
+        else:
+            found.append((leaves.get(id(source), (-1,))[0], -1))
+    return found
 
 
 def _asked(log: Log, tape: Tape) -> dict[str, tuple[int, ...]]:

@@ -18,7 +18,7 @@ from ..values.tensor import Tensor
 from .reach import FOLLOWED, RECORDED, operands
 from .tape import Tape
 from .templates import current
-from .transpose import _asked, _follow, _place, _transpose
+from .transpose import _asked, _follow, _places, _transpose
 from .workspace import Workspace
 
 
@@ -165,7 +165,7 @@ def explain(
     if isinstance(of, Variable):
         return Why("The target is a variable, which depends on itself alone.")
     n, work = log.n, Workspace()
-    place = _place(log, source)
+    (place,) = _places(log, [source])
     work.refresh(log)
     first = _follow(log, work, n, [place], _asked(log, tape))
     flags = work.flags[:n].copy()

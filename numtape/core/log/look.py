@@ -230,8 +230,10 @@ def _settle(log: Log, live: list[Tensor]) -> None:
     for tensor in here:
         if state[tensor._row] != VALUE:
             return
+    stored, buffers = log.stored, log.buffers
     for tensor in here:
-        tensor._home = log.stored(tensor._row, tensor._spec)
+        row, spec = tensor._row, tensor._spec
+        tensor._home = stored(row, spec) if spec.single else buffers[row]
     log.rewind()
 
 

@@ -101,6 +101,7 @@ MATMUL = defop(
 _PRODUCTS = {
     (ta, tb): binary(MATMUL, ta=ta, tb=tb) for ta in (False, True) for tb in (False, True)
 }
+PRODUCT = _PRODUCTS[False, False]  # what ``a @ b`` records
 
 
 def _product(a: Any, b: Any, ta: bool, tb: bool) -> Tensor:
