@@ -11,12 +11,13 @@ import numpy as np
 import pytest
 from processes import PACKAGE
 
-from numtape.core.cpu.buffers import LEAST, POOL
+from numtape.core.cpu.buffers import POOL
 from numtape.core.cuda.runtime import held
 from numtape.core.derive import tape as tapes
 from numtape.core.log.log import Log
 from numtape.core.log.threads import Local
 from numtape.core.values import memory
+from numtape.core.values.memory import LEAST
 from numtape.core.values.spec import intern
 from numtape.core.values.weak import ByObject, Gone
 from numtape.waiting import changed, wait

@@ -205,12 +205,6 @@ def test_there_is_no_array_interface_of_a_gpu(tf):
             _ = value.__cuda_array_interface__
 
 
-@on_host
-def test_asarray_says_how_to_share(tf):
-    with says(ValueError, "np.from_dlpack"):
-        np.asarray(tf.constant([1.0]), copy=False)
-
-
 # --- From others, on the host --------------------------------------------------------------------
 
 

@@ -317,6 +317,11 @@ list(tf.constant(1.))
 tf.constant([1.,2.]).__array__()
 tf.constant([1.,2.]).__array__(np.float64)
 np.asarray(tf.constant([1.,2.]),np.int32)
+[np.asarray(x).flags.writeable for x in (tf.constant([1.,2.]),tf.constant(1.),tf.Variable([1.]))]
+[np.array(x).flags.writeable for x in (tf.constant([1.,2.]),tf.constant(1.),tf.Variable([1.]))]
+[x.numpy().flags.writeable for x in (tf.constant([1.,2.]),tf.Variable([1.]))]
+np.asarray(tf.constant([1.,2.]),copy=False)
+np.asarray(tf.constant([1.,2.]),np.int32,copy=False)
 [1,2,3][tf.constant(1)]
 float(tf.constant([1.]))
 int(tf.constant(3.7))

@@ -12,6 +12,7 @@ from typing import Any
 
 from ..errors import InvalidArgumentError
 from . import interop, settings
+from .cpu import copies
 from .log import look
 from .log.record import (
     Recorder,
@@ -26,7 +27,7 @@ from .ops import elementwise as ew
 from .ops.creation import constant
 from .ops.getitem import getitem, with_slice
 from .ops.joining import pack
-from .values import convert
+from .values import convert, memory
 from .values.tensor import Tensor
 
 
@@ -118,6 +119,7 @@ _SHARED: dict[str, Any] = {
 for _name, _function in _SHARED.items():
     setattr(Tensor, _name, _function)
 convert.is_on_gpu, convert.copy_of = interop.is_on_gpu, interop.copy_of
+memory.empty, memory.shared = copies.empty, copies.shared
 convert.pack, convert.dense_of = pack, indexed_rows.dense_of
 
 

@@ -13,11 +13,10 @@ from typing import Any
 import numpy as np
 
 from ..settings import after_fork_in_child
-from ..values.memory import Array, address_of, aligned
+from ..values.memory import LEAST, Array, Lent, address_of, aligned
 from ..values.spec import Spec
 from ..values.weak import Gone
 
-LEAST = 1 << 16  # bytes; smaller ones come cheap
 PATIENCE = 64  # sweeps that memory waits
 
 
@@ -47,6 +46,10 @@ class Pool:
         size = spec.size * spec.dtype.size
         if size < LEAST:
             return np.empty(spec.shape, spec.dtype.numpy_dtype)
+        return self.lent(size, spec.shape, spec.dtype.numpy_dtype)
+
+    def lent(self, size: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+        """The same, of so many bytes."""
         with self.lock:
             self._collect()
             try:
@@ -54,9 +57,9 @@ class Pool:
                 self.waiting -= size
             except (KeyError, IndexError):
                 memory = self._made(size)
-        loan = _Loan(memory, spec)
+        loan = Lent(address_of(memory), shape, dtype)
         self.returned.add(loan, (size, memory))
-        return np.asarray(loan)
+        return loan.array(dtype)
 
     def _made(self, size: int) -> Array:
         try:
@@ -122,15 +125,3 @@ def _renew_lock() -> None:
 
 
 after_fork_in_child(_renew_lock)
-
-
-class _Loan:
-    """What an array from the pool has as its base."""
-
-    __slots__ = ("__array_interface__", "__weakref__")
-
-    def __init__(self, memory: Array, spec: Spec) -> None:
-        self.__array_interface__: dict[str, Any] = {
-            "version": 3, "shape": tuple(spec.shape), "typestr": spec.dtype.numpy_dtype.str,
-            "data": (address_of(memory), False),
-        }  # fmt: skip

@@ -11,9 +11,9 @@ import numpy as np
 from .. import settings
 from ..compile.array_kernels import random_kernel
 from ..compile.passes import Block
-from ..values.memory import Array, address_of
+from ..values.memory import LEAST, Array, address_of
 from ..values.spec import Spec
-from .buffers import LEAST, POOL
+from .buffers import POOL
 from .workers import share, watch
 
 UNIT = 2048  # bytes of a unit of work; as in kernels/cpu/random.py (a test compares)

@@ -34,10 +34,10 @@ from ..plan.plan import (
     places,
 )
 from ..reference.bodies import apply
-from ..values.memory import Array, address_of, aligned, array_at
+from ..values.memory import LEAST, Array, address_of, aligned, array_at
 from ..values.spec import SPECS, Spec
 from . import fuse
-from .buffers import LEAST, POOL
+from .buffers import POOL
 from .draws import drawn
 from .workers import heard, settle, share, watch
 

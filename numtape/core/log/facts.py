@@ -9,8 +9,8 @@ import numpy as np
 from ..values import dtypes
 from ..values.dtypes import DType
 from ..values.policies import VariableAggregation, VariableSynchronization
-from ..values.spec import Spec, TensorShape, intern
-from ..values.tensor import Reference, Tensor, check_shape, of_array
+from ..values.spec import Spec, TensorShape, check_shape, intern
+from ..values.tensor import Reference, Tensor, of_array
 
 
 class Facts:

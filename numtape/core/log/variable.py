@@ -386,7 +386,8 @@ class Variable(Facts, Updates, Operators):
         return html_of(repr(self))
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
-        return self._seen().__array__(dtype, copy)
+        # A copy, as in TensorFlow, unless a view of the value that it has now is asked for.
+        return self._seen().__array__(dtype, copy is not False)
 
     def __dlpack__(
         self, *, stream: int | None = None, max_version: tuple[int, int] | None = None,

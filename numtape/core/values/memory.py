@@ -5,17 +5,22 @@ from __future__ import annotations
 import ctypes
 import math
 import mmap
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any, cast
 
 import numpy as np
 
 Array = np.ndarray[Any, Any]
-PIECE = 1 << 20  # elements that are copied at once: some milliseconds
+LEAST = 1 << 16  # bytes from which on fresh pages cost more than copying does
+PIECE = 1 << 17  # elements that are copied at once, of all that threads share
 SMALL = 1 << 12  # elements that take less time to look at than to copy
 BEYOND = 2.0**128 - 2.0**103  # from which on numbers are infinite as float32
 LEGACY = 1  # CUDA's legacy default stream, in DLPack, in the array interface and in its driver
+
+# Where large copies lie, and who makes them. Set in `core.wiring`.
+empty: Callable[[tuple[int, ...], np.dtype[Any]], Array] = np.empty
+shared: Callable[[Callable[[], None], Array], None] = lambda work, out: work()  # noqa: E731
 
 _addressof: Any = ctypes.addressof
 _from_buffer: Any = ctypes.c_char.from_buffer
@@ -50,6 +55,36 @@ def aligned(size: int) -> tuple[Array, int]:
     address = address_of(buffer)
     start = -address % 64
     return buffer[start:], address + start
+
+
+class Lent:
+    """What an array in memory that is used again has as its base."""
+
+    __slots__ = ("__array_interface__", "__weakref__")
+
+    def __init__(
+        self, address: int, shape: tuple[int, ...], dtype: np.dtype[Any], read_only: bool = False
+    ) -> None:
+        self.__array_interface__: dict[str, Any] = {
+            "version": 3, "shape": tuple(shape), "typestr": dtype.str, "data": (address, read_only),
+        }  # fmt: skip
+
+    def array(self, dtype: np.dtype[Any]) -> Array:
+        """The array."""
+        found = np.asarray(self)
+        return found.view(dtype) if dtype.kind == "V" else found  # bfloat16
+
+
+class Viewed(Lent):
+    """What a view that nobody can make writable has as its base: it keeps the array."""
+
+    __slots__ = ("_viewed",)
+
+    def __init__(self, array: Array) -> None:
+        super().__init__(address_of(array), array.shape, array.dtype, True)
+        if not array.flags.c_contiguous:
+            self.__array_interface__["strides"] = array.strides
+        self._viewed = array
 
 
 # There are two ways to have room for more. What several threads read, or a handler may come
@@ -87,17 +122,13 @@ def converted(value: Any, dtype: np.dtype[Any]) -> Array:
         array = array.real
     if array.dtype.kind == "V":  # bfloat16
         array = array.astype(np.float32)
-    if array.dtype.kind != "f" or dtype.kind not in "iu":
-        if array.dtype.kind != "f" or dtype.itemsize >= array.dtype.itemsize:
-            return copied(array, dtype)
-        if dtype == np.float32 and array.size <= SMALL and not beyond_float32(array).any():
-            return copied(array, dtype)
-        with np.errstate(over="ignore"):  # infinity, as in TensorFlow
-            return copied(array, dtype)
-    found = np.empty(array.shape, dtype)
-    for part, out in _pieces(array, found):
-        out[...] = _integers(part, dtype)
-    return found
+    if array.dtype.kind == "f" and dtype.kind in "iu":
+        return _filled(np.empty(array.shape, dtype), array, _put_integers)
+    if array.dtype.kind != "f" or dtype.itemsize >= array.dtype.itemsize:
+        return copied(array, dtype)
+    if dtype == np.float32 and array.size <= SMALL and not beyond_float32(array).any():
+        return copied(array, dtype)
+    return _filled(empty(array.shape, dtype), array, _put_rounded)
 
 
 def beyond_float32(array: Array) -> Array:
@@ -112,11 +143,45 @@ def beyond_float32(array: Array) -> Array:
 
 def copied(array: Array, dtype: np.dtype[Any] | None = None) -> Array:
     """A copy; interrupts are heard while it takes long."""
-    if array.size <= PIECE:
+    if dtype is None:
+        dtype = array.dtype
+    if array.size * dtype.itemsize < LEAST and array.size <= PIECE:
         return np.array(array, dtype, order="C")
-    found = np.empty(array.shape, dtype or array.dtype)
-    for part, out in _pieces(array, found):
+    return _filled(empty(array.shape, dtype), array, _put)
+
+
+def _put(part: Array, out: Array) -> None:
+    np.copyto(out, part, casting="unsafe")
+
+
+def _put_rounded(part: Array, out: Array) -> None:
+    with np.errstate(over="ignore"):  # infinity, as in TensorFlow
         np.copyto(out, part, casting="unsafe")
+
+
+def _put_integers(part: Array, out: Array) -> None:
+    out[...] = _integers(part, out.dtype)
+
+
+def _filled(found: Array, array: Array, put: Callable[[Array, Array], None]) -> Array:
+    """An array whose parts are filled from those of another one, by threads if it is large."""
+    parts = iter([*_pieces(array, found)])  # taking the next one is one step
+    errors: list[Exception] = []
+
+    def work() -> None:
+        try:
+            for part, out in parts:
+                put(part, out)
+        except BaseException as error:
+            for _ in parts:  # nobody goes on
+                pass
+            if not isinstance(error, Exception):
+                raise
+            errors.append(error)
+
+    shared(work, found)
+    if errors:
+        raise errors.pop()
     return found
 
 

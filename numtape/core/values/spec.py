@@ -291,3 +291,14 @@ def axes_of(op: str, axis: Any, rank: int) -> Iterator[int]:
             )
         seen.add(one % rank)
         yield one % rank
+
+
+def check_shape(own: TensorShape, shape: Any, said: str) -> None:
+    """Raise ValueError unless ``shape``, which may have None in it, is compatible with a shape."""
+    if shape is None:
+        return
+    wanted = TensorShape(shape)
+    if len(wanted) != len(own) or any(
+        size not in (None, dim) for size, dim in zip(wanted, own, strict=True)
+    ):
+        raise ValueError(said.format(own, wanted))

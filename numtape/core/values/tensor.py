@@ -11,9 +11,10 @@ from .. import settings
 from .cells import CELLS
 from .dtypes import DType
 from .habits import give_hints, refusing
+from .handed import own, read_only, view_of
 from .memory import copied
 from .operator_types import Operators
-from .spec import Spec, TensorShape
+from .spec import Spec, TensorShape, check_shape
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -177,7 +178,8 @@ class Tensor(Operators):
     def numpy(self) -> np.ndarray[Any, Any] | Any:
         """The value: a NumPy array of its own, or a NumPy scalar for shape ``()``.
 
-        It is computed now if need be, and all that it needs with it.
+        It is computed now if need be, and all that it needs with it. ``np.asarray(x)`` is a view
+        instead, without a copy, which nobody can write to.
 
         Returns:
           An array, which may be written to.
@@ -190,16 +192,20 @@ class Tensor(Operators):
           array([1, 2], dtype=int32)
         """
         array = self._array()
-        return copied(array) if array.ndim else array[()]
+        return own(self, array) if array.ndim else array[()]
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
-        if copy is False:
-            raise ValueError(
-                "What __array__ gives is a copy: copy=False is impossible. np.from_dlpack(tensor) "
-                "is an array that shares its memory, and is read-only."
-            )
         array = self._array()
-        return copied(array) if dtype is None else np.array(array, dtype=dtype)
+        wanted = np.dtype(dtype) if dtype is not None else array.dtype
+        same = wanted == array.dtype
+        if copy is False and not (same and type(self._stored()) is np.ndarray):
+            raise ValueError(
+                f"A tensor of dtype {self.dtype.name} on {self.device} cannot be an array of dtype "
+                f"{wanted} on the host without a copy."
+            )
+        if same:
+            return copied(array) if copy else read_only(array) if copy is None else view_of(array)
+        return np.array(array, wanted)
 
     def __len__(self) -> int:
         if not self._spec.rank:
@@ -341,17 +347,6 @@ give_hints(
     Tensor, "EagerTensor",
     "y = tf.tensor_scatter_nd_update(x, [[i]], [value]), or use a tf.Variable: v[i].assign(value)",
 )  # fmt: skip
-
-
-def check_shape(own: TensorShape, shape: Any, said: str) -> None:
-    """Raise ValueError unless ``shape``, which may have None in it, is compatible with a shape."""
-    if shape is None:
-        return
-    wanted = TensorShape(shape)
-    if len(wanted) != len(own) or any(
-        size not in (None, dim) for size, dim in zip(wanted, own, strict=True)
-    ):
-        raise ValueError(said.format(own, wanted))
 
 
 def html_of(text: str, lines: int = 20) -> str:

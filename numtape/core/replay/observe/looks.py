@@ -16,15 +16,9 @@ import numpy as np
 
 from ...log.variable import Variable
 from ...values.tensor import Tensor
-from . import reads
+from . import reads, whose
 from .frames import Follower
-from .known import (
-    PURE,
-    PURE_NUMPY,
-    VALUES,
-    base_of,
-    made_by_python,
-)
+from .known import PURE, PURE_NUMPY, VALUES, base_of, made_by_python
 from .reads import MISSING, is_a
 from .steps import Step
 from .whose import ITERATORS, VIEWS, dict_of, in_class, is_constant, memory_of, of_library, ours
@@ -255,7 +249,7 @@ def give(
                 if type(x) in (list, tuple, dict):
                     observer.make(x)
                     left += parts(x)
-                elif is_a(x, np.ndarray) and (x.base is None or not x.flags.writeable):
+                elif is_a(x, np.ndarray) and (whose.has_memory(x) or not x.flags.writeable):
                     observer.make(x)
                 elif type(x) is types.FunctionType or type(x) is set:
                     observer.make(x)
