@@ -18,6 +18,8 @@ from .core.log.variable import Variable
 from .core.ops import kernel as rows
 from .core.values.tensor import Tensor
 from .errors import KernelError
+from .kernel_pickled import reduced
+from .pickled import stand_in
 from .tracebacks import guard
 
 __all__ = ["kernel"]
@@ -36,7 +38,8 @@ class Kernel:
     Made by `kernel`. A call is one of the function as ``numba.njit`` compiles it, with writes to
     the caller's arrays. Ctrl-C ends one that takes long, and then nothing is written; but one of
     a kernel that cannot be differentiated, or that writes to an array and returns one, ends first,
-    as functions of Numba do. Objects can be pickled by their name.
+    as functions of Numba do. Objects can be pickled by their name;
+    cloudpickle sends those of a script or notebook with their code.
 
     Args:
       function: A function of Python.
@@ -78,6 +81,7 @@ class Kernel:
         self._watched: Any = None
         self._most = -math.inf  # up to which size plain calls are short
         self._rule: FunctionType | None = None
+        self._key: str | None = None  # under which other processes know it
         functools.update_wrapper(self, function)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -281,8 +285,10 @@ class Kernel:
             )
             return self._jacobians.setdefault((kinds, argnums), made)
 
-    def __reduce__(self) -> str:
-        return self.python_function.__qualname__
+    _stand_in = functools.cached_property(lambda self: stand_in(self.python_function))
+
+    def __reduce__(self) -> Any:
+        return reduced(self)
 
     def __repr__(self) -> str:
         return f"<Kernel {self.python_function.__qualname__}>"

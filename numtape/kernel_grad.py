@@ -5,10 +5,12 @@ from __future__ import annotations
 import functools
 import importlib
 from collections.abc import Callable, Sequence
+from types import FunctionType
 from typing import Any
 
 from .errors import KernelError
 from .kernel import as_argnums, as_kernel
+from .kernel_pickled import alone
 from .tracebacks import guard
 
 __all__ = ["grad", "jacobian", "value_and_grad"]
@@ -113,7 +115,7 @@ def jacobian(f: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callabl
 
 
 class _Of:
-    """A derivative of a function. Pickled, it is what makes it, and the function by its name."""
+    """A derivative of a function. Pickled, it is what makes it, and the function."""
 
     def __init__(self, f: Any, argnums: Any) -> None:
         if isinstance(f, _Of):
@@ -128,7 +130,8 @@ class _Of:
     _what: str
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return self._make, (self._given, self._argnums)
+        by_name = not isinstance(self._given, FunctionType) or not alone(self._given)
+        return self._make, (self._given if by_name else self._kernel, self._argnums)
 
     def __repr__(self) -> str:
         return f"<{self._what} of {self._kernel!r}>"

@@ -31,7 +31,7 @@ def stand_in(function: Callable[..., Any]) -> Any:
 
 
 def at_module_level(function: Any) -> bool:
-    """Whether a `tf.function` is found by its module and name."""
+    """Whether a `tf.function` or kernel is found by its module and name."""
     inner = function.python_function
     if not isinstance(inner, types.FunctionType):
         return False
@@ -46,12 +46,12 @@ def _found(module: str | None, name: str) -> Any:
     return found
 
 
-def again(kind: Any, function: Any, *options: Any) -> Any:
-    """The `tf.function` that a stand-in is of: the one that is there, or a new one."""
+def again(kind: Any, function: Any, *options: Any, **named: Any) -> Any:
+    """The `tf.function` or kernel that a stand-in is of: the one that is there, or a new one."""
     if isinstance(function, types.FunctionType) and function.__qualname__.endswith(_ENDING):
         name = function.__qualname__.removesuffix(_ENDING)
         known = _found(function.__module__, name)
         if isinstance(known, kind) and known._stand_in is function:
             return known
         function.__qualname__ = name
-    return kind(function, *options)
+    return kind(function, *options, **named)
