@@ -164,6 +164,19 @@ def skipping(x):
     return total
 
 
+def counting(x, step):
+    total = 0.0
+    for _ in range(1):
+        at = step - 1
+        while at < len(x):
+            if total < 1.0:
+                total += x[at] * x[at]
+            if total < 2.0:
+                total *= x[at - 1]
+            at += step
+    return total
+
+
 def until(x):
     total = 0.0
     for i in range(len(x)):
@@ -178,7 +191,8 @@ def until(x):
     (signs, (), set()),  # what each round changes by the same
     (growing, (), {"at"}),
     (halves, (0, 5), {"_8", "_9"}),  # results of calls, but no arguments, bounds or ways
-    (skipping, (), {"_2", "_3", "_4", "i", "total", "C1", "_13"}),
+    (skipping, (), {"total", "C1", "_13"}),
+    (counting, (2,), {"_2", "_8", "_first0", "total", "C2"}),
     (until, (), set()),
 ])  # fmt: skip
 def test_what_follows_from_numbers_of_rounds_and_arguments_is_not_stored(

@@ -83,8 +83,9 @@ class Again:
         self._counts = Counter(body.given())
         for node in walk(body.nodes):
             self._counts.update(
-                [node.out] if isinstance(node, Step) else () if isinstance(node, Branch | Repeat)
-                else assigned([node]) if isinstance(node, Make | Call) else [node.name]
+                [node.out] if isinstance(node, Step) else () if isinstance(node, Branch)
+                else assigned([node]) if isinstance(node, Make | Call)
+                else [node.name if isinstance(node, Count) else node.count]
             )  # fmt: skip
 
     def exact(self, operand: str) -> bool:

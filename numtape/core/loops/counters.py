@@ -21,7 +21,7 @@ def unroll(body: Body) -> None:
 
 
 def _block(nodes: list[Node], body: Body) -> None:
-    for loop in [x for x in nodes if isinstance(x, Count)]:
+    for loop in [x for x in nodes if isinstance(x, Count | Repeat)]:
         for step in [x for x in loop.body if isinstance(x, Step)]:
             _rewrite(loop, step, nodes, body)
     for node in nodes:
@@ -35,18 +35,20 @@ def _inside(node: Node) -> list[list[Node]]:
     return [node.body] if isinstance(node, Count | Repeat) else []
 
 
-def _rewrite(loop: Count, step: Step, nodes: list[Node], body: Body) -> None:
+def _rewrite(loop: Count | Repeat, step: Step, nodes: list[Node], body: Body) -> None:
     """Give a name that ``step`` changes in each round one of its own, if it is such a name."""
     name, place = step.out, loop.body.index(step)
     changed = assigned([loop])
-    if name not in step.args or loop.step != 1 or body.names.get(name) != _dtype(step, body):
+    if name not in step.args or body.names.get(name) != _dtype(step, body):
         return
-    if sum(_assigns(node, name) for node in walk(loop.body)) != 1:
+    if isinstance(loop, Count) and loop.step != 1:
+        return
+    if sum(_assigns(node, name) for node in walk([loop])) != 1:
         return
     start = _start(name, nodes[: nodes.index(loop)], body)
     whole = body.names[name] == "int64"
     by = [a for a in step.args if a != name]
-    number = loop.name
+    number = loop.name if isinstance(loop, Count) else loop.count or _fresh(body, "count", "int64")
     if step.op == "negative" and start:
         text = f"({start} if {{0}} & 1 == 0 else {_negative(start, whole)})"
         args = [number]
@@ -60,7 +62,9 @@ def _rewrite(loop: Count, step: Step, nodes: list[Node], body: Body) -> None:
     else:
         return
     steps: list[Node] = []
-    if loop.low != "0":
+    if isinstance(loop, Repeat):
+        loop.count = number
+    elif loop.low != "0":
         args[args.index(number)] = count = _fresh(body, "round", "int64")
         steps.append(Step(count, "-", [number, loop.low], "{0} - {1}", step.line))
     own = _fresh(body, "now", body.names[name])

@@ -142,7 +142,10 @@ class Forward(Steps):
                     self.put(head)
                     self.depth += 1
                     self.put("pass")
-                    ways.append(self.stretch(body, slots, known, dict(held)))
+                    with self._begun(body, known) as inside:
+                        way = self.stretch(body, slots, inside, dict(held))
+                    start = self.starts.pop(id(body))
+                    ways.append([*way, start] if start else way)
                     self.depth -= 1
                 for name in assigned([piece]):
                     held.pop(name, None)
@@ -151,8 +154,7 @@ class Forward(Steps):
                     self.used |= {piece.test} if there else set()
                     parts.append(Way(test, *ways))
                 elif slot is not None:  # no need to know which way it went
-                    slots.dtypes.pop()
-                    slots.lines.pop()
+                    slots.drop()
                     del self.lines[mark]
                 continue
             made = Reverse(self.body, self.activity, piece, known, self._varying, self._read,
@@ -192,7 +194,7 @@ class Forward(Steps):
                 mark, slots = len(self.lines), Slots()
                 parts = self.stretch(group, slots, known, {})
                 if len(slots):
-                    size = 8 * len(slots)
+                    size = 8 * slots.words
                     self.insert(mark, [self._room(first.line).format(f" + {size}")])
                     self.put(taken(str(size), slots.lines))
                 self.plans[id(first)] = Plan(slots=slots, parts=parts)
@@ -265,19 +267,26 @@ class Forward(Steps):
     def _repeat(self, loop: Repeat, known: set[str]) -> None:
         self._loops += 1
         k = self._loops
+        candidates = reads(loop.body, self.body) - known - assigned([loop])
+        before, self.used = self.used, set()
         self.put(f"# line {loop.line}")
         self.put(f"C{k} = 0")
         self.put("while True:")
         self.depth += 1
         self.plain(loop.head)
         self.put(f"if not {loop.test}: break")
-        self._block(loop.body, known)
+        if loop.count:
+            self.put(f"{loop.count} = C{k}")
+        self._block(loop.body, known | candidates | ({loop.count} - {""}))
         self.put(f"C{k} += 1")
         self.depth -= 1
+        keep = sorted(candidates & self.used)
+        self.used = before | (self.used - set(keep))
+        self._push(keep, loop.line)
         self.put(self._room(loop.line).format(" + 8"))
         self.put(once(0, "int64").write(f"C{k}"))
         self.put(taken("8", [loop.line]))
-        self.plans[id(loop)] = Plan(k)
+        self.plans[id(loop)] = Plan(k, keep)
 
     def _make(self, node: Make) -> None:
         """A local array, its adjoints behind it, and what takes both away again."""

@@ -62,20 +62,36 @@ class Slots:
       loop: The number of the innermost loop that it is the body of; 0: it runs once.
       dtypes: Of each slot.
       lines: The user's line that it is for.
+      words: How many words they take, if it runs once. Up to eight bools share one.
     """
 
     loop: int = 0
     dtypes: list[str] = field(default_factory=list)
     lines: list[int] = field(default_factory=list)
+    words: int = 0
+    _spare: list[int] = field(default_factory=list)  # bytes of the last word with bools
+    _before: list[tuple[int, list[int]]] = field(default_factory=list)
 
     def new(self, dtype: str, line: int) -> Slot:
         """One more."""
         j = len(self.dtypes)
         self.dtypes.append(dtype)
         self.lines.append(line)
+        self._before.append((self.words, self._spare[:]))
         if self.loop:
             return Slot(f"S{self.loop}_{j}[K{self.loop}]", dtype)
-        return once(j, dtype)
+        if dtype == "bool" and self._spare:
+            return Slot(f"bool_at(SP + {self._spare.pop(0)})[0]", dtype)
+        self.words += 1
+        if dtype == "bool":
+            self._spare = [8 * (self.words - 1) + k for k in range(1, 8)]
+        return once(self.words - 1, dtype)
+
+    def drop(self) -> None:
+        """One less: the last."""
+        self.dtypes.pop()
+        self.lines.pop()
+        self.words, self._spare = self._before.pop()
 
     def __len__(self) -> int:
         return len(self.dtypes)

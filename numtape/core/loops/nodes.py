@@ -106,12 +106,16 @@ class Count:
 
 @dataclass(eq=False, slots=True)
 class Repeat:
-    """``while`` the steps of ``head`` give a true ``test``, the body; the head only computes it."""
+    """``while`` the steps of ``head`` give a true ``test``, the body; the head only computes it.
+
+    ``count`` is the name that holds the number of the round in the body; "" if nothing reads it.
+    """
 
     head: list[Node]
     test: str
     body: list[Node]
     line: int
+    count: str = ""
 
 
 @dataclass(eq=False, slots=True)
@@ -317,6 +321,8 @@ def assigned(nodes: list[Node]) -> set[str]:
             found |= node.made(3)
         elif isinstance(node, Count):
             found.add(node.name)
+        elif isinstance(node, Repeat):
+            found.add(node.count)
         elif isinstance(node, Make):
             found |= {address(node.array), shadow(node.array)}
     return found - {""}

@@ -333,12 +333,12 @@ class Normal(Creation):
             test = self.put("", f"compare {more}", [at, high], node)
             with self.inside() as body:
                 self.put(self.target(target), "copy", [at], node)
-                self.put(at, "+", [at, str(step)], node)
                 for statement in node.body:
                     self.statement(statement)
             with self.inside() as ends:
                 self.put(go, "copy", ["False"], node)
             self.write(Branch(test, body, ends, self.line(node)))
+            self.put(at, "+", [at, str(step)], node)
         self.write(Repeat([], go, rounds, self.line(node)))
 
     def range(self, node: ast.expr) -> tuple[str, str, int]:

@@ -70,15 +70,17 @@ class Reverse(Text):
             if straight(first):
                 assert plan.slots is not None
                 if len(plan.slots):
-                    self.put(f"SP -= {8 * len(plan.slots)}")
+                    self.put(f"SP -= {8 * plan.slots.words}")
                 self._parts(plan.parts)
             elif isinstance(first, Count):
                 self._count(first, plan)
             elif isinstance(first, Repeat):
                 self.put("SP -= 8")
-                self.put(f"for K{plan.k} in range({once(0, 'int64').read()}):")
+                self.put(f"N{plan.k} = {once(0, 'int64').read()}")
+                self._pop(plan.keep)
+                self.put(f"for K{plan.k} in range(N{plan.k} - 1, -1, -1):")
                 self.depth += 1
-                self.put("pass")
+                self.put(f"{first.count} = K{plan.k}" if first.count else "pass")
                 self.nodes(first.body)
                 self.depth -= 1
             elif isinstance(first, Call):
