@@ -20,6 +20,7 @@ if not (_here / "kernels").is_dir():
     __path__.append(str(_here.parent))
 
 from . import bitwise, config, dtypes, errors, image, linalg, math, nn, random
+from .absent_methods import tell as _tell
 from .concrete import ConcreteFunction as _ConcreteFunction
 from .core.log.variable import Variable
 from .core.ops.activations import sigmoid
@@ -329,3 +330,5 @@ def __dir__() -> list[str]:
 
 _guard_module(__name__)
 _guard([_found, _Function, _ConcreteFunction, _Elsewhere, Variable._assign_slice])
+for _kind in (Tensor, Variable, TensorShape, TensorSpec, DType, _Function, _ConcreteFunction):
+    _tell(_kind, _kind.__name__)

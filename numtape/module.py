@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+from .absent_methods import tell
 from .core.log.variable import Variable
 from .core.values.habits import MODULE, elsewhere
 from .waiting import changed
@@ -183,3 +184,4 @@ def _unique(items: Iterator[Any]) -> Iterator[Any]:
         if id(item) not in seen:
             seen.add(id(item))
             yield item
+tell(Module, "Module")

@@ -12,6 +12,7 @@ import numtape
 from numtape.__main__ import main
 from numtape.absent import HABITS, INSTEAD
 from numtape.absent_before import BACKEND, BEFORE
+from numtape.absent_methods import METHODS
 from numtape.core.values import habits
 from numtape.names import instead, present, status, table
 
@@ -66,6 +67,54 @@ def test_no_name_of_the_installed_tensorflow_is_missing_without_a_hint():
     assert [*silent(public(tensorflow))] == []
     before = {*silent(public(tensorflow.compat.v1))}  # without ``compat.v1``
     assert [x for x in sorted(before) if not x.startswith(("errors.", "experimental."))] == []
+
+
+# An object of each class in `METHODS`.
+OBJECTS = {
+    "EagerTensor": "tf.constant(1.0)", "ResourceVariable": "tf.Variable(1.0)",
+    "Module": "tf.Module()",
+    "data.Dataset": "tf.data.Dataset.range(3)", "data.Iterator": "iter(tf.data.Dataset.range(3))",
+    "keras.Layer": "tf.keras.layers.Dense(2)", "keras.layers.LSTM": "tf.keras.layers.LSTM(2)",
+    "keras.Model": "tf.keras.Sequential([tf.keras.Input((2,)), tf.keras.layers.Dense(1)])",
+    "keras.Model ": "(lambda x: tf.keras.Model(x, [x]))(tf.keras.Input((2,)))",
+    "keras.optimizers.Optimizer": "tf.keras.optimizers.Adam()",
+    "keras.losses.Loss": "tf.keras.losses.MeanSquaredError()",
+    "keras.metrics.Metric": "tf.keras.metrics.Mean()",
+    "TensorShape": "tf.TensorShape([1])", "TensorSpec": "tf.TensorSpec([1])", "DType": "tf.float32",
+    "Function": "tf.function(lambda x: x)",
+    "ConcreteFunction": "tf.function(lambda x: x).get_concrete_function(tf.constant(1.0))",
+    "linalg.LinearOperator": "tf.linalg.LinearOperatorIdentity(2)",
+    # These have all.
+    "callback": "tf.keras.callbacks.Callback()", "tape": "tf.GradientTape()",
+    "slices": "tf.IndexedSlices(tf.ones(1), tf.constant([0]))",
+    "generator": "tf.random.Generator.from_seed(1)", "checkpoint": "tf.train.Checkpoint()",
+}
+
+
+@pytest.mark.parametrize("kind", METHODS)
+def test_what_objects_lack_names_something_else(kind):
+    thing = eval(OBJECTS[kind], {"tf": numtape})
+    for names, said in METHODS[kind].items():
+        for name in names.split():
+            with pytest.raises(AttributeError) as error:
+                getattr(thing, name)
+            assert str(error.value).endswith(f" object has no attribute {name!r}: {said}")
+            assert name not in vars(type(thing)).get("__slots__", ())
+
+
+def test_no_attribute_of_the_installed_tensorflow_is_missing_without_a_hint():
+    tensorflow, known = installed(), {}
+    for kind, text in OBJECTS.items():
+        thing, other = eval(text, {"tf": numtape}), eval(text, {"tf": tensorflow})
+        names = {name for name in dir(other) if not name.startswith("_")}
+        known.setdefault(kind.strip(), set()).update(names)
+        for name in names:
+            try:
+                getattr(thing, name)
+            except Exception as error:
+                assert not str(error).endswith(f"has no attribute {name!r}"), (kind, name)
+    for kind, hints in METHODS.items():
+        assert {name for names in hints for name in names.split()} <= known[kind], kind
 
 
 HINTS = {

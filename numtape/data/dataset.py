@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from ..absent_methods import tell
 from .functions import Functions
 from .groups import Groups
 from .order import Order
+from .pipeline import Iterator
 
 
 class Dataset(Order, Groups, Functions):
@@ -22,3 +24,7 @@ class Dataset(Order, Groups, Functions):
       [10. 20.] [0 1]
       [30.] [0]
     """
+
+
+tell(Dataset, "data.Dataset")
+tell(Iterator, "data.Iterator")

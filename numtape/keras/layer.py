@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..absent_methods import tell
 from ..core.log import ambient
 from ..core.log.ambient import mask_of, set_mask
 from ..core.log.parameters import signature_of
@@ -376,3 +377,4 @@ class Layer(LayerState):
 
 
 elsewhere(Layer, LAYER)
+tell(Layer, "keras.Layer")

@@ -62,7 +62,7 @@ class DType:
     def __getattr__(self, name: str) -> Any:
         """What a slot gets when it is first asked for."""
         if name not in ("numpy_dtype", "as_numpy_dtype") or self.name not in _LATE:
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            return object.__getattribute__(self, name)  # which says that it is not there
         if self.name == "string":
             self.numpy_dtype, self.as_numpy_dtype = np.dtype(object), np.object_
         else:

@@ -98,24 +98,24 @@ class Elsewhere:
 
     Args:
       name: The attribute.
-      instead: What to write.
+      said: What to write.
     """
 
-    def __init__(self, name: str, instead: str) -> None:
-        self.name, self.instead = name, instead
+    def __init__(self, name: str, said: str) -> None:
+        self.name, self.said = name, said
 
     def __get__(self, thing: Any, kind: type) -> NoReturn:
         name = repr(kind.__name__)
         shown = f"type object {name}" if thing is None else f"{name} object"
-        raise AttributeError(f"{shown} has no attribute {self.name!r}: write {self.instead}")
+        raise AttributeError(f"{shown} has no attribute {self.name!r}: {self.said}")
 
 
-def elsewhere(kind: type, instead: dict[str, str]) -> None:
+def elsewhere(kind: type, instead: dict[str, str], verb: str = "write ") -> None:
     """Have a class say what to write instead of attributes that it and its bases lack."""
     for name, said in instead.items():
         found = next((vars(one)[name] for one in kind.__mro__ if name in vars(one)), None)
         if found is None or isinstance(found, Elsewhere):
-            setattr(kind, name, Elsewhere(name, said))
+            setattr(kind, name, Elsewhere(name, verb + said))
 
 
 # What modules of PyTorch have.

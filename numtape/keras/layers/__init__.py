@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import typing as _typing
 
+from ...absent_methods import tell as _tell
 from ...core.values.habits import elsewhere as _elsewhere
 from ...names import getter as _getter
 from ..habits import EMBEDDINGS as _EMBEDDINGS
@@ -132,3 +133,4 @@ if not _typing.TYPE_CHECKING:
 for _kind in (Dense, EinsumDense, Conv1D, Conv2D, Conv3D):
     _elsewhere(_kind, _KERNEL)
 _elsewhere(Embedding, _EMBEDDINGS)
+_tell(LSTM, "keras.layers.LSTM")

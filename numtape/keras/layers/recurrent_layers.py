@@ -55,7 +55,7 @@ class _Named(RNN):
         """Arguments of the cell."""
         cell = vars(self).get("cell")
         if cell is None or name.startswith("_") or name not in _arguments(self._cell):
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            return object.__getattribute__(self, name)  # which says why it is not there
         return getattr(cell, name)
 
     def __dir__(self) -> Iterable[str]:

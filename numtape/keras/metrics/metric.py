@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Self
 
+from ...absent_methods import tell
 from ...core.log.variable import Variable, assign_all, original
 from ...core.ops.creation import zeros
 from ...core.ops.elementwise import cast
@@ -247,3 +248,6 @@ def the_only(values: Tensor) -> Tensor:
 
 
 metric_class = described(MEANINGS, "", "TypeError: If there is no such dtype.")
+
+
+tell(Metric, "keras.metrics.Metric")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ...absent_methods import tell
 from ...core.values.habits import elsewhere
 from ...nest import map_structure
 from ..call_arguments import shapes_for
@@ -356,3 +357,4 @@ class Functional(Model):
 Model._functional = Functional
 Steps._model_call = Model.call
 elsewhere(Model, MODEL)
+tell(Model, "keras.Model")

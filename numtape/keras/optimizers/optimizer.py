@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from ...absent_methods import tell
 from ...core.log.variable import Variable, assign_all
 from ...core.replay.call import undone_if_raised
 from ...core.values.dtypes import shown
@@ -342,4 +343,5 @@ class Optimizer(Stepping):
 
 
 elsewhere(Optimizer, OPTIMIZER)
-Optimizer.lr = _Lr("lr", OPTIMIZER["lr"])  # type: ignore[attr-defined]
+Optimizer.lr = _Lr("lr", f"write {OPTIMIZER['lr']}")  # type: ignore[attr-defined]
+tell(Optimizer, "keras.optimizers.Optimizer")
