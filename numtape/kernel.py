@@ -161,8 +161,8 @@ class Kernel:
 
         Args:
           rule: A function ``rule(g, y, *args)`` of the adjoint of the result, the result and the
-            arguments. It returns the adjoint of each argument, of the argument's shape; for an int
-            any number.
+            arguments. It returns the adjoint of each argument, of the argument's shape; for an int,
+            and for what nothing depends on, None.
 
         Returns:
           The rule, so that this can be a decorator.

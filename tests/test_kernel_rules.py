@@ -91,6 +91,20 @@ def copied_rule(g, y, x, n):
     return g, n
 
 
+@tf.kernel
+def shifted(x, by, k):
+    return x * x + by + k[0]
+
+
+@shifted.vjp
+def shifted_rule(g, y, x, by, k):
+    return 2.0 * x * g, None, None
+
+
+def of_none(x, by):
+    return np.sum(shifted(x, by, np.arange(2)) * by)
+
+
 def of_number(a):
     return root(a, 60) * a
 
@@ -163,6 +177,15 @@ def test_the_rule_is_what_is_used():
     assert "F_2" in text and "2.0 * y" in text  # so the cache's key holds the rule
 
 
+def test_none_is_the_adjoint_of_what_nothing_depends_on():
+    value, (gx, gby) = plain(of_none, [X, 0.5], [0, 1])
+    np.testing.assert_allclose(gx, X, rtol=1e-15)
+    assert gby == pytest.approx(value / 0.5)  # but through the product
+    twofold = tf.kernel(lambda x: (x, None))
+    with pytest.raises(tf.errors.KernelError, match="`None` among its results"):
+        twofold.adjoint(1.0)
+
+
 def test_jacobians_of_arrays():
     ga, gb = tf.jacobian(solve, (0, 1))(A, X)
     inverse = np.linalg.inv(A)
@@ -205,8 +228,8 @@ def test_in_compiled_code():
 
 # A rule for f(x, n) of an array of 3 and an int, and what is said of it.
 WRONG = [
-    ("g", "gives 1 adjoints for 2 arguments"), ("g, g, g", "gives 3 adjoints for 2"),
-    ("(g, g), g", "gives 2 adjoints for 2|a tuple"),
+    ("g", "gives 1 of 2 adjoints"), ("g, g, g", "gives 3 of 2"),
+    ("(g, g), g", "gives 2 of 2|a tuple"),
     ("g, 0", "a number as the adjoint of argument 0, an array of 1 axes"),
     ("np.zeros((2, 2)), 0", "an array of 2 axes as the adjoint of argument 0"),
     ("np.zeros(3, np.int64), 0", "an adjoint of dtype int64 for argument 0"),

@@ -24,6 +24,10 @@ CASTS: dict[Any, str] = {
 DTYPES = ("bool", "int8", "int16", "int32", "int64", "float32", "float64")
 
 
+def _is_none(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None
+
+
 class Calls(Reductions):
     """Writes calls."""
 
@@ -40,9 +44,14 @@ class Calls(Reductions):
         self.functions: Any = None
 
     def returned(self, node: ast.expr) -> Any:
-        """Write what the kernel returns, into `outs`. Returns its form, with places there."""
+        """Write what the kernel returns, into `outs`. Returns its form, with places there.
+
+        In a tuple of a rule None is the adjoint of what nothing depends on.
+        """
         if isinstance(node, ast.Tuple):
-            return tuple([self.returned(x) for x in node.elts])
+            if self.kernel and any(_is_none(x) for x in node.elts):
+                self.refuse("`None` among its results", node, "Leave it out.")
+            return tuple([None if _is_none(x) else self.returned(x) for x in node.elts])
         value = self.value(node)
         if value.items is not None:
             self.outs += value.items

@@ -78,9 +78,8 @@ def back(
     found = outs(rule.body, rule.activity)
     for j, place in enumerate(_places(call, rule.body)):
         name = call.names[j]
-        if (body.arrays[name].dtype if name in body.arrays else body.names.get(name, "bool")) in (
-            INTS
-        ):
+        array = body.arrays.get(name)
+        if place is None or (array.dtype if array else body.names.get(name, "bool")) in INTS:
             continue
         _check(call, j, found[place], body, rule.body)
         if name not in active:
@@ -127,13 +126,13 @@ def _added(call: Call, j: int, out: Out, frame: Frame, body: Body, k: int) -> li
     return [*lines, f"for K{k} in range({' * '.join(own)}):", f"    {to}[K{k}] += {source}[K{k}]"]
 
 
-def _places(call: Call, rule: Body) -> list[int]:
-    """Which of a rule's results are the adjoints of the arguments."""
+def _places(call: Call, rule: Body) -> list[int | None]:
+    """Which of a rule's results are the adjoints of the arguments; None for one that it has not."""
     form = rule.form if isinstance(rule.form, tuple) else (rule.form,)
     if rule.form is None or len(form) != len(call.names) or any(isinstance(x, tuple) for x in form):
         count = 0 if rule.form is None else len(form)
-        _refuse(rule, f"a rule that gives {count} adjoints for {len(call.names)} arguments",
-                "Return one for each, and 0.0 for an int.")  # fmt: skip
+        _refuse(rule, f"a rule that gives {count} of {len(call.names)} adjoints",
+                "Return one for each argument, and None for an int.")  # fmt: skip
     return list(form)
 
 
