@@ -42,7 +42,7 @@ ARGUMENTS = {
     "apply_class_balancing": "Whether ``alpha`` weighs class 1 against class 0.",
 }
 loss_function = described(
-    ARGUMENTS, "A tensor without the axis that is summed over.",
+    ARGUMENTS, "A tensor without the last axis: a loss for each example.",
     "InvalidArgumentError: If shapes do not go together.",
 )  # fmt: skip
 

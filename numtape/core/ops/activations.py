@@ -158,7 +158,7 @@ def log_sigmoid(x: Any, name: str | None = None) -> Tensor:
     """``log(1 / (1 + exp(-x)))``, elementwise, without overflow: ``-softplus(-x)``.
 
     Args:
-      x: A tensor, float32 or float64.
+      x: A tensor of floats.
       name: Not used.
 
     Returns:
@@ -186,7 +186,7 @@ def silu(features: Any, beta: Any = 1.0) -> Tensor:
     From Ramachandran, Zoph and Le, "Searching for Activation Functions" (2017).
 
     Args:
-      features: A tensor, float32 or float64.
+      features: A tensor of floats.
       beta: A number, or a tensor that broadcasts with ``features``; gradients reach it.
 
     Returns:
@@ -220,7 +220,7 @@ def gelu(features: Any, approximate: bool = False, name: str | None = None) -> T
     From Hendrycks and Gimpel, "Gaussian Error Linear Units" (2016).
 
     Args:
-      features: A tensor, float32 or float64.
+      features: A tensor of floats.
       approximate: Whether to take ``0.5 * x * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x ** 3)))``,
         which is within 0.0005 of it.
       name: Not used.

@@ -70,7 +70,7 @@ def cholesky(input: Any, name: str | None = None) -> Tensor:
     definite gives NaN.
 
     Args:
-      input: A tensor of floats, of shape (..., n, n).
+      input: A tensor of floats or complex numbers, of shape (..., n, n).
       name: Not used.
 
     Returns:
@@ -91,11 +91,11 @@ def logdet(matrix: Any, name: str | None = None) -> Tensor:
     """The logarithms of the determinants of symmetric positive definite matrices.
 
     Args:
-      matrix: A tensor of floats, of shape (..., n, n).
+      matrix: A tensor of floats or complex numbers, of shape (..., n, n).
       name: Not used.
 
     Returns:
-      A tensor of shape (...) and the same dtype.
+      A tensor of shape (...) and the same dtype; for complex numbers, of their parts' dtype.
 
     Raises:
       InvalidArgumentError: If a matrix is not square.

@@ -29,7 +29,7 @@ def solve(matrix: Any, rhs: Any, adjoint: bool = False, name: str | None = None)
     """The ``x`` of ``matrix @ x = rhs``.
 
     Args:
-      matrix: A tensor of floats, of shape (..., n, n).
+      matrix: A tensor of floats or complex numbers, of shape (..., n, n).
       rhs: A tensor of the same dtype, of shape (..., n, k), with the same batches.
       adjoint: Whether to solve with the adjoints of the matrices.
       name: Not used.
@@ -122,7 +122,7 @@ def triangular_solve(
     Only one triangle is read. A 0 on the diagonal gives infinite elements or NaN.
 
     Args:
-      matrix: A tensor of floats, of shape (..., n, n).
+      matrix: A tensor of floats or complex numbers, of shape (..., n, n).
       rhs: A tensor of the same dtype, of shape (..., n, k). Batches broadcast.
       lower: Whether the lower triangle is read, or the upper one.
       adjoint: Whether to solve with the adjoints of the matrices.
@@ -147,7 +147,8 @@ def cholesky_solve(chol: Any, rhs: Any, name: str | None = None) -> Tensor:
     """The ``x`` of ``a @ x = rhs``, where ``chol`` is what `cholesky` gives for ``a``.
 
     Args:
-      chol: A tensor of floats, of shape (..., n, n), of which the lower triangle is read.
+      chol: A tensor of floats or complex numbers, of shape (..., n, n), of which the lower triangle
+        is read.
       rhs: A tensor of the same dtype, of shape (..., n, k). Batches broadcast.
       name: Not used.
 
@@ -187,7 +188,7 @@ def lu_solve(
     """The ``x`` of ``a @ x = rhs``, where ``lower_upper`` and ``perm`` are what `lu` gives.
 
     Args:
-      lower_upper: A tensor of floats, of shape (..., n, n).
+      lower_upper: A tensor of floats or complex numbers, of shape (..., n, n).
       perm: A tensor of integers, of shape (..., n).
       rhs: A tensor of the same dtype, of shape (..., n, k).
       validate_args: Changes nothing: shapes are checked anyway.
@@ -226,7 +227,7 @@ def lu_matrix_inverse(
     """The inverses of the matrices of which `lu` gave ``lower_upper`` and ``perm``.
 
     Args:
-      lower_upper: A tensor of floats, of shape (..., n, n).
+      lower_upper: A tensor of floats or complex numbers, of shape (..., n, n).
       perm: A tensor of integers, of shape (..., n).
       validate_args: Changes nothing: shapes are checked anyway.
       name: Not used.
@@ -253,7 +254,7 @@ def lu_reconstruct(
     """The matrices of which `lu` gave ``lower_upper`` and ``perm``.
 
     Args:
-      lower_upper: A tensor of floats, of shape (..., n, n).
+      lower_upper: A tensor of floats or complex numbers, of shape (..., n, n).
       perm: A tensor of integers, of shape (..., n).
       validate_args: Changes nothing: shapes are checked anyway.
       name: Not used.

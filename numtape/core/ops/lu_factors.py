@@ -113,7 +113,7 @@ def lu(input: Any, output_idx_type: Any = int32, name: str | None = None) -> Lu:
     There is no gradient, as in TensorFlow; those of `solve`, `inv` and `det` do not need one.
 
     Args:
-      input: A tensor of floats, of shape (..., n, n).
+      input: A tensor of floats or complex numbers, of shape (..., n, n).
       output_idx_type: The dtype of the permutation, int32 or int64.
       name: Not used.
 
@@ -255,7 +255,7 @@ def det(input: Any, name: str | None = None) -> Tensor:
     The derivative is ``det(a) inv(a).T``; of a matrix that cannot be inverted it is not finite.
 
     Args:
-      input: A tensor of floats, of shape (..., n, n).
+      input: A tensor of floats or complex numbers, of shape (..., n, n).
       name: Not used.
 
     Returns:
@@ -288,7 +288,7 @@ def slogdet(input: Any, name: str | None = None) -> LogMatrixDeterminant:
     """Signs of determinants, and the logarithms of their absolute values.
 
     Args:
-      input: A tensor of floats, of shape (..., n, n).
+      input: A tensor of floats or complex numbers, of shape (..., n, n).
       name: Not used.
 
     Returns:
@@ -311,7 +311,7 @@ def inv(input: Any, adjoint: bool = False, name: str | None = None) -> Tensor:
     """Inverses of square matrices.
 
     Args:
-      input: A tensor of floats, of shape (..., n, n).
+      input: A tensor of floats or complex numbers, of shape (..., n, n).
       adjoint: Whether to give the adjoints of the inverses.
       name: Not used.
 

@@ -69,7 +69,7 @@ def expm(input: Any, name: str | None = None) -> Tensor:
     Exponential", 2009).
 
     Args:
-      input: A tensor of floats, of shape (..., n, n).
+      input: A tensor of floats or complex numbers, of shape (..., n, n).
       name: Not used.
 
     Returns:
@@ -144,7 +144,7 @@ def sqrtm(input: Any, name: str | None = None) -> Tensor:
     A matrix with no real square root gives NaN. The gradient solves a Sylvester equation.
 
     Args:
-      input: A tensor of floats, of shape (..., n, n).
+      input: A tensor of floats or complex numbers, of shape (..., n, n).
       name: Not used.
 
     Returns:

@@ -123,7 +123,7 @@ def qr(input: Any, full_matrices: bool = False, name: str | None = None) -> Qr:
     be independent; that of complete factors of tall matrices is not there.
 
     Args:
-      input: A tensor of floats, of shape (..., m, n).
+      input: A tensor of floats or complex numbers, of shape (..., m, n).
       full_matrices: Whether ``q`` is square.
       name: Not used.
 
@@ -243,15 +243,15 @@ def svd(
     cannot be told: as TensorFlow's it is finite. That of singular values alone is right there.
 
     Args:
-      tensor: A tensor of floats, of shape (..., m, n).
+      tensor: A tensor of floats or complex numbers, of shape (..., m, n).
       full_matrices: Whether ``u`` and ``v`` are square. Their gradients are there if m and n differ
         by at most 1.
       compute_uv: Whether to give the vectors.
       name: Not used.
 
     Returns:
-      A tuple of ``s``, of shape (..., k), the largest first, ``u``, of shape (..., m, k), and
-      ``v``, of shape (..., n, k), where k is the smaller one of m and n; or ``s`` alone.
+      A tuple of ``s``, real and of shape (..., k), the largest first, ``u``, of shape (..., m, k),
+      and ``v``, of shape (..., n, k), where k is the smaller one of m and n; or ``s`` alone.
 
     Raises:
       InvalidArgumentError: If the rank is below 2, or the elements are no floats.
@@ -321,7 +321,7 @@ def eigh(tensor: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
     cannot be told: as TensorFlow's it is finite.
 
     Args:
-      tensor: A tensor of floats, of shape (..., n, n).
+      tensor: A tensor of floats or complex numbers, of shape (..., n, n).
       name: Not used.
 
     Returns:
@@ -348,7 +348,7 @@ def eigvalsh(tensor: Any, name: str | None = None) -> Tensor:
     """Eigenvalues of symmetric matrices, of which the lower triangle is read.
 
     Args:
-      tensor: A tensor of floats, of shape (..., n, n).
+      tensor: A tensor of floats or complex numbers, of shape (..., n, n).
       name: Not used.
 
     Returns:

@@ -195,7 +195,7 @@ def normal(
       name: Not used.
 
     Returns:
-      A tensor.
+      A tensor of this shape and dtype.
 
     Raises:
       TypeError: If ``dtype`` is another one.
@@ -241,7 +241,7 @@ def truncated_normal(
       name: Not used.
 
     Returns:
-      A tensor.
+      A tensor of this shape and dtype.
 
     Raises:
       TypeError: If ``dtype`` is another one.
@@ -288,7 +288,7 @@ def uniform(
       name: Not used.
 
     Returns:
-      A tensor.
+      A tensor of this shape and dtype.
 
     Raises:
       TypeError: If ``dtype`` is another one.

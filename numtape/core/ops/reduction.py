@@ -420,13 +420,13 @@ def reduce_variance(
     The mean is taken off first, in a pass of its own: nothing cancels where the mean is large.
 
     Args:
-      input_tensor: A tensor of floats.
+      input_tensor: A tensor of floats or complex numbers.
       axis: The axes to reduce: an int, a list of them, or None for all.
       keepdims: Whether reduced axes stay, with size 1.
       name: Not used.
 
     Returns:
-      A tensor of the same dtype.
+      A tensor of the same dtype; for complex numbers, of their parts' dtype.
 
     Raises:
       DtypeError: If the elements are neither floats nor complex numbers.
@@ -457,16 +457,16 @@ def reduce_std(
     """The standard deviation over axes: the square root of `reduce_variance`.
 
     Args:
-      input_tensor: A tensor of floats.
+      input_tensor: A tensor of floats or complex numbers.
       axis: The axes to reduce: an int, a list of them, or None for all.
       keepdims: Whether reduced axes stay, with size 1.
       name: Not used.
 
     Returns:
-      A tensor of the same dtype.
+      A tensor of the same dtype; for complex numbers, of their parts' dtype.
 
     Raises:
-      DtypeError: If the elements are no floats.
+      DtypeError: If the elements are neither floats nor complex numbers.
       InvalidArgumentError: If an axis is out of range or named twice.
 
     Example:

@@ -152,6 +152,7 @@ def segment_sum(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
     """Sums of the slices that have the same id; 0 for an id that is not there.
 
     <arguments>
+
     Example:
       >>> tf.math.segment_sum([1.0, 2.0, 3.0], [0, 0, 2]).numpy()
       array([3., 0., 3.], dtype=float32)
@@ -167,6 +168,7 @@ def segment_mean(data: Any, segment_ids: Any, name: str | None = None) -> Tensor
     Those of integers are rounded towards 0.
 
     <arguments>
+
     Example:
       >>> tf.math.segment_mean([1.0, 2.0, 3.0], [0, 0, 2]).numpy()
       array([1.5, 0. , 3. ], dtype=float32)
@@ -186,6 +188,7 @@ def segment_max(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
     At a tie the gradient is shared evenly.
 
     <arguments>
+
     Example:
       >>> tf.math.segment_max([1.0, 2.0, 3.0], [0, 0, 2]).numpy()
       array([2., 0., 3.], dtype=float32)
@@ -201,6 +204,7 @@ def segment_min(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
     At a tie the gradient is shared evenly.
 
     <arguments>
+
     Example:
       >>> tf.math.segment_min([1.0, 2.0, 3.0], [0, 0, 2]).numpy()
       array([1., 0., 3.], dtype=float32)
@@ -214,6 +218,7 @@ def segment_prod(data: Any, segment_ids: Any, name: str | None = None) -> Tensor
     """Products of the slices that have the same id; 1 for an id that is not there.
 
     <arguments>
+
     Example:
       >>> tf.math.segment_prod([1.0, 2.0, 3.0], [0, 0, 2]).numpy()
       array([2., 1., 3.], dtype=float32)
@@ -278,6 +283,7 @@ def unsorted_segment_sum(
     """Sums of the slices that have the same id, in any order; 0 for an id that is not there.
 
     <arguments>
+
     Example:
       >>> tf.math.unsorted_segment_sum([1.0, 2.0, 3.0], [2, 0, 2], 3).numpy()
       array([2., 0., 4.], dtype=float32)
@@ -294,6 +300,7 @@ def unsorted_segment_max(
     At a tie the gradient is shared evenly.
 
     <arguments>
+
     Example:
       >>> tf.math.unsorted_segment_max([1.0, 2.0, 3.0], [1, 0, 1], 2).numpy()
       array([2., 3.], dtype=float32)
@@ -311,6 +318,7 @@ def unsorted_segment_min(
     At a tie the gradient is shared evenly.
 
     <arguments>
+
     Example:
       >>> tf.math.unsorted_segment_min([1.0, 2.0, 3.0], [1, 0, 1], 2).numpy()
       array([2., 1.], dtype=float32)
@@ -326,6 +334,7 @@ def unsorted_segment_prod(
     """Products of the slices that have the same id; 1 where there is none.
 
     <arguments>
+
     Example:
       >>> tf.math.unsorted_segment_prod([4.0, 2.0, 3.0], [1, 0, 1], 3).numpy()
       array([ 2., 12.,  1.], dtype=float32)
@@ -352,6 +361,7 @@ def unsorted_segment_mean(
     Those of integers are floats, as quotients are.
 
     <arguments>
+
     Example:
       >>> tf.math.unsorted_segment_mean([1.0, 2.0, 3.0], [1, 0, 1], 2).numpy()
       array([2., 2.], dtype=float32)
@@ -366,6 +376,7 @@ def unsorted_segment_sqrt_n(
     """Sums of the slices that have the same id, over the square root of their number.
 
     <arguments>
+
     Example:
       >>> tf.math.unsorted_segment_sqrt_n([2.0, 2.0, 3.0, 4.0, 5.0], [1, 1, 1, 1, 0], 2).numpy()
       array([5. , 5.5], dtype=float32)

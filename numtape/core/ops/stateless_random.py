@@ -17,7 +17,7 @@ _COMMON = """
       alg: The generator: ``"philox"`` or ``"auto_select"``, which is the same.
 
     Returns:
-      A tensor.
+      A tensor of this shape and dtype.
 
     Raises:
       InvalidArgumentError: If the seed is no pair of integers, or the shape no vector of sizes.
@@ -38,13 +38,14 @@ def stateless_normal(
     shape: Any, seed: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = dtypes.float32,
     name: str | None = None, alg: Any = "auto_select",
 ) -> Tensor:  # fmt: skip
-    """Draws from a normal distribution that a seed says: TensorFlow's numbers.
+    """Draws from a normal distribution that a seed determines; the numbers are TensorFlow's.
 
     <arguments>
       mean: The mean; it broadcasts to ``shape``, and gradients reach it.
       stddev: The standard deviation, likewise.
       dtype: A floating dtype.
     <common>
+
     Example:
       >>> tf.random.stateless_normal([3], seed=[1, 2]).numpy()
       array([0.5441101 , 0.20738031, 0.07356433], dtype=float32)
@@ -69,6 +70,7 @@ def stateless_truncated_normal(
       stddev: The standard deviation before the tails go, likewise.
       dtype: A floating dtype.
     <common>
+
     Example:
       >>> tf.random.stateless_truncated_normal([3], seed=[1, 2]).numpy()
       array([0.5441101 , 0.20738031, 0.07356433], dtype=float32)
@@ -81,12 +83,12 @@ def stateless_truncated_normal(
 
 
 @document(_FIRST)
-@document(_COMMON, "<common>")
+@document(_COMMON.replace("TypeError", "ValueError"), "<common>")
 def stateless_uniform(
     shape: Any, seed: Any, minval: Any = 0, maxval: Any = None, dtype: Any = dtypes.float32,
     name: str | None = None, alg: Any = "auto_select",
 ) -> Tensor:  # fmt: skip
-    """Draws from ``minval`` up to, not including, ``maxval`` that a seed says.
+    """Draws from ``minval`` up to, not including, ``maxval`` that a seed determines.
 
     They are TensorFlow's numbers. Integers are as likely as each other as far as 2 ** 32 or 2 ** 64
     is a multiple of the width of the range.
@@ -96,6 +98,7 @@ def stateless_uniform(
       maxval: The upper bound; None is 1, for floats.
       dtype: A floating dtype, int32 or int64; of all values, uint32 or uint64 too.
     <common>
+
     Example:
       >>> tf.random.stateless_uniform([3], seed=[1, 2]).numpy()
       array([0.8440604 , 0.19204533, 0.9962232 ], dtype=float32)
@@ -114,7 +117,7 @@ def stateless_gamma(
     shape: Any, seed: Any, alpha: Any, beta: Any = None, dtype: Any = dtypes.float32,
     name: str | None = None,
 ) -> Tensor:  # fmt: skip
-    """Draws from gamma distributions that a seed says: TensorFlow's numbers.
+    """Draws from gamma distributions that a seed determines; the numbers are TensorFlow's.
 
     Gradients reach ``alpha`` (implicitly: Figurnov, Mohamed and Mnih, "Implicit Reparameterization
     Gradients", 2018; of first order alone) and ``beta``.
@@ -128,7 +131,7 @@ def stateless_gamma(
       name: Not used.
 
     Returns:
-      A tensor.
+      A tensor of this shape and dtype.
 
     Raises:
       InvalidArgumentError: If the seed is no pair of integers, or the shape does not end so, or
@@ -152,7 +155,7 @@ def stateless_gamma(
 def stateless_poisson(
     shape: Any, seed: Any, lam: Any, dtype: Any = dtypes.int32, name: str | None = None
 ) -> Tensor:
-    """Draws from Poisson distributions that a seed says: TensorFlow's numbers.
+    """Draws from Poisson distributions that a seed determines; the numbers are TensorFlow's.
 
     Args:
       shape: The shape of the result: it ends with that of ``lam``.
@@ -162,7 +165,8 @@ def stateless_poisson(
       name: Not used.
 
     Returns:
-      A tensor. A negative rate gives 0; one that is not finite NaN, among integers 0.
+      A tensor of this shape and dtype. A negative rate gives 0; one that is not finite NaN, among
+      integers 0.
 
     Raises:
       InvalidArgumentError: If the seed is no pair of integers, the shape does not end so, or
@@ -184,7 +188,7 @@ def stateless_binomial(
     shape: Any, seed: Any, counts: Any, probs: Any, output_dtype: Any = dtypes.int32,
     name: str | None = None,
 ) -> Tensor:  # fmt: skip
-    """Numbers of successes in trials that a seed says; not those that TensorFlow draws.
+    """Numbers of successes in trials that a seed determines; not those that TensorFlow draws.
 
     Args:
       shape: The shape of the result: it ends with that to which ``counts`` and ``probs`` broadcast.
@@ -195,7 +199,8 @@ def stateless_binomial(
       name: Not used.
 
     Returns:
-      A tensor. What is no number of trials or no probability gives NaN, among integers 0.
+      A tensor of this shape and dtype. What is no number of trials or no probability gives NaN,
+      among integers 0.
 
     Raises:
       InvalidArgumentError: If the seed is no pair of integers, the shape does not end so, or
@@ -214,7 +219,7 @@ def stateless_binomial(
 def stateless_categorical(
     logits: Any, num_samples: Any, seed: Any, dtype: Any = dtypes.int64, name: str | None = None
 ) -> Tensor:
-    """Draws of classes that a seed says; where they are few, TensorFlow's.
+    """Draws of classes that a seed determines; where they are few, TensorFlow's.
 
     No gradient flows through.
 
@@ -244,7 +249,7 @@ def stateless_categorical(
 def stateless_shuffle(
     value: Any, seed: Any, alg: Any = "auto_select", name: str | None = None
 ) -> Tensor:
-    """The slices along the first axis in an order that a seed says; not TensorFlow's order.
+    """The slices along the first axis in an order that a seed determines; not TensorFlow's order.
 
     Args:
       value: A tensor of at least one axis.
@@ -268,7 +273,7 @@ def stateless_shuffle(
 
 
 def split(seed: Any, num: Any = 2, alg: Any = "auto_select") -> Tensor:
-    """Seeds that one seed says: TensorFlow's.
+    """Several seeds made of one, the same as TensorFlow's.
 
     Args:
       seed: Two integers, int32 or int64.
@@ -294,7 +299,7 @@ def split(seed: Any, num: Any = 2, alg: Any = "auto_select") -> Tensor:
 
 
 def fold_in(seed: Any, data: Any, alg: Any = "auto_select") -> Tensor:
-    """Another seed that a seed and a number say: TensorFlow's.
+    """A seed made of a seed and a number, the same as TensorFlow's.
 
     Args:
       seed: Two integers, int32 or int64.
