@@ -43,7 +43,7 @@ def stretches(path):
     """The lines between ``# whole`` and ``# done``."""
     start = 0
     for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
-        if line.strip() == "# whole":
+        if line.strip().startswith("# whole: "):
             assert not start
             start = number
         elif line.strip() == "# done":

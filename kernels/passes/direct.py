@@ -105,6 +105,23 @@ def _thread(process: int, training: int) -> int:
 
 
 @jit
+def _listed(process: int, count: int, constants: int) -> int:
+    """A list of so many constants, and of None where there is none; 0 if there is no memory."""
+    p = _at(process)
+    found = call1(p[MAKE_LIST], count)
+    if found == 0 or count == 0:
+        return found
+    items = _at(_at(found + LIST_ITEMS)[0])
+    for k in range(count):  # all: a collection may show the list to a finalizer
+        item = _at(constants)[k] if constants != 0 else 0
+        if item == 0:
+            item = p[NONE]
+        call1(p[KEEP], item)
+        items[k] = item
+    return found
+
+
+@jit
 def _made(process: int, address: int) -> int:
     """The result, without the values of its tensors; 0 if there is no memory."""
     p, call = _at(process), _at(address)
@@ -115,14 +132,10 @@ def _made(process: int, address: int) -> int:
     if kind == CONSTANT:
         call1(p[KEEP], constants[0])
         return constants[0]
-    result = call1(p[MAKE_LIST], count)
-    if result == 0:
-        return 0
-    items = _at(_at(result + LIST_ITEMS)[0]) if count > 0 else constants
-    for k in range(count):  # first: a collection may show the list to a finalizer
-        item = constants[k] if constants[k] != 0 else p[NONE]
-        call1(p[KEEP], item)
-        items[k] = item
+    result = _listed(process, count, call[CONSTANTS])
+    if result == 0 or count == 0:
+        return result
+    items = _at(_at(result + LIST_ITEMS)[0])
     for k in range(count):
         if constants[k] == 0:
             tensor = call2(p[MAKE], p[TENSOR], 0)
@@ -147,13 +160,10 @@ def _room(process: int, address: int) -> int:
     if count == 0:
         call1(p[KEEP], p[NONE])
         return p[NONE]
-    room = call1(p[MAKE_LIST], count)
+    room = _listed(process, count, 0)
     if room == 0:
         return 0
     items = _at(_at(room + LIST_ITEMS)[0])
-    for k in range(count):
-        call1(p[KEEP], p[NONE])
-        items[k] = p[NONE]
     for k in range(buffers + assigned):
         if k < buffers:
             item = call4(p[CALL_WITH_ALL], p[EMPTY], call[BUFFER_KINDS] + 16 * k, 2, 0)

@@ -78,12 +78,14 @@ def _logits(y_pred: Tensor, op: str, from_logits: bool) -> Tensor | None:
     return found
 
 
-def _smoothed(y_true: Tensor, smoothing: float) -> Tensor:
+def _smoothed(y_true: Tensor, smoothing: float, classes: int | None = None) -> Tensor:
+    """Labels, of each of which a part is shared by all classes; None: those of the last axis."""
     if not (smoothing := number(smoothing, "label_smoothing")):
         return y_true
-    if not y_true.shape[-1]:
+    classes = y_true.shape[-1] if classes is None else classes
+    if not classes:
         raise ValueError(f"Labels of shape {y_true.shape} are of no classes: none can be smoothed.")
-    found: Tensor = y_true * (1.0 - smoothing) + smoothing / y_true.shape[-1]
+    found: Tensor = y_true * (1.0 - smoothing) + smoothing / classes
     return found
 
 
@@ -167,8 +169,7 @@ def binary_crossentropy(
     array([0.6931472], dtype=float32)
     """
     y_true, y_pred = _fitting(y_true, y_pred)
-    if label_smoothing:
-        y_true = y_true * (1.0 - label_smoothing) + 0.5 * label_smoothing
+    y_true = _smoothed(y_true, label_smoothing, 2)
     return reduction.reduce_mean(_binary(y_true, y_pred, from_logits), axis)
 
 
@@ -185,8 +186,7 @@ def binary_focal_crossentropy(
     array([0.1732868], dtype=float32)
     """
     y_true, y_pred = _fitting(y_true, y_pred)
-    if label_smoothing:
-        y_true = y_true * (1.0 - label_smoothing) + 0.5 * label_smoothing
+    y_true = _smoothed(y_true, label_smoothing, 2)
     if from_logits:
         y_pred = sigmoid(y_pred)
     found = _binary(y_true, y_pred, False)

@@ -111,7 +111,7 @@ class Pool:
 
     def _drop(self, size: int, found: list[tuple[int, Array]]) -> None:
         """Forget a size of which nothing waits."""
-        # whole
+        # whole: nothing runs in between, see core.values.interning
         if not found and size in self.free:
             del self.free[size]
         # done

@@ -112,7 +112,7 @@ def _bring(log: Log, plan: GpuPlan) -> None:
         if type(buffer) is np.ndarray:
             found = resident(buffer)
             address = found.address
-            # whole
+            # whole: nothing runs in between, see core.values.interning
             log.columns.cell_view[row] = address
             log.buffers[row] = found
             # done

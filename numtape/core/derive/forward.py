@@ -220,7 +220,7 @@ class Forward:
                 own.append(self._constant(log, x, spec))
                 continue
             a, b, c = row_of(x), row_of(y), row_of(z)
-            # whole
+            # whole: nothing runs in between, see core.values.interning
             n = log.n
             log.code[n] = code
             log.a[n] = a
@@ -238,7 +238,7 @@ class Forward:
         if found is not None:
             return found
         columns = log.columns
-        # whole
+        # whole: nothing runs in between, see core.values.interning
         n = log.n
         log.code[n] = LEAF_CODE
         log.spec[n] = spec

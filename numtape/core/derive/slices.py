@@ -106,7 +106,7 @@ class SliceLog(Log):
         number = self.number(variable)
         code = READ_CODE if codes is None else codes[1]
         self.reserve(1)
-        # whole
+        # whole: nothing runs in between, see core.values.interning
         n = self.n
         self.code[n] = code
         self.b[n] = number

@@ -48,7 +48,7 @@ class Index:
         slot = lookup.hash_key(*key) & mask
         while True:
             at = ENTRY * slot
-            # whole
+            # whole: nothing runs in between, see core.values.interning
             if not slots[at]:
                 slots[at + 1] = k0
                 slots[at + 2] = k1
@@ -93,7 +93,7 @@ class Templates:
         """The number of a constant in the pool."""
         found = self._numbers.get((spec.id, bits))
         if found is None:
-            # whole
+            # whole: nothing runs in between, see core.values.interning
             found = self.constants
             self.constants = found + 1
             # done
@@ -114,7 +114,7 @@ class Templates:
         """
         self._held.append(held)
         many, last = len(rows), len(results) + len(operands)
-        # whole
+        # whole: nothing runs in between, see core.values.interning
         template = self.count
         self.count = template + 1
         start = self.rows

@@ -105,7 +105,7 @@ def _key(log: Log, row: int, needed: int) -> Key:
 
 def placeholder(log: Log, spec: Spec) -> Tensor:
     """Append a leaf that has no value: what depends on it is never computed."""
-    # whole
+    # whole: nothing runs in between, see core.values.interning
     n = log.n
     log.code[n] = LEAF_CODE
     log.spec[n] = spec.id

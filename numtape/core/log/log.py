@@ -139,7 +139,7 @@ class Log(Hooks):
             with self.lock:
                 old, n, computations = self.columns, self.n, self.computations
                 columns = Columns(max(2 * old.capacity, n + rows + SLACK), old, n)
-                # whole
+                # whole: nothing runs in between, see core.values.interning
                 if self.columns is old and self.n == n and self.computations == computations:
                     self.columns = columns
                     self.code = columns.code_view
@@ -165,7 +165,7 @@ class Log(Hooks):
             with self.lock:
                 old, n = self.extra, self.extra_n
                 extra = resized(old, max(2 * old.size, n + count), n)
-                # whole
+                # whole: nothing runs in between, see core.values.interning
                 if self.extra is old and self.extra_n == n:
                     self.extra = extra
                 # done
@@ -192,7 +192,7 @@ class Log(Hooks):
         single = spec.single
         cell = bits_of(array.tobytes()) if single else address_of(array)
         size = 0 if single else array.nbytes
-        # whole
+        # whole: nothing runs in between, see core.values.interning
         n = self.n
         self.code[n] = LEAF_CODE
         self.spec[n] = spec.id
@@ -244,7 +244,7 @@ class Log(Hooks):
         except (OverflowError, struct.error):
             raw = PACK[spec.dtype](dtypes.too_large(value, spec.dtype))
         cell = bits_of(raw)
-        # whole
+        # whole: nothing runs in between, see core.values.interning
         n = self.n
         self.code[n] = LEAF_CODE
         self.spec[n] = spec.id
@@ -271,7 +271,7 @@ class Log(Hooks):
             entered = self._leaf_rows.get(key)
             if entered is None:
                 entered = self.leaf(value._stored(), spec), value
-                # whole
+                # whole: nothing runs in between, see core.values.interning
                 if self.kept is kept:
                     self._leaf_rows[key] = entered
                 # done
@@ -331,7 +331,7 @@ class Log(Hooks):
             number = self.number(variable)
             spec, home = value._spec, value._home
             if home is self:
-                # whole
+                # whole: nothing runs in between, see core.values.interning
                 n = self.n
                 if self.variables is variables and value._home is home:
                     self.code[n] = of_row
@@ -346,7 +346,7 @@ class Log(Hooks):
             single = spec.single
             cell = bits_of(array.tobytes()) if single else address_of(array)
             size = 0 if single else array.nbytes
-            # whole
+            # whole: nothing runs in between, see core.values.interning
             n = self.n
             if self.variables is variables:
                 self.code[n] = of_value
@@ -373,7 +373,7 @@ class Log(Hooks):
         reads = self.reads
         more = bool(reads)
         while more:
-            # whole
+            # whole: nothing runs in between, see core.values.interning
             if reads:
                 variable = reads[-1]
                 read = variable._read
@@ -418,7 +418,7 @@ class Log(Hooks):
             if not isinstance(buffer, np.ndarray):
                 found = buffer.host()
                 address = address_of(found)
-                # whole
+                # whole: nothing runs in between, see core.values.interning
                 self.columns.cell_view[row] = address
                 self.buffers[row] = found
                 # done

@@ -91,7 +91,7 @@ def unary(op: Op, **attributes: Any) -> Recorder:
         except KeyError:
             spec = results[sx] = op.spec(op, sx, **attributes)
         tensor = Tensor()
-        # whole
+        # whole: nothing runs in between, see core.values.interning
         n = log.n
         if n < log.limit and log.kept is kept:
             log.code[n] = code
@@ -149,7 +149,7 @@ def binary(op: Op, **attributes: Any) -> Recorder:
             else:
                 results[sx, sy] = spec
         tensor = Tensor()
-        # whole
+        # whole: nothing runs in between, see core.values.interning
         n = log.n
         if n < log.limit and log.kept is kept:
             log.code[n] = code
@@ -257,7 +257,7 @@ def append(code: Code, spec: Spec, x: Any, op: Op) -> Tensor:
         a, _ = log.enter(x, None, op.name)
     number = code.id
     tensor = Tensor()
-    # whole
+    # whole: nothing runs in between, see core.values.interning
     n = log.n
     if n < log.limit and log.kept is kept:
         log.code[n] = number
@@ -324,7 +324,7 @@ def _appended(
         extra, start = log.extra, log.extra_n
         end = start + count
         target, place, packed = view(extra), slice(start, end), array("i", rows)
-        # whole
+        # whole: nothing runs in between, see core.values.interning
         n = log.n
         if n < log.limit and log.kept is kept and log.extra is extra and log.extra_n == start:
             target[place] = packed
@@ -342,7 +342,7 @@ def _appended(
             return tensor
         return None
     a, b, c = (*rows, 0, 0, 0)[:3]
-    # whole
+    # whole: nothing runs in between, see core.values.interning
     n = log.n
     if n < log.limit and log.kept is kept:
         log.code[n] = code

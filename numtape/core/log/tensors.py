@@ -55,7 +55,7 @@ def appended(row_of: Callable[[Log], tuple[int, Spec]]) -> Tensor:
         kept = log.kept
         row, spec = row_of(log)
         tensor = Tensor()
-        # whole
+        # whole: nothing runs in between, see core.values.interning
         if log.kept is kept:
             tensor._home = log
             tensor._row = row

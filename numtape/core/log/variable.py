@@ -167,7 +167,7 @@ class Variable(Facts, Updates, Operators):
         row = log.read(self, value)
         found = log, row
         log.reads.append(self)
-        # whole
+        # whole: nothing runs in between, see core.values.interning
         reads = log.reads
         # Neither forgotten again, nor rewound, nor assigned meanwhile.
         if reads and reads[-1] is self and log.kept is kept and self._value is value:

@@ -118,7 +118,7 @@ def drawn(make: Callable[..., Any], seed: int | None, *parameters: Any) -> Tenso
         return found
     with STATE.lock:
         counted = draw.counted
-        # whole
+        # whole: nothing runs in between, see core.values.interning
         number = STATE.draws
         STATE.draws = number + counted
         # done

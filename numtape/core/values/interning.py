@@ -121,7 +121,7 @@ class Table(Generic[Thing]):
                 return found if links[key] == number else None
             found = self._make(number, key)
             made = weakref.ref(found)
-            # whole
+            # whole: nothing runs in between, see core.values.interning
             if links[key] == number and objects[number] is ref:
                 objects[number] = made
                 return found
@@ -183,7 +183,7 @@ class Table(Generic[Thing]):
         links, objects, done = self._links, self._objects, False
         try:
             key = self._keys[number]
-            # whole
+            # whole: nothing runs in between, see core.values.interning
             if objects[number] is ref:
                 del objects[number]
                 done = True

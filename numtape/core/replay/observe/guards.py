@@ -225,7 +225,7 @@ class Guards:
     def _enter(self, guard: Guard, rows: list[tuple[int, ...]], mark: tuple[Any, ...]) -> None:
         """Add a guard, all of it: what is marked is not added again."""
         numbers, guards, marks = [len(self.guards)] * len(rows), [guard], {mark}
-        # whole
+        # whole: nothing runs in between, see core.values.interning
         self._rows += rows
         self._of_row += numbers
         self.guards += guards
@@ -318,7 +318,7 @@ class Guards:
             guards, number = self.guards, self._of_row[row]
             kept, address = guard._replace(value=_Kept(found)), id(found)
             at = _HEAD + _COLUMNS * row + 3
-            # whole
+            # whole: nothing runs in between, see core.values.interning
             table[at] = address
             guards[number] = kept
             # done
