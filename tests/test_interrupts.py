@@ -102,10 +102,15 @@ print(json.dumps([hits, wrong, same, local.log.recorded(), local.log.n,
 """
 
 
+RECORDERS = pytest.mark.parametrize("recorder", ["native", "python"])
+
+
 @pytest.mark.slow
+@RECORDERS
 @pytest.mark.skipif(os.name == "nt", reason="no timers that signal")
-def test_interrupted_200_times_training_gives_what_it_gives_undisturbed():
-    hits, wrong, same, recorded, rows, capacity = json.loads(run(SIGNALS, 200))
+def test_interrupted_200_times_training_gives_what_it_gives_undisturbed(recorder):
+    found = json.loads(run(SIGNALS, 200, NUMTAPE_RECORD=recorder))
+    hits, wrong, same, recorded, rows, capacity = found
     assert hits == 200
     assert wrong == []
     assert same
@@ -201,9 +206,10 @@ print(json.dumps([total, found]))
 
 
 @pytest.mark.slow
+@RECORDERS
 @pytest.mark.parametrize(("events", "stride"), [("call", 1), ("line", 6)])
-def test_interrupt_at_every_place_of_a_step(events, stride):
-    total, found = json.loads(run(EVERYWHERE, PACKAGE, events, stride))
+def test_interrupt_at_every_place_of_a_step(events, stride, recorder):
+    total, found = json.loads(run(EVERYWHERE, PACKAGE, events, stride, NUMTAPE_RECORD=recorder))
     assert total > 100
     assert found == []
 
