@@ -241,7 +241,7 @@ print(wrong[:3])
 @pytest.mark.parametrize("beside", ["threads", "finalizers"])
 def test_new_shapes_are_met_by_eight_threads(limit, beside):
     """With a low limit, numbers are freed and used again all the time."""
-    assert run(EVERYWHERE, limit, 25, beside) == "[]"
+    assert run(EVERYWHERE, limit, 12, beside) == "[]"
 
 
 @pytest.fixture

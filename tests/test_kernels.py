@@ -276,9 +276,8 @@ for _ in range(3):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="glibc fills memory for us")
-@pytest.mark.parametrize("byte", [1, 128, 255])
-def test_nothing_is_read_that_was_not_written(byte):
-    assert run(SMALL, MALLOC_PERTURB_=byte) == run(SMALL)
+def test_nothing_is_read_that_was_not_written():
+    assert len({run(SMALL, MALLOC_PERTURB_=byte) for byte in (None, 1, 255)}) == 1
 
 
 def test_the_targets_of_kernels_and_of_loops_share_what_is_built_in():
