@@ -79,9 +79,10 @@ def peers(result: dict[str, Any]) -> Figure:
             centres = [points * math.log10(ratio) for _, ratio in chosen]
             moved = _apart(centres, [4.7 * len(word) + 6 for word in words])
             for word, (_, ratio), was, now in zip(words, chosen, centres, moved, strict=True):
-                axes.annotate(
+                axes.annotate(  # over the line, under the dots
                     word, (ratio, row), (now - was, lift), textcoords="offset points", ha="center",
-                    va="bottom" if lift > 0 else "top", fontsize=8, color="0.25",
+                    va="bottom" if lift > 0 else "top", fontsize=8, color="0.25", zorder=1.5,
+                    bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.5},
                 )  # fmt: skip
     axes.axvline(1, color="black", linewidth=1, zorder=1)
     axes.set_yticks(range(len(found)), [PEERS[peer][0] for peer in found])
@@ -130,13 +131,14 @@ def steps(result: dict[str, Any]) -> Figure:
         axes.tick_params(axis="y", length=0)
     panels[0].set_yticks(range(len(headings)), headings)
     panels[0].invert_yaxis()
+    drawn.supxlabel("time of a step: each panel has a logarithmic axis of its own", fontsize=9)
     return drawn
 
 
 def elements(result: dict[str, Any]) -> Figure:
     """The long chain's time per element over its size, and what the threads give."""
     drawn = Figure(figsize=(10, 3.5), layout="constrained")
-    left, right = drawn.subplots(1, 2, width_ratios=(3, 2))
+    left, right = drawn.subplots(1, 2, width_ratios=(3, 2), gridspec_kw={"wspace": 0.1})
     points = result["scaling"]["elements"]
     sizes = [point["elements"] for point in points]
     left.plot(sizes, [1e9 * p["seconds"] / p["elements"] for p in points], "o-", color=OURS_COLOUR)
@@ -157,6 +159,7 @@ def elements(result: dict[str, Any]) -> Figure:
         right.bar_label(bars, [f"{count}\n{three(height)} ms" for height in heights], fontsize=8)
     right.set_xticks(range(len(threads)), [SHORT[name] for name in threads])
     right.set_ylabel("ms a step")
+    right.set_title("value and gradients, by threads")
     right.margins(y=0.2)
     bare(right)
     return drawn
