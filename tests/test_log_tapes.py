@@ -225,3 +225,14 @@ def test_large_arrays_in_steps_that_never_look_are_let_go(tf, log):
         v.assign_sub(1e-4 * tape.gradient(y, v))
     assert log.bytes < SWEEP_BYTES
     assert v.numpy()[0] > 0.9
+
+
+def test_tapes_that_record_nothing_leave_nothing(tf):
+    x = tf.Variable(3.0)
+    with tf.GradientTape() as first:
+        y = x * x
+    for _ in range(1000):
+        with pytest.raises(ValueError), tf.GradientTape():
+            raise ValueError
+    assert len(local.log.tapes) < 150
+    assert first.gradient(y, x) == 6.0

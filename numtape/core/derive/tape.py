@@ -12,6 +12,8 @@ from ..log.log import READ_CODE, READ_ROW_CODE, SWEEP_BYTES, SWEEP_ROWS, Log, lo
 from ..log.variable import Variable
 from ..values.tensor import Tensor
 
+MANY = 100  # tapes of a log, from where on those that are gone are looked for
+
 
 class Tape:
     """The record of one GradientTape. It holds no rows, only says which ones it follows.
@@ -81,6 +83,10 @@ class Tape:
         # Before the list is asked for: a finalizer may run here, whose look makes another list.
         reference = weakref.ref(self)
         with log.lock:  # a look from another thread may be going through the tapes
+            tapes = log.tapes
+            if len(tapes) > MANY:  # a log that fills up forgets them; these recorded hardly a row
+                for gone in [ref for ref in tapes if ref() is None]:
+                    tapes.remove(gone)
             if fresh or not any(ref() is self for ref in log.tapes):
                 log.tapes.append(reference)
         self.thread = threading.get_ident()
