@@ -226,3 +226,19 @@ def test_an_index_or_way_that_rounding_decides_is_that_of_the_function(function)
     value, gradient = tf.value_and_grad(function)(X, *others)
     assert value == function(X, *others)
     np.testing.assert_allclose(gradient, differences(function, X, *others), rtol=1e-7, atol=1e-9)
+
+
+def powers(a, n):
+    return a[n] * a[n] * powers(a, n - 1) if n > 0 else a[0] * a[0]
+
+
+def changing(x):
+    y = x.copy()
+    total = powers(y, 2)
+    y[1] = 5.0 * x[0]
+    return total + powers(y, 2)
+
+
+def test_what_a_caller_changes_later_is_not_read_again_in_a_call():
+    _, gradient = stored(changing, X)
+    np.testing.assert_allclose(gradient, differences(changing, X), rtol=1e-7, atol=1e-9)

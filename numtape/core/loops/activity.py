@@ -95,7 +95,7 @@ def written(body: Body) -> set[str]:
     found = {s.array for s in steps(body.nodes) if s.op in WRITES and not s.first}
     for call in calls(body):
         found |= {call.names[j] for j in call.functions.writes(call, body)}
-    return _shared(found, body.same)
+    return shared(found, body.same)
 
 
 def _called(call: Call, body: Body) -> list[tuple[list[str], str]]:
@@ -108,7 +108,7 @@ def _called(call: Call, body: Body) -> list[tuple[list[str], str]]:
     given = [x for x in call.names if x in arrays]
     for k, one in enumerate(given):
         for other in given[k + 1 :]:
-            if (one == other or other in _shared({one}, body.same)) and writes & {one, other}:
+            if (one == other or other in shared({one}, body.same)) and writes & {one, other}:
                 raise KernelError(
                     "an array twice as an argument of a function that writes to it",
                     *body.standing.of(call.line), "Pass a copy.",
@@ -133,7 +133,7 @@ def _outside(body: Body, apart: bool) -> set[str]:
     return found
 
 
-def _shared(arrays: set[str], same: list[tuple[str, str]]) -> set[str]:
+def shared(arrays: set[str], same: list[tuple[str, str]]) -> set[str]:
     """Arrays, with those that may share memory with them."""
     found = set(arrays)
     while more := {x for pair in same if not found.isdisjoint(pair) for x in pair} - found:
@@ -171,7 +171,7 @@ def _refuse(body: Body, varied: set[str], active: set[str]) -> None:
                 cut.add(step.array)
             if step.op == "load" and step.array in cut:
                 cut.add(step.out)
-        cut |= _shared(cut & set(body.arrays), body.same)
+        cut |= shared(cut & set(body.arrays), body.same)
         if len(cut) == before:
             break
     for call in calls(body):

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from types import FunctionType
 
 from ...errors import KernelError
-from .activity import Activity, analyse, written
+from .activity import Activity, analyse, shared, written
 from .interface import Interface
 from .nodes import Body, Call, Kinds, Lines, Raised, calls
 from .types import of
@@ -64,7 +64,8 @@ class Functions:
     ) -> None:
         self.standing, self._write = Lines(file, line), write
         self.raised: list[Raised] = []
-        self.variants: dict[tuple[FunctionType, Kinds, tuple[int, ...]], Variant] = {}
+        self.variants: dict[
+            tuple[FunctionType, Kinds, tuple[int, ...], tuple[int, ...]], Variant] = {}
         self._bodies: dict[tuple[FunctionType, Kinds], Body] = {}
         self._results: dict[tuple[FunctionType, Kinds], str] = {}
         self._writes: dict[tuple[FunctionType, Kinds], set[int]] = {}
@@ -181,24 +182,37 @@ class Functions:
                 self._writes[key] = found
         return self._writes[key]
 
-    def variant(self, call: Call, caller: Body, active: set[str]) -> Variant:
-        """What a call calls where some of the caller's names are active."""
+    def variant(
+        self, call: Call, caller: Body, active: set[str], changed: set[str]
+    ) -> Variant:
+        """What a call calls where some of the caller's names are active.
+
+        Arrays that the caller has ``changed`` when the reverse sweep comes may not be read again in
+        it; a call that is done again has copies of these.
+        """
         kinds = call.kinds(caller)
         wanted = tuple(
             j for j, (dtype, _) in enumerate(kinds)
             if dtype.startswith("float") and call.names[j] in active
         )  # fmt: skip
-        return self._variant((call.function, kinds), wanted)
+        theirs = () if call.recompute else tuple(
+            j for j, name in enumerate(call.names) if name in changed)
+        return self._variant((call.function, kinds), wanted, theirs)
 
-    def _variant(self, key: tuple[FunctionType, Kinds], wanted: tuple[int, ...]) -> Variant:
+    def _variant(
+        self, key: tuple[FunctionType, Kinds], wanted: tuple[int, ...],
+        changed: tuple[int, ...] = (),
+    ) -> Variant:  # fmt: skip
         function, kinds = key
-        if (*key, wanted) not in self.variants:
+        if (*key, wanted, changed) not in self.variants:
             body = self._written(key)
             activity = analyse(body, [body.parameters[j] for j in wanted], apart=True)
+            activity.written |= shared({body.parameters[j] for j in changed}, body.same)
             face = Interface(body, kinds, wanted, activity, by_value=True)
             number = len(self.variants) + 1
-            self.variants[*key, wanted] = Variant(number, body, activity, face, function.__name__)
-        return self.variants[*key, wanted]
+            made = Variant(number, body, activity, face, function.__name__)
+            self.variants[*key, wanted, changed] = made
+        return self.variants[*key, wanted, changed]
 
 
 def _result(body: Body) -> str:

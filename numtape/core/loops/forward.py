@@ -330,7 +330,7 @@ class Forward(Steps):
         self._loops += 1
         k = self._loops
         active, written = self.activity.active, self.activity.written
-        variant = node.functions.variant(node, self.body, set() if node.rule else active)
+        variant = node.functions.variant(node, self.body, set() if node.rule else active, written)
         frame = Frame(node, variant, self.body, k, written, lambda x: self._have(x, known))
         self.frames[id(node)] = frame, variant
         size = 8 * frame.words
