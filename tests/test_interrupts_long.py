@@ -358,6 +358,26 @@ def same(x, n):
     return x
 
 
+def test_what_other_threads_write_during_a_watched_call_stays(tf, monkeypatch):
+    x = np.array([1.0, np.nan, np.nan, 4.0])
+
+    def heard(work):
+        x[1:3] = 7.0, 8.0
+        return work()
+
+    monkeypatch.setattr(workers, "heard", heard)
+    monkeypatch.setattr(workers, "LONG", -1.0)
+    kernel = tf.kernel(fails)
+    assert np.isnan(kernel(x, 2))
+    assert x.tolist() == [5.0, 7.0, 8.0, 4.0]
+    monkeypatch.setattr(workers, "heard", None)  # only the main thread hears of interrupts
+    found = []
+    thread = threading.Thread(target=lambda: found.append(kernel(x, 2)))
+    thread.start()
+    thread.join()
+    assert found == [7.0]
+
+
 def test_plain_calls_that_are_watched_do_what_they_did(tf, monkeypatch):
     monkeypatch.setattr(workers, "LONG", -1.0)
     x = np.ones(3)

@@ -1,12 +1,14 @@
 """Calls of kernels as Numba compiles them that may take long: interrupts are heard meanwhile.
 
 Another thread makes such a call. After an interrupt nobody waits for its end, so it must not write
-to what the caller has: it writes to copies, and the caller's arrays are written once it has ended.
+to what the caller has: it writes to copies, and the caller's arrays are written once it has ended:
+where copies have changed, for other threads may write to other elements meanwhile.
 """
 
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
@@ -42,19 +44,23 @@ class Watched:
         if places is None:
             self.most = math.inf
             return call(*args)
-        if not _apart(args, places):
+        listening = self._listening
+        main = threading.current_thread() is threading.main_thread()
+        if not main or not _apart(args, places):
+            if not listening.long:
+                self.most = max(self.most, largest(args))
             return call(*args)
         self._compile(call, args)
-        own = [x.copy(order="K") if j in places else x for j, x in enumerate(args)]
-        listening = self._listening
+        before = {j: args[j].copy(order="K") for j in places}
+        own = [before[j].copy(order="K") if j in before else x for j, x in enumerate(args)]
         try:
             found = listening(largest(args), call, *own)
         except Exception:
-            _write(args, own, places)  # what it wrote before it raised, as without copies
+            _write(args, own, before)  # what it wrote before it raised, as without copies
             raise
         finally:
             self.most = -math.inf if listening.long else listening.most
-        _write(args, own, places)
+        _write(args, own, before)
         return found
 
     def _places(self, args: tuple[Any, ...]) -> list[int] | None:
@@ -101,7 +107,8 @@ def _apart(args: tuple[Any, ...], places: Sequence[int]) -> bool:
     return True
 
 
-def _write(args: tuple[Any, ...], own: Sequence[Any], places: Sequence[int]) -> None:
+def _write(args: tuple[Any, ...], own: Sequence[Any], before: dict[int, Any]) -> None:
     """Give the caller what was written to copies."""
-    for j in places:
-        np.copyto(args[j], own[j])
+    for j, old in before.items():
+        bits = f"u{old.itemsize}"  # those of NaN compare as well
+        np.copyto(args[j], own[j], where=own[j].view(bits) != old.view(bits))
