@@ -1,15 +1,18 @@
 """What is measured: the table of cases with their goals.
 
-A new case of a known kind is one entry in ``CASES``; a new kind of input is one class in
-``inputs`` and one builder in each module of ``libs``.
+A new case of a known kind is one entry in ``CASES``, with its function in ``formulas`` or
+``programs``; a new kind of input is one class in ``inputs`` and one builder in each module of
+``libs``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
+from benchmarks import programs
 from benchmarks.inputs import Data, black_scholes, large_net, long_chain, scalar_chain, small_net
 
 OURS = "numtape"
@@ -121,6 +124,19 @@ CASES = {
                 Limit(0.8, UNFUSED, COMPILED),
             ),
             data=long_chain,
+        ),
+        *(
+            Case(name, title, "step", (Limit(1.0, BEST_PEER, REPLAYED),), data=data)
+            for name, title, data in (
+                ("asian", "Asian option, a loop of 64 steps, 10k paths", programs.asian_option),
+                ("solves", "2,000 systems of 8 equations", programs.small_solves),
+                ("lstm", "LSTM, 20 steps of 64 cells, batch 32", programs.lstm_step),
+                ("convolution", "16 and 32 filters, batch 32, 16 by 16", programs.convolution_step),
+                ("hessian_50", "Hessian, 50 variables", partial(programs.hessian, 50)),
+                ("hessian_200", "Hessian, 200 variables", partial(programs.hessian, 200)),
+                ("jacobian_50", "Jacobian, 50 by 50", partial(programs.jacobian, 50)),
+                ("jacobian_200", "Jacobian, 200 by 200", partial(programs.jacobian, 200)),
+            )
         ),
         Case("import_only", "fresh process: import", "process", (Limit(0.3),)),
         Case(

@@ -159,32 +159,35 @@ class Network:
 
 
 @dataclass(frozen=True, eq=False)
-class Formula:
-    """A formula over arrays; the step gives its value and its gradients by all inputs, as arrays.
-
-    Where the value is an array, the gradients are those of its sum.
+class Program:
+    """A program of arrays with one number as its value; the step gives it and its gradients.
 
     Attributes:
-        function: The formula, called with a library's functions and the inputs.
-        by_hand: Gives from float64 inputs what a step must give.
-        inputs: Arrays of one size.
-        value_size: How many elements the value has.
-        calls: Transcendental calls per element.
+        function: The program, called with a library's functions, the inputs and the constants.
+        by_hand: Gives from float64 arrays what a step must give.
+        inputs: What the gradients are by.
+        constants: The other arrays.
+        needs: The functions that not every library has.
+        calls: Transcendental calls of a step.
+        products: Operations in its matrix products.
     """
 
     function: Callable[..., Any]
     by_hand: Callable[..., list[Array]]
     inputs: list[Array]
-    value_size: int
+    constants: list[Array]
+    needs: tuple[str, ...]
     calls: dict[str, int]
+    products: int = 0
 
-    def for_check(self) -> Formula:
+    def for_check(self) -> Program:
         """Arrays of full size: smaller ones may take another path."""
         return self
 
     def expected(self) -> list[Array]:
         """The value, and derivatives that were worked out on paper."""
-        return self.by_hand(*(x.astype(np.float64) for x in self.inputs))
+        found = self.by_hand(*(x.astype(np.float64) for x in (*self.inputs, *self.constants)))
+        return [np.asarray(x) for x in found]
 
     def observed(self, result: Any, weights: list[Array]) -> list[Array]:
         """The value and the gradients are what a step returns."""
@@ -193,9 +196,71 @@ class Formula:
     def work(self) -> Work:
         """A gradient is as large as its input."""
         first = self.inputs[0]
+        traffic = 2 * sum(x.nbytes for x in self.inputs) + first.itemsize
+        traffic += sum(x.nbytes for x in self.constants)
+        return Work(traffic, self.products, self.calls, first.dtype.name)
+
+
+@dataclass(frozen=True, eq=False)
+class Formula(Program):
+    """A formula over arrays of one size, elementwise but for sums.
+
+    Where the value is an array, the gradients are those of its sum.
+
+    Attributes:
+        value_size: How many elements the value has.
+        calls: Transcendental calls per element.
+    """
+
+    value_size: int = 1
+
+    def work(self) -> Work:
+        """Each element takes the same."""
+        first = self.inputs[0]
         calls = {name: count * first.size for name, count in self.calls.items()}
         traffic = 2 * sum(x.nbytes for x in self.inputs) + self.value_size * first.itemsize
         return Work(traffic, 0, calls, first.dtype.name)
+
+
+@dataclass(frozen=True, eq=False)
+class Derivatives:
+    """All derivatives of a function of a vector: those of its vector, or the second ones.
+
+    Attributes:
+        kind: What the step gives.
+        function: The function, called with a library's functions, the vector and the constants.
+        by_hand: Gives what a step must give.
+        x: The vector.
+        constants: The other arrays.
+        calls: Transcendental calls of a step.
+        products: Operations in its matrix products.
+    """
+
+    kind: Literal["jacobian", "hessian"]
+    function: Callable[..., Any]
+    by_hand: Callable[..., list[Array]]
+    x: Array
+    constants: list[Array]
+    calls: dict[str, int]
+    products: int = 0
+
+    def for_check(self) -> Derivatives:
+        """Nothing is kept."""
+        return self
+
+    def expected(self) -> list[Array]:
+        """The matrix, worked out on paper."""
+        return self.by_hand(self.x, *self.constants)
+
+    def observed(self, result: Any, weights: list[Array]) -> list[Array]:
+        """The matrix is what a step returns."""
+        return [np.asarray(result)]
+
+    def work(self) -> Work:
+        """The matrix is written."""
+        read = self.x.nbytes + sum(x.nbytes for x in self.constants)
+        traffic = read + self.x.size * self.x.nbytes
+        return Work(traffic, self.products, self.calls, self.x.dtype.name)
 
 
 def relative_error(observed: list[Array], expected: list[Array]) -> float:
@@ -250,8 +315,10 @@ def black_scholes(size: int = 1_000_000) -> Formula:
         formulas.black_scholes,
         formulas.black_scholes_by_hand,
         [rng.uniform(low, high, size) for low, high in bounds],
-        size,
+        [],
+        (),
         {"log": 1, "erf": 2, "exp": 3},  # two of the exponentials are the slopes of erf
+        value_size=size,
     )
 
 
@@ -262,6 +329,7 @@ def long_chain(size: int = 10_000_000) -> Formula:
         formulas.long_chain,
         formulas.long_chain_by_hand,
         [2 * rng.random(size, np.float32) - 1 for _ in range(2)],
-        1,
+        [],
+        (),
         {"sin": 1, "cos": 1, "exp": 1, "tanh": 1},
     )

@@ -98,7 +98,7 @@ def peers(result: dict[str, Any]) -> Figure:
 
 def steps(result: dict[str, Any]) -> Figure:
     """A panel for each step, a row for each column, its time beside it; a line: the floor."""
-    cases = {name: case for name, case in result["cases"].items() if "roofline" in case}
+    cases = {name: result["cases"][name] for name in SHORT if name in result["cases"]}
     headings = result["columns"]
     drawn = Figure(figsize=(11, 0.9 + 0.28 * len(headings)), layout="constrained")
     panels = drawn.subplots(1, max(1, len(cases)), sharey=True, squeeze=False)[0]

@@ -15,7 +15,7 @@ BEGIN = "<!-- benchmarks:begin -->"
 END = "<!-- benchmarks:end -->"
 PLOT = Path("benchmarks/results/peers.svg")
 
-# The README's table: what a row and a column are called there.
+# The steps of the README's table and of the plots: what a row and a column are called there.
 SHORT = {
     "scalar_chain": "100 scalar ops",
     "small_net": "small network",
@@ -173,16 +173,16 @@ def plain(result: dict[str, Any]) -> str:
 
 def markdown_cases(result: dict[str, Any]) -> str:
     """Gives the cases in tables of like ones, without goals, and what they were measured with."""
-    kinds: dict[str, list[dict[str, Any]]] = {}
+    kinds: dict[tuple[str, bool], list[dict[str, Any]]] = {}
     for name, case in result["cases"].items():
-        kinds.setdefault(CASES[name].kind, []).append(case)
+        kinds.setdefault((CASES[name].kind, name in SHORT), []).append(case)
     found = []
-    for kind, cases in kinds.items():
+    for (_, first), cases in kinds.items():
         known = {heading for case in cases for heading in (*case["columns"], *case["errors"])}
         headings = [heading for heading in result["columns"] if heading in known]
         lines = [[case["title"], *(_cell(case, heading) for heading in headings)] for case in cases]
         table = [["case", *headings], *lines]
-        if kind == "step":  # the most libraries: they have a row each
+        if first:  # the most libraries: they have a row each
             table = [list(column) for column in zip(*table, strict=True)]
         found.append(markdown(table, 0))
     return joined(*found, _about(result))
@@ -190,7 +190,7 @@ def markdown_cases(result: dict[str, Any]) -> str:
 
 def markdown_first(result: dict[str, Any]) -> str:
     """Gives the table of first steps: a row a library, seconds in a process that had none."""
-    cases = [case for name, case in result["cases"].items() if CASES[name].kind == "step"]
+    cases = [case for name, case in result["cases"].items() if name in SHORT]
     lines = []
     for heading in result["columns"]:
         found = [case["columns"].get(heading, {}).get("first_step") for case in cases]

@@ -144,6 +144,51 @@ def test_formula_step(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
             assert inputs.relative_error(observed, data.expected()) < 1e-4
 
 
+SMALL_PROGRAMS = {
+    "asian_option": (50, 4), "small_solves": (5, 3), "lstm_step": (3, 4, 3, 5),
+    "convolution_step": (2, 7, (1, 2, 3)), "hessian": (5,), "jacobian": (5,),
+}  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore::FutureWarning")  # of PyTorch's, by its own function
+@pytest.mark.parametrize("library", ["numtape", "torch", "autograd"])
+@pytest.mark.parametrize("name", SMALL_PROGRAMS)
+def test_programs_are_right(name: str, library: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each variant gives what is worked out by hand."""
+    monkeypatch.syspath_prepend(ROOT)
+    pytest.importorskip(library)
+    from benchmarks import inputs, programs
+
+    data = getattr(programs, name)(*SMALL_PROGRAMS[name])
+    found = importlib.import_module(f"benchmarks.libs.{library}_").variants(data)
+    assert found or (library, name) == ("autograd", "convolution_step")
+    for variant in found.values():
+        for _ in range(2):
+            observed = data.observed(variant.step(), [])
+            assert inputs.relative_error(observed, data.expected()) < 1e-5
+    assert data.work().traffic > 0
+
+
+@pytest.mark.parametrize("name", ["asian_option", "lstm_step", "convolution_step"])
+def test_programs_by_hand(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Along a direction, what is worked out by hand is the difference of values."""
+    monkeypatch.syspath_prepend(ROOT)
+    from benchmarks import programs
+
+    data = getattr(programs, name)(*SMALL_PROGRAMS[name])
+    random = np.random.default_rng(0)
+    points, fixed = ([x.astype(float) for x in xs] for xs in (data.inputs, data.constants))
+    along = [random.normal(size=x.shape) for x in points]
+    value, *gradients = data.by_hand(*points, *fixed)
+    high, low = (
+        data.by_hand(*(x + h * d for x, d in zip(points, along, strict=True)), *fixed)[0]
+        for h in (1e-6, -1e-6)
+    )
+    slope = sum(np.vdot(g, d) for g, d in zip(gradients, along, strict=True))
+    assert slope == pytest.approx((high - low) / 2e-6, rel=1e-5)
+    assert value > 0
+
+
 def test_work_of_the_networks(monkeypatch: pytest.MonkeyPatch) -> None:
     """The products of a step: one forward, two back, and none for the gradient by its input."""
     monkeypatch.syspath_prepend(ROOT)
@@ -515,6 +560,23 @@ def test_libraries_beyond_the_usual_are_asked_for() -> None:
     for name in libs.LIBRARIES:
         assert (ROOT / "benchmarks" / "libs" / f"{name}_.py").is_file()
     assert main._arguments(["--libraries", "drjit"]).libraries == ["drjit"]
+
+
+def test_the_long_table_has_the_cases_that_the_readme_has_not() -> None:
+    """In a table of their own, a row each; neither the README's table nor its plot shows them."""
+    names = ["scalar_chain", "lstm", "hessian_50"]
+    cases = {
+        name: {"title": name, "unit": "s", "errors": {}, "columns": {"numtape": {"median": 2e-3}}}
+        for name in names
+    }
+    machine = {"cpu": "one", "cores": 1, "memory_gib": 1, "os": "x"}
+    result = {"columns": ["numtape"], "cases": cases, "versions": {}, "machine": machine,
+              "device": "cpu", "date": "", "quick": False}  # fmt: skip
+    first, more, _ = tables.markdown_cases(result).split("\n\n")
+    assert first.splitlines()[0] == "| case | scalar_chain |"
+    assert more.splitlines()[2:] == ["| lstm | 2 ms |", "| hessian_50 | 2 ms |"]
+    assert len(tables.readme_table(result).splitlines()) == 3
+    assert tables.markdown_first(result).count("|") == 6
 
 
 def test_steps_have_a_row_a_library() -> None:

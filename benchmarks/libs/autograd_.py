@@ -5,11 +5,11 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-from autograd import grad, make_vjp, value_and_grad
+from autograd import grad, hessian, jacobian, make_vjp, value_and_grad
 from autograd import numpy as anp
 from autograd.scipy.special import erf
 
-from benchmarks.inputs import Array, Chain, Data, Formula, Network
+from benchmarks.inputs import Array, Chain, Data, Derivatives, Network, Program
 from benchmarks.libs import Variant
 
 
@@ -52,13 +52,25 @@ def _network(data: Network) -> Variant:
     return Variant(step, lambda: [w.copy() for w in weights])
 
 
-def _formula(data: Formula) -> Variant:
-    ops = SimpleNamespace(
-        log=anp.log, sqrt=anp.sqrt, erf=erf, exp=anp.exp, sin=anp.sin, tanh=anp.tanh, sum=anp.sum
-    )
+# It has no convolutions that are meant for networks.
+OPS = SimpleNamespace(
+    log=anp.log,
+    sqrt=anp.sqrt,
+    erf=erf,
+    exp=anp.exp,
+    sin=anp.sin,
+    tanh=anp.tanh,
+    sum=anp.sum,
+    mean=anp.mean,
+    sigmoid=lambda z: 1.0 / (1.0 + anp.exp(-z)),
+    relu=lambda z: z * (z > 0),
+    solve=anp.linalg.solve,
+)
 
+
+def _program(data: Program) -> Variant:
     def f(*inputs: Array) -> Array:
-        return data.function(ops, *inputs)
+        return data.function(OPS, *inputs, *data.constants)
 
     transpose = make_vjp(f, tuple(range(len(data.inputs))))
 
@@ -69,12 +81,20 @@ def _formula(data: Formula) -> Variant:
     return Variant(step)
 
 
+def _derivatives(data: Derivatives) -> Variant:
+    of = {"hessian": hessian, "jacobian": jacobian}[data.kind]
+    matrix = of(lambda x: data.function(OPS, x, *data.constants))
+    return Variant(lambda: matrix(data.x))
+
+
 def variants(data: Data) -> dict[str, Variant]:
     """Gives the variants for a case's inputs."""
     if isinstance(data, Chain):
         return {"autograd": _chain(data)}
     if isinstance(data, Network):
         return {"autograd": _network(data)}
-    if isinstance(data, Formula):
-        return {"autograd": _formula(data)}
+    if isinstance(data, Program) and all(hasattr(OPS, name) for name in data.needs):
+        return {"autograd": _program(data)}
+    if isinstance(data, Derivatives):
+        return {"autograd": _derivatives(data)}
     return {}

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from benchmarks.inputs import Chain, Data, Formula, Network
+from benchmarks.inputs import Chain, Data, Derivatives, Network, Program
 from benchmarks.libs import Variant
 
 OPS = SimpleNamespace(
@@ -19,6 +19,13 @@ OPS = SimpleNamespace(
     sin=jnp.sin,
     tanh=jnp.tanh,
     sum=jnp.sum,
+    mean=jnp.mean,
+    sigmoid=jax.nn.sigmoid,
+    relu=jax.nn.relu,
+    solve=jnp.linalg.solve,
+    convolved=lambda x, filters: jax.lax.conv_general_dilated(
+        x, filters, (1, 1), "VALID", dimension_numbers=("NHWC", "HWIO", "NHWC")
+    ),
 )
 
 
@@ -72,9 +79,11 @@ def _network(data: Network) -> Variant:
     return Variant(lambda: float(advancing.step()), advancing.weights)
 
 
-def _formula(data: Formula) -> Variant:
-    def value_and_gradients(*inputs: jax.Array) -> tuple[jax.Array, ...]:
-        value, vjp = jax.vjp(lambda *xs: data.function(OPS, *xs), *inputs)
+def _program(data: Program) -> Variant:
+    def value_and_gradients(
+        inputs: list[jax.Array], constants: list[jax.Array]
+    ) -> tuple[jax.Array, ...]:
+        value, vjp = jax.vjp(lambda *xs: data.function(OPS, *xs, *constants), *inputs)
         return value, *vjp(jnp.ones_like(value))
 
     compiled = jax.jit(value_and_gradients)
@@ -82,10 +91,24 @@ def _formula(data: Formula) -> Variant:
     wide = data.inputs[0].dtype == np.float64
     with jax.enable_x64(wide):
         inputs = [jnp.asarray(x) for x in data.inputs]
+        constants = [jnp.asarray(x) for x in data.constants]
 
     def step() -> tuple[jax.Array, ...]:
         with jax.enable_x64(wide):
-            return jax.block_until_ready(compiled(*inputs))
+            return jax.block_until_ready(compiled(inputs, constants))
+
+    return Variant(step)
+
+
+def _derivatives(data: Derivatives) -> Variant:
+    of = {"hessian": jax.hessian, "jacobian": jax.jacrev}[data.kind]
+    compiled = jax.jit(of(lambda x, *constants: data.function(OPS, x, *constants)))
+    with jax.enable_x64(True):
+        arrays = [jnp.asarray(x) for x in (data.x, *data.constants)]
+
+    def step() -> jax.Array:
+        with jax.enable_x64(True):
+            return jax.block_until_ready(compiled(*arrays))
 
     return Variant(step)
 
@@ -96,6 +119,8 @@ def variants(data: Data) -> dict[str, Variant]:
         return {"JAX jit": _chain(data)}
     if isinstance(data, Network):
         return {"JAX jit": _network(data)}
-    if isinstance(data, Formula):
-        return {"JAX jit": _formula(data)}
+    if isinstance(data, Program):
+        return {"JAX jit": _program(data)}
+    if isinstance(data, Derivatives):
+        return {"JAX jit": _derivatives(data)}
     return {}

@@ -6,9 +6,11 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
+
 import numtape as nt
 from benchmarks.cases import COMPILED, OURS, REPLAYED, UNFUSED
-from benchmarks.inputs import Chain, Data, Formula, Network
+from benchmarks.inputs import Chain, Data, Derivatives, Formula, Network, Program
 from benchmarks.libs import Variant
 from numtape.core.cpu import executor as cpu
 from numtape.core.log.log import Log, local
@@ -23,6 +25,11 @@ OPS = SimpleNamespace(
     sin=nt.sin,
     tanh=nt.tanh,
     sum=nt.reduce_sum,
+    mean=nt.reduce_mean,
+    sigmoid=nt.sigmoid,
+    relu=nt.nn.relu,
+    solve=nt.linalg.solve,
+    convolved=lambda x, filters: nt.nn.conv2d(x, filters, 1, "VALID"),
 )
 
 
@@ -76,14 +83,15 @@ def _network(data: Network, made: Made) -> Variant:
     return Variant(lambda: float(advancing.step()), advancing.weights)
 
 
-def _formula(data: Formula, made: Made) -> Variant:
+def _program(data: Program, made: Made) -> Variant:
     inputs = [nt.constant(x) for x in data.inputs]
+    constants = [nt.constant(x) for x in data.constants]
 
     @made
     def value_and_gradients(*inputs: nt.Tensor) -> list[nt.Tensor]:
         with nt.GradientTape() as tape:
             tape.watch(inputs)
-            value = data.function(OPS, *inputs)
+            value = data.function(OPS, *inputs, *constants)
         return [value, *tape.gradient(value, list(inputs))]
 
     def step() -> list[nt.Tensor]:
@@ -95,9 +103,31 @@ def _formula(data: Formula, made: Made) -> Variant:
     return Variant(step)
 
 
+def _derivatives(data: Derivatives, made: Made) -> Variant:
+    x, constants = nt.constant(data.x), [nt.constant(c) for c in data.constants]
+
+    def gradient(x: nt.Tensor) -> nt.Tensor:
+        with nt.GradientTape() as tape:
+            tape.watch(x)
+            value = data.function(OPS, x, *constants)
+        return tape.gradient(value, x)
+
+    @made
+    def matrix(x: nt.Tensor) -> nt.Tensor:
+        with nt.GradientTape() as tape:
+            tape.watch(x)
+            y = gradient(x) if data.kind == "hessian" else data.function(OPS, x, *constants)
+        return tape.jacobian(y, x)
+
+    return Variant(lambda: np.asarray(matrix(x)))
+
+
 def variants(data: Data) -> dict[str, Variant]:
     """Gives the variants for a case's inputs."""
-    builders = {Chain: _chain, Network: _network, Formula: _formula}
+    builders: dict[type, Callable[..., Variant]] = {
+        Chain: _chain, Network: _network, Formula: _program, Program: _program,
+        Derivatives: _derivatives,
+    }  # fmt: skip
     if type(data) not in builders:
         return {}
     ways: dict[str, Made] = {
@@ -107,7 +137,7 @@ def variants(data: Data) -> dict[str, Variant]:
     }
     found = {heading: builders[type(data)](data, made) for heading, made in ways.items()}
     if isinstance(data, Formula):
-        found[UNFUSED] = _unfused(_formula(data, lambda function: function))
+        found[UNFUSED] = _unfused(_program(data, lambda function: function))
     return found
 
 

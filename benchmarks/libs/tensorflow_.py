@@ -8,7 +8,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from benchmarks.inputs import Chain, Data, Formula, Network
+from benchmarks.inputs import Chain, Data, Derivatives, Network, Program
 from benchmarks.libs import Variant
 
 # What is made of a function before it is called.
@@ -62,26 +62,53 @@ def _network(data: Network, made: Made) -> Variant:
     return Variant(lambda: float(called(x, target)), lambda: [v.numpy() for v in variables])
 
 
-def _formula(data: Formula, made: Made) -> Variant:
-    ops = SimpleNamespace(
-        log=tf.math.log,
-        sqrt=tf.sqrt,
-        erf=tf.math.erf,
-        exp=tf.exp,
-        sin=tf.sin,
-        tanh=tf.tanh,
-        sum=tf.reduce_sum,
-    )
+OPS = SimpleNamespace(
+    log=tf.math.log,
+    sqrt=tf.sqrt,
+    erf=tf.math.erf,
+    exp=tf.exp,
+    sin=tf.sin,
+    tanh=tf.tanh,
+    sum=tf.reduce_sum,
+    mean=tf.reduce_mean,
+    sigmoid=tf.sigmoid,
+    relu=tf.nn.relu,
+    solve=tf.linalg.solve,
+    convolved=lambda x, filters: tf.nn.conv2d(x, filters, 1, "VALID"),
+)
+
+
+def _program(data: Program, made: Made) -> Variant:
     inputs = [tf.constant(x) for x in data.inputs]
+    constants = [tf.constant(x) for x in data.constants]
 
     def value_and_gradients(*inputs: tf.Tensor) -> list[tf.Tensor]:
         with tf.GradientTape() as tape:
             tape.watch(inputs)
-            value = data.function(ops, *inputs)
+            value = data.function(OPS, *inputs, *constants)
         return [value, *tape.gradient(value, inputs)]
 
     called = made(value_and_gradients)
     return Variant(lambda: called(*inputs))
+
+
+def _derivatives(data: Derivatives, made: Made) -> Variant:
+    x, constants = tf.constant(data.x), [tf.constant(c) for c in data.constants]
+
+    def gradient(x: tf.Tensor) -> tf.Tensor:
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            value = data.function(OPS, x, *constants)
+        return tape.gradient(value, x)
+
+    def matrix(x: tf.Tensor) -> tf.Tensor:
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = gradient(x) if data.kind == "hessian" else data.function(OPS, x, *constants)
+        return tape.jacobian(y, x)
+
+    called = made(matrix)
+    return Variant(lambda: called(x))
 
 
 def variant(data: Data, made: Made) -> Variant | None:
@@ -90,8 +117,10 @@ def variant(data: Data, made: Made) -> Variant | None:
         return _chain(data, made)
     if isinstance(data, Network):
         return _network(data, made)
-    if isinstance(data, Formula):
-        return _formula(data, made)
+    if isinstance(data, Program):
+        return _program(data, made)
+    if isinstance(data, Derivatives):
+        return _derivatives(data, made)
     return None
 
 

@@ -2,10 +2,34 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import torch
 
-from benchmarks.inputs import Chain, Data, Formula, Network
+from benchmarks.inputs import Chain, Data, Derivatives, Network, Program
 from benchmarks.libs import Variant
+
+
+def _convolved(images: torch.Tensor, filters: torch.Tensor) -> torch.Tensor:
+    """The channels come second here, in shape; in memory they may be last, as in PyTorch's own."""
+    last = torch.conv2d(images.permute(0, 3, 1, 2), filters.permute(3, 2, 0, 1))
+    return last.permute(0, 2, 3, 1)
+
+
+OPS = SimpleNamespace(
+    log=torch.log,
+    sqrt=torch.sqrt,
+    erf=torch.erf,
+    exp=torch.exp,
+    sin=torch.sin,
+    tanh=torch.tanh,
+    sum=torch.sum,
+    mean=torch.mean,
+    sigmoid=torch.sigmoid,
+    relu=torch.relu,
+    solve=torch.linalg.solve,
+    convolved=_convolved,
+)
 
 
 def _chain(data: Chain, compiled: bool) -> Variant:
@@ -64,11 +88,12 @@ def _network(data: Network, compiled: bool) -> Variant:
     return Variant(lambda: advancing.step().item(), advancing.weights)
 
 
-def _formula(data: Formula, compiled: bool) -> Variant:
+def _program(data: Program, compiled: bool) -> Variant:
     inputs = [torch.tensor(x, requires_grad=True) for x in data.inputs]
+    constants = [torch.tensor(x) for x in data.constants]
 
     def value_of(*inputs: torch.Tensor) -> torch.Tensor:
-        return data.function(torch, *inputs)
+        return data.function(OPS, *inputs, *constants)
 
     if compiled:
         value_of = torch.compile(value_of)
@@ -81,14 +106,23 @@ def _formula(data: Formula, compiled: bool) -> Variant:
     return Variant(step)
 
 
+def _derivatives(data: Derivatives) -> Variant:
+    x, constants = torch.tensor(data.x), [torch.tensor(c) for c in data.constants]
+    of = {"hessian": torch.func.hessian, "jacobian": torch.func.jacrev}[data.kind]
+    matrix = of(lambda x: data.function(OPS, x, *constants))
+    return Variant(lambda: matrix(x))
+
+
 def variant(data: Data, compiled: bool) -> Variant | None:
     """One way to run a case's step, or None if it is of no known kind."""
     if isinstance(data, Chain):
         return _chain(data, compiled)
     if isinstance(data, Network):
         return _network(data, compiled)
-    if isinstance(data, Formula):
-        return _formula(data, compiled)
+    if isinstance(data, Program):
+        return _program(data, compiled)
+    if isinstance(data, Derivatives) and not compiled:
+        return _derivatives(data)
     return None
 
 

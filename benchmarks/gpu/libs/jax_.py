@@ -34,8 +34,6 @@ def _ops(key: jax.Array) -> SimpleNamespace:
     return SimpleNamespace(
         **vars(on_cpu.OPS),
         cumsum=jnp.cumsum,
-        mean=jnp.mean,
-        relu=jax.nn.relu,
         normal=lambda shape: jax.random.normal(key, shape),
         softmax=jax.nn.softmax,
         layer_norm=_layer_norm,

@@ -46,8 +46,6 @@ def _scatter_add(added: nt.Tensor, at: nt.Tensor, rows: int) -> nt.Tensor:
 OPS = SimpleNamespace(
     **vars(on_cpu.OPS),
     cumsum=nt.cumsum,
-    mean=nt.reduce_mean,
-    relu=nt.nn.relu,
     normal=nt.random.normal,
     softmax=nt.nn.softmax,
     layer_norm=_layer_norm,
