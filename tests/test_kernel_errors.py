@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pytest
 from kernel_cases import Mine, grows, root
-from kernel_checks import function_of
+from kernel_checks import function_of, plain
 from kernel_pieces import FAILING
 
 import numtape as tf
@@ -309,6 +309,25 @@ def test_argnums_that_make_no_sense(argnums, error, said):
 def test_argnums_of_any_ints(argnums):
     found = tf.grad(lambda x, y: x * y, argnums)(2.0, 3.0)
     assert found == (2.0 if np.ndim(argnums) == 0 else (2.0,))
+
+
+@tf.kernel
+def turns(x, n):
+    return returns(x, n - 1)
+
+
+@tf.kernel
+def returns(x, n):
+    if n <= 0:
+        return x
+    return turns(x, n - 1) * 2.0
+
+
+def test_recursion_that_numba_cannot_tell():
+    """Gradients can: they know the result of each function from all of them."""
+    with pytest.raises(KernelError, match=r"whose result Numba.*call that one before"):
+        turns(3.0, 5)
+    assert plain(turns.python_function, [3.0, 5], [0]) == (12.0, [4.0])
 
 
 def falls(x, n):

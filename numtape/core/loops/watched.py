@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Sequence
-from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -90,8 +89,16 @@ class Watched:
         """Compile in this thread, where an interrupt ends it."""
         from numba.core.errors import NumbaError
 
-        with suppress(NumbaError):  # which the call says in more words
+        try:
             call.compile(tuple([call.typeof_pyval(x) for x in args]))
+        except NumbaError as error:  # the others the call says in more words
+            if "runaway recursion" in str(error):
+                code = self._kernel.python_function.__code__
+                raise KernelError(
+                    "recursion whose result Numba cannot tell", code.co_filename,
+                    code.co_firstlineno, "Where functions call each other, call that one before "
+                    "all others which has a way that calls nothing.",
+                ) from error  # fmt: skip
 
 
 def _apart(args: tuple[Any, ...], places: Sequence[int]) -> bool:
