@@ -153,11 +153,12 @@ from numtape.core.native import install
 float(tf.constant(1.0) + 1.0)
 assert install.said() == "machine code", install.said()
 x, v, c = tf.constant([1.0, 2.0]), tf.Variable(3.0), tf.constant(2.0)
+n = tf.constant([1, 2])
 programs = [
     lambda: x * x, lambda: x * v, lambda: c * x, lambda: x * 2.0, lambda: 3 * x, lambda: x / v,
     lambda: x / 2.0, lambda: 2.0 / x, lambda: x ** 3.0, lambda: 2.0 ** x, lambda: -x, lambda: 2 - x,
     lambda: abs(x), lambda: x < 2.0, lambda: tf.sin(x), lambda: tf.maximum(x, 0.5),
-    lambda: tf.add(v, c), lambda: tf.sin(v),
+    lambda: tf.add(v, c), lambda: tf.sin(v), lambda: tf.maximum(x, 0.0), lambda: 0 - x,
 ]
 DEFINITIONS = {"unary.<locals>.record", "binary.<locals>.record"}
 
@@ -177,10 +178,11 @@ with tf.GradientTape() as tape:
     for k, program in enumerate(programs):
         program()
         assert definitions_run(program) == 0, k
-    assert definitions_run(lambda: x * 0.0) == 1  # a zero has its sign to be asked
+    assert definitions_run(lambda: x * float("nan")) == 1
     log = local.log
     for program in (
-        lambda: x * 7.5, lambda: 7 * x, lambda: x * tf.Variable(2.0), lambda: tf.sin(v),
+        lambda: x * 7.5, lambda: 7 * x, lambda: x > 0, lambda: -0.0 / x, lambda: n > 0,
+        lambda: x * tf.Variable(2.0), lambda: tf.sin(v),
         lambda: tf.constant(2.0) / tf.Variable(3.0), lambda: v * 0.25, lambda: x / tf.constant(1.0),
     ):
         program()
@@ -221,7 +223,7 @@ float(tf.constant(1.0) + 1.0)
 assert install.said() == "machine code"
 rounds = int(sys.argv[1])
 v, c = tf.Variable(0.5), tf.constant(0.25)
-two, three = 2.5, 3
+two, three, zero = 2.5, 3, float("-0")
 log = local.log
 
 def work():
@@ -229,7 +231,7 @@ def work():
         y = tf.sin(v) * c
         y = y * two + three * y
         y = (two - y) / v
-        y = tf.add(y, c) ** two
+        y = tf.maximum(tf.add(y, c) ** two, zero)
         float(y)  # a row that is not looked at is kept until the log is full
         if log.n > 5000:
             log.collect()
@@ -237,7 +239,7 @@ def work():
 def counts(y):
     code = tf.sin.__code__
     watched = [
-        v, c, two, three, log, v._spec, c._spec, v._value, v._value._home, c._home, log.kept,
+        v, c, two, three, zero, log, v._spec, c._spec, v._value, v._value._home, c._home, log.kept,
         log._const_rows, log._leaf_rows, log.reads, log.buffers, log.variable_index, tf.sin,
         tf.add, tf.Tensor, tf.Variable, Log, local, local.__dict__, float, int, tuple, list, code,
         install._state.code.layout.held[-5], tf.Tensor.__add__, tf.Tensor.__truediv__,

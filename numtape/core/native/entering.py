@@ -36,9 +36,16 @@ class Entering(References):
         chosen = kinds["float"]
         for name in ("Variable", "Tensor", "int"):
             chosen = b.or_(chosen, kinds[name])
-        nothing, raised, let_go, undone, there = (self.block() for _ in range(5))
+        nothing, raised, let_go, undone, there, ready = (self.block() for _ in range(6))
         self.leave(b.not_(chosen), nothing)
-        pair = self.need(self.call("PyTuple_New", WORD(2)), raised)  # this may run a collection
+        size = b.alloca(WORD)
+        b.store(WORD(2), size)
+        self.leave(b.or_(kinds["Variable"], kinds["Tensor"]), ready)
+        b.store(b.select(self.is_zero(value), WORD(3), WORD(2)), size)
+        b.branch(ready)
+        b.position_at_end(ready)
+        # A key of numbers, what is known of a tensor, a read. This may run a collection.
+        pair = self.need(self.call("PyTuple_New", b.load(size)), raised)
         interrupted = self.block()
         log = self.log(let_go, interrupted)
         if not self.asks:
@@ -186,7 +193,7 @@ class Entering(References):
         b = self.builder
         spec = self.scalar(self._spec(other, undone), value, undone)
         number = self._double(value, is_float, undone)
-        self.leave(b.fcmp_unordered("==", number, DOUBLE(0.0)), undone)  # a sign to be asked; NaN
+        self.leave(b.fcmp_unordered("uno", number, number), undone)
         place = self.to_int(self.field(spec, "spec.id"))
         double, single, whole, packed = (self.block() for _ in range(4))
         dtypes = b.switch(self.load_int(self.known("SPECS.dtype"), place, HALF), undone)
@@ -211,9 +218,16 @@ class Entering(References):
         cell.add_incoming(integer, whole)
         cell.add_incoming(wide, double)
         cell.add_incoming(narrow, last)
-        for thing in (value, spec):
-            self.call("Py_IncRef", thing)
-        self.fill(pair, value, spec)
+        zero, other_number, ready = (self.block() for _ in range(3))
+        b.cbranch(self.is_zero(value), zero, other_number)
+        for block, key in ((zero, self.of_zero), (other_number, lambda *key: key)):
+            b.position_at_end(block)
+            things = key(value, spec)
+            for thing in things:
+                self.call("Py_IncRef", thing)
+            self.fill(pair, *things)
+            b.branch(ready)
+        b.position_at_end(ready)
         table = self.field(log, "log._const_rows")
         found = self.call("PyDict_GetItemWithError", table, pair)
         self.leave(self.is_not(found, WORD(0)), there)
@@ -257,8 +271,7 @@ class Entering(References):
             dtypes.add_case(WORD(dtype.code), integer)
         b.position_at_end(integer)
         self.need_type(value, "int", undone)
-        digits = self.load(value, self.offsets["int.digits"])
-        self.leave(self.is_not(digits, self.known("one digit")), undone)
+        self.small(value, undone)
         b.branch(fits)
         b.position_at_end(fits)
         found = self.need(self.field(spec, "spec.scalar"), undone)
@@ -266,16 +279,14 @@ class Entering(References):
         return found
 
     def _double(self, value: Any, is_float: Any, undone: Any) -> Any:
-        """The value of a Python float, or of an int from 1 to 2**30 - 1."""
+        """The value of a Python float, or of an int from 0 to 2**30 - 1."""
         b, real, whole, there = self.builder, *(self.block() for _ in range(3))
         b.cbranch(is_float, real, whole)
         b.position_at_end(real)
         first = b.bitcast(self.field(value, "float.value"), DOUBLE)
         b.branch(there)
         b.position_at_end(whole)
-        digits = self.load(value, self.offsets["int.digits"])
-        self.leave(self.is_not(digits, self.known("one digit")), undone)
-        second, last = b.sitofp(self.to_int(value), DOUBLE), b.block
+        second, last = b.sitofp(self.small(value, undone), DOUBLE), b.block
         b.branch(there)
         b.position_at_end(there)
         found = b.phi(DOUBLE)
@@ -284,6 +295,19 @@ class Entering(References):
         return found
 
     # Parts of them.
+
+    def is_zero(self, number: Any) -> Any:
+        """Whether a Python number is 0."""
+        truth = self.builder.trunc(self.call("PyObject_IsTrue", number), HALF)
+        return self.builder.icmp_unsigned("==", truth, HALF(0))
+
+    def of_zero(self, zero: Any, spec: Any) -> tuple[Any, Any, Any]:
+        """The key of a zero in `Log._const_rows`, which has its sign."""
+        b = self.builder
+        is_float = b.icmp_unsigned("==", self.field(zero, "type"), self.known("float"))
+        below = b.icmp_signed("<", self.field(zero, "float.value"), WORD(0))
+        sign = b.select(b.and_(is_float, below), self.known("-1.0"), self.known("1.0"))
+        return sign, spec, self.known("None")
 
     def log(self, missed: Any, failed: Any) -> Any:
         """The thread's log, if it is no trace and no rule's."""

@@ -233,15 +233,16 @@ def layout() -> Layout:
     (key, names_at), (ints, digits) = _of_threads(), _ints()
     offsets = {**_slots(), **_functions(), **_containers(), **_references(), **ints, **names_at}
     pair = tuple([None, None])  # one of its own, which no one else has
+    triple = tuple([None, None, None])
     spare: list[Any] = []
     untrack = ctypes.PYFUNCTYPE(None, ctypes.py_object)(address_of_call("PyObject_GC_UnTrack"))
-    untrack(pair)
-    untrack(spare)
+    for thing in (pair, triple, spare):
+        untrack(thing)
     objects = {
         "Tensor": Tensor, "Variable": Variable, "Log": Log, "list": list, "tuple": tuple,
         "float": float, "int": int, "ndarray": np.ndarray, "True": True, "None": None,
-        "builtin": types.BuiltinFunctionType, "pair": pair, "key": key, "log": sys.intern("log"),
-        "local": local, "spare": spare,
+        "builtin": types.BuiltinFunctionType, "1.0": 1.0, "-1.0": -1.0, "triple": triple,
+        "pair": pair, "key": key, "log": sys.intern("log"), "local": local, "spare": spare,
     }  # fmt: skip
     known = {name: id(thing) for name, thing in objects.items()}
     known |= {name: address_of_call(name) for name in CALLS}

@@ -24,7 +24,7 @@ from llvmlite import ir
 from ..compile.cache import Built
 from ..compile.llvm import assembled
 from .entering import NOTHING, RAISED, THERE, Entering
-from .writer import COUNT, HALF, WORD
+from .writer import COUNT, WORD
 
 NO, NUMBER = 0, 1  # in the place of an operand's spec: none; that of a Python number
 
@@ -126,9 +126,12 @@ class _Writer(Entering):
         self.leave(self.is_not(own, WORD(NUMBER)), same)
         self.leave(b.icmp_unsigned("==", like, WORD(NUMBER)), no)
         spec = self.scalar(like, value, no)
-        truth = b.trunc(self.call("PyObject_IsTrue", value), HALF)
-        self.leave(b.icmp_unsigned("!=", truth, HALF(1)), no)  # a zero has its sign to be asked
-        found = self.need(self.in_pair(self.field(log, "log._const_rows"), value, spec), no)
+        table, zero = self.field(log, "log._const_rows"), self.block()
+        self.leave(self.is_zero(value), zero)
+        found = self.need(self.under(table, value, spec), no)
+        self.gives(spec, self.to_int(found), at)
+        b.position_at_end(zero)
+        found = self.need(self.under(table, *self.of_zero(value, spec)), no)
         self.gives(spec, self.to_int(found), at)
         b.position_at_end(same)
         b.ret(own)
@@ -142,7 +145,7 @@ class _Writer(Entering):
         same, results, *specs = function.args
         b, equal = self.builder, self.block()
         self.leave(b.icmp_unsigned("==", *specs), equal)
-        b.ret(self.in_pair(results, *specs))
+        b.ret(self.under(results, *specs))
         b.position_at_end(equal)
         b.ret(self.call("PyDict_GetItemWithError", same, specs[0]))
         return function

@@ -146,19 +146,16 @@ class Writer:
         self.builder.store(row, self.at(at))
         self.builder.ret(word)
 
-    def in_pair(self, table: Any, first: Any, second: Any) -> Any:
-        """What a dict has for two objects; 0 if nothing.
+    def under(self, table: Any, *key: Any) -> Any:
+        """What a dict has for a tuple of two or three objects; 0 if nothing.
 
-        They are put in one pair that is there for this alone: nobody can see it meanwhile, since
+        They are put in one tuple that is there for this alone: nobody can see it meanwhile, since
         numbers and specs are compared without running anything of Python's.
         """
-        pair, none = self.known("pair"), self.known("None")
-        places = [self.at(pair, self.offsets["tuple.items"] + 8 * k) for k in range(2)]
-        for place, value in zip(places, (first, second), strict=True):
-            self.builder.store(value, place)
-        found = self.call("PyDict_GetItemWithError", table, pair)
-        for place in places:
-            self.builder.store(none, place)
+        scratch, none = self.known({2: "pair", 3: "triple"}[len(key)]), self.known("None")
+        self.fill(scratch, *key)
+        found = self.call("PyDict_GetItemWithError", table, scratch)
+        self.fill(scratch, *[none] * len(key))
         return found
 
     def setup(self, count: int) -> None:

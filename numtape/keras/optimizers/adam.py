@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ...core.log.tensors import as_tensor
-from ...core.ops.arithmetic import pow_
-from ...core.ops.elementwise import cast, maximum, sqrt, square
+from ...core.ops.elementwise import cast, maximum, pow_float, sqrt, square
 from ...core.values.tensor import Tensor
 from .arguments import optimizer_class, real
 from .optimizer import Optimizer
@@ -17,7 +15,7 @@ from .stepping import Changes, Operand
 
 def powers(base: float, step: Any, rate: Operand) -> Tensor:
     """``base**step`` in the dtype of the step size."""
-    return pow_(as_tensor(base, rate._spec), cast(step, rate.dtype))
+    return pow_float(base, cast(step, rate.dtype))
 
 
 @optimizer_class
