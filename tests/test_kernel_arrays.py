@@ -218,3 +218,49 @@ def test_overlapping_parts_are_read_before_they_are_written():
     value, slopes = plain(shifted, [x], [0])
     assert value == pytest.approx(shifted(x.copy()))
     close(slopes, differences(shifted, [x], [0]))
+
+
+def unsigned(x, a, b, h, u, n):
+    """Ints of 8, 16, 32 and 64 bits without a sign: their differences wrap around."""
+    s = x[a[0]] * a[1] + x[b[1] - a[2] + 3]
+    s += x[0] * (a[0] - b[0] < 9) + x[1] * (np.int64(a[0]) - np.int64(b[0]))
+    s += 1e-19 * x[2] * (a[0] - b[0]) + x[3] * (a[0] - 4) + x[1] ** a[2]
+    s += x[1] * (u[0] // b[1]) + x[2] * ((h[2] << 2) >> u[1]) + x[3] * (u[2] & a[1] | 1)
+    s += np.sum(x[a]) + np.sum(a * x[:3]) + np.sum(x[:n]) + 1.0 / h[1] * x[4]
+    s += np.sum(u) * x[0] + np.max(a) * x[1] + np.mean(h) * x[2] + np.sum(np.where(a > b, a, b))
+    a[0] += 250
+    b[1] -= 3
+    k = np.zeros(3, np.uint8)
+    for i in range(3):
+        k[i] = a[i] + b[i] + 200
+    for v in h:
+        s *= 1.0 + 0.1 * v * (max(v, 3) - int(v) > 0)
+    m = u[2]
+    while m:
+        s += x[0] * (m % 2)
+        m = m >> 1
+    return s + k[0] * x[1] - k[2] * x[2] + (x[3] if n > -1 else 0.0)
+
+
+def test_unsigned_ints_are_numbas():
+    """Python's own would wrap around at their own size."""
+    import numba
+
+    arguments = [POINT[0], np.array([1, 2, 4], "uint8"), np.array([2, 4, 3], "uint32"),
+                 np.array([1, 4, 3], "uint16"), np.array([9, 1, 6], "uint64"), np.uint8(2)]
+    compiled = numba.njit(unsigned)
+    expected, slopes = compiled(*fresh(arguments)), differences(compiled, arguments, [0])
+    value, found = plain(unsigned, arguments, [0])
+    assert value == expected
+    close(found, slopes)
+    value, found = tf.value_and_grad(unsigned, (0,))(*arguments)
+    assert value == expected
+    close(found, slopes)
+    x = tf.constant(arguments[0])
+    row = tf.function(lambda x, *rest: tf.kernel(unsigned)(x, *rest))
+    for _ in range(3):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = row(x, *map(tf.constant, arguments[1:]))
+        assert y.numpy() == expected
+        close([tape.gradient(y, x)], slopes)

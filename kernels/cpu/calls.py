@@ -26,6 +26,7 @@ from ..loops.exchange import exchange, exchange_if
 
 numbers, real, single, bytes_ = (POINTERS[x] for x in ("int64", "float64", "float32", "uint8"))
 int8s, int16s, int32s = (POINTERS[x] for x in ("int8", "int16", "int32"))
+uint16s, uint32s = POINTERS["uint16"], POINTERS["uint32"]
 
 # The table: how many piles there are, how many stacks waited, how many sweeps ran; then, for each
 # pile, whether it is FREE, taken (0) or STALE, and its address.
@@ -57,9 +58,10 @@ AXIS, ARGUMENT, COPIED, DIRECT, CONVERTED = range(5)
 
 # A result: what it is, where (in words from the first result's; of an argument which of the
 # sweeps' words has its address), where its adjoint is (of a number which of the seeds it is; of an
-# argument the word; -1: it has none), its dtype, its elements, its axes, and their three lengths.
+# argument the word; -1: it has none), its dtype (that of a uint8 is a bool's, of a uint64 an
+# int64's), its elements, its axes, and their three lengths.
 NUMBER, LOCAL, GIVEN = range(3)
-TRUTH, BITS8, BITS16, BITS32, BITS64, SINGLE, DOUBLE = range(7)
+TRUTH, BITS8, BITS16, BITS32, BITS64, SINGLE, DOUBLE, UNSIGNED16, UNSIGNED32 = range(9)
 HEAD = 2  # numbers before the results in a row
 
 MOST_WORDS = 120  # and seeds
@@ -225,6 +227,10 @@ def _packed(parameters: int, block: int, left: int, out: int) -> None:
                 numbers(out)[i] = int16s(at)[i]
             elif kind == BITS8:
                 numbers(out)[i] = int8s(at)[i]
+            elif kind == UNSIGNED32:
+                numbers(out)[i] = uint32s(at)[i]
+            elif kind == UNSIGNED16:
+                numbers(out)[i] = uint16s(at)[i]
             else:
                 numbers(out)[i] = bytes_(at)[i]
         out += 8 * count

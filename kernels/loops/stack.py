@@ -15,14 +15,16 @@ from .functions import digamma
 
 # Sums of adjoints have no order that anybody asked for.
 REORDERED = {"reassoc", "nsz", "contract"}
+_BITS = ("uint8", "uint16", "uint32", "uint64")
 _WIDER = {
+    **{name: ("bool", *_BITS[: k + 1]) for k, name in enumerate(_BITS)},
     "bool": ("bool",),
     "int8": ("bool", "int8"),
     "int16": ("bool", "int8", "int16"),
     "int32": ("bool", "int8", "int16", "int32"),
     "int64": ("bool", "int8", "int16", "int32", "int64"),
     "float32": ("float32",),
-    "float64": ("bool", "int8", "int16", "int32", "int64", "float32", "float64"),
+    "float64": ("bool", "int8", "int16", "int32", "int64", *_BITS, "float32", "float64"),
 }
 
 

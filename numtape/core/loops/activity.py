@@ -163,7 +163,7 @@ def _refuse(body: Body, varied: set[str], active: set[str]) -> None:
     while True:
         before = len(cut)
         for step in steps(body.nodes):
-            made = step.op == "cast" and step.dtype in INTS and step.args[0] in varied
+            made = step.op == "cast" and step.dtype in (*INTS, "int") and step.args[0] in varied
             taken = step.op not in ("compare", "truth", "not", "load")
             if step.out and (made or (taken and names[step.out] in INTS and cut & {*step.args})):
                 cut.add(step.out)

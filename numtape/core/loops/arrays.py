@@ -17,7 +17,7 @@ from .nodes import Array, Count, Make, Step, address, shadow
 from .views import Views
 from .writer import constant
 
-SMALL = ("bool", "int8", "int16", "int32")
+SMALL = ("bool", "int8", "int16", "int32", "uint8", "uint16", "uint32")
 
 
 class Arrays(Views):

@@ -18,10 +18,11 @@ from .rules import ARITY, CALLED
 from .source import MISSING, Source
 
 CASTS: dict[Any, str] = {
-    float: "float64", np.float64: "float64", np.float32: "float32", int: "int64",
+    float: "float64", np.float64: "float64", np.float32: "float32", int: "int",
     np.int64: "int64", bool: "bool",
 }  # fmt: skip
-DTYPES = ("bool", "int8", "int16", "int32", "int64", "float32", "float64")
+DTYPES = ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
+          "float32", "float64")  # fmt: skip
 
 
 def _is_none(node: ast.expr) -> bool:
@@ -162,7 +163,8 @@ class Calls(Reductions):
                 args[:2] = [Value(self.put("", name, [x.name for x in args[:2]], node))]
         if len(args) != ARITY[name]:
             self.refuse(f"`{text}` of {len(args)} arguments", node, f"It takes {ARITY[name]}.")
-        return self.elementwise(name, args, node, to)
+        kind = "ufunc" if isinstance(called, np.ufunc) else ""
+        return self.elementwise(name, args, node, to, kind=kind)
 
     def length(self, value: Value, node: ast.Call) -> str:
         """How many elements or rows something has."""

@@ -192,8 +192,8 @@ class Expressions(Picks):
     # Operators.
 
     def elementwise(self, op: str, operands: list[Value], node: Any, to: str = "",
-                    dtype: str = "") -> str | Value:  # fmt: skip
-        """An operation of numbers, or of the elements of arrays."""
+                    dtype: str = "", kind: str = "") -> str | Value:  # fmt: skip
+        """An operation of numbers, or of the elements of arrays; ``kind``: see `types`."""
         if any(x.items is not None for x in operands):
             self.refuse(f"a tuple in `{ast.unparse(node)}`", node, "Use its parts.")
         grids = [x.grid for x in operands if x.grid is not None]
@@ -202,7 +202,7 @@ class Expressions(Picks):
             if op == "**" and None not in map(constant, names):
                 # Under a name: Python itself would compute the text of two constants.
                 names[0] = self.put("", "copy", names[:1], node)
-            return self.put(to, op, names, node)
+            return self.put(to, op, names, node, kind)
         kinds = {self.dtype_of(grid) for grid in grids}
         small = op in ("+", "-", "*", "//", "%", "**", "negative", "abs", "square")
         if small and kinds <= {*SMALL} and len(grids) == len(operands):
@@ -224,7 +224,7 @@ class Expressions(Picks):
             for k in weak:
                 if not isinstance(constant(items[k]), float):
                     items[k] = self.put("", "weak", [items[k], items[narrow[0]]], node)
-            return self.put("", op, items, node)
+            return self.put("", op, items, node, "ufunc")
 
         return self.combined(operands, node, write, dtype)
 

@@ -68,7 +68,8 @@ class Step:
       text: The operation as text, with ``{0}`` for the first operand.
       line: The line of the user's source, counted from that of the function.
       array: The array that is read or written.
-      dtype: For a conversion, to what.
+      dtype: For a conversion, to what ("int" is Python's); "ufunc" for what NumPy does, whose
+        ints keep their dtype.
       first: For a ``store`` or ``acc``: it makes the array, before anything reads it.
     """
 

@@ -68,9 +68,10 @@ def run(
             adjoints[j] = np.zeros(shape, dtype)
             given.append(adjoints[j].reshape(-1))
     out, mark = [0.0], [0]
-    status = scope[f"{program.name}_forward"](*given, 0, stack, out, mark)
-    if not status and count is None:
-        status = scope[f"{program.name}_reverse"](*given, mark[0], [1.0])
+    with np.errstate(over="ignore"):  # ints without a sign wrap around, as they are to
+        status = scope[f"{program.name}_forward"](*given, 0, stack, out, mark)
+        if not status and count is None:
+            status = scope[f"{program.name}_reverse"](*given, mark[0], [1.0])
     return status, out[0], [adjoints.get(j) for j in range(len(arguments))]
 
 

@@ -18,7 +18,7 @@ from .normal import normal
 from .outs import Out, left, outs
 from .reverse import Reverse
 from .store import outside
-from .types import INTS, infer, of
+from .types import INTS, UNSIGNED, infer, of
 
 
 @dataclass
@@ -171,6 +171,7 @@ def _returned(body: Body) -> str:
 def _initial(body: Body) -> list[str]:
     """What gives names a value that a program may leave without one."""
     zeros = {"bool": "False", "float32": "np.float32(0)", "float64": "0.0"}
+    zeros |= {name: f"np.{name}(0)" for name in UNSIGNED}
     given = body.given()
     names = sorted(name for name in body.names if name not in given)
     return [

@@ -22,7 +22,7 @@ from .program import Program
 # How a number lies in eight bytes.
 _FORMATS = {
     "bool": "?7x", "int8": "b7x", "int16": "h6x", "int32": "i4x", "int64": "q", "float32": "f4x",
-    "float64": "d",
+    "float64": "d", "uint8": "B7x", "uint16": "H6x", "uint32": "I4x", "uint64": "Q",
 }  # fmt: skip
 _TYPES: dict[str, Any] = {"float64": float, "int64": int, "bool": bool}
 

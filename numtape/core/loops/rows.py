@@ -256,7 +256,7 @@ def _given(xs: list[Array], whole: bool = False) -> list[Any]:
 
 
 def _number(x: Array, whole: bool) -> Any:
-    plain = x.dtype.name in _FIRST.values() or (whole and x.dtype.kind == "i")
+    plain = x.dtype.name in _FIRST.values() or (whole and x.dtype.kind in "iu")
     return x.item() if plain else x[()]
 
 

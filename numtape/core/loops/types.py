@@ -30,11 +30,24 @@ from .nodes import (
 from .rules import FUNCTIONS
 
 of = dtype_of
-INTS = ("bool", "int8", "int16", "int32", "int64")
-SIZES = {"bool": 1, "int8": 1, "int16": 2, "int32": 4, "int64": 8, "float32": 4, "float64": 8}
+SIGNED = ("bool", "int8", "int16", "int32", "int64")
+UNSIGNED = ("uint8", "uint16", "uint32", "uint64")
+INTS = (*SIGNED, *UNSIGNED)
+SIZES = {
+    "bool": 1, "int8": 1, "int16": 2, "int32": 4, "int64": 8, "float32": 4, "float64": 8,
+    "uint8": 1, "uint16": 2, "uint32": 4, "uint64": 8,
+}  # fmt: skip
+TINY = ("bool", "int8", "int16", "uint8", "uint16")  # float32 holds all of them
 
+# Operations that Numba does in 64 bits: with numbers whose type says so, Python does them as well.
+_WIDE = ("+", "-", "*", "//", "%", "**", "&", "|", "^", "<<", ">>", "negative")
+# Those that NumPy does in the dtype of its operands.
+_NARROW = ("+", "-", "*", "//", "%", "**", "negative", "square", "fmax", "fmin")
 
-_STARTS = {"float32": "np.float32({0})", "float64": "float({0})"}
+KINKED = ("max", "min", "maximum", "minimum", "where", "copy")
+
+_STARTS = {"float32": "np.float32({0})", "float64": "float({0})",
+           **{name: f"np.{name}({{0}})" for name in UNSIGNED}}  # fmt: skip
 
 
 def joined(x: str, y: str) -> str:
@@ -43,9 +56,16 @@ def joined(x: str, y: str) -> str:
         return x
     if not x:
         return y
-    if x in INTS and y in INTS:
+    for one, other in ((x, y), (y, x)):
+        if one == "float32" and other in TINY:
+            return one
+    if x not in INTS or y not in INTS:
+        return "float64"
+    if "bool" in (x, y) or (x in UNSIGNED) == (y in UNSIGNED):
         return max(x, y, key=INTS.index)
-    return "float64"
+    bits, other = (x, y) if x in UNSIGNED else (y, x)
+    least = UNSIGNED.index(bits) + 2  # the first signed one that holds them
+    return SIGNED[max(least, SIGNED.index(other))] if least < len(SIGNED) else "float64"
 
 
 def infer(body: Body) -> None:
@@ -105,6 +125,34 @@ def finish(body: Body) -> None:
             node.text = _STARTS.get(body.names[node.out], "{0}")
         elif isinstance(node, Step) and node.op == "beyond":
             node.text = f"{{0}} + {{1}} * {SIZES[body.arrays[node.dtype].dtype]}"
+        elif isinstance(node, Step) and node.text:
+            _widen(node, [of(a, body.names) for a in node.args])
+
+
+def _widen(step: Step, kinds: list[str]) -> None:
+    """Write what Numba makes of ints, so that the text means the same to Python."""
+    if "uint16" in kinds and "float32" in kinds and step.op not in KINKED:
+        for k, kind in enumerate(kinds):  # Numba computes in float64, NumPy in float32
+            if kind == "uint16":
+                step.text = step.text.replace(f"{{{k}}}", f"np.float64({{{k}}})")
+    if not {*kinds} & {*SIGNED[1:4], *UNSIGNED} or not {*kinds} <= {*INTS}:
+        return
+    if step.op in ("wrap", "cast") and kinds[0] in UNSIGNED:
+        wide = {"wrap": "np.int64({0})", "castint64": "np.int64({0})", "castint": "{0}"}
+        step.text = wide.get(step.op + step.dtype, step.text)
+    elif step.op in _WIDE:
+        to = _result_of_ints(step.op, kinds)
+        for k, kind in enumerate(kinds):
+            if to == "uint64" or (to == "int64" and kind not in SIGNED[::4]):
+                step.text = step.text.replace(f"{{{k}}}", f"np.{to}({{{k}}})")
+
+
+def _result_of_ints(op: str, kinds: list[str]) -> str:
+    """The dtype of an operation of ints: it has 64 bits, and no sign if none of them has one."""
+    if op in ("&", "|", "^") and kinds == ["bool", "bool"]:
+        return "bool"
+    own = kinds[:1] if op in ("<<", ">>") else kinds
+    return "uint64" if {*own} <= {*UNSIGNED} else "int64"
 
 
 def _result(step: Step, names: dict[str, str], arrays: dict[str, Array]) -> str:
@@ -112,6 +160,8 @@ def _result(step: Step, names: dict[str, str], arrays: dict[str, Array]) -> str:
     op = step.op
     if op == "load":
         return arrays[step.array].dtype
+    if op == "cast" and step.dtype == "int":  # Python's, which Numba leaves without a sign
+        return kinds[0] if kinds[0] in UNSIGNED else "int64"
     if op == "cast":
         return step.dtype
     if op == "weak":  # an int beside elements of float32 is one
@@ -135,19 +185,30 @@ def _result(step: Step, names: dict[str, str], arrays: dict[str, Array]) -> str:
         for kind in kinds[1:]:
             found = joined(found, kind)
         return found
-    if op in ("&", "|", "^") and kinds == ["bool", "bool"]:
-        return "bool"
     if op not in FUNCTIONS:  # of bits
-        return "int64"
+        return _result_of_ints(op, kinds)
     result = FUNCTIONS[op].result
     if result == "whole":
-        return "int64"
+        return _result_of_ints(op, kinds)
     if result == "truth":
         return "bool"
     floats = [kind for kind in kinds if kind not in INTS]
     if result == "same" and not floats:
-        return "int64"
-    return "float32" if all(kind == "float32" for kind in kinds) else "float64"
+        alone = op in ("abs", "square", "sign", "stop_gradient") and kinds[0] in UNSIGNED
+        return kinds[0] if alone else _result_of_ints(op, kinds)
+    narrow = "float32" in floats and {*kinds} <= {"float32", *TINY[:-1]}
+    return "float32" if narrow else "float64"
+
+
+def _differs(op: str, kinds: list[str]) -> bool:
+    """Whether NumPy's function has another dtype of ints than Numba's operator."""
+    if not {*kinds} <= {*INTS}:
+        return False
+    if op in ("<<", ">>"):
+        return not {*kinds} <= {*SIGNED}
+    if op in _NARROW:
+        return {*kinds} != {"uint64"} and ("int64" not in kinds or "uint64" in kinds)
+    return op in FUNCTIONS and FUNCTIONS[op].result == "float" and op != "/" and {*kinds} <= {*TINY}
 
 
 def _check(body: Body) -> None:
@@ -160,6 +221,10 @@ def _check(body: Body) -> None:
         if of(operand, names) not in INTS:
             refuse(f"{what} that is a float", node, "Make it an int, by `//` or int(...).")
 
+    for name, dtype in body.scalars.items():
+        if dtype in UNSIGNED and names[name] not in UNSIGNED:
+            raise KernelError(f"an unsigned int as the argument `{name}`, which holds another "
+                              "number later", body.file, body.line, "Take a name of its own.")
     for one, other in body.same:
         if body.arrays[one].dtype != body.arrays[other].dtype:
             raise KernelError("arrays of two dtypes under one name", body.file, body.line,
@@ -168,6 +233,8 @@ def _check(body: Body) -> None:
         if isinstance(node, Count):
             for bound in (node.low, node.high):
                 whole(bound, "a bound of a range", node)
+                if of(bound, names) in UNSIGNED:
+                    refuse("a range of unsigned ints", node, "Take np.int64(...) of its bounds.")
             if names[node.name] not in INTS:
                 refuse("a loop over a name that holds a float elsewhere", node, "Rename it.")
         elif isinstance(node, Make):
@@ -177,6 +244,18 @@ def _check(body: Body) -> None:
             for operand in node.args:
                 if not of(operand, names):
                     refuse("a name that is read and never assigned", node, "Assign it first.")
+            mixed = node.out and (names[node.out] in UNSIGNED) != (
+                _result(node, names, body.arrays) in UNSIGNED)  # fmt: skip
+            if mixed and node.op != "start":
+                axis = node.out.endswith(("_n0", "_n1", "_n2"))
+                refuse("an array's axis that is unsigned" if axis else
+                       "an unsigned int under a name that holds another number elsewhere", node,
+                       "Take np.int64(...) of it, or a name of its own.")  # fmt: skip
+            if node.op == "negative" and of(node.args[0], names) in UNSIGNED[:3]:
+                refuse("minus an unsigned int", node, "Take np.int64(...) of it.")
+            if node.dtype == "ufunc" and _differs(node.op, [of(a, names) for a in node.args]):
+                refuse("arithmetic of NumPy's with ints below int64, or without a sign", node,
+                       "Use .astype(np.int64), or np.int64(...) of numbers.")  # fmt: skip
             if node.op in ("load", *WRITES, "wrap"):
                 whole(node.args[0], "an index", node)
             if node.op in ("check", "wrap") and of(node.args[0], names) == "bool":
