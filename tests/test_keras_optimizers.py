@@ -413,6 +413,16 @@ def test_steps_that_leave_variables_out_are_replayed(tf):
         assert len(said) == 2 and "2 hits" in str(step.paths())
 
 
+def test_fit_takes_the_scale_of_losses_away_again(tf):
+    found = []
+    for scale in (None, 4.0):
+        model = tf.keras.Sequential([tf.keras.layers.Dense(1, kernel_initializer="ones")])
+        model.compile(tf.keras.optimizers.SGD(0.25, loss_scale_factor=scale), "mse")
+        history = model.fit(np.ones((4, 2)), np.zeros((4, 1)), 4, 2, 0).history["loss"]
+        found.append([*history, *model.get_weights()[0].ravel()])
+    assert found[0] == found[1] and found[0][1] < found[0][0]
+
+
 def test_constraints_come_after_the_step(tf):
     v = tf.Variable([1.0, 2.0], constraint=lambda x: tf.clip_by_value(x, 0.0, 1.5))
     tf.keras.optimizers.SGD(1.0).apply_gradients([(tf.constant([2.0, 0.25]), v)])

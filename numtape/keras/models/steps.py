@@ -245,10 +245,11 @@ class Steps(LayerState):
         with GradientTape() as tape:
             y_pred = self._call(x, True)
             loss = self._loss(batch, y_pred, True)
+            scaled = loss if self.optimizer is None else self.optimizer.scale_loss(loss)
         self._track(loss, x)
         variables = self.trainable_weights
         if variables and self.optimizer is not None:
-            self.optimizer.apply(tape.gradient(loss, variables), variables)
+            self.optimizer.apply(tape.gradient(scaled, variables), variables)
         found: dict[str, Any] = self.compute_metrics(x, y, y_pred, sample_weight=weight)
         return found
 
