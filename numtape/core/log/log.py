@@ -403,8 +403,8 @@ class Log(Hooks):
     def stored(self, row: int, spec: Spec) -> Any:
         """The value of a row whose state is VALUE, where it is: on a GPU, it may be there."""
         if spec.single:
-            cell = self.columns.cell
-            return np.ndarray(spec.shape, spec.dtype.numpy_dtype, cell, 8 * row).copy()
+            cell, shape = self.columns.cell, (*spec.shape,)  # of a subclass NumPy asks in a frame
+            return np.ndarray(shape, spec.dtype.numpy_dtype, cell, 8 * row).copy()
         return self.buffers[row]
 
     def value(self, row: int, spec: Spec) -> Array:
