@@ -16,13 +16,14 @@ from processes import run
 import numtape
 from numtape import gradient_tape
 from numtape.core import settings
-from numtape.core.compile import passes
+from numtape.core.compile import lane_kernels, passes, unit
 from numtape.core.cpu import executor as cpu
 from numtape.core.derive import adjoints, lookup, reach, templates, transpose, workspace
 from numtape.core.log import log, op
 from numtape.core.ops import reduction
 from numtape.core.plan import plan as plans
 from numtape.core.replay import graft
+from numtape.core.values import dtypes
 
 pytestmark = [
     pytest.mark.numtape_only("numtape's kernels"),
@@ -290,3 +291,21 @@ def test_the_targets_of_kernels_and_of_loops_share_what_is_built_in():
     for k, compiler in enumerate((jit, njit, jit, njit)):
         exec(f"def function(address): return at(address)[0] + {k}", scope)
         compiler(scope["function"]).compile((numba_types.int64,))
+
+
+@pytest.mark.parametrize(("body", "wide"), [("exp(x)", True), ("x + x", False)])
+def test_width_of_vectors(monkeypatch, body, wide):
+    """What a function says to LLVM is said of the entry as well, which it becomes a part of."""
+    made = []
+
+    class Function(unit.ir.Function):
+        def __init__(self, *args):
+            super().__init__(*args)
+            made.append(self)
+
+    float32 = dtypes.float32
+    source = lane_kernels.lane_source(body, "width", (float32,), float32)
+    ours = types.SimpleNamespace(**{**vars(unit.ir), "Function": Function})
+    monkeypatch.setattr(unit, "ir", ours)
+    lane_kernels._compile("width", source)
+    assert [unit.WIDE in entry.attributes for entry in made] == [wide]
