@@ -184,6 +184,9 @@ INSTEAD = {
     "signal.*": "use SciPy's function",
     "train.Checkpoint*": "use `tf.train.Checkpoint` and `tf.train.CheckpointManager`",
     "train.*checkpoint*": "use `tf.train.Checkpoint` and `tf.train.latest_checkpoint`",
+    "train.ExponentialMovingAverage": (
+        "give the optimizer `use_ema=True`, or keep a variable: `m.assign_sub((1 - d) * (m - v))`"
+    ),
     "train.*": "use Python's library: numtape has no protocol buffers, and one process",
     "version.*": "`tf.__version__`",
 }

@@ -48,3 +48,33 @@ def test_zeros_of_an_unconnected_source_are_followed(tf):
         z = y + 1.0
     assert zero.numpy() == 0.0 and tape.gradient(z, y).numpy() == 1.0
     assert tape.gradient(z, x) is None
+
+
+def test_lists_with_tensors_are_of_the_dtype_that_is_asked_for(tf):
+    x, wide = tf.Variable(2.7), tf.constant(1.0, tf.float64)
+    with tf.GradientTape() as tape:
+        found = tf.convert_to_tensor([[x * x, 2], [3.5, wide]], dtype=tf.float64)
+        total = tf.reduce_sum(found)
+    assert found.dtype == tf.float64 and found.numpy()[1].tolist() == [3.5, 1.0]
+    np.testing.assert_allclose(tape.gradient(total, x).numpy(), 5.4, 1e-6)
+    assert tf.convert_to_tensor([x.read_value(), 2], dtype=tf.int32).numpy().tolist() == [2, 2]
+    assert tf.add(wide, [x.read_value() * 0.0, 2]).numpy().tolist() == [1.0, 3.0]
+    if tf.__name__ == "numtape":  # TensorFlow's takes no tensors there
+        assert tf.constant([x.read_value(), 2], tf.float64).dtype == tf.float64
+
+
+def test_lengths_are_cast_to_the_dtype_of_what_is_clipped(tf):
+    for limit in (tf.constant(2.0, tf.float64), tf.constant(2), np.float64(2.0)):
+        found = tf.clip_by_norm(tf.constant([3.0, 4.0]), limit)
+        assert found.dtype == tf.float32
+        np.testing.assert_allclose(found.numpy(), [1.2, 1.6], 1e-6)
+
+
+def test_products_of_another_dtype(tf):
+    a = tf.constant([[100, 2], [3, 100]], tf.int8)
+    found = tf.matmul(a, a, transpose_b=True, output_type=tf.int32)
+    assert found.dtype == tf.int32 and found.numpy().tolist() == [[10004, 500], [500, 10009]]
+    x = tf.constant([[1.0, 2.0]])
+    assert tf.matmul(x, x, transpose_b=True, output_type=tf.float32).numpy() == 5.0
+    with pytest.raises(tf.errors.OpError):
+        tf.matmul(x, x, transpose_b=True, output_type=tf.float64)

@@ -197,7 +197,7 @@ def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = No
 
     Args:
       t: A tensor of floats, or IndexedSlices.
-      clip_norm: The largest length; a negative one counts as 0.
+      clip_norm: The largest length, cast to the dtype of ``t``; a negative one counts as 0.
       axes: The axes over which lengths are taken: an int, a list, or None for all.
       name: Not used.
 
@@ -216,7 +216,8 @@ def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = No
     total = reduce_sum(values * values, axes, True)
     some = total > 0
     length = elementwise.select(some, elementwise.sqrt(elementwise.select(some, total, 1)), total)
-    limit = elementwise.maximum(as_tensor(clip_norm, values._spec), 0)
+    limit = elementwise.cast(as_tensor(clip_norm, values._spec), values.dtype)
+    limit = elementwise.maximum(limit, 0)
     clipped = values * limit / elementwise.maximum(length, limit)
     require(
         clipped.shape == values.shape, "ClipByNorm",

@@ -16,6 +16,7 @@ from ..values.dtypes import DType, as_dtype, float32, mismatch
 from ..values.spec import Spec, intern
 from ..values.spelling import misspelled, spelled, suggesting
 from ..values.tensor import Tensor
+from .elementwise import cast
 from .movement import axis_of, broadcast_to, identity, reshape, static_shape
 from .slicing import Cut, strided_slice, unstack
 
@@ -202,8 +203,10 @@ def _of_arrays(values: Sequence[Any]) -> DType | None:
 
 
 def pack(value: Any, dtype: DType | None) -> Tensor:
-    """A nest of lists with tensors inside, stacked level by level."""
+    """A nest of lists with tensors inside, stacked level by level; cast, if a dtype is given."""
     items = [pack(x, dtype) if isinstance(x, list | tuple) else x for x in value]
+    if dtype is not None:
+        items = [cast(x, dtype) if spec_of(x) is not None else x for x in items]
     return stack(alike(items, "Pack", dtype))
 
 

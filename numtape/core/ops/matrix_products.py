@@ -12,11 +12,22 @@ from ..cpu import blas
 from ..log.op import ARRAY, Native, Op, defop
 from ..log.record import binary, require, spec_of
 from ..log.tensors import as_tensor
-from ..values.dtypes import float32, mismatch
+from ..values.dtypes import (
+    DType,
+    as_dtype,
+    bfloat16,
+    float16,
+    float32,
+    int8,
+    int32,
+    mismatch,
+    uint8,
+)  # fmt: skip
 from ..values.spec import Spec, intern, one_axis
 from ..values.tensor import Tensor
 from . import movement
 from .complex import conj
+from .elementwise import cast
 
 Array = np.ndarray[Any, Any]
 
@@ -110,7 +121,7 @@ def _product(a: Any, b: Any, ta: bool, tb: bool) -> Tensor:
 
 def matmul(
     a: Any, b: Any, transpose_a: bool = False, transpose_b: bool = False, adjoint_a: bool = False,
-    adjoint_b: bool = False, name: str | None = None,
+    adjoint_b: bool = False, output_type: Any = None, name: str | None = None,
 ) -> Tensor:  # fmt: skip
     """The product of matrices, over the last two axes; the axes before them are batches.
 
@@ -126,14 +137,16 @@ def matmul(
       transpose_b: Likewise for ``b``.
       adjoint_a: Likewise, and complex elements are conjugated.
       adjoint_b: Likewise for ``b``.
+      output_type: A dtype that operands are cast to first: int32 for those of 8 bits, float32 for
+        float16 and bfloat16.
       name: Not used.
 
     Returns:
-      A tensor of shape (..., m, n) and of the same dtype.
+      A tensor of shape (..., m, n) and of the same dtype, or ``output_type``.
 
     Raises:
       InvalidArgumentError: If a rank is below 2, the shapes do not fit or the dtypes differ, or the
-        elements are bools.
+        elements are bools, or there is no product of that ``output_type``.
       ValueError: If an operand is to be both transposed and adjoint.
 
     Example:
@@ -149,12 +162,31 @@ def matmul(
     for name, both in (("a", transpose_a and adjoint_a), ("b", transpose_b and adjoint_b)):
         if both:
             raise ValueError(f"Only one of `transpose_{name}` and `adjoint_{name}` can be True.")
+    if output_type is not None:
+        a, b = _as_wide(a, b, as_dtype(output_type))
     if adjoint_a or adjoint_b:
         a = as_tensor(a, spec_of(b), "MatMul")
         b = as_tensor(b, a._spec, "MatMul")
         a = conj(a) if adjoint_a and a.dtype.is_complex else a
         b = conj(b) if adjoint_b and b.dtype.is_complex else b
     return _PRODUCTS[bool(transpose_a or adjoint_a), bool(transpose_b or adjoint_b)](a, b)
+
+
+_WIDER = {int8: int32, uint8: int32, float16: float32, bfloat16: float32}
+
+
+def _as_wide(a: Any, b: Any, wanted: DType) -> tuple[Tensor, Tensor]:
+    """Operands, cast to the dtype in which products are added up."""
+    a = as_tensor(a, spec_of(b), "MatMul")
+    b = as_tensor(b, a._spec, "MatMul")
+    for x in (a, b):
+        require(
+            wanted in (x.dtype, _WIDER.get(x.dtype)) and a.dtype is b.dtype, "MatMul",
+            f"output_type={wanted.name} of operands of {a.dtype.name} and {b.dtype.name}: it is "
+            f"their dtype, or int32 for int8 and uint8, or float32 for float16 and bfloat16. "
+            f"`cast` them",
+        )  # fmt: skip
+    return cast(a, wanted), cast(b, wanted)
 
 
 def matvec(
