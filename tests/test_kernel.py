@@ -296,7 +296,7 @@ def test_derivatives_are_pickled_by_name():
             again = pickle.loads(pickle.dumps(derivative(f, (0,))))
             assert again(3.0) == derivative(f, (0,))(3.0)
             assert repr(again) == repr(derivative(f))
-    with pytest.raises((pickle.PicklingError, AttributeError), match=r"[Cc]an't pickle"):
+    with pytest.raises((pickle.PicklingError, AttributeError), match=r"[Cc]an't (pickle|get)"):
         pickle.dumps(tf.grad(lambda x: x))
 
 
