@@ -83,8 +83,9 @@ class Jacobian(Sweeping):
         forward()
         top = int(mark[0])
         found = []
-        for k, out in enumerate(self.program.outs):
-            shape, seed = self._seeds(out, top, scratch, arguments)
+        # All of them now: a reverse sweep may write over where results are told to lie.
+        places = [self._seeds(out, top, scratch, arguments) for out in self.program.outs]
+        for k, (out, (shape, seed)) in enumerate(zip(self.program.outs, places, strict=True)):
             cell = seeds[k : k + 1] if seed is None else seed.reshape(-1)
             rows = self._empty(shape, arguments)
             for i in range(cell.size if out.active else 0):
