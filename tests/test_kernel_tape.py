@@ -217,6 +217,24 @@ def test_a_replay_runs_each_sweep_once(sweeps):
     assert "1 recorded path" in str(step.paths())
 
 
+def test_paths_name_nothing_of_the_transformer():
+    """A kernel is transformed while a call is recorded: that is not the program's doing."""
+
+    @tf.kernel
+    def scaled(x):
+        return 3.0 * x
+
+    @tf.function
+    def step(x):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = scaled(x) ** 2
+        return tape.gradient(y, x)
+
+    assert float(step(tf.constant(2.0))) == 36.0
+    assert "sets" not in str(step.paths())
+
+
 def test_a_tape_outside_of_a_recorded_function():
     @tf.function
     def value(x, k):

@@ -33,6 +33,7 @@ from .whose import (
     of_library,
     of_others,
     trusted,
+    written_for,
 )
 
 _DEBUGGERS = (bdb.__file__, os.path.join(os.path.dirname(bdb.__file__), "pdb.py"))
@@ -169,8 +170,7 @@ class Observer(Notes):
                     above.f_trace_opcodes, above.f_trace = False, above.f_trace.other
                 above = above.f_back
             return None
-        of_named_tuple = str(frame.f_globals.get("__name__", "")).startswith("namedtuple_")
-        if beneath and (of_library(code.co_filename) or of_named_tuple):  # numtape's own call
+        if beneath and (of_library(code.co_filename) or written_for(frame)):  # numtape's own call
             if code.co_filename.startswith("<frozen importlib"):
                 self.importing = frame
                 return self._imports  # the program may have a part in it, but not the function

@@ -65,6 +65,16 @@ def of_library(file: str) -> bool:
     return file.startswith(_STANDARD) and not any(site in file for site in _SITES)
 
 
+def written_for(frame: types.FrameType) -> bool:
+    """Whether a frame runs text that Python wrote for a named tuple, or a dataclass of numtape."""
+    if str(frame.f_globals.get("__name__", "")).startswith("namedtuple_"):
+        return True
+    if frame.f_code.co_filename != "<string>":
+        return False
+    file = str(frame.f_globals.get("__file__", ""))
+    return file.startswith((PACKAGE, _KERNELS)) and not file.startswith(_LIKE_A_PROGRAM)
+
+
 def of_others(frame: types.FrameType) -> bool:
     """Whether code of a library runs that knows nothing of numtape."""
     file, name = frame.f_code.co_filename, str(frame.f_globals.get("__name__", ""))
