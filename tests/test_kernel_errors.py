@@ -127,6 +127,11 @@ WRONG = [
     ("p = p + g(x, x)", "an array twice as an argument"),
     ("p = p + f(x, int(p))", "turned into an int as an argument"),
     ("p = p + h(p)", "recursion whose result has no dtype"),
+    ("q = again(x)", "a call of `halves` that gives an array"),
+    ("q = again(x)\n    p = q[0]", "`halves` calls itself or has `recompute=True`"),
+    ("p = again(x).sum()", "`halves` calls itself or has `recompute=True`"),
+    ("a, b = f(x, p)", "`f` calls itself or has `recompute=True`"),
+    ("p = named(p)", "by name only"),
     ("q = (p, p)\n    p = f(x, (p, p))", "a tuple"),
     ("p = p + math.fmod(p, 2.0)", "the call `math.fmod"),
     ("p = p + int(p)", "a float turned into an int"),
@@ -146,7 +151,8 @@ WRONG = [
 def test_what_is_refused(lines, said):
     lines = lines.replace("s = 0.0; ", "s = 0.0\n    ")
     function = function_of(f"def f(x, p):\n    {lines}\n    return p\n", TABLE=np.zeros(101),
-                           g=both, h=endless)  # fmt: skip
+                           g=both, h=endless, named=named,
+                           again=tf.kernel(halves, recompute=True))  # fmt: skip
     with pytest.raises(KernelError, match=said) as caught:
         program(function, [X, N], [0, 1])
     error = caught.value
@@ -169,6 +175,14 @@ def both(x, y):
 
 def endless(x):
     return endless(x)
+
+
+def halves(x):
+    return 0.5 * x
+
+
+def named(p, *, q=1.0):
+    return p * q
 
 
 RETURNS = [

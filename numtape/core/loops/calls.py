@@ -182,7 +182,10 @@ class Calls(Reductions):
         values = [self.value(x) for x in node.args]
         defaults = list(helper.__defaults__ or ())
         missing = len(source.parameters) - len(values)
-        if source.tree.args.kwonlyargs or not 0 <= missing <= len(defaults):
+        if source.tree.args.kwonlyargs:
+            self.refuse(f"`{ast.unparse(node)}`, which has arguments by name only", node,
+                        "Let it take them by their places.")  # fmt: skip
+        if not 0 <= missing <= len(defaults):
             self.refuse(f"`{ast.unparse(node)}` with {len(values)} arguments", node,
                         f"It takes {len(source.parameters)}.")  # fmt: skip
         values += [Value(self.literal(x, node)) for x in defaults[len(defaults) - missing :]]
@@ -239,6 +242,8 @@ class Calls(Reductions):
             self.refuse(f"the value of `{ast.unparse(node)}`, which returns nothing", node,
                         "Call it as a statement.")  # fmt: skip
         out = self.fresh() if returns else ""
+        if returns:
+            self.apart[out] = self.apart[ast.unparse(node)] = source.function.__name__
         self.write(Call(out, source.function, names, axes, self.line(node), recompute,
                         self.functions))  # fmt: skip
         return Value(out)

@@ -221,6 +221,13 @@ class Raised:
         return self.kind(*(self.arguments or ()))
 
 
+# What is said where more is expected of a call that has sweeps of its own.
+ONE_NUMBER = (
+    "`{}` calls itself or has `recompute=True`: such a function gives what calls it one number, or "
+    "writes to an argument."
+)
+
+
 @dataclass(eq=False, slots=True)
 class Body:
     """A function in normal form.
@@ -261,6 +268,11 @@ class Body:
     form: Any = None
     functions: Any = None
     same: list[tuple[str, str]] = field(default_factory=list)
+
+    @property
+    def single(self) -> bool:
+        """Whether it returns one number."""
+        return self.form == 0 and not self.axes[0]
 
     def left(self) -> list[str]:
         """The operands that are read when all is done: those of the results."""

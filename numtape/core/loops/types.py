@@ -12,6 +12,7 @@ from typing import NoReturn
 
 from ...errors import KernelError
 from .nodes import (
+    ONE_NUMBER,
     WRITES,
     Array,
     Body,
@@ -273,6 +274,10 @@ def _check(body: Body) -> None:
             if (node.out and not names[node.out]) or (
                 node.array and not body.arrays[node.array].dtype
             ):
+                if node.rule is None and not node.functions.body(node, body).single:
+                    name = node.function.__name__
+                    refuse(f"a call of `{name}` that gives an array or several results", node,
+                           ONE_NUMBER.format(name))  # fmt: skip
                 refuse("recursion whose result has no dtype", node,
                        "Return a number on a way that calls nothing.")
         elif isinstance(node, Branch | Repeat):

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import Any, NoReturn
 
 from .frame import Frame
-from .nodes import Array, Lines, Node, Step, is_constant
+from .nodes import ONE_NUMBER, Array, Lines, Node, Step, is_constant
 from .rules import FUNCTIONS
 from .source import Source
 
@@ -71,6 +71,7 @@ class Writer:
       frames: The functions that are being written, each called by the one before.
       same: Pairs of arrays that may share their memory.
       moving: Arrays that lie elsewhere from time to time: names that are given several arrays.
+      apart: What calls apart give, which are numbers: by name, and by the text of the call.
     """
 
     def __init__(self) -> None:
@@ -82,6 +83,7 @@ class Writer:
         self.frames: list[Frame] = []
         self.count = self._names = self._helpers = 0
         self.once: set[str] = set()
+        self.apart: dict[str, str] = {}
 
     def prefix(self, source: Source) -> str:
         """What a helper's local names begin with."""
@@ -108,7 +110,14 @@ class Writer:
 
     def refuse(self, construct: str, node: Any, way: str) -> NoReturn:
         """Say what a kernel cannot have; see `Source.refuse`."""
-        self.frames[-1].source.refuse(construct, node, way)
+        frame = self.frames[-1]
+        for x in ast.walk(node) if isinstance(node, ast.AST) else ():
+            name = frame.rename(x.id) if isinstance(x, ast.Name) else ""
+            called = self.apart.get(name or (ast.unparse(x) if isinstance(x, ast.Call) else ""))
+            if called:
+                way += f" {ONE_NUMBER.format(called)}"
+                break
+        frame.source.refuse(construct, node, way)
 
     def write(self, node: Node) -> None:
         """Add a node."""
@@ -131,6 +140,8 @@ class Writer:
         else:
             text = _TEXTS.get(op + dtype) or _TEXTS.get(op) or FUNCTIONS[op].text
         self.out.append(Step(out, op, args, text, self.line(node), dtype=dtype))
+        if op == "copy" and args[0] in self.apart:
+            self.apart[out] = self.apart[args[0]]
         if out in self.once:
             low = self._lowest(op, args)
             if low is not None:
