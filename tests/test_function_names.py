@@ -790,3 +790,22 @@ def test_too_many_values_of_a_name(tf, world):
         for k in range(100):
             world.rate = float(k)
             same(f(tf.constant(2.0)), 2.0 * k)
+
+
+def test_structures_within_structures_that_a_call_makes_are_its_own(tf):
+    v, w = tf.Variable(1.0), tf.Variable(2.0)
+
+    @tf.function
+    def f(x):
+        made = tf.nest.map_structure(lambda one: one * x, {"a": [v, w], "b": {"c": [w]}})
+        found = tf.add_n(made["a"])
+        for one in made["b"]["c"]:
+            found = found + one
+        again = tf.nest.map_structure(lambda one: one * x, made)
+        return found + again["a"][0] + len(again["b"]["c"])
+
+    for x in (0.0, 1.0, 2.0):
+        same(f(tf.constant(x)), 5 * x + x**2 + 1)
+    assert f.experimental_get_tracing_count() == 1
+    if tf.__name__ == "numtape":
+        assert "2 hits" in str(f.paths())

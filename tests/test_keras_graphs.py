@@ -88,6 +88,14 @@ def test_masks_of_a_recorded_call_are_those_of_an_eager_one(tf):
     np.testing.assert_allclose(found, e / e.sum(1, keepdims=True), 1e-6, 1e-6)
 
 
+def test_states_given_from_cell_to_cell_are_replayed(tf):
+    inputs = tf.keras.Input((4, 3))
+    _, *states = tf.keras.layers.LSTM(2, return_state=True)(inputs)
+    model = tf.keras.Model(inputs, tf.keras.layers.LSTM(2)(inputs, initial_state=states))
+    found = replayed(tf, lambda x: model(x), tf.constant(X))
+    np.testing.assert_allclose(found.numpy(), model(tf.constant(X)).numpy(), 1e-6, 1e-6)
+
+
 def test_an_attribute_that_a_call_sets_and_none_reads_is_set_when_it_is_recorded(tf):
     class Noting(tf.keras.layers.Layer):
         def __init__(self):

@@ -117,6 +117,29 @@ def test_own_layers_pass_masks_on(tf):
     same(tf.keras.Model(inputs, pooled)(tf.constant(data)), wanted)
 
 
+def test_attention_takes_masks_in_silence(tf, recwarn):
+    inputs, hidden, data = begun(tf)
+    attention = tf.keras.layers.MultiHeadAttention(1, 3, use_bias=False)
+    model = tf.keras.Model(inputs, attention(hidden, hidden))
+    model.set_weights([TABLE, *(np.reshape(np.eye(3), w.shape) for w in attention.weights)])
+    weights = np.where(THERE[:, None], np.exp(ROWS @ np.swapaxes(ROWS, 1, 2) / 3**0.5), 0.0)
+    wanted = weights / weights.sum(-1, keepdims=True) @ ROWS
+    same(np.asarray(model(tf.constant(data)))[THERE], wanted[THERE])
+    assert not [str(said.message) for said in recwarn if "mask" in str(said.message)]
+
+
+@pytest.mark.parametrize("kind", ["Attention", "AdditiveAttention", "MultiHeadAttention"])
+def test_attention_in_a_model_gives_its_weights(tf, kind):
+    x = tf.keras.Input((4, 3))
+    layer = getattr(tf.keras.layers, kind)(*(2, 3) * (kind == "MultiHeadAttention"))
+    args = (x, x) if kind == "MultiHeadAttention" else ([x, x],)
+    found, weights = layer(*args, return_attention_scores=True)
+    heads = (2,) * (kind == "MultiHeadAttention")
+    assert tuple(found.shape) == (None, 4, 3) and tuple(weights.shape) == (None, *heads, 4, 4)
+    _, weights = tf.keras.Model(x, [found, weights])(tf.constant(OTHER))
+    same(np.asarray(weights).sum(-1), np.ones((4, *heads, 4)))
+
+
 def test_layers_say_what_becomes_of_masks(tf):
     layers = tf.keras.layers
     kinds = {"Dropout": (0.1,), "Activation": ("relu",), "Masking": (), "Add": (),

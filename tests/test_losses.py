@@ -244,6 +244,7 @@ def test_names(tf):
     losses = tf.keras.losses
     assert losses.get("mse") is losses.mse and losses.get(None) is None
     assert isinstance(losses.get("Huber"), losses.Huber)
+    assert losses.get("bce") is losses.get("BCE") is losses.get("binary_crossentropy")
     again = losses.Hinge.from_config(losses.Hinge(name="mine").get_config())
     assert isinstance(again, losses.Hinge) and again.name == "mine"
     with pytest.raises(ValueError, match="nosuch"):

@@ -404,6 +404,8 @@ def get(identifier: Any) -> Any:
         return identifier()
     if identifier is None or callable(identifier):
         return identifier
+    if identifier in ("bce", "BCE"):
+        return binary_crossentropy
     found = globals().get(identifier) if isinstance(identifier, str) else None
     if identifier in __all__ and identifier not in ("get", "Loss") and found is not None:
         return found() if isinstance(found, type) else found

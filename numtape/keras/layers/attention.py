@@ -92,6 +92,10 @@ class _Attention(ConfiguredLayer):
         query, value = (tuple(shape) for shape in input_shape[:2])
         return (*query[:-1], value[-1])
 
+    def compute_output_spec(self, *args: Any, **kwargs: Any) -> Any:
+        """What a call gives for symbolic tensors: the weights too, if they are asked for."""
+        return self._inferred(*args, **kwargs)
+
 
 _DROPOUT = "The part of the weights that are dropped in training."
 

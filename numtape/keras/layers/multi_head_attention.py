@@ -126,6 +126,7 @@ class MultiHeadAttention(ConfiguredLayer):
             self.kernel_regularizer, self.bias_regularizer, self.kernel_constraint,
             self.bias_constraint, name=name, dtype=self.dtype,
         )  # fmt: skip
+        layer.supports_masking = True  # what masks say is in the weights
         layer.build(shape)
         return layer
 
@@ -246,3 +247,7 @@ class MultiHeadAttention(ConfiguredLayer):
         """Give the query's shape with the output's sizes."""
         query = tuple(query_shape)
         return (*query[:-1], *(self.output_shape or (query[-1],)))
+
+    def compute_output_spec(self, *args: Any, **kwargs: Any) -> Any:
+        """What a call gives for symbolic tensors: the weights too, if they are asked for."""
+        return self._inferred(*args, **kwargs)

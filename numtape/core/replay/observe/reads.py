@@ -241,7 +241,8 @@ _BESIDES = _probed()
 def lasting(found: list[Read]) -> list[Read]:
     """The reads of what still is there when the call has ended.
 
-    What only reads refer to, the call made for itself: nobody can change it.
+    What only reads refer to, the call made for itself: nobody can change it. The others are taken
+    out of the list: what they referred to may be held by them alone, and goes in the next round.
     """
     while True:
         held: Counter[int] = Counter()
@@ -256,7 +257,7 @@ def lasting(found: list[Read]) -> list[Read]:
         ]  # fmt: skip
         if len(kept) == len(found):
             return kept
-        found = kept
+        found[:] = kept
 
 
 def filled(slot: Any, owner: Any) -> bool:
