@@ -562,10 +562,10 @@ def test_a_batch_that_does_not_fit_changes_nothing(tf, name):
 
 @pytest.mark.numtape_only("for `Model.compile`")
 def test_which_accuracy_is_meant():
-    from numtape.keras.metrics.choice import for_outputs
+    from numtape.keras.models.compiled import metric_of
 
     def chosen(y, p, name="accuracy"):
-        return for_outputs(name, np.zeros(y), np.zeros(p))
+        return metric_of(name, np.zeros(y), np.zeros(p))
 
     assert type(chosen((4, 1), (4, 1))).__name__ == "BinaryAccuracy"
     assert type(chosen((4,), (4, 3))).__name__ == "SparseCategoricalAccuracy"
@@ -574,4 +574,5 @@ def test_which_accuracy_is_meant():
     assert chosen((4,), (4, 3), "acc").name == "acc"
     assert chosen((4,), (4,), "mse").name == "mse"
     assert chosen((4,), (4,), numtape.keras.losses.huber).name == "huber"
-    assert chosen((4,), (4,), None) is None
+    with pytest.raises(ValueError, match="Expected metric"):
+        chosen((4,), (4,), None)

@@ -121,3 +121,14 @@ def test_iterators_in_checkpoints_are_refused_by_name(tf):
     with pytest.raises(tf.errors.UnimplementedError, match="data is an iterator of a dataset"):
         checkpoint.data = iterator
     assert not hasattr(checkpoint, "data")
+
+
+@pytest.mark.parametrize("wrong", ["loss", "loss_weights"])
+def test_losses_are_those_of_outputs_that_there_are(tf, wrong):
+    inputs = tf.keras.Input((4,))
+    model = tf.keras.Model(inputs, tf.keras.layers.Dense(1, name="out")(inputs))
+    given = {"loss": {"out": "mse"}, "loss_weights": {"out": 0.5}}
+    given[wrong] = {"other": given[wrong].pop("out")}
+    model.compile("sgd", **given)
+    with pytest.raises((ValueError, KeyError), match="out"):
+        model.fit(X, X[:, :1], verbose=0)

@@ -1,11 +1,10 @@
-"""Metrics by their names, and which of several a name means for outputs of a shape."""
+"""Metrics by their names."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
-from ...core.values.tensor import Tensor
 from ..described import described
 from ..named import Kind
 from . import accuracies, confusion, correlations, curves, errors, overlap, reductions, scores
@@ -81,31 +80,3 @@ def deserialize(config: Any, custom_objects: dict[str, Callable[..., Any]] | Non
     <Mean name=loss>
     """
     return _KIND.deserialize(config, custom_objects)
-
-
-def for_outputs(identifier: Any, y_true: Tensor, y_pred: Tensor) -> Metric | None:
-    """The metric that `compile` means by an identifier: "accuracy" depends on the shapes.
-
-    Args:
-      identifier: What `get` takes, ``"accuracy"`` or ``"acc"``.
-      y_true: What is wanted.
-      y_pred: What was predicted.
-
-    Returns:
-      A metric that is called as the identifier is; None for None.
-    """
-    if identifier is None:
-        return None
-    if str(identifier).lower() in ("accuracy", "acc"):
-        classes = y_pred.shape[-1] if y_pred.ndim else 1
-        if classes == 1:
-            return accuracies.BinaryAccuracy(name=identifier)
-        if y_true.ndim < y_pred.ndim or y_true.shape[-1] == 1:
-            return accuracies.SparseCategoricalAccuracy(name=identifier)
-        return accuracies.CategoricalAccuracy(name=identifier)
-    found = get(identifier)
-    name = getattr(found, "name", None) or getattr(found, "__name__", type(found).__name__)
-    metric = found if isinstance(found, Metric) else reductions.MeanMetricWrapper(found, name)
-    if isinstance(identifier, str):
-        metric.name = identifier
-    return metric

@@ -43,7 +43,8 @@ def _loss_of(identifier: Any, y_true: Any, y_pred: Any) -> Any:
     return LossFunction(function, name, "sum_over_batch_size", None)
 
 
-def _metric_of(identifier: Any, y_true: Any, y_pred: Any) -> Metric:
+def metric_of(identifier: Any, y_true: Any, y_pred: Any) -> Metric:
+    """The metric that `compile` means by an identifier: "accuracy" depends on the shapes."""
     if identifier is None:
         raise ValueError("Expected metric, received `None`")
     if str(identifier).lower() in ("accuracy", "acc"):
@@ -107,6 +108,13 @@ class Outputs:
           kind: What it is called.
           several: Whether a list may be of things for one output.
         """
+        if isinstance(given, dict) and not (self.single and (several or self.names == [None])):
+            unknown = [name for name in given if name not in self.names]
+            if unknown:
+                raise ValueError(
+                    f"Expected keys {self.names} in {kind} dict, but found "
+                    f"{kind}.keys()={list(given)}"
+                )
         if self.single:
             if isinstance(given, dict):
                 given = next(iter(given.values()), None)
@@ -116,12 +124,6 @@ class Outputs:
                 given = given[0]
             return [given]
         if isinstance(given, dict):
-            unknown = [name for name in given if name not in self.names]
-            if unknown:
-                raise ValueError(
-                    f"Expected keys {self.names} in {kind} dict, but found "
-                    f"{kind}.keys()={list(given)}"
-                )
             return [given.get(name) for name in self.names]
         if isinstance(given, list | tuple):
             if len(given) != self.count:
@@ -246,7 +248,7 @@ class CompiledMetrics:
             for k, its in enumerate(outputs.spread(given, kind, True) if given else []):
                 if its is not None:
                     listed = its if isinstance(its, list | tuple) else [its]
-                    group.append((k, [_metric_of(m, truth[k], predicted[k]) for m in listed]))
+                    group.append((k, [metric_of(m, truth[k], predicted[k]) for m in listed]))
             groups.append(group)
         self._outputs, self._groups = outputs, (groups[0], groups[1])
         return outputs
