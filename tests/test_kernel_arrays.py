@@ -206,6 +206,18 @@ def test_ties_go_to_the_first():
     assert slope.tolist() == [0.0, 4.0, 0.0]
 
 
+def test_means_of_ints_are_added_as_floats():
+    """Their sum may be larger than an int can be, and Numba rounds it each time."""
+    def means(x, k, m):
+        return x * k.mean() + x * k.var() + (k > 3).mean() * x + np.mean(k * 2) * x + np.std(m) * x
+
+    function = tf.kernel(means)
+    large, odd = np.array([2**62, 2**62 - 1, 2**61]), np.array([2**53 + 1, 1, 1])
+    for k in (large, odd):
+        value, slope = tf.value_and_grad(function)(1.0, k, np.array([7, 9], np.int8))
+        assert value == slope == function.njit(1.0, k, np.array([7, 9], np.int8))
+
+
 def test_overlapping_parts_are_read_before_they_are_written():
     def shifted(x):
         x[1:] += x[:-1].copy()

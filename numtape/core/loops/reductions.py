@@ -70,9 +70,14 @@ class Reductions(Expressions):
                 "", "truth", [item(own)], node), node, "True" if name == "all" else "False")
         if name == "prod":
             return self._folded("*", shape, item, node, "1")
-        total = self._folded("+", shape, item, node, "0")
         if name == "sum":
-            return total
+            return self._folded("+", shape, item, node, "0")
+
+        def real(own: list[str]) -> str:  # as Numba adds ints for a mean
+            return self.put("", "cast", [item(own)], node, "real")
+
+        known = self.dtype_of(grid).startswith("float")
+        total = self._folded("+", shape, item if known else real, node, "0")
         size = self.size(shape, node)
         weak = self.put("", "weak", [size, total], node)
         mean = self.put("", "/", [total, weak], node)

@@ -124,6 +124,8 @@ def finish(body: Body) -> None:
             node.text = _STARTS.get(body.names[node.out], "{0}")
         elif isinstance(node, Step) and node.op == "weak" and of(node.args[0], body.names) in INTS:
             node.text = _STARTS.get(body.names[node.out], "{0}")
+        elif isinstance(node, Step) and node.dtype == "real":
+            node.text = "np.float64({0})" if of(node.args[0], body.names) in INTS else "{0}"
         elif isinstance(node, Step) and node.op == "beyond":
             node.text = f"{{0}} + {{1}} * {SIZES[body.arrays[node.dtype].dtype]}"
         elif isinstance(node, Step) and node.text:
@@ -163,6 +165,8 @@ def _result(step: Step, names: dict[str, str], arrays: dict[str, Array]) -> str:
         return arrays[step.array].dtype
     if op == "cast" and step.dtype == "int":  # Python's, which Numba leaves without a sign
         return kinds[0] if kinds[0] in UNSIGNED else "int64"
+    if op == "cast" and step.dtype == "real":
+        return "float64" if kinds[0] in INTS else kinds[0]
     if op == "cast":
         return step.dtype
     if op == "weak":  # an int beside elements of float32 is one

@@ -18,7 +18,7 @@ from .source import Source
 _TEXTS = {
     "not": "not {0}", "truth": "bool({0})", "wrap": "({0} if {0} >= 0 else {0} + {1})",
     "castfloat64": "float({0})", "castfloat32": "np.float32({0})", "castint64": "int({0})",
-    "castint": "int({0})",
+    "castint": "int({0})", "castreal": "{0}",
     "castbool": "bool({0})", "start": "{0}", "weak": "{0}", "beyond": "{0} + {1}",
 }  # fmt: skip
 
