@@ -172,6 +172,13 @@ NEEDED = {
     "SensitivityAtSpecificity": {"specificity": 0.5},
     "SpecificityAtSensitivity": {"sensitivity": 0.5},
 }  # fmt: skip
+@pytest.mark.numtape_only("of numtape's names")
+def test_each_class_has_a_row():
+    losses = numtape.keras.losses
+    known = {name for name in losses.__all__ if isinstance(getattr(losses, name), type)} - {"Loss"}
+    assert known == {name.split()[0].rstrip(",") for name in VALUES}
+
+
 # What broadcasts in Keras, and is refused here.
 STRICTER = (
     "CategoricalFocalCrossentropy", "categorical_focal_crossentropy", "Precision", "Recall",
