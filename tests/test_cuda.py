@@ -60,6 +60,7 @@ def test_every_op_in_the_simulator(shard):
     suite(chosen, "tests/test_ops.py", shard=shard, **SIMULATED)
 
 
+@pytest.mark.slow
 @simulator
 def test_functions_in_the_simulator():
     """Replay: what is fed and what is given back may only be known to the GPU."""
@@ -78,8 +79,9 @@ def pytest_configure(config):
 """
 
 
+@pytest.mark.slow
 @simulator
-@pytest.mark.parametrize("device", [None, pytest.param("cuda", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("device", [None, "cuda"])
 def test_values_and_derivatives_are_checked_on_a_gpu(device, tmp_path):
     """Where there is one: every row of the table of ops, and the random programs."""
     (tmp_path / "gpu_found.py").write_text(FOUND)
@@ -467,6 +469,7 @@ def compare_draws(found, expected):
             np.testing.assert_allclose(x, y, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.slow
 @simulator
 def test_random_numbers_in_the_simulator():
     expected = drawn(NUMTAPE_DEVICE="cpu")

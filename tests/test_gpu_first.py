@@ -37,6 +37,7 @@ def first(tmp_path, *arguments, **variables):
     return done, json.loads(output.read_text("utf-8"))
 
 
+@pytest.mark.slow
 def test_steps_in_the_simulator(tmp_path):
     done, found = first(tmp_path, "--no-benchmarks", "--steps", *FEW, **SIMULATED)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -254,25 +254,33 @@ def unsigned(x, a, b, h, u, n):
     return s + k[0] * x[1] - k[2] * x[2] + (x[3] if n > -1 else 0.0)
 
 
+UNSIGNED = (
+    POINT[0], np.array([1, 2, 4], "uint8"), np.array([2, 4, 3], "uint32"),
+    np.array([1, 4, 3], "uint16"), np.array([9, 1, 6], "uint64"), np.uint8(2),
+)  # fmt: skip
+
+
 def test_unsigned_ints_are_numbas():
     """Python's own would wrap around at their own size."""
     import numba
 
-    arguments = [POINT[0], np.array([1, 2, 4], "uint8"), np.array([2, 4, 3], "uint32"),
-                 np.array([1, 4, 3], "uint16"), np.array([9, 1, 6], "uint64"), np.uint8(2)]
     compiled = numba.njit(unsigned)
-    expected, slopes = compiled(*fresh(arguments)), differences(compiled, arguments, [0])
-    value, found = plain(unsigned, arguments, [0])
+    value, found = plain(unsigned, UNSIGNED, [0])
+    assert value == compiled(*fresh(UNSIGNED))
+    close(found, differences(compiled, UNSIGNED, [0]))
+
+
+@pytest.mark.slow
+def test_unsigned_ints_compiled_and_replayed():
+    expected, slopes = plain(unsigned, UNSIGNED, [0])
+    value, found = tf.value_and_grad(unsigned, (0,))(*UNSIGNED)
     assert value == expected
     close(found, slopes)
-    value, found = tf.value_and_grad(unsigned, (0,))(*arguments)
-    assert value == expected
-    close(found, slopes)
-    x = tf.constant(arguments[0])
+    x = tf.constant(UNSIGNED[0])
     row = tf.function(lambda x, *rest: tf.kernel(unsigned)(x, *rest))
     for _ in range(3):
         with tf.GradientTape() as tape:
             tape.watch(x)
-            y = row(x, *map(tf.constant, arguments[1:]))
+            y = row(x, *map(tf.constant, UNSIGNED[1:]))
         assert y.numpy() == expected
         close([tape.gradient(y, x)], slopes)

@@ -35,7 +35,12 @@ def test_notebook_is_clean(path: Path) -> None:
             assert output.output_type != "error"
 
 
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+FIGURES = "02_performance", "04_gpu"  # these show what was measured, and compute little
+
+
+@pytest.mark.parametrize("path", [
+    pytest.param(path, marks=[pytest.mark.slow] * (path.stem in FIGURES)) for path in NOTEBOOKS
+], ids=lambda path: path.stem)  # fmt: skip
 def test_notebook_runs(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each cell runs, in a kernel of the interpreter that runs this test."""
     for name in ("nbformat", "nbclient", "ipykernel", "matplotlib"):
