@@ -49,7 +49,7 @@ def test_steps_in_the_simulator(tmp_path):
     assert f"{len(FEW)} of {len(FEW)} right" in done.stdout.splitlines()[-1]
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_everything_in_the_simulator(tmp_path):
     done, found = first(tmp_path, **SIMULATED)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -46,7 +46,7 @@ def test_every_rule_and_body_has_mutants(tf):
     assert bodies == {"x", "sum", "max", "min"} | parts
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="every mutant gets a forked child")
 def test_one_mutant_is_killed_and_an_equivalent_one_survives():
     assert SAME in EQUIVALENT

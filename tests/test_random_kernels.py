@@ -8,10 +8,10 @@ from random_kernels import differences, fresh, module, program
 from numtape.core.loops.plain import run
 from numtape.core.loops.program import program as sweeps
 
-pytestmark = pytest.mark.numtape_only("native loops")
+mark = pytest.mark
+pytestmark = mark.numtape_only("native loops")
 KINDS = [("float64", 1), ("float64", 2), ("int64", 1), ("float64", -1), ("float64", -1)]
 SEEDS, EACH = 5000, 50
-USUAL = 500  # the others with --slow, as all compiled ones but one
 COMPILED = 60
 # Where tanh is near 1 its rule, 1 - y * y, has lost digits; here 25 of them are multiplied.
 TOLERANCES = {2061: 1e-9}
@@ -31,10 +31,15 @@ def swept(seed):
     return function, arguments, wanted, flat(found, wanted)
 
 
-@pytest.mark.parametrize("first", [
-    first if first < USUAL else pytest.param(first, marks=pytest.mark.slow)
-    for first in range(0, SEEDS, EACH)
-])  # fmt: skip
+def rows(numbers, usual, slow):
+    """The first ones are usual, more are slow, and the rest are thorough, see pyproject.toml."""
+    return [
+        pytest.param(n, marks=[] if n < usual else [mark.slow if n < slow else mark.thorough])
+        for n in numbers
+    ]
+
+
+@pytest.mark.parametrize("first", rows(range(0, SEEDS, EACH), 500, 2000))
 def test_sweeps_of_random_programs(first):
     """The derivatives of all of them, to the last digits."""
     for seed in range(first, first + EACH):
@@ -58,9 +63,7 @@ def test_differences_of_random_programs():
     assert compared > 0.8 * EACH
 
 
-@pytest.mark.parametrize("seed", [
-    seed if seed < 1 else pytest.param(seed, marks=pytest.mark.slow) for seed in range(COMPILED)
-])  # fmt: skip
+@pytest.mark.parametrize("seed", rows(range(COMPILED), 1, 30))
 def test_compiled_random_programs(seed):
     import numtape as tf
 
