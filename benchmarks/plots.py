@@ -65,7 +65,8 @@ def peers(result: dict[str, Any]) -> Figure:
     width, height, left, right = 8.6, 3.2, 0.11, 0.985
     drawn = Figure(figsize=(width, height))
     axes = drawn.add_axes((left, 0.14, right - left, 0.855))
-    low, high = 0.5, 150.0
+    shown = [1.0, *(ratio for cases in found.values() for ratio in cases.values())]
+    low, high = min(0.5, min(shown) / 1.9), max(150.0, max(shown) * 1.8)  # and names
     axes.set(xscale="log", xlim=(low, high), ylim=(len(found) - 0.4, -0.6))
     points = 72 * width * (right - left) / math.log10(high / low)  # in a power of ten
     for row, cases in enumerate(found.values()):
@@ -86,7 +87,7 @@ def peers(result: dict[str, Any]) -> Figure:
                 )  # fmt: skip
     axes.axvline(1, color="black", linewidth=1, zorder=1)
     axes.set_yticks(range(len(found)), [PEERS[peer][0] for peer in found])
-    ticks = [0.5, 1, 2, 5, 10, 20, 50, 100]
+    ticks = [0.5, 1, 2, 5, 10, 20, 50, 100, 200]
     axes.set_xticks(ticks, [f"{tick:g}{TIMES}" for tick in ticks])
     axes.minorticks_off()
     axes.set_xlabel("the peer's time over numtape's: right of the line numtape is faster")
