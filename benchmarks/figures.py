@@ -141,7 +141,7 @@ def memory_replayed(quick: bool) -> dict[str, object]:
         step(inputs[turn])
 
     steps = 20_000 if quick else 1_000_000
-    for _ in range(steps // 2):
+    for _ in range(steps):
         call()
     marks = {steps // 100, *range(steps // 10, steps + 1, steps // 10)}
     residents = _residents(call, steps, marks)

@@ -93,7 +93,7 @@ class Kernel:
         if kwargs:
             return self._called(self._bound(args, kwargs))
         most = self._most
-        for x in args:
+        for x in args:  # what is larger than all short calls may take long
             kind = type(x)
             if kind is ndarray:
                 if x.size > most:

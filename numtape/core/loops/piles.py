@@ -27,6 +27,7 @@ P_CALLS, P_RECENT, P_HIGH = 2, 3, 4
 AXIS, ARGUMENT, COPIED, DIRECT, CONVERTED = range(5)
 NUMBER, LOCAL, GIVEN = range(3)
 TRUTH, BITS8, BITS16, BITS32, BITS64, SINGLE, DOUBLE, UNSIGNED16, UNSIGNED32 = range(9)
+# A bool is read as a uint8 is, and the bits of a uint64 are kept as those of an int64.
 _DTYPES = {
     "bool": TRUTH, "int8": BITS8, "int16": BITS16, "int32": BITS32, "int64": BITS64,
     "float32": SINGLE, "float64": DOUBLE, "uint8": TRUTH, "uint16": UNSIGNED16,

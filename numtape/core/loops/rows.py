@@ -224,7 +224,7 @@ class Run:
             for place, seed in zip(places(program.form), seeds, strict=True):
                 sums[place] = sums[place] + seed
             seeds = [np.asarray(x) for x in sums]
-        self._sweeps()
+        self._sweeps()  # compiled in this thread, where an interrupt ends it
         return self._listening(largest(xs), self._adjoints, xs, number, seeds)
 
     def _adjoints(self, xs: list[Array], number: int, seeds: list[Array]) -> list[Array]:

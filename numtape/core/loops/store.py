@@ -107,7 +107,7 @@ class Reverse:
         varying: Set[str], read: Set[str], used: set[str], again: Again,
     ) -> None:  # fmt: skip
         self.body, self.activity, self.varying, self.known = body, activity, varying, known
-        self.used, self._names = used, again
+        self.used, self._computed = used, again
         self.defs: dict[Version, tuple[int, Step, list[Operand]]] = {}
         self.stored: dict[Version, None] = {}
         self.order: list[Version] = []
@@ -143,7 +143,7 @@ class Reverse:
             self._step(step, out, args)
         self.lines += [f"{self._adjoint(v)} = 0.0" for v in sorted(self.fresh)]
         restored = [f"{self._name(v)} = {self._again(v)}  # again {self.defs[v][1].line}"
-                 for v in self.order]  # fmt: skip
+                    for v in self.order]  # fmt: skip
         self.piece = Piece(
             [self._place(v) for v in self.stored],
             restored + self.lines, [self._name(v) for v in self.stored],
@@ -195,11 +195,11 @@ class Reverse:
         return cheap(step, self.body, self.activity.written)
 
     def _roundings(self, v: Operand) -> int:
-        """How often a value is rounded on the way from what is there: once is not otherwise."""
+        """How often a value is rounded on its way from what is there. Once gives the same bits."""
         if isinstance(v, str) or self.body.names.get(v[0], "bool") in INTS:
             return 0
         if v not in self.defs:
-            return 0 if self._names.exact(v[0]) else 2
+            return 0 if self._computed.exact(v[0]) else 2
         _, step, args = self.defs[v]
         return sum(map(self._roundings, args)) + (not moves(step))
 

@@ -39,13 +39,15 @@ SIZES = {
     "uint8": 1, "uint16": 2, "uint32": 4, "uint64": 8,
 }  # fmt: skip
 TINY = ("bool", "int8", "int16", "uint8", "uint16")  # float32 holds all of them
+_NARROWER = ("int8", "int16", "int32", *UNSIGNED)  # what Numba widens, or has no sign
 
 # Operations that Numba does in 64 bits: with numbers whose type says so, Python does them as well.
 _WIDE = ("+", "-", "*", "//", "%", "**", "&", "|", "^", "<<", ">>", "negative")
 # Those that NumPy does in the dtype of its operands.
 _NARROW = ("+", "-", "*", "//", "%", "**", "negative", "square", "fmax", "fmin")
 
-KINKED = ("max", "min", "maximum", "minimum", "where", "copy")
+# Those that give one of their operands as it is: there is nothing to compute in another dtype.
+_CHOOSING = ("max", "min", "maximum", "minimum", "where", "copy")
 
 _STARTS = {"float32": "np.float32({0})", "float64": "float({0})",
            **{name: f"np.{name}({{0}})" for name in UNSIGNED}}  # fmt: skip
@@ -134,11 +136,11 @@ def finish(body: Body) -> None:
 
 def _widen(step: Step, kinds: list[str]) -> None:
     """Write what Numba makes of ints, so that the text means the same to Python."""
-    if "uint16" in kinds and "float32" in kinds and step.op not in KINKED:
+    if "uint16" in kinds and "float32" in kinds and step.op not in _CHOOSING:
         for k, kind in enumerate(kinds):  # Numba computes in float64, NumPy in float32
             if kind == "uint16":
                 step.text = step.text.replace(f"{{{k}}}", f"np.float64({{{k}}})")
-    if not {*kinds} & {*SIGNED[1:4], *UNSIGNED} or not {*kinds} <= {*INTS}:
+    if not {*kinds} & {*_NARROWER} or not {*kinds} <= {*INTS}:
         return
     if step.op in ("wrap", "cast") and kinds[0] in UNSIGNED:
         wide = {"wrap": "np.int64({0})", "castint64": "np.int64({0})", "castint": "{0}"}
@@ -146,7 +148,7 @@ def _widen(step: Step, kinds: list[str]) -> None:
     elif step.op in _WIDE:
         to = _result_of_ints(step.op, kinds)
         for k, kind in enumerate(kinds):
-            if to == "uint64" or (to == "int64" and kind not in SIGNED[::4]):
+            if to == "uint64" or (to == "int64" and kind not in ("bool", "int64")):
                 step.text = step.text.replace(f"{{{k}}}", f"np.{to}({{{k}}})")
 
 
@@ -201,7 +203,7 @@ def _result(step: Step, names: dict[str, str], arrays: dict[str, Array]) -> str:
     if result == "same" and not floats:
         alone = op in ("abs", "square", "sign", "stop_gradient") and kinds[0] in UNSIGNED
         return kinds[0] if alone else _result_of_ints(op, kinds)
-    narrow = "float32" in floats and {*kinds} <= {"float32", *TINY[:-1]}
+    narrow = "float32" in floats and {*kinds} <= {"float32", *TINY} - {"uint16"}
     return "float32" if narrow else "float64"
 
 
@@ -256,7 +258,7 @@ def _check(body: Body) -> None:
                 refuse("an array's axis that is unsigned" if axis else
                        "an unsigned int under a name that holds another number elsewhere", node,
                        "Take np.int64(...) of it, or a name of its own.")  # fmt: skip
-            if node.op == "negative" and of(node.args[0], names) in UNSIGNED[:3]:
+            if node.op == "negative" and of(node.args[0], names) in ("uint8", "uint16", "uint32"):
                 refuse("minus an unsigned int", node, "Take np.int64(...) of it.")
             if node.dtype == "ufunc" and _differs(node.op, [of(a, names) for a in node.args]):
                 refuse("arithmetic of NumPy's with ints below int64, or without a sign", node,

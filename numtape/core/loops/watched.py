@@ -34,6 +34,7 @@ class Watched:
 
     def __init__(self, kernel: Any) -> None:
         self._kernel, self._listening, self.most = kernel, Listening(), -math.inf
+        # By kinds of arguments. Numba compiles the kernel for each of them, too, and keeps it.
         self._written: dict[Kinds, list[int] | None] = {}
 
     def __call__(self, args: tuple[Any, ...]) -> Any:

@@ -151,9 +151,7 @@ class Entering(References):
         last = b.block
         b.branch(there)
         b.position_at_end(there)
-        place = b.phi(WORD)
-        place.add_incoming(before, known)
-        place.add_incoming(count, last)
+        place = self.either(WORD, (before, known), (count, last))
         self.call("Py_DecRef", key)
         return place
 
@@ -214,10 +212,7 @@ class Entering(References):
         narrow, last = b.zext(b.bitcast(less, HALF), WORD), b.block
         b.branch(packed)
         b.position_at_end(packed)
-        cell = b.phi(WORD)
-        cell.add_incoming(integer, whole)
-        cell.add_incoming(wide, double)
-        cell.add_incoming(narrow, last)
+        cell = self.either(WORD, (integer, whole), (wide, double), (narrow, last))
         zero, other_number, ready = (self.block() for _ in range(3))
         b.cbranch(self.is_zero(value), zero, other_number)
         for block, key in ((zero, self.of_zero), (other_number, lambda *key: key)):
@@ -254,10 +249,7 @@ class Entering(References):
         second, last = self.field(other, "variable._spec"), b.block
         b.branch(there)
         b.position_at_end(there)
-        spec = b.phi(WORD)
-        spec.add_incoming(first, tensor)
-        spec.add_incoming(second, last)
-        return spec
+        return self.either(WORD, (first, tensor), (second, last))
 
     def scalar(self, spec: Any, value: Any, undone: Any) -> Any:
         """The spec of a number beside an operand of a spec: of its dtype, where that fits."""
@@ -289,10 +281,7 @@ class Entering(References):
         second, last = b.sitofp(self.small(value, undone), DOUBLE), b.block
         b.branch(there)
         b.position_at_end(there)
-        found = b.phi(DOUBLE)
-        found.add_incoming(first, real)
-        found.add_incoming(second, last)
-        return found
+        return self.either(DOUBLE, (first, real), (second, last))
 
     # Parts of them.
 
@@ -375,10 +364,7 @@ class Entering(References):
         b.branch(there)
 
         b.position_at_end(there)
-        cell = b.phi(WORD)
-        for word, block in ends:
-            cell.add_incoming(word, block)
-        self._value(log, cell)
+        self._value(log, self.either(WORD, *ends))
 
     def _value(self, log: Any, cell: Any) -> None:
         """Say that the row that comes next has its value."""

@@ -117,6 +117,13 @@ class Writer:
         status = self.builder.trunc(self.call(name, *words), HALF)
         return self.builder.icmp_signed("<", status, HALF(0))
 
+    def either(self, kind: Any, *ways: tuple[Any, Any]) -> Any:
+        """What comes from one of several blocks: pairs of a value, and the block it comes from."""
+        found = self.builder.phi(kind)
+        for value, block in ways:
+            found.add_incoming(value, block)
+        return found
+
     def fill(self, pair: Any, *things: Any) -> None:
         """Put objects in a tuple, to which references to them go over."""
         for k, thing in enumerate(things):
