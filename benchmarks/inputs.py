@@ -193,6 +193,10 @@ class Program:
         """The value and the gradients are what a step returns."""
         return [np.asarray(array) for array in result]
 
+    def shapes(self) -> list[tuple[int, ...]]:
+        """Gives the shapes of the value and of the gradients."""
+        return [(), *(x.shape for x in self.inputs)]
+
     def work(self) -> Work:
         """A gradient is as large as its input."""
         first = self.inputs[0]
@@ -214,6 +218,11 @@ class Formula(Program):
 
     value_size: int = 1
 
+    def shapes(self) -> list[tuple[int, ...]]:
+        """A value of one element is a number."""
+        value, *gradients = super().shapes()
+        return [(self.value_size,) if self.value_size > 1 else value, *gradients]
+
     def work(self) -> Work:
         """Each element takes the same."""
         first = self.inputs[0]
@@ -234,6 +243,7 @@ class Derivatives:
         constants: The other arrays.
         calls: Transcendental calls of a step.
         products: Operations in its matrix products.
+        needs: The functions that not every library has.
     """
 
     kind: Literal["jacobian", "hessian"]
@@ -243,6 +253,7 @@ class Derivatives:
     constants: list[Array]
     calls: dict[str, int]
     products: int = 0
+    needs: tuple[str, ...] = ()
 
     def for_check(self) -> Derivatives:
         """Nothing is kept."""
@@ -317,7 +328,9 @@ def black_scholes(size: int = 1_000_000) -> Formula:
         [rng.uniform(low, high, size) for low, high in bounds],
         [],
         (),
-        {"log": 1, "erf": 2, "exp": 3},  # two of the exponentials are the slopes of erf
+        # Two of the exponentials are the slopes of erf; divisions are three of the price's formula,
+        # and three of the slopes of log, quotients and sqrt.
+        {"log": 1, "erf": 2, "exp": 3, "sqrt": 1, "reciprocal": 6},
         value_size=size,
     )
 

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.cases import CASES, OURS, Case
-from benchmarks.libs import GRADIENT_AT, LIBRARIES, USUAL
+from benchmarks.libs import GRADIENT_AT, LIBRARIES, USUAL, LeftOut
 from benchmarks.report import Row
 from benchmarks.worker import Batch, Failed, Worker, in_worker
 
@@ -92,6 +92,9 @@ def time_steps(case: Case, libraries: list[str], workers: Workers, settings: Set
             workers.drop(library)
             continue
         for heading, found in outcome.items():
+            if isinstance(found, LeftOut):
+                row.left_out[heading] = str(found)
+                continue
             if isinstance(found, str):
                 row.fail(case, heading, found)
                 continue

@@ -33,11 +33,12 @@ class Named(Protocol):
 
 @dataclass
 class Row:
-    """What is known about one case: per column the samples by round, details, or an error."""
+    """What is known about one case: per column samples by round and details, or why none."""
 
     samples: dict[str, list[list[float]]] = field(default_factory=dict)
     details: dict[str, dict[str, object]] = field(default_factory=dict)
     errors: dict[str, str] = field(default_factory=dict)
+    left_out: dict[str, str] = field(default_factory=dict)
 
     def fail(self, case: Named, heading: str, problem: object) -> None:
         """Takes a column out of this row."""
@@ -188,6 +189,7 @@ def collect(
             "goals": goals(case.goal, {} if about["quick"] else medians, case.unit),
             "columns": columns,
             "errors": row.errors,
+            "left_out": row.left_out,
         }
         if case.kind == "step" and case.data and rates:
             floors = roofline.floors(case.data().work(), rates, ours)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +31,13 @@ SHOWN = {
     "JAX jit": "JAX",
     "autograd": "autograd",
 }
+
+# The steps of the long tables, those together that are read together.
+TOGETHER = (
+    tuple(SHORT),
+    ("asian", "solves", "lstm", "convolution"),
+    ("hessian_50", "hessian_200", "jacobian_50", "jacobian_200"),
+)
 
 _SECONDS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 BYTES = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B"))
@@ -168,36 +175,62 @@ def plain(result: dict[str, Any]) -> str:
     """Gives the tables with aligned columns, and what they were measured with."""
     cases, floors = list(rows(result)), list(_floors(result))
     about_floors = (aligned(floors, 0), _about_floors(result)) if floors else ()
-    return joined(aligned(cases, 2), _about(result), *about_floors)
+    left_out = _left_out(result["cases"].values())
+    return joined(aligned(cases, 2), left_out, _about(result), *about_floors)
+
+
+def _left_out(cases: Iterable[dict[str, Any]]) -> str:
+    """Says who takes no part in which cases, and why."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for case in cases:
+        for heading, reason in case.get("left_out", {}).items():
+            found.setdefault((case["title"], reason), []).append(heading)
+    return "\n".join(
+        f"- {title}: {', '.join(headings)} left out, {reason}"
+        for (title, reason), headings in found.items()
+    )
 
 
 def markdown_cases(result: dict[str, Any]) -> str:
     """Gives the cases in tables of like ones, without goals, and what they were measured with."""
-    kinds: dict[tuple[str, bool], list[dict[str, Any]]] = {}
+    kinds: dict[str, list[dict[str, Any]]] = {}
     for name, case in result["cases"].items():
-        kinds.setdefault((CASES[name].kind, name in SHORT), []).append(case)
+        if CASES[name].kind != "step":
+            kinds.setdefault(CASES[name].kind, []).append(case)
     found = []
-    for (_, first), cases in kinds.items():
-        known = {heading for case in cases for heading in (*case["columns"], *case["errors"])}
-        headings = [heading for heading in result["columns"] if heading in known]
+    for cases in kinds.values():
+        headings = [heading for heading in result["columns"] if _takes_part(heading, cases)]
         lines = [[case["title"], *(_cell(case, heading) for heading in headings)] for case in cases]
-        table = [["case", *headings], *lines]
-        if first:  # the most libraries: they have a row each
-            table = [list(column) for column in zip(*table, strict=True)]
-        found.append(markdown(table, 0))
-    return joined(*found, _about(result))
+        found.append(markdown([["case", *headings], *lines], 0))
+    left_out = _left_out(result["cases"].values())
+    return joined(*_by_library(result, "a step", _cell), left_out, *found, _about(result))
 
 
 def markdown_first(result: dict[str, Any]) -> str:
-    """Gives the table of first steps: a row a library, seconds in a process that had none."""
-    cases = [case for name, case in result["cases"].items() if name in SHORT]
-    lines = []
-    for heading in result["columns"]:
-        found = [case["columns"].get(heading, {}).get("first_step") for case in cases]
-        if any(seconds is not None for seconds in found):
-            cells = (NOTHING if seconds is None else figure(seconds, "s") for seconds in found)
-            lines.append([heading, *cells])
-    return markdown([["first step", *(case["title"] for case in cases)], *lines], 0)
+    """Gives the tables of first steps: what they took in a process that had done none."""
+
+    def cell(case: dict[str, Any], heading: str) -> str:
+        seconds = case["columns"].get(heading, {}).get("first_step")
+        return NOTHING if seconds is None else figure(seconds, "s")
+
+    return joined(*_by_library(result, "the first step", cell))
+
+
+def _takes_part(heading: str, cases: list[dict[str, Any]]) -> bool:
+    return any(heading in case["columns"] or heading in case["errors"] for case in cases)
+
+
+def _by_library(
+    result: dict[str, Any], what: str, cell: Callable[[dict[str, Any], str], str]
+) -> Iterator[str]:
+    """The steps in tables with a row a library, of which there are more than cases."""
+    for names in TOGETHER:
+        cases = [result["cases"][name] for name in names if name in result["cases"]]
+        headings = [heading for heading in result["columns"] if _takes_part(heading, cases)]
+        lines = [[heading, *(cell(case, heading) for case in cases)] for heading in headings]
+        if lines:
+            titles = [case["title"] for case in cases]
+            yield markdown([[what, *titles], *lines], 0)
 
 
 def markdown_floors(result: dict[str, Any]) -> str:

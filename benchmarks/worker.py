@@ -19,7 +19,7 @@ from typing import Any
 from benchmarks import memory
 from benchmarks.cases import CASES
 from benchmarks.inputs import Data, relative_error
-from benchmarks.libs import Variant
+from benchmarks.libs import LIBRARIES, LeftOut, Variant
 
 MAX_REPEATS = 5_000
 AGREE = 1e-4
@@ -61,12 +61,12 @@ class _Served:
         variants: dict[str, Variant] = module.variants(data)
         return variants
 
-    def prepare(self, name: str) -> dict[str, dict[str, float] | str]:
+    def prepare(self, name: str) -> dict[str, dict[str, float] | LeftOut | str]:
         """Checks each variant's first step, and makes ready those that are right.
 
         Returns:
             The relative error of each variant and the seconds until its first step was done, what
-            was built for it included, or what went wrong.
+            was built for it included, or why it takes no part, or what went wrong.
         """
         make = CASES[name].data
         assert make is not None
@@ -74,10 +74,13 @@ class _Served:
         checked = data.for_check()
         expected = checked.expected()
         self.variants = {}
-        outcome: dict[str, dict[str, float] | str] = {}
+        outcome: dict[str, dict[str, float] | LeftOut | str] = {}
         importlib.import_module(f"benchmarks.libs.{self.library}_")
         start = time.perf_counter()
-        firsts = self.make(checked)
+        try:
+            firsts = self.make(checked)
+        except LeftOut as reason:
+            return dict.fromkeys(LIBRARIES[self.library].headings, reason)
         built = time.perf_counter() - start
         candidates = firsts if checked is data else self.make(data)
         for heading, variant in firsts.items():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numba
-from llvmlite import ir
+from llvmlite import binding, ir
 from numba import types
 from numba.extending import intrinsic
 
@@ -13,6 +13,9 @@ from .compiler import KernelCompiler, LoopCompiler
 from .target import NAME, made_with
 
 INT64 = ir.IntType(64)
+_PROCESSOR = binding.get_process_triple().partition("-")[0].replace("arm64", "aarch64")
+# What tells a processor that a loop waits: LLVM's intrinsics, and what they take.
+_PAUSES = {"x86_64": ("llvm.x86.sse2.pause", ()), "aarch64": ("llvm.aarch64.hint", (1,))}
 _OPTIONS: dict[str, Any] = {
     "error_model": "numpy", "nogil": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True,
     "boundscheck": False, "_nrt": False, "pipeline_class": KernelCompiler,
@@ -93,6 +96,44 @@ def call_loop(typingctx: Any, function: Any, places: Any, block: Any, n: Any) ->
     return types.intp(*[types.intp] * 4), codegen
 
 
+def _c_function(count: int) -> Any:
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        kind = ir.FunctionType(INT64, [INT64] * count)
+        return builder.call(builder.inttoptr(args[0], kind.as_pointer()), args[1:])
+
+    return codegen
+
+
+@intrinsic
+def call0(typingctx: Any, function: Any) -> Any:
+    """Call a function of C without arguments."""
+    return types.intp(types.intp), _c_function(0)
+
+
+@intrinsic
+def call1(typingctx: Any, function: Any, a: Any) -> Any:
+    """Call a function of C with one argument, all intp."""
+    return types.intp(*[types.intp] * 2), _c_function(1)
+
+
+@intrinsic
+def call2(typingctx: Any, function: Any, a: Any, b: Any) -> Any:
+    """Call a function of C with two arguments, all intp."""
+    return types.intp(*[types.intp] * 3), _c_function(2)
+
+
+@intrinsic
+def call3(typingctx: Any, function: Any, a: Any, b: Any, c: Any) -> Any:
+    """Call a function of C with three arguments, all intp."""
+    return types.intp(*[types.intp] * 4), _c_function(3)
+
+
+@intrinsic
+def call4(typingctx: Any, function: Any, a: Any, b: Any, c: Any, d: Any) -> Any:
+    """Call a function of C with four arguments, all intp."""
+    return types.intp(*[types.intp] * 5), _c_function(4)
+
+
 def stack(size: int) -> Any:
     """A function of no arguments: the address of so many bytes on the stack, on a cache line."""
 
@@ -115,7 +156,67 @@ def fetch_add(typingctx: Any, address: Any, amount: Any) -> Any:
     """Add to the int64 at an address in one step for all threads. Returns what it was."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        counter = builder.inttoptr(args[0], INT64.as_pointer())
-        return builder.atomic_rmw("add", counter, args[1], "seq_cst")
+        return builder.atomic_rmw("add", _place(builder, args[0]), args[1], "seq_cst")
 
     return types.intp(types.intp, types.intp), codegen
+
+
+@intrinsic
+def exchange(typingctx: Any, address: Any, value: Any) -> Any:
+    """Put an int64 at an address. Returns what was there."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.atomic_rmw("xchg", _place(builder, args[0]), args[1], "seq_cst")
+
+    return types.int64(types.int64, types.int64), codegen
+
+
+@intrinsic
+def exchange_if(typingctx: Any, address: Any, expected: Any, value: Any) -> Any:
+    """Put an int64 at an address if another one is there. Returns whether it was."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        place = _place(builder, args[0])
+        found = builder.cmpxchg(place, args[1], args[2], "seq_cst", "seq_cst")
+        return builder.extract_value(found, 1)
+
+    return types.boolean(types.int64, types.int64, types.int64), codegen
+
+
+@intrinsic
+def word(typingctx: Any, address: Any) -> Any:
+    """The int64 at an address."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.load(_place(builder, args[0]))
+
+    return types.int64(types.int64), codegen
+
+
+@intrinsic
+def pause(typingctx: Any) -> Any:
+    """Tell the processor that this is a loop that waits."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        name, words = _PAUSES.get(_PROCESSOR, ("", ()))
+        if name:
+            kind = ir.FunctionType(ir.VoidType(), [ir.IntType(32)] * len(words))
+            function = builder.module.globals.get(name) or ir.Function(builder.module, kind, name)
+            builder.call(function, [ir.IntType(32)(word) for word in words])
+        return context.get_dummy_value()
+
+    return types.void(), codegen
+
+
+@intrinsic
+def seen(typingctx: Any, address: Any) -> Any:
+    """The int64 at an address as it is now, whoever wrote it."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.load_atomic(_place(builder, args[0]), "seq_cst", 8)
+
+    return types.int64(types.int64), codegen
+
+
+def _place(builder: Any, address: Any) -> Any:
+    return builder.inttoptr(address, INT64.as_pointer())

@@ -41,8 +41,9 @@ def info() -> None:
           for name in ("numpy", "numba", "llvmlite", "scipy", "optree")),
         ("device", device),
         ("GPU", _gpu()),
-        ("threads", f"{threads} share a large sweep, on {os.cpu_count()} cores; BLAS has its own"),
+        ("threads", f"{threads} share a large sweep, on {os.cpu_count()} cores"),
         ("recorders", _recorders()),
+        ("looks", _looks()),
         ("replays", _replays()),
         ("cache", f"{folder} ({files} kernels, {size / 1024:.0f} KiB, {most}){usable}"),
     ]  # fmt: skip
@@ -59,6 +60,16 @@ def _recorders() -> str:
     except ValueError as error:
         return f"none: {error}"
     return install.said()
+
+
+def _looks() -> str:
+    """How looks that come again are carried out, and why not by machine code."""
+    from .core.cpu import looks
+
+    try:
+        return looks.said()
+    except ValueError as error:
+        return f"none: {error}"
 
 
 def _replays() -> str:

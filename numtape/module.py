@@ -120,7 +120,7 @@ class Module:
         name, count = getattr(self, "_name", None), len(self.variables)
         return f"<{type(self).__name__} name={name}, {count} variable{'s' * (count != 1)}>"
 
-    def _leaves(self) -> Iterator[Any]:
+    def _leaves(self) -> Iterable[Any]:
         attributes = vars(self)
         for name in sorted(attributes):
             yield from _inside(attributes[name])

@@ -10,7 +10,7 @@ from typing import Any
 import optree
 
 from .core.values.dtypes import shown
-from .core.values.nests import by_key, has_ordered
+from .core.values.nests import LEAVES, by_key, has_ordered
 from .core.values.nests import flatten_with as flatten_with
 from .names import getter as _getter
 from .tracebacks import guard_module as _guard_module
@@ -70,6 +70,9 @@ def map_structure(
         raise TypeError(f"func must be a function, got {shown(func)}.")
     if not structures:
         raise ValueError("Expected at least one structure.")
+    if len(structures) == 1:
+        leaves, rebuild = flatten_with(structures[0])
+        return rebuild([func(x) for x in leaves])
     plain = structures if check_types else tuple(map(_loose, structures))
     try:
         corresponding = _up_to(*plain)
@@ -126,6 +129,8 @@ def map_up_to(func: Callable[..., Any], first: Any, other: Any) -> Any:
 
 def _up_to(*structures: Any) -> list[tuple[Any, ...]]:
     """Each leaf of the first structure with what the others have in its place."""
+    if LEAVES.issuperset(map(type, structures)):
+        return [structures]
     if any(map(has_ordered, structures)):
         # They are the same if their keys are, whatever the order of these.
         structures = tuple(map(by_key, structures))

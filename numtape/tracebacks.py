@@ -22,6 +22,8 @@ from collections.abc import Iterable, Iterator
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
+from .core.values import emergency
+
 # What numtape calls: their frames go with its own, if it was numtape that called.
 LIBRARIES = {"llvmlite", "ml_dtypes", "numba", "numpy", "optree", "scipy"} | sys.stdlib_module_names
 _state = [True]
@@ -40,6 +42,8 @@ def enable(wanted: bool) -> None:
 def filtered() -> None:
     """Take numtape's frames out of the traceback of the exception that is being handled."""
     error = sys.exception()
+    if isinstance(error, MemoryError):
+        emergency.let_go()
     if error is None or not _state[0]:
         return
     chain: list[BaseException | None] = [error]
@@ -117,7 +121,8 @@ def _guard(function: FunctionType) -> None:
     handler = bytearray(_HANDLER)
     handler[_CONSTANT] = len(consts)
     entries = [*_uncovered(_entries(code.co_exceptiontable), start)]
-    entries += [(first + start, size, target + start, how) for first, size, target, how in _INNER]
+    first, size, target, how = _INNER
+    entries.append((first + start, size, target + start, how))
     function.__code__ = code.replace(
         co_code=code.co_code + bytes(handler), co_consts=(*consts, filtered),
         co_stacksize=max(code.co_stacksize, _STACK),
@@ -182,17 +187,22 @@ def _template() -> CodeType:
     return next(x for x in module.co_consts if isinstance(x, CodeType))
 
 
-def _handler(code: CodeType) -> tuple[bytes, int, list[Entry]]:
-    """The handler's bytes, at which of them is the number of its constant, and its entries."""
+def _handler(code: CodeType) -> tuple[bytes, int, Entry]:
+    """The handler's bytes, at which of them is the number of its constant, and its entry.
+
+    What Python wrote remembers, for an error of the handler itself, which instruction raised it.
+    It has no line, and to remember it may take memory (see `core.values.emergency`): left out here.
+    """
     entries = [*_entries(code.co_exceptiontable)]
     start = entries[0][2]
     constant = next(
         step.offset for step in dis.get_instructions(code)
         if step.offset >= start and step.opname == "LOAD_CONST"
     )  # fmt: skip
-    inner = [(first - start, size, target - start, how)
-             for first, size, target, how in entries if first >= start]  # fmt: skip
-    return code.co_code[start:], constant - start + 1, inner
+    first, size, target, how = next(entry for entry in entries if entry[0] >= start)
+    steps = (dis.opmap["COPY"], 2, dis.opmap["POP_EXCEPT"], 0, dis.opmap["RERAISE"], 0)
+    handler = code.co_code[start:target] + bytes(steps)
+    return handler, constant - start + 1, (first - start, size, target - start, how & ~1)
 
 
 _HANDLER, _CONSTANT, _INNER = _handler(_template())

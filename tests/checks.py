@@ -1,9 +1,13 @@
 """What the behaviour tests share: comparing, differentiating, listening to the log."""
 
 import contextlib
+import datetime
 import logging
 
 import numpy as np
+
+# Tests that do a part of what there is do another part each day.
+TODAY = datetime.date.today().toordinal()
 
 WATCHED_INTEGER = "The dtype of the watched tensor must be floating (e.g. tf.float32), got tf.int32"
 

@@ -4,11 +4,13 @@ import contextlib
 import functools
 import gc
 import importlib
+import importlib.util
 import os
 import sys
 from pathlib import Path
 
 import pytest
+from checks import TODAY
 from counting import fresh_log
 from devices import CHOSEN, DEVICES, EXECUTORS
 
@@ -18,6 +20,14 @@ LIBRARIES = ("numtape", "tensorflow")
 
 # `benchmarks` is beside the tests, and is not installed; numtape itself may be, and comes first.
 sys.path.append(str(Path(__file__).resolve().parents[1]))
+
+# Each of their tests asks TensorFlow: without it there is nothing to collect.
+collect_ignore_glob = [] if importlib.util.find_spec("tensorflow") else ["test_parity*.py"]
+
+
+def pytest_report_header():
+    """Say what is left out in silence otherwise."""
+    return [f"not installed, so left out: {name}" for name in collect_ignore_glob]
 
 
 def pytest_addoption(parser):
@@ -62,27 +72,48 @@ def pytest_configure(config):
 
 
 # What the rows of subjects are tried with besides values and derivatives.
-THOROUGH_FILES = {"test_bad_input", "test_batching", "test_forward", "test_vectorized"}
+THOROUGH_FILES = {
+    "test_bad_input", "test_batching", "test_forward", "test_tracebacks", "test_vectorized",
+}  # fmt: skip
 THOROUGH_TESTS = {
     "test_value_of_a_strided_array", "test_operands_stay_as_they_are", "test_gradient_in_float32",
-    "test_third_derivatives", "test_executors_agree",
+    "test_third_derivatives",
 }  # fmt: skip
 
 
 @functools.cache
-def later_rows():
-    """Two of three rows of each `cases_*.py`."""
-    from op_cases import SUBJECTS
+def places():
+    """Where each row is in the table of ops."""
+    from op_cases import CASES
 
-    return {id(case) for subject in SUBJECTS for k, case in enumerate(subject.CASES) if k % 3}
+    return {id(case): k for k, case in enumerate(CASES)}
+
+
+@functools.cache
+def later_rows():
+    """Two of three rows of the table of ops."""
+    return {case for case, k in places().items() if k % 3}
+
+
+def is_in_turn(case, dtype):
+    """Whether values are computed in a dtype today: floats always, of others one each day."""
+    others = [name for name in case.dtypes if "float" not in name]
+    return dtype not in others or others[(places()[id(case)] + TODAY) % len(others)] == dtype
 
 
 def is_thorough(item):
-    """Whether a test of a row runs with --slow only: there are some 400 of them."""
+    """Whether a test of a row runs with --slow only: there are some 600 of them."""
+    if getattr(item, "originalname", "") == "test_executors_agree":
+        return True  # their values do, each with the exact ones
     chosen = getattr(item, "callspec", None)
-    if chosen is None or id(chosen.params.get("case")) not in later_rows():
+    case = chosen and chosen.params.get("case")
+    if id(case) not in places():
         return False
     name = getattr(item, "originalname", "")
+    if name.startswith("test_value") and not is_in_turn(case, chosen.params.get("dtype")):
+        return True
+    if id(case) not in later_rows():
+        return False
     module = item.module.__name__
     again = "reference" in chosen.params.values() or name in THOROUGH_TESTS
     return module in THOROUGH_FILES or (module == "test_ops" and again)
@@ -98,10 +129,9 @@ def pytest_collection_modifyitems(config, items):
         if is_thorough(item):
             item.add_marker(pytest.mark.thorough)
     if not config.getoption("--slow"):
-        leave_out(config, items, lambda item: item.get_closest_marker("thorough"))
-        for item in items:
-            if item.get_closest_marker("slow"):
-                item.add_marker(pytest.mark.skip(reason="slow: runs with --slow"))
+        later = {"slow", "thorough"}
+        leave_out(config, items, lambda x: later & {m.name for m in x.iter_markers()})
+    leave_out(config, items, lambda x: any(m.args[0] is True for m in x.iter_markers("skipif")))
     if any(item.get_closest_marker("gpu") for item in items) and (reason := no_gpu()):
         # A test of every device says nothing of the GPU where there is none.
         leave_out(config, items, lambda x: on_each_device(x) and x.get_closest_marker("gpu"))
@@ -129,7 +159,7 @@ def pytest_collection_modifyitems(config, items):
 
 
 def leave_out(config, items, unwanted):
-    """Take items off the list: skipping thousands of them one by one takes many seconds."""
+    """Take items off the list: skipping them one by one takes 2 ms each, of thousands."""
     config.hook.pytest_deselected(items=[item for item in items if unwanted(item)])
     items[:] = [item for item in items if not unwanted(item)]
 

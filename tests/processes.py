@@ -1,11 +1,15 @@
 """Python in a process of its own: for what a test must not do to the test run's process."""
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import numtape
+from numtape.core import settings
 
 # The child imports the numtape that this process has imported, installed or checked out.
 PACKAGE = Path(numtape.__file__).resolve().parent
@@ -43,3 +47,17 @@ def output(child, timeout=120):
 def run(script, *arguments, timeout=120, **options):
     """What `script` prints in a process of its own."""
     return output(start(script, *arguments, **options), timeout)
+
+
+CACHES = pytest.mark.parametrize("cache", [
+    "warm", pytest.param("without kernels", marks=pytest.mark.slow),
+    pytest.param("empty", marks=pytest.mark.thorough),
+])  # fmt: skip
+
+
+def with_cache(cache, place):
+    """Options of `run` for one of CACHES: an empty one costs 10 seconds for the passes alone."""
+    if cache == "without kernels" and (own := settings.cache_dir()):
+        for path in own.glob("passes-*.unit"):
+            shutil.copy2(path, place)
+    return {} if cache == "warm" else {"NUMTAPE_CACHE_DIR": place}

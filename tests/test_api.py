@@ -596,6 +596,17 @@ def test_ordered_dicts_are_gone_through_by_key(tf):
     assert mapped == {"b": 2, "a": [3, {"d": 4, "c": 5}]}
 
 
+@pytest.mark.parametrize("leaf", [1, 2.0, "x", None, True, np.ones(2)], ids=repr)
+def test_a_leaf_is_a_structure(tf, leaf):
+    assert [x is leaf for x in tf.nest.flatten(leaf)] == [True]
+    assert tf.nest.map_structure(lambda x: [x], leaf)[0] is leaf
+    assert tf.nest.map_structure(lambda x, y: (x, y), leaf, 3)[1] == 3
+    assert tf.nest.pack_sequence_as(leaf, [5]) == 5
+    for values in ([], [1, 2]):
+        with pytest.raises(ValueError):
+            tf.nest.pack_sequence_as(leaf, values)
+
+
 def test_ordered_dicts_in_different_orders(tf):
     one = collections.OrderedDict([("b", 1), ("a", 2)])
     other = collections.OrderedDict([("a", 20), ("b", 10)])

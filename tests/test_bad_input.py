@@ -267,7 +267,7 @@ names = pytest.mark.parametrize("name", [*others(numtape), *more(numtape)])
 
 @names
 def test_bad_arguments_of_other_functions(tf, name, limited):
-    tried(tf, name, 4)
+    tried(tf, name, 2)
 
 
 @pytest.mark.slow

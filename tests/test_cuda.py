@@ -28,6 +28,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from checks import TODAY
 from processes import ROOT, environment, run
 
 pytestmark = pytest.mark.numtape_only(reason="TensorFlow chooses devices otherwise")
@@ -53,9 +54,12 @@ def suite(chosen, *files, shard="0/1", timeout=540, **variables):
 
 @simulator
 @pytest.mark.parametrize("shard", [
-    "0/32", *(pytest.param(f"{k}/4", marks=pytest.mark.slow) for k in range(4)),
+    pytest.param("today", marks=pytest.mark.slow),
+    *(pytest.param(f"{k}/4", marks=pytest.mark.thorough) for k in range(4)),
 ])  # fmt: skip
 def test_every_op_in_the_simulator(shard):
+    """A quarter, another one each day, or all."""
+    shard = f"{TODAY % 4}/4" if shard == "today" else shard
     chosen = f"(test_value or test_derivatives) and not ({LONG})"
     suite(chosen, "tests/test_ops.py", shard=shard, **SIMULATED)
 
@@ -97,7 +101,7 @@ def test_values_and_derivatives_are_checked_on_a_gpu(device, tmp_path):
     counts = dict(line.split(": ") for line in child.stdout.split("\n") if ": " in line)
     listed = {Path(name).name: int(count) for name, count in counts.items()}
     assert listed["test_ops.py"] >= 1440
-    assert listed["test_random_programs.py"] == 16
+    assert listed["test_random_programs.py"] == 4
     assert listed["test_replay_programs.py"] == 20
     assert listed["test_random.py"] == 4
 
@@ -115,6 +119,7 @@ def test_programs_in_the_simulator():
 KERNELS = Path(__file__).with_name("cuda_kernels.py").read_text("utf-8")
 
 
+@pytest.mark.slow
 @simulator
 def test_kernels_in_the_simulator():
     """Axes cut into stretches, and adding up by index, bit for bit the same each time."""
@@ -131,9 +136,11 @@ def test_each_kernel_on_little_in_the_simulator():
 
 
 @simulator
-@pytest.mark.parametrize("dtypes", ["one", pytest.param("all", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("dtypes", [
+    pytest.param("one", marks=pytest.mark.slow), pytest.param("all", marks=pytest.mark.thorough),
+])  # fmt: skip
 def test_what_is_left_to_the_host(dtypes):
-    """Every case of every op with its derivatives, or one of three rows of subjects.
+    """Every case of every op with its derivatives, or one of three rows.
 
     No kernel runs: only the launches are made.
     """

@@ -89,12 +89,10 @@ OPS = list(elementwise_ops())
 
 
 def in_one_dtype():
-    """Every other op once, in the first dtype that it takes; what is left is slow."""
-    known = {}
+    """Every op once, in the first dtype that it takes; what is left is slow."""
     for op, operands, result in OPS:
-        place = known.setdefault(op.name, len(known))
         first = operands == next(found for other, found, _ in OPS if other is op)
-        marks = [] if first and place % 2 == 0 else [pytest.mark.slow]
+        marks = [] if first else [pytest.mark.slow]
         name = f"{op.name}-{operands[0].dtype.name}"
         yield pytest.param(op, operands, result, marks=marks, id=name)
 

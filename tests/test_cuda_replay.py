@@ -224,6 +224,7 @@ gpu.replay = lambda graph: replays.append(1) or replay(graph)
 """ + BATCHES + "assert len(replays) > 40, len(replays)\n"
 
 
+@pytest.mark.slow
 def test_new_arrays_in_the_simulator():
     found = run(COUNTED, NUMTAPE_DEVICE="cuda", NUMBA_ENABLE_CUDASIM="1", timeout=300)
     assert found == run(BATCHES, NUMTAPE_DEVICE="cpu")

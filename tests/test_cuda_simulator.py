@@ -20,10 +20,10 @@ def test_threads_of_a_block():
 
 
 @pytest.mark.parametrize("threads, warp, seeds", [
-    (8, 4, ()), (8, 4, (1,)), pytest.param(8, 4, (2, 3), marks=pytest.mark.slow),
+    (8, 4, ()), pytest.param(8, 4, (1, 2, 3), marks=pytest.mark.slow),
     pytest.param(64, 32, (4,), marks=pytest.mark.slow),
-    pytest.param(64, 32, (), marks=pytest.mark.slow),
-    pytest.param(256, 32, (5,), marks=pytest.mark.slow),
+    pytest.param(64, 32, (), marks=pytest.mark.thorough),
+    pytest.param(256, 32, (5,), marks=pytest.mark.thorough),
 ])  # fmt: skip
 def test_threads_in_any_order(threads, warp, seeds):
     """The same bits in any order, or, with no seed, no two threads that use what one writes."""
@@ -33,8 +33,8 @@ def test_threads_in_any_order(threads, warp, seeds):
 
 
 @pytest.mark.parametrize("threads, warp, count", [
-    (8, 4, 4), pytest.param(64, 32, 2, marks=pytest.mark.slow),
-    pytest.param(256, 32, 1, marks=pytest.mark.slow),
+    (8, 4, 2), pytest.param(64, 32, 2, marks=pytest.mark.slow),
+    pytest.param(256, 32, 1, marks=pytest.mark.thorough),
 ])  # fmt: skip
 def test_sizes_around_those_of_warps(threads, warp, count):
     script = (FOLDER / "cuda_sizes.py").read_text("utf-8")
@@ -42,7 +42,7 @@ def test_sizes_around_those_of_warps(threads, warp, count):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("start", [0, 3])
+@pytest.mark.parametrize("start", [0, pytest.param(3, marks=pytest.mark.thorough)])
 def test_third_derivatives_of_some_rows(start):
     """Of every sixth row of the op table, from two places: the rules are those of all devices."""
     path = f"import sys; sys.path.insert(0, {str(FOLDER)!r})\n"

@@ -12,7 +12,7 @@ from processes import run
 
 import numtape as tf
 from numtape.core import settings
-from numtape.core.cpu import executor as cpu
+from numtape.core.cpu import sweeper as cpu
 from numtape.core.log import variable as variables
 from numtape.core.native import layout
 from numtape.core.replay import direct
@@ -331,6 +331,55 @@ def test_steps_assign_what_python_assigns():
     assert (kept.numpy() == before).all()
 
 
+@pytest.mark.parametrize("name", ["SGD", "Adam", "Ftrl"])
+def test_steps_of_optimizers_need_no_python(name):
+    optimizer = getattr(tf.keras.optimizers, name)(0.1)
+    weights = [tf.Variable(tf.ones((3, 2))), tf.Variable([1.0, 2.0])]
+
+    @tf.function
+    def step(x):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean((x @ weights[0] + weights[1]) ** 2)
+        optimizer.apply_gradients(zip(tape.gradient(loss, weights), weights, strict=True))
+        return loss
+
+    for _ in range(20):
+        step(tf.ones((4, 3)))
+    assert carried_out(step) >= 12
+
+
+@pytest.mark.parametrize("of_arrays", [True, False])
+def test_steps_of_fit_need_no_python(of_arrays):
+    model = tf.keras.Sequential([tf.keras.Input((3,)), tf.keras.layers.Dense(2)])
+    model.compile("sgd", "mse")
+    x, y = np.ones((160, 3), "f"), np.ones((160, 2), "f")
+    data = (x, y) if of_arrays else (tf.data.Dataset.from_tensor_slices((x, y)).batch(4),)
+    model.fit(*data, batch_size=4 if of_arrays else None, verbose=0)
+    assert carried_out(model._functions["train"]) >= 30
+
+
+def test_steps_that_count_what_is_right_need_no_python():
+    model = tf.keras.Sequential([tf.keras.Input((3,)), tf.keras.layers.Dense(4, "softmax")])
+    model.compile("adam", "sparse_categorical_crossentropy", metrics=["accuracy"])
+    model.fit(np.ones((160, 3), "f"), np.arange(160) % 4, batch_size=4, verbose=0)
+    assert carried_out(model._functions["train"]) >= 30
+
+
+def test_many_variables_are_assigned(monkeypatch):
+    weights = [tf.Variable(tf.fill((k % 3 + 1,), float(k))) for k in range(100)]
+    step = tf.function(lambda x: [w.assign_add(x + w) for w in weights][-1])
+    for _ in range(6):
+        last = step(X)
+    for k, w in enumerate(weights):
+        assert w.numpy().tolist() == [k * 64.0 + 31.5] * (k % 3 + 1)
+    assert carried_out(step) == 4 and last.numpy()[0] == weights[-1].numpy()[0]
+    monkeypatch.setattr(direct, "MOST", 99)
+    few = tf.function(lambda x: [w.assign_sub(w - x) for w in weights][-1])
+    for _ in range(6):
+        few(X)
+    assert carried_out(few) == 0
+
+
 def test_an_error_in_putting_a_result_together_assigns_nothing():
     step, (*_, count) = network()
     recorded = tf.function(lambda x, y: (step(x, y), 1))
@@ -381,7 +430,6 @@ def test_others_that_update_are_waited_for():
 
 def test_hot_functions_are_compiled(monkeypatch):
     monkeypatch.setattr(cpu, "HOT", 1000)
-    monkeypatch.setattr(direct, "HOT", 1000)
     function = tf.function(chain)
     expected = function(X).numpy()
     for _ in range(300):

@@ -10,7 +10,7 @@ import weakref
 
 import pytest
 from checks import same
-from processes import run
+from processes import CACHES, run, with_cache
 from together import together
 
 from numtape.core.replay.belongings import MOST
@@ -343,7 +343,6 @@ for name in before:
 
 
 @pytest.mark.cpu_only("CUDA's packages change the process, and NumPy takes no array of a GPU")
-@pytest.mark.parametrize("cache", ["warm", pytest.param("empty", marks=pytest.mark.slow)])
+@CACHES
 def test_import_and_use_leave_the_process_as_it_was(cache, tmp_path):
-    options = {"NUMTAPE_CACHE_DIR": tmp_path} if cache == "empty" else {}
-    assert run(USING, **options) == ""
+    assert run(USING, **with_cache(cache, tmp_path)) == ""

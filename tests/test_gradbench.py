@@ -58,6 +58,7 @@ def test_the_text_has_the_bits_of_its_characters():
     assert (codes[4096:] == codes[: 5000 - 4096]).all()
 
 
+@pytest.mark.slow
 def test_quick_run_writes_json_and_readme(tmp_path):
     output, readme = tmp_path / "result.json", tmp_path / "README.md"
     readme.write_text("above\n<!-- gradbench:begin -->\nold\n<!-- gradbench:end -->\nbelow\n")

@@ -17,7 +17,7 @@ from processes import PACKAGE, run
 from test_interning import stretches
 
 from numtape.core.compile.passes import Block, Numbers
-from numtape.core.cpu import executor as cpu
+from numtape.core.cpu import sweeper as cpu
 from numtape.core.cpu import workers
 from numtape.core.derive import adjoints
 from numtape.core.derive.templates import Templates
@@ -131,7 +131,7 @@ for _ in range(4):
     expected.append(state(weights, optimizer))
 
 count = target = 0
-place = ""
+place, lines = "", {}
 
 @functools.cache
 def divided(code):
@@ -149,7 +149,12 @@ def trace(frame, event, _):
     global count, place
     if not frame.f_code.co_filename.startswith(package):
         return None
-    if event in kinds and (event == "call" or frame.f_lineno in divided(frame.f_code)):
+    # From Python 3.12 on, what a tracer raises where a comprehension jumps back goes past the
+    # handlers around it; what a signal's handler raises there does not.
+    line = event == "line" and frame.f_lineno
+    back = line and line == lines.get(id(frame)) and sys.version_info >= (3, 12)
+    lines[id(frame)] = line
+    if event in kinds and not back and (event == "call" or line in divided(frame.f_code)):
         count += 1
         if count == target:
             sys.settrace(None)
@@ -207,7 +212,9 @@ print(json.dumps([total, found]))
 
 @pytest.mark.slow
 @RECORDERS
-@pytest.mark.parametrize(("events", "stride"), [("call", 1), ("line", 6)])
+@pytest.mark.parametrize(("events", "stride"), [
+    ("call", 1), ("line", 12), pytest.param("line", 6, marks=pytest.mark.thorough),
+])
 def test_interrupt_at_every_place_of_a_step(events, stride, recorder):
     total, found = json.loads(run(EVERYWHERE, PACKAGE, events, stride, NUMTAPE_RECORD=recorder))
     assert total > 100
@@ -563,8 +570,8 @@ def test_nobody_waits_for_workers_without_hearing_of_interrupts(monkeypatch):
     made = []
 
     class Task(workers._Task):
-        def __init__(self, call, keeps):
-            super().__init__(call, keeps)
+        def __init__(self, *rest):
+            super().__init__(*rest)
             self.ended = Deaf()
             self.ended.lock.acquire()
             made.append(self.ended)

@@ -1,7 +1,9 @@
 """Ctrl-C while something long is computed: it is raised within half a second."""
 
+import functools
 import json
 import os
+import signal
 import sys
 import threading
 
@@ -11,7 +13,7 @@ from processes import run, start
 
 from numtape.core import settings
 from numtape.core.cpu import draws, workers
-from numtape.core.cpu import executor as cpu
+from numtape.core.cpu import sweeper as cpu
 from numtape.core.ops import random, unique
 from numtape.core.values import memory
 
@@ -124,11 +126,11 @@ def test_errors_of_what_is_watched(tf, monkeypatch):
 
     monkeypatch.setattr(cpu, "WATCHED_BY_HAND", 1)
     monkeypatch.setattr(cpu, "apply", fails)
-    x = tf.cumsum(tf.ones(30))
+    x = tf.math.cumprod(tf.fill([10], 2.0))
     with pytest.raises(MemoryError, match="none left"):
         x.numpy()
     monkeypatch.undo()
-    assert x.numpy()[-1] == 30.0
+    assert x.numpy()[-1] == 2.0**10
 
 
 def test_what_was_left_alone_gets_no_more_work(monkeypatch):
@@ -196,6 +198,39 @@ def test_scalars_of_interrupted_work_are_not_computed_by_the_next_look(tf, monke
         expected = np.sin(np.float32(expected))
     assert float(x) == pytest.approx(expected, rel=1e-6)
     assert swept[2] >= 50
+
+
+class Late:
+    """Handlers of signals, of all kinds."""
+
+    def method(self, *_):
+        raise TimeoutError("late")
+
+    __call__ = method
+
+
+@pytest.mark.parametrize("handler", [
+    lambda *_: Late().method(), Late().method, Late(), functools.partial(Late.method, Late()),
+], ids=["function", "method", "object", "partial"])  # fmt: skip
+def test_errors_that_handlers_raise_are_raised(tf, monkeypatch, handler):
+    compute = cpu.Sweeper.run
+
+    def signalled(sweeper, log, plan):
+        monkeypatch.setattr(cpu.Sweeper, "run", compute)
+        signal.raise_signal(signal.SIGTERM)
+        compute(sweeper, log, plan)
+
+    x = tf.constant([1.0, 2.0])
+    before = signal.signal(signal.SIGTERM, handler)
+    try:
+        y, z = tf.sin(x), tf.cos(x)
+        monkeypatch.setattr(cpu.Sweeper, "run", signalled)
+        with pytest.raises(TimeoutError, match="late"):
+            y.numpy()
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    np.testing.assert_allclose(y.numpy(), np.sin([1.0, 2.0]), rtol=1e-6)
+    np.testing.assert_allclose(z.numpy(), np.cos([1.0, 2.0]), rtol=1e-6)
 
 
 def test_random_numbers_are_the_same_while_interrupts_are_heard_of(monkeypatch, tf):

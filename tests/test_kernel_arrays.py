@@ -30,8 +30,10 @@ def test_compiled_sweeps_are_what_the_text_means(function, arguments, wanted):
         np.testing.assert_array_equal(one, other)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("first", range(0, len(ARRAYS), 40))
+@pytest.mark.parametrize("first", [
+    pytest.param(first, marks=pytest.mark.thorough if first else pytest.mark.slow)
+    for first in range(0, len(ARRAYS), 40)
+])  # fmt: skip
 def test_values_are_numbas_bit_by_bit(first):
     """What Numba's own functions give; their sums have the order that the sweeps have."""
     import numba
@@ -260,6 +262,7 @@ UNSIGNED = (
 )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_unsigned_ints_are_numbas():
     """Python's own would wrap around at their own size."""
     import numba

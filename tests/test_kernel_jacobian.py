@@ -78,7 +78,10 @@ def by_differences(function, arguments, j, step=1e-6):
 
 @pytest.mark.parametrize(("function", "arguments", "wanted"), [
     (many, [np.array([0.3, 0.9, 0.7]), 1.3], [0, 1]), (copied, [np.array([0.3, 0.9, 0.7])], [0]),
-    (views, [np.array([0.3, 0.9, 0.7]), np.linspace(0.1, 0.8, 6).reshape(2, 3)], [0, 1]),
+    pytest.param(
+        views, [np.array([0.3, 0.9, 0.7]), np.linspace(0.1, 0.8, 6).reshape(2, 3)], [0, 1],
+        marks=pytest.mark.slow,
+    ),
     (early, [0.7, 2.0], [0]), (early, [1.5, 2.0], [0]), (early, [3.0, 2.0], [0, 1]),
 ], ids=["many", "copied", "views", "early", "between", "late"])  # fmt: skip
 def test_jacobians(function, arguments, wanted):

@@ -130,7 +130,11 @@ def counted(x, k):
 
 
 INTS = [np.array([3, 0, -1]).astype(dtype) for dtype in ("bool", "int8", "int16", "int32")]
-PACKED = [(several, INTS), (rebound, []), (again, []), (counted, [])]
+SLOWLY = pytest.mark.slow
+PACKED = [
+    (several, INTS), pytest.param(rebound, [], marks=SLOWLY), pytest.param(again, [], marks=SLOWLY),
+    (counted, []),
+]
 
 
 def flat(y):

@@ -5,19 +5,21 @@ import importlib
 import inspect
 import sys
 import threading
+import time
 import types
 import warnings
 
 import numpy as np
 import pytest
 from counting import fresh_log
+from numtape.kernels.functions import value
 from processes import run
 
 import numtape
 from numtape import gradient_tape
 from numtape.core import settings
 from numtape.core.compile import lane_kernels, passes, unit
-from numtape.core.cpu import executor as cpu
+from numtape.core.cpu import sweeper as cpu
 from numtape.core.derive import adjoints, lookup, reach, templates, transpose, workspace
 from numtape.core.log import log, op
 from numtape.core.ops import reduction
@@ -68,11 +70,23 @@ def call(function, *arguments):
     kernel(*map(int, arguments))
 
 
-def fetch_add(address, amount):
-    counter = pointer(ctypes.c_int64)(address)
-    before = counter[0]
-    counter[0] += int(amount)
+undivided = threading.Lock()
+
+
+def seen(address):
+    return pointer(ctypes.c_int64)(address)[0]
+
+
+def exchange(address, value, add=0):
+    word = pointer(ctypes.c_int64)(address)
+    with undivided:
+        before = word[0]
+        word[0] = int(value) + add * before
     return before
+
+
+def fetch_add(address, amount):
+    return exchange(address, amount, 1)
 
 
 @pytest.fixture(scope="module")
@@ -85,7 +99,8 @@ def plain():
     stub.jit = stub.inline = lambda function: function
     stub.POINTERS = {name: pointer(getattr(ctypes, f"c_{kind}")) for name, kind in names.items()}
     stub.call_kernel = stub.call_array = stub.call_loop = call
-    stub.fetch_add = fetch_add
+    stub.fetch_add, stub.exchange, stub.seen = fetch_add, exchange, seen
+    stub.pause = stub.call0 = lambda *_: time.sleep(0)
     top = numtape.kernels_folder()
     for package in ("plain", "plain.log", "plain.cpu"):
         found = sys.modules[package] = types.ModuleType(package)
@@ -95,7 +110,7 @@ def plain():
         name: importlib.import_module(f"plain.{name}")
         for name in ("passes.records", "passes.rows", "passes.layout", "passes.follow",
                      "passes.transpose", "passes.plan", "passes.recall", "passes.graft",
-                     "cpu.sweep")
+                     "cpu.sweep", "cpu.team", "cpu.groups")
     }  # fmt: skip
     for name in [name for name in sys.modules if name.startswith("plain")]:
         module = sys.modules.pop(name)
@@ -221,11 +236,25 @@ def results(tf):
     return found
 
 
+def at_once(calls, keeps, running, stops):
+    """As `workers.share`, with threads that are there at once."""
+    others = [threading.Thread(target=call) for call in calls[1:]]
+    for thread in others:
+        thread.start()
+    calls[0]()
+    for stop in stops:
+        stop()
+    for thread in others:
+        thread.join()
+
+
 @pytest.mark.cpu_only("they are the CPU executor's")
 def test_undecorated_passes_give_the_same_bits(tf, plain, monkeypatch):
     """And stay inside every array: jitted code does not check."""
     monkeypatch.setattr(settings, "_threads", 2)
-    monkeypatch.setattr(cpu, "LARGE", 50)  # threads share even small groups
+    monkeypatch.setattr(cpu, "LARGE", 10)  # threads share even small groups
+    monkeypatch.setattr(cpu, "WATCHED", 1000)  # and compute others alone
+    monkeypatch.setattr(cpu, "share", at_once)
     jitted = results(tf)
     records = plain["passes.records"]
     functions = {s: getattr(plain[module], s) for s, module in passes._PASSES.items()}
@@ -308,4 +337,9 @@ def test_width_of_vectors(monkeypatch, body, wide):
     ours = types.SimpleNamespace(**{**vars(unit.ir), "Function": Function})
     monkeypatch.setattr(unit, "ir", ours)
     lane_kernels._compile("width", source)
-    assert [unit.WIDE in entry.attributes for entry in made] == [wide]
+    assert [value.WIDTH in entry.attributes for entry in made] == [wide]
+    assert [entry.attributes.alignstack == 64 for entry in made] == [wide]
+    fused = importlib.import_module("numtape.kernels.cpu.fused")
+    module = unit.ir.Module("written")
+    fused.write_kernel(module, "width", fused.Step(body, (0,), ("float32",), "float32"))
+    assert str(module).count(value.WIDTH) == 2 * wide

@@ -68,7 +68,8 @@ def step(k):
     with tf.GradientTape() as tape:
         y = tf.reduce_sum(tf.reshape(x * x, [-1, 2]) * 2.0)
     return float(y) and tape.gradient(y, x).numpy()[0]
-step(0.5)
+for _ in range(10):  # what is compiled, is: looks that come again are machine code
+    step(0.5)
 before = resident()
 for k in range(1, 12):
     assert step(k) == 4.0 * k
@@ -139,7 +140,7 @@ def grown(script, *arguments, **options):
     return growth, *rest
 
 
-@pytest.mark.parametrize("steps", [3_000, pytest.param(10_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("steps", [1_500, pytest.param(10_000, marks=pytest.mark.slow)])
 def test_training_steps_leave_memory_flat(steps):
     growth, capacity, _ = grown(TRAINING, steps)
     assert growth < 2 * MEBIBYTE

@@ -35,11 +35,12 @@ def test_notebook_is_clean(path: Path) -> None:
             assert output.output_type != "error"
 
 
-FIGURES = "02_performance", "04_gpu"  # these show what was measured, and compute little
+# The first two show what was measured, and compute little; the others take 5 seconds and more.
+LATER = "02_performance", "04_gpu", "03_native_loops", "05_derivatives", "06_training"
 
 
 @pytest.mark.parametrize("path", [
-    pytest.param(path, marks=[pytest.mark.slow] * (path.stem in FIGURES)) for path in NOTEBOOKS
+    pytest.param(path, marks=[pytest.mark.slow] * (path.stem in LATER)) for path in NOTEBOOKS
 ], ids=lambda path: path.stem)  # fmt: skip
 def test_notebook_runs(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each cell runs, in a kernel of the interpreter that runs this test."""

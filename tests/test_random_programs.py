@@ -288,7 +288,7 @@ def compare(tf, program, executor="cpu"):
 
 @pytest.mark.numtape_only(reason="TensorFlow has no executors, and does not look")
 @pytest.mark.parametrize("block", [
-    pytest.param(block, marks=[pytest.mark.slow] * (block >= BLOCKS // 2))
+    pytest.param(block, marks=[pytest.mark.slow] * (block >= BLOCKS // 4))
     for block in range(BLOCKS)
 ])  # fmt: skip
 def test_random_programs(tf, executor, block):

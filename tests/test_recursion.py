@@ -4,9 +4,10 @@ import sys
 
 import numpy as np
 import pytest
+from checks import TODAY
 from counting import fresh_log
 from op_cases import CASES
-from processes import run
+from processes import CACHES, run, with_cache
 from test_ops import draw, variants
 
 from numtape.core.log.log import local
@@ -165,8 +166,8 @@ def test_inside_a_tape(model, tf):
 
 @pytest.mark.filterwarnings("ignore")
 def test_every_op(tf, request):
-    # Each third row, unless all are asked for.
-    for case in CASES if request.config.getoption("--slow") else CASES[::3]:
+    # Each ninth row, others each day, unless all are asked for.
+    for case in CASES if request.config.getoption("--slow") else CASES[TODAY % 9 :: 9]:
         shapes, options = next(iter(variants(case)))
         operands = draw(case, shapes, case.dtypes[0])
         function = case.function(tf)
@@ -210,8 +211,7 @@ print(raised > 0)
 """
 
 
-@pytest.mark.parametrize("cache", ["warm", pytest.param("empty", marks=pytest.mark.slow)])
+@CACHES
 def test_first_use_of_a_process(cache, tmp_path):
     """What is imported and compiled then is imported and compiled wholly."""
-    options = {"NUMTAPE_CACHE_DIR": tmp_path} if cache == "empty" else {}
-    assert run(COLD, **options) == "True"
+    assert run(COLD, **with_cache(cache, tmp_path)) == "True"

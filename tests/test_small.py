@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from test_fused import program_of
 
 from numtape.core.compile.tables import CALLS
 from numtape.core.plan import plan as plans
@@ -110,6 +111,32 @@ def test_a_program_of_small_vectors_is_one_group(tf, monkeypatch):
     kinds = made[-1].arrays["groups"][:, plans.G_KIND].tolist()
     assert kinds == [plans.SMALL]
     assert not made[-1].by_hand
+
+
+@pytest.mark.numtape_only(reason="what the plan is made of")
+@pytest.mark.cpu_only(reason="a GPU has its own groups")
+@pytest.mark.parametrize("shape", [(3, 4), (40, 12)])
+def test_usual_ops_on_arrays_have_kernels(tf, shape):
+    """No step of these is left to Python, in which NumPy would compute it."""
+
+    def several(x):
+        return (
+            tf.reduce_all(x > 0), tf.reduce_any(x < 0, 0), tf.reduce_all(x > 0, 1),
+            tf.argmax(x, 1), tf.argmin(x, 0), tf.cumsum(x, 1), tf.transpose(x),
+            tf.pad(x, [[1, 2], [0, 3]]),
+        )  # fmt: skip
+
+    function = tf.function(several)
+    x = np.random.default_rng(0).normal(size=shape)
+    for _ in range(2):
+        found = [y.numpy() for y in function(tf.constant(x))]
+    expected = (
+        (x > 0).all(), (x < 0).any(0), (x > 0).all(1), x.argmax(1), x.argmin(0), x.cumsum(1),
+        x.T, np.pad(x, [[1, 2], [0, 3]]),
+    )  # fmt: skip
+    for y, value in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(y, value)
+    assert not program_of(function).plan.by_hand
 
 
 @pytest.mark.numtape_only(reason="numtape's table")

@@ -489,3 +489,22 @@ def test_seeds_are_numbers_of_the_target(tf):
         w = tf.Variable(3.0)
         y = w * tf.ones(3)
     assert float(tape.gradient(y, w, output_gradients=2.0)) == 6.0
+
+
+@pytest.mark.numtape_only(reason="looks at numtape's rows")
+def test_the_adjoints_of_a_quotient_share_a_division(tf):
+    from counting import fresh_log
+
+    from numtape.core.log.op import CODES
+
+    with fresh_log() as log:
+        x, y = tf.constant([1.0, 2.0]), tf.constant([3.0, 4.0])
+        with tf.GradientTape() as tape:
+            tape.watch((x, y))
+            z = x / y
+        gradients = tape.gradient(z, (x, y))
+        ops = [CODES.entries[code][0].name for code in log.code[: log.n]]
+        assert ops.count("RealDiv") == 2  # one of them is z
+        assert [g.numpy().tolist() for g in gradients] == [
+            pytest.approx([1 / 3, 1 / 4]), pytest.approx([-1 / 9, -1 / 8]),
+        ]  # fmt: skip

@@ -4,6 +4,7 @@ import copy
 import math
 import operator
 import pickle
+import sys
 
 import numpy as np
 import pytest
@@ -286,9 +287,42 @@ SLICES = {
 
 @pytest.mark.parametrize("key", SLICES.values(), ids=SLICES.keys())
 def test_slices_are_those_of_numpy(tf, key):
-    values = np.arange(24, dtype=np.int32).reshape(2, 3, 4)
-    same(tf.constant(values)[key], values[key], "int32")
-    same(tf.Variable(values)[key], values[key], "int32")
+    for shape in ((2, 3, 4), (4, 5, 6)):  # small ones are recorded in another way
+        values = np.arange(math.prod(shape), dtype=np.float32).reshape(shape)
+        expected = np.zeros_like(values)
+        expected[key] = 2 * values[key]
+        variable, whole = tf.Variable(values), tf.exp(tf.constant(np.zeros_like(values))) * values
+        for _ in range(3):  # what was met before is known
+            same(whole[key], values[key], "float32")
+            same(variable[key], values[key], "float32")
+            with tf.GradientTape() as tape:
+                tape.watch(whole)
+                y = tf.reduce_sum(whole[key] * whole[key])
+            same(tape.gradient(y, whole), expected, "float32")
+
+
+@pytest.mark.numtape_only("how slices are recorded")
+def test_slices_that_were_met_are_known(tf):
+    from numtape.core.log.log import local
+    from numtape.core.ops import getitem, slicing
+
+    x = tf.exp(tf.ones((40, 100)))
+    y = tf.exp(tf.ones(1500))
+    log = local.log
+    for key in (np.s_[:, 3:5], np.s_[2, ::2], np.s_[4, 5]):
+        first, calls = x[key], []
+        n = log.n
+        before = sys.getprofile()
+        sys.setprofile(lambda frame, event, arg: calls.append(event))  # noqa: B023
+        again = x[key]
+        sys.setprofile(before)
+        assert calls.count("call") <= 6
+        assert log.n - n == 1 + (key != np.s_[:, 3:5])  # the row, and that of its shape
+        same(again, first)
+    for k in range(1500):
+        y[k : k + 1], y[k]
+    for known in (getitem._known, slicing._known):
+        assert 0 < len(known) <= slicing.MOST
 
 
 def test_slices_by_tensors(tf):

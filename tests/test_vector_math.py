@@ -165,8 +165,10 @@ def check(name, operands, actual):
     assert error[worst] <= FUNCTIONS[name][0], f"{error[worst]} ulp: {name}{at}"
 
 
-@every
-@both
+@pytest.mark.parametrize(("name", "dtype"), [
+    pytest.param(name, dtype, marks=pytest.mark.slow if (j + k) % 2 else ())
+    for j, name in enumerate(FUNCTIONS) for k, dtype in enumerate(DTYPES)
+])  # fmt: skip
 def test_error(name, dtype):
     operands = arguments(name, dtype)
     check(name, operands, value(name, *operands))
@@ -339,8 +341,10 @@ def test_one_large_argument_changes_no_other(name, dtype):
     assert after.tobytes() == before.tobytes()
 
 
-@pytest.mark.parametrize("name", [*VECTOR, "power"])
-@both
+@pytest.mark.parametrize(("name", "dtype"), [
+    pytest.param(name, dtype, marks=pytest.mark.slow if (j + k) % 2 else ())
+    for j, name in enumerate([*VECTOR, "power"]) for k, dtype in enumerate(DTYPES)
+])  # fmt: skip
 def test_loops_are_vectorised(name, dtype):
     import numba
 

@@ -119,7 +119,8 @@ def main(argv: list[str] | None = None) -> int:
         cases[name] = {"title": CASES[name].title, "columns": columns, "goals": goals}
         for heading, column in columns.items():
             said = column.get("failed") or (
-                f"{figure(column['gradient'], 's')}, {three(column['ratio'])} {TIMES} its primal")
+                f"{figure(column['gradient'], 's')}, {three(column['ratio'])} {TIMES} its primal"
+            )
             print(f"{name}, {heading}: {said}", file=sys.stderr)
         for goal in goals:
             reached = {True: "yes", False: "no", None: NOTHING}[goal["met"]]

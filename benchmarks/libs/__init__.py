@@ -1,17 +1,24 @@
 """The libraries that are compared: one module each, and the table that names them.
 
 A module ``<name>_`` gives ``variants(data)``: the ways its library performs one step on the
-inputs ``data`` of a case, by column heading, or none if it does not take part in that kind of
-case. This table can be read without importing any of the libraries.
+inputs ``data`` of a case, by column heading; it raises ``LeftOut`` where the library's users could
+not write that step. This table can be read without importing any of the libraries.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
-from benchmarks.inputs import Array
+import numpy as np
+
+from benchmarks.inputs import Array, Data, Derivatives, Program
+
+
+class LeftOut(Exception):
+    """The library does not take part in a case; says why."""
 
 
 @dataclass(frozen=True)
@@ -26,6 +33,69 @@ class Variant:
 
     step: Callable[[], Any]
     weights: Callable[[], list[Array]] = list
+
+
+def built(
+    data: Data, builders: Mapping[type, Callable[..., Variant]], *arguments: object
+) -> Variant:
+    """Gives what the builder for this kind of inputs makes of them.
+
+    A kind that has none is built as the more general kind that it belongs to.
+
+    Raises:
+        LeftOut: If there is no builder, or it finds that the library cannot do this.
+    """
+    builder = next((builders[kind] for kind in type(data).__mro__ if kind in builders), None)
+    if builder is None:
+        raise LeftOut(_NO_KIND[type(data).__name__])
+    return builder(data, *arguments)
+
+
+def function_of(
+    data: Program | Derivatives,
+    ops: Any,
+    written: Mapping[Callable[..., Any], Callable[..., Any]] | None = None,
+) -> Callable[..., Any]:
+    """Gives a case's program, made of a library's functions.
+
+    Args:
+        data: The inputs of the case.
+        ops: The library's functions.
+        written: Programs that the library's users would write in another way.
+
+    Raises:
+        LeftOut: If the library lacks a function.
+    """
+    if written and data.function in written:
+        return written[data.function]
+    lacking = [name for name in data.needs if not hasattr(ops, name)]
+    if lacking:
+        raise LeftOut(_NO_FUNCTION[lacking[0]])
+    return partial(data.function, ops)
+
+
+def shaped(data: Program, found: Iterable[Any]) -> list[Any]:
+    """Gives a value and its gradients in the shapes of their case.
+
+    Some libraries have no arrays without axes, or none with a single one.
+    """
+    return [
+        x if tuple(x.shape) == shape else np.asarray(x).reshape(shape)
+        for x, shape in zip(found, data.shapes(), strict=True)
+    ]
+
+
+FIRST_ORDER = "no derivatives of derivatives"
+_NO_KIND = {
+    "Network": "no layers of networks",
+    "Program": "no such programs",
+    "Derivatives": "no derivatives of vectors",
+}
+_NO_FUNCTION = {
+    "solve": "no solver of general systems that has a derivative",
+    "convolved": "no convolutions of many channels",
+    "sigmoid": "no layers of networks",
+}
 
 
 @dataclass(frozen=True)

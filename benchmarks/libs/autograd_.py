@@ -10,7 +10,7 @@ from autograd import numpy as anp
 from autograd.scipy.special import erf
 
 from benchmarks.inputs import Array, Chain, Data, Derivatives, Network, Program
-from benchmarks.libs import Variant
+from benchmarks.libs import Variant, built, function_of
 
 
 def _chain(data: Chain) -> Variant:
@@ -69,10 +69,9 @@ OPS = SimpleNamespace(
 
 
 def _program(data: Program) -> Variant:
-    def f(*inputs: Array) -> Array:
-        return data.function(OPS, *inputs, *data.constants)
-
-    transpose = make_vjp(f, tuple(range(len(data.inputs))))
+    f = function_of(data, OPS)
+    by = tuple(range(len(data.inputs)))
+    transpose = make_vjp(lambda *inputs: f(*inputs, *data.constants), by)
 
     def step() -> list[Any]:
         vjp, value = transpose(*data.inputs)
@@ -83,18 +82,14 @@ def _program(data: Program) -> Variant:
 
 def _derivatives(data: Derivatives) -> Variant:
     of = {"hessian": hessian, "jacobian": jacobian}[data.kind]
-    matrix = of(lambda x: data.function(OPS, x, *data.constants))
+    f = function_of(data, OPS)
+    matrix = of(lambda x: f(x, *data.constants))
     return Variant(lambda: matrix(data.x))
+
+
+BUILDERS = {Chain: _chain, Network: _network, Program: _program, Derivatives: _derivatives}
 
 
 def variants(data: Data) -> dict[str, Variant]:
     """Gives the variants for a case's inputs."""
-    if isinstance(data, Chain):
-        return {"autograd": _chain(data)}
-    if isinstance(data, Network):
-        return {"autograd": _network(data)}
-    if isinstance(data, Program) and all(hasattr(OPS, name) for name in data.needs):
-        return {"autograd": _program(data)}
-    if isinstance(data, Derivatives):
-        return {"autograd": _derivatives(data)}
-    return {}
+    return {"autograd": built(data, BUILDERS)}

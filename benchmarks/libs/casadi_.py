@@ -2,19 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import SimpleNamespace
+from typing import Any
 
 import casadi as ca
 import numpy as np
 
-from benchmarks.inputs import Chain, Data, Formula, Network
-from benchmarks.libs import Variant
+from benchmarks import programs
+from benchmarks.inputs import Array, Chain, Data, Derivatives, Formula, Network, Program
+from benchmarks.libs import LeftOut, Variant, built, function_of, shaped
+
+
+def _sum(x: Any) -> Any:
+    return ca.sum1(ca.sum2(x))
+
 
 OPS = SimpleNamespace(
-    log=ca.log, sqrt=ca.sqrt, erf=ca.erf, exp=ca.exp, sin=ca.sin, tanh=ca.tanh, sum=lambda x: x
+    log=ca.log,
+    sqrt=ca.sqrt,
+    erf=ca.erf,
+    exp=ca.exp,
+    sin=ca.sin,
+    tanh=ca.tanh,
+    sum=_sum,
+    mean=lambda x: _sum(x) / x.numel(),
+    sigmoid=lambda z: 1 / (1 + ca.exp(-z)),
+    relu=lambda z: ca.fmax(z, 0),
+    solve=ca.solve,
 )
-LARGE = 10_000  # weights: more are no job for its dense products
-MANY = 1_000_000  # elements: ten times as many take half a minute
+LARGE = 10_000  # weights
+MANY = 1_000_000  # elements
 
 
 def _chain(data: Chain) -> Variant:
@@ -28,6 +46,8 @@ def _chain(data: Chain) -> Variant:
 
 def _network(data: Network) -> Variant:
     """Rows and columns change places: CasADi keeps matrices by columns."""
+    if sum(w.size for w in data.weights) > LARGE:
+        raise LeftOut("products of large matrices take seconds")
     symbols = [ca.MX.sym(f"w{k}", *np.atleast_2d(w).T.shape) for k, w in enumerate(data.weights)]
     batch = len(data.x)
     x = ca.DM(data.x.T)
@@ -56,25 +76,98 @@ def _network(data: Network) -> Variant:
 
 def _formula(data: Formula) -> Variant:
     """The formula of one element, mapped over all of them."""
+    if data.inputs[0].size > MANY:
+        raise LeftOut("ten million elements take half a minute")
     inputs = [ca.SX.sym(f"x{k}") for k in range(len(data.inputs))]
     value = data.function(OPS, *inputs)
     outputs = [value, *(ca.gradient(value, x) for x in inputs)]
     mapped = ca.Function("formula", inputs, outputs).map(len(data.inputs[0]))
     rows = [ca.DM(x.reshape(1, -1).astype(np.float64)) for x in data.inputs]
 
-    def step() -> list[np.ndarray]:
+    def step() -> list[Array]:
         value, *gradients = (np.asarray(found).ravel() for found in mapped(*rows))
         return [value if data.value_size > 1 else value.sum(), *gradients]
 
     return Variant(step)
 
 
+def _asian(data: Program, f: Callable[..., Any]) -> Variant:
+    """A function of one path, mapped over all, its results summed."""
+    steps, paths = data.constants[0].shape
+    shared = [ca.SX.sym(name) for name in ("spot", "rate", "volatility")]
+    noise = ca.SX.sym("noise", steps)
+    value = f(*shared, noise) / paths
+    outputs = [value, *(ca.gradient(value, x) for x in shared)]
+    path = ca.Function("path", [*shared, noise], outputs)
+    mapped = path.map("paths", "serial", paths, [0, 1, 2], [0, 1, 2, 3])
+    arguments = [ca.DM(x) for x in (*data.inputs, *data.constants)]
+    return Variant(lambda: shaped(data, mapped(*arguments)))
+
+
+def _solves(data: Program, f: Callable[..., Any]) -> Variant:
+    """A function of one system, mapped over all, its values summed; systems lie side by side."""
+    symbols = [ca.MX.sym(f"x{k}", *x.shape[1:]) for k, x in enumerate(data.inputs)]
+    value = f(*symbols)
+    outputs = [value, *(ca.gradient(value, x) for x in symbols)]
+    batch = len(data.inputs[0])
+    mapped = ca.Function("system", symbols, outputs).map("systems", "serial", batch, [], [0])
+    arguments = [ca.DM(np.hstack(x)) for x in data.inputs]
+
+    def step() -> list[Array]:
+        value, *gradients = mapped(*arguments)
+        stacked = (np.stack(np.hsplit(np.asarray(g), batch)) for g in gradients)
+        return shaped(data, [value, *stacked])
+
+    return Variant(step)
+
+
+def _lstm(data: Program, f: Callable[..., Any]) -> Variant:
+    """The bias is repeated: nothing is broadcast here."""
+    symbols = [ca.MX.sym(f"w{k}", *np.atleast_2d(w).shape) for k, w in enumerate(data.inputs)]
+    kernel, recurrent, bias = symbols
+    inputs, start = data.constants
+    rows = np.empty(len(inputs), object)
+    for k, x in enumerate(inputs):
+        rows[k] = ca.DM(x)
+    wide = ca.repmat(bias, len(start), 1)
+    value = f(kernel, recurrent, wide, rows, ca.DM(start))
+    outputs = [value, *(ca.gradient(value, w) for w in symbols)]
+    function = ca.Function("lstm", symbols, outputs)
+    arguments = [ca.DM(np.atleast_2d(w)) for w in data.inputs]
+    return Variant(lambda: [np.asarray(x) for x in shaped(data, function(*arguments))])
+
+
+PROGRAMS = {programs.asian: _asian, programs.solves: _solves, programs.lstm: _lstm}
+
+
+def _program(data: Program) -> Variant:
+    f = function_of(data, OPS)
+    return PROGRAMS[data.function](data, f)
+
+
+def _layers(x: ca.MX, weights: ca.DM) -> ca.MX:
+    """Vectors are columns."""
+    return ca.tanh(weights @ ca.tanh(weights @ x))
+
+
+def _derivatives(data: Derivatives) -> Variant:
+    """Expressions of scalars where few meet, of matrices where all do."""
+    f = function_of(data, OPS, {programs.layers: _layers})
+    hessian = data.kind == "hessian"
+    x = (ca.SX if hessian else ca.MX).sym("x", data.x.size)
+    y = f(x, *(ca.DM(c) for c in data.constants))
+    matrix = ca.hessian(y, x)[0] if hessian else ca.jacobian(y, x)
+    function = ca.Function(data.kind, [x], [matrix])
+    at = ca.DM(data.x)
+    return Variant(lambda: function(at).full())
+
+
+BUILDERS = {
+    Chain: _chain, Network: _network, Formula: _formula, Program: _program,
+    Derivatives: _derivatives,
+}  # fmt: skip
+
+
 def variants(data: Data) -> dict[str, Variant]:
     """Gives the variants for a case's inputs; it computes in float64 throughout."""
-    if isinstance(data, Chain):
-        return {"CasADi": _chain(data)}
-    if isinstance(data, Network) and sum(w.size for w in data.weights) < LARGE:
-        return {"CasADi": _network(data)}
-    if isinstance(data, Formula) and data.inputs[0].size <= MANY:
-        return {"CasADi": _formula(data)}
-    return {}
+    return {"CasADi": built(data, BUILDERS)}

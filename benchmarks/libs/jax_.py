@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from benchmarks.inputs import Chain, Data, Derivatives, Network, Program
-from benchmarks.libs import Variant
+from benchmarks.libs import Variant, built, function_of
 
 OPS = SimpleNamespace(
     log=jnp.log,
@@ -80,10 +80,12 @@ def _network(data: Network) -> Variant:
 
 
 def _program(data: Program) -> Variant:
+    f = function_of(data, OPS)
+
     def value_and_gradients(
         inputs: list[jax.Array], constants: list[jax.Array]
     ) -> tuple[jax.Array, ...]:
-        value, vjp = jax.vjp(lambda *xs: data.function(OPS, *xs, *constants), *inputs)
+        value, vjp = jax.vjp(lambda *xs: f(*xs, *constants), *inputs)
         return value, *vjp(jnp.ones_like(value))
 
     compiled = jax.jit(value_and_gradients)
@@ -102,7 +104,7 @@ def _program(data: Program) -> Variant:
 
 def _derivatives(data: Derivatives) -> Variant:
     of = {"hessian": jax.hessian, "jacobian": jax.jacrev}[data.kind]
-    compiled = jax.jit(of(lambda x, *constants: data.function(OPS, x, *constants)))
+    compiled = jax.jit(of(function_of(data, OPS)))
     with jax.enable_x64(True):
         arrays = [jnp.asarray(x) for x in (data.x, *data.constants)]
 
@@ -113,14 +115,9 @@ def _derivatives(data: Derivatives) -> Variant:
     return Variant(step)
 
 
+BUILDERS = {Chain: _chain, Network: _network, Program: _program, Derivatives: _derivatives}
+
+
 def variants(data: Data) -> dict[str, Variant]:
     """Gives the variants for a case's inputs."""
-    if isinstance(data, Chain):
-        return {"JAX jit": _chain(data)}
-    if isinstance(data, Network):
-        return {"JAX jit": _network(data)}
-    if isinstance(data, Program):
-        return {"JAX jit": _program(data)}
-    if isinstance(data, Derivatives):
-        return {"JAX jit": _derivatives(data)}
-    return {}
+    return {"JAX jit": built(data, BUILDERS)}

@@ -8,12 +8,29 @@ import mlx.core as mx
 import mlx.nn as nn
 import numpy as np
 
-from benchmarks.inputs import Chain, Data, Formula, Network
-from benchmarks.libs import Variant
+from benchmarks.inputs import Array, Chain, Data, Derivatives, Network, Program
+from benchmarks.libs import Variant, built, function_of
 
+# Its solver of systems cannot be differentiated.
 OPS = SimpleNamespace(
-    log=mx.log, sqrt=mx.sqrt, erf=mx.erf, exp=mx.exp, sin=mx.sin, tanh=mx.tanh, sum=mx.sum
+    log=mx.log,
+    sqrt=mx.sqrt,
+    erf=mx.erf,
+    exp=mx.exp,
+    sin=mx.sin,
+    tanh=mx.tanh,
+    sum=mx.sum,
+    mean=mx.mean,
+    sigmoid=mx.sigmoid,
+    relu=nn.relu,
+    # Filters have their outputs first here.
+    convolved=lambda x, filters: mx.conv2d(x, filters.transpose(3, 0, 1, 2)),
 )
+
+
+def _arrays(arrays: list[Array]) -> list[mx.array]:
+    """The same dtypes: float64 would become float32."""
+    return [mx.array(x, dtype=getattr(mx, x.dtype.name)) for x in arrays]
 
 
 def _chain(data: Chain) -> Variant:
@@ -57,15 +74,17 @@ def _network(data: Network) -> Variant:
     return Variant(step, lambda: [np.array(w) for w in weights])
 
 
-def _formula(data: Formula) -> Variant:
-    inputs = [mx.array(x, dtype=getattr(mx, x.dtype.name)) for x in data.inputs]
+def _program(data: Program) -> Variant:
+    inputs, constants = _arrays(data.inputs), _arrays(data.constants)
+    shape = data.shapes()[0]
+    f = function_of(data, OPS)
 
     @mx.compile
     def value_and_gradients(*inputs: mx.array) -> list[mx.array]:
         def value_of(*inputs: mx.array) -> list[mx.array]:
-            return [data.function(OPS, *inputs)]
+            return [f(*inputs, *constants)]
 
-        ones = mx.ones(data.value_size if data.value_size > 1 else (), inputs[0].dtype)
+        ones = mx.ones(shape, inputs[0].dtype)
         values, gradients = mx.vjp(value_of, list(inputs), [ones])
         return [*values, *gradients]
 
@@ -77,13 +96,34 @@ def _formula(data: Formula) -> Variant:
     return Variant(step)
 
 
+def _derivatives(data: Derivatives) -> Variant:
+    """All rows at once: a product with each unit vector, by ``vmap``."""
+    f = function_of(data, OPS)
+    x, *constants = _arrays([data.x, *data.constants])
+    units = mx.eye(x.size, dtype=x.dtype)
+
+    def vector_of(x: mx.array) -> mx.array:
+        return f(x, *constants)
+
+    if data.kind == "hessian":
+        vector_of = mx.grad(vector_of)
+
+    @mx.compile
+    def matrix(x: mx.array) -> mx.array:
+        return mx.vmap(lambda unit: mx.vjp(vector_of, [x], [unit])[1][0])(units)
+
+    def step() -> mx.array:
+        found = matrix(x)
+        mx.eval(found)
+        return found
+
+    return Variant(step)
+
+
+BUILDERS = {Chain: _chain, Network: _network, Program: _program, Derivatives: _derivatives}
+
+
 def variants(data: Data) -> dict[str, Variant]:
     """Gives the variants for a case's inputs."""
     mx.set_default_device(mx.cpu)
-    if isinstance(data, Chain):
-        return {"MLX": _chain(data)}
-    if isinstance(data, Network):
-        return {"MLX": _network(data)}
-    if isinstance(data, Formula):
-        return {"MLX": _formula(data)}
-    return {}
+    return {"MLX": built(data, BUILDERS)}

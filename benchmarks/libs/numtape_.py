@@ -11,8 +11,8 @@ import numpy as np
 import numtape as nt
 from benchmarks.cases import COMPILED, OURS, REPLAYED, UNFUSED
 from benchmarks.inputs import Chain, Data, Derivatives, Formula, Network, Program
-from benchmarks.libs import Variant
-from numtape.core.cpu import executor as cpu
+from benchmarks.libs import Variant, built, function_of
+from numtape.core.cpu import sweeper as cpu
 from numtape.core.log.log import Log, local
 
 Made = Callable[[Callable[..., Any]], Callable[..., Any]]
@@ -86,12 +86,13 @@ def _network(data: Network, made: Made) -> Variant:
 def _program(data: Program, made: Made) -> Variant:
     inputs = [nt.constant(x) for x in data.inputs]
     constants = [nt.constant(x) for x in data.constants]
+    f = function_of(data, OPS)
 
     @made
     def value_and_gradients(*inputs: nt.Tensor) -> list[nt.Tensor]:
         with nt.GradientTape() as tape:
             tape.watch(inputs)
-            value = data.function(OPS, *inputs, *constants)
+            value = f(*inputs, *constants)
         return [value, *tape.gradient(value, list(inputs))]
 
     def step() -> list[nt.Tensor]:
@@ -105,37 +106,35 @@ def _program(data: Program, made: Made) -> Variant:
 
 def _derivatives(data: Derivatives, made: Made) -> Variant:
     x, constants = nt.constant(data.x), [nt.constant(c) for c in data.constants]
+    f = function_of(data, OPS)
 
     def gradient(x: nt.Tensor) -> nt.Tensor:
         with nt.GradientTape() as tape:
             tape.watch(x)
-            value = data.function(OPS, x, *constants)
+            value = f(x, *constants)
         return tape.gradient(value, x)
 
     @made
     def matrix(x: nt.Tensor) -> nt.Tensor:
         with nt.GradientTape() as tape:
             tape.watch(x)
-            y = gradient(x) if data.kind == "hessian" else data.function(OPS, x, *constants)
+            y = gradient(x) if data.kind == "hessian" else f(x, *constants)
         return tape.jacobian(y, x)
 
     return Variant(lambda: np.asarray(matrix(x)))
 
 
+BUILDERS = {Chain: _chain, Network: _network, Program: _program, Derivatives: _derivatives}
+
+
 def variants(data: Data) -> dict[str, Variant]:
     """Gives the variants for a case's inputs."""
-    builders: dict[type, Callable[..., Variant]] = {
-        Chain: _chain, Network: _network, Formula: _program, Program: _program,
-        Derivatives: _derivatives,
-    }  # fmt: skip
-    if type(data) not in builders:
-        return {}
     ways: dict[str, Made] = {
         OURS: lambda function: function,
         REPLAYED: nt.function,
         COMPILED: lambda function: nt.function(function, jit_compile=True),
     }
-    found = {heading: builders[type(data)](data, made) for heading, made in ways.items()}
+    found = {heading: built(data, BUILDERS, made) for heading, made in ways.items()}
     if isinstance(data, Formula):
         found[UNFUSED] = _unfused(_program(data, lambda function: function))
     return found

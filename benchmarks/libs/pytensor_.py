@@ -9,12 +9,65 @@ import numpy as np
 import pytensor
 import pytensor.tensor as pt
 
-from benchmarks.inputs import Chain, Data, Formula, Network
-from benchmarks.libs import Variant
+from benchmarks import programs
+from benchmarks.inputs import Chain, Data, Derivatives, Network, Program
+from benchmarks.libs import Variant, built, function_of
 
 OPS = SimpleNamespace(
-    log=pt.log, sqrt=pt.sqrt, erf=pt.erf, exp=pt.exp, sin=pt.sin, tanh=pt.tanh, sum=pt.sum
+    log=pt.log,
+    sqrt=pt.sqrt,
+    erf=pt.erf,
+    exp=pt.exp,
+    sin=pt.sin,
+    tanh=pt.tanh,
+    sum=pt.sum,
+    solve=lambda matrices, sides: pt.linalg.solve(matrices, sides, b_ndim=2),
 )
+
+
+def _asian(spot: Any, rate: Any, volatility: Any, noise: Any) -> Any:
+    """Its loops are scans."""
+    steps, paths = noise.shape
+    dt = programs.YEARS / steps
+    drift, spread = (rate - 0.5 * volatility**2) * dt, volatility * pt.sqrt(dt)
+
+    def advanced(row: Any, price: Any, total: Any, drift: Any, spread: Any) -> tuple[Any, Any]:
+        price = price * pt.exp(drift + spread * row)
+        return price, total + price
+
+    _, totals = pytensor.scan(
+        advanced,
+        sequences=[noise],
+        outputs_info=[pt.full((paths,), spot), pt.zeros((paths,))],
+        non_sequences=[drift, spread],
+        return_updates=False,
+    )
+    gain = pt.maximum(totals[-1] / steps - programs.STRIKE, 0)
+    return pt.exp(-rate * programs.YEARS) * pt.mean(gain)
+
+
+def _lstm(kernel: Any, recurrent: Any, bias: Any, inputs: Any, start: Any) -> Any:
+    """The cell of the text, in a scan."""
+
+    def cell(x: Any, hidden: Any, memory: Any, *weights: Any) -> tuple[Any, Any]:
+        kernel, recurrent, bias = weights
+        z, size = x @ kernel + hidden @ recurrent + bias, recurrent.shape[0]
+        gates = [z[:, k * size : (k + 1) * size] for k in range(4)]
+        taken, kept, shown = (pt.sigmoid(gates[k]) for k in (0, 1, 3))
+        memory = kept * memory + taken * pt.tanh(gates[2])
+        return shown * pt.tanh(memory), memory
+
+    hidden, _ = pytensor.scan(
+        cell,
+        sequences=[inputs],
+        outputs_info=[start, start],
+        non_sequences=[kernel, recurrent, bias],
+        return_updates=False,
+    )
+    return pt.mean(hidden[-1] ** 2)
+
+
+WRITTEN = {programs.asian: _asian, programs.lstm: _lstm}
 
 
 def _chain(data: Chain) -> Variant:
@@ -53,22 +106,28 @@ def _relu(x: Any) -> Any:
     return pt.maximum(x, np.float32(0.0))
 
 
-def _formula(data: Formula) -> Variant:
-    kind = pt.dvector if data.inputs[0].dtype == np.float64 else pt.fvector
-    inputs = [kind() for _ in data.inputs]
-    value = data.function(OPS, *inputs)
+def _program(data: Program) -> Variant:
+    inputs = [pt.tensor(dtype=x.dtype.name, shape=(None,) * x.ndim) for x in data.inputs]
+    constants = [pytensor.shared(x) for x in data.constants]
+    value = function_of(data, OPS, WRITTEN)(*inputs, *constants)
     gradients = pytensor.grad(value.sum(), inputs)
     compiled = pytensor.function(inputs, [value, *gradients])
     compiled.trust_input = True
     return Variant(lambda: compiled(*data.inputs))
 
 
+def _derivatives(data: Derivatives) -> Variant:
+    x = pt.dvector("x")
+    y = function_of(data, OPS)(x, *(pytensor.shared(c) for c in data.constants))
+    of = {"hessian": pytensor.gradient.hessian, "jacobian": pytensor.gradient.jacobian}
+    compiled = pytensor.function([x], of[data.kind](y, x))
+    compiled.trust_input = True
+    return Variant(lambda: compiled(data.x))
+
+
+BUILDERS = {Chain: _chain, Network: _network, Program: _program, Derivatives: _derivatives}
+
+
 def variants(data: Data) -> dict[str, Variant]:
     """Gives the variants for a case's inputs."""
-    if isinstance(data, Chain):
-        return {"PyTensor": _chain(data)}
-    if isinstance(data, Network):
-        return {"PyTensor": _network(data)}
-    if isinstance(data, Formula):
-        return {"PyTensor": _formula(data)}
-    return {}
+    return {"PyTensor": built(data, BUILDERS)}

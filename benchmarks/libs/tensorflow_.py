@@ -9,7 +9,7 @@ from typing import Any
 import tensorflow as tf
 
 from benchmarks.inputs import Chain, Data, Derivatives, Network, Program
-from benchmarks.libs import Variant
+from benchmarks.libs import Variant, built, function_of
 
 # What is made of a function before it is called.
 Made = Callable[[Callable[..., Any]], Callable[..., Any]]
@@ -81,11 +81,12 @@ OPS = SimpleNamespace(
 def _program(data: Program, made: Made) -> Variant:
     inputs = [tf.constant(x) for x in data.inputs]
     constants = [tf.constant(x) for x in data.constants]
+    f = function_of(data, OPS)
 
     def value_and_gradients(*inputs: tf.Tensor) -> list[tf.Tensor]:
         with tf.GradientTape() as tape:
             tape.watch(inputs)
-            value = data.function(OPS, *inputs, *constants)
+            value = f(*inputs, *constants)
         return [value, *tape.gradient(value, inputs)]
 
     called = made(value_and_gradients)
@@ -94,37 +95,28 @@ def _program(data: Program, made: Made) -> Variant:
 
 def _derivatives(data: Derivatives, made: Made) -> Variant:
     x, constants = tf.constant(data.x), [tf.constant(c) for c in data.constants]
+    f = function_of(data, OPS)
 
     def gradient(x: tf.Tensor) -> tf.Tensor:
         with tf.GradientTape() as tape:
             tape.watch(x)
-            value = data.function(OPS, x, *constants)
+            value = f(x, *constants)
         return tape.gradient(value, x)
 
     def matrix(x: tf.Tensor) -> tf.Tensor:
         with tf.GradientTape() as tape:
             tape.watch(x)
-            y = gradient(x) if data.kind == "hessian" else data.function(OPS, x, *constants)
+            y = gradient(x) if data.kind == "hessian" else f(x, *constants)
         return tape.jacobian(y, x)
 
     called = made(matrix)
     return Variant(lambda: called(x))
 
 
-def variant(data: Data, made: Made) -> Variant | None:
-    """One way to run a case's step, or None if it is of no known kind."""
-    if isinstance(data, Chain):
-        return _chain(data, made)
-    if isinstance(data, Network):
-        return _network(data, made)
-    if isinstance(data, Program):
-        return _program(data, made)
-    if isinstance(data, Derivatives):
-        return _derivatives(data, made)
-    return None
+BUILDERS = {Chain: _chain, Network: _network, Program: _program, Derivatives: _derivatives}
 
 
 def variants(data: Data) -> dict[str, Variant]:
     """Gives the variants for a case's inputs."""
-    found = {"TF eager": variant(data, _as_written), "tf.function": variant(data, tf.function)}
-    return {heading: way for heading, way in found.items() if way}
+    ways = {"TF eager": _as_written, "tf.function": tf.function}
+    return {heading: built(data, BUILDERS, made) for heading, made in ways.items()}

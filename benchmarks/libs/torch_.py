@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import torch
 
 from benchmarks.inputs import Chain, Data, Derivatives, Network, Program
-from benchmarks.libs import Variant
+from benchmarks.libs import Variant, built, function_of
 
 
 def _convolved(images: torch.Tensor, filters: torch.Tensor) -> torch.Tensor:
@@ -91,9 +91,10 @@ def _network(data: Network, compiled: bool) -> Variant:
 def _program(data: Program, compiled: bool) -> Variant:
     inputs = [torch.tensor(x, requires_grad=True) for x in data.inputs]
     constants = [torch.tensor(x) for x in data.constants]
+    f = function_of(data, OPS)
 
     def value_of(*inputs: torch.Tensor) -> torch.Tensor:
-        return data.function(OPS, *inputs, *constants)
+        return f(*inputs, *constants)
 
     if compiled:
         value_of = torch.compile(value_of)
@@ -106,27 +107,19 @@ def _program(data: Program, compiled: bool) -> Variant:
     return Variant(step)
 
 
-def _derivatives(data: Derivatives) -> Variant:
+def _derivatives(data: Derivatives, compiled: bool) -> Variant:
     x, constants = torch.tensor(data.x), [torch.tensor(c) for c in data.constants]
     of = {"hessian": torch.func.hessian, "jacobian": torch.func.jacrev}[data.kind]
-    matrix = of(lambda x: data.function(OPS, x, *constants))
+    f = function_of(data, OPS)
+    matrix = of(lambda x: f(x, *constants))
+    if compiled:
+        matrix = torch.compile(matrix)
     return Variant(lambda: matrix(x))
 
 
-def variant(data: Data, compiled: bool) -> Variant | None:
-    """One way to run a case's step, or None if it is of no known kind."""
-    if isinstance(data, Chain):
-        return _chain(data, compiled)
-    if isinstance(data, Network):
-        return _network(data, compiled)
-    if isinstance(data, Program):
-        return _program(data, compiled)
-    if isinstance(data, Derivatives) and not compiled:
-        return _derivatives(data)
-    return None
+BUILDERS = {Chain: _chain, Network: _network, Program: _program, Derivatives: _derivatives}
 
 
 def variants(data: Data) -> dict[str, Variant]:
     """Gives the variants for a case's inputs."""
-    found = variant(data, compiled=False)
-    return {"PyTorch": found} if found else {}
+    return {"PyTorch": built(data, BUILDERS, False)}

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import math
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import warp as wp
 
-from benchmarks import formulas
-from benchmarks.inputs import Array, Chain, Data, Formula
-from benchmarks.libs import Variant
+from benchmarks import formulas, programs
+from benchmarks.inputs import Array, Chain, Data, Derivatives, Program
+from benchmarks.libs import FIRST_ORDER, LeftOut, Variant, built, function_of, shaped
 
 # A loop that is not unrolled keeps no values of its passes, and gives a wrong gradient.
 wp.config.max_unroll = 64
 wp.config.quiet = True
 LENGTH = 50  # as scalar_chain's
+# As asian_option's.
+STEPS, YEARS, STRIKE = 64, programs.YEARS, programs.STRIKE
+DT = YEARS / STEPS
 
 
 @wp.kernel
@@ -54,52 +59,128 @@ def _long_chain(
     wp.atomic_add(out, 0, wp.tanh(wp.sin(x[i] * x[i] + y[i]) * wp.exp(-x[i])) * y[i])
 
 
-KERNELS = {formulas.black_scholes: _black_scholes, formulas.long_chain: _long_chain}
+@wp.kernel
+def _asian(
+    spot: wp.array(dtype=wp.float64),
+    rate: wp.array(dtype=wp.float64),
+    volatility: wp.array(dtype=wp.float64),
+    noise: wp.array2d(dtype=wp.float64),
+    out: wp.array(dtype=wp.float64),
+):
+    i = wp.tid()
+    r, v = rate[0], volatility[0]
+    dt = wp.float64(DT)
+    drift, spread = (r - wp.float64(0.5) * v * v) * dt, v * wp.sqrt(dt)
+    price, total = wp.float64(spot[0]), wp.float64(0.0)
+    for k in range(STEPS):
+        price = price * wp.exp(drift + spread * noise[k, i])
+        total = total + price
+    gain = wp.max(total / wp.float64(STEPS) - wp.float64(STRIKE), wp.float64(0.0))
+    discount = wp.exp(-r * wp.float64(YEARS))
+    wp.atomic_add(out, 0, discount * gain / wp.float64(noise.shape[1]))
 
 
-def _differentiated(kernel: Any, inputs: list[Array], size: int, launches: int) -> Any:
+@wp.kernel
+def _product(
+    weights: wp.array2d(dtype=wp.float64),
+    x: wp.array(dtype=wp.float64),
+    out: wp.array(dtype=wp.float64),
+):
+    i = wp.tid()
+    total = wp.float64(0.0)
+    for k in range(x.shape[0]):  # a sum alone needs no values of its passes
+        total += weights[i, k] * x[k]
+    out[i] = total
+
+
+@wp.kernel
+def _squashed(x: wp.array(dtype=wp.float64), out: wp.array(dtype=wp.float64)):
+    i = wp.tid()
+    out[i] = wp.tanh(x[i])  # not in the loop's kernel: on the way back its sum would be 0 there
+
+
+KERNELS = {
+    formulas.black_scholes: _black_scholes,
+    formulas.long_chain: _long_chain,
+    programs.asian: _asian,
+}
+# Its only solver is for symmetric systems, and its users write no layers of networks in it.
+OPS = SimpleNamespace()
+
+
+def _array(x: Array, differentiated: bool) -> Any:
+    dtype = getattr(wp, x.dtype.name)
+    return wp.array(x, dtype=dtype, device="cpu", requires_grad=differentiated)
+
+
+def _back(tape: Any, out: Any, seed: Any, arrays: list[Any]) -> list[Array]:
+    """The gradients, which the next way back is not to add to."""
+    tape.backward(grads={out: seed})
+    found = [np.array(x.grad.numpy()) for x in arrays]
+    tape.zero()
+    return found
+
+
+def _differentiated(
+    kernel: Any, inputs: list[Array], constants: list[Array], size: int, launches: int
+) -> Any:
     """A step that gives the value and the gradients as arrays."""
-    dtype = getattr(wp, inputs[0].dtype.name)
-    arrays = [wp.array(x, dtype=dtype, device="cpu", requires_grad=True) for x in inputs]
+    arrays, fixed = [_array(x, True) for x in inputs], [_array(x, False) for x in constants]
+    dtype = arrays[0].dtype
     out = wp.zeros(size, dtype=dtype, device="cpu", requires_grad=True)
     ones = wp.ones(size, dtype=dtype, device="cpu")
 
     def step() -> list[Array]:
         out.zero_()
         with wp.Tape() as tape:
-            wp.launch(kernel, dim=launches, inputs=arrays, outputs=[out], device="cpu")
-        tape.backward(grads={out: ones})
-        # Arrays without a copy, as the others': the next step has gradients of its own.
-        found = [np.array(x.grad.numpy()) for x in arrays]
-        tape.zero()
-        return [np.array(out.numpy()), *found]
+            wp.launch(kernel, dim=launches, inputs=[*arrays, *fixed], outputs=[out], device="cpu")
+        return [np.array(out.numpy()), *_back(tape, out, ones, arrays)]
 
     return step
 
 
 def _chain(data: Chain) -> Variant:
     assert data.length == LENGTH
-    step = _differentiated(_sines, [np.array([data.x])], 1, 1)
+    step = _differentiated(_sines, [np.array([data.x])], [], 1, 1)
     return Variant(lambda: float(step()[1][0]))
 
 
-def _formula(data: Formula) -> Variant:
-    size = data.value_size
-    step = _differentiated(KERNELS[data.function], data.inputs, size, len(data.inputs[0]))
-    if size > 1:
-        return Variant(step)
+def _program(data: Program) -> Variant:
+    """A value that is one number, and its gradients by numbers, are arrays of one element."""
+    kernel = function_of(data, OPS, KERNELS)
+    size = math.prod(data.shapes()[0])
+    launches = data.inputs[0].size
+    if data.function is programs.asian:
+        steps, launches = data.constants[0].shape
+        assert steps == STEPS
+    inputs = [np.atleast_1d(x) for x in data.inputs]
+    step = _differentiated(kernel, inputs, data.constants, size, launches)
+    return Variant(lambda: shaped(data, step()))
 
-    def scalar_step() -> list[Any]:
-        value, *gradients = step()
-        return [value[0], *gradients]
 
-    return Variant(scalar_step)
+def _derivatives(data: Derivatives) -> Variant:
+    """Each row is a way back of its own: ``warp.autograd.jacobian`` adds up what is between."""
+    if data.kind == "hessian":
+        raise LeftOut(FIRST_ORDER)
+    size = data.x.size
+    x, (weights,) = _array(data.x, True), [_array(c, False) for c in data.constants]
+
+    stages = [wp.zeros(size, x.dtype, device="cpu", requires_grad=True) for _ in range(4)]
+    units = [_array(row, False) for row in np.eye(size)]
+
+    def step() -> Array:
+        with wp.Tape() as tape:
+            for before, product, after in ((x, *stages[:2]), stages[1:]):
+                wp.launch(_product, size, [weights, before], [product], device="cpu")
+                wp.launch(_squashed, size, [product], [after], device="cpu")
+        return np.stack([_back(tape, stages[-1], unit, [x])[0] for unit in units])
+
+    return Variant(step)
+
+
+BUILDERS = {Chain: _chain, Program: _program, Derivatives: _derivatives}
 
 
 def variants(data: Data) -> dict[str, Variant]:
-    """Gives the variants for a case's inputs; its users write no dense networks in it."""
-    if isinstance(data, Chain):
-        return {"Warp": _chain(data)}
-    if isinstance(data, Formula) and data.function in KERNELS:
-        return {"Warp": _formula(data)}
-    return {}
+    """Gives the variants for a case's inputs."""
+    return {"Warp": built(data, BUILDERS)}

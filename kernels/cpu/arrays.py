@@ -11,57 +11,76 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from llvmlite import ir
 from numba import types
-from numba.extending import intrinsic
 
 from ..functions import vector
-from ..jit import INT64, POINTERS, jit
+from ..jit import POINTERS, inline, jit, stack
 from . import reduce
-from .sweep import copy
+from .blas import call, hold, release
+from .groups import copy
 
 number, real = POINTERS["int64"], POINTERS["float64"]
 
 
-@intrinsic
-def call_gemm(typingctx: Any, p: Any, a: Any, b: Any, c: Any) -> Any:
-    """Call the BLAS function at the address in ``p[0]``; ``p[1:11]`` are its scalars in order.
+# Where the parameters of `gemm` are: the function; its scalars in order (two letters, three sizes,
+# 1, two lengths of rows, 0, another length); the bytes from one matrix to the next of x, y and out;
+# how many there are; the bytes of an element; rows and columns of a tile; how BLAS is told to take
+# one thread (0: it is not).
+(GEMM, LETTERS, COLUMNS, ROWS, INNER, Y_ROW, X_ROW, OUT_ROW) = (0, 1, 3, 4, 5, 7, 8, 10)
+SCALARS, STEPS, BATCHES, ITEM, DOWN, ACROSS, ASK, SET, HELD = (11, 11, 14, 15, 16, 17, 18, 19, 20)
+ALONE = 1 << 18  # multiplications from which BLAS would take several threads
+TRANSPOSED, STRAIGHT = ord("T"), ord("N")
+own_scalars = stack(8 * SCALARS)
+
+
+@inline
+def take_scalars(at: int, parameters: int) -> None:
+    """Copy the function and the scalars, some of which are then changed."""
+    for k in range(SCALARS):
+        number(at)[k] = number(parameters)[k]
+
+
+@inline
+def call_gemm(p: int, a: int, b: int, c: int) -> None:
+    """Call BLAS with the function and the scalars at ``p``.
 
     Fortran takes addresses: of a letter, a 32-bit integer, a float. On a little-endian machine
     that of an int64 will do for all of them.
     """
-
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        p, a, b, c = args
-        block = builder.inttoptr(p, INT64.as_pointer())
-        at = [builder.gep(block, [INT64(k)]) for k in range(11)]
-        function = builder.load(at[0])
-        transa, transb, m, n, k, alpha, lda, ldb, beta, ldc = (
-            builder.ptrtoint(place, INT64) for place in at[1:]
-        )
-        kind = ir.FunctionType(ir.VoidType(), [INT64] * 13)
-        builder.call(
-            builder.inttoptr(function, kind.as_pointer()),
-            [transa, transb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc],
-        )
-        return context.get_dummy_value()
-
-    return types.void(*[types.intp] * 4), codegen
+    call(number(p)[GEMM], (
+        p + 8, p + 16, p + 24, p + 32, p + 40, p + 48, a, p + 56, b, p + 64, p + 72, c, p + 80,
+    ))  # fmt: skip
 
 
 def gemm() -> Any:
-    """Products of matrices, ``out = x @ y`` for each of a batch; one unit of work.
+    """Products of matrices, ``out = x @ y`` for each of a batch.
 
-    BLAS counts columns first, so it is asked for the transposed product. Parameters: what
-    `call_gemm` wants, the bytes from one matrix to the next of x, y and out, and how many.
+    A unit is a tile of an output, and one call of BLAS: so the bits do not depend on who computes
+    which. BLAS counts columns first, so it is asked for the transposed product.
     """
 
     def kernel(
         out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int
     ) -> None:
-        p = number(parameters)
-        for k in range(p[14]):
-            call_gemm(parameters, y_ + k * p[12], x_ + k * p[11], out_ + k * p[13])
+        p, at = number(parameters), own_scalars()
+        take_scalars(at, parameters)
+        item = p[ITEM]
+        down, across = -(-p[ROWS] // p[DOWN]), -(-p[COLUMNS] // p[ACROSS])
+        alone = p[ASK] != 0 and p[DOWN] * p[ACROSS] * p[INNER] > ALONE
+        if alone:
+            hold(p[ASK], p[SET], p[HELD])
+        for unit in range(begin, end if p[ASK] != 0 else p[BATCHES]):
+            batch = unit // (down * across)
+            top, left = unit // across % down * p[DOWN], unit % across * p[ACROSS]
+            x, y = x_ + batch * p[STEPS], y_ + batch * p[STEPS + 1]
+            x += top * item * (1 if p[LETTERS + 1] == TRANSPOSED else p[X_ROW])
+            y += left * item * (p[Y_ROW] if p[LETTERS] == TRANSPOSED else 1)
+            out = out_ + batch * p[STEPS + 2] + (top * p[OUT_ROW] + left) * item
+            number(at)[ROWS] = min(p[DOWN], p[ROWS] - top)
+            number(at)[COLUMNS] = min(p[ACROSS], p[COLUMNS] - left)
+            call_gemm(at, y, x, out)
+        if alone:
+            release(p[SET], p[HELD])
 
     return kernel
 

@@ -21,8 +21,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from ..jit import INT64, POINTERS, fetch_add, inline, jit, stack
-from ..loops.exchange import exchange, exchange_if
+from ..jit import INT64, POINTERS, exchange, exchange_if, fetch_add, inline, jit, stack
 
 numbers, real, single, bytes_ = (POINTERS[x] for x in ("int64", "float64", "float32", "uint8"))
 int8s, int16s, int32s = (POINTERS[x] for x in ("int8", "int16", "int32"))

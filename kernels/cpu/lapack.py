@@ -11,35 +11,21 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from llvmlite import ir
 from numba import types
-from numba.core import cgutils
-from numba.extending import intrinsic
 
-from ..jit import INT64, POINTERS, jit, stack
+from ..jit import POINTERS, jit, stack
+from .blas import call, hold, release
 
 number, word = POINTERS["int64"], POINTERS["int32"]
 
 # Where parameters are, in bytes; as in numtape/core/cpu/routines.py (a test compares).
 N, T, U, L, R, A, S, ONE, STEP = (8 * k for k in range(9))
-ASK, SET = 9, 10  # what tells and sets how many threads they take; 0: these stay as they are
-HEADER = 11
+# What tells and sets how many threads they take (0: these stay as they are), and `blas`'s words.
+ASK, SET, HELD = 9, 10, 11
+HEADER = 12
 TILE = 16
 
 _scratch = stack(64)
-
-
-@intrinsic
-def call(typingctx: Any, function: Any, arguments: Any) -> Any:
-    """Call a function at an address with a tuple of int64s. Returns what it returns."""
-
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        function, packed = args
-        values = cgutils.unpack_tuple(builder, packed)
-        kind = ir.FunctionType(INT64, [INT64] * len(values))
-        return builder.call(builder.inttoptr(function, kind.as_pointer()), values)
-
-    return types.intp(types.intp, arguments), codegen
 
 
 def _helpers(dtype: str) -> tuple[Any, Any, Any]:
@@ -68,22 +54,16 @@ def _helpers(dtype: str) -> tuple[Any, Any, Any]:
 
 
 def _alone(kernel: Any) -> Any:
-    """The kernel, in which LAPACK takes one thread: to share small matrices takes longer.
-
-    Where several threads do so at once, only those that saw more than one set them again.
-    """
+    """The kernel, in which LAPACK takes one thread: to share small matrices takes longer."""
     inner = jit(kernel)
 
     def alone(out: int, x: int, y: int, z: int, parameters: int, begin: int, end: int) -> None:
         p = number(parameters)
-        threads = 1
         if p[ASK]:
-            threads = call(p[ASK], (parameters,)) & 0xFFFF
-        if threads > 1:
-            call(p[SET], (1,))
+            hold(p[ASK], p[SET], p[HELD])
         inner(out, x, y, z, parameters, begin, end)
-        if threads > 1:
-            call(p[SET], (threads,))
+        if p[ASK]:
+            release(p[SET], p[HELD])
 
     return alone
 

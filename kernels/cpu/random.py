@@ -19,7 +19,7 @@ from numba.extending import intrinsic
 
 from ..functions.vector import FORMATS, FUNCTIONS
 from ..jit import INT64, POINTERS, inline, jit, stack
-from .sweep import copy
+from .groups import copy
 
 UNIT = 64  # blocks
 BYTES = 32  # of a block

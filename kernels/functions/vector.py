@@ -20,7 +20,7 @@ from numba import types
 from numba.extending import intrinsic
 
 from .elementary import ELEMENTARY, TABLE
-from .value import FLOAT32, FLOAT64, Function, Value
+from .value import FLOAT32, FLOAT64, Function, Value, wide_vectors
 
 FORMATS = {types.float32: FLOAT32, types.float64: FLOAT64}
 
@@ -33,10 +33,7 @@ def _compiled(name: str, narrow: Function, wide: Function, result: Any = None) -
         function = narrow if kind is types.float32 else wide
 
         def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            # LLVM avoids 512-bit vectors on many machines that have them. Arithmetic takes the
-            # time here, not memory, and they are 1.5 (float32) to 1.8 times as fast. llvmlite
-            # does not know the attribute.
-            set.add(builder.function.attributes, '"prefer-vector-width"="512"')
+            wide_vectors(builder.function)
             return function(*(Value(builder, x, FORMATS[kind]) for x in args)).ir
 
         return (result or kind)(*operands), codegen

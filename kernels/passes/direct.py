@@ -12,13 +12,8 @@ The caller holds the GIL. A word is eight bytes: a number, or the address of an 
 
 from __future__ import annotations
 
-from typing import Any
-
-from ..jit import POINTERS, jit
-from .unchanged import LIST_ITEMS, SIZE, TYPE, _at, _c_function, call1, call2, call4, unchanged
-
-from numba import types  # isort: skip
-from numba.extending import intrinsic  # isort: skip
+from ..jit import POINTERS, call0, call1, call2, call3, call4, jit
+from .unchanged import LIST_ITEMS, SIZE, TYPE, _at, unchanged
 
 # What there is once in a process, by its place in a block of words: functions of the C API,
 # objects, and at which byte of an object something is. As in numtape/core/replay/direct.py (a test
@@ -42,18 +37,6 @@ TIMED = 16  # one call of so many is timed, in the place of all of them
 COUNT = (1 << 63) - 1  # without the bit that says that the place before the arguments is free
 
 _one, _two, _four = POINTERS["uint8"], POINTERS["uint16"], POINTERS["uint32"]  # to bytes
-
-
-@intrinsic
-def call0(typingctx: Any, function: Any) -> Any:
-    """Call a function of C without arguments."""
-    return types.intp(types.intp), _c_function(0)
-
-
-@intrinsic
-def call3(typingctx: Any, function: Any, a: Any, b: Any, c: Any) -> Any:
-    """Call a function of C with three arguments, all intp."""
-    return types.intp(*[types.intp] * 4), _c_function(3)
 
 
 @jit

@@ -99,7 +99,7 @@ def merge_equal(
 
     ``work.operands`` gets the operands of what is left, `_canonical`, and ``work.many`` those of
     variadic rows. Merged rows leave ``work.rows``, which is ascending on return;
-    ``work.aliases`` lists them, and those that are wanted make the first one wanted. The table of
+    ``work.aliases`` lists them, and the first one is wanted as much as any of them. The table of
     equal rows has ``size`` entries, a power of two. Returns how many rows are left, and how many
     were merged.
 
@@ -156,7 +156,7 @@ def merge_equal(
                 work.canon[row] = found
                 work.aliases[merged] = row
                 merged += 1
-                if want[row]:
+                if want[row] == WANTED or (want[row] and want[found] != WANTED):
                     want[found] = want[row]
                 continue
             table[slot] = row

@@ -250,9 +250,8 @@ def write_program(
     its operands. Returns OK or NO_KERNEL.
     """
     groups, program, kernel = out.groups, out.program, work.kernel
-    # Read back, because Numba would compile what takes a literal 0 once more.
     cursor[C_INSTRUCTIONS] = 0
-    at = cursor[C_INSTRUCTIONS]
+    at = 0
     elements = 0
     scratch = 0
     partials = 0

@@ -1,7 +1,7 @@
 """The records of columns that passes take: a parameter for what belongs together.
 
 Passes and what they call take pointers, by the dozen; as named tuples of pointers they have names
-and cost nothing, for Numba passes a tuple's members one by one. `core.compile.passes` reads the
+and cost nothing, for a tuple's members are passed one by one. `core.compile.passes` reads the
 fields, and the parameters of passes, from the text: a control block has a slot for each of them,
 in this order. A kind is ``int``, one of the pointers, or (of a parameter) a record.
 """

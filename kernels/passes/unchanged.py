@@ -5,13 +5,9 @@ The pass calls CPython's C API by address. The caller holds the GIL.
 
 from __future__ import annotations
 
-from typing import Any
+from ..jit import POINTERS, call1, call2, call4, jit
 
-from ..jit import INT64, POINTERS, jit
-
-from llvmlite import ir  # isort: skip
 from numba import types  # isort: skip
-from numba.extending import intrinsic  # isort: skip
 
 # Kinds of tests; as in numtape/core/replay/observe/guards.py (a test compares).
 (WORD, ENTRY, ATTRIBUTE, METHOD, ITEM, TRUTH, LENGTH, ITEMS, KEYS, ENTRIES, ANSWER,
@@ -25,32 +21,6 @@ KIND, HOLDER, KEY, EXPECTED, BITS, COLUMNS = range(6)
 TYPE, CELL, SIZE, LIST_ITEMS, FLOAT, METHOD_FUNCTION, METHOD_SELF = 8, 16, 16, 24, 16, 16, 24
 
 _at = POINTERS["int64"]
-
-
-def _c_function(count: int) -> Any:
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        kind = ir.FunctionType(INT64, [INT64] * count)
-        return builder.call(builder.inttoptr(args[0], kind.as_pointer()), args[1:])
-
-    return codegen
-
-
-@intrinsic
-def call1(typingctx: Any, function: Any, a: Any) -> Any:
-    """Call a function of C with one argument, all intp."""
-    return types.intp(*[types.intp] * 2), _c_function(1)
-
-
-@intrinsic
-def call2(typingctx: Any, function: Any, a: Any, b: Any) -> Any:
-    """Call a function of C with two arguments, all intp."""
-    return types.intp(*[types.intp] * 3), _c_function(2)
-
-
-@intrinsic
-def call4(typingctx: Any, function: Any, a: Any, b: Any, c: Any, d: Any) -> Any:
-    """Call a function of C with four arguments, all intp."""
-    return types.intp(*[types.intp] * 5), _c_function(4)
 
 
 @jit

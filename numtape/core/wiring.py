@@ -13,7 +13,9 @@ from typing import Any
 from ..errors import InvalidArgumentError
 from . import interop, settings
 from .cpu import copies
+from .derive.tape import Tape
 from .log import look
+from .log.log import Log
 from .log.record import (
     Recorder,
     of_inexact,
@@ -100,6 +102,8 @@ OPERATORS: dict[str, Any] = {
     "__xor__": _xor, "__rxor__": _swapped(_xor), "__invert__": _invert,
     "__getitem__": getitem,
 }  # fmt: skip
+
+Log.tape_type = Tape
 
 for _class in (Tensor, Variable):
     for _name, _function in OPERATORS.items():

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import optree
 
-from ..core.log.tensors import as_tensor
+from ..core.log.tensors import as_tensor, to_tensor
 from ..core.log.variable import Variable
 from ..core.ops.joining import stack
 from ..core.values.dtypes import as_dtype
@@ -84,8 +84,10 @@ def as_array(x: Any) -> Any:
 
 def as_tensors(element: Any) -> Any:
     """An element as users get it: a nest of tensors (and datasets)."""
-    return map_leaves(lambda x: as_tensor(x) if isinstance(x, np.ndarray | np.generic) else x,
-                      element)  # fmt: skip
+    def converted(x: Any) -> Any:
+        return to_tensor(x, None) if isinstance(x, np.ndarray | np.generic) else x
+
+    return map_leaves(converted, element)
 
 
 def given(value: Any) -> Any:

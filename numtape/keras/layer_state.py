@@ -155,14 +155,16 @@ class LayerState(LayerPath, LayerConfig, Module):
             found[name] = v
         return {**{name: vars(self).get(name) for name in self._held}, **found}
 
-    def _leaves(self) -> Iterator[Any]:
+    def _leaves(self) -> list[Any]:
         """Variables, modules and metrics in attributes, in the order in which these were set."""
+        found: list[Any] = []
         for name in self._held:  # not vars(self): a recorded call may set other attributes
             value = getattr(self, name, None)
             if isinstance(value, list | tuple | dict):
-                yield from _inside(value)
+                _inside(value, found)
             else:
-                yield value
+                found.append(value)
+        return found
 
     def _own_variables(self) -> list[Variable]:
         """Its own, trainable ones first; those of modules inside it that are no layers, too."""
@@ -375,12 +377,10 @@ def _holds(value: Any) -> bool:
     )  # fmt: skip
 
 
-def _inside(value: Any) -> Iterator[Any]:
-    if isinstance(value, list | tuple):
-        for item in value:
-            yield from _inside(item)
-    elif isinstance(value, dict):
-        for item in value.values():
-            yield from _inside(item)
-    else:
-        yield value
+def _inside(value: Any, found: list[Any]) -> None:
+    """Add what is in lists, tuples and dicts, however deep."""
+    for item in value.values() if isinstance(value, dict) else value:
+        if isinstance(item, list | tuple | dict):
+            _inside(item, found)
+        else:
+            found.append(item)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..core import settings
 from ..core.compile import cache
-from ..core.cpu.executor import Sweeper
+from ..core.cpu.sweeper import Sweeper
 from ..core.derive import noting
 from ..core.derive.noting import Noting, caller
 from ..core.log.log import Log, local

@@ -15,13 +15,13 @@ from ..values.memory import Array, address_of
 from ..values.spec import SPECS, Spec
 from . import cache as disk
 from .lane_kernels import VECTOR_SOURCES
-from .passes import imported, kernel_source
+from .sources import imported, kernel_source
 from .tables import LANES
 
 # What the kernels are compiled from, besides vector math.
 _SOURCES = (
-    "passes.records", "passes.rows", "passes.layout", "cpu.sweep", "cpu.reduce", "cpu.arrays",
-    "cpu.random",
+    "passes.records", "passes.rows", "passes.layout", "cpu.groups", "cpu.blas",
+    "cpu.reduce", "cpu.arrays", "cpu.random",
 )  # fmt: skip
 
 # What was found for a code and specs.

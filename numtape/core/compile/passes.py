@@ -6,10 +6,10 @@ its arguments from a block of int64: addresses that stay, scalars that are set b
 
 from __future__ import annotations
 
-import ast
 import atexit
 import ctypes
 import importlib
+import logging
 import re
 import subprocess
 import sys
@@ -24,6 +24,9 @@ import numpy as np
 from .. import settings
 from ..values.memory import Array, address_of, view
 from . import cache as disk
+from .sources import Pointer, kernel_source
+
+_messages = logging.getLogger("numtape")
 
 # Kinds of the passes' parameters and of the fields of their records: pointers, by dtype, and ints.
 _KINDS = {"U8": "uint8", "I32": "int32", "I64": "int64", "int": ""}
@@ -33,39 +36,13 @@ _KINDS = {"U8": "uint8", "I32": "int32", "I64": "int64", "int": ""}
 _UNITS = {
     "derive": {"follow": "passes.follow", "transpose": "passes.transpose"},
     "sweep": {"sweep": "cpu.sweep"},
-    "share": {"lanes": "cpu.sweep", "units": "cpu.sweep"},
+    "share": {"assist": "cpu.team", "lanes": "cpu.groups", "units": "cpu.groups"},
     "recall": {"recall": "passes.recall", "repeat": "passes.recall"},
     "graft": {"graft": "passes.graft"},
     "plan": {"plan": "passes.plan"},
 }
+_BRANCHES = ("graft", "plan")  # units whose loops are branches more than arithmetic
 _PASSES = {symbol: module for unit in _UNITS.values() for symbol, module in unit.items()}
-
-
-def kernel_source(*modules: str) -> str:
-    """The text of kernel modules, for a cache key, without importing them."""
-    return "\n".join(
-        (settings.kernels_folder() / Path(*module.split("."))).with_suffix(".py").read_text("utf-8")
-        for module in modules
-    )
-
-
-def imported(*modules: str) -> tuple[str, ...]:
-    """Kernel modules, and those that they import, and so on; by their text, without importing."""
-    folder = settings.kernels_folder()
-    known, left = set(modules), list(modules)
-    while left:
-        module = left.pop()
-        for node in ast.walk(ast.parse(kernel_source(module))):
-            if not isinstance(node, ast.ImportFrom) or not node.level:
-                continue
-            package = module.split(".")[: -node.level]
-            package += node.module.split(".") if node.module else []
-            for names in (package, *([*package, alias.name] for alias in node.names)):
-                name = ".".join(names)
-                if name not in known and folder.joinpath(*names).with_suffix(".py").is_file():
-                    known.add(name)
-                    left.append(name)
-    return tuple(sorted(known))
 
 
 def _fields(text: str) -> dict[str, str]:
@@ -118,7 +95,7 @@ def addresses(unit: str) -> dict[str, int]:
         "compiler", "jit", "target", "passes.records", "passes.rows", "passes.layout",
         "passes.places", "passes.program",
     )  # fmt: skip
-    source = kernel_source(*dict.fromkeys((*shared, *_PASSES.values())))
+    source = kernel_source(*dict.fromkeys((*shared, *_PASSES.values()))) + compilers()
 
     def compile_passes() -> disk.Built:
         built = _wait_for(unit) and disk.read(f"passes-{unit}", source)
@@ -131,7 +108,38 @@ def addresses(unit: str) -> dict[str, int]:
     return {symbol: found[f"numtape_{symbol}"] for symbol in _UNITS[unit]}
 
 
+@cache
+def compilers() -> str:
+    """The text of what makes machine code of passes: part of their key in the cache."""
+    names = ("sources", "expressions", "translate", "llvm")
+    return "\n".join((Path(__file__).parent / f"{name}.py").read_text("utf-8") for name in names)
+
+
 def _compile_unit(unit: str) -> disk.Built:
+    """Compile passes: without Numba, unless one has something in it that only Numba knows."""
+    from .expressions import INT, Fields, Unknown
+    from .llvm import compiled
+    from .translate import Entry, translated
+
+    def kind(name: str) -> Any:
+        fields = _records().get(name)
+        if fields is not None:
+            return Fields(tuple(fields), tuple(map(kind, fields.values())))
+        return Pointer(_KINDS[name]) if _KINDS[name] else INT
+
+    entries = [
+        Entry(f"numtape_{symbol}", module, symbol, tuple(map(kind, _parameters(symbol).values())))
+        for symbol, module in _UNITS[unit].items()
+    ]
+    try:
+        text = translated(entries)
+        return compiled(text, [entry.symbol for entry in entries], unit not in _BRANCHES)
+    except Unknown as reason:
+        _messages.info("Passes are compiled by Numba (%s): %s", unit, reason)
+        return _compile_with_numba(unit)
+
+
+def _compile_with_numba(unit: str) -> disk.Built:
     from .unit import Function, Record, compile_unit
 
     records = importlib.import_module("numtape.kernels.passes.records")

@@ -88,12 +88,21 @@ class Calls:
 
     def clear(self) -> None:
         """Forget everything."""
+        # The list of codes is another one first: who enters a kernel begins before the next step,
+        # and then it is forgotten here or never there, or has its code in the new list.
+        codes: list[int] = []
+        held: list[Array] = []
+        # whole: nothing runs in between, see core.values.interning
+        swapped = self._codes
+        self._codes = codes
+        # done
         self._start = next(self._numbers) + 1
-        codes, self._codes = self._codes, []
-        for code in codes:
+        for code in swapped:
             self.first[code] = 0
+        # whole: nothing runs in between, see core.values.interning
         self._before = self.held
-        self.held = []
+        self.held = held
+        # done
 
 
 CALLS = Calls()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -61,16 +62,13 @@ def _argument(context: Any, builder: Any, kind: Any, values: Iterator[Any]) -> A
     return value if kind is types.intp else builder.inttoptr(value, context.get_data_type(kind))
 
 
-# What a function says to LLVM whose arithmetic takes the time: see kernels.functions.vector.
-WIDE = '"prefer-vector-width"="512"'
-
-
 @global_compiler_lock  # type: ignore[untyped-decorator]
 def compile_unit(name: str, functions: list[Function]) -> Built:
     """Compile functions into one object: C functions that take int64 and return one.
 
     Kernels never raise, so the status that Numba's calling convention returns is not looked at.
     """
+    vectors = importlib.import_module("numtape.kernels.functions.value")
     context = functions[0].jitted.targetctx
     library = context.codegen().create_library(f"numtape.{name}")
     library.enable_object_caching()
@@ -86,8 +84,8 @@ def compile_unit(name: str, functions: list[Function]) -> Built:
         count = 1 if function.block else sum(sizes)
         entry = ir.Function(module, ir.FunctionType(INT64, [INT64] * count), function.symbol)
         whole = result.library.get_function(result.fndesc.llvm_func_name)
-        if any(WIDE in str(attribute) for attribute in whole.attributes):
-            set.add(entry.attributes, WIDE)  # of which it becomes a part
+        if any(vectors.WIDTH in str(attribute) for attribute in whole.attributes):
+            vectors.wide_vectors(entry)  # of which it becomes a part
         builder = ir.IRBuilder(entry.append_basic_block("entry"))
         values = list(entry.args)
         if function.block:

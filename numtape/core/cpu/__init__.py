@@ -1,5 +1,6 @@
 """The CPU executor: it sweeps plans block by block, so that chains stay in the cache.
 
-In comes a plan, out go values in buffers. Start with `executor`; `fuse` turns a group of rows that
-is swept often into one loop, `workers` are the threads that share large sweeps.
+In comes a plan, out go values in buffers. Start with `executor`; `sweeper` carries out a plan,
+`fuse` turns a group of rows that is swept often into one loop, `workers` are the threads that share
+large sweeps, and `looks` has machine code do all of a look that comes again.
 """

@@ -12,8 +12,15 @@ from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
 from typing import Any
 
+import llvmlite.binding as llvm
+import numpy as np
+
+from ..settings import after_fork_in_child
+from ..values.memory import address_of
+
 _LAPACK = ("gesdd", "getrf", "potrf")
 _lock = threading.RLock()
+_held = np.zeros(8, np.int64)
 _loading: list[str] = []
 
 
@@ -48,10 +55,27 @@ def _address(name: str) -> int:
     return found
 
 
-def threads() -> tuple[int, int]:
-    """The addresses of what tells and sets how many threads the library takes; 0 if unknown."""
+def threads() -> tuple[int, int, int]:
+    """How kernels have the library take one thread; see `kernels.cpu.blas`.
+
+    Returns the addresses of what tells and sets how many threads it takes, and of the kernels'
+    words; 0 if unknown.
+    """
     address("sgemm")
-    return _threads()
+    told, put = _threads()
+    return told, put, address_of(_held) if told else 0
+
+
+def _alone() -> None:
+    """In a forked child nobody computes, whatever the other threads of the parent did."""
+    before = int(_held[2])
+    held = _held[1] > 0 and before > 1
+    _held[:] = 0
+    if held:
+        ctypes.CFUNCTYPE(None, ctypes.c_int)(_threads()[1])(before)
+
+
+after_fork_in_child(_alone)
 
 
 @cache
@@ -65,6 +89,14 @@ def _threads() -> tuple[int, int]:
             )
             return told, set_
     return 0, 0
+
+
+@cache
+def has_small_kernels() -> bool:
+    """Whether the library is OpenBLAS, on a processor for which it has code for small matrices."""
+    features = llvm.get_host_cpu_features()
+    known = all(features.get(f"avx512{part}") for part in ("f", "bw", "dq", "vl"))
+    return known and all(threads())
 
 
 @cache

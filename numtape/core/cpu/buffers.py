@@ -6,6 +6,7 @@ here for the next value of its size, for some sweeps.
 
 from __future__ import annotations
 
+import ctypes
 import os
 import threading
 from typing import Any
@@ -118,6 +119,8 @@ class Pool:
 
 
 POOL = Pool()
+# It is never freed: a thread that nobody waits for may compute in its memory to the very end.
+ctypes.PYFUNCTYPE(None, ctypes.py_object)(("Py_IncRef", ctypes.pythonapi))(POOL)
 
 
 def _renew_lock() -> None:

@@ -25,8 +25,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..compile import cache as disk
-from ..compile.lane_kernels import VECTOR_SOURCES
-from ..compile.passes import kernel_source
+from ..compile.lane_kernels import WRITERS, written
+from ..compile.sources import kernel_source
 from ..log.log import Log
 from ..log.op import CODES, ELEMENTWISE
 from ..plan.plan import (
@@ -295,16 +295,10 @@ def _compiled(loop: Any, scalar: bool) -> int:
     symbol = f"{write.__name__}_{hashlib.sha256(text.encode()).hexdigest()[:16]}"
     if symbol in _addresses:
         return _addresses[symbol]
-    source = kernel_source(*VECTOR_SOURCES, "body", "cpu.fused") + text
 
     def build() -> disk.Built:
-        from llvmlite import ir
+        return written(symbol, lambda unit: write(unit, symbol, loop))
 
-        from ..compile.llvm import assembled
-
-        written = ir.Module(symbol)
-        write(written, symbol, loop)
-        return assembled(written, [symbol])
-
+    source = kernel_source(*WRITERS) + text
     found = _addresses[symbol] = disk.load(symbol, source, build)[symbol]
     return found

@@ -44,7 +44,7 @@ def native(
         return None
     one = int(np.ones(1, dtype.numpy_dtype).view(f"int{8 * dtype.size}")[0])
     small = max(matrices.shape[-2:]) <= SMALL
-    header = (*map(ord, LETTERS), one, 1, *(blas.threads() if small else (0, 0)))
+    header = (*map(ord, LETTERS), one, 1, *(blas.threads() if small else (0, 0, 0)))
     work = units * (cost // 16 + 8 * math.prod(matrices.shape[-2:]))
     parameters = (*header, *places, *more, *sizes)
     return Native(f"lapack.{kernel}", (dtype.name,), parameters, units, work)

@@ -1,6 +1,6 @@
 """Threads that share a sweep: parked until there is work, made anew after a fork.
 
-They run jitted code without the GIL. BLAS has threads of its own, and Numba's threading layers
+They run jitted code without the GIL, and call BLAS in one thread each. Numba's threading layers
 are not used: they abort or hang where several Python threads, forks and BLAS meet.
 """
 
@@ -12,6 +12,7 @@ import math
 import sys
 import threading
 from collections.abc import Callable, Iterable, Sequence
+from itertools import count, zip_longest
 from queue import SimpleQueue
 from time import perf_counter
 from typing import Any, TypeVar
@@ -19,6 +20,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ..settings import after_fork_in_child, inside_another
+from ..values.memory import address_of, aligned, view
 
 T = TypeVar("T")
 
@@ -31,17 +33,22 @@ class _Task:
     Attributes:
       call: The call.
       keeps: What keeps the memory alive that it works on.
+      stop: Has the call end soon, if that does not depend on it alone. Returns whether nobody need
+        wait for that.
       taken: By whom (`WORKER`, or, to call it off, `OWNER`), from then on: asking and taking are
         one step, which an interrupt cannot divide.
       done: Whether the call has ended.
       ended: Released then.
     """
 
-    __slots__ = ("call", "done", "ended", "keeps", "taken")
+    __slots__ = ("call", "done", "ended", "keeps", "stop", "taken")
 
-    def __init__(self, call: Callable[[], Any], keeps: Any) -> None:
+    def __init__(
+        self, call: Callable[[], Any], keeps: Any, stop: Callable[[], bool] | None = None
+    ) -> None:
         self.call = call
         self.keeps = keeps
+        self.stop = stop
         self.taken: dict[str, str] = {}
         self.ended = threading.Lock()
         self.ended.acquire()
@@ -63,12 +70,49 @@ class _Task:
         interrupt = None
         while not self.done:
             try:
-                if self.taken.setdefault("by", OWNER) is OWNER:
+                ending = self.stop is not None and self.stop()
+                if self.taken.setdefault("by", OWNER) is OWNER or ending:
                     break
                 self.ended.acquire(timeout=PERIOD)
             except BaseException as error:
                 interrupt = error
         return interrupt
+
+
+# The words of a team, as in kernels/cpu/team.py (a test compares).
+ROUND, ITEM, INSIDE, HIRED, HOME, YIELD = range(6)
+HIRING = 1 << 32  # rounds
+_sched_yield: Any = None if sys.platform == "win32" else ctypes.CDLL(None).sched_yield
+
+
+class Team:
+    """Threads that share the groups of a sweep; see `kernels.cpu.team`.
+
+    Attributes:
+      address: Of its words.
+    """
+
+    def __init__(self) -> None:
+        memory, self.address = aligned(64 * 6)
+        start = self.address - address_of(memory)
+        memory[:] = 0
+        self._words = view(memory[start : start + 64 * 6].view(np.int64))
+        self._hirings = count(1)
+        if _sched_yield is not None:
+            self._words[8 * YIELD] = ctypes.cast(_sched_yield, ctypes.c_void_p).value or 0
+
+    def hire(self, many: int) -> int:
+        """Let so many others take part from now on. Returns the first round's number."""
+        words = self._words
+        words[8 * ROUND] = begin = next(self._hirings) * HIRING
+        words[8 * HOME], words[8 * HIRED] = 0, many
+        return begin
+
+    def dismiss(self) -> None:
+        """Have all of them end."""
+        words = self._words
+        words[8 * HOME] = words[8 * HIRED]
+        words[8 * ROUND] = -1
 
 
 # Seconds: Windows hears of interrupts between two waits, and not while it waits.
@@ -96,16 +140,20 @@ def _work(queue: SimpleQueue[_Task | None]) -> None:
         del task  # its memory is not kept while there is no work
 
 
-def share(calls: Sequence[Callable[[], Any]], keeps: Any, running: list[_Task]) -> None:
+def share(
+    calls: Sequence[Callable[[], Any]], keeps: Any, running: list[_Task],
+    stops: Sequence[Callable[[], bool]] = (),
+) -> None:  # fmt: skip
     """Make all calls at once, the first one here; return when all have ended.
 
     A call that no worker takes on before the first one ends is not made: so each must do as
     much as is left to do. ``keeps`` is kept alive until the last one has ended. ``running`` lists
     the other calls until then. Should an interrupt hit the waiting itself, they are still there,
-    and `settle` waits for them.
+    and `settle` waits for them. ``stops`` are called when the first one has ended: the other calls
+    end then, and are not waited for if that is so said.
     """
     _start(len(calls) - 1)
-    running += [_Task(call, keeps) for call in calls[1:]]
+    running += [_Task(call, keeps, stop) for call, stop in zip_longest(calls[1:], stops)]
     try:
         for task in running:
             _queue.put(task)

@@ -17,7 +17,7 @@ import numpy as np
 
 from ...errors import DeviceError
 from .. import settings
-from ..compile.passes import imported, kernel_source
+from ..compile.sources import imported, kernel_source
 from ..log.op import Op
 from ..reference.bodies import apply
 from ..values.spec import Spec

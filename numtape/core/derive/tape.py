@@ -167,4 +167,3 @@ class Tape:
     def closed_ranges(self, log: Log) -> list[int]:
         """The ranges, the open one ended here."""
         return [log.n if bound < 0 else bound for bound in self.ranges]
-

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..values import dtypes
+from ..values import dtypes, emergency
 from ..values.memory import Array, address_of, converted, resized, view
 
 _FORMATS = {"bool": "?", "int8": "b", "uint8": "B", "int16": "h", "uint16": "H", "int32": "i",
@@ -59,6 +59,7 @@ class Columns:
     state_view: memoryview[int]
 
     def __init__(self, capacity: int, old: Columns | None = None, n: int = 0) -> None:
+        emergency.hold()  # rows are what fills the memory
         self.capacity = capacity
         for name in self.NAMES:
             if old is None:

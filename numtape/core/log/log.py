@@ -75,12 +75,13 @@ class Log(Hooks):
     """One thread's log. See the module's docstring; `numtape.core.log.look` computes its values."""
 
     new_list: ClassVar[Callable[..., list[Tensor]]] = list  # `derive.noting` has another one
+    tape_type: ClassVar[type]  # set in `core.wiring`
 
     __slots__ = (
-        "__weakref__", "_const_rows", "_leaf_rows", "_spare", "a", "b", "buffers", "busy", "bytes",
-        "bytes_limit", "c", "calls", "code", "columns", "computations", "eager", "extra", "extra_n",
-        "kept", "lazy", "left", "limit", "lock", "n", "owner", "patience", "pending", "reads",
-        "scanned", "settle", "spec", "tapes", "variable_index", "variables", "workspace",
+        "__weakref__", "_const_rows", "_leaf_rows", "_spare", "a", "again", "b", "buffers", "busy",
+        "bytes", "bytes_limit", "c", "calls", "code", "columns", "computations", "eager", "extra",
+        "extra_n", "kept", "lazy", "left", "limit", "lock", "n", "owner", "patience", "pending",
+        "reads", "scanned", "settle", "spec", "tapes", "variable_index", "variables", "workspace",
     )  # fmt: skip
 
     def __init__(self, capacity: int = 2 * SWEEP_ROWS) -> None:
@@ -98,10 +99,10 @@ class Log(Hooks):
         self.buffers: dict[int, Any] = {}  # values of more than one element; on a GPU, arrays there
         self.bytes = 0
         self.bytes_limit = SWEEP_BYTES
-        self.kept: list[Tensor] = self.new_list()  # every tensor with a row here
+        self.kept: list[Tensor] = self.new_list()  # every tensor with a row here that lives
         self.scanned = 0  # how many of them a look has considered
         self.patience = 0  # how many lazy ones there must be before they are considered again
-        self.settle = 0  # how many there must be before a look considers all of them again
+        self.settle = 0  # how many rows there must be before a look considers all of them again
         self.lazy: list[Tensor] = []  # those that were alive then, and not computed
         self.eager: set[int] = set()  # gradients not swept yet
         self.pending: dict[int, Variable] = {}  # variables whose value is a row not swept yet
@@ -114,6 +115,7 @@ class Log(Hooks):
         self._const_rows: dict[Any, int] = {}
         self._leaf_rows: dict[int, tuple[int, Any]] = {}
         self.workspace: Any = None  # the executor's
+        self.again: tuple[Any, ...] = ()  # looks that machine code carries out
         self._spare: Log | None = None
         LOGS.add(self)
 

@@ -12,10 +12,12 @@ lazy as well: an error is for who looks at what fails.
 from __future__ import annotations
 
 import mmap
+import signal
 import sys
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -48,6 +50,11 @@ def executor() -> Executor:
     return found
 
 
+def again(log: Log, tensor: Tensor) -> Any:
+    """The value, if machine code has it computed as it did before; see `core.cpu.looks`."""
+    return None
+
+
 def look(log: Log, tensor: Tensor) -> np.ndarray[Any, Any]:
     """The value of a tensor whose home was ``log`` a moment ago."""
     found = computed(log, tensor)
@@ -56,6 +63,9 @@ def look(log: Log, tensor: Tensor) -> np.ndarray[Any, Any]:
 
 def computed(log: Log, tensor: Tensor) -> Any:
     """As `look`; on a GPU, where a large value is."""
+    found = again(log, tensor)
+    if found is not None:
+        return found
     looking = local.looking
     if looking and log in looking and _nested(log):
         if tensor._home is not log:
@@ -72,6 +82,8 @@ def computed(log: Log, tensor: Tensor) -> Any:
 def _apart(log: Log, work: Any, tensor: Tensor | None = None) -> Any:
     """Do something to a log while handlers and finalizers record elsewhere, and do not do it."""
     current, looking = local.log, local.looking
+    if looking:  # an interrupt may have left what is no longer looked at
+        looking = tuple(x for x in looking if _nested(x))
     aside = log.aside() if current is log else current
     try:
         local.looking = looking + (log,) if looking else (log,)  # noqa: RUF005
@@ -108,24 +120,22 @@ def _seen(log: Log, tensor: Tensor) -> Any:
     row = tensor._row
     if log.columns.state_view[row] == VALUE:
         return log.stored(row, tensor._spec)
-    held, alive = log.held(), references.alive
-    end = len(log.kept)
-    kept = log.kept
-    live = alive(kept[log.scanned : end], 1) if log.scanned else alive(kept, 0)
+    held, alive, kept, before = log.held(), references.alive, log.kept, log.scanned
+    log.scanned = end = len(kept)  # first: tensors before that stay in their places
+    live = alive(kept[before:end], 1) if before else alive(kept, 0)
     wanted, lazy = _wanted(log, live)
     try:
         tried = _tried(log, [*wanted, row], [t._row for t in lazy], held)
     except BaseException:  # an interrupt: what took so long is not for the next look to compute
-        _put_off(log, live, end)
+        _put_off(log, live)
         raise
     if not tried:
-        _put_off(log, live, end)
+        _put_off(log, live)
         executor().compute(log, [row], [], held)
         return log.stored(row, tensor._spec)
-    if log.scanned:
+    if before:
         live.clear()  # not all there are
     log.lazy += lazy
-    log.scanned = end
     log.eager.clear()
     log.pending.clear()
     del lazy
@@ -137,13 +147,27 @@ def _seen(log: Log, tensor: Tensor) -> Any:
     return log.stored(row, tensor._spec) if home is log else home
 
 
-def _put_off(log: Log, live: list[Tensor], end: int) -> None:
+def _put_off(log: Log, live: list[Tensor]) -> None:
     """Leave what a look computes besides its own value to who asks for it: some of it fails."""
     state = log.columns.state_view
     log.lazy += [tensor for tensor in live if tensor._home is log and state[tensor._row] != VALUE]
-    log.scanned = end
     log.eager.clear()
     log.pending.clear()
+
+
+def _of_a_handler(error: BaseException) -> bool:
+    """Whether a handler of a signal has raised an error, such as ``TimeoutError`` of an alarm."""
+    codes = set()
+    for number in signal.valid_signals():
+        handler: Any = signal.getsignal(number)
+        while isinstance(handler, partial):
+            handler = handler.func
+        for function in (handler, getattr(handler, "__func__", None), type(handler).__call__):
+            codes.add(getattr(function, "__code__", None))
+    trace = error.__traceback__
+    while trace is not None and trace.tb_frame.f_code not in codes:
+        trace = trace.tb_next
+    return trace is not None
 
 
 def _tried(log: Log, wanted: list[int], welcome: list[int], held: bool) -> bool:
@@ -153,6 +177,8 @@ def _tried(log: Log, wanted: list[int], welcome: list[int], held: bool) -> bool:
         executor().compute(log, wanted, welcome, held)
         return True
     except Exception as error:
+        if _of_a_handler(error):
+            raise
         full = isinstance(error, MemoryError)
     state = log.columns.state_view
     for row in [row for row in list(log.buffers) if state[row] != VALUE]:
@@ -216,10 +242,10 @@ def _some_lazy(log: Log, live: list[Tensor]) -> bool:
 def _let_go(log: Log, live: list[Tensor]) -> None:
     """Rewind the log: no live value is uncomputed. ``live`` are its live tensors, if known."""
     if not live:
-        if len(log.kept) < log.settle:
+        if log.n < log.settle:
             return
         live = references.alive(log.kept, 0)
-        log.settle = 2 * len(log.kept)  # so that looking often costs no more than recording
+        log.settle = 2 * log.n  # so that looking often costs no more than recording
     _settle(log, live)
 
 

@@ -244,8 +244,13 @@ def spec_of(value: Any) -> Spec | None:
     return None
 
 
-def append(code: Code, spec: Spec, x: Any, op: Op) -> Tensor:
-    """Append a row of one operand whose code and spec are known."""
+def append(
+    code: Code, spec: Spec, x: Any, op: Op, number: tuple[int, Spec] | None = None
+) -> Tensor:
+    """Append a row of one operand whose code and spec are known.
+
+    A number, of a spec, is its second operand if there is one.
+    """
     log = local.log
     kept = log.kept
     kind = type(x)
@@ -255,13 +260,16 @@ def append(code: Code, spec: Spec, x: Any, op: Op) -> Tensor:
         a = read[1]
     else:
         a, _ = log.enter(x, None, op.name)
-    number = code.id
+    b = None if number is None else log.constant(*number)
+    code_id = code.id
     tensor = Tensor()
     # whole: nothing runs in between, see core.values.interning
     n = log.n
     if n < log.limit and log.kept is kept:
-        log.code[n] = number
+        log.code[n] = code_id
         log.a[n] = a
+        if b is not None:
+            log.b[n] = b
         log.spec[n] = spec.id
         log.n = n + 1
         tensor._home = log
@@ -271,7 +279,7 @@ def append(code: Code, spec: Spec, x: Any, op: Op) -> Tensor:
         # done
         return tensor
     log.make_room()
-    return append(code, spec, x, op)
+    return append(code, spec, x, op, number)
 
 
 # By op, specs and attributes.
@@ -290,11 +298,16 @@ def record(op: Op, operands: tuple[Any, ...], **attributes: Any) -> Tensor:
     while True:
         log = local.log
         kept = log.kept
-        log.reserve(len(operands))
-        like = next((spec for x in operands if (spec := spec_of(x)) is not None), None)
         rows, specs = [], []
+        like: Spec | None = None
         for x in operands:
-            row, spec = log.enter(x, like, op.name)
+            if type(x) is Tensor and x._home is log:
+                row, spec = x._row, x._spec
+            else:
+                log.reserve(len(operands))
+                if like is None and spec_of(x) is None:  # it may stand before all tensors
+                    like = next((own for y in operands if (own := spec_of(y)) is not None), None)
+                row, spec = log.enter(x, like, op.name)
             like = like or spec
             rows.append(row)
             specs.append(spec)

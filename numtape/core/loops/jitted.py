@@ -56,7 +56,7 @@ def known() -> Any:
     from numba import njit
     from numba.extending import overload
 
-    from ...kernels.loops.exchange import exchange, exchange_if
+    from ...kernels.jit import exchange, exchange_if
 
     slots, count = address_of(_SLOTS), len(_SLOTS)
 
@@ -196,7 +196,7 @@ def _text(
     gradient = found[0] if single else f"({', '.join(found)},)"
     lines.append(f"return {value}, {gradient}" if with_value else f"return {gradient}")
     names = ", ".join(f"x{j}" for j in range(count))
-    from ...kernels.loops.exchange import word
+    from ...kernels.jit import word
 
     scope["end_of"] = word
     return "\n".join([f"def call({names}):", *(f"    {line}" for line in lines)])

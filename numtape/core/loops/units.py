@@ -11,8 +11,7 @@ import numpy as np
 
 from ...errors import KernelError
 from ..compile import cache as disk
-from ..compile.passes import kernel_source
-from .layout import LINES
+from ..compile.sources import kernel_source
 from .program import Program
 
 
@@ -88,8 +87,3 @@ def _compile(symbol: str, program: Program, fastmath: bool) -> disk.Built:
 
 def _pointed(dtype: str) -> str:
     return "uint8" if dtype == "bool" else dtype
-
-
-def line_of(status: int) -> int:
-    """The line that a status names, counted from the function's."""
-    return status >> LINES

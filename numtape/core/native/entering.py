@@ -36,7 +36,7 @@ class Entering(References):
         chosen = kinds["float"]
         for name in ("Variable", "Tensor", "int"):
             chosen = b.or_(chosen, kinds[name])
-        nothing, raised, let_go, undone, there, ready = (self.block() for _ in range(6))
+        nothing, full, let_go, undone, there, ready = (self.block() for _ in range(6))
         self.leave(b.not_(chosen), nothing)
         size = b.alloca(WORD)
         b.store(WORD(2), size)
@@ -45,7 +45,7 @@ class Entering(References):
         b.branch(ready)
         b.position_at_end(ready)
         # A key of numbers, what is known of a tensor, a read. This may run a collection.
-        pair = self.need(self.call("PyTuple_New", b.load(size)), raised)
+        pair = self.need(self.call("PyTuple_New", b.load(size)), full)
         interrupted = self.block()
         log = self.log(let_go, interrupted)
         if not self.asks:
@@ -76,12 +76,13 @@ class Entering(References):
         self.call("PyErr_Clear")
         self.call("Py_DecRef", pair)
         b.branch(nothing)
+        b.position_at_end(full)  # the memory, as Python's recorder will say
+        self.call("PyErr_Clear")
+        b.branch(nothing)
         b.position_at_end(nothing)
         b.ret(b.load(status))
         b.position_at_end(interrupted)
         self.call("Py_DecRef", pair)
-        b.branch(raised)
-        b.position_at_end(raised)
         b.ret(WORD(RAISED))
         return function
 

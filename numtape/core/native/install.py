@@ -75,8 +75,8 @@ def entries() -> list[Entry]:
     return found
 
 
-class _Method(ctypes.Structure):
-    """Python's ``PyMethodDef``; its flag is ``METH_FASTCALL``."""
+class Method(ctypes.Structure):
+    """Python's ``PyMethodDef``; its flags are those of ``METH_FASTCALL``."""
 
     _fields_ = (
         ("name", ctypes.c_char_p), ("address", ctypes.c_void_p), ("flags", ctypes.c_int),
@@ -125,7 +125,7 @@ class Code:
         setup = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(self.addresses["setup"])
         setup(ctypes.addressof(words))
         self._methods = {
-            name: _Method(b"record", self.addresses[name], 0x80, None)
+            name: Method(b"record", self.addresses[name], 0x80, None)
             for name in ("unary", "binary", *_DEFINED)
         }  # fmt: skip
         self._entry = self.layout.known["carry out"]

@@ -43,7 +43,8 @@ SLOTS: dict[str, tuple[type, tuple[str, ...]]] = {
     "columns": (Columns, ("cell_view", "state_view")),
     "log": (
         Log, ("_const_rows", "_leaf_rows", "n", "limit", "kept", "code", "a", "b", "spec",
-              "buffers", "bytes", "bytes_limit", "columns", "reads", "variable_index", "variables"),
+              "buffers", "bytes", "bytes_limit", "columns", "reads", "scanned", "variable_index",
+              "variables"),
     ),
 }  # fmt: skip
 

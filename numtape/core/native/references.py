@@ -4,6 +4,11 @@ Each row of a log has a tensor, and most are held by the log alone when its valu
 `alive` counts references in one step, as its definition in `core.log.references` does. When the log
 starts again, `dropped` empties the list of its tensors. Those that only this list had let go of
 what they refer to and wait, unknown to everybody, to become the next new ones.
+
+Most become new ones before: a recorder takes a tensor of the list that nobody else has, where it
+is. It has then another row. So a program that lets go of what it computed has few tensors, however
+many rows it records, and Python's garbage collector, which counts objects that are made and visits
+those that there are, has nothing to do. Tensors that a look has considered stay where they are.
 """
 
 from __future__ import annotations
@@ -12,9 +17,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from llvmlite import ir
+
 from .writer import WORD, Writer
 
 MOST = 1024  # tensors that wait, of some hundred bytes each
+TRIES = 2  # tensors of the list that are asked before another one is made
+SLOTS = "_home", "_row", "_spec"
+OTHERS = "_cell", "_copied", "_keras_logits", "_keras_mask", "_sliced"
 
 class References(Writer):
     """Writes these functions."""
@@ -63,20 +73,14 @@ class References(Writer):
         function = self.function("dropped", 3)
         b, full, failed = self.builder, self.block(), self.block()
         tensors, spare = self.load(function.args[1]), self.known("spare")
-        slots = [f"tensor.{name}" for name in ("_home", "_row", "_spec")]
-        others = ("_cell", "_copied", "_keras_logits", "_keras_mask", "_sliced")
         with self.each(tensors) as (tensor, following):
-            self.leave(self.is_not(self.field(tensor, "references"), WORD(1)), following)
-            self.need_type(tensor, "Tensor", following)
-            for name in ("tensor.weak", *(f"tensor.{x}" for x in others)):
-                self.leave(self.is_not(self.field(tensor, name), WORD(0)), following)
-            things = [self.need(self.field(tensor, name), following) for name in slots]
+            things = self._of_unheld(tensor, following)
             many = b.icmp_unsigned(">=", self.field(spare, "list.size"), WORD(MOST))
             self.leave(many, following)
             self.leave(self.failed("PyList_Append", spare, tensor), full)
             self.call("PyObject_GC_UnTrack", tensor)
-            for name in slots:
-                self.put(WORD(0), tensor, name)
+            for name in SLOTS:
+                self.put(WORD(0), tensor, f"tensor.{name}")
             home, row, spec = things
             self.drop(home)
             self.drop(spec)
@@ -94,6 +98,42 @@ class References(Writer):
         b.ret(none)
         b.position_at_end(failed)
         b.ret(WORD(0))
+
+    def _of_unheld(self, tensor: Any, other: Any) -> list[Any]:
+        """What a tensor has that nobody but a list of them can reach; go elsewhere if it is not."""
+        self.leave(self.is_not(self.field(tensor, "references"), WORD(1)), other)
+        self.need_type(tensor, "Tensor", other)
+        for name in ("weak", *OTHERS):
+            self.leave(self.is_not(self.field(tensor, f"tensor.{name}"), WORD(0)), other)
+        return [self.need(self.field(tensor, f"tensor.{name}"), other) for name in SLOTS]
+
+    def unheld(self) -> Any:
+        """``unheld(log)``: a tensor that only the log's list of them has, in its place; or 0.
+
+        One place after the other is asked, and again from the first that no look considered: which
+        one is next is known for all logs together, as it is right in any.
+        """
+        place = ir.GlobalVariable(self.module, WORD, "place")
+        place.linkage, place.initializer = "internal", WORD(0)
+        function = self.function("unheld", 1, internal=True)
+        b, log, none = self.builder, function.args[0], self.block()
+        kept = self.field(log, "log.kept")
+        size, first = self.field(kept, "list.size"), self.to_int(self.field(log, "log.scanned"))
+        self.leave(b.icmp_unsigned(">=", first, size), none)
+        for _ in range(TRIES):
+            other, k = self.block(), b.add(b.load(place), WORD(1))
+            outside = b.or_(b.icmp_unsigned("<", k, first), b.icmp_unsigned(">=", k, size))
+            k = b.select(outside, first, k)
+            b.store(k, place)
+            tensor = self.element(kept, k)
+            home, _, _ = self._of_unheld(tensor, other)
+            self.leave(self.is_not(home, log), other)
+            b.ret(tensor)
+            b.position_at_end(other)
+        b.branch(none)
+        b.position_at_end(none)
+        b.ret(WORD(0))
+        return function
 
     def tensor(self) -> Any:
         """``tensor()``: a new tensor, of those that wait if there is one; 0 is a MemoryError."""

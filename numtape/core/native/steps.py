@@ -24,7 +24,7 @@ from llvmlite import ir
 from ..compile.cache import Built
 from ..compile.llvm import assembled
 from .entering import NOTHING, RAISED, THERE, Entering
-from .writer import COUNT, WORD
+from .writer import COUNT, HALF, WORD
 
 NO, NUMBER = 0, 1  # in the place of an operand's spec: none; that of a Python number
 
@@ -64,7 +64,7 @@ def build(
     writer.setup(len(names))
     for name in functions:
         getattr(writer, name)()
-    parts = ("operand", "number", "result", "tensor", "entered")
+    parts = ("operand", "number", "result", "unheld", "tensor", "entered")
     shared = {name: getattr(writer, name)() for name in parts}
     for entry in entries:
         writer.recorder(entry, shared)
@@ -170,17 +170,32 @@ class _Writer(Entering):
             values.reverse()
         closure = self._closure(called, entry, declined)
 
-        entered = b.alloca(WORD)
+        entered, fresh = b.alloca(WORD), b.alloca(WORD)
         b.store(WORD(0), entered)
-        again, failed, interrupted = (self.block() for _ in range(3))
+        again, begun, found, made, ready = (self.block() for _ in range(5))
+        full, failed, interrupted = (self.block() for _ in range(3))
         b.branch(again)
         b.position_at_end(again)
-        # Before anything is read: up to Python 3.11 this may run a collection.
-        tensor = self.need(b.call(shared["tensor"], ()), failed)
+        b.store(WORD(0), fresh)
+        b.branch(begun)
+        b.position_at_end(begun)
         log = self.log(missed, interrupted)
         before, missed = missed, self.block()  # from here on the log is to be given back
-        kept = self.field(log, "log.kept")
+        kept, new = self.field(log, "log.kept"), b.load(fresh)
         self.need_type(kept, "list", missed)
+        b.cbranch(self.is_not(new, WORD(0)), ready, found)
+        first = b.block
+        b.position_at_end(found)
+        unheld = b.call(shared["unheld"], (log,))
+        b.cbranch(self.is_not(unheld, WORD(0)), ready, made)
+        b.position_at_end(made)
+        # Before anything is read: up to Python 3.11 this may run a collection.
+        if self.asks:
+            self.call("Py_DecRef", log)
+        b.store(self.need(b.call(shared["tensor"], ()), full), fresh)
+        b.branch(begun)
+        b.position_at_end(ready)
+        tensor = self.either(WORD, (new, first), (unheld, found))
         specs = [
             self.need(b.call(shared["operand"], (log, value, row)), missed)
             for value, row in zip(values, rows, strict=True)
@@ -195,20 +210,29 @@ class _Writer(Entering):
             same = self._cell(closure, entry, "same")
             spec = b.call(shared["result"], (same, results, *specs))
         self.need(spec, missed)
-        self._end(log, kept, tensor, spec, rows, self._cell(closure, entry, "code"), missed)
+        old, n = self._row(log, spec, rows, self._cell(closure, entry, "code"), missed)
+        new, again_new = self.block(), self.block()
+        b.cbranch(self.is_not(b.load(fresh), WORD(0)), new, again_new)
+        b.position_at_end(new)
+        self._end(log, kept, tensor, spec, old, n, missed)
+        b.position_at_end(again_new)
+        self._end_again(log, tensor, spec, old, n, missed)
 
         b.position_at_end(interrupted)
-        self.call("Py_DecRef", tensor)
+        self.call("Py_DecRef", b.load(fresh))
         b.branch(failed)
-        b.position_at_end(failed)  # a MemoryError, or who was interrupted
+        b.position_at_end(failed)  # who was interrupted
         b.ret(WORD(0))
+        b.position_at_end(full)  # the memory: Python's recorder says so
+        self.call("PyErr_Clear")
+        b.branch(declined)
         b.position_at_end(missed)
         if self.asks:
             self.call("Py_DecRef", log)
         b.branch(before)
         b.position_at_end(before)
         self.call("PyErr_Clear")
-        self.call("Py_DecRef", tensor)
+        self.call("Py_DecRef", b.load(fresh))
         # Once, what is not in the log yet is entered there, in the order of the operands.
         self.leave(self.is_not(b.load(entered), WORD(0)), declined)
         b.store(WORD(1), entered)
@@ -240,10 +264,10 @@ class _Writer(Entering):
         """What a cell of a closure has."""
         return self.field(self.item(closure, dict(entry.closure)[name]), "cell")
 
-    def _end(
-        self, log: Any, kept: Any, tensor: Any, spec: Any, rows: list[Any], code: Any, missed: Any
-    ) -> None:
-        """Write the row, make the log one longer, and return the tensor."""
+    def _row(
+        self, log: Any, spec: Any, rows: list[Any], code: Any, missed: Any
+    ) -> tuple[Any, Any]:
+        """Write the row. How long the log is without it: the object, and the number."""
         b = self.builder
         old = self.field(log, "log.n")
         n, most = self.to_int(old), self.field(log, "log.limit")
@@ -255,6 +279,13 @@ class _Writer(Entering):
         for column, row in zip(("log.a", "log.b"), rows, strict=False):
             self.write(log, column, n, self.load(row))
         self.write(log, "log.spec", n, self.to_int(self.field(spec, "spec.id")))
+        return old, n
+
+    def _end(
+        self, log: Any, kept: Any, tensor: Any, spec: Any, old: Any, n: Any, missed: Any
+    ) -> None:
+        """Make the log one longer, and return the row's tensor, which is a new one."""
+        b = self.builder
         new = self.need(self.call("PyLong_FromSsize_t", b.add(n, WORD(1))), missed)
         gone, there = self.block(), self.block()
         b.cbranch(self.failed("PyList_Append", kept, tensor), gone, there)
@@ -268,4 +299,39 @@ class _Writer(Entering):
         self.put(old, tensor, "tensor._row")  # it was the log's
         self.put(spec, tensor, "tensor._spec")
         self.put(new, log, "log.n")
+        b.ret(tensor)
+
+    def _end_again(self, log: Any, tensor: Any, spec: Any, old: Any, n: Any, missed: Any) -> None:
+        """The same with a tensor that only the log's list has, and stays in its place there."""
+        b = self.builder
+        row, before = (self.field(tensor, f"tensor.{name}") for name in ("_row", "_spec"))
+        more = b.add(n, WORD(1))
+        # An int that nobody else has becomes another number: how long the log is now.
+        own, other, there = self.block(), self.block(), self.block()
+        self.leave(self.is_not(self.field(row, "references"), WORD(1)), other)
+        b.cbranch(self.is_not(self.field(row, "type"), self.known("int")), other, own)
+        b.position_at_end(own)
+        place = self.at(row, self.offsets["int.digit"], HALF.as_pointer())
+        b.store(b.trunc(more, HALF), place)
+        b.branch(there)
+        b.position_at_end(other)
+        made, last = self.need(self.call("PyLong_FromSsize_t", more), missed), b.block
+        b.branch(there)
+        b.position_at_end(there)
+        new = self.either(WORD, (row, own), (made, last))
+        gone = self.either(WORD, (WORD(0), own), (row, last))
+        self.hold(tensor)
+        self.put(old, tensor, "tensor._row")  # it was the log's
+        self.put(new, log, "log.n")
+        self.call("Py_DecRef", gone)
+        if self.asks:
+            self.call("Py_DecRef", log)
+        same, changed = self.block(), self.block()
+        b.cbranch(b.icmp_unsigned("==", before, spec), same, changed)
+        b.position_at_end(changed)
+        self.hold(spec)
+        self.put(spec, tensor, "tensor._spec")
+        self.drop(before)  # last: who knows what goes with it
+        b.branch(same)
+        b.position_at_end(same)
         b.ret(tensor)

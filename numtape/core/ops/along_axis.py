@@ -8,7 +8,7 @@ from typing import Any, Never
 import numpy as np
 
 from ...errors import InvalidArgumentError
-from ..log.op import ARRAY, STOP, Op, defop
+from ..log.op import ARRAY, STOP, Native, Op, defop
 from ..log.record import record
 from ..log.tensors import as_tensor
 from ..values import dtypes
@@ -36,12 +36,30 @@ def _first(find: Any, worst: float) -> Any:
     return compute
 
 
+def _first_native(name: str) -> Any:
+    def native(out: Spec, x: Spec, axis: int, output: str) -> Native | None:
+        if x.dtype.is_bool:
+            return None
+        n, inner = _around(x, axis)
+        kinds = x.dtype.name, output
+        return Native(f"along.{name}", kinds, (n, inner), out.size // inner, x.size)
+
+    return native
+
+
+def _around(x: Spec, axis: int) -> tuple[int, int]:
+    """The elements along an axis, and those within one of its indices."""
+    return x.shape[axis], math.prod(x.shape[axis + 1 :])
+
+
 ARGMAX = defop(
-    "ArgMax", ARRAY, 1, _arg_spec, gradient=STOP, compute=_first(np.argmax, -math.inf)
-)
+    "ArgMax", ARRAY, 1, _arg_spec, gradient=STOP, compute=_first(np.argmax, -math.inf),
+    native=_first_native("argmax"),
+)  # fmt: skip
 ARGMIN = defop(
-    "ArgMin", ARRAY, 1, _arg_spec, gradient=STOP, compute=_first(np.argmin, math.inf)
-)
+    "ArgMin", ARRAY, 1, _arg_spec, gradient=STOP, compute=_first(np.argmin, math.inf),
+    native=_first_native("argmin"),
+)  # fmt: skip
 _OUTPUTS = {
     "ArgMax": (dtypes.int16, dtypes.uint16, dtypes.int32, dtypes.int64),
     "ArgMin": (dtypes.int32, dtypes.int64),
@@ -140,8 +158,14 @@ def _scan(ufunc: Any) -> Any:
     return compute
 
 
+def _cumsum_native(out: Spec, x: Spec, axis: int, exclusive: bool, reverse: bool) -> Native:
+    n, inner = _around(x, axis)
+    parameters = n, inner, int(exclusive), int(reverse)
+    return Native("along.cumsum", (x.dtype.name,), parameters, x.size // (n * inner), x.size)
+
+
 CUMSUM: Op = defop(
-    "Cumsum", ARRAY, 1, rules.number, compute=_scan(np.add),
+    "Cumsum", ARRAY, 1, rules.number, compute=_scan(np.add), native=_cumsum_native,
     vjp=lambda g, y, x, axis, exclusive, reverse: (
         record(CUMSUM, (g,), axis=axis, exclusive=exclusive, reverse=not reverse),
     ),

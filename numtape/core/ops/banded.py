@@ -22,7 +22,8 @@ from .lu_factors import matrix_of
 from .orthogonal_factors import eigh, eigvalsh
 from .padding import pad
 from .reduction import reduce_sum
-from .slicing import slice_into_zeros, split, unstack
+from .slice_rows import slice_into_zeros
+from .slicing import split, unstack
 
 Array = np.ndarray[Any, Any]
 

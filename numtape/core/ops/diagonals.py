@@ -14,6 +14,7 @@ from ..log.tensors import as_tensor
 from ..values.tensor import Tensor
 from . import elementwise, indexing, joining, movement, reduction, slicing
 from .movement import reshape, shaped, static
+from .slice_rows import slice_into_zeros
 from .triangles import number_of
 
 Array = np.ndarray[Any, Any]
@@ -141,7 +142,7 @@ def diagonal_matrix(x: Tensor) -> Tensor:
     """Square matrices with these main diagonals, else 0."""
     *lead, n = x.shape
     cut = (*((0, dim, 1) for dim in lead), (0, (n - 1) * (n + 1) + 1 if n else 0, n + 1))
-    return reshape(slicing.slice_into_zeros(x, (*lead, n * n), cut), (*lead, n, n))
+    return reshape(slice_into_zeros(x, (*lead, n * n), cut), (*lead, n, n))
 
 
 def diag(

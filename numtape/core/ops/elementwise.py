@@ -45,7 +45,7 @@ multiply = binary_op("Mul", "x * y", lambda g, z, x, y: (g * y, g * x), rules.nu
 """)
 # A float quotient; `divide` below says what happens to integers.
 real_divide = binary_op(
-    "RealDiv", "x / y", lambda g, z, x, y: (g / y, negative(g * z / y)), rules.analytic
+    "RealDiv", "x / y", lambda g, z, x, y: (gx := g / y, negative(gx * z)), rules.analytic
 )
 floor_divide_float = binary_op("FloorDiv", "floor(x / y)", spec=rules.floating, gradient=STOP)
 floor_divide_int = binary_op("FloorDiv", "floor_divide(x, y)", spec=rules.integer, gradient=STOP)
@@ -382,10 +382,10 @@ SELECT = defop(
 
 def select(condition: Any, x: Any, y: Any) -> Tensor:
     """``x`` where ``condition`` holds, else ``y``; all three broadcast."""
-    like = spec_of(x) or spec_of(y)
-    return record(
-        SELECT, (as_tensor(condition), _like(x, like), _like(y, like or spec_of(_like(x, like))))
-    )
+    if not (type(condition) is type(x) is type(y) is Tensor):
+        condition, x = as_tensor(condition), _like(x, spec_of(x) or spec_of(y))
+        y = _like(y, spec_of(x))
+    return record(SELECT, (condition, x, y))
 
 
 def _like(value: Any, like: Spec | None) -> Any:

@@ -7,22 +7,20 @@ from typing import Any
 
 import numpy as np
 
-from ..log.op import Code
 from ..log.record import append, require
 from ..log.tensors import as_tensor
 from ..log.variable import Variable
-from ..plan.plan import FEW
 from ..values import dtypes
 from ..values.dtypes import bool_
 from ..values.interning import cache
-from ..values.spec import Spec, TensorShape
+from ..values.spec import TensorShape
 from ..values.tensor import Tensor
 from . import elementwise, movement
 from .indexing import boolean_mask
-from .slicing import SLICE, SMALL_SLICE, Cut, slice_into_zeros, slices, small, strided_slice
+from .slice_rows import SLICE, Cut, slice_into_zeros, slices
+from .slicing import Way, keep, way_of
 
-# Of small arrays and keys of ints, which programs repeat: what is recorded, by spec and key.
-_known: dict[Any, tuple[Code, Spec]] = cache()
+_known: dict[Any, Way] = cache()  # what is recorded, by spec and key: programs repeat them
 
 
 def getitem(x: Any, key: Any) -> Tensor:
@@ -35,23 +33,44 @@ def getitem(x: Any, key: Any) -> Tensor:
       InvalidArgumentError: If the key does not fit the shape.
     """
     spec = x._spec
-    elements = type(key) is int or (type(key) is tuple and all(type(k) is int for k in key))
-    if elements and (known := _known.get((spec, key))) is not None:
-        found = append(*known, x, SMALL_SLICE)
-        if type(x) is not Tensor:
-            found._sliced = x, key
-        return found
-    if getattr(key, "dtype", None) == bool_ or isinstance(key, bool):
-        return boolean_mask(x, key)
-    cut, shape = _cut(spec.shape, key)
-    found = strided_slice(x, cut, shape)
-    if found is x:
-        found = movement.identity(x)
-    elif elements and spec.size <= FEW and found._spec.size < spec.size:
-        _known[spec, key] = SMALL_SLICE.with_attributes(small(spec, cut, shape)), found._spec
-    if isinstance(x, Variable):
+    places = key if type(key) is int else _places(key)
+    way = None if places is None else _known.get((spec, places))
+    if way is None:
+        if getattr(key, "dtype", None) == bool_ or isinstance(key, bool):
+            return boolean_mask(x, key)
+        cut, shape = _cut(spec.shape, key)
+        way = way_of(spec, cut, shape)
+        if way is not None and places is not None:
+            keep(_known, (spec, places), way)
+    if way is not None:
+        code, of_row, op, begin, seen = way  # as `taken` does, which would be a call more
+        found = append(code, of_row, x, op, begin)
+        if seen is not None:
+            found = append(*seen, found, movement.RESHAPE)
+    else:
+        found = movement.shaped(x, shape)
+        if found is x:
+            found = movement.identity(x)
+    if type(x) is not Tensor:
         found._sliced = x, key
     return found
+
+
+def _places(key: Any) -> tuple[Any, ...] | None:
+    """A key of Python's own numbers and slices, such that it can be looked up; None for others."""
+    places: list[Any] = []
+    for k in key if type(key) is tuple else (key,):
+        if type(k) is slice:
+            place = k.start, k.stop, k.step
+            for s in place:
+                if s is not None and type(s) is not int:
+                    return None
+            places.append(place)
+        elif type(k) is int or k is None or k is Ellipsis:
+            places.append(k)
+        else:
+            return None
+    return tuple(places)
 
 
 def with_slice(x: Variable, key: Any, value: Tensor) -> Tensor:

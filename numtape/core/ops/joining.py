@@ -18,7 +18,8 @@ from ..values.spelling import misspelled, spelled, suggesting
 from ..values.tensor import Tensor
 from .elementwise import cast
 from .movement import axis_of, broadcast_to, identity, reshape, static_shape
-from .slicing import Cut, strided_slice, unstack
+from .slice_rows import Cut
+from .slicing import strided_slice, unstack
 
 
 def _concat_spec(op: Op, *specs: Spec, axis: int) -> Spec:

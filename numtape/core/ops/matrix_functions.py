@@ -19,6 +19,7 @@ from .creation import convert_to_tensor, eye
 from .linear_systems import alike, cholesky_solve
 from .matrix_products import matmul
 from .orthogonal_factors import SVD
+from .slice_rows import slice_into_zeros
 from .triangles import adjoint_of, check_square
 
 Array = np.ndarray[Any, Any]
@@ -50,7 +51,7 @@ def _expm_vjp(g: Tensor, y: Tensor, a: Tensor) -> tuple[Tensor]:
     first, second = (0, n, 1), (n, 2 * n, 1)
 
     def block(x: Tensor, rows: Any, columns: Any) -> Tensor:
-        return slicing.slice_into_zeros(x, wide, (*lead, rows, columns))
+        return slice_into_zeros(x, wide, (*lead, rows, columns))
 
     whole = block(turned, first, first) + block(g, first, second) + block(turned, second, second)
     return (slicing.strided_slice(record(EXPM, (whole,)), (*lead, first, second)),)

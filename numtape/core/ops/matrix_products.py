@@ -32,6 +32,8 @@ from .elementwise import cast
 Array = np.ndarray[Any, Any]
 
 _INT32 = 2**31 - 1  # BLAS counts with these
+# About how many rows and columns of a product one call of BLAS computes: rows, if columns are few.
+TILE, NARROW = 256, 128
 
 
 def _matmul_spec(op: Op, a: Spec, b: Spec, ta: bool, tb: bool) -> Spec:
@@ -97,10 +99,38 @@ def _matmul_native(out: Spec, a: Spec, b: Spec, ta: bool, tb: bool) -> Native | 
     k = a.shape[-2 if ta else -1]
     one = int(np.ones(1, out.dtype.numpy_dtype).view(f"int{8 * out.dtype.size}")[0])
     batches = math.prod(lead)
+    turned = tb and not ta and _to_be_turned(m, n, k, out.dtype)
     letters = ord("T" if tb else "N"), ord("T" if ta else "N")
     scalars = (*letters, n, m, k, one, b.shape[-1], a.shape[-1], 0, n)
-    # BLAS has threads of its own: the batches are one unit of work.
-    return Native("gemm", (), (function, *scalars, *steps, batches), 1, m * n * k * batches // 16)
+    kernel, dtypes = ("products.transposed", (out.dtype.name,)) if turned else ("gemm", ())
+    threads = blas.threads()
+    # Where BLAS cannot be told to take one thread, it takes its own for a product: one unit.
+    alone = all(threads) and not turned
+    down, across = (_tile(m, n), _tile(n, m)) if alone else (m, n)
+    units = batches * -(-m // down) * -(-n // across) if alone else 1
+    parameters = (function, *scalars, *steps, batches, out.dtype.size, down, across, *threads)
+    return Native(kernel, dtypes, parameters, units, m * n * k * batches // 64)
+
+
+def _tile(size: int, other: int) -> int:
+    """Into how large parts an axis is divided: equal ones, in sixteens, at most some 16."""
+    most = NARROW if other <= NARROW else TILE
+    count = min(max(1, (size + most // 2) // most), 16)
+    return min(size, -(-size // (16 * count)) * 16)
+
+
+# OpenBLAS has code for small matrices on processors with AVX-512. With the second one transposed
+# it is used up to so many elements of the result; turned around first, the product of 32 by 64
+# with 64 by 64 takes 0.7 as long. With 12 rows that is no loss; of more multiplications the other
+# kernel is in charge.
+_TRANSPOSED, _ROWS, _MOST = 1200, 12, 1 << 19
+_TURNED = 1 << 16  # bytes: as in kernels/cpu/products.py
+
+
+def _to_be_turned(m: int, n: int, k: int, dtype: DType) -> bool:
+    """Whether a product of (m, k) with the transpose of (n, k) is faster with a copy of that."""
+    few = m >= _ROWS and m * n > _TRANSPOSED and m * n * k <= _MOST
+    return few and n * k * dtype.size <= _TURNED and blas.has_small_kernels()
 
 
 MATMUL = defop(

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, Never
 
 import numpy as np
 
 from ...errors import AxisError, InvalidArgumentError
-from ..log.op import ARRAY, ELEMENTWISE, VIEW, Op, defop
+from ..log.op import ARRAY, ELEMENTWISE, VIEW, Native, Op, defop
 from ..log.record import record, require
 from ..log.tensors import as_tensor
 from ..values.dtypes import shown
@@ -199,6 +200,8 @@ def squeeze(input: Any, axis: Any = None, name: str | None = None, **wrong: Neve
 
 # Copies in another order or size.
 
+FEW_MOVED = 1 << 16  # elements up to which our kernel takes less time than NumPy's
+
 
 def _transpose_spec(op: Op, x: Spec, perm: tuple[int, ...]) -> Spec:
     return intern(tuple(x.shape[axis] for axis in perm), x.dtype)
@@ -208,8 +211,37 @@ def _transpose_vjp(g: Tensor, y: Tensor, x: Tensor, perm: tuple[int, ...]) -> tu
     return (transpose(g, tuple(perm.index(axis) for axis in range(len(perm)))),)
 
 
+def strided(
+    kernel: str, whole: Spec, counts: Sequence[int], strides: Sequence[int], begin: int
+) -> Native | None:
+    """The kernel for elements that lie ``strides`` bytes from each other, from ``begin`` on.
+
+    It has as few axes as there are runs of runs. ``begin`` is -1 if it is an operand.
+    """
+    if 0 in counts:
+        return None
+    axes: list[tuple[int, int]] = []
+    for count, stride in zip(reversed(counts), reversed(strides), strict=True):
+        if axes and stride == axes[-1][0] * axes[-1][1]:
+            axes[-1] = axes[-1][0] * count, axes[-1][1]
+        elif count > 1:
+            axes.append((count, stride))
+    size = whole.dtype.size
+    axes = axes or [(1, size)]
+    parameters = (
+        size, whole.size * size, begin, len(axes), *(n for axis in axes[::-1] for n in axis)
+    )  # fmt: skip
+    work = math.prod(counts) + (0 if kernel == "part" else whole.size)
+    return Native(f"slices.{kernel}", (f"uint{8 * size}",), parameters, 1, work)
+
+
+def _transpose_native(out: Spec, x: Spec, perm: tuple[int, ...]) -> Native | None:
+    strides = [math.prod(x.shape[axis + 1 :]) * x.dtype.size for axis in perm]
+    return strided("part", x, out.shape, strides, 0) if x.size <= FEW_MOVED else None
+
+
 TRANSPOSE = defop(
-    "Transpose", ARRAY, 1, _transpose_spec, vjp=_transpose_vjp,
+    "Transpose", ARRAY, 1, _transpose_spec, vjp=_transpose_vjp, native=_transpose_native,
     compute=lambda out, x, perm: np.copyto(out, x.transpose(perm)),
     of_complex="analytic",
 )  # fmt: skip

@@ -22,6 +22,7 @@ from .linear_systems import triangular
 from .lu_factors import part, square_floats
 from .matrix_products import matmul
 from .movement import expand_dims, squeeze
+from .slice_rows import slice_into_zeros
 from .triangles import FROM_LOWER, LOWER_SUMS, adjoint_of
 
 Array = np.ndarray[Any, Any]
@@ -90,7 +91,7 @@ def _columns(x: Tensor, begin: int, end: int) -> Tensor:
 def _among(x: Tensor, a: Tensor, begin: int, end: int) -> Tensor:
     """Columns among zeros, in the shape of ``a``."""
     cut = (*((0, dim, 1) for dim in a.shape[:-1]), (begin, end, 1))
-    return slicing.slice_into_zeros(x, tuple(a.shape), cut)
+    return slice_into_zeros(x, tuple(a.shape), cut)
 
 
 def _qr_tall(gq: Tensor, gr: Tensor, q: Tensor, r: Tensor) -> Tensor:

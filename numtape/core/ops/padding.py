@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
-from ..log.op import ARRAY, Op, defop
+from ..log.op import ARRAY, Native, Op, defop
 from ..log.record import record, require
 from ..log.tensors import as_tensor
 from ..values.dtypes import mismatch, shown
@@ -15,7 +16,7 @@ from ..values.spec import Spec, intern
 from ..values.spelling import suggesting
 from ..values.tensor import Tensor
 from .indexing import gather_add
-from .movement import identity, static
+from .movement import identity, static, strided
 from .slicing import strided_slice
 
 Paddings = tuple[tuple[int, int], ...]
@@ -45,7 +46,20 @@ def _pad_vjp(g: Tensor, y: Tensor, x: Tensor, paddings: Paddings, mode: str) -> 
     return (g,)
 
 
-PAD = defop("Pad", ARRAY, 1, _pad_spec, compute=_pad, vjp=_pad_vjp, of_complex="analytic")
+def _pad_native(out: Spec, x: Spec, paddings: Paddings, mode: str) -> Native | None:
+    """The operand's elements, among zeros."""
+    if mode != "constant":
+        return None
+    size = out.dtype.size
+    strides = [math.prod(out.shape[axis + 1 :]) for axis in range(len(paddings))]
+    begin = sum(stride * before for stride, (before, _) in zip(strides, paddings, strict=True))
+    return strided("among_zeros", out, x.shape, [stride * size for stride in strides], begin)
+
+
+PAD = defop(
+    "Pad", ARRAY, 1, _pad_spec, compute=_pad, native=_pad_native, vjp=_pad_vjp,
+    of_complex="analytic",
+)  # fmt: skip
 
 
 def _pad_value_spec(op: Op, x: Spec, value: Spec, paddings: Paddings) -> Spec:

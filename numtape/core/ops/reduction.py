@@ -88,7 +88,8 @@ def _native(name: str) -> Any:
             return None
         outer = math.prod(x.shape[:first])
         panels = 1 if inner == 1 else -(-inner // PANEL)
-        return Native(name, (x.dtype.name,), (n, inner), outer * panels, x.size)
+        kind = "uint8" if x.dtype.is_bool else x.dtype.name  # of which each is 0 or 1
+        return Native(name, (kind,), (n, inner), outer * panels, x.size)
 
     return native
 
@@ -113,22 +114,19 @@ def _ufunc(ufunc: Any, start: str | None = None) -> Any:
     return compute
 
 
-SUM = defop(
-    "Sum", REDUCTION, 1, _numeric, body="sum", compute=_ufunc(np.add), native=_native("sum"),
-    vjp=lambda g, y, x, axes, keepdims: (_spread(g, x, axes),),
-)  # fmt: skip
+SUM = defop("Sum", REDUCTION, 1, _numeric, body="sum", compute=_ufunc(np.add),
+            native=_native("sum"),
+            vjp=lambda g, y, x, axes, keepdims: (_spread(g, x, axes),))  # fmt: skip
 # The mean of floats is a sum and a quotient.
 MEAN = defop("Mean", ARRAY, 1, _numeric, compute=_mean, gradient=STOP)
-MAX = defop(
-    "Max", REDUCTION, 1, _real, body="max", compute=_ufunc(np.maximum, "min"),
-    native=_native("max"), vjp=_extreme_vjp,
-)  # fmt: skip
-MIN = defop(
-    "Min", REDUCTION, 1, _real, body="min", compute=_ufunc(np.minimum, "max"),
-    native=_native("min"), vjp=_extreme_vjp,
-)  # fmt: skip
-ALL = defop("All", ARRAY, 1, _boolean, compute=_ufunc(np.logical_and), gradient=STOP)
-ANY = defop("Any", ARRAY, 1, _boolean, compute=_ufunc(np.logical_or), gradient=STOP)
+MAX = defop("Max", REDUCTION, 1, _real, body="max", compute=_ufunc(np.maximum, "min"),
+            native=_native("max"), vjp=_extreme_vjp)  # fmt: skip
+MIN = defop("Min", REDUCTION, 1, _real, body="min", compute=_ufunc(np.minimum, "max"),
+            native=_native("min"), vjp=_extreme_vjp)  # fmt: skip
+ALL = defop("All", ARRAY, 1, _boolean, compute=_ufunc(np.logical_and), native=_native("min"),
+            gradient=STOP)  # fmt: skip
+ANY = defop("Any", ARRAY, 1, _boolean, compute=_ufunc(np.logical_or), native=_native("max"),
+            gradient=STOP)  # fmt: skip
 
 
 _recorders: dict[Any, Recorder] = {}

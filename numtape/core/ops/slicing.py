@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import math
-from typing import Any
+from typing import Any, NamedTuple
 
-import numpy as np
-
-from ..log.op import ARRAY, Native, Op, defop
-from ..log.record import record, require
+from ..log.op import Code, Op
+from ..log.record import append, require
 from ..log.tensors import as_tensor
 from ..plan.plan import FEW
-from ..values.dtypes import int64
+from ..values.interning import cache
 from ..values.spec import Spec, axes_of, intern
 from ..values.spelling import suggesting
 from ..values.tensor import Tensor
-from .movement import axis_of, identity, shaped, static, static_shape
-
-Array = np.ndarray[Any, Any]
+from .movement import RESHAPE, axis_of, identity, shaped, static, static_shape
+from .slice_rows import NUMBER, SLICE, SMALL_SLICE, Cut, Ints, small
 
 
 @suggesting
@@ -115,180 +111,61 @@ def split(
     return found
 
 
-# Slices: (start, count-defining end, step) for each axis, as range() takes them. Where a slice
-# begins is an operand, counted in elements: programs use many of them. Counts and steps, which
-# mostly come again, are attributes.
+class Way(NamedTuple):
+    """How a slice is recorded: as one row, and one more if it is seen under another shape.
 
-Cut = tuple[tuple[int, int, int], ...]
-Ints = tuple[int, ...]
-_NUMBER = intern((), int64)
-
-
-def slices(cut: Cut) -> tuple[slice, ...]:
-    """What NumPy takes for a cut."""
-    # An end before 0 means "through the first element", which a slice spells None.
-    return tuple(
-        slice(part[0], part[1] if part[1] >= 0 else None, part[2]) if len(range(*part))
-        else slice(0, 0) for part in cut
-    )  # fmt: skip
-
-
-def _place(cut: Cut, shape: Ints) -> int:
-    """The place of a slice's first element among those of the whole."""
-    place = 0
-    for (start, _, _), dim in zip(cut, shape, strict=True):
-        place = place * dim + start
-    return 0 if any(not len(range(*part)) for part in cut) else place
-
-
-def _begin(cut: Cut, shape: Ints) -> Tensor:
-    return as_tensor(_place(cut, shape), _NUMBER)
-
-
-def _steps(cut: Cut) -> Ints:
-    return tuple(part[2] if len(range(*part)) > 1 else 1 for part in cut)
-
-
-def _part(whole: Array, begin: Array | int, counts: Ints, steps: Ints) -> Array:
-    """The elements of a slice, in place."""
-    if 0 in counts:
-        return np.empty(counts, whole.dtype)
-    strides, stride = [], whole.itemsize
-    for dim, step in zip(reversed(whole.shape), reversed(steps), strict=True):
-        strides.append(step * stride)
-        stride *= dim
-    offset = int(begin) * whole.itemsize
-    return np.ndarray(counts, whole.dtype, whole, offset, strides[::-1])
-
-
-def _slice_spec(op: Op, x: Spec, begin: Spec, counts: Ints, steps: Ints) -> Spec:
-    return intern(counts, x.dtype)
-
-
-def _slice(out: Array, x: Array, begin: Array, counts: Ints, steps: Ints) -> None:
-    out[...] = _part(np.ascontiguousarray(x).reshape(x.shape), begin, counts, steps)
-
-
-def _native(
-    kernel: str, whole: Spec, counts: Ints, steps: Ints, begin: int | None = None
-) -> Native | None:
-    """The kernel for a slice of ``counts`` elements, on as few axes as it has runs of runs.
-
-    ``begin`` is None if that is an operand.
+    Attributes:
+      code: What the row is.
+      spec: The row's shape and dtype.
+      op: Its op.
+      begin: Where the slice begins, if that is an operand.
+      seen: The code and spec under the other shape.
     """
-    axes: list[tuple[int, int]] = []
-    size = stride = whole.dtype.size
-    if 0 in counts:
-        return None
-    for dim, count, step in zip(*(reversed(x) for x in (whole.shape, counts, steps)), strict=True):
-        if axes and stride * step == axes[-1][0] * axes[-1][1]:
-            axes[-1] = (axes[-1][0] * count, axes[-1][1])
-        elif count > 1:
-            axes.append((count, stride * step))
-        stride *= dim
-    axes = axes or [(1, size)]
-    place = -1 if begin is None else begin
-    parameters = (
-        size, whole.size * size, place, len(axes), *(n for axis in axes[::-1] for n in axis)
-    )  # fmt: skip
-    work = math.prod(counts) if kernel == "part" else math.prod(counts) + whole.size
-    return Native(f"slices.{kernel}", (f"uint{8 * size}",), parameters, 1, work)
+
+    code: Code
+    spec: Spec
+    op: Op
+    begin: tuple[int, Spec] | None
+    seen: tuple[Code, Spec] | None
 
 
-def _slice_native(out: Spec, x: Spec, begin: Spec, counts: Ints, steps: Ints) -> Native | None:
-    return _native("part", x, counts, steps)
+MOST = 1024  # slices that are known, of one kind: programs may begin anywhere
+_known: dict[Any, Way] = cache()
 
 
-def _zeros_native(out: Spec, g: Spec, begin: Spec, shape: Ints, steps: Ints) -> Native | None:
-    return _native("among_zeros", out, tuple(g.shape), steps)
+def keep(known: dict[Any, Way], key: Any, way: Way) -> None:
+    """Enter a slice in what is known, of which there is never much."""
+    if len(known) >= MOST:
+        known.clear()
+    known[key] = way
 
 
-def _slice_vjp(
-    g: Tensor, y: Tensor, x: Tensor, begin: Tensor, counts: Ints, steps: Ints
-) -> tuple[Tensor, None]:
-    return record(SLICE_INTO_ZEROS, (g, begin), shape=tuple(x.shape), steps=steps), None
+def way_of(x: Spec, cut: Cut, shape: Ints) -> Way | None:
+    """How a slice is recorded; None where it is all there is."""
+    key = x, cut, shape
+    way = _known.get(key)
+    if way is None and any(part != (0, dim, 1) for part, dim in zip(cut, x.shape, strict=True)):
+        attributes = small(x, cut, shape)
+        if x.size <= FEW:
+            code = SMALL_SLICE.with_attributes(attributes)
+            way = Way(code, intern(shape, x.dtype), SMALL_SLICE, None, None)
+        else:
+            counts = attributes["counts"]
+            code = SLICE.with_attributes({"counts": counts, "steps": attributes["steps"]})
+            seen = None
+            if shape != counts:
+                seen = RESHAPE.with_attributes({"shape": shape}), intern(shape, x.dtype)
+            begin = attributes["begin"], NUMBER
+            way = Way(code, intern(counts, x.dtype), SLICE, begin, seen)
+        keep(_known, key, way)
+    return way
 
 
-SLICE = defop(
-    "StridedSlice", ARRAY, 2, _slice_spec, compute=_slice, native=_slice_native, vjp=_slice_vjp,
-    of_complex="analytic",
-)  # fmt: skip
-
-
-def _into_zeros(out: Array, g: Array, begin: Array, shape: Ints, steps: Ints) -> None:
-    out[...] = 0
-    _part(out, begin, g.shape, steps)[...] = g
-
-
-def _into_zeros_vjp(
-    g: Tensor, y: Tensor, x: Tensor, begin: Tensor, shape: Ints, steps: Ints
-) -> tuple[Tensor, None]:
-    return record(SLICE, (g, begin), counts=tuple(x.shape), steps=steps), None
-
-
-# The derivative of a slice: the slice's elements among zeros.
-SLICE_INTO_ZEROS = defop(
-    "StridedSliceGrad", ARRAY, 2, lambda op, g, begin, shape, steps: intern(shape, g.dtype),
-    compute=_into_zeros, native=_zeros_native, vjp=_into_zeros_vjp,
-    of_complex="analytic",
-)  # fmt: skip
-
-
-# Of small arrays, where a slice begins is an attribute, too, and so is the shape that it gets:
-# there are few such slices, and one row does it.
-
-
-def _small_spec(op: Op, x: Spec, begin: int, counts: Ints, steps: Ints, shape: Ints) -> Spec:
-    return intern(shape, x.dtype)
-
-
-def _small(out: Array, x: Array, begin: int, counts: Ints, steps: Ints, shape: Ints) -> None:
-    out[...] = _part(np.ascontiguousarray(x).reshape(x.shape), begin, counts, steps).reshape(shape)
-
-
-def _small_vjp(
-    g: Tensor, y: Tensor, x: Tensor, begin: int, counts: Ints, steps: Ints, shape: Ints
-) -> tuple[Tensor]:
-    return (record(SMALL_INTO_ZEROS, (g,), begin=begin, counts=counts, steps=steps,
-                   shape=tuple(x.shape)),)  # fmt: skip
-
-
-def _small_native(
-    out: Spec, x: Spec, begin: int, counts: Ints, steps: Ints, shape: Ints
-) -> Native | None:
-    return _native("part", x, counts, steps, begin)
-
-
-def _small_zeros(out: Array, g: Array, begin: int, counts: Ints, steps: Ints, shape: Ints) -> None:
-    out[...] = 0
-    _part(out, begin, counts, steps)[...] = g.reshape(counts)
-
-
-def _small_zeros_vjp(
-    g: Tensor, y: Tensor, x: Tensor, begin: int, counts: Ints, steps: Ints, shape: Ints
-) -> tuple[Tensor]:
-    return (record(SMALL_SLICE, (g,), begin=begin, counts=counts, steps=steps,
-                   shape=tuple(x.shape)),)  # fmt: skip
-
-
-def _small_zeros_native(
-    out: Spec, g: Spec, begin: int, counts: Ints, steps: Ints, shape: Ints
-) -> Native | None:
-    return _native("among_zeros", out, counts, steps, begin)
-
-
-SMALL_SLICE = defop(
-    "SmallSlice", ARRAY, 1, _small_spec, compute=_small, native=_small_native, vjp=_small_vjp,
-    of_complex="analytic",
-)  # fmt: skip
-SMALL_INTO_ZEROS = defop(
-    "SmallSliceGrad", ARRAY, 1, _small_spec, compute=_small_zeros, native=_small_zeros_native,
-    vjp=_small_zeros_vjp, of_complex="analytic",
-)  # fmt: skip
-def small(x: Spec, cut: Cut, shape: Ints) -> dict[str, Any]:
-    """The attributes of a slice of a small array."""
-    counts = tuple(len(range(*part)) for part in cut)
-    return {"begin": _place(cut, x.shape), "counts": counts, "steps": _steps(cut), "shape": shape}
+def taken(x: Any, way: Way) -> Tensor:
+    """The slice of a tensor or variable."""
+    code, spec, op, begin, seen = way
+    found = append(code, spec, x, op, begin)
+    return found if seen is None else append(*seen, found, RESHAPE)
 
 
 def strided_slice(x: Any, cut: Cut, shape: Ints | None = None) -> Tensor:
@@ -296,26 +173,15 @@ def strided_slice(x: Any, cut: Cut, shape: Ints | None = None) -> Tensor:
 
     Where these are all, in the shape that ``x`` has, it is ``x`` itself: a tensor or a variable.
     """
-    whole = x._spec.shape
-    counts = tuple(len(range(*part)) for part in cut)
     if shape is None:
-        shape = counts
-    if all(part == (0, dim, 1) for part, dim in zip(cut, whole, strict=True)):
-        return shaped(x, shape)
-    if x._spec.size <= FEW:
-        return record(SMALL_SLICE, (x,), **small(x._spec, cut, shape))
-    found = record(SLICE, (x, _begin(cut, tuple(whole))), counts=counts, steps=_steps(cut))
-    return shaped(found, shape)
+        shape = tuple([len(range(*part)) for part in cut])
+    way = way_of(x._spec, cut, shape)
+    return shaped(x, shape) if way is None else taken(x, way)
 
 
 def _new(found: Tensor, x: Tensor) -> Tensor:
     """What a function found, as a tensor of its own if that is its operand."""
     return identity(found) if found is x else found
-
-
-def slice_into_zeros(g: Tensor, shape: Ints, cut: Cut) -> Tensor:
-    """A tensor of ``shape`` that is 0 but for ``g`` where a slice would take its elements."""
-    return record(SLICE_INTO_ZEROS, (g, _begin(cut, shape)), shape=shape, steps=_steps(cut))
 
 
 def slice_(input_: Any, begin: Any, size: Any, name: str | None = None) -> Tensor:

@@ -55,6 +55,7 @@ class Plan:
       views: (row, original, spec, kept): rows that share another's buffer under a shape of theirs.
       aliases: (row, original): rows that are equal to others.
       done: What sweeps of it have computed, as ``work``; negative once that is of no interest.
+      turns: How many looks it was swept for by Python.
       better: The same plan with fused loops, once there is one.
       keeps: What it refers to by address.
     """
@@ -62,17 +63,17 @@ class Plan:
     __slots__ = (
         "addresses", "aliases", "arena", "arrays", "better", "body", "buffers", "by_hand",
         "compared", "done", "found", "keeps", "long", "low", "operand_count", "partials", "rows",
-        "scratch", "tried", "unsure", "views", "work",
+        "scratch", "tried", "turns", "unsure", "views", "work",
     )  # fmt: skip
 
     def __init__(self, log: Log, work: Planner) -> None:
         report = work.cursor.tolist()
         rows, found, instructions = report[C_ROWS], report[C_GROUPS], report[C_INSTRUCTIONS]
         self.rows, self.found = rows, found
-        self.done = -1
+        self.done, self.turns = -1, 0
         self.unsure = self.long = False
         self.better: Plan | None = None
-        self.keeps: list[Any] = [*CALLS.lists()]
+        self.keeps: list[Any] = [*work.parameters]
         self.low = report[C_LOW]
         self.operand_count = log.extra_n
         self.arena, self.scratch = report[C_ARENA], report[C_SCRATCH]
@@ -166,6 +167,7 @@ class Planner:
       lanes: The table of lane kernels.
       few: How many elements a row may have that is computed among other small ones.
       plan_type: What plans are.
+      parameters: What calls in the plan that was made last refer to by address.
     """
 
     lanes = LANES
@@ -206,6 +208,7 @@ class Planner:
         self.plan.take("calls", CALLS)
         self.plan.take("work", self, **scratch)
         self.plan.take("out", self)
+        self.parameters = CALLS.lists()
         self.plans: Remembered[Plan] = Remembered()  # by the ends of the rows wanted
 
     def forget(self, rows: int) -> None:
@@ -277,7 +280,11 @@ class Planner:
             block.set[slots["asked.retain"]] = retain
             block.set[slots["asked.widest"]] = WIDEST
             block.set[slots["asked.few"]] = few
+            self.parameters = CALLS.lists()
             status = block.call()
+            if CALLS.lists()[1] is not self.parameters[1]:  # forgotten meanwhile, and freed perhaps
+                self.want[: top + 1] = want
+                continue
             if status == NO_KERNEL:
                 self.need(log, int(self.cursor[C_ROW]))
             elif status != NO_CALL:

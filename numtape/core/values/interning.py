@@ -21,8 +21,10 @@ calls, at jumps backwards and, up to 3.11, where it makes an object that can be 
 Stretches of code between ``# whole`` and ``# done`` do none of that; a test reads their bytecode.
 Without a GIL this is not so, and numtape refuses to be imported.
 
-What is derived from numbers, plans and adjoint rows, holds for one value of `generation`, which
-changes when numbers are freed.
+What is derived from numbers, plans and adjoint rows, holds for one value of `generation`, and what
+is in `CACHES` until it is forgotten. Both come between taking numbers away and having them used
+again: before, another thread could derive something from a number that is about to go. Afterwards
+nobody can, for the number is in no row.
 """
 
 from __future__ import annotations
@@ -88,6 +90,7 @@ class Table(Generic[Thing]):
         self._objects: dict[int, weakref.ref[Any]] = {}
         self._fresh = itertools.count()
         self._free: list[int] = []
+        self._ended: list[int] = []  # nobody has them, but for what may be derived from them
         self._limit = LIMIT
         TABLES.append(self)
 
@@ -150,29 +153,41 @@ class Table(Generic[Thing]):
         if self._links.setdefault(key, number) == number:
             return found
         self._forget(number)
+        self._free.append(number)  # nobody has seen it
         return None
 
     def _forget(self, number: int) -> None:
         self._objects.pop(number, None)
         del self._keys[number], self.facts[number]
-        self._free.append(number)
 
     def _dead(self) -> list[tuple[int, weakref.ref[Any]]]:
         """Numbers whose objects are dead."""
         return [found for found in list(self._objects.items()) if found[1]() is None]
 
-    def free(self) -> None:
-        """Free the numbers of dead objects that are in no row of any log."""
+    def end(self) -> None:
+        """Take away the numbers of dead objects that are in no row of any log."""
         dead = self._dead()
-        logs = list(LOGS)  # held until all have been looked through
-        used: set[int] = set()
-        if dead:
-            for log in logs:
-                used.update(np.unique(log.numbers(self.column)).tolist())
+        used = self._used() if dead else ()
         for number, ref in dead:
             if number not in used and self._unlinked(number, ref):
                 self._forget(number)
+                self._ended.append(number)
         self._renewed()
+
+    def free(self) -> None:
+        """Have the numbers that were taken away used again: nothing is derived from them now."""
+        while self._ended:
+            self._free.append(self._ended.pop())
+
+    def _used(self) -> set[int]:
+        """The numbers in rows. Of rows that are copied meanwhile, at least one copy is seen."""
+        seen: dict[int, Any] = {}  # held until all have been looked through
+        used: set[int] = set()
+        while new := [log for log in LOGS if id(log) not in seen]:
+            for log in new:
+                seen[id(log)] = log
+                used.update(np.unique(log.numbers(self.column)).tolist())
+        return used
 
     def _renewed(self) -> None:
         count = len(self._links)
@@ -213,6 +228,12 @@ generation = _Generation()
 _busy: list[int] = [0]  # taken out by who lets go: others do not wait for it
 
 
+def _forget_derived() -> None:
+    generation.number += 1
+    for clear in CACHES:
+        clear()
+
+
 def let_go() -> None:
     """Forget what is derived, and free the numbers of what nobody has any more."""
     try:
@@ -220,11 +241,12 @@ def let_go() -> None:
     except IndexError:  # another thread, or whoever was interrupted, does it
         return
     try:
-        for clear in CACHES:
-            clear()
-        generation.number += 1
+        _forget_derived()  # for what it holds
         # What codes hold, specs, goes with them; and what specs hold, those of the same shape.
         for table in (*TABLES[::-1], *TABLES):
+            table.end()
+        _forget_derived()  # for what others have derived meanwhile
+        for table in TABLES:
             table.free()
     finally:
         _busy.append(token)

@@ -6,11 +6,15 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import optree
 
 from .indexed_slices import IndexedSlices
+from .tensor import Tensor
 
 COMPOSITES = "numtape.composites"  # where Optree takes slices apart
+# Kinds of which it is known, without asking Optree, that there is nothing in them.
+LEAVES = frozenset({Tensor, np.ndarray, float, int, bool, str, type(None)})
 
 
 def flatten_with(
@@ -21,6 +25,8 @@ def flatten_with(
     Dicts are gone through by sorted key, an OrderedDict too. ``None`` is a leaf. So are
     `IndexedSlices`, unless ``composites`` are to be taken apart.
     """
+    if type(structure) in LEAVES:
+        return [structure], _alone
     leaves, treedef = optree.tree_flatten(
         structure, none_is_leaf=True, namespace=COMPOSITES if composites else ""
     )
@@ -38,8 +44,16 @@ def flatten_with(
     return [leaves[k] for k in order], rebuild
 
 
+def _alone(values: list[Any]) -> Any:
+    if len(values) != 1:
+        raise ValueError(f"A structure that is one leaf takes one value, and not {len(values)}.")
+    return values[0]
+
+
 def has_ordered(structure: Any) -> bool:
     """Whether there is an OrderedDict in a structure, of which Optree keeps the order."""
+    if type(structure) in LEAVES:
+        return False
     return _has_ordered(optree.tree_structure(structure, none_is_leaf=True))
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core.log.tensors import as_tensor
+from ...core.log.tensors import to_tensor
 from ...core.log.variable import Variable
 from ...core.ops.random import shuffle as shuffled
 from ...core.values.tensor import Tensor
@@ -78,7 +78,7 @@ def arrays_of(data: Any) -> Any:
 def batch_of(data: Any) -> Any:
     """A batch's data as tensors."""
     def converted(x: Any) -> Any:
-        return x if x is None or type(x) is Tensor else as_tensor(array_of(x))
+        return x if x is None or type(x) is Tensor else to_tensor(array_of(x), None)
 
     return None if data is None else map_structure(converted, data)
 
@@ -184,7 +184,8 @@ class Arrays(Batches):
         leaves = flatten(data)
         single = len(leaves) == 3 and all(a is b for a, b in zip(leaves, data, strict=True))
         for start in range(0, self.examples, self._size):
-            part = [None if a is None else as_tensor(a[start : start + self._size]) for a in leaves]
+            part = [a if a is None else to_tensor(a[start : start + self._size], None)
+                    for a in leaves]  # fmt: skip
             if single:
                 yield part[0], part[1], part[2]
             else:
@@ -224,7 +225,7 @@ class Stream(Batches):
             if weight is not None:
                 raise ValueError("You cannot `class_weight` and `sample_weight` at the same "
                                  "time.")  # fmt: skip
-            weight = as_tensor(weights_of_classes(y, self._class_weight))
+            weight = to_tensor(weights_of_classes(y, self._class_weight), None)
         return x, y, weight
 
     def _repeats(self) -> bool:

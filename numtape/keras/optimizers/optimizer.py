@@ -20,7 +20,7 @@ from .schedules import deserialize, serialize
 from .state import trained_variables
 from .stepping import Stepping
 
-_USUAL = {Tensor, IndexedSlices, type(None)}  # kinds of gradients
+_USUAL = frozenset({Tensor, IndexedSlices, type(None)})  # kinds of gradients
 
 
 class _Lr(Elsewhere):

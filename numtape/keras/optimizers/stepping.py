@@ -157,12 +157,14 @@ class Stepping(State):
         slots = self._slots[self._index[id(variable)]]
         current: Operand = variable
         own: Sequence[Operand] = slots
-        if id(variable) in changes.new:  # it was decayed, or comes twice
+        new = changes.new
+        if id(variable) in new:  # it was decayed, or comes twice
             current, own = changes[variable], [changes[slot] for slot in slots]
         value, values = self._update(current, gradient, shared, own)
-        changes.new[id(variable)] = variable, value
-        for slot, value in zip(slots, values, strict=True):
-            changes.new[id(slot)] = slot, value
+        new[id(variable)] = variable, value
+        if slots or values:
+            for slot, value in zip(slots, values, strict=True):
+                new[id(slot)] = slot, value
 
     def _shared(self, rate: Operand, changes: Changes) -> Any:
         """What all variables of the step size's dtype have in common in this step."""

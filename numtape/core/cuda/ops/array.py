@@ -79,7 +79,7 @@ def _matmul(row: Row) -> list[Any]:
     assert row.op.native is not None
     native = row.op.native(out, a, b, ta, tb)
     if native is not None:
-        return [*found, Product(out.dtype.name, native.parameters[1:], tuple(places))]
+        return [*found, Product(out.dtype.name, native.parameters[1:15], tuple(places))]
     n, length = out.shape[-1], a.shape[-2 if ta else -1]
     x_size, y_size = (math.prod(x.shape[-2:]) for x in operands)
     values = (

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...compile import cache as disk
-from ...compile.passes import kernel_source
+from ...compile.sources import kernel_source
 from ...values.memory import Array, address_of
 from . import reads
 from .frames import WORD, word_at

@@ -1,0 +1,83 @@
+"""Kernels along one axis: running sums, and where the extreme element is; see `arrays`.
+
+Of ``x`` of shape (outer, n, inner) they take the middle axis. A unit of work is one outer index.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from numba import types
+
+from ..jit import POINTERS
+from .reduce import identity
+
+number = POINTERS["int64"]
+
+
+def cumsum(dtype: str) -> Any:
+    """Running sums, each from the one before it, as NumPy adds.
+
+    Parameters: n, inner, whether (1 or 0) an element is left out of its own sum, and whether the
+    sums run from the last element to the first.
+    """
+    at, size = POINTERS[dtype], getattr(types, dtype).bitwidth // 8
+
+    def kernel(
+        out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int
+    ) -> None:
+        n, inner, left_out, reverse = (
+            number(parameters)[0], number(parameters)[1], number(parameters)[2],
+            number(parameters)[3],
+        )  # fmt: skip
+        back = -inner * size if reverse else inner * size
+        for unit in range(begin, end):
+            first = (unit * n + (n - 1 if reverse else 0)) * inner * size
+            for k in range(n):
+                out, before = at(out_ + first + k * back), at(out_ + first + (k - 1) * back)
+                x = at(x_ + first + (k - left_out) * back)
+                if k < left_out:
+                    for j in range(inner):
+                        out[j] = 0
+                elif k == left_out:
+                    for j in range(inner):
+                        out[j] = x[j]
+                else:
+                    for j in range(inner):
+                        out[j] = before[j] + x[j]
+
+    return kernel
+
+
+def _first(name: str) -> Any:
+    largest = name == "max"
+
+    def made(dtype: str, result: str) -> Any:
+        kind, at, to = getattr(types, dtype), POINTERS[dtype], POINTERS[result]
+        real, signed = isinstance(kind, types.Float), getattr(kind, "signed", True)
+        worst = identity(name, real, signed, kind.bitwidth)
+
+        def kernel(
+            out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int
+        ) -> None:
+            n, inner = number(parameters)[0], number(parameters)[1]
+            x, out = at(x_), to(out_)
+            for unit in range(begin, end):
+                for j in range(inner):
+                    found, place = kind(worst), 0
+                    for k in range(n):
+                        value = x[(unit * n + k) * inner + j]
+                        if value > found if largest else value < found:
+                            found, place = value, k
+                    out[unit * inner + j] = place
+
+        return kernel
+
+    return made
+
+
+# The first of the largest, or smallest, elements. NaN is none. Parameters: n and inner.
+argmax, argmin = _first("max"), _first("min")
+
+KERNELS: dict[str, Callable[..., Any]] = {"cumsum": cumsum, "argmax": argmax, "argmin": argmin}

@@ -1,0 +1,58 @@
+"""BLAS and LAPACK called from several threads at once, each with one thread of its own.
+
+How many threads the library takes is one number for all who call it. So whoever calls first sets
+it to 1, and whoever leaves last sets it back. Their words: a lock, how many are at it, and the
+number before.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+from ..jit import INT64, POINTERS, exchange, exchange_if, jit, pause
+
+number = POINTERS["int64"]
+
+
+@intrinsic
+def call(typingctx: Any, function: Any, arguments: Any) -> Any:
+    """Call a function at an address with a tuple of int64s. Returns what it returns."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        function, packed = args
+        values = cgutils.unpack_tuple(builder, packed)
+        kind = ir.FunctionType(INT64, [INT64] * len(values))
+        return builder.call(builder.inttoptr(function, kind.as_pointer()), values)
+
+    return types.intp(types.intp, arguments), codegen
+
+
+@jit
+def hold(ask: int, put: int, words: int) -> None:
+    """From now on the library takes one thread. ``ask`` and ``put`` tell and set how many."""
+    while not exchange_if(words, 0, 1):
+        pause()
+    held = number(words)
+    if held[1] == 0:
+        held[2] = call(ask, (words,)) & 0xFFFF
+        if held[2] > 1:
+            call(put, (1,))
+    held[1] += 1
+    exchange(words, 0)
+
+
+@jit
+def release(put: int, words: int) -> None:
+    """This one no longer needs that."""
+    while not exchange_if(words, 0, 1):
+        pause()
+    held = number(words)
+    held[1] -= 1
+    if held[1] == 0 and held[2] > 1:
+        call(put, (held[2],))
+    exchange(words, 0)

@@ -1,0 +1,120 @@
+"""Small products with a transposed second matrix, which is turned around first.
+
+BLAS has its fastest code for small matrices where it reads rows of the second one (and packs what
+it reads otherwise), so turning a small one around takes less than what is gained.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
+
+from ..jit import INT64, POINTERS, jit, stack
+from .arrays import (
+    BATCHES,
+    COLUMNS,
+    INNER,
+    LETTERS,
+    STEPS,
+    STRAIGHT,
+    Y_ROW,
+    call_gemm,
+    own_scalars,
+    take_scalars,
+)
+from .panels import BYTES, IR
+
+number = POINTERS["int64"]
+MOST = 1 << 16  # bytes of a matrix that is turned around, as in core/ops/matrix_products.py
+
+
+def turning(dtype: str) -> Any:
+    """A function that writes a block the other way round: as many rows as a vector has elements.
+
+    ``turn(target, target_step, source, source_step)``; the steps are bytes from row to row.
+    """
+    lanes = BYTES // (4 if dtype == "float32" else 8)
+    vector = ir.VectorType(IR[dtype], lanes)
+    places = ir.VectorType(ir.IntType(32), lanes)
+    halves = [
+        ir.Constant(places, [k // 2 + lanes * (k % 2) for k in range(begin, begin + lanes)])
+        for begin in (0, lanes)
+    ]
+
+    @intrinsic
+    def turn(typingctx: Any, target: Any, target_step: Any, source: Any, source_step: Any) -> Any:
+        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            to, to_step, source, step = args
+
+            def at(start: Any, step: Any, k: int) -> Any:
+                place = builder.add(start, builder.mul(step, INT64(k)))
+                return builder.inttoptr(place, vector.as_pointer())
+
+            rows = []
+            for k in range(lanes):
+                row = builder.load(at(source, step, k))
+                row.align = BYTES // lanes
+                rows.append(row)
+            # Rows k and k + lanes / 2, element by element in turn: an element's number of bits
+            # (its row's, then its column's) goes round by one. So many rounds swap both.
+            for _ in range(lanes.bit_length() - 1):
+                pairs = zip(rows[: lanes // 2], rows[lanes // 2 :], strict=True)
+                rows = [builder.shuffle_vector(*pair, half) for pair in pairs for half in halves]
+            for k, row in enumerate(rows):
+                stored = builder.store(row, at(to, to_step, k))
+                stored.align = BYTES // lanes
+            return context.get_dummy_value()
+
+        return types.void(*[types.intp] * 4), codegen
+
+    return turn
+
+
+def turned(dtype: str) -> Any:
+    """A function that writes a matrix the other way round: ``turned(target, source, n, k)``.
+
+    The source has ``n`` rows of ``k`` elements.
+    """
+    at, turn, size = POINTERS[dtype], turning(dtype), 4 if dtype == "float32" else 8
+    lanes = BYTES // size
+
+    @jit
+    def matrix(target: int, source: int, n: int, k: int) -> None:
+        whole, across = n - n % lanes, k - k % lanes
+        for i in range(0, whole, lanes):
+            for j in range(0, across, lanes):
+                turn(target + (j * n + i) * size, n * size, source + (i * k + j) * size, k * size)
+        x, out = at(source), at(target)
+        for i in range(n):
+            for j in range(across if i < whole else 0, k):
+                out[j * n + i] = x[i * k + j]
+
+    return matrix
+
+
+def transposed(dtype: str) -> Any:
+    """``out = x @ y.T`` for each of a batch; one unit of work.
+
+    Parameters: those of `arrays.gemm`.
+    """
+    turn, memory = turned(dtype), stack(MOST)
+
+    def kernel(
+        out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int
+    ) -> None:
+        p, at, y = number(parameters), own_scalars(), memory()
+        take_scalars(at, parameters)
+        number(at)[LETTERS], number(at)[Y_ROW] = STRAIGHT, p[COLUMNS]
+        for k in range(p[BATCHES]):
+            if k == 0 or p[STEPS + 1] != 0:
+                turn(y, y_ + k * p[STEPS + 1], p[COLUMNS], p[INNER])
+            call_gemm(at, y, x_ + k * p[STEPS], out_ + k * p[STEPS + 2])
+
+    return kernel
+
+
+KERNELS: dict[str, Callable[..., Any]] = {"transposed": transposed}

@@ -1,0 +1,400 @@
+"""Expressions of ints and pointers as LLVM's text: what a value is, and how it is computed."""
+
+from __future__ import annotations
+
+import ast
+from abc import ABC, abstractmethod
+from typing import Any, NamedTuple
+
+import llvmlite.binding as llvm
+
+from .sources import Definition, Module, Pointer, Special
+
+INT, UINT, BOOL, NONE = "int", "uint", "bool", "none"  # kinds of values, besides pointers
+
+
+class Unknown(Exception):
+    """Something that is left to Numba."""
+
+
+class Fields(NamedTuple):
+    """The kind of a record."""
+
+    names: tuple[str, ...]
+    kinds: tuple[Any, ...]
+
+
+class Value(NamedTuple):
+    """A value: its kind, and how it is written; of a record or a tuple, the parts."""
+
+    kind: Any
+    text: str = ""
+    parts: tuple[Value, ...] = ()
+
+
+# What is in memory, and how it becomes a word.
+_ELEMENTS = {
+    "int8": ("i8", "sext"), "uint8": ("i8", "zext"), "int16": ("i16", "sext"),
+    "uint16": ("i16", "zext"), "int32": ("i32", "sext"), "uint32": ("i32", "zext"),
+    "int64": ("i64", ""), "uint64": ("i64", ""),
+}  # fmt: skip
+_SIMPLE = {
+    ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.BitAnd: "and", ast.BitOr: "or",
+    ast.BitXor: "xor", ast.LShift: "shl",
+}  # fmt: skip
+_COMPARED = {
+    ast.Eq: ("eq", "eq"), ast.NotEq: ("ne", "ne"), ast.Lt: ("slt", "ult"), ast.LtE: ("sle", "ule"),
+    ast.Gt: ("sgt", "ugt"), ast.GtE: ("sge", "uge"),
+}  # fmt: skip
+# The functions at addresses that passes call: how many words they take, and what they return.
+_CALLED = {f"call{k}": (k, "i64") for k in range(5)}
+_CALLED |= {"call_kernel": (5, "void"), "call_array": (7, "void"), "call_loop": (3, "i64")}
+_PROCESSOR = llvm.get_process_triple().partition("-")[0].replace("arm64", "aarch64")
+# LLVM's call that tells a processor that a loop waits; as in kernels/jit.py (a test compares).
+_PAUSES = {"x86_64": ["llvm.x86.sse2.pause()"], "aarch64": ["llvm.aarch64.hint(i32 1)"]}
+
+
+def type_of(kind: Any) -> str:
+    """What LLVM calls a kind."""
+    if kind in (INT, UINT):
+        return "i64"
+    if kind in (BOOL, NONE):
+        return "i1" if kind is BOOL else "void"
+    if isinstance(kind, Pointer):
+        return "ptr"
+    return f"{{ {', '.join(map(type_of, kind))} }}"
+
+
+def flat_of(value: Value) -> list[Value]:
+    """What a value is handed over as."""
+    if isinstance(value.kind, Fields):
+        return [flat for part in value.parts for flat in flat_of(part)]
+    return [value]
+
+
+def listed(values: list[Value]) -> str:
+    """Arguments, or parameters."""
+    return ", ".join(f"{type_of(value.kind)} {value.text}" for value in values)
+
+
+class Expressions(ABC):
+    """Lines of text, one instruction after the other."""
+
+    def __init__(self, names: Module) -> None:
+        self._names = names
+        self._lines: list[str] = []
+        self._variables: dict[str, Value] = {}  # a record's parts, or the place of any other
+        self._count = 0
+        self._label = "start"
+        self._open = True  # whether what comes next is reached
+
+    @abstractmethod
+    def _function(self, definition: Definition, kinds: tuple[Any, ...]) -> tuple[str, Any]:
+        """The name of a function for arguments of these kinds, and the kind of its result."""
+
+    def _unknown(self, node: ast.AST) -> Unknown:
+        line = getattr(node, "lineno", 0)
+        return Unknown(f"{self._names.name}, line {line}: {ast.unparse(node)[:80]}")
+
+    # Lines and blocks.
+
+    def _line(self, text: str) -> None:
+        self._lines.append(f"  {text}")
+
+    def _new(self) -> str:
+        self._count += 1
+        return f"{self._count}"
+
+    def _emit(self, text: str) -> str:
+        found = f"%v{self._new()}"
+        self._lines.append(f"  {found} = {text}")
+        return found
+
+    def _begin(self, label: str) -> None:
+        self._lines.append(f"{label}:")
+        self._label, self._open = label, True
+
+    def _jump(self, label: str) -> None:
+        if self._open:
+            self._line(f"br label %{label}")
+        self._open = False
+
+    def _labels(self, *names: str) -> list[str]:
+        number = self._new()
+        return [f"{name}{number}" for name in names]
+
+    def _test(self, node: ast.expr, yes: str, no: str) -> None:
+        """Go to one of two blocks."""
+        if isinstance(node, ast.BoolOp):
+            for value in node.values[:-1]:
+                (following,) = self._labels("and")
+                if isinstance(node.op, ast.And):
+                    self._test(value, following, no)
+                else:
+                    self._test(value, yes, following)
+                self._begin(following)
+            self._test(node.values[-1], yes, no)
+        elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+            self._test(node.operand, no, yes)
+        else:
+            condition = self._truth(self._value(node), node)
+            self._line(f"br i1 {condition}, label %{yes}, label %{no}")
+            self._open = False
+
+    # Values.
+
+    def _value(self, node: ast.expr) -> Value:
+        method = getattr(self, f"_{type(node).__name__.lower()}", None)
+        if method is None:
+            raise self._unknown(node)
+        found: Value = method(node)
+        return found
+
+    def _as(self, kind: Any, value: Value, node: ast.AST) -> str:
+        """A value as one of a kind."""
+        if value.kind == kind:
+            return value.text
+        if kind == INT and value.kind == BOOL:
+            return self._emit(f"zext i1 {value.text} to i64")
+        raise self._unknown(node)
+
+    def _truth(self, value: Value, node: ast.AST) -> str:
+        if value.kind == BOOL:
+            return value.text
+        if value.kind in (INT, UINT):
+            return self._emit(f"icmp ne i64 {value.text}, 0")
+        raise self._unknown(node)
+
+    def _constant(self, node: ast.Constant) -> Value:
+        return self._literal(node.value, node)
+
+    def _literal(self, value: Any, node: ast.AST) -> Value:
+        if isinstance(value, bool):
+            return Value(BOOL, "true" if value else "false")
+        if not isinstance(value, int):
+            raise self._unknown(node)
+        return Value(INT, str((value + (1 << 63)) % (1 << 64) - (1 << 63)))
+
+    def _name(self, node: ast.Name) -> Value:
+        if node.id not in self._variables:
+            return self._literal(self._names.names.get(node.id), node)
+        variable = self._variables[node.id]
+        if variable.parts:
+            return variable
+        text = self._emit(f"load {type_of(variable.kind)}, ptr {variable.text}")
+        return Value(variable.kind, text)
+
+    def _tuple(self, node: ast.Tuple) -> Value:
+        parts = tuple(self._value(x) for x in node.elts)
+        return Value(tuple(part.kind for part in parts), parts=parts)
+
+    def _attribute(self, node: ast.Attribute) -> Value:
+        holder = self._value(node.value)
+        if not isinstance(holder.kind, Fields) or node.attr not in holder.kind.names:
+            raise self._unknown(node)
+        return holder.parts[holder.kind.names.index(node.attr)]
+
+    def _element(self, node: ast.Subscript) -> tuple[Pointer, str]:
+        holder = self._value(node.value)
+        if not isinstance(holder.kind, Pointer) or holder.kind.dtype not in _ELEMENTS:
+            raise self._unknown(node)
+        index = self._as(INT, self._value(node.slice), node)
+        kind = _ELEMENTS[holder.kind.dtype][0]
+        return holder.kind, self._emit(f"getelementptr {kind}, ptr {holder.text}, i64 {index}")
+
+    def _subscript(self, node: ast.Subscript) -> Value:
+        return self._get(*self._element(node))
+
+    def _get(self, pointer: Pointer, place: str) -> Value:
+        kind, way = _ELEMENTS[pointer.dtype]
+        text = self._emit(f"load {kind}, ptr {place}")
+        if way:
+            text = self._emit(f"{way} {kind} {text} to i64")
+        return Value(UINT if pointer.dtype == "uint64" else INT, text)
+
+    def _put(self, pointer: Pointer, place: str, value: Value, node: ast.AST) -> None:
+        kind, way = _ELEMENTS[pointer.dtype]
+        text = value.text if value.kind == UINT else self._as(INT, value, node)
+        if way:
+            text = self._emit(f"trunc i64 {text} to {kind}")
+        self._line(f"store {kind} {text}, ptr {place}")
+
+    def _unaryop(self, node: ast.UnaryOp) -> Value:
+        value = self._value(node.operand)
+        if isinstance(node.op, ast.Not):
+            return Value(BOOL, self._emit(f"xor i1 {self._truth(value, node)}, true"))
+        text = self._as(INT, value, node)
+        if isinstance(node.op, ast.USub):
+            return Value(INT, self._emit(f"sub i64 0, {text}"))
+        if isinstance(node.op, ast.Invert):
+            return Value(INT, self._emit(f"xor i64 {text}, -1"))
+        raise self._unknown(node)
+
+    def _binop(self, node: ast.BinOp) -> Value:
+        return self._operated(node.op, self._value(node.left), self._value(node.right), node)
+
+    def _operated(self, op: ast.operator, x: Value, y: Value, node: ast.AST) -> Value:
+        if x.kind == y.kind == BOOL and isinstance(op, ast.BitAnd | ast.BitOr | ast.BitXor):
+            return Value(BOOL, self._emit(f"{_SIMPLE[type(op)]} i1 {x.text}, {y.text}"))
+        kind = UINT if x.kind == UINT else INT
+        a, b = self._as(kind, x, node), self._as(kind, y, node)
+        if type(op) in _SIMPLE:
+            return Value(kind, self._emit(f"{_SIMPLE[type(op)]} i64 {a}, {b}"))
+        if isinstance(op, ast.RShift):
+            return Value(kind, self._emit(f"{'lshr' if kind is UINT else 'ashr'} i64 {a}, {b}"))
+        if kind is INT and isinstance(op, ast.FloorDiv | ast.Mod):
+            return Value(INT, self._divided(a, b, isinstance(op, ast.Mod)))
+        raise self._unknown(node)
+
+    def _divided(self, a: str, b: str, rest: bool) -> str:
+        """Rounded down, as Python does; 0 where Python raises."""
+        constant = int(b) if b.lstrip("-").isdigit() else 0
+        if constant > 0 and constant & (constant - 1) == 0:
+            shift, mask = constant.bit_length() - 1, constant - 1
+            return self._emit(f"and i64 {a}, {mask}" if rest else f"ashr i64 {a}, {shift}")
+        zero = self._emit(f"icmp eq i64 {b}, 0")
+        by = self._emit(f"select i1 {zero}, i64 1, i64 {b}")
+        quotient, left = self._emit(f"sdiv i64 {a}, {by}"), self._emit(f"srem i64 {a}, {by}")
+        some = self._emit(f"icmp ne i64 {left}, 0")
+        signs = self._emit(f"icmp slt i64 {self._emit(f'xor i64 {left}, {by}')}, 0")
+        below = self._emit(f"and i1 {some}, {signs}")
+        if rest:
+            more = self._emit(f"select i1 {below}, i64 {by}, i64 0")
+            found = self._emit(f"add i64 {left}, {more}")
+        else:
+            found = self._emit(f"sub i64 {quotient}, {self._emit(f'zext i1 {below} to i64')}")
+        return self._emit(f"select i1 {zero}, i64 0, i64 {found}")
+
+    def _compare(self, node: ast.Compare) -> Value:
+        x = self._value(node.left)
+        found = ""
+        for op, right in zip(node.ops, node.comparators, strict=True):
+            if found and not isinstance(right, ast.Name | ast.Constant):
+                raise self._unknown(node)  # it may not be computed if the first does not hold
+            y = self._value(right)
+            if type(op) not in _COMPARED:
+                raise self._unknown(node)
+            kind = UINT if x.kind == UINT else INT
+            way = _COMPARED[type(op)][kind is UINT]
+            a, b = self._as(kind, x, node), self._as(kind, y, node)
+            one = self._emit(f"icmp {way} i64 {a}, {b}")
+            found = self._emit(f"and i1 {found}, {one}") if found else one
+            x = y
+        return Value(BOOL, found)
+
+    def _is_bool(self, node: ast.expr) -> bool:
+        if isinstance(node, ast.Name):
+            variable = self._variables.get(node.id)
+            return variable is not None and variable.kind == BOOL
+        if isinstance(node, ast.BoolOp):
+            return all(map(self._is_bool, node.values))
+        if isinstance(node, ast.UnaryOp):
+            return isinstance(node.op, ast.Not)
+        return isinstance(node, ast.Compare)
+
+    def _boolop(self, node: ast.BoolOp) -> Value:
+        if not self._is_bool(node):
+            raise self._unknown(node)
+        yes, no, after = self._labels("yes", "no", "after")
+        self._test(node, yes, no)
+        for label in (yes, no):
+            self._begin(label)
+            self._jump(after)
+        self._begin(after)
+        return Value(BOOL, self._emit(f"phi i1 [true, %{yes}], [false, %{no}]"))
+
+    def _ifexp(self, node: ast.IfExp) -> Value:
+        yes, no, after = self._labels("yes", "no", "after")
+        self._test(node.test, yes, no)
+        ways = []
+        self._begin(yes)
+        x = self._value(node.body)
+        x_end = len(self._lines), self._label
+        self._jump(after)
+        self._begin(no)
+        y = self._value(node.orelse)
+        kind = x.kind if x.kind == y.kind else INT
+        ways.append(f"[{self._as(kind, y, node)}, %{self._label}]")
+        self._jump(after)
+        if x.kind != kind:  # a bool of the first way becomes an int at its end
+            text = f"%v{self._new()}"
+            self._lines.insert(x_end[0], f"  {text} = zext i1 {x.text} to i64")
+            x = Value(INT, text)
+        ways.append(f"[{x.text}, %{x_end[1]}]")
+        self._begin(after)
+        if kind not in (INT, UINT, BOOL) and not isinstance(kind, Pointer):
+            raise self._unknown(node)
+        return Value(kind, self._emit(f"phi {type_of(kind)} {', '.join(ways)}"))
+
+    # Calls.
+
+    def _call(self, node: ast.Call) -> Value:
+        if node.keywords:
+            raise self._unknown(node)
+        args = [self._value(x) for x in node.args]
+        if isinstance(node.func, ast.Attribute):
+            return self._converted(ast.unparse(node.func), args, node)
+        name = node.func.id if isinstance(node.func, ast.Name) else ""
+        known = self._names.names.get(name)
+        if isinstance(known, Definition):
+            return self._call_of(known, args, node)
+        if isinstance(known, Pointer):
+            (address,) = args
+            text = self._emit(f"inttoptr i64 {self._as(INT, address, node)} to ptr")
+            return Value(known, text)
+        if known is None and name in ("min", "max") and args:
+            texts = [self._as(INT, value, node) for value in args]
+            found = texts[0]
+            for text in texts[1:]:
+                found = self._emit(f"call i64 @llvm.s{name}.i64(i64 {found}, i64 {text})")
+            return Value(INT, found)
+        if type(known) is tuple and len(known) == len(args):  # a record, by its fields' names
+            return Value(Fields(known, tuple(value.kind for value in args)), parts=tuple(args))
+        if isinstance(known, Special):
+            return self._special(known.name, [self._as(INT, x, node) for x in args], node)
+        raise self._unknown(node)
+
+    def _converted(self, name: str, args: list[Value], node: ast.AST) -> Value:
+        kind = {"np.int64": INT, "np.uint64": UINT}.get(name)
+        if kind is None or len(args) != 1:
+            raise self._unknown(node)
+        (value,) = args
+        return Value(kind, value.text if value.kind == UINT else self._as(INT, value, node))
+
+    def _call_of(self, known: Definition, args: list[Value], node: ast.AST) -> Value:
+        name, kind = self._function(known, tuple(value.kind for value in args))
+        if kind is None:  # it calls itself
+            raise self._unknown(node)
+        flat = [one for value in args for one in flat_of(value)]
+        call = f'call {type_of(kind)} @"{name}"({listed(flat)})'
+        if kind is NONE:
+            self._line(call)
+            return Value(NONE)
+        whole = self._emit(call)
+        if isinstance(kind, str | Pointer):
+            return Value(kind, whole)
+        parts = tuple(
+            Value(one, self._emit(f"extractvalue {type_of(kind)} {whole}, {k}"))
+            for k, one in enumerate(kind)
+        )
+        return Value(kind, parts=parts)
+
+    def _special(self, name: str, args: list[str], node: ast.AST) -> Value:
+        if name in ("fetch_add", "exchange", "seen"):
+            place = f"ptr {self._emit(f'inttoptr i64 {args[0]} to ptr')}"
+            if name == "seen":
+                return Value(INT, self._emit(f"load atomic i64, {place} seq_cst, align 8"))
+            way = "add" if name == "fetch_add" else "xchg"
+            return Value(INT, self._emit(f"atomicrmw {way} {place}, i64 {args[1]} seq_cst"))
+        if name == "pause":
+            self._lines += [f"  call void @{x}" for x in _PAUSES.get(_PROCESSOR, ())]
+            return Value(NONE)
+        if name not in _CALLED or len(args) != _CALLED[name][0] + 1:
+            raise self._unknown(node)
+        result = _CALLED[name][1]
+        function = self._emit(f"inttoptr i64 {args[0]} to ptr")
+        call = f"call {result} {function}({', '.join(f'i64 {x}' for x in args[1:])})"
+        if result == "void":
+            self._line(call)
+            return Value(NONE)
+        return Value(INT, self._emit(call))

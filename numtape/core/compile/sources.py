@@ -1,0 +1,134 @@
+"""Kernel modules as text: what a name means in one, without importing it, for that takes Numba."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from .. import settings
+
+
+def kernel_source(*modules: str) -> str:
+    """The text of kernel modules, for a cache key, without importing them."""
+    return "\n".join(
+        (settings.kernels_folder() / Path(*module.split("."))).with_suffix(".py").read_text("utf-8")
+        for module in modules
+    )
+
+
+def _is_module(name: str) -> bool:
+    return settings.kernels_folder().joinpath(*name.split(".")).with_suffix(".py").is_file()
+
+
+def _package(module: str, node: ast.ImportFrom) -> list[str]:
+    """What an import within the kernels is from: a module, or a folder of modules."""
+    package = module.split(".")[: -node.level]
+    return package + (node.module.split(".") if node.module else [])
+
+
+def imported(*modules: str) -> tuple[str, ...]:
+    """Kernel modules, and those that they import, and so on; by their text, without importing."""
+    known, left = set(modules), list(modules)
+    while left:
+        module = left.pop()
+        for node in ast.walk(ast.parse(kernel_source(module))):
+            if not isinstance(node, ast.ImportFrom) or not node.level:
+                continue
+            package = _package(module, node)
+            for names in (package, *([*package, alias.name] for alias in node.names)):
+                name = ".".join(names)
+                if name not in known and _is_module(name):
+                    known.add(name)
+                    left.append(name)
+    return tuple(sorted(known))
+
+
+class Pointer(NamedTuple):
+    """A pointer to elements of a dtype; called with an address, it makes one."""
+
+    dtype: str
+
+
+class Special(NamedTuple):
+    """What `jit` has: decorators, and functions that are instructions of LLVM's."""
+
+    name: str
+
+
+@dataclass(eq=False)
+class Definition:
+    """A jitted function: its module, its tree, and whether it is to be part of its callers."""
+
+    module: Module
+    node: ast.FunctionDef
+    inline: bool
+
+
+@dataclass(eq=False)
+class Module:
+    """What the names of a kernel module stand for: ints, pointers, functions."""
+
+    name: str
+    names: dict[str, Any] = field(default_factory=dict)
+
+
+class _Pointers(dict[str, Pointer]):
+    def __missing__(self, dtype: str) -> Pointer:
+        return Pointer("uint8" if dtype == "bool" else dtype)
+
+
+_POINTERS = _Pointers()
+
+
+@cache
+def module(name: str) -> Module:
+    """A kernel module, read from its text.
+
+    Names of what it takes from elsewhere than the kernels, and of what is not computed from names
+    that are known, are left out.
+    """
+    found = Module(name)
+    for node in ast.parse(kernel_source(name)).body:
+        if isinstance(node, ast.ImportFrom) and node.level:
+            origin = ".".join(_package(name, node))
+            for alias in node.names:
+                known = _taken(origin, alias.name)
+                if known is not None:
+                    found.names[alias.asname or alias.name] = known
+        elif isinstance(node, ast.FunctionDef):
+            kinds = [x.id for x in node.decorator_list if isinstance(x, ast.Name)]
+            if "jit" in kinds or "inline" in kinds:
+                found.names[node.name] = Definition(found, node, "inline" in kinds)
+            elif "intrinsic" in kinds:
+                found.names[node.name] = Special(node.name)
+        elif isinstance(node, ast.ClassDef):
+            found.names[node.name] = tuple(
+                x.target.id for x in node.body
+                if isinstance(x, ast.AnnAssign) and isinstance(x.target, ast.Name)
+            )  # fmt: skip
+        elif isinstance(node, ast.Assign):
+            _assign(node, found.names)
+    return found
+
+
+def _taken(origin: str, name: str) -> Any:
+    if origin == "jit":
+        return _POINTERS if name == "POINTERS" else Special(name)
+    return module(origin).names.get(name) if _is_module(origin) else None
+
+
+def _assign(node: ast.Assign, names: dict[str, Any]) -> None:
+    try:
+        scope = {**names, "__builtins__": {"range": range}}
+        value = eval(compile(ast.Expression(node.value), "<kernels>", "eval"), scope)
+        for target in node.targets:
+            if isinstance(target, ast.Tuple):
+                parts = [part.id for part in target.elts if isinstance(part, ast.Name)]
+                names |= zip(parts, value, strict=True)
+            elif isinstance(target, ast.Name):
+                names[target.id] = value
+    except (NameError, TypeError, AttributeError, KeyError):
+        pass  # it is none of the things that a pass refers to

@@ -1,0 +1,286 @@
+"""From functions of ints and pointers to LLVM's text, without Numba.
+
+Passes over logs are what an empty cache waits for first, and they are written in little of Python:
+ints of 64 bits, bools, pointers, records of these; assignments, conditions, loops over ranges,
+calls of each other. For so little, Numba's inference of types takes ten times as long as all that
+LLVM does. What is not known here is left to Numba (`Unknown`), which means the same by it; and
+what a pass does is what it does as a function of Python: a test compares.
+
+A function is written once for each kinds of its arguments. Its variables are places on the stack,
+of which LLVM makes registers.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import Any, NamedTuple
+
+from .expressions import (
+    BOOL,
+    INT,
+    NONE,
+    UINT,
+    Expressions,
+    Fields,
+    Unknown,
+    Value,
+    listed,
+    type_of,
+)
+from .sources import Definition, Pointer, module
+
+
+class Entry(NamedTuple):
+    """A function to call from elsewhere, by the address of a block that holds its arguments.
+
+    Without ``block`` it takes the arguments themselves, as words.
+    """
+
+    symbol: str
+    module: str
+    name: str
+    kinds: tuple[Any, ...]
+    block: bool = True
+
+
+class _Unit:
+    """The functions that have been written, by what they were written for."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+        self._known: dict[tuple[Any, ...], tuple[str, Any]] = {}
+
+    def function(self, definition: Definition, kinds: tuple[Any, ...]) -> tuple[str, Any]:
+        """The name of a function for arguments of these kinds, and the kind of its result."""
+        key = (definition, *kinds)
+        if key not in self._known:
+            name = f"{definition.node.name}.{len(self._known)}"
+            self._known[key] = name, None  # its own calls are not known
+            body = _Body(self, definition, kinds)
+            self.texts.append(body.written(name))
+            self._known[key] = name, body.returns
+        return self._known[key]
+
+
+def translated(entries: list[Entry]) -> str:
+    """The text of functions, and of all that they call, for LLVM."""
+    unit = _Unit()
+    for entry in entries:
+        definition = module(entry.module).names.get(entry.name)
+        if not isinstance(definition, Definition):
+            raise Unknown(f"{entry.name} is no jitted function of {entry.module}.")
+        name, kind = unit.function(definition, entry.kinds)
+        lines = ["%p = inttoptr i64 %block to ptr"] if entry.block else []
+        flat: list[Value] = []
+        for of in entry.kinds:
+            for one in of.kinds if isinstance(of, Fields) else (of,):
+                k = len(flat)
+                if entry.block:
+                    lines += [f"%a{k} = getelementptr i64, ptr %p, i64 {k}",
+                              f"%w{k} = load i64, ptr %a{k}"]  # fmt: skip
+                if isinstance(one, Pointer):
+                    lines.append(f"%v{k} = inttoptr i64 %w{k} to ptr")
+                flat.append(Value(one, f"%v{k}" if isinstance(one, Pointer) else f"%w{k}"))
+        call = f'call {type_of(kind)} @"{name}"({listed(flat)})'
+        if kind is NONE:
+            lines += [call, "ret i64 0"]
+        elif kind is BOOL:
+            lines += [f"%r = {call}", "%s = zext i1 %r to i64", "ret i64 %s"]
+        elif kind is INT:
+            lines += [f"%r = {call}", "ret i64 %r"]
+        else:
+            raise Unknown(f"{entry.name} returns no number.")
+        body = "\n".join(f"  {line}" for line in lines)
+        words = "i64 %block" if entry.block else ", ".join(f"i64 %w{k}" for k in range(len(flat)))
+        unit.texts.append(f'define i64 @"{entry.symbol}"({words}) nounwind {{\n{body}\n}}')
+    return "\n".join(unit.texts) + "\n"
+
+
+class _Body(Expressions):
+    """One function: statements and expressions of Python, one after the other."""
+
+    def __init__(self, unit: _Unit, definition: Definition, kinds: tuple[Any, ...]) -> None:
+        super().__init__(definition.module)
+        self._unit = unit
+        self._definition = definition
+        self._places: list[str] = []
+        self._loops: list[tuple[str, str]] = []  # where to continue, and where to go on
+        result = definition.node.returns
+        name = ast.unparse(result) if result is not None else ""
+        self.returns: Any = {"int": INT, "bool": BOOL, "None": NONE}.get(name)
+        self._kinds = kinds
+
+    def _function(self, definition: Definition, kinds: tuple[Any, ...]) -> tuple[str, Any]:
+        return self._unit.function(definition, kinds)
+
+    def written(self, name: str) -> str:
+        """The text of the whole function."""
+        node = self._definition.node
+        if len(node.args.args) != len(self._kinds):
+            raise self._unknown(node)
+        parameters: list[Value] = []
+
+        def taken(kind: Any) -> Value:
+            if isinstance(kind, Fields):
+                return Value(kind, parts=tuple(map(taken, kind.kinds)))
+            parameters.append(Value(kind, f"%p{len(parameters)}"))
+            return parameters[-1]
+
+        for argument, kind in zip(node.args.args, self._kinds, strict=True):
+            value = taken(kind)
+            if isinstance(kind, Fields):
+                self._variables[argument.arg] = value
+            else:
+                self._assign(argument.arg, value, node)
+        self._statements(node.body)
+        if self.returns is None:
+            self.returns = NONE
+        if self._open and self.returns is not NONE:
+            raise self._unknown(node)  # it may end without a result
+        if self._open:
+            self._line("ret void")
+        inline = " alwaysinline" if self._definition.inline else ""
+        head = f'define internal {type_of(self.returns)} @"{name}"({listed(parameters)}) nounwind'
+        body = "\n".join(["start:", *self._places, *self._lines])
+        return f"{head}{inline} {{\n{body}\n}}"
+
+    # Statements.
+
+    def _statements(self, nodes: list[ast.stmt]) -> None:
+        for node in nodes:
+            if self._open:
+                self._statement(node)
+
+    def _statement(self, node: ast.stmt) -> None:
+        if isinstance(node, ast.Expr):
+            if not isinstance(node.value, ast.Constant):
+                self._value(node.value)
+        elif isinstance(node, ast.Assign):
+            value = self._value(node.value)
+            for target in node.targets:
+                self._store(target, value)
+        elif isinstance(node, ast.AugAssign):
+            self._change(node)
+        elif isinstance(node, ast.If):
+            self._if(node)
+        elif isinstance(node, ast.While) and not node.orelse:
+            self._while(node)
+        elif isinstance(node, ast.For) and not node.orelse:
+            self._for(node)
+        elif isinstance(node, ast.Return):
+            self._return(node)
+        elif isinstance(node, ast.Continue | ast.Break):
+            self._jump(self._loops[-1][isinstance(node, ast.Break)])
+        else:
+            raise self._unknown(node)
+
+    def _store(self, target: ast.expr, value: Value) -> None:
+        if isinstance(target, ast.Name):
+            self._assign(target.id, value, target)
+        elif isinstance(target, ast.Tuple) and len(target.elts) == len(value.parts):
+            for one, part in zip(target.elts, value.parts, strict=True):
+                self._store(one, part)
+        elif isinstance(target, ast.Subscript):
+            self._put(*self._element(target), value, target)
+        else:
+            raise self._unknown(target)
+
+    def _assign(self, name: str, value: Value, node: ast.AST) -> None:
+        if isinstance(value.kind, Fields):  # it is never another one
+            if name in self._variables:
+                raise self._unknown(node)
+            self._variables[name] = value
+            return
+        if name not in self._variables:
+            if value.kind not in (INT, UINT, BOOL) and not isinstance(value.kind, Pointer):
+                raise self._unknown(node)
+            place = f"%{name}.at"
+            self._places.append(f"  {place} = alloca {type_of(value.kind)}")
+            self._variables[name] = Value(value.kind, place)
+        kind, place, _ = self._variables[name]
+        text = self._as(kind, value, node)
+        self._line(f"store {type_of(kind)} {text}, ptr {place}")
+
+    def _change(self, node: ast.AugAssign) -> None:
+        if isinstance(node.target, ast.Subscript):
+            pointer, place = self._element(node.target)
+            before = self._get(pointer, place)
+            now = self._operated(node.op, before, self._value(node.value), node)
+            self._put(pointer, place, now, node)
+        elif isinstance(node.target, ast.Name):
+            before = self._name(node.target)
+            now = self._operated(node.op, before, self._value(node.value), node)
+            self._assign(node.target.id, now, node)
+        else:
+            raise self._unknown(node)
+
+    def _if(self, node: ast.If) -> None:
+        yes, no, after = self._labels("yes", "no", "after")
+        self._test(node.test, yes, no)
+        reached = False
+        for label, nodes in ((yes, node.body), (no, node.orelse)):
+            self._begin(label)
+            self._statements(nodes)
+            reached |= self._open
+            self._jump(after)
+        if reached:
+            self._begin(after)
+
+    def _while(self, node: ast.While) -> None:
+        again, body, after = self._labels("again", "body", "done")
+        self._jump(again)
+        self._begin(again)
+        self._test(node.test, body, after)
+        self._loop(node.body, body, again, after)
+
+    def _loop(self, nodes: list[ast.stmt], body: str, again: str, after: str) -> None:
+        self._loops.append((again, after))
+        self._begin(body)
+        self._statements(nodes)
+        self._jump(again)
+        self._loops.pop()
+        self._begin(after)
+
+    def _for(self, node: ast.For) -> None:
+        """A loop over a range, whose place and end are kept apart from the variable."""
+        call, target = node.iter, node.target
+        if (not isinstance(call, ast.Call) or ast.unparse(call.func) != "range"
+                or len(call.args) > 2 or not isinstance(target, ast.Name)):  # fmt: skip
+            raise self._unknown(node)
+        bounds = [self._as(INT, self._value(x), x) for x in call.args]
+        start, end = bounds if len(bounds) == 2 else ("0", bounds[0])
+        again, body, more, after = self._labels("again", "body", "more", "done")
+        place = f"%.{again}"
+        self._places.append(f"  {place} = alloca i64")
+        self._line(f"store i64 {start}, ptr {place}")
+        self._jump(again)
+        self._begin(more)
+        following = self._emit(f"add nsw i64 {self._emit(f'load i64, ptr {place}')}, 1")
+        self._line(f"store i64 {following}, ptr {place}")
+        self._jump(again)
+        self._begin(again)
+        now = self._emit(f"load i64, ptr {place}")
+        inside = self._emit(f"icmp slt i64 {now}, {end}")
+        self._line(f"br i1 {inside}, label %{body}, label %{after}")
+        # The variable is set where the body begins.
+        self._begin(body)
+        self._assign(target.id, Value(INT, now), node)
+        (begin,) = self._labels("begin")
+        self._jump(begin)
+        self._loop(node.body, begin, more, after)
+
+    def _return(self, node: ast.Return) -> None:
+        value = Value(NONE) if node.value is None else self._value(node.value)
+        if self.returns is None:
+            self.returns = tuple(p.kind for p in value.parts) if value.parts else value.kind
+        if self.returns is NONE:
+            self._line("ret void")
+        elif isinstance(self.returns, tuple) and not isinstance(self.returns, Pointer):
+            whole = "poison"
+            for k, (kind, part) in enumerate(zip(self.returns, value.parts, strict=True)):
+                text = f"{type_of(kind)} {self._as(kind, part, node)}"
+                whole = self._emit(f"insertvalue {type_of(self.returns)} {whole}, {text}, {k}")
+            self._line(f"ret {type_of(self.returns)} {whole}")
+        else:
+            self._line(f"ret {type_of(self.returns)} {self._as(self.returns, value, node)}")
+        self._open = False

@@ -1,0 +1,312 @@
+"""Looks in machine code, where a log's rows are as they were some times before.
+
+What a look does is said by `core.log.look` and by `Executor.compute`. A plan that came again some
+times gets an entry in its log: all that machine code (`kernels/passes/looked.py`) needs to do the
+same, where no value is large, no row is NumPy's, no array waits, and the log is let go of. It is
+asked first, and leaves to Python whatever is not as the entry says.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import logging
+import sys
+from typing import Any
+
+import numpy as np
+
+from .. import settings
+from ..compile import cache as disk
+from ..compile.passes import addresses, compilers
+from ..compile.sources import kernel_source
+from ..log import look, references
+from ..log.log import SLACK, SWEEP_BYTES, SWEEP_ROWS, VALUE, Log, local
+from ..native.install import Method
+from ..native.kept import Kept
+from ..native.layout import NotAsKnown, address_of_call, layout, place, slot
+from ..plan.plan import Plan, places
+from ..values.interning import generation
+from ..values.memory import LEAST, address_of, view
+from ..values.spec import SPECS, Spec
+from ..values.tensor import Tensor
+from .buffers import POOL
+
+# What there is once in a process, and of each look; as in kernels/passes/looked.py (a test
+# compares).
+_API = {
+    "GET_ENTRY": "PyDict_GetItemWithError", "GET_ATTRIBUTE": "PyObject_GetAttr",
+    "THREAD_DICT": "PyThreadState_GetDict", "MAKE_LIST": "PyList_New", "MAKE_DICT": "PyDict_New",
+    "NEXT_ENTRY": "PyDict_Next", "CLEAR_DICT": "PyDict_Clear", "CLEAR_SET": "PySet_Clear",
+    "HAS": "PySet_Contains", "REFERENT": "PyWeakref_GetObject", "CALL": "PyObject_CallNoArgs",
+    "CALL_WITH": "PyObject_CallOneArg", "CALL_WITH_ALL": "PyObject_Vectorcall",
+    "TO_INT": "PyLong_AsSsize_t", "FROM_INT": "PyLong_FromSsize_t", "KEEP": "Py_IncRef",
+    "DROP": "Py_DecRef", "CLEAR": "PyErr_Clear",
+}  # fmt: skip
+_OBJECTS = (
+    "LOG", "TAPE", "TENSOR", "NONE", "TRUE", "FALSE", "LIST", "LOCAL", "LOCAL_KEY", "LOG_NAME",
+    "LOOKING_NAME", "EMPTY", "TEND", "DROPPED", "ZERO", "LIMIT", "BYTES_LIMIT", "SCRATCH",
+)  # fmt: skip
+_PLACES = (
+    "AT_NAMES", "AT_REFERENCES", "AT_WEAK", "AT_HOME", "AT_ROW", "AT_SPEC", "AT_SINGLE", "AT_VALUE",
+    "AT_READ", "AT_ITEM", "AT_BUFFER", "AT_DATA", "AT_TAPE_LOG", "AT_SPENT",
+)  # fmt: skip
+_OF_LOG = (
+    "again", "busy", "bytes", "bytes_limit", "calls", "columns", "computations", "eager", "extra",
+    "extra_n", "kept", "lazy", "left", "limit", "n", "patience", "scanned", "settle", "lock",
+    "workspace", "_const_rows", "variables", "tapes", "reads", "variable_index", "_leaf_rows",
+    "pending", "buffers",
+)  # fmt: skip
+_PROCESS = (*_API, *_OBJECTS, *_PLACES, *(f"AT_{name.lstrip('_').upper()}" for name in _OF_LOG))
+_LOOK = (
+    "WORDS", "WORD_COUNT", "ENTRIES", "ENTRY_COUNT", "LOCK", "ACQUIRE", "RELEASE", "COLUMNS",
+    "EXTRA", "WORKSPACE", "CODE", "A", "B", "C", "SPEC", "CELL", "STATE", "OPERANDS_HERE", "WANT",
+    "LOW", "COUNT", "STRUCTURE", "FLAGS", "OPERANDS", "OPERAND_COUNT", "ORDER", "PLANNED",
+    "SWEEP", "BLOCK", "BEGIN", "COMPUTED", "END", "LEFT", "HITS",
+    "ARRAYS", "KINDS", "BUFFER_COUNT", "BUFFER_ROWS", "PLACES", "SIZES", "INDEX",
+)  # fmt: skip
+TURNS = 8  # how often Python carries out a plan before machine code does
+MOST = 4  # looks of one log
+ARRAYS = 256  # values of one look
+FOREVER = 1 << 62
+SIZE = object.__basicsize__  # at which byte a list has its size, which `core.native.layout` checks
+
+_messages = logging.getLogger("numtape")
+
+
+class _Process:
+    """The machine code, which is asked first when this is made."""
+
+    def __init__(self) -> None:
+        tape = Log.tape_type
+        known = layout()
+        if sys.byteorder != "little":
+            raise NotAsKnown("this processor has the bytes of numbers in another order")
+        of, array = known.offsets, np.zeros(3)
+        if of["list.size"] != SIZE or of["list.items"] != SIZE + 8 or of["type"] != 8:
+            raise NotAsKnown("lists are not as they are known to be")
+        self._scratch = np.zeros(3, np.int64)
+        # What it refers to stays: finalizers look at values to the very end.
+        self._held = known, {
+            "LOG": Log, "TAPE": tape, "TENSOR": Tensor, "NONE": None, "TRUE": True, "FALSE": False,
+            "LIST": list, "LOCAL": local, "LOG_NAME": sys.intern("log"),
+            "LOOKING_NAME": sys.intern("looking"), "EMPTY": np.empty, "TEND": POOL.swept,
+            "DROPPED": references.dropped, "ZERO": 0, "LIMIT": SWEEP_ROWS - SLACK,
+            "BYTES_LIMIT": SWEEP_BYTES,
+        }  # fmt: skip
+        words = {
+            **{name: address_of_call(call) for name, call in _API.items()},
+            **{name: id(thing) for name, thing in self._held[1].items()},
+            **{f"AT_{name.lstrip('_').upper()}": slot(Log, name) for name in _OF_LOG},
+            "LOCAL_KEY": known.known["key"], "SCRATCH": address_of(self._scratch),
+            "AT_NAMES": of.get("thread.names", -1), "AT_REFERENCES": of["references"],
+            "AT_WEAK": of["tensor.weak"], "AT_HOME": of["tensor._home"],
+            "AT_ROW": of["tensor._row"], "AT_SPEC": of["tensor._spec"],
+            "AT_SINGLE": of["spec.single"], "AT_VALUE": of["variable._value"],
+            "AT_READ": of["variable._read"], "AT_ITEM": of["tuple.items"],
+            "AT_BUFFER": of["memoryview.buffer"],
+            "AT_DATA": place(array, np.ndarray.__basicsize__, address_of(array), "an address"),
+            "AT_TAPE_LOG": slot(tape, "log"), "AT_SPENT": slot(tape, "spent"),
+        }  # fmt: skip
+        self._words = np.array([words[name] for name in _PROCESS], np.int64)
+        first = disk.load("passes-looked", _source(), _built)["numtape_looked"]
+        text = (settings.PACKAGE / "core" / "native" / "before.py").read_text("utf-8")
+        entered = disk.load("before-look", text, lambda: _before("before_look"))
+        setup = ctypes.CFUNCTYPE(*[ctypes.c_int64] * 4)(entered["before_look_setup"])
+        setup(address_of(self._words), first, 0)
+        method = Method(b"looked", entered["before_look"], 0x82, None)
+        make = ctypes.PYFUNCTYPE(
+            ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p
+        )(address_of_call("PyCFunction_NewEx"))
+        self._method = method
+        ctypes.PYFUNCTYPE(None, ctypes.py_object)(address_of_call("Py_IncRef"))(self)
+        look.again = make(ctypes.addressof(method), None, None)
+
+
+def _source() -> str:
+    names = "records", "rows", "recall", "unchanged", "looked"
+    return kernel_source("jit", *(f"passes.{name}" for name in names)) + compilers()
+
+
+def _built() -> disk.Built:
+    # Imported where it is compiled: where the cache has it, that would take longer than the rest.
+    from ..compile.expressions import INT, Unknown
+    from ..compile.llvm import compiled
+    from ..compile.translate import Entry, translated
+
+    entry = Entry("numtape_looked", "passes.looked", "looked", (INT,) * 4, block=False)
+    try:
+        return compiled(translated([entry]), [entry.symbol])
+    except Unknown as reason:
+        raise NotAsKnown(str(reason)) from None
+
+
+def _before(symbol: str) -> disk.Built:
+    from ..native.before import before
+
+    return before(symbol)
+
+
+_processes: list[_Process | str] = []  # one, or why there is none, once it is known
+
+
+def _process() -> _Process | str:
+    """The machine code; or why Python carries out all looks."""
+    if not _processes:
+        found: _Process | str = "NUMTAPE_RECORD=python"
+        if settings.native_recorders():
+            try:
+                found = _Process()
+            except (NotAsKnown, MemoryError, OSError, RuntimeError) as error:
+                _messages.info("Looks are carried out by Python: %s.", error)
+                found = str(error)
+        _processes.append(found)
+    return _processes[0]
+
+
+def said() -> str:
+    """What carries out looks that come again, and why not machine code."""
+    found = _process()
+    return f"Python: {found}" if isinstance(found, str) else "machine code"
+
+
+_of_types: dict[type, dict[str, Any]] = {}
+
+
+def _names(kind: type) -> dict[str, Any]:
+    """The dictionary of a class itself, of which ``vars`` gives a view."""
+    found = _of_types.get(kind)
+    if found is None:
+        (found,) = gc.get_referents(kind.__dict__)
+        assert found is not None and found.keys() == kind.__dict__.keys()
+        _of_types[kind] = found
+    return found
+
+
+def repeat(log: Log, work: Any, plan: Plan, executor: Any, hot: int) -> None:
+    """Have machine code carry out a plan that came again, if it can.
+
+    Args:
+      log: Whose rows it computes.
+      work: The workspace.
+      plan: The plan; it takes so little time that the GIL is not let go of.
+      executor: Who has carried it out.
+      hot: What it computes, as ``plan.work``, before it is compiled.
+    """
+    for made in log.again:
+        if made[1].plan is plan:
+            made[1].settle()
+    # Those of other columns have ended.
+    others = [x for x in log.again if x[1].plan is not plan and x[1].of is log.columns]
+    made = None
+    if type(log) is Log and not isinstance(_process(), str):
+        made = _entry(log, work, plan, executor, hot)
+    log.again = (*([] if made is None else [(made.words, made)]), *others[: MOST - 1])
+
+
+def _entry(log: Log, work: Any, plan: Plan, executor: Any, hot: int) -> Repeated | None:
+    compared = getattr(plan, "compared", None)
+    if compared is None or settings.moved or plan.by_hand:
+        return None
+    if any(spec.size * spec.dtype.size >= LEAST for _, spec in plan.buffers):
+        return None
+    flags, count = compared.arrays["flags"], len(compared.arrays["flags"]) // 2
+    rows = (plan.low + np.flatnonzero(flags[count:])).tolist()  # wanted or welcome
+    if not (log.columns.state[rows] == VALUE).all():
+        return None  # an array waits
+    at = places(plan, rows)
+    specs, buffers = SPECS.specs, dict(plan.buffers)
+    values: list[tuple[int, int, Spec]] = []  # rows that have cells, the cells' rows, specs
+    for row in rows:
+        spec = specs[log.spec[row]]
+        if spec.single:
+            values.append((row, at[row], spec))
+        elif at[row] not in buffers or buffers[at[row]].shape != spec.shape:
+            return None  # a constant, say, or an array in another shape
+    if len(values) + len(buffers) > ARRAYS:
+        return None
+    return Repeated(log, work, plan, executor, hot, rows, values, at)
+
+
+class Repeated(Kept):
+    """A look that comes again, and all that machine code refers to by address.
+
+    Attributes:
+      words: What machine code reads.
+      plan: The plan.
+      of: The columns.
+    """
+
+    def __init__(
+        self, log: Log, work: Any, plan: Plan, executor: Any, hot: int,
+        rows: list[int], values: list[tuple[int, int, Spec]], at: dict[int, int],
+    ) -> None:  # fmt: skip
+        self.plan, self.of = plan, log.columns
+        columns, lock, compared = log.columns, log.lock, plan.compared
+        arrays, here = compared.arrays, work.sweeper
+        self._sweeper = sweeper = type(here)(log)
+        sweeper._fit(plan)
+        block, slots = sweeper.sweep, sweeper.sweep.slots
+        super().__init__(lock, work, log.extra, here, executor, compared)
+        self._limit = FOREVER
+        if plan.done >= 0:
+            self._limit = (hot - plan.done) // max(plan.work, 1) + 1
+        numbers = {row: k for k, (row, _) in enumerate(plan.buffers)}
+        index = np.full(len(arrays["flags"]) // 2, -1, np.int64)
+        for row in rows:
+            index[row - plan.low] = numbers.get(at[row], -1)
+        for k, (row, _, _) in enumerate(values):
+            index[row - plan.low] = len(numbers) + k
+        kinds = [spec for _, spec in plan.buffers] + [spec for _, _, spec in values]
+        pairs = [x for spec in kinds for x in (tuple(spec.shape), spec.dtype.numpy_dtype)]
+        words, entries = self._compared(here, plan, executor)
+        self._numbers = {
+            "WORDS": self._table(words), "WORD_COUNT": len(words) // 2,
+            "ENTRIES": self._table(entries), "ENTRY_COUNT": len(entries) // 3,
+            "LOCK": id(lock), "ACQUIRE": self._id(lock.acquire), "RELEASE": self._id(lock.release),
+            "COLUMNS": id(columns), "EXTRA": id(log.extra), "WORKSPACE": id(work),
+            **{name.upper(): address_of(getattr(columns, name)) for name in columns.NAMES},
+            "OPERANDS_HERE": address_of(log.extra), "WANT": address_of(work.want),
+            "LOW": plan.low, "COUNT": len(index), "STRUCTURE": address_of(arrays["columns"]),
+            "FLAGS": address_of(arrays["flags"]), "OPERANDS": address_of(arrays["operands"]),
+            "OPERAND_COUNT": plan.operand_count, "ORDER": address_of(arrays["order"]),
+            "PLANNED": plan.rows, "SWEEP": addresses("sweep")["sweep"], "BLOCK": block.address,
+            "BEGIN": block.address + 8 * slots["begin_group"],
+            "COMPUTED": block.address + 8 * slots["computed"], "END": plan.found,
+            "LEFT": self._limit, "HITS": 0, "ARRAYS": len(kinds), "KINDS": self._ids(pairs),
+            "BUFFER_COUNT": len(numbers), "BUFFER_ROWS": self._table([*numbers]),
+            "PLACES": self._table([*numbers, *(cell for _, cell, _ in values)]),
+            "SIZES": self._table([spec.dtype.size for spec in kinds]), "INDEX": address_of(index),
+        }  # fmt: skip
+        self._kept.append(index)
+        self.words = view(np.array([self._numbers[name] for name in _LOOK], np.int64))
+
+    def _compared(self, here: Any, plan: Plan, executor: Any) -> tuple[list[int], list[int]]:
+        """What must be as it is now: words in memory, and entries of dictionaries."""
+        running, size = here.running, SIZE
+        words = [
+            id(generation) + slot(type(generation), "number"), self._id(generation.number),
+            id(plan) + slot(Plan, "better"), self._id(plan.better),
+            id(running) + size, 0,
+        ]  # fmt: skip
+        self._id(running)
+        known, kind = vars(settings), type(here)
+        found: list[tuple[dict[str, Any], str, Any]] = [
+            (known, name, known[name]) for name in ("moved", "chosen", "traceback")
+        ]
+        found += [(vars(here), name, vars(here)[name]) for name in ("running", "left")]
+        found += [(_names(kind), name, _names(kind)[name]) for name in ("run", "_fit", "_until")]
+        executors, of = look._executors, type(executor)
+        found += [(vars(look), "_executors", executors), (executors, "cpu", executor)]
+        found += [(_names(of), "compute", _names(of)["compute"])]
+        self._kept.append(found)
+        entries = [x for holder, name, value in found for x in (id(holder), id(name), id(value))]
+        own = vars(executor)  # who puts another `compute` there is asked
+        return words, [*entries, self._id(own), self._id(sys.intern("compute")), 0]
+
+    def settle(self) -> None:
+        """Count what was swept."""
+        if self.plan.done >= 0:
+            left = self.words[_LOOK.index("LEFT")]
+            self.plan.done += (self._limit - left) * self.plan.work
+            self._limit = left

@@ -1,0 +1,386 @@
+"""A sweep of a plan on the CPU: its memory, its threads, and who computes which group."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from itertools import pairwise
+from time import perf_counter_ns
+from typing import Any
+
+import numpy as np
+
+from .. import settings
+from ..compile.passes import Block
+from ..log.log import Log
+from ..log.op import CODES
+from ..plan.plan import (
+    FEW,
+    G_BODY,
+    G_CODE,
+    G_CODE_END,
+    G_KIND,
+    G_PARAMETERS,
+    G_ROWS,
+    G_SIZE,
+    G_WIDTH,
+    LANES_GROUP,
+    SHARED,
+    SMALL,
+    WHOLE,
+    Plan,
+)
+from ..reference.bodies import apply
+from ..values.memory import Array, address_of, aligned, array_at
+from ..values.spec import SPECS
+from . import fuse
+from .workers import Team, heard, share, watch
+
+# Elements from which a sweep is long enough to let other Python threads run meanwhile.
+LONG = 200_000
+
+# Nanoseconds from which it is, where only the time tells.
+LONG_TIME = 50_000
+
+# Instructions times elements from which a group is worth waking other threads for: about 0.2 ms of
+# work, where that takes 0.02. Those that are awake share smaller ones, see kernels/cpu/sweep.py.
+LARGE = 1 << 21
+NEVER = 1 << 62
+
+# Rows times elements from which a plan that comes again is compiled: some 0.02 s of work.
+HOT = 1 << 26
+
+# Such work takes about 0.05 s. What takes longer is computed in stages and by other threads, so
+# that this one hears of interrupts; their pieces take a quarter of that. A kernel's unit, a call to
+# BLAS or NumPy, is not divided.
+WATCHED = 1 << 24
+PIECE = WATCHED // 4
+WATCHED_BY_HAND = 1 << 18  # elements of an array of NumPy's: a decomposition takes long by then
+
+TEMPORARY = 1  # as in kernels/passes/layout.py: a row in the arena
+
+CHUNKS = 8  # a thread takes blocks so many times, so that a slow one does not keep the rest
+
+
+def _work(group: list[int]) -> int:
+    """About how many elements a group computes, those of each instruction."""
+    kind = group[G_KIND]
+    if kind == SHARED:
+        return 0
+    steps = 1 if kind == WHOLE else max(1, group[G_CODE_END] - group[G_BODY])
+    return steps * (FEW if kind == SMALL else group[G_SIZE])
+
+
+class Worker:
+    """What one thread needs to take part in a log's sweeps: slots, control blocks."""
+
+    def __init__(self, log: Log, counter: Array) -> None:
+        self.scratch = aligned(0)  # the memory and its address, which change in one step
+        self.places = np.empty(0, np.int64)
+        self.columns, self.extra, self.counter = log.columns, log.extra, counter
+        self.blocks: tuple[Block, Block] | None = None
+        self.assisting: Block | None = None
+        self.here = np.zeros(8, np.int64)  # whether it has begun to assist: a cache line of its own
+        self.set_for: Any = None  # the plan
+
+    def assist(self, plan: Plan, room: Block, team: int, hiring: int) -> Block:
+        """The control block of `assist`, set up for a plan; ``room`` is that of the sweep."""
+        block = self.assisting
+        if block is None:
+            block = Block("assist")
+            block.take("log", self.columns, extra=self.extra)
+            block.take("specs", SPECS)
+            block.set[block.slots["cells"]] = self.columns.address
+            block.set[block.slots["room.counter"]] = address_of(self.counter)
+            block.point("here", self.here, address_of(self.here))
+            self.assisting = block
+        self.fit(plan, block)
+        for name, array, address in plan.addresses:
+            block.point(name, array, address)
+        for name in ("room.partials", "room.arena"):
+            block.set[block.slots[name]] = room.set[room.slots[name]]
+        block.set[block.slots["team"]], block.set[block.slots["hiring"]] = team, hiring
+        self.here[0] = 0
+        return block
+
+    def shared(self) -> tuple[Block, Block]:
+        """The control blocks of `lanes` and `units`, made when a group is first watched."""
+        if self.blocks is None:
+            lanes, units = Block("lanes"), Block("units")
+            lanes.take("log", self.columns, extra=self.extra)
+            lanes.take("specs", SPECS)
+            lanes.set[lanes.slots["cells"]] = self.columns.address
+            lanes.set[lanes.slots["room.counter"]] = address_of(self.counter)
+            units.set[units.slots["counter"]] = address_of(self.counter)
+            self.blocks = lanes, units
+        return self.blocks
+
+    def fit(self, plan: Plan, block: Block) -> None:
+        """Make room for a plan's slots."""
+        if plan.scratch > self.scratch[0].size:
+            self.scratch = aligned(plan.scratch)
+        if 8 * plan.body > self.places.size:
+            self.places = np.empty(16 * plan.body, np.int64)
+        block.set[block.slots["room.places"]] = address_of(self.places)
+        block.set[block.slots["room.scratch"]] = self.scratch[1]
+
+
+class Sweeper:
+    """What it takes to sweep plans of one log: control blocks, slots, memory for temporaries."""
+
+    def __init__(self, log: Log) -> None:
+        self.sweep = Block("sweep")
+        self.counter = np.zeros(8, np.int64)  # a cache line of its own
+        self.partials, self.arena = aligned(0), aligned(0)  # as a worker's scratch
+        self.workers = [Worker(log, self.counter)]  # the first one is the caller
+        columns = log.columns
+        self.sweep.take("log", columns, extra=log.extra)
+        self.sweep.take("specs", SPECS)
+        self.sweep.set[self.sweep.slots["cells"]] = columns.address
+        self.sweep.set[self.sweep.slots["room.counter"]] = address_of(self.counter)
+        self.team: Team | None = None  # made when a group is first shared
+        self.running: list[Any] = []  # calls of other threads
+        self.left = False  # whether others go on with it, and nobody waits for them
+        self.plan_set: Plan | None = None  # the one that the sweep is set up for
+
+    def run(self, log: Log, plan: Plan) -> None:
+        """Sweep a plan whose buffers are there."""
+        self._fit(plan)
+        if plan.work > WATCHED:
+            self._staged(log, plan)
+        else:
+            self._until(log, plan, plan.found)
+        self._count(log, plan)
+
+    def timed(self, log: Log, plan: Plan) -> list[int]:
+        """As `run`, one group at a time. Returns the nanoseconds that each one took."""
+        times = [perf_counter_ns()]
+        self._fit(plan)
+        self._staged(log, plan, times)
+        self._count(log, plan)
+        return [after - before for before, after in pairwise(times)]
+
+    def _until(self, log: Log, plan: Plan, end: int) -> None:
+        """Sweep groups up to the one in front of which the sweep is set up to end."""
+        sweep, slots = self.sweep, self.sweep.slots
+        call = sweep.call_without_gil if plan.work > LONG or plan.long else sweep.call
+        began = perf_counter_ns() if plan.unsure else 0
+        groups = plan.arrays["groups"]
+        while (g := call()) < end:
+            sweep.set[slots["begin_group"]] = g
+            alone = g in plan.by_hand or _work(groups[g].tolist()) >= WATCHED
+            sweep.set[slots["computed"]] = int(alone)
+            if alone:
+                with np.errstate(all="ignore"):  # inf and NaN are values like others
+                    self._group(log, plan, g)
+            else:
+                call = partial(self._together, log, plan)
+        if plan.unsure:
+            plan.long = perf_counter_ns() - began > LONG_TIME
+
+    def _together(self, log: Log, plan: Plan) -> int:
+        """Sweep with other threads, who share the large groups. Returns what the sweep does."""
+        if self.team is None:
+            self.team = Team()
+        team, sweep, found = self.team, self.sweep, [0]
+        _, *others = self._crew(log)
+        hiring = team.hire(len(others))
+        sweep.set[sweep.slots["team"]] = team.address
+
+        def lead() -> None:
+            found[0] = sweep.call_without_gil()
+
+        def stop(worker: Worker) -> bool:
+            team.dismiss()
+            return bool(worker.here[0])
+
+        blocks = [worker.assist(plan, sweep, team.address, hiring) for worker in others]
+        calls = [lead, *(block.call_without_gil for block in blocks)]
+        stops = [partial(stop, worker) for worker in others]
+        share(calls, self._keeps(log, plan), self.running, stops)
+        return found[0]
+
+    def _crew(self, log: Log) -> list[Worker]:
+        """A worker for each thread; the first one is the caller's."""
+        threads = settings.threads()
+        while len(self.workers) < threads:
+            self.workers.append(Worker(log, self.counter))
+        return self.workers[:threads]
+
+    def _keeps(self, log: Log, plan: Plan) -> tuple[Any, ...]:
+        """What must live while other threads compute."""
+        # A copy is made in one step: another thread may be recording there.
+        return plan, self, *log.buffers.copy().values()
+
+    def _staged(self, log: Log, plan: Plan, times: list[int] | None = None) -> None:
+        """Sweep a plan in stages: an interrupt is heard between them, and in long groups.
+
+        If ``times`` are wanted, each group is a stage.
+        """
+        put, slots = self.sweep.set, self.sweep.slots
+        groups = plan.arrays["groups"]
+        try:
+            done = 0
+            for g, work in enumerate(map(_work, groups.tolist())):
+                done += work
+                if times is None and done < WATCHED and g + 1 < plan.found:
+                    continue
+                if work >= WATCHED and groups[g, G_KIND] == WHOLE and g not in plan.by_hand:
+                    put[slots["found"]] = g
+                    self._until(log, plan, g)
+                    self._place(log, plan, g)
+                    self._group(log, plan, g)
+                    put[slots["begin_group"]], put[slots["computed"]] = g, 1
+                put[slots["found"]] = g + 1
+                self._until(log, plan, g + 1)
+                put[slots["begin_group"]], put[slots["computed"]] = g + 1, 0
+                done = 0
+                if times is not None:
+                    times.append(perf_counter_ns())
+        finally:
+            self.plan_set = None  # the sweep's end is another one
+
+    def _place(self, log: Log, plan: Plan, g: int) -> None:
+        """Say where the row of a group is, as the sweep does for what it computes itself."""
+        at = int(plan.arrays["groups"][g, G_ROWS])
+        row = int(plan.arrays["order"][at])
+        if plan.arrays["kept"][at] == TEMPORARY and SPECS.size[log.spec[row]] != 1:
+            log.columns.cell_view[row] = self.arena[1] + int(plan.arrays["offset"][at])
+
+    def _count(self, log: Log, plan: Plan) -> None:
+        """Count what was computed: what comes again and again is compiled."""
+        if plan.done >= 0:
+            plan.done += plan.work
+            if plan.done > HOT:
+                fuse.later(log, plan)
+
+    def _fit(self, plan: Plan) -> None:
+        """Make room for a plan, and set up the sweep for it."""
+        sweep = self.sweep
+        slots, put = sweep.slots, sweep.set
+        # Whoever an interrupt left hired is not there.
+        put[slots["begin_group"]] = put[slots["computed"]] = put[slots["team"]] = 0
+        if plan is self.plan_set:
+            return
+        self.plan_set = None  # until all is set: an interrupt may come
+        if plan.arena > self.arena[0].size:
+            self.arena = aligned(plan.arena)
+        if plan.partials > self.partials[0].size:
+            self.partials = aligned(plan.partials)
+        self.workers[0].fit(plan, sweep)
+        put[slots["room.arena"]] = self.arena[1]
+        put[slots["room.partials"]] = self.partials[1]
+        put[slots["found"]] = plan.found
+        put[slots["large"]] = LARGE if settings.threads() > 1 else NEVER
+        put[slots["watched"]] = WATCHED
+        for name, array, address in plan.addresses:
+            sweep.point(name, array, address)
+        self.plan_set = plan
+
+    def _group(self, log: Log, plan: Plan, g: int) -> None:
+        """Compute a group that the sweep left to us: NumPy's, or one that takes so long."""
+        found = plan.by_hand.get(g)
+        if found is not None:
+            row, inputs = found
+            op, attributes = CODES.entries[log.columns.code_view[row]]
+            out, operands = self.array(log, row), [self.array(log, x) for x in inputs]
+            if out.size > 1 and max(x.size for x in (out, *operands)) >= WATCHED_BY_HAND:
+                self._watched(plan, lambda: apply(op, out, operands, attributes))
+            else:
+                apply(op, out, operands, attributes)
+            return
+        groups = plan.arrays["groups"]
+        workers = self._crew(log)
+        threads = len(workers)
+        group = groups[g].tolist()
+        self.counter[0] = 0
+        if group[G_KIND] == LANES_GROUP:
+            total = -(-group[G_SIZE] // group[G_WIDTH])
+            prepare = self._lanes
+        else:
+            total = group[G_WIDTH]
+            prepare = self._units
+        work = _work(group)
+        chunk = max(1, min(total // (CHUNKS * threads), PIECE * total // max(work, 1)))
+        calls = [
+            prepare(log, plan, worker, g, chunk)
+            for worker in workers[: max(1, total // chunk)]
+        ]
+        # Lanes look up where operands are while they run, and the log may begin anew; so may
+        # what is in its cells.
+        row = int(plan.arrays["order"][group[G_ROWS]])
+        alone = group[G_KIND] == WHOLE and SPECS.size[log.spec[row]] != 1
+        leave = self._leave if alone else None
+        watch(calls, self._keeps(log, plan), self.running, self._stop, leave)
+
+    def _watched(self, plan: Plan, compute: Callable[[], None]) -> None:
+        """Have another thread compute, while this one hears of interrupts."""
+
+        def work() -> None:
+            with np.errstate(all="ignore"):
+                compute()
+
+        heard(work, (plan, self), self.running, self._stop, self._leave)
+
+    def _leave(self) -> None:
+        """Leave all of this to those who still compute: the log gets another one."""
+        self.left = True
+
+    def _stop(self) -> None:
+        """Have the threads that compute a group end: there is nothing left for them."""
+        self.counter[0] = 1 << 62
+
+    def _lanes(
+        self, log: Log, plan: Plan, worker: Worker, g: int, chunk: int
+    ) -> Callable[[], int]:
+        """A thread's part of a lane group."""
+        block, _ = worker.shared()
+        put, slots = block.set, block.slots
+        # Another plan may have moved the first worker's slots, which the sweep uses as well.
+        worker.fit(plan, block)
+        if worker.set_for is not plan:
+            worker.set_for = None  # until all is set
+            for name, array, address in plan.addresses:
+                block.point(name, array, address)
+            worker.set_for = plan
+        put[slots["g"]], put[slots["chunk"]] = g, chunk
+        put[slots["room.partials"]] = self.partials[1]
+        return block.call_without_gil
+
+    def _units(
+        self, log: Log, plan: Plan, worker: Worker, g: int, chunk: int
+    ) -> Callable[[], int]:
+        """A thread's part of a whole-array kernel."""
+        order, groups, program = (plan.arrays[name] for name in ("order", "groups", "program"))
+        group = groups[g].tolist()
+        code, end = group[G_CODE], group[G_CODE_END]
+        rows = [int(order[group[G_ROWS]]), *program[code:end, 1].tolist()]
+        cells, cell = log.columns.address, log.columns.cell_view
+        sizes = SPECS.size
+        _, block = worker.shared()
+        put, slots = block.set, block.slots
+        for name, row in zip(("out", "x", "y", "z"), (rows + rows[-1:] * 3)[:4], strict=True):
+            put[slots[name]] = cells + 8 * row if sizes[log.spec[row]] == 1 else cell[row]
+        put[slots["function"]] = int(program[code, 0])
+        put[slots["parameters"]] = group[G_PARAMETERS]
+        put[slots["total"]], put[slots["chunk"]] = group[G_WIDTH], chunk
+        return block.call_without_gil
+
+    def array(self, log: Log, row: int) -> Array:
+        """A row's memory: its cell, its buffer, its place in the arena."""
+        columns = log.columns
+        spec = SPECS.specs[columns.spec_view[row]]
+        dtype = spec.dtype.numpy_dtype
+        if spec.single:
+            return np.ndarray(spec.shape, dtype, columns.cell, 8 * row)
+        if not spec.size:
+            return np.empty(spec.shape, dtype)
+        at = columns.cell_view[row]
+        arena, start = self.arena
+        if 0 <= at - start < arena.size:
+            return np.ndarray(spec.shape, dtype, arena, at - start)
+        buffer: Array | None = log.buffers.get(row)
+        if buffer is not None:
+            return buffer
+        # A view of a kept buffer, which the log holds until the sweep is over.
+        return array_at(at, spec.shape, dtype)
