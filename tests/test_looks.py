@@ -29,6 +29,14 @@ pytestmark = [
 MANY = 4 * looks.TURNS
 
 
+@pytest.fixture(autouse=True)
+def usual():
+    """Nothing that other tests left behind keeps machine code from looking."""
+    assert looks.said() == "machine code"
+    assert not settings.moved
+    assert not vars(look.executor()).keys() & {"compute"}
+
+
 def by_machine(log=None):
     """How many looks at a log machine code has carried out."""
     return sum(made.words[looks._LOOK.index("HITS")] for _, made in (log or local.log).again)
