@@ -1,5 +1,6 @@
 """Ctrl-C and errors: a step happens wholly or not at all, and everything works afterwards."""
 
+import dis
 import functools
 import json
 import math
@@ -19,13 +20,16 @@ from test_interning import stretches
 from numtape.core.compile.passes import Block, Numbers
 from numtape.core.cpu import sweeper as cpu
 from numtape.core.cpu import workers
-from numtape.core.derive import adjoints
+from numtape.core.derive import adjoints, forward, transpose
 from numtape.core.derive.templates import Templates
 from numtape.core.derive.workspace import Workspace
 from numtape.core.log.log import Log, local
+from numtape.core.log.op import CODES
 from numtape.core.replay.observe.guards import Guards
 from numtape.core.replay.observe.reads import ATTRIBUTE, Read
+from numtape.core.values import dtypes
 from numtape.core.values.memory import address_of
+from numtape.core.values.spec import intern
 
 pytestmark = pytest.mark.numtape_only("a promise TensorFlow does not make")
 
@@ -224,15 +228,27 @@ def test_interrupt_at_every_place_of_a_step(events, stride, recorder):
 # An interrupt at each line of what notes that something is up to date: then it is.
 
 
-def interrupted_at_each_line(prepare, act, check):
-    """`act` on something new again and again, interrupted one line later each time."""
+def interrupted_at_each_line(prepare, act, check, calls=False):
+    """`act` on something new again and again, interrupted one line later each time.
+
+    With ``calls``, only at lines that call something or jump back: where Python looks for signals.
+    """
     at, hit = 0, True
     while hit:
         at += 1
         state = prepare()
-        hit = _interrupted(at, lambda: act(state))  # noqa: B023
+        hit = _interrupted(at, lambda: act(state), calls)  # noqa: B023
         check(state)
     assert at > 4
+
+
+@functools.cache
+def _calling(code):
+    """Lines of a function at which something is called, or that jump back."""
+    return {
+        step.positions.lineno for step in dis.get_instructions(code)
+        if "CALL" in step.opname or "JUMP_BACKWARD" in step.opname
+    }  # fmt: skip
 
 
 @functools.cache
@@ -242,14 +258,17 @@ def _whole(file):
     return {line for start, end in found for line in range(start + 2, end)}
 
 
-def _interrupted(at, act):
+def _interrupted(at, act, calls):
     count = 0
 
     def trace(frame, event, _):
         nonlocal count
         if not frame.f_code.co_filename.startswith(str(PACKAGE)):
             return None
-        if event == "line" and frame.f_lineno not in _whole(frame.f_code.co_filename):
+        line, code = frame.f_lineno, frame.f_code
+        if calls and line not in _calling(code):
+            return trace
+        if event == "line" and line not in _whole(code.co_filename):
             count += 1
             if count == at:
                 sys.settrace(None)
@@ -275,6 +294,21 @@ def assert_bound(block, **arrays):
 def columns_of(log):
     names = log.columns.NAMES
     return {f"log.{name}": getattr(log.columns, name) for name in names} | {"log.extra": log.extra}
+
+
+@pytest.mark.parametrize("ruled", [transpose.run_rule, forward._ruled])
+def test_interrupted_rules_give_the_thread_its_log_back(ruled):
+    op = next(op for op in CODES.ops if op.name == "Tanh")
+    spec, log = intern((3,), dtypes.float32), local.log
+
+    def check(_):
+        assert vars(local)["log"] is log
+        assert local.rule is None
+
+    rest = [(True,)] if ruled is forward._ruled else [[True]]
+    interrupted_at_each_line(
+        lambda: None, lambda _: ruled(op, {}, spec, [spec], *rest), check, calls=True
+    )
 
 
 def test_interrupted_transposing_binds_the_memory_of_its_log():

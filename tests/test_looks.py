@@ -17,7 +17,7 @@ from numtape.core.compile import passes
 from numtape.core.cpu import executor as cpu
 from numtape.core.cpu import looks
 from numtape.core.log import look
-from numtape.core.log.log import local
+from numtape.core.log.log import Log, local
 from numtape.core.native import layout
 from numtape.core.values.interning import generation
 
@@ -30,11 +30,11 @@ MANY = 4 * looks.TURNS
 
 
 @pytest.fixture(autouse=True)
-def usual():
-    """Nothing that other tests left behind keeps machine code from looking."""
+def usual(monkeypatch):
+    """A thread as at first: tests that were interrupted may have left another behind."""
     assert looks.said() == "machine code"
-    assert not settings.moved
-    assert not vars(look.executor()).keys() & {"compute"}
+    local.log, local.rule, local.looking = Log(), None, ()
+    monkeypatch.setattr(settings, "moved", False)
 
 
 def by_machine(log=None):

@@ -316,7 +316,7 @@ def _ruled(
     """
     assert op.vjp is not None
     scratch = Scratch(256 + 2 * len(specs))
-    outer, before = local.log, local.rule
+    own, outer, before = vars(local), local.log, local.rule
     try:
         local.rule = Rule(scratch, outer, _ruled.__code__, getattr(op.vjp, "__globals__", {}))
         del local.log
@@ -335,12 +335,14 @@ def _ruled(
                 seeds[row] = add(seeds[row], tangent) if row in seeds else tangent
         targets = [(row, seed._row) for row, seed in seeds.items()]
     except Exception:
-        if "log" in vars(local):
+        if "log" in own:
             return None
         raise
     finally:
-        disturbed = "log" in vars(local)
+        # whole: an interrupt in between would leave the thread without a log of its own
+        disturbed = "log" in own
         local.log, local.rule = outer, before
+        # done
     return None if disturbed else (scratch, targets)
 
 

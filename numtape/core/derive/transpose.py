@@ -67,7 +67,7 @@ def run_rule(
     """
     assert op.vjp is not None
     scratch = Scratch(256 + len(specs))
-    outer, before = local.log, local.rule
+    own, outer, before = vars(local), local.log, local.rule
     names = getattr(op.vjp, "__globals__", {})
     try:
         local.rule = Rule(scratch, outer, run_rule.__code__, names)
@@ -86,12 +86,14 @@ def run_rule(
             for adjoint, spec, want in zip(adjoints, specs, wanted, strict=True)
         ]
     except Exception:
-        if "log" in vars(local):
+        if "log" in own:
             return None
         raise
     finally:
-        disturbed = "log" in vars(local)
+        # whole: an interrupt in between would leave the thread without a log of its own
+        disturbed = "log" in own
         local.log, local.rule = outer, before
+        # done
     return None if disturbed else (scratch, found)
 
 
