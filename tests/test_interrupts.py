@@ -311,6 +311,18 @@ def test_interrupted_rules_give_the_thread_its_log_back(ruled):
     )
 
 
+def test_interrupted_layers_leave_the_thread_outside_of_them(tf):
+    model = tf.keras.Sequential([tf.keras.layers.Dropout(0.5)])
+    x = tf.ones((1, 2))
+    model(x, training=True)
+
+    def check(_):
+        assert (local.layers, local.training) == ((), None)
+        assert model(x).numpy().tolist() == [[1.0, 1.0]]  # not as in training
+
+    interrupted_at_each_line(lambda: None, lambda _: model(x, training=True), check, calls=True)
+
+
 def test_interrupted_transposing_binds_the_memory_of_its_log():
     small, large = Log(64), Log(1024)
 

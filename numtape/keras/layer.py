@@ -7,6 +7,7 @@ from typing import Any
 from ..absent_methods import tell
 from ..core.log import ambient
 from ..core.log.ambient import mask_of, set_mask
+from ..core.log.log import local
 from ..core.log.parameters import signature_of
 from ..core.log.tensors import as_tensor
 from ..core.log.variable import Variable
@@ -248,6 +249,21 @@ class Layer(LayerState):
         else:
             self.build(**shapes_for(method, arguments, type(self).__name__))
 
+    def _computed(
+        self, symbolic: bool, args: tuple[Any, ...], kwargs: dict[str, Any], first: Any, mask: Any
+    ) -> Any:
+        if symbolic:
+            outputs = self.compute_output_spec(*args, **kwargs)
+            own = type(self).compute_mask is not Layer.compute_mask
+            if self._supports_masking and (own or is_symbolic(mask)):
+                pass_masks(self.compute_mask, first, mask, outputs)
+        else:
+            outputs = self.call(*args, **kwargs)
+            if not self.built:
+                self.built = True
+            self._finish(first, outputs, mask)
+        return outputs
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The output for the inputs; the first call makes the variables."""
         self._check_begun()
@@ -287,25 +303,15 @@ class Layer(LayerState):
             self._build(arguments)
         symbolic = is_symbolic((args, kwargs))
         mask = self._masks(signature.all, first, arguments, kwargs)
-        before = ambient.enter(training, self)
+        if not local.layers:
+            self._clear_losses()
         try:
-            if not before[1]:
-                self._clear_losses()
-            if symbolic:
-                outputs = self.compute_output_spec(*args, **kwargs)
-                own = type(self).compute_mask is not Layer.compute_mask
-                if self._supports_masking and (own or is_symbolic(mask)):
-                    pass_masks(self.compute_mask, first, mask, outputs)
-            else:
-                outputs = self.call(*args, **kwargs)
-                if not self.built:
-                    self.built = True
-                self._finish(first, outputs, mask)
+            outputs = ambient.within(
+                self, training, self._computed, symbolic, args, kwargs, first, mask
+            )
         except OpError as error:
             located(error, self, first)
             raise
-        finally:
-            ambient.leave(before)
         if symbolic:
             Node(self, given[0], given[1], outputs)
         return outputs

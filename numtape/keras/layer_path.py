@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import wraps
+from functools import partial, wraps
 from typing import Any
 
 from ..core.log import ambient
@@ -26,10 +26,10 @@ class LayerPath:
             outer = ambient.around(self)
             self._path = self._name if outer is None else f"{outer.path}/{self._name}"
 
-    def _enter(self) -> Any:
-        """Begin to build it, so that layers in it are known to be; returns what `leave` takes."""
+    def _inside(self, make: Callable[..., Any], *arguments: Any, **kwargs: Any) -> Any:
+        """What a function makes: layers that are built meanwhile are built in this one."""
         self._place()
-        return ambient.enter(ambient.training(), self)
+        return ambient.within(self, ambient.training(), partial(make, *arguments, **kwargs))
 
 
 def noted(build: Callable[..., Any]) -> Callable[..., Any]:
@@ -38,14 +38,12 @@ def noted(build: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(build)
     def building(self: Any, *args: Any, **kwargs: Any) -> None:
         self._check_begun()
-        variables, before = (self._trained, self._fixed), self._enter()
+        variables = self._trained, self._fixed
         try:
-            build(self, *args, **kwargs)
+            self._inside(build, self, *args, **kwargs)
         except BaseException:
             self._trained, self._fixed = variables
             raise
-        finally:
-            ambient.leave(before)
         if type(self).build is building:  # else a subclass is not done yet
             self.built = True
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 from ..values.tensor import Tensor
@@ -13,17 +14,24 @@ def training() -> bool | None:
     return local.training
 
 
-def enter(value: bool | None, layer: Any) -> tuple[bool | None, tuple[Any, ...]]:
-    """Begin a layer's call; returns what `leave` takes: the second is () for the outermost one."""
+def within(layer: Any, value: bool | None, function: Callable[..., Any], *arguments: Any) -> Any:
+    """What a function returns that is part of a layer's call, or builds the layer.
+
+    Args:
+      layer: The layer.
+      value: What it was told of training, if anything.
+      function: The function.
+      *arguments: Its arguments.
+    """
     before = local.training, local.layers
-    local.training = None if value is None else bool(value)
-    local.layers = layer, before[1]
-    return before
-
-
-def leave(before: tuple[bool | None, tuple[Any, ...]]) -> None:
-    """End a layer's call."""
-    local.training, local.layers = before
+    layers, value = (layer, before[1]), None if value is None else bool(value)
+    try:
+        local.training, local.layers = value, layers
+        return function(*arguments)
+    finally:
+        # whole: an interrupt in between would leave the thread inside of the layer
+        local.training, local.layers = before
+        # done
 
 
 def around(layer: Any) -> Any:

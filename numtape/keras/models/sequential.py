@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
-from ...core.log.ambient import leave, mask_of
+from ...core.log.ambient import mask_of
 from ...core.log.parameters import signature_of
 from ...nest import map_structure
 from ..foreign import readable
@@ -139,14 +138,6 @@ class Sequential(Model):
     def _rebuild(self) -> None:
         if len(self._stack) > 1 and isinstance(self._stack[0], InputLayer):
             self._set_graph(self._inside(lambda: chain(self._stack)))
-
-    def _inside(self, make: Callable[[], Graph]) -> Graph:
-        """A graph of layers that are built in this one."""
-        before = self._enter()
-        try:
-            return make()
-        finally:
-            leave(before)
 
     def build(self, input_shape: Any = None) -> None:
         """Make the variables.
