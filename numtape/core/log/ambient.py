@@ -23,14 +23,14 @@ def within(layer: Any, value: bool | None, function: Callable[..., Any], *argume
       function: The function.
       *arguments: Its arguments.
     """
-    before = local.training, local.layers
-    layers, value = (layer, before[1]), None if value is None else bool(value)
+    before, outer = local.training, local.layers
+    layers, value = (layer, outer), None if value is None else bool(value)
     try:
         local.training, local.layers = value, layers
         return function(*arguments)
     finally:
         # whole: an interrupt in between would leave the thread inside of the layer
-        local.training, local.layers = before
+        local.training, local.layers = before, outer
         # done
 
 
