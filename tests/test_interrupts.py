@@ -259,14 +259,17 @@ def _whole(file):
 
 
 def _interrupted(at, act, calls):
-    count = 0
+    count, lines = 0, {}
 
     def trace(frame, event, _):
         nonlocal count
         if not frame.f_code.co_filename.startswith(str(PACKAGE)):
             return None
         line, code = frame.f_lineno, frame.f_code
-        if calls and line not in _calling(code):
+        # As above: no line that a comprehension jumps back to.
+        back = lines.get(id(frame)) == line and sys.version_info >= (3, 12)
+        lines[id(frame)] = line
+        if calls and (back or line not in _calling(code)):
             return trace
         if event == "line" and line not in _whole(code.co_filename):
             count += 1
