@@ -25,6 +25,7 @@ from .tensors import appended, to_tensor
 from .updates import Updates
 
 _order = itertools.count()
+_new: Any = object.__new__
 
 # Updates that read the values they change are made one after the other, whatever the thread.
 _updating = threading.RLock()
@@ -251,13 +252,9 @@ class Variable(Facts, Updates, Operators):
           >>> v.assign(10.0).numpy(), y.numpy()
           (np.float32(10.0), np.float32(2.0))
         """
-        found = self._operand(value)
-        if found._spec is not self._spec:
-            raise ValueError(
-                f"Cannot assign value to variable '{self.name}': Shape mismatch. The variable "
-                f"shape {self.shape}, and the assigned value shape {found.shape} are incompatible."
-            )
-        return self._assigned(found, read_value)
+        if type(value) is not Tensor or value._spec is not self._spec:
+            value = self._fitting(value)
+        return self._assigned(value, read_value)
 
     def assign_add(
         self, delta: Any, use_locking: bool = False, name: str | None = None,
@@ -283,7 +280,8 @@ class Variable(Facts, Updates, Operators):
           >>> v.assign_add([10, 10]).numpy()
           array([11, 12], dtype=int32)
         """
-        delta = self._delta(delta)
+        if type(delta) is not Tensor or delta._spec is not self._spec:
+            delta = self._delta(delta)
         with _updating:  # as in `assign_sub`: optimizers call them once a variable and step
             return self._assigned(_ops["add"](self, delta), read_value)
 
@@ -311,7 +309,8 @@ class Variable(Facts, Updates, Operators):
           >>> v.assign_sub([0.5, 0.5]).numpy()
           array([0.5, 1.5], dtype=float32)
         """
-        delta = self._delta(delta)
+        if type(delta) is not Tensor or delta._spec is not self._spec:
+            delta = self._delta(delta)
         with _updating:
             return self._assigned(_ops["subtract"](self, delta), read_value)
 
@@ -333,20 +332,45 @@ class Variable(Facts, Updates, Operators):
         return _ops[op](self, indices)
 
     def _assigned(self, value: Tensor, read_value: bool) -> Variable:
-        assign_all([self], [value])
+        """`assign_all` of this variable, done here where nothing has to be computed before."""
+        log, key, had = local.log, id(self), self._value
+        home, pending, left = had._home, log.pending, True
+        if type(log) is Log and local.journal is None and value._spec is self._spec and (
+            type(home) is np.ndarray or (home is log and key not in pending)
+        ):  # fmt: skip
+            # whole: nothing runs in between, see core.values.interning
+            if self._value is had:
+                pending[key] = self
+                self._value = value
+                self._read = None
+                left = False
+            # done
+        if left:
+            assign_all([self], [value])
         if not read_value:
             return None  # type: ignore[return-value]
         for ref in local.log.tapes:  # it counts as a read
             tape = ref()
             if tape is not None and tape.recording and tape.watch_accessed and self._trainable:
                 tape.events.append((local.log.n, self))
-        return UnreadVariable(self)
+        found = _new(UnreadVariable)
+        found._of = self
+        return found
 
     def _operand(self, value: Any) -> Tensor:
         """A value of this dtype."""
         if type(value) is Tensor and value._spec.dtype is self._spec.dtype:
             return value
         return to_tensor(value, self._spec.dtype)
+
+    def _fitting(self, value: Any) -> Tensor:
+        found = self._operand(value)
+        if found._spec is not self._spec:
+            raise ValueError(
+                f"Cannot assign value to variable '{self.name}': Shape mismatch. The variable "
+                f"shape {self.shape}, and the assigned value shape {found.shape} are incompatible."
+            )
+        return found
 
     def _delta(self, value: Any) -> Tensor:
         found = self._operand(value)

@@ -18,6 +18,14 @@ from .spec import Spec
 from .tensor import Tensor
 
 NUMPY = (np.ndarray, np.generic)
+SMALL = 2**31  # below it a number fits every dtype of these, and only needs to be rounded
+_USUAL = {
+    (kind, dtype): (dtype or default).numpy_dtype
+    for kind, default, given in (
+        (float, dtypes.float32, (dtypes.float32, dtypes.float64)),
+        (int, dtypes.int32, (dtypes.float32, dtypes.float64, dtypes.int32, dtypes.int64)),
+    ) for dtype in (None, *given)
+}  # fmt: skip
 
 # What rooms above do with a value: whether it is an array on a GPU, its copy as a tensor, a nest
 # of lists with tensors inside as one tensor, and slices made dense. Set in `core.wiring`.
@@ -70,6 +78,9 @@ def new_array(value: Any, dtype: DType | None = None) -> Any:
       TypeError: If ``dtype`` cannot hold the value (a float for an integer dtype).
       ValueError: If ``value`` is not numeric, is ragged, or mixes bools and numbers.
     """
+    usual = _USUAL.get((type(value), dtype))
+    if usual is not None and -SMALL < value < SMALL:
+        return np.array(value, usual)
     if isinstance(value, NUMPY):
         found = dtypes.of_array(np.asarray(value)) if dtype is None else dtype
         array = converted(value, found.numpy_dtype)
