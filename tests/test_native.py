@@ -12,7 +12,7 @@ NATIVE = {"NUMTAPE_RECORD": "native"}
 PYTHON = {"NUMTAPE_RECORD": "python"}
 usable = pytest.mark.skipif(bool(layout.unsupported()), reason=layout.unsupported() or "usable")
 
-# Every recorder of one or two operands and every operator, with operands of many kinds; each call
+# Every recorder of one to three operands and every operator, with operands of many kinds; each call
 # is made three times: what an operand or a result is must have been met before.
 EVERYTHING = """
 import operator, sys
@@ -22,6 +22,7 @@ from numtape.core.log import record
 from numtape.core.log.log import Log, local
 from numtape.core.log.op import CODES, Op
 from numtape.core.native import install
+from numtape.core.ops.elementwise import select
 from numtape.core.values.memory import address_of
 from numtape.core.values.spec import SPECS
 
@@ -75,7 +76,8 @@ operands = [
 pairs = [(x, y) for y in operands] + [(y, x) for y in operands]
 pairs += [(z, y) for y in operands] + [(y, v) for y in operands] + [(i, y) for y in operands]
 pairs += [(c, 2.0), (2.0, c), (h, 2.0), (d, 2.0), (d, x), (b, b), (d, 2), (3, d)]
-functions = {}
+triples = [(b, *pair) for pair in pairs] + [(y, *pair) for y in operands for pair in pairs[::29]]
+functions = {("SelectV2", "select"): (select, 3)}
 for module in (tf, tf.math, tf.bitwise, tf.nn):
     for name in dir(module):
         found = getattr(module, name, None)
@@ -95,6 +97,12 @@ for (_, name), (function, arity) in sorted(functions.items()):
             for k in range(3):
                 print(name, tried(function, one, other))
         print(tried(function, x, x, "n"), tried(function, x), tried(function, x, x, other=1))
+    else:
+        assert arity == 3, name
+        for given in triples if name == "select" else triples[::17]:
+            for k in range(3):
+                print(name, tried(function, *given))
+        print(tried(function, b, x, x, "n"), tried(function, b, x), tried(function, x=b, y=x, z=2))
 for name in ("add", "sub", "mul", "truediv", "pow", "floordiv", "mod", "lt", "ge", "eq", "and_"):
     function = getattr(operator, name)
     for one, other in pairs:
@@ -153,14 +161,17 @@ from numtape.core.native import install
 float(tf.constant(1.0) + 1.0)
 assert install.said() == "machine code", install.said()
 x, v, c = tf.constant([1.0, 2.0]), tf.Variable(3.0), tf.constant(2.0)
-n = tf.constant([1, 2])
+n, b = tf.constant([1, 2]), tf.constant([True, False])
 programs = [
     lambda: x * x, lambda: x * v, lambda: c * x, lambda: x * 2.0, lambda: 3 * x, lambda: x / v,
     lambda: x / 2.0, lambda: 2.0 / x, lambda: x ** 3.0, lambda: 2.0 ** x, lambda: -x, lambda: 2 - x,
     lambda: abs(x), lambda: x < 2.0, lambda: tf.sin(x), lambda: tf.maximum(x, 0.5),
     lambda: tf.add(v, c), lambda: tf.sin(v), lambda: tf.maximum(x, 0.0), lambda: 0 - x,
+    lambda: tf.where(b, x, c), lambda: tf.where(b, v, 0.0), lambda: tf.where(b, 2, x),
+    lambda: tf.clip_by_value(x, -1.0, 1.0), lambda: tf.clip_by_value(t=x, clip_value_min=c,
+                                                                     clip_value_max=v),
 ]
-DEFINITIONS = {"unary.<locals>.record", "binary.<locals>.record"}
+DEFINITIONS = {f"{maker}.<locals>.record" for maker in ("unary", "binary", "ternary")}
 
 def definitions_run(program):
     seen = []
@@ -184,13 +195,15 @@ with tf.GradientTape() as tape:
         lambda: x * 7.5, lambda: 7 * x, lambda: x > 0, lambda: -0.0 / x, lambda: n > 0,
         lambda: x * tf.Variable(2.0), lambda: tf.sin(v),
         lambda: tf.constant(2.0) / tf.Variable(3.0), lambda: v * 0.25, lambda: x / tf.constant(1.0),
+        lambda: tf.where(b, x, 6.5), lambda: tf.where(b, tf.Variable(2.0), x),
+        lambda: tf.where(tf.constant([False, True]), x, 0),
     ):
         program()
         tape.reset()  # variables are read anew
         log._const_rows.clear()
         log._leaf_rows.clear()
         made = log.n
-        assert definitions_run(program) == 0 and made + 1 < log.n <= made + 3
+        assert definitions_run(program) == 0 and made + 1 < log.n <= made + 4
     before, log.limit = log.limit, 2**30 + 5000  # no int of one digit
     assert definitions_run(lambda: x * x) == 1
     log.limit = before

@@ -10,12 +10,12 @@ they were: a log that starts again has a new list of tensors, `Log.kept`. If it 
 the log is full, everything is done again. Up to there nothing was changed but by appending rows
 that nobody refers to.
 
-`unary`, `binary`, `append` and `_appended` write such a stretch each, and `Variable.assign_add` and
-`assign_sub` their few lines: a call more would cost a tenth of what an op does, and a stretch
-that is called is divided.
+`unary`, `binary`, `ternary`, `append` and `_appended` write such a stretch each: a call more would
+cost a tenth of what an op does, and a stretch that is called is divided.
 
-What `unary` and `binary` do is done by machine code where operands are the usual ones: the same
-steps are in `core.native.steps`, and who changes them here changes them there. Tests compare them.
+What `unary`, `binary` and `ternary` do is done by machine code where operands are the usual ones:
+the same steps are in `core.native.steps`, and who changes them here changes them there. Tests
+compare them.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ def unary(op: Op, **attributes: Any) -> Recorder:
         log.make_room()
         return record(x)
 
-    return _made(record, op, 1)
+    return made(record, op, _before_unary)
 
 
 def binary(op: Op, **attributes: Any) -> Recorder:
@@ -166,7 +166,7 @@ def binary(op: Op, **attributes: Any) -> Recorder:
         log.make_room()
         return record(x, y)
 
-    return _made(record, op, 2)
+    return made(record, op, _before_binary)
 
 
 def reflected(record: Recorder) -> Any:
@@ -209,14 +209,14 @@ offer: Callable[[Any], None] = OFFERED.add
 _BEFORE = sys.version_info < (3, 12) and settings.record() != "python"
 
 
-def _made(record: Any, op: Op, arity: int) -> Recorder:
+def made(record: Any, op: Op, before: Callable[[Any], Any]) -> Recorder:
     """A recorder as others see it.
 
     Up to Python 3.11 a function that is called by a function of Python is always carried out as
     Python. There, if recorders in machine code are wanted, another function stands before it.
     """
     if _BEFORE:
-        record = (_before_unary if arity == 1 else _before_binary)(record)
+        record = before(record)
     record.op = op
     offer(record)
     found: Recorder = record

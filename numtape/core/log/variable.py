@@ -353,7 +353,7 @@ class Variable(Facts, Updates, Operators):
             tape = ref()
             if tape is not None and tape.recording and tape.watch_accessed and self._trainable:
                 tape.events.append((local.log.n, self))
-        found = _new(UnreadVariable)
+        found: UnreadVariable = _new(UnreadVariable)
         found._of = self
         return found
 

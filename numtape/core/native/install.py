@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import settings
 from ..compile import cache as disk
-from ..log import record, references
+from ..log import record, references, ternary
 from .layout import Layout, NotAsKnown, address_of_call, layout
 
 if TYPE_CHECKING:
@@ -42,6 +42,7 @@ settings.after_fork_in_child(_renew_turn)
 # Functions of `core.log.references`, which machine code has others for.
 _DEFINED = {"alive": references.alive, "dropped": references.dropped}
 
+_RECORDERS = record.unary, record.binary, ternary.ternary
 _OPERATORS = record.reflected, record.of_inexact, record.reflected_of_inexact
 
 
@@ -55,17 +56,13 @@ def entries() -> list[Entry]:
     """The functions of machine code, under the names of what makes those that they stand in."""
     from .steps import Entry
 
-    one, two = _closure_of(record.unary), _closure_of(record.binary)
-    inside = {1: tuple(one.items()), 2: tuple(two.items())}
+    inside = {k: tuple(_closure_of(maker).items()) for k, maker in enumerate(_RECORDERS, 1)}
     method = sys.version_info < (3, 12)
     way = (0, -1) if method else ()  # from what others call to the recorder
-    found = [
-        Entry("unary", 1, (), inside[1], method=method),
-        Entry("binary", 2, (), inside[2], method=method),
-    ]
+    names = [(k, maker.__name__) for k, maker in enumerate(_RECORDERS, 1)]
+    found = [Entry(name, k, (), inside[k], method=method) for k, name in names]
     if method:
-        found += [Entry(f"_before_{name}", k, way, inside[k])
-                  for k, name in enumerate(("unary", "binary"), 1)]  # fmt: skip
+        found += [Entry(f"_before_{name}", k, way, inside[k]) for k, name in names]
     for maker in _OPERATORS:
         name = maker.__name__
         found.append(Entry(
@@ -117,7 +114,7 @@ class Code:
 
         # What it is made from: this folder's text, and where things are.
         files = sorted(Path(__file__).parent.glob("*.py"))
-        closures = [_closure_of(maker) for maker in (record.unary, record.binary, *_OPERATORS)]
+        closures = [_closure_of(maker) for maker in (*_RECORDERS, *_OPERATORS)]
         places = repr((sorted(offsets.items()), names, closures, sys.version))
         source = "\n".join([*(path.read_text(encoding="utf-8") for path in files), places])
         self.addresses = disk.load("recorders", source, build)
@@ -126,7 +123,7 @@ class Code:
         setup(ctypes.addressof(words))
         self._methods = {
             name: Method(b"record", self.addresses[name], 0x80, None)
-            for name in ("unary", "binary", *_DEFINED)
+            for name in (*(maker.__name__ for maker in _RECORDERS), *_DEFINED)
         }  # fmt: skip
         self._entry = self.layout.known["carry out"]
         self.point = pointer(self.layout)
@@ -166,7 +163,7 @@ class Code:
 
 
 def _maker(function: Any) -> str:
-    """The name of the function of `core.log.record` that made a function."""
+    """The name of the function of `core.log.record` or `ternary` that made a function."""
     return str(function.__code__.co_qualname).partition(".")[0]
 
 

@@ -42,7 +42,7 @@ SLOTS: dict[str, tuple[type, tuple[str, ...]]] = {
     "spec": (Spec, ("id", "inexact", "scalar", "single")),
     "columns": (Columns, ("cell_view", "state_view")),
     "log": (
-        Log, ("_const_rows", "_leaf_rows", "n", "limit", "kept", "code", "a", "b", "spec",
+        Log, ("_const_rows", "_leaf_rows", "n", "limit", "kept", "code", "a", "b", "c", "spec",
               "buffers", "bytes", "bytes_limit", "columns", "reads", "scanned", "variable_index",
               "variables"),
     ),

@@ -169,6 +169,7 @@ class _Writer(Entering):
         if entry.swapped:
             values.reverse()
         closure = self._closure(called, entry, declined)
+        lone = entry.arity % 2  # whether the first operand is alike to no other
 
         entered, fresh = b.alloca(WORD), b.alloca(WORD)
         b.store(WORD(0), entered)
@@ -201,14 +202,18 @@ class _Writer(Entering):
             for value, row in zip(values, rows, strict=True)
         ]
         results = self._cell(closure, entry, "results")
-        if entry.arity == 1:
+        if lone:
             self.leave(b.icmp_unsigned("==", specs[0], WORD(NUMBER)), missed)
+        pair = specs[lone:]
+        turned = zip(values[lone:], pair, reversed(pair), rows[lone:], strict=True)
+        specs[lone:] = [self.need(b.call(shared["number"], (log, *x)), missed) for x in turned]
+        if entry.arity == 1:
             spec = self.call("PyDict_GetItemWithError", results, specs[0])
-        else:
-            turned = zip(values, specs, reversed(specs), rows, strict=True)
-            specs = [self.need(b.call(shared["number"], (log, *x)), missed) for x in turned]
+        elif entry.arity == 2:
             same = self._cell(closure, entry, "same")
             spec = b.call(shared["result"], (same, results, *specs))
+        else:
+            spec = self.under(results, *specs)
         self.need(spec, missed)
         old, n = self._row(log, spec, rows, self._cell(closure, entry, "code"), missed)
         new, again_new = self.block(), self.block()
@@ -237,7 +242,8 @@ class _Writer(Entering):
         self.leave(self.is_not(b.load(entered), WORD(0)), declined)
         b.store(WORD(1), entered)
         found = WORD(0)
-        for value, other in zip(values, reversed(values), strict=True):
+        others = [*values[:lone], *reversed(values[lone:])]
+        for value, other in zip(values, others, strict=True):
             status = b.call(shared["entered"], (value, other))
             self.leave(b.icmp_unsigned("==", status, WORD(RAISED)), failed)
             self.leave(b.icmp_unsigned("==", status, WORD(NOTHING)), declined)
@@ -276,7 +282,7 @@ class _Writer(Entering):
         self.leave(self.is_not(digits, self.known("one digit")), missed)  # as all rows then have
         self.leave(b.icmp_signed(">=", n, limit), missed)
         self.write(log, "log.code", n, self.to_int(code))
-        for column, row in zip(("log.a", "log.b"), rows, strict=False):
+        for column, row in zip(("log.a", "log.b", "log.c"), rows, strict=False):
             self.write(log, column, n, self.load(row))
         self.write(log, "log.spec", n, self.to_int(self.field(spec, "spec.id")))
         return old, n

@@ -9,9 +9,9 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from ..log.op import ARRAY, ELEMENTWISE, Op, defop
-from ..log.record import Binary, Recorder, Unary, binary, record, unary
-from ..values.tensor import Tensor
+from ..log.op import ARRAY, ELEMENTWISE, defop
+from ..log.record import Binary, Recorder, Unary, binary, unary
+from ..log.ternary import ternary
 from . import rules
 
 Array = np.ndarray[Any, Any]
@@ -89,7 +89,7 @@ def host_op(
     op = defop(
         name, ARRAY, arity, spec, compute=compute, vjp=vjp, on_host=True, elementwise=True, **more
     )
-    made = unary(op) if arity == 1 else binary(op) if arity == 2 else _ternary(op)
+    made = unary(op) if arity == 1 else binary(op) if arity == 2 else ternary(op)
     return _public(made, arguments, spec, doc)
 
 
@@ -111,15 +111,6 @@ def _by_function(function: Callable[..., Any]) -> Callable[..., None]:
         out[...] = function(*operands)
 
     return compute
-
-
-def _ternary(op: Op) -> Recorder:
-    def record_(x: Any, y: Any, z: Any, name: str | None = None) -> Tensor:
-        return record(op, (x, y, z))
-
-    record_.__name__ = "record"  # as those of `core.log.record`
-    record_.op = op  # type: ignore[attr-defined]
-    return record_  # type: ignore[return-value]
 
 
 def _public(function: Any, arguments: str, spec: Any, doc: str) -> Recorder:

@@ -7,8 +7,9 @@ from typing import Any
 
 from ..log.log import Scratch
 from ..log.op import CUT, ELEMENTWISE, STOP, Op, defop
-from ..log.record import Recorder, record, spec_of, unary
+from ..log.record import Recorder, spec_of, unary
 from ..log.tensors import as_tensor
+from ..log.ternary import ternary
 from ..values import dtypes
 from ..values.dtypes import DType, as_dtype, bool_
 from ..values.spec import Spec, broadcast, intern
@@ -380,16 +381,8 @@ SELECT = defop(
 )  # fmt: skip
 
 
-def select(condition: Any, x: Any, y: Any) -> Tensor:
-    """``x`` where ``condition`` holds, else ``y``; all three broadcast."""
-    if not (type(condition) is type(x) is type(y) is Tensor):
-        condition, x = as_tensor(condition), _like(x, spec_of(x) or spec_of(y))
-        y = _like(y, spec_of(x))
-    return record(SELECT, (condition, x, y))
-
-
-def _like(value: Any, like: Spec | None) -> Any:
-    return value if spec_of(value) is not None else as_tensor(value, like, "SelectV2")
+# ``x`` where the condition holds, else ``y``; all three broadcast.
+select: Recorder = ternary(SELECT)
 
 
 def clip_by_value(
@@ -417,9 +410,9 @@ def clip_by_value(
       >>> tf.clip_by_value([-1.0, 0.5, 2.0], 0.0, 1.0).numpy()
       array([0. , 0.5, 1. ], dtype=float32)
     """
-    x = as_tensor(t)
+    x = t if type(t) is Tensor else as_tensor(t)
     found = maximum(minimum(x, clip_value_max), clip_value_min)
-    if found.shape != x.shape:
+    if found._spec is not x._spec and found.shape != x.shape:
         raise ValueError(
             f"Shapes {x.shape} and {found.shape} are incompatible: bounds broadcast to `t`, not "
             f"`t` to bounds."
@@ -509,7 +502,7 @@ def _over_root(g: Tensor, x: Tensor) -> Tensor:
 
 def zeros_of(x: Tensor) -> Tensor:
     """Zeros of the shape and dtype of ``x``."""
-    zero: Tensor = _like(0, x._spec)
+    zero: Tensor = as_tensor(0, x._spec, SELECT.name)
     return broadcast_to(zero, tuple(x.shape)) if x.ndim else zero
 
 

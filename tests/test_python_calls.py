@@ -1,0 +1,143 @@
+"""What eager programs call most runs few functions of Python; what it does is NumPy's."""
+
+import numpy as np
+import pytest
+from processes import run
+
+from numtape.core.log.log import local
+from numtape.core.log.variable import Variable, assign_all
+from numtape.core.native import layout
+from numtape.core.values import convert
+from numtape.core.values.dtypes import as_dtype
+
+COUNTED = """
+import sys
+import numtape as tf
+from numtape.core.native import install
+
+float(tf.constant(1.0) + 1.0)
+assert install.said().startswith(sys.argv[1]), install.said()
+
+def functions_run(program):
+    seen = []
+    def tell(frame, event, arg):
+        if event == "call":
+            seen.append(frame.f_code.co_qualname)
+    for _ in range(3):
+        program()
+    sys.setprofile(tell)
+    try:
+        program()
+    finally:
+        sys.setprofile(None)
+    return seen[1:]
+
+x, c = tf.constant([[1.0, 2.0], [3.0, 4.0]]), tf.constant([True, False])
+v, number = tf.Variable(x), tf.Variable(1.0)
+"""
+
+ASSIGNS = COUNTED + """
+for most, change in (
+    (2, lambda: v.assign(x)), (3, lambda: v.assign_add(x)), (3, lambda: v.assign_sub(x)),
+    (11, lambda: number.assign(2.0)),
+):
+    # Looks come first: what was assigned before is not to be computed now.
+    seen = functions_run(lambda: (v.numpy(), number.numpy(), change()))
+    own = len(seen) - 1 - seen[::-1].index("<lambda>")
+    assert len(seen) - own - 1 <= most, seen[own:]
+seen = functions_run(lambda: tf.constant(2.0))
+assert len(seen) <= 7, seen
+"""
+
+SELECTED = COUNTED + """
+for most, program in (
+    (2, lambda: tf.where(c, x, 0.0)), (2, lambda: tf.where(c, 0.0, x)),
+    (2, lambda: tf.where(c, x, v)),
+    (3, lambda: tf.clip_by_value(x, -1.0, 1.0)),
+):
+    seen = functions_run(program)
+    assert len(seen) <= most, seen
+"""
+
+
+usable = pytest.mark.skipif(bool(layout.unsupported()), reason=layout.unsupported() or "usable")
+
+
+@usable
+@pytest.mark.parametrize("program", [ASSIGNS, SELECTED], ids=["assigns", "selected"])
+def test_few_functions_run(program):
+    assert run(program, "machine code", NUMTAPE_RECORD="native") == ""
+
+
+@pytest.mark.parametrize("recorded", [False, True])
+def test_assigns_one_by_one_are_as_all_at_once(tf, isolated, monkeypatch, recorded):
+    """Every order of assigns, reads and looks; under a tape, which keeps rows, as well."""
+    def slow(self, value, read_value):
+        assign_all([self], [value])
+        return self.read_value()
+
+    found = []
+    for change in (Variable._assigned, slow):
+        monkeypatch.setattr(Variable, "_assigned", change)
+        rng = np.random.default_rng(3)
+        variables = [tf.Variable(rng.normal(size=n).astype("f")) for n in (3, 3, 3)]
+        values = [v.numpy() for v in variables]
+        tape = tf.GradientTape(persistent=True)
+        if recorded:
+            tape.__enter__()
+        for _ in range(200):
+            k, j, what = *rng.integers(3, size=2), rng.integers(6)
+            v, w = variables[k], variables[j]
+            if what == 0:
+                v.assign(w.read_value())
+                values[k] = values[j]
+            elif what == 1:
+                v.assign_add(w * 0.5)
+                values[k] = values[k] + values[j] * np.float32(0.5)
+            elif what == 2:
+                v.assign_sub(tf.constant(values[j]))
+                values[k] = values[k] - values[j]
+            elif what == 3:
+                v.assign(w / 2.0, read_value=False)
+                values[k] = values[j] / np.float32(2)
+            elif what == 4:
+                with pytest.raises(ValueError):
+                    v.assign([1.0])
+            else:
+                np.testing.assert_array_equal(v.numpy(), values[k])
+        if recorded:
+            tape.__exit__(None, None, None)
+        for v, value in zip(variables, values, strict=True):
+            np.testing.assert_array_equal(v.numpy(), value)
+        found.append(values)
+    np.testing.assert_array_equal(*found)
+
+
+def test_a_value_that_an_assign_left_is_computed_before_the_next(tf, isolated):
+    v = tf.Variable([1.0, 2.0])
+    for _ in range(3):
+        v.assign(v * 2.0)
+        assert v._value._home is local.log and list(local.log.pending.values()) == [v]
+    before, value = v._value, v.assign(v * 2.0)
+    assert before._home is not local.log or local.log.columns.state[before._row] == 1
+    np.testing.assert_array_equal(value, [16.0, 32.0])
+
+
+@pytest.mark.parametrize("dtype", [None, "float32", "float64", "int8", "int32", "int64"])
+@pytest.mark.parametrize(
+    "number", [0.0, -0.0, 0.1, -1e-46, 2.0**31 - 1, -3e38, float("inf"), float("nan"), 7, -7, 0,
+               2**24 + 1, 2**31 - 1, -(2**31), 2**31, True],
+)  # fmt: skip
+def test_a_number_becomes_the_array_that_a_list_of_it_becomes(number, dtype):
+    wanted = None if dtype is None else as_dtype(dtype)
+    found = []
+    for value in (number, [number]):
+        try:
+            array = convert.new_array(value, wanted)
+            found.append((array.dtype, array.tobytes()))
+        except (TypeError, ValueError) as error:
+            found.append(type(error))
+    assert found[0] == found[1]
+    if not isinstance(found[0], type) and dtype is not None:
+        with np.errstate(over="ignore"):
+            assert found[0][1] == np.array(number).astype(dtype).tobytes()
