@@ -6,7 +6,7 @@ import copy
 import itertools
 import operator
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NoReturn
 
 import numpy as np
@@ -19,6 +19,7 @@ from ..values.habits import give_hints
 from ..values.operator_types import Operators
 from ..values.policies import VariableAggregation, VariableSynchronization, policy
 from ..values.tensor import Reference, Tensor, html_of
+from .conversions import Conversions
 from .facts import Facts
 from .log import Log, local
 from .tensors import appended, to_tensor
@@ -46,7 +47,7 @@ def _in_place(operator: str, instead: str) -> Callable[[Any, Any], NoReturn]:
     return refuse
 
 
-class Variable(Facts, Updates, Operators):
+class Variable(Facts, Updates, Conversions, Operators):
     """A value that changes by `assign`, and that tapes watch by themselves if trainable.
 
     Everything that takes a tensor takes a variable, and reads it. ``v[1:].assign(x)`` changes a
@@ -364,6 +365,7 @@ class Variable(Facts, Updates, Operators):
         return to_tensor(value, self._spec.dtype)
 
     def _fitting(self, value: Any) -> Tensor:
+        """A value of this spec."""
         found = self._operand(value)
         if found._spec is not self._spec:
             raise ValueError(
@@ -373,6 +375,7 @@ class Variable(Facts, Updates, Operators):
         return found
 
     def _delta(self, value: Any) -> Tensor:
+        """What is added to a value of this spec."""
         found = self._operand(value)
         if found._spec is not self._spec:
             raise InvalidArgumentError(
@@ -408,42 +411,6 @@ class Variable(Facts, Updates, Operators):
     def _repr_html_(self) -> str:
         """What a notebook shows; see `Tensor`."""
         return html_of(repr(self))
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
-        # A copy, as in TensorFlow, unless a view of the value that it has now is asked for.
-        return self._seen().__array__(dtype, copy is not False)
-
-    def __dlpack__(
-        self, *, stream: int | None = None, max_version: tuple[int, int] | None = None,
-        dl_device: tuple[int, int] | None = None, copy: bool | None = None,
-    ) -> Any:  # fmt: skip
-        """A DLPack capsule of the value that the variable has now; see `Tensor`."""
-        return self._seen().__dlpack__(
-            stream=stream, max_version=max_version, dl_device=dl_device, copy=copy
-        )
-
-    def __dlpack_device__(self) -> tuple[int, int]:
-        return self._value.__dlpack_device__()
-
-    @property
-    def __cuda_array_interface__(self) -> dict[str, Any]:
-        """Where the value lies on the GPU, until the variable is assigned; see `Tensor`."""
-        return self._seen().__cuda_array_interface__
-
-    def __iter__(self) -> Iterator[Tensor]:
-        return iter(self.read_value())
-
-    def __bool__(self) -> bool:
-        return bool(self._seen())
-
-    def __float__(self) -> float:
-        return float(self._seen())
-
-    def __int__(self) -> int:
-        return int(self._seen())
-
-    def __index__(self) -> int:
-        return self._seen().__index__()
 
     __iadd__ = _in_place("+=", "variable.assign_add(value)")
     __isub__ = _in_place("-=", "variable.assign_sub(value)")

@@ -1,0 +1,58 @@
+"""A variable's value for Python, NumPy and other libraries: each of these looks at it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from ..values.tensor import Tensor
+
+
+class Conversions:
+    """Base of `Variable`."""
+
+    __slots__ = ()
+
+    if TYPE_CHECKING:
+        _value: Tensor
+
+        def _seen(self) -> Tensor: ...
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+        # A copy, as in TensorFlow, unless a view of the value that it has now is asked for.
+        return self._seen().__array__(dtype, copy is not False)
+
+    def __dlpack__(
+        self, *, stream: int | None = None, max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None, copy: bool | None = None,
+    ) -> Any:  # fmt: skip
+        """A DLPack capsule of the value that the variable has now; see `Tensor`."""
+        return self._seen().__dlpack__(
+            stream=stream, max_version=max_version, dl_device=dl_device, copy=copy
+        )
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self._value.__dlpack_device__()
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        """Where the value lies on the GPU, until the variable is assigned; see `Tensor`."""
+        return self._seen().__cuda_array_interface__
+
+    def __iter__(self: Any) -> Iterator[Tensor]:
+        return iter(self.read_value())
+
+    def __bool__(self) -> bool:
+        return bool(self._seen())
+
+    def __float__(self) -> float:
+        return float(self._seen())
+
+    def __int__(self) -> int:
+        return int(self._seen())
+
+    def __index__(self) -> int:
+        return self._seen().__index__()
