@@ -383,7 +383,7 @@ print([float(tensor) for tensor in new] == [float(tf.sin(x))] * 5, weakref.ref(n
 many = [-x for _ in range(6000)]
 del many
 log.collect()
-waiting = install._state.code.layout.held[-1]
+waiting = install._state.once.made.layout.held[-1]
 print(0 < len(waiting) <= 1024, not gc.is_tracked(waiting))
 """
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import ctypes
 import gc
-import logging
 import sys
 from typing import Any
 
@@ -22,9 +21,10 @@ from ..compile.passes import addresses, compilers
 from ..compile.sources import kernel_source
 from ..log import look, references
 from ..log.log import SLACK, SWEEP_BYTES, SWEEP_ROWS, VALUE, Log, local
-from ..native.install import Method
+from ..native.install import Method, retry
 from ..native.kept import Kept
 from ..native.layout import NotAsKnown, address_of_call, layout, place, slot
+from ..native.once import Once, keep
 from ..plan.plan import Plan, places
 from ..values.interning import generation
 from ..values.memory import LEAST, address_of, view
@@ -71,8 +71,6 @@ ARRAYS = 256  # values of one look
 FOREVER = 1 << 62
 SIZE = object.__basicsize__  # at which byte a list has its size, which `core.native.layout` checks
 
-_messages = logging.getLogger("numtape")
-
 
 class _Process:
     """The machine code, which is asked first when this is made."""
@@ -109,6 +107,7 @@ class _Process:
             "AT_TAPE_LOG": slot(tape, "log"), "AT_SPENT": slot(tape, "spent"),
         }  # fmt: skip
         self._words = np.array([words[name] for name in _PROCESS], np.int64)
+        keep(self)  # before anything refers to it
         first = disk.load("passes-looked", _source(), _built)["numtape_looked"]
         text = (settings.PACKAGE / "core" / "native" / "before.py").read_text("utf-8")
         entered = disk.load("before-look", text, lambda: _before("before_look"))
@@ -119,7 +118,6 @@ class _Process:
             ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p
         )(address_of_call("PyCFunction_NewEx"))
         self._method = method
-        ctypes.PYFUNCTYPE(None, ctypes.py_object)(address_of_call("Py_IncRef"))(self)
         look.again = make(ctypes.addressof(method), None, None)
 
 
@@ -147,26 +145,17 @@ def _before(symbol: str) -> disk.Built:
     return before(symbol)
 
 
-_processes: list[_Process | str] = []  # one, or why there is none, once it is known
+_once = Once("Looks are carried out", _Process)
 
 
-def _process() -> _Process | str:
+def _process(now: bool = False) -> _Process | str:
     """The machine code; or why Python carries out all looks."""
-    if not _processes:
-        found: _Process | str = "NUMTAPE_RECORD=python"
-        if settings.native_recorders():
-            try:
-                found = _Process()
-            except (NotAsKnown, MemoryError, OSError, RuntimeError) as error:
-                _messages.info("Looks are carried out by Python: %s.", error)
-                found = str(error)
-        _processes.append(found)
-    return _processes[0]
+    return _once.found(now=now) if settings.native_recorders() else "NUMTAPE_RECORD=python"
 
 
 def said() -> str:
     """What carries out looks that come again, and why not machine code."""
-    found = _process()
+    found = _process(now=True)
     return f"Python: {found}" if isinstance(found, str) else "machine code"
 
 
@@ -199,6 +188,7 @@ def repeat(log: Log, work: Any, plan: Plan, executor: Any, hot: int) -> None:
     # Those of other columns have ended.
     others = [x for x in log.again if x[1].plan is not plan and x[1].of is log.columns]
     made = None
+    retry()
     if type(log) is Log and not isinstance(_process(), str):
         made = _entry(log, work, plan, executor, hot)
     log.again = (*([] if made is None else [(made.words, made)]), *others[: MOST - 1])

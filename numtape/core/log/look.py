@@ -12,12 +12,10 @@ lazy as well: an error is for who looks at what fails.
 from __future__ import annotations
 
 import mmap
-import signal
 import sys
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -27,6 +25,7 @@ from ..executor import Executor
 from ..values.tensor import Tensor
 from . import references
 from .log import VALUE, Log, local
+from .outside import from_outside
 
 FEW = 16  # lazy arrays that every look may consider again
 
@@ -155,21 +154,6 @@ def _put_off(log: Log, live: list[Tensor]) -> None:
     log.pending.clear()
 
 
-def _of_a_handler(error: BaseException) -> bool:
-    """Whether a handler of a signal has raised an error, such as ``TimeoutError`` of an alarm."""
-    codes = set()
-    for number in signal.valid_signals():
-        handler: Any = signal.getsignal(number)
-        while isinstance(handler, partial):
-            handler = handler.func
-        for function in (handler, getattr(handler, "__func__", None), type(handler).__call__):
-            codes.add(getattr(function, "__code__", None))
-    trace = error.__traceback__
-    while trace is not None and trace.tb_frame.f_code not in codes:
-        trace = trace.tb_next
-    return trace is not None
-
-
 def _tried(log: Log, wanted: list[int], welcome: list[int], held: bool) -> bool:
     """Give rows their values. False if it cannot be done; then not even memory was taken."""
     log.computations += 1
@@ -177,7 +161,7 @@ def _tried(log: Log, wanted: list[int], welcome: list[int], held: bool) -> bool:
         executor().compute(log, wanted, welcome, held)
         return True
     except Exception as error:
-        if _of_a_handler(error):
+        if from_outside(error):
             raise
         full = isinstance(error, MemoryError)
     state = log.columns.state_view

@@ -13,7 +13,6 @@ built-in method of the recorder, which cannot be told from it but by asking for 
 from __future__ import annotations
 
 import ctypes
-import logging
 import sys
 import types
 from collections.abc import Callable
@@ -23,12 +22,13 @@ from typing import TYPE_CHECKING, Any
 from .. import settings
 from ..compile import cache as disk
 from ..log import record, references, ternary
-from .layout import Layout, NotAsKnown, address_of_call, layout
+from ..log.outside import from_outside
+from .layout import Layout, address_of_call, layout
+from .once import Once, keep
 
 if TYPE_CHECKING:
     from .steps import Entry
 
-_messages = logging.getLogger("numtape")
 _turn: list[int] = [0]  # taken out by who is at it: others do not wait, and record as they can
 
 
@@ -119,6 +119,7 @@ class Code:
         source = "\n".join([*(path.read_text(encoding="utf-8") for path in files), places])
         self.addresses = disk.load("recorders", source, build)
         words = (ctypes.c_int64 * len(names))(*(self.layout.known[name] for name in names))
+        keep(self)  # before anything refers to it
         setup = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(self.addresses["setup"])
         setup(ctypes.addressof(words))
         self._methods = {
@@ -131,8 +132,6 @@ class Code:
             ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p
         )(address_of_call("PyCFunction_NewEx"))
         self.functions = {name: self._function(name, None) for name in _DEFINED}
-        # Finalizers record to the very end, when modules have nothing any more: it is never freed.
-        ctypes.PYFUNCTYPE(None, ctypes.py_object)(address_of_call("Py_IncRef"))(self)
 
     def put(self, function: Any) -> None:
         """Put machine code behind a function that was offered."""
@@ -176,9 +175,8 @@ class _State:
     """What there is of it in this process."""
 
     def __init__(self) -> None:
-        self.code: Code | None = None
-        self.reason = "no op has been computed yet"
-        self.used = False
+        self.once = Once("Ops are recorded", Code)
+        self.wanted = self.used = False
 
 
 _state = _State()
@@ -186,34 +184,39 @@ _state = _State()
 
 def use(wanted: bool = True) -> None:
     """Have ops recorded by machine code where that can be, or by Python."""
+    _state.wanted = wanted
     try:
         turn = _turn.pop()
     except IndexError:  # another thread is at it, or whoever was interrupted
         return
     try:
-        if wanted and _state.code is None:
-            _state.code = Code()
-        if _state.code is not None:
+        code = _state.once.found() if wanted else _state.once.made
+        if isinstance(code, Code):
             record.offer = _taken if wanted else record.OFFERED.add
-            change = _state.code.put if wanted else _state.code.take
+            change = code.put if wanted else code.take
             for function in record.OFFERED:
                 change(function)
             for name, defined in _DEFINED.items():
-                found = _state.code.functions[name] if wanted else defined
-                setattr(references, name, found)
+                setattr(references, name, code.functions[name] if wanted else defined)
             _state.used = wanted
-    except (NotAsKnown, MemoryError, OSError, RuntimeError) as error:
-        _state.reason = str(error)
-        _messages.info("Ops are recorded by Python: %s.", error)
+    except (MemoryError, RecursionError) as error:  # some are in use, others not
+        if from_outside(error):
+            raise
     finally:
         _turn.append(turn)
+
+
+def retry() -> None:
+    """Use it, if that was wanted before and could not be then."""
+    if _state.wanted and not _state.used:
+        use()
 
 
 def _taken(function: Any) -> None:
     """What is offered when machine code is in use."""
     record.OFFERED.add(function)
-    if _state.code is not None:
-        _state.code.put(function)
+    if _state.once.made is not None:
+        _state.once.made.put(function)
 
 
 def begin() -> None:
@@ -221,9 +224,9 @@ def begin() -> None:
     if settings.native_recorders():
         use()
     else:
-        _state.reason = "NUMTAPE_RECORD=python"
+        _state.once.reason = "NUMTAPE_RECORD=python"
 
 
 def said() -> str:
     """Which recorders are used, and why not those of machine code."""
-    return "machine code" if _state.used else f"Python: {_state.reason}"
+    return "machine code" if _state.used else f"Python: {_state.once.reason}"

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import ctypes
 import importlib
-import logging
 import sys
 import time
 import types
@@ -30,6 +29,7 @@ from ..log.variable import Variable
 from ..native.install import pointer
 from ..native.kept import Kept
 from ..native.layout import NotAsKnown, address_of_call, layout, place, slot
+from ..native.once import Once, keep
 from ..plan.plan import Plan
 from ..values.cells import CELLS
 from ..values.memory import Array, address_of, view
@@ -75,8 +75,6 @@ FOREVER = 1 << 62
 # which no signal is heard.
 MOST = 1024
 
-_messages = logging.getLogger("numtape")
-
 
 class _Process:
     """The machine code before `Function.__call__`, which is put there when this is made."""
@@ -109,11 +107,11 @@ class _Process:
             "AT_NAMES": of.get("thread.names", -1),
         }  # fmt: skip
         self._words = np.array([words[name] for name in _PROCESS], np.int64)
+        keep(self)  # before anything refers to it
         first = disk.load("passes-direct", _source("direct"), _built)["numtape_replayed"]
         before = disk.load("before-call", _source("before"), _built_before)
         setup = ctypes.CFUNCTYPE(*[ctypes.c_int64] * 4)(before["before_call_setup"])
         setup(address_of(self._words), first, known.known["carry out"])
-        ctypes.PYFUNCTYPE(None, ctypes.py_object)(address_of_call("Py_IncRef"))(self)
         call: Any = function.__call__
         pointer(known)(call, before["before_call"])
 
@@ -138,26 +136,17 @@ def _built_before() -> disk.Built:
     return before("before_call")
 
 
-_processes: list[_Process | str] = []  # one, or why there is none, once it is known
+_once = Once("Replayed calls are carried out", _Process)
 
 
-def _process(kind: type) -> _Process | str:
+def _process(kind: type, now: bool = False) -> _Process | str:
     """The machine code; or why Python carries out all calls of functions of this class."""
-    if not _processes:
-        found: _Process | str = "NUMTAPE_RECORD=python"
-        if settings.native_recorders():
-            try:
-                found = _Process(kind)
-            except (NotAsKnown, MemoryError, OSError, RuntimeError) as error:
-                _messages.info("Replayed calls are carried out by Python: %s.", error)
-                found = str(error)
-        _processes.append(found)
-    return _processes[0]
+    return _once.found(kind, now=now) if settings.native_recorders() else "NUMTAPE_RECORD=python"
 
 
 def said(kind: type) -> str:
     """What carries out replayed calls of functions of this class, and why not machine code."""
-    found = _process(kind)
+    found = _process(kind, now=True)
     return f"Python: {found}" if isinstance(found, str) else "machine code"
 
 

@@ -1,0 +1,25 @@
+"""Errors that come from outside of what is computed: they are for the program, never handled here.
+
+A handler of a signal raises one anywhere, such as ``TimeoutError`` of an alarm.
+"""
+
+from __future__ import annotations
+
+import signal
+from functools import partial
+from typing import Any
+
+
+def from_outside(error: BaseException) -> bool:
+    """Whether a handler of a signal has raised an error."""
+    codes = set()
+    for number in signal.valid_signals():
+        handler: Any = signal.getsignal(number)
+        while isinstance(handler, partial):
+            handler = handler.func
+        for function in (handler, getattr(handler, "__func__", None), type(handler).__call__):
+            codes.add(getattr(function, "__code__", None))
+    trace = error.__traceback__
+    while trace is not None and trace.tb_frame.f_code not in codes:
+        trace = trace.tb_next
+    return trace is not None

@@ -1,0 +1,153 @@
+"""Machine code that could not be made at once is made later, and not tried all the time."""
+
+import signal
+import sys
+import threading
+
+import pytest
+from processes import run
+
+from numtape.core.native import layout, once
+
+pytestmark = pytest.mark.numtape_only("how machine code comes about")
+usable = pytest.mark.skipif(bool(layout.unsupported()), reason=layout.unsupported() or "usable")
+
+
+@pytest.mark.parametrize("error", [
+    MemoryError(), OSError(24, "Too many open files"), RecursionError("maximum recursion depth"),
+    RuntimeError("A signal handler needs compiled code"), SystemError("AST constructor"),
+    ImportError("sys.meta_path is None"),
+], ids=lambda error: type(error).__name__)  # fmt: skip
+def test_what_may_pass_is_tried_again_ever_more_seldom(error):
+    tries = []
+
+    def make(given):
+        tries.append(given)
+        if len(tries) < 5:
+            raise error
+        return 7
+
+    made = once.Once("It is done", make)
+    questions = [made.found(k) for k in range(40)]
+    assert tries == [0, 2, 6, 14, 30]
+    assert set(questions[:30]) == {str(error) or "MemoryError"} and set(questions[30:]) == {7}
+
+
+def test_who_wants_to_know_has_it_tried_now():
+    tries = []
+
+    def make():
+        tries.append(1)
+        raise MemoryError
+
+    made = once.Once("It is done", make)
+    assert [made.found(now=True) for _ in range(5)] == ["MemoryError"] * 5 and len(tries) == 5
+
+
+def test_what_is_not_as_known_stays_so():
+    tries = []
+
+    def make():
+        tries.append(1)
+        raise layout.NotAsKnown("a list is a tuple")
+
+    made = once.Once("It is done", make)
+    assert {made.found(now=True) for _ in range(100)} == {"a list is a tuple"}
+    assert len(tries) == 1 and made.never
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="there are no alarms here")
+def test_alarm_is_for_the_program():
+    """``TimeoutError`` is an `OSError`."""
+
+    def alarm(*_):
+        raise TimeoutError("too late")
+
+    def make():
+        signal.setitimer(signal.ITIMER_REAL, 0.001)
+        threading.Event().wait(10.0)
+        return 1
+
+    before = signal.signal(signal.SIGALRM, alarm)
+    try:
+        with pytest.raises(TimeoutError, match="too late"):
+            once.Once("It is done", make).found()
+    finally:
+        signal.signal(signal.SIGALRM, before)
+
+
+def test_it_is_not_tried_where_the_stack_ends():
+    made = once.Once("It is done", lambda: 7)
+
+    def at(left):
+        frame, depth = sys._getframe(), 0
+        while frame is not None:
+            frame, depth = frame.f_back, depth + 1
+        return deeper(sys.getrecursionlimit() - depth - left)
+
+    def deeper(n):
+        return made.found() if n <= 0 else deeper(n - 1)
+
+    assert at(once.ROOM // 2) == "there is not enough of the stack left"
+    assert at(2 * once.ROOM) == 7
+
+
+FIRST = """
+import sys
+import numtape as tf
+from numtape.core.compile import cache
+from numtape.core.cpu import looks
+from numtape.core.log.log import local
+from numtape.core.native import install
+from numtape.core.replay import direct
+
+sys.modules["numtape.function"].OFTEN = 1
+w = tf.Variable(3.0)
+
+def program(op=tf.sin):
+    f = tf.function(lambda x: op(x) * w)
+    for _ in range(40):
+        float(op(w * 2.0))
+    for _ in range(20):
+        f(tf.constant(1.0))
+
+def deep(n):
+    return program() if n == 0 else deep(n - 1)
+
+def said():
+    return {install.said(), looks._once.reason if looks._once.made is None else "machine code",
+            direct._once.reason if direct._once.made is None else "machine code"}
+
+if sys.argv[1] == "memory":
+    need, errors = cache._need, []
+    def without(size):
+        if len(errors) < 6:
+            errors.append(size)
+            raise MemoryError
+        need(size)
+    cache._need = without
+    for _ in range(40):
+        try:
+            program()
+        except MemoryError:
+            pass
+elif sys.argv[1] == "stack":
+    for left in range(30, 190, 4):
+        try:
+            deep(sys.getrecursionlimit() - left)
+        except RecursionError:
+            pass
+    assert said() == {"Python: there is not enough of the stack left",
+                      "there is not enough of the stack left"}, said()
+for op in (tf.exp, tf.cos, tf.tanh):  # asked when what they compute comes again
+    program(op)
+assert said() == {"machine code"}, said()
+hits = looks._LOOK.index("HITS")
+assert sum(made.words[hits] for _, made in local.log.again) > 20
+"""
+
+
+@usable
+@pytest.mark.parametrize("short", ["nothing", "memory", "stack"])
+def test_first_look_of_a_process_where_something_is_short(short):
+    assert run(FIRST, short, NUMTAPE_RECORD="native") == ""
