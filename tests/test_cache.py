@@ -161,7 +161,10 @@ def kernel_modules():
     top = numtape.kernels_folder()
     found = [p.relative_to(top).as_posix() for p in top.rglob("*.py") if p.name != "__init__.py"]
     # What the CPU uses for a first gradient; the others' keys have a test of their own below.
-    later = ("along", "calls", "conv", "lapack", "panels", "pool", "products", "slices")
+    later = (
+        "along", "calls", "conv", "lanes", "lapack", "panels", "pool", "products", "slices",
+        "systems", "tiny",
+    )  # fmt: skip
     later = {f"cpu/{name}.py" for name in later} | {"passes/direct.py", "passes/looked.py"}
     return [
         name for name in found if not name.startswith(("cuda/", "loops/")) and name not in later

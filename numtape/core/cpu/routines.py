@@ -18,6 +18,9 @@ _INT32 = 2**31 - 1  # they count with these
 LETTERS = "NTULRAS"
 # Up to so many rows and columns a thread computes a matrix alone.
 SMALL = 1024
+# Batches of matrices of up to so many rows are not worth calls of LAPACK; as in
+# kernels/cpu/systems.py (a test compares).
+ROWS = 32
 
 
 def native(
@@ -48,6 +51,25 @@ def native(
     work = units * (cost // 16 + 8 * math.prod(matrices.shape[-2:]))
     parameters = (*header, *places, *more, *sizes)
     return Native(f"lapack.{kernel}", (dtype.name,), parameters, units, work)
+
+
+def side_by_side(
+    kernel: str, matrices: Spec, sizes: tuple[int, ...], cost: int
+) -> Native | None:
+    """What computes small matrices several at once, a vector's; None for others, and for fewer.
+
+    Args:
+      kernel: Its name in ``kernels.cpu.systems``.
+      matrices: Of the operand that has the batches of square matrices.
+      sizes: What follows the rows and how many matrices there are.
+      cost: The multiplications that a matrix takes.
+    """
+    dtype, n, count = matrices.dtype, matrices.shape[-1], math.prod(matrices.shape[:-2])
+    if dtype not in (float32, float64) or not 0 < n <= ROWS or count * dtype.size < 64:
+        return None
+    units = -(-count * dtype.size // 64)
+    work = units * (64 // dtype.size) * (cost // 16 + n * n // 2)
+    return Native(f"systems.{kernel}", (dtype.name,), (n, count, *sizes), units, work)
 
 
 @cache

@@ -49,7 +49,8 @@ def _lu_spec(op: Op, a: Spec) -> Spec:
 
 def _factor_native(out: Spec, a: Spec) -> Native | None:
     n = a.shape[-1]
-    return routines.native("factor", a, ("getrf",), (n,), n**3 // 3)
+    small = routines.side_by_side("factor", a, (), n**3 // 3)
+    return small or routines.native("factor", a, ("getrf",), (n,), n**3 // 3)
 
 
 FACTOR = defop(
@@ -153,14 +154,17 @@ def _solve_vjp(
     g: Tensor, x: Tensor, a: Tensor, factor: Tensor, b: Tensor, adjoint: bool
 ) -> tuple[Tensor, None, Tensor]:
     gb = record(SOLVE, (a, factor, g), adjoint=not adjoint)
-    ga = matmul(x, gb, adjoint_b=True) if adjoint else matmul(gb, x, adjoint_b=True)
-    return elementwise.negative(ga), None, gb
+    # The sign goes to what has fewer elements.
+    less = elementwise.negative(x)
+    ga = matmul(less, gb, adjoint_b=True) if adjoint else matmul(gb, less, adjoint_b=True)
+    return ga, None, gb
 
 
 def _solve_native(out: Spec, a: Spec, factor: Spec, b: Spec, adjoint: bool) -> Native | None:
     n, k = b.shape[-2:]
     sizes = (n, k, int(adjoint), 0)
-    return routines.native("lu_solve", a, ("trsm", "trsv"), sizes, n * n * k)
+    small = routines.side_by_side("lu_solve", a, sizes[1:], n * n * k)
+    return small or routines.native("lu_solve", a, ("trsm", "trsv"), sizes, n * n * k)
 
 
 SOLVE = defop(
@@ -181,7 +185,8 @@ def _inverse_vjp(g: Tensor, y: Tensor, a: Tensor, factor: Tensor) -> tuple[Tenso
 
 def _inverse_native(out: Spec, a: Spec, factor: Spec) -> Native | None:
     n = a.shape[-1]
-    return routines.native("lu_solve", a, ("trsm", "trsv"), (n, n, 0, 1), n**3)
+    small = routines.side_by_side("lu_solve", a, (n, 0, 1), n**3)
+    return small or routines.native("lu_solve", a, ("trsm", "trsv"), (n, n, 0, 1), n**3)
 
 
 INVERSE = defop(

@@ -34,6 +34,7 @@ Array = np.ndarray[Any, Any]
 _INT32 = 2**31 - 1  # BLAS counts with these
 # About how many rows and columns of a product one call of BLAS computes: rows, if columns are few.
 TILE, NARROW = 256, 128
+TINY = 8  # rows and columns of matrices that are not worth calls of BLAS; as in kernels/cpu/tiny.py
 
 
 def _matmul_spec(op: Op, a: Spec, b: Spec, ta: bool, tb: bool) -> Spec:
@@ -102,6 +103,10 @@ def _matmul_native(out: Spec, a: Spec, b: Spec, ta: bool, tb: bool) -> Native | 
     turned = tb and not ta and _to_be_turned(m, n, k, out.dtype)
     letters = ord("T" if tb else "N"), ord("T" if ta else "N")
     scalars = (*letters, n, m, k, one, b.shape[-1], a.shape[-1], 0, n)
+    if batches > 1 and max(m, n, k) <= TINY:
+        parameters = (0, *scalars, *steps)
+        work = batches * (4 + m * k // 2)
+        return Native("tiny.product", (out.dtype.name,), parameters, batches, work)
     kernel, dtypes = ("products.transposed", (out.dtype.name,)) if turned else ("gemm", ())
     threads = blas.threads()
     # Where BLAS cannot be told to take one thread, it takes its own for a product: one unit.

@@ -1,0 +1,135 @@
+"""Vectors in memory that hold the same number of several matrices, one matrix a lane.
+
+Each function takes addresses of such vectors, of `BYTES` bytes, on cache lines. What differs from
+lane to lane (which row a matrix has its pivot in) is a choice between two values, not a branch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
+
+BYTES = 64
+IR = {"float32": ir.FloatType(), "float64": ir.DoubleType()}
+ITEM = {"float32": 4, "float64": 8}
+
+
+class Lanes(NamedTuple):
+    """What can be done with vectors of a dtype."""
+
+    subtract: Any  # (target, factor, x): target -= factor * x
+    divide: Any  # (target, x): target /= x
+    divide_unless_0: Any  # (target, x): the same, but what is divided by 0 stays
+    begin: Any  # (best, place, x, k): best = x, place = k
+    larger: Any  # (best, place, x, k): where x has the larger absolute value: best = x, place = k
+    any_at: Any  # (place, k): whether place is k in a lane
+    swap_at: Any  # (x, y, place, k): exchange x and y where place is k
+    swap: Any  # (x, y): exchange them
+
+
+def _operation(count: int, result: Any, emit: Callable[..., Any]) -> Any:
+    """An intrinsic of so many ints that emits code."""
+    arguments = [f"a{k}" for k in range(count)]
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        found = emit(builder, *args)
+        return context.get_dummy_value() if result is types.void else found
+
+    def typed(*_: Any) -> Any:
+        return result(*[types.intp] * count), codegen
+
+    # Numba reads the number of parameters off the function.
+    namespace: dict[str, Any] = {"typed": typed}
+    listed = ", ".join(arguments)
+    exec(f"def operation(typingctx, {listed}):\n    return typed({listed})", namespace)
+    return intrinsic(namespace["operation"])
+
+
+def lanes(dtype: str) -> Lanes:
+    """The functions for vectors of float32 or float64."""
+    bits, kind = 8 * ITEM[dtype], IR[dtype]
+    count = BYTES // ITEM[dtype]
+    vector = ir.VectorType(kind, count)
+
+    def at(builder: Any, address: Any) -> Any:
+        return builder.inttoptr(address, vector.as_pointer())
+
+    def load(builder: Any, address: Any) -> Any:
+        found = builder.load(at(builder, address))
+        found.align = BYTES
+        return found
+
+    def store(builder: Any, value: Any, address: Any) -> None:
+        builder.store(value, at(builder, address)).align = BYTES
+
+    def function(builder: Any, name: str, parameters: int) -> Any:
+        name = f"llvm.{name}.v{count}f{bits}"
+        known = builder.module.globals.get(name)
+        kind = ir.FunctionType(vector, [vector] * parameters)
+        return known or ir.Function(builder.module, kind, name)
+
+    def spread(builder: Any, k: Any) -> Any:
+        """An int in all lanes."""
+        one = builder.insert_element(
+            ir.Constant(vector, ir.Undefined), builder.sitofp(k, kind), ir.IntType(32)(0)
+        )
+        zeros = ir.Constant(ir.VectorType(ir.IntType(32), count), [0] * count)
+        return builder.shuffle_vector(one, ir.Constant(vector, ir.Undefined), zeros)
+
+    def subtract(builder: Any, target: Any, factor: Any, x: Any) -> None:
+        less = builder.fneg(load(builder, factor))
+        fused = function(builder, "fmuladd", 3)
+        operands = [less, load(builder, x), load(builder, target)]
+        store(builder, builder.call(fused, operands), target)
+
+    def divide(builder: Any, target: Any, x: Any) -> None:
+        store(builder, builder.fdiv(load(builder, target), load(builder, x)), target)
+
+    def divide_unless_0(builder: Any, target: Any, x: Any) -> None:
+        before, by = load(builder, target), load(builder, x)
+        stays = builder.fcmp_ordered("==", by, ir.Constant(vector, None))
+        store(builder, builder.select(stays, before, builder.fdiv(before, by)), target)
+
+    def begin(builder: Any, best: Any, place: Any, x: Any, k: Any) -> None:
+        store(builder, load(builder, x), best)
+        store(builder, spread(builder, k), place)
+
+    def larger(builder: Any, best: Any, place: Any, x: Any, k: Any) -> None:
+        found, before = load(builder, x), load(builder, best)
+        absolute = function(builder, "fabs", 1)
+        sizes = [builder.call(absolute, [value]) for value in (found, before)]
+        taken = builder.fcmp_ordered(">", *sizes)
+        store(builder, builder.select(taken, found, before), best)
+        store(builder, builder.select(taken, spread(builder, k), load(builder, place)), place)
+
+    def chosen(builder: Any, place: Any, k: Any) -> Any:
+        return builder.fcmp_ordered("==", load(builder, place), spread(builder, k))
+
+    def any_at(builder: Any, place: Any, k: Any) -> Any:
+        bits = builder.bitcast(chosen(builder, place, k), ir.IntType(count))
+        return builder.icmp_unsigned("!=", bits, ir.IntType(count)(0))
+
+    def swap_at(builder: Any, x: Any, y: Any, place: Any, k: Any) -> None:
+        here, first, second = chosen(builder, place, k), load(builder, x), load(builder, y)
+        store(builder, builder.select(here, second, first), x)
+        store(builder, builder.select(here, first, second), y)
+
+    def swap(builder: Any, x: Any, y: Any) -> None:
+        first, second = load(builder, x), load(builder, y)
+        store(builder, second, x)
+        store(builder, first, y)
+
+    return Lanes(
+        _operation(3, types.void, subtract),
+        _operation(2, types.void, divide),
+        _operation(2, types.void, divide_unless_0),
+        _operation(4, types.void, begin),
+        _operation(4, types.void, larger),
+        _operation(2, types.boolean, any_at),
+        _operation(4, types.void, swap_at),
+        _operation(2, types.void, swap),
+    )

@@ -1,0 +1,126 @@
+"""Products of batches of tiny matrices, for each of which a call of BLAS would take longer.
+
+A row of a product is a sum of rows of the second matrix: a vector, of which only the lanes that
+there are columns for are read and written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
+
+from ..jit import INT64, POINTERS, stack
+from .arrays import COLUMNS, INNER, LETTERS, ROWS, STEPS, TRANSPOSED, X_ROW, Y_ROW
+from .lanes import IR, ITEM
+
+number = POINTERS["int64"]
+MOST = 8  # rows and columns; as in core/ops/matrix_products.py (a test compares)
+
+_turned = stack(8 * MOST * MOST)
+
+
+def row_of(dtype: str) -> Any:
+    """A function that computes a row of a product.
+
+    ``row(out, x, x_step, y, y_step, inner, columns)``: the steps are bytes from one of the
+    ``inner`` numbers, and rows, to the next.
+    """
+    kind, size = IR[dtype], ITEM[dtype]
+    vector = ir.VectorType(kind, MOST)
+    bits, some = ir.VectorType(ir.IntType(32), MOST), ir.VectorType(ir.IntType(1), MOST)
+    word = ir.IntType(32)
+
+    def function(builder: Any, name: str, result: Any, *parameters: Any) -> Any:
+        whole = f"llvm.{name}"
+        found = builder.module.globals.get(whole)
+        return found or ir.Function(builder.module, ir.FunctionType(result, parameters), whole)
+
+    def spread(builder: Any, value: Any, wide: Any) -> Any:
+        one = builder.insert_element(ir.Constant(wide, ir.Undefined), value, word(0))
+        zeros = ir.Constant(bits, [0] * MOST)
+        return builder.shuffle_vector(one, ir.Constant(wide, ir.Undefined), zeros)
+
+    @intrinsic
+    def row(
+        typingctx: Any, out: Any, x: Any, x_step: Any, y: Any, y_step: Any, inner: Any,
+        columns: Any,
+    ) -> Any:  # fmt: skip
+        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            out, x, x_step, y, y_step, inner, columns = args
+            pointer, name = vector.as_pointer(), f"v{MOST}f{8 * size}"
+            fused = function(builder, f"fmuladd.{name}", vector, *[vector] * 3)
+            read = function(
+                builder, f"masked.load.{name}.p0{name}", vector, pointer, word, some, vector
+            )
+            write = function(
+                builder, f"masked.store.{name}.p0{name}", ir.VoidType(), vector, pointer, word, some
+            )
+            steps = ir.Constant(bits, list(range(MOST)))
+            there = builder.icmp_signed(
+                "<", steps, spread(builder, builder.trunc(columns, word), bits)
+            )
+            entry = builder.block
+            loop, after = (builder.append_basic_block(name) for name in ("loop", "after"))
+            builder.branch(loop)
+            builder.position_at_end(loop)
+            left, a, b, total = (builder.phi(kind) for kind in (INT64, INT64, INT64, vector))
+            value = builder.load(builder.inttoptr(a, kind.as_pointer()))
+            values = builder.call(
+                read,
+                [builder.inttoptr(b, pointer), word(size), there, ir.Constant(vector, None)],
+            )
+            found = builder.call(fused, [spread(builder, value, vector), values, total])
+            fewer = builder.sub(left, INT64(1))
+            further = builder.add(a, x_step), builder.add(b, y_step)
+            for block, incoming in (
+                (entry, (inner, x, y, ir.Constant(vector, None))),
+                (loop, (fewer, *further, found)),
+            ):
+                for phi, incomer in zip((left, a, b, total), incoming, strict=True):
+                    phi.add_incoming(incomer, block)
+            builder.cbranch(builder.icmp_signed(">", fewer, INT64(0)), loop, after)
+            builder.position_at_end(after)
+            builder.call(write, [found, builder.inttoptr(out, pointer), word(size), there])
+            return context.get_dummy_value()
+
+        return types.void(*[types.intp] * 7), codegen
+
+    return row
+
+
+def product(dtype: str) -> Any:
+    """``out = x @ y`` for each of a batch; a unit is a matrix. Parameters: of `arrays.gemm`."""
+    at, size, row = POINTERS[dtype], ITEM[dtype], row_of(dtype)
+
+    def kernel(
+        out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int
+    ) -> None:
+        p, turned = number(parameters), _turned()
+        rows, columns, inner = p[ROWS], p[COLUMNS], p[INNER]
+        # Along a row of x, and down its rows.
+        along, down = size, p[X_ROW] * size
+        if p[LETTERS + 1] == TRANSPOSED:
+            along, down = down, along
+        turns = p[LETTERS] == TRANSPOSED and inner > 1
+        # Turned around, y has rows one after the other; so have rows of one number.
+        y_row = (columns if p[LETTERS] == TRANSPOSED else p[Y_ROW]) * size
+        for batch in range(begin, end):
+            x, y = x_ + batch * p[STEPS], y_ + batch * p[STEPS + 1]
+            out = out_ + batch * p[STEPS + 2]
+            if turns:
+                to, source = at(turned), at(y)
+                for j in range(columns):
+                    for k in range(inner):
+                        to[k * columns + j] = source[j * p[Y_ROW] + k]
+                y = turned
+            for i in range(rows):
+                row(out + i * columns * size, x + i * down, along, y, y_row, inner, columns)
+
+    return kernel
+
+
+KERNELS: dict[str, Callable[..., Any]] = {"product": product}
