@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..core.values.dtypes import as_dtype
+from ..core.values.tensor import Tensor
 from ..nest import flatten
 
 
@@ -98,8 +99,9 @@ def assert_input_compatibility(input_spec: Any, inputs: Any, layer_name: str) ->
       inputs: A tensor, or a list or dict of tensors.
       layer_name: The layer's name.
     """
-    if not input_spec:
-        return
+    if not input_spec or (type(input_spec) is InputSpec and type(inputs) is Tensor
+                          and not _unfit(input_spec, (*inputs._spec.shape,), inputs._spec.dtype)):
+        return  # fmt: skip
     specs = flatten(input_spec)
     names = [spec.name for spec in specs if spec is not None]
     if isinstance(inputs, dict) and len(names) == len(specs) and all(names):

@@ -8,7 +8,7 @@ from ..absent_methods import tell
 from ..core.log import ambient
 from ..core.log.ambient import mask_of, set_mask
 from ..core.log.log import local
-from ..core.log.parameters import signature_of
+from ..core.log.parameters import Signature, signature_of
 from ..core.log.tensors import as_tensor
 from ..core.log.variable import Variable
 from ..core.ops.elementwise import cast
@@ -21,14 +21,30 @@ from . import regularizers
 from .call_arguments import is_tensor, shapes_for, tensors_in
 from .habits import LAYER
 from .input_spec import assert_input_compatibility
+from .layer_losses import LayerLosses
 from .layer_path import noted
-from .layer_state import LayerState
 from .layer_variable import LayerVariable as LayerVariable
 from .located import located
 from .symbolic import KerasTensor, Node, inferred, is_symbolic, pass_masks, symbols_of
 
+_TRAINING = frozenset({"training"})
 
-class Layer(LayerState):
+
+def _training(signature: Signature, told: Any, kwargs: dict[str, Any]) -> Any:
+    """Whether a call trains, which goes to ``call`` if it has a parameter for it."""
+    training = local.training if told is None else told
+    if training is None:
+        training = signature.defaults.get("training")
+    if "training" in signature.all and (
+        training is not None or "training" not in signature.defaults
+    ):
+        kwargs["training"] = False if training is None else training
+    elif told is not None and signature.open:
+        kwargs["training"] = training
+    return training
+
+
+class Layer(LayerLosses):
     """Base class of layers: override ``build(input_shape)`` and ``call(inputs)``.
 
     The first call makes the variables, when the shape of the inputs is known.
@@ -180,54 +196,6 @@ class Layer(LayerState):
         finally:
             self._clear_losses()
 
-    # --- Losses ------------------------------------------------------------------------------
-
-    def add_loss(self, loss: Any) -> None:
-        """Add a loss to those that training makes small, in ``call``.
-
-        Args:
-          loss: A scalar tensor, or a list of them.
-
-        Raises:
-          ValueError: If it is no tensor.
-
-        Example:
-          >>> class Small(tf.keras.Layer):
-          ...     def call(self, x):
-          ...         self.add_loss(tf.reduce_sum(x * x))
-          ...         return x
-          >>> layer = Small()
-          >>> _ = layer(tf.constant([3.0]))
-          >>> [float(loss) for loss in layer.losses]
-          [9.0]
-        """
-        losses = flatten(loss)
-        for x in losses:
-            if not isinstance(x, Tensor):
-                raise ValueError(
-                    f"`add_loss()` can only be called from inside `build()` or `call()`, on a "
-                    f"tensor input. Received invalid value: {x}"
-                )
-        for x in losses:
-            self._losses.add(x)
-
-    @property
-    def losses(self) -> list[Any]:
-        """Losses that calls added, in it and in layers inside it, and those of regularizers.
-
-        Those that a recorded call added (one of `fit` as well) have no value once it has ended.
-        """
-        found: list[Any] = []
-        if ambient.has_losses():
-            found += [loss for layer in self._flatten_layers() for loss in layer._losses.all()]
-        functions = [(getattr(v, "regularizer", None), v) for v in self.trainable_weights]
-        return found + [function(v) for function, v in functions if function is not None]
-
-    def _clear_losses(self) -> None:
-        if ambient.has_losses():
-            for layer in self._flatten_layers():
-                layer._losses.clear()
-
     # --- A call ------------------------------------------------------------------------------
 
     def _converted(self, x: Any) -> Any:
@@ -261,12 +229,19 @@ class Layer(LayerState):
             outputs = self.call(*args, **kwargs)
             if not self.built:
                 self.built = True
-            self._finish(first, outputs, mask)
+            masks = self._supports_masking and type(self).compute_mask is not Layer.compute_mask
+            if masks or mask is not None or self.activity_regularizer is not None:
+                self._finish(first, outputs, mask)
         return outputs
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The output for the inputs; the first call makes the variables."""
-        self._check_begun()
+        if getattr(self, "_trained", None) is None:
+            self._check_begun()
+        if len(args) == 1 and type(args[0]) is Tensor and self.built and kwargs.keys() <= _TRAINING:
+            told = kwargs.get("training")
+            if told is None or type(told) is bool:
+                return self._of_tensor(args[0], told)
         given = args, kwargs
         if kwargs or len(args) != 1 or type(args[0]) is not Tensor:
             args, kwargs = map_structure(self._converted, (args, kwargs))
@@ -281,18 +256,9 @@ class Layer(LayerState):
                         f"{type(x)})"
                     )
         signature = signature_of(type(self).call)
-        training = kwargs.get("training")
-        if training is None:
-            training = ambient.training()
-        if training is None:
-            training = signature.defaults.get("training")
+        told = kwargs.get("training")
         kwargs = {name: x for name, x in kwargs.items() if name != "training"}
-        if "training" in signature.all and (
-            training is not None or "training" not in signature.defaults
-        ):
-            kwargs["training"] = False if training is None else training
-        elif given[1].get("training") is not None and signature.open:
-            kwargs["training"] = training
+        training = _training(signature, told, kwargs)
         arguments = signature.arguments(args, kwargs)
         if not arguments and not args:
             raise TypeError(f"{type(self).__name__}.__call__() is missing its inputs.")
@@ -303,18 +269,37 @@ class Layer(LayerState):
             self._build(arguments)
         symbolic = is_symbolic((args, kwargs))
         mask = self._masks(signature.all, first, arguments, kwargs)
+        outputs = self._run(training, symbolic, args, kwargs, first, mask)
+        if symbolic:
+            Node(self, given[0], given[1], outputs)
+        return outputs
+
+    def _of_tensor(self, x: Tensor, told: bool | None) -> Any:
+        """`__call__` of a layer that is built, for one tensor: no nest has to be gone through."""
+        if x._spec.dtype is not self._dtype:
+            x = self._converted(x)
+        kwargs: dict[str, Any] = {}
+        signature, mask = signature_of(type(self).call), getattr(x, "_keras_mask", None)
+        training = _training(signature, told, kwargs)
+        assert_input_compatibility(self._input_spec, x, self._name)
+        if signature.of_mask:
+            kwargs["mask"] = mask
+        return self._run(training, False, (x,), kwargs, x, mask)
+
+    def _run(
+        self, training: Any, symbolic: bool, args: tuple[Any, ...], kwargs: dict[str, Any],
+        first: Any, mask: Any,
+    ) -> Any:  # fmt: skip
+        """What a call gives whose arguments are as `call` takes them."""
         if not local.layers:
             self._clear_losses()
         try:
-            outputs = ambient.within(
+            return ambient.within(
                 self, training, self._computed, symbolic, args, kwargs, first, mask
             )
         except OpError as error:
             located(error, self, first)
             raise
-        if symbolic:
-            Node(self, given[0], given[1], outputs)
-        return outputs
 
     def _masks(
         self, names: tuple[str, ...], first: Any, arguments: dict[str, Any], kwargs: dict[str, Any]

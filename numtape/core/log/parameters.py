@@ -18,6 +18,7 @@ class Signature:
       defaults: Values of those that have one.
       all: Those that can be given by name, and they.
       open: Whether others can be given by name.
+      of_mask: Whether the mask of the first can be given.
     """
 
     def __init__(self, method: Callable[..., Any]) -> None:
@@ -26,6 +27,7 @@ class Signature:
         self.defaults = {p.name: p.default for p in parameters if p.default is not p.empty}
         self.all = (*self.names, *(p.name for p in parameters if p.kind is p.KEYWORD_ONLY))
         self.open = any(p.kind is p.VAR_KEYWORD for p in parameters)
+        self.of_mask = "mask" in self.all and self.names[:1] not in ((), ("mask",))
 
     def arguments(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
         """What a call gives, by name."""

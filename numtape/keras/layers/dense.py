@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...core.log.variable import original
-from ...core.ops.matrix_products import matmul, tensordot
+from ...core.ops.matrix_products import tensordot
 from ...core.values.dtypes import shown
 from ...core.values.spec import MAX_DIM
 from ...core.values.tensor import Tensor
@@ -62,9 +62,10 @@ class Dense(ConfiguredLayer):
 
     def call(self, inputs: Tensor) -> Tensor:
         """Give ``activation(inputs @ kernel + bias)``, of shape (..., units)."""
-        inputs = self._floats(inputs)
+        if not inputs._spec.dtype.is_floating:
+            inputs = self._floats(inputs)
         kernel = original(self.kernel)  # variables themselves are recorded faster than aliases
-        product = matmul(inputs, kernel) if inputs.ndim == 2 else tensordot(inputs, kernel, 1)
+        product = inputs @ kernel if inputs._spec.rank == 2 else tensordot(inputs, kernel, 1)
         if self.bias is not None:
             product = product + original(self.bias)
         result: Tensor = self.activation(product)

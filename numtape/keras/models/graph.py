@@ -11,6 +11,7 @@ from ...core.log.tensors import as_tensor
 from ...core.ops.elementwise import cast
 from ...core.ops.movement import expand_dims, squeeze
 from ...core.values.dtypes import as_dtype
+from ...core.values.tensor import Tensor
 from ...nest import flatten, map_structure
 from ..input import InputLayer
 from ..symbolic import KerasTensor, Node
@@ -26,6 +27,8 @@ class Graph:
       results: The outputs, likewise.
       nodes: The calls, in the order in which they are run.
       operations: Layers and others, in Keras's order: by their distance from the outputs.
+      calls: The nodes that are no inputs, each with its argument where that is all that it takes,
+        and it gives one.
     """
 
     def __init__(self, inputs: Any, outputs: Any) -> None:
@@ -41,6 +44,7 @@ class Graph:
         self._order: dict[int, int] = {}  # when each operation was first met
         self.nodes: list[Node] = []
         self._walk()
+        self.calls = [(node, _only(node)) for node in self.nodes if node.inputs]
         self.operations = self._by_depth()
         names = [operation.name for operation in self.operations]
         for name in names:
@@ -145,6 +149,9 @@ class Graph:
 
     def _adjusted(self, x: Any, symbol: KerasTensor) -> Any:
         """An input of the dtype and rank that it was declared with."""
+        if type(x) is Tensor and x._spec.dtype.name == symbol.dtype:
+            if _fits((*x._spec.shape,), symbol.shape):
+                return x
         dtype, mask = as_dtype(symbol.dtype), mask_of(x)
         x = as_tensor(x)
         if x.dtype is not dtype:
@@ -154,9 +161,7 @@ class Graph:
             x = squeeze(x, -1)
         elif len(shape) == len(wanted) - 1 and wanted[-1] == 1:
             x = expand_dims(x, -1)
-        fits = len(x.shape) == len(wanted) and all(
-            b is None or a == b for a, b in zip(x.shape[1:], wanted[1:], strict=True))  # fmt: skip
-        if not fits:
+        if not _fits(tuple(x.shape), wanted):
             missing = shape == wanted[1:]
             raise ValueError(
                 f"Invalid input shape for input with name '{symbol.name}'. Expected shape "
@@ -168,7 +173,7 @@ class Graph:
 
     def run(self, inputs: Any, training: Any = None, masks: Any = None) -> Any:
         """The outputs for inputs."""
-        given = self.flat(inputs)
+        given = [inputs] if type(inputs) is Tensor and len(self.inputs) == 1 else self.flat(inputs)
         adjusted = [self._adjusted(x, s) for x, s in zip(given, self.inputs, strict=True)]
         if masks is not None:
             for x, mask in zip(adjusted, flatten(masks), strict=False):
@@ -179,16 +184,42 @@ class Graph:
         def value(x: Any) -> Any:
             return values[id(x)] if isinstance(x, KerasTensor) else x
 
-        for node in self.nodes:
-            if not node.inputs or all(id(x) in values for x in node.outputs):
+        for node, only in self.calls:
+            symbols: Sequence[KerasTensor] = node.outputs
+            if only is not None:
+                key = id(symbols[0])
+                if key not in values:
+                    found = node.operation(values[id(only)])
+                    if type(found) is not Tensor:
+                        (found,) = flatten(found)
+                    values[key] = found
+                continue
+            if all(id(x) in values for x in symbols):
                 continue
             args, kwargs = map_structure(value, (node.args, node.kwargs))
             if training is not None and kwargs.get("training") is not None:
                 kwargs = {**kwargs, "training": training}  # the whole model's comes first
             found = flatten(node.operation(*args, **kwargs))
-            symbols: Sequence[KerasTensor] = node.outputs
             values.update((id(s), x) for s, x in zip(symbols, found, strict=True))
+        if type(self.results) is KerasTensor:
+            return values[id(self.results)]
         return map_structure(lambda s: values[id(s)], self.results)
+
+
+def _only(node: Node) -> KerasTensor | None:
+    """The argument of a call that takes and gives one tensor; None of other calls."""
+    alone = len(node.args) == len(node.inputs) == len(node.outputs) == 1 and not node.kwargs
+    return node.inputs[0] if alone and node.args[0] is node.inputs[0] else None
+
+
+def _fits(shape: tuple[int, ...], wanted: tuple[int | None, ...]) -> bool:
+    """Whether an input has the axes that were declared, whatever the size of the first one is."""
+    if len(shape) != len(wanted):
+        return False
+    for size, declared in zip(shape[1:], wanted[1:], strict=True):
+        if declared is not None and size != declared:
+            return False
+    return True
 
 
 def chain(layers: list[Any]) -> Graph:
