@@ -11,7 +11,7 @@ from ..core.ops.arithmetic import pow_
 from ..core.ops.comparison import not_equal
 from ..core.ops.indexing import where
 from ..core.values.arguments import number
-from ..core.values.dtypes import int64
+from ..core.values.dtypes import int32, int64
 from ..core.values.spec import one_axis
 from ..core.values.tensor import Tensor
 from ..warned import warn
@@ -120,21 +120,23 @@ def sparse_categorical_crossentropy(
     array([0.2876821], dtype=float32)
     """
     y_pred, y_true = as_tensor(y_pred), as_tensor(y_true)
-    axis = one_axis("SparseCategoricalCrossentropy", axis, y_pred.ndim)
-    if y_true.ndim == y_pred.ndim and y_true.shape[axis] == 1:
+    given, rank = (*y_pred._spec.shape,), y_pred._spec.rank
+    axis = one_axis("SparseCategoricalCrossentropy", axis, rank)
+    if y_true._spec.rank == rank and y_true.shape[axis] == 1:
         y_true = movement.squeeze(y_true, axis)
-    sizes = tuple(n for k, n in enumerate(y_pred.shape) if k != axis)
-    if tuple(y_true.shape) != sizes:
+    if (*y_true._spec.shape,) != (*given[:axis], *given[axis + 1 :]):
         raise ValueError(
             f"Argument `target` is numbers of classes: it has the shape of `output` without the "
             f"axis of classes. Received: target.shape={y_true.shape}, output.shape={y_pred.shape}."
             + " One-hot labels go with categorical_crossentropy." * (y_true.shape == y_pred.shape)
         )
-    labels = elementwise.cast(y_true, int64)
+    labels = y_true
+    if ignore_class is not None or y_true._spec.dtype not in (int32, int64):
+        labels = elementwise.cast(y_true, int64)
     logits = _logits(y_pred, "Softmax", from_logits) if ignore_class is None else None
     if logits is not None:
         y_pred, from_logits = logits, True
-    if axis != y_pred.ndim - 1:
+    if axis != rank - 1:
         order = [k for k in range(y_pred.ndim) if k != axis]
         y_pred = movement.transpose(y_pred, [*order, axis])
     counted = None

@@ -50,14 +50,16 @@ def weighted(
     if weight is not None:
         values, weight = same_rank(values, elementwise.cast(as_tensor(weight), values.dtype))
         values = values * weight
-    if reduction_ in (None, "none") or not values.ndim or tuple(values.shape) == (0,):
+    spec = values._spec
+    if reduction_ in (None, "none") or not spec.rank or (not spec.size and spec.rank == 1):
         return values
     total = reduction.reduce_sum(values)
     if reduction_ == "sum":
         return total
     if reduction_ == "mean_with_sample_weight" and weight is not None:
         return divide_no_nan(total, reduction.reduce_sum(weight))
-    return divide_no_nan(total, float(values._spec.size))
+    size = spec.size
+    return total / float(size) if size else divide_no_nan(total, 0.0)
 
 
 _MEANINGS = {
@@ -111,13 +113,10 @@ class Loss:
         Returns:
           A tensor: a scalar, unless ``reduction`` is "none".
         """
-
-        def converted(x: Any) -> Tensor:
-            return elementwise.cast(as_tensor(x), self._dtype)
-
         known = None if _nested(y_pred) else mask_of(y_pred)
-        y_true = map_structure(converted, y_true) if _nested(y_true) else converted(y_true)
-        y_pred = map_structure(converted, y_pred) if _nested(y_pred) else converted(y_pred)
+        wanted, found = self._wanted, self._found
+        y_true = map_structure(wanted, y_true) if _nested(y_true) else wanted(y_true)
+        y_pred = map_structure(found, y_pred) if _nested(y_pred) else found(y_pred)
         try:
             return weighted(
                 self._computed(self.call(y_true, y_pred)), sample_weight, self.reduction,
@@ -126,6 +125,16 @@ class Loss:
         except OpError as error:
             located(error, self, y_true, y_pred)
             raise
+
+    def _found(self, x: Any) -> Tensor:
+        """What was predicted, as a tensor of the dtype that the loss computes in."""
+        if type(x) is Tensor and x._spec.dtype is self._dtype:
+            return x
+        return elementwise.cast(as_tensor(x), self._dtype)
+
+    def _wanted(self, x: Any) -> Tensor:
+        """What is wanted, likewise."""
+        return self._found(x)
 
     def _computed(self, found: Any) -> Tensor:
         """What ``call`` gave, as a tensor: of None and of NumPy's arrays there is no gradient."""

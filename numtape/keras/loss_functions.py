@@ -57,6 +57,8 @@ def pair(y_true: Any, y_pred: Any) -> tuple[Tensor, Tensor]:
 
 def same_rank(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
     """Both with as many axes: a last axis of size 1 more or less."""
+    if x._spec.rank == y._spec.rank:
+        return x, y
     if x.ndim == y.ndim + 1 and x.shape[-1] == 1:
         return (x, movement.expand_dims(y, -1)) if y.ndim == 1 else (movement.squeeze(x, -1), y)
     if y.ndim == x.ndim + 1 and y.shape[-1] == 1:

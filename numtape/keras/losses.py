@@ -5,6 +5,7 @@ from __future__ import annotations
 import typing as _typing
 from typing import Any
 
+from ..core.log.tensors import as_tensor
 from ..core.ops.comparison import not_equal
 from ..core.values.tensor import Tensor
 from ..names import getter as _getter
@@ -344,11 +345,15 @@ class SparseCategoricalCrossentropy(LossFunction):
             ignore_class=ignore_class, axis=axis,
         )  # fmt: skip
 
+    def _wanted(self, x: Any) -> Tensor:
+        labels = as_tensor(x)
+        return labels if labels._spec.dtype.is_integer else self._found(labels)  # as they are
+
     def _mask(self, y_true: Any) -> Tensor | None:
         ignored = self._arguments["ignore_class"]
         if ignored is None:
             return None
-        counted = not_equal(y_true, float(ignored))
+        counted = not_equal(self._found(y_true), float(ignored))
         return counted[..., 0] if counted.ndim > 1 and counted.shape[-1] == 1 else counted
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...errors import DtypeError, InvalidArgumentError
 from ..log.op import ARRAY, Native, Op, defop
-from ..log.record import record, require
+from ..log.record import binary, record, require
 from ..log.tensors import as_tensor
 from ..values import dtypes
 from ..values.spec import Spec, intern, one_axis
@@ -231,9 +231,12 @@ PLACE: Op = defop(
 )  # fmt: skip
 
 
+_picked = binary(PICK)
+
+
 def pick(x: Tensor, indices: Any, op: str, what: str) -> Tensor:
     """``x[..., indices[...]]``: one element of the last axis in each row."""
-    return record(PICK, (x, checked_indices(indices, x.shape[-1], op, what)))
+    return _picked(x, checked_indices(indices, (*x._spec.shape,)[-1], op, what))
 
 
 def boolean_mask(tensor: Any, mask: Any, axis: Any = None, name: str = "boolean_mask") -> Tensor:

@@ -7,7 +7,7 @@ from typing import Any, Never
 import numpy as np
 
 from ..log.op import ARRAY, Native, Op, defop
-from ..log.record import Recorder, binary, record, require
+from ..log.record import Recorder, binary, require, unary
 from ..log.tensors import as_tensor
 from ..values.spec import Spec, one_axis
 from ..values.spelling import misspelled, spelled, suggesting
@@ -74,26 +74,28 @@ LOG_SOFTMAX_GRAD = binary(defop(
         h - reduce_sum(h * elementwise.exp(y), -1, True),
     ),
 ))  # fmt: skip
-SOFTMAX = defop(
+_softmax_of = unary(defop(
     "Softmax", ARRAY, 1, _rows, compute=_softmax, native=_native("softmax"),
     vjp=lambda g, y, x: (SOFTMAX_GRAD(y, g),),
-)  # fmt: skip
-LOG_SOFTMAX = defop(
+))  # fmt: skip
+_log_softmax_of = unary(defop(
     "LogSoftmax", ARRAY, 1, _rows, compute=_log_softmax, native=_native("log_softmax"),
     vjp=lambda g, y, x: (LOG_SOFTMAX_GRAD(y, g),),
-)  # fmt: skip
+))  # fmt: skip
 
 
-def _along(op: Op, logits: Any, axis: Any) -> Tensor:
+def _along(recorder: Recorder, logits: Any, axis: Any) -> Tensor:
     x = as_tensor(logits)
-    require(x.ndim > 0, op, "logits must have at least one axis")
-    at = one_axis(op.name, -1 if axis is None else axis, x.ndim)
-    last = x.ndim - 1
+    rank = x._spec.rank
+    if not rank:
+        require(False, recorder.op, "logits must have at least one axis")
+    at = one_axis(recorder.op.name, -1 if axis is None else axis, rank)
+    last = rank - 1
     if at == last:
-        return record(op, (x,))
-    swap = list(range(x.ndim))
+        return recorder(x)
+    swap = list(range(rank))
     swap[at], swap[last] = last, at
-    return movement.transpose(record(op, (movement.transpose(x, swap),)), swap)
+    return movement.transpose(recorder(movement.transpose(x, swap)), swap)
 
 
 @spelled
@@ -121,7 +123,7 @@ def softmax(logits: Any, axis: Any = None, name: str | None = None, **wrong: Nev
     """
     if wrong:
         misspelled(softmax, wrong)
-    return _along(SOFTMAX, logits, axis)
+    return _along(_softmax_of, logits, axis)
 
 
 @spelled
@@ -145,7 +147,7 @@ def log_softmax(logits: Any, axis: Any = None, name: str | None = None, **wrong:
     """
     if wrong:
         misspelled(log_softmax, wrong)
-    return _along(LOG_SOFTMAX, logits, axis)
+    return _along(_log_softmax_of, logits, axis)
 
 
 @suggesting
@@ -223,9 +225,9 @@ def sparse_softmax_cross_entropy_with_logits(
     name = "SparseSoftmaxCrossEntropyWithLogits"
     x = as_tensor(logits)
     found = as_tensor(labels)
-    if x.ndim == 0:
+    if not x._spec.rank:
         raise ValueError(f"`logits` cannot be a scalar. Received: logits of shape {x.shape}")
-    if tuple(found.shape) != tuple(x.shape[:-1]):
+    if (*found._spec.shape,) != (*x._spec.shape,)[:-1]:
         raise ValueError(
             f"`labels.shape.rank` must equal `logits.shape.rank - 1`, and the shapes agree. "
             f"Received: labels.shape={found.shape}, logits.shape={x.shape} [Op:{name}]"

@@ -264,6 +264,8 @@ def check_axis(op: str, axis: int, rank: int) -> None:
 
 def one_axis(op: str, axis: Any, rank: int) -> int:
     """The one axis that an ``axis`` argument names, counted from 0."""
+    if type(axis) is int and -rank <= axis < rank:
+        return axis % rank
     found = tuple(axes_of(op, axis, rank))
     if len(found) != 1:
         raise AxisError(f"axis={axis!r} does not name one axis [Op:{op}].")
