@@ -24,6 +24,18 @@ for most, program in (
     model.outputs_seen.numpy()
     seen = functions_run(program)
     assert len(seen) <= most, seen
+
+variables = [tf.keras.layers.Dense(2).add_weight((2, 2), name=str(k)) for k in range(4)]
+pairs = [(x, v) for v in variables]
+for most, optimizer in ((55, tf.keras.optimizers.Adam()), (35, tf.keras.optimizers.SGD())):
+    for _ in range(3):
+        optimizer.apply_gradients(pairs)
+        [v.numpy() for v in variables]
+    seen = functions_run(lambda: (
+        [v.numpy() for v in (*variables, *optimizer.variables)], optimizer.apply_gradients(pairs),
+    ))
+    own = seen[len(seen) - seen[::-1].index("Variable.numpy") :]
+    assert len(own) <= most, own
 """
 
 

@@ -207,7 +207,7 @@ def _rows_native(name: str) -> Any:
     return native
 
 
-PICK = defop(
+_picked = binary(defop(
     "Pick", ARRAY, 2, lambda op, x, i: intern(tuple(x.shape[:-1]), x.dtype),
     native=_rows_native("pick"),
     compute=lambda out, x, i: np.copyto(
@@ -215,7 +215,7 @@ PICK = defop(
     ),
     vjp=lambda g, y, x, i: (record(PLACE, (g, i), size=x.shape[-1]), None),
     of_complex="analytic",
-)  # fmt: skip
+))  # fmt: skip
 
 
 def _place(out: Array, g: Array, i: Array, size: int) -> None:
@@ -226,12 +226,9 @@ def _place(out: Array, g: Array, i: Array, size: int) -> None:
 PLACE: Op = defop(
     "Place", ARRAY, 2, lambda op, g, i, size: intern((*g.shape, size), g.dtype), compute=_place,
     native=_rows_native("place"),
-    vjp=lambda g, y, x, i, size: (record(PICK, (g, i)), None),
+    vjp=lambda g, y, x, i, size: (_picked(g, i), None),
     of_complex="analytic",
 )  # fmt: skip
-
-
-_picked = binary(PICK)
 
 
 def pick(x: Tensor, indices: Any, op: str, what: str) -> Tensor:

@@ -67,7 +67,7 @@ class Adafactor(Optimizer):
                 own.append(self._own(zeros(size, dtype), name, dtype, variable))
 
     def _shared(self, rate: Operand, changes: Changes) -> Any:
-        step = cast(self.iterations + 1, rate.dtype)
+        step = cast(self._count() + 1, rate.dtype)
         slowest = 1.0 / sqrt(step)
         if isinstance(self._learning_rate, Variable) and self.relative_step:
             rate = minimum(rate, slowest)

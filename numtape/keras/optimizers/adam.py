@@ -60,9 +60,9 @@ class Adam(Optimizer):
 
     def _shared(self, rate: Operand, changes: Changes) -> Any:
         # In the variable's own precision: 1 - beta**t cancels most of its digits.
-        step = self.iterations + 1
-        root = sqrt(1.0 - powers(self.beta_2, step, rate))
-        return rate * root / (1.0 - powers(self.beta_1, step, rate))
+        step = cast(self._count() + 1, rate._spec.dtype)
+        root = sqrt(1.0 - pow_float(self.beta_2, step))
+        return rate * root / (1.0 - pow_float(self.beta_1, step))
 
     def _update(
         self, variable: Operand, gradient: Tensor, shared: Any, slots: Sequence[Operand]

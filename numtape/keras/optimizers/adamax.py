@@ -51,7 +51,7 @@ class Adamax(Optimizer):
         return [[("momentum", 0.0), ("norm", 0.0)]]
 
     def _shared(self, rate: Operand, changes: Changes) -> Any:
-        return rate, 1.0 - powers(self.beta_1, self.iterations + 1, rate)
+        return rate, 1.0 - powers(self.beta_1, self._count() + 1, rate)
 
     def _update(
         self, variable: Operand, gradient: Tensor, shared: Any, slots: Sequence[Operand]

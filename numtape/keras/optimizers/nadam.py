@@ -57,7 +57,7 @@ class Nadam(Optimizer):
         self._product = self._own(1.0, "product", trained[0].dtype if trained else "float32")
 
     def _shared(self, rate: Operand, changes: Changes) -> Any:
-        step = self.iterations + 1
+        step = self._count() + 1
         dtype = self._product.dtype
         if self._product not in changes:
             first = cast(rate, dtype)

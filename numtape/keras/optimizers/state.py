@@ -33,6 +33,9 @@ def trained_variables(variables: Iterable[Any]) -> list[Variable]:
         return given
     found = []
     for variable in given:
+        if type(variable) is LayerVariable:  # as those of layers are
+            found.append(variable._of)
+            continue
         if not isinstance(variable, Variable):
             raise TypeError(f"{shown(variable)} is no variable: there is nothing to train.")
         found.append(original(variable))
@@ -145,7 +148,13 @@ class State(Saved):
     def _rate(self) -> Variable | Tensor:
         """The step size of this step, a scalar."""
         rate = self.learning_rate
+        if type(rate) is Variable:
+            return rate
         return original(rate) if isinstance(rate, Variable) else as_tensor(rate)
+
+    def _count(self) -> Variable | Tensor:
+        """What `iterations` gives, or the variable that it is another name of."""
+        return self.iterations if self.gradient_accumulation_steps else self._iterations
 
     @property
     def variables(self) -> list[Variable]:
@@ -299,19 +308,24 @@ class State(Saved):
 
     def _known(self, variables: list[Variable]) -> None:
         """Check that it was built for these variables, or take them in their copies' place."""
-        unknown = [v for v in variables if id(v) not in self._index]
-        if unknown:
-            if not (self._apart and list(map(_kind, variables)) == list(map(_kind, self._trained))):
-                raise ValueError(
-                    f"Unknown variable: {unknown[0]!r}. This optimizer can only be called for the "
-                    f"variables it was originally built with. When working with a new set of "
-                    f"variables, you should recreate a new optimizer instance."
-                )
-            self._trained = variables
-            self._number()
-            changed(self)
+        for variable in variables:
+            if id(variable) not in self._index:
+                self._take(variables, variable)
+                break
         if self._apart:
             self._apart = False
+
+    def _take(self, variables: list[Variable], unknown: Variable) -> None:
+        """Take variables in the place of those that they are copies of."""
+        if not (self._apart and list(map(_kind, variables)) == list(map(_kind, self._trained))):
+            raise ValueError(
+                f"Unknown variable: {unknown!r}. This optimizer can only be called for the "
+                f"variables it was originally built with. When working with a new set of "
+                f"variables, you should recreate a new optimizer instance."
+            )
+        self._trained = variables
+        self._number()
+        changed(self)
 
     def __getstate__(self) -> dict[str, Any]:
         return {key: value for key, value in vars(self).items() if key != "_index"}

@@ -43,10 +43,6 @@ class Changes:
         for variable, value in self.new.values():
             self[variable] = select(condition, value, variable)
 
-    def update(self, others: Changes) -> None:
-        """Take others in, which come later."""
-        self.new.update(others.new)
-
     def assign(self) -> None:
         """Assign all of them, or, if anything goes wrong, none."""
         if self.new:
@@ -85,7 +81,7 @@ class Stepping(State):
         for variable in variables:
             dtype = variable._spec.dtype
             if dtype not in rates:
-                rates[dtype] = cast(rate, dtype)
+                rates[dtype] = rate if rate._spec.dtype is dtype else cast(rate, dtype)
         steps = Changes()
         idle = not alone and due is not None and not due  # nothing but gradients is added up
         if self.weight_decay is not None and not idle:
@@ -94,8 +90,7 @@ class Stepping(State):
                 steps[variable] = x - x * self.weight_decay * rates[variable.dtype]
         if alone:
             shared = {dtype: self._shared(own, steps) for dtype, own in rates.items()}
-            for gradient, variable in zip(gradients, variables, strict=True):
-                self._change(gradient, variable, shared[variable._spec.dtype], steps)
+            self._change(gradients, variables, shared, steps)
             if due is not None:
                 steps.only_if(due)
         elif not idle:
@@ -108,13 +103,15 @@ class Stepping(State):
             if due is not None:
                 nothing = zeros(accumulator.shape, accumulator.dtype)
                 changes[accumulator] = select(due, nothing, changes[accumulator])
-        self._average(steps)
+        if self._averages:
+            self._average(steps)
         for variable in variables:
             constraint = variable._policy[0]
             if constraint is not None:
                 steps[variable] = as_tensor(constraint(steps[variable]), variable._spec)
-        changes[self._iterations] = self._iterations + 1
-        changes.update(steps)
+        count = self._iterations
+        changes.new[id(count)] = count, count + 1
+        changes.new.update(steps.new)
         changes.assign()
 
     def _accumulated(
@@ -152,19 +149,23 @@ class Stepping(State):
             return [clip_by_value(g, -self.clipvalue, self.clipvalue) for g in gradients]
         return gradients
 
-    def _change(self, gradient: Any, variable: Variable, shared: Any, changes: Changes) -> None:
-        """One variable's step."""
-        slots = self._slots[self._index[id(variable)]]
-        current: Operand = variable
-        own: Sequence[Operand] = slots
+    def _change(
+        self, gradients: Sequence[Any], variables: Sequence[Variable], shared: dict[DType, Any],
+        changes: Changes,
+    ) -> None:  # fmt: skip
+        """The steps of variables; what those of a dtype have in common is in ``shared``."""
         new = changes.new
-        if id(variable) in new:  # it was decayed, or comes twice
-            current, own = changes[variable], [changes[slot] for slot in slots]
-        value, values = self._update(current, gradient, shared, own)
-        new[id(variable)] = variable, value
-        if slots or values:
-            for slot, value in zip(slots, values, strict=True):
-                new[id(slot)] = slot, value
+        for gradient, variable in zip(gradients, variables, strict=True):
+            slots = self._slots[self._index[id(variable)]]
+            current: Operand = variable
+            own: Sequence[Operand] = slots
+            if id(variable) in new:  # it was decayed, or comes twice
+                current, own = changes[variable], [changes[slot] for slot in slots]
+            value, values = self._update(current, gradient, shared[variable._spec.dtype], own)
+            new[id(variable)] = variable, value
+            if slots or values:
+                for slot, value in zip(slots, values, strict=True):
+                    new[id(slot)] = slot, value
 
     def _shared(self, rate: Operand, changes: Changes) -> Any:
         """What all variables of the step size's dtype have in common in this step."""
@@ -191,8 +192,9 @@ class Stepping(State):
         """
         variable = original(variable)
         changes = Changes()
-        shared = self._shared(cast(learning_rate, variable.dtype), changes)
-        self._change(dense(gradient, variable), variable, shared, changes)
+        dtype = variable._spec.dtype
+        shared = {dtype: self._shared(cast(learning_rate, dtype), changes)}
+        self._change([dense(gradient, variable)], [variable], shared, changes)
         changes.assign()
 
     def assign(self, variable: Variable, value: Any) -> None:
@@ -230,7 +232,7 @@ class Stepping(State):
 
     def _average(self, changes: Changes) -> None:
         """Running means of all variables, and what becomes of the variables."""
-        count = self.iterations
+        count = self._count()
         kept: dict[DType, Tensor] = {}
         for variable, average in zip(self._trained, self._averages, strict=False):
             stays = kept.get(variable.dtype)
