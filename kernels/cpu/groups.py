@@ -5,6 +5,7 @@ from __future__ import annotations
 from ..jit import POINTERS, call_array, call_kernel, call_loop, fetch_add, inline, jit
 from ..passes.layout import (
     FUSED,
+    G_BLOCKS,
     G_BODY,
     G_CODE,
     G_CODE_END,
@@ -141,23 +142,21 @@ def _place(
         place[1] = width * specs.item[log.spec[~ref]]
 
 
-@jit
-def lanes(
-    log: Log, cells: int, specs: Specs, plan: Plan, g: int, room: Room, chunk: int
-) -> int:
-    """Run blocks of a lane group, ``chunk`` at a time, until the counter says that none is left.
+@inline
+def count_blocks(plan: Plan, g: int) -> int:
+    """How many blocks a lane group has."""
+    width = plan.groups[GROUP * g + G_WIDTH]
+    return (plan.groups[GROUP * g + G_SIZE] + width - 1) // width
 
-    Several threads may do so at once, each with slots and places of its own. The counter is the
-    number of the next block.
-    """
+
+@jit
+def prepare(log: Log, cells: int, specs: Specs, plan: Plan, g: int, room: Room) -> None:
+    """Fill a thread's slots and places, before it runs blocks of a lane group."""
     groups, program = plan.groups, plan.program
     begin = groups[GROUP * g + G_CODE]
     body = groups[GROUP * g + G_BODY]
     end = groups[GROUP * g + G_CODE_END]
-    size = groups[GROUP * g + G_SIZE]
     width = groups[GROUP * g + G_WIDTH]
-    if size == 0:
-        return 0
     stride = groups[GROUP * g + G_STRIDE]
     for k in range(begin, body):
         source = program[STEP * k + 2]
@@ -177,36 +176,63 @@ def lanes(
                 program[STEP * k + 1 + j], row, log, cells, specs, room, stride, width, at
             )
         at_row += program[STEP * k] > PLACES
-    blocks = (size + width - 1) // width
+
+
+@jit
+def run_blocks(
+    log: Log, cells: int, specs: Specs, plan: Plan, g: int, room: Room, first: int, last: int
+) -> None:
+    """Run blocks ``first : last`` of a lane group, for which this thread has prepared."""
+    groups, program = plan.groups, plan.program
+    body = groups[GROUP * g + G_BODY]
+    end = groups[GROUP * g + G_CODE_END]
+    size = groups[GROUP * g + G_SIZE]
+    width = groups[GROUP * g + G_WIDTH]
+    for block in range(first, last):
+        start = block * width
+        n = min(width, size - start)
+        k = body
+        while k < end:
+            at = room.places + 64 * (k - body)
+            place = numbers(at)
+            kernel = program[STEP * k]
+            if kernel == FUSED:
+                done = call_loop(program[STEP * k + 1], at + 64, block, n) == 0
+                # Behind the places are the instructions that do the same one by one.
+                k += program[STEP * k + 2] + (program[STEP * k + 3] if done else 0)
+            elif kernel == SPREAD:
+                source = program[STEP * k + 2]
+                target = program[STEP * k + 3]
+                spread(
+                    place[0], address(log, cells, specs.size[log.spec[source]], source),
+                    specs.item[log.spec[source]], start, n,
+                    specs.dims, specs.rank[log.spec[target]], MAX_RANK * log.spec[target],
+                    specs.rank[log.spec[source]], MAX_RANK * log.spec[source],
+                )
+            else:
+                call_kernel(
+                    kernel, place[0] + block * place[1], place[2] + block * place[3],
+                    place[4] + block * place[5], place[6] + block * place[7], n,
+                )
+            k += 1
+
+
+@jit
+def lanes(
+    log: Log, cells: int, specs: Specs, plan: Plan, g: int, room: Room, chunk: int
+) -> int:
+    """Run blocks of a lane group, ``chunk`` at a time, until the counter says that none is left.
+
+    Several threads may do so at once, each with slots and places of its own. The counter is the
+    number of the next block.
+    """
+    if plan.groups[GROUP * g + G_SIZE] == 0:
+        return 0
+    prepare(log, cells, specs, plan, g, room)
+    blocks = count_blocks(plan, g)
     first = fetch_add(room.counter, chunk)
     while first < blocks:
-        for block in range(first, min(first + chunk, blocks)):
-            start = block * width
-            n = min(width, size - start)
-            k = body
-            while k < end:
-                at = room.places + 64 * (k - body)
-                place = numbers(at)
-                kernel = program[STEP * k]
-                if kernel == FUSED:
-                    done = call_loop(program[STEP * k + 1], at + 64, block, n) == 0
-                    # Behind the places are the instructions that do the same one by one.
-                    k += program[STEP * k + 2] + (program[STEP * k + 3] if done else 0)
-                elif kernel == SPREAD:
-                    source = program[STEP * k + 2]
-                    target = program[STEP * k + 3]
-                    spread(
-                        place[0], address(log, cells, specs.size[log.spec[source]], source),
-                        specs.item[log.spec[source]], start, n,
-                        specs.dims, specs.rank[log.spec[target]], MAX_RANK * log.spec[target],
-                        specs.rank[log.spec[source]], MAX_RANK * log.spec[source],
-                    )
-                else:
-                    call_kernel(
-                        kernel, place[0] + block * place[1], place[2] + block * place[3],
-                        place[4] + block * place[5], place[6] + block * place[7], n,
-                    )
-                k += 1
+        run_blocks(log, cells, specs, plan, g, room, first, min(first + chunk, blocks))
         first = fetch_add(room.counter, chunk)
     return 0
 
@@ -226,20 +252,36 @@ def units(
 
 @jit
 def whole(
-    log: Log, cells: int, specs: Specs, plan: Plan, g: int, counter: int, chunk: int
+    log: Log, cells: int, specs: Specs, plan: Plan, g: int, both: int, room: Room, chunk: int
 ) -> int:
-    """Run `units` of a group that is one whole-array kernel."""
-    groups, program = plan.groups, plan.program
+    """Run `units` of a group that is one whole-array kernel.
+
+    If ``both``, the next group is computed as well: G_BLOCKS of its blocks read what a unit gives,
+    and are run behind it by the same thread, in whose cache that is.
+    """
+    groups, program, counter = plan.groups, plan.program, room.counter
     code = groups[GROUP * g + G_CODE]
     inputs = groups[GROUP * g + G_CODE_END] - code
     row = plan.order[groups[GROUP * g + G_ROWS]]
     x = program[STEP * code + 1]
     y = program[STEP * (code + 1) + 1] if inputs > 1 else x
     z = program[STEP * (code + 2) + 1] if inputs > 2 else x
-    return units(
-        program[STEP * code], address(log, cells, specs.size[log.spec[row]], row),
-        address(log, cells, specs.size[log.spec[x]], x),
-        address(log, cells, specs.size[log.spec[y]], y),
-        address(log, cells, specs.size[log.spec[z]], z),
-        groups[GROUP * g + G_PARAMETERS], groups[GROUP * g + G_WIDTH], counter, chunk,
-    )
+    function, parameters = program[STEP * code], groups[GROUP * g + G_PARAMETERS]
+    total, each = groups[GROUP * g + G_WIDTH], groups[GROUP * g + G_BLOCKS]
+    out_at = address(log, cells, specs.size[log.spec[row]], row)
+    x_at = address(log, cells, specs.size[log.spec[x]], x)
+    y_at = address(log, cells, specs.size[log.spec[y]], y)
+    z_at = address(log, cells, specs.size[log.spec[z]], z)
+    if both == 0:
+        return units(function, out_at, x_at, y_at, z_at, parameters, total, counter, chunk)
+    prepare(log, cells, specs, plan, g + 1, room)
+    blocks = count_blocks(plan, g + 1)
+    unit = fetch_add(counter, 1)
+    while unit < total:
+        call_array(function, out_at, x_at, y_at, z_at, parameters, unit, unit + 1)
+        run_blocks(
+            log, cells, specs, plan, g + 1, room, min(unit * each, blocks),
+            min((unit + 1) * each, blocks),
+        )
+        unit = fetch_add(counter, 1)
+    return 0

@@ -8,6 +8,7 @@ from ..passes.layout import (
     COPIED,
     COUNT,
     FUSED,
+    G_BLOCKS,
     G_BODY,
     G_CODE,
     G_CODE_END,
@@ -128,6 +129,23 @@ def small_rows(
         k += 1
 
 
+@inline
+def _lane_work(plan: Plan, g: int) -> int:
+    """Instructions times elements of a lane group."""
+    groups = plan.groups
+    steps = groups[GROUP * g + G_CODE_END] - groups[GROUP * g + G_BODY]
+    return steps * groups[GROUP * g + G_SIZE]
+
+
+@inline
+def _point(log: Log, specs: Specs, plan: Plan, g: int, room: Room) -> None:
+    """Say where in the arena the temporaries are that a group gives."""
+    for k in range(plan.groups[GROUP * g + G_ROWS], plan.groups[GROUP * g + G_ROWS_END]):
+        row = plan.order[k]
+        if plan.kept[k] == TEMPORARY and specs.size[log.spec[row]] != 1:
+            log.cell[row] = room.arena + plan.offset[k]
+
+
 @jit
 def sweep(
     log: Log, cells: int, specs: Specs, plan: Plan, begin_group: int, computed: int, found: int,
@@ -142,25 +160,23 @@ def sweep(
     """
     order, groups, program = plan.order, plan.groups, plan.program
     shared = min(large, SHARED_FROM)
+    followed = -1  # a group that is computed already, with the one before
     for g in range(begin_group, found):
         kind = groups[GROUP * g + G_KIND]
         begin = groups[GROUP * g + G_ROWS]
         end = groups[GROUP * g + G_ROWS_END]
         code = groups[GROUP * g + G_CODE]
-        if g > begin_group or computed == 0:
+        if g != followed and (g > begin_group or computed == 0):
             if kind != SHARED:
-                for k in range(begin, end):
-                    if plan.kept[k] == TEMPORARY and specs.size[log.spec[order[k]]] != 1:
-                        log.cell[order[k]] = room.arena + plan.offset[k]
+                _point(log, specs, plan, g, room)
             if kind == SMALL:
                 small_rows(log, cells, specs, program, code, groups[GROUP * g + G_CODE_END], room)
             elif kind == LANES:
-                body = groups[GROUP * g + G_BODY]
-                work = (groups[GROUP * g + G_CODE_END] - body) * groups[GROUP * g + G_SIZE]
+                work = _lane_work(plan, g)
                 if work >= watched:
                     return g
                 if work >= shared and present(team):
-                    lead(log, cells, specs, plan, g, room, team)
+                    lead(log, cells, specs, plan, g, 0, room, team)
                 elif work >= large:
                     return g
                 else:
@@ -189,15 +205,24 @@ def sweep(
                     continue
                 work = groups[GROUP * g + G_SIZE]
                 together = groups[GROUP * g + G_WIDTH] > 1
-                if work >= watched and together:
+                if together and work >= watched:
                     return g
+                helped = 0
                 if together and OF_ARRAYS * work >= shared and present(team):
-                    lead(log, cells, specs, plan, g, room, team)
+                    helped = 1
                 elif together and OF_ARRAYS * work >= large:
                     return g
+                both = 0
+                if groups[GROUP * g + G_BLOCKS] > 0 and g + 1 < found:
+                    if _lane_work(plan, g + 1) < watched:
+                        both = 1
+                        followed = g + 1
+                        _point(log, specs, plan, followed, room)
+                if helped:
+                    lead(log, cells, specs, plan, g, both, room, team)
                 else:
                     numbers(room.counter)[0] = 0
-                    whole(log, cells, specs, plan, g, room.counter, 1 << 40)
+                    whole(log, cells, specs, plan, g, both, room, 1 << 40)
         if kind == LANES:
             _combine(cells, plan, g, room.partials)
         elif kind == SHARED and specs.size[log.spec[order[begin]]] != 1:

@@ -15,15 +15,16 @@ hired before takes no part.
 from __future__ import annotations
 
 from ..jit import POINTERS, call0, exchange, fetch_add, inline, jit, pause, seen
-from ..passes.layout import G_KIND, G_SIZE, G_WIDTH, GROUP, LANES
+from ..passes.layout import G_KIND, G_WIDTH, GROUP, LANES
 from ..passes.records import Log, Plan, Room, Specs
-from .groups import lanes, whole
+from .groups import count_blocks, lanes, whole
 
 numbers = POINTERS["int64"]
 
 # A team is some words, by how far they are from each other on cache lines of their own: the round;
-# which group it is about; how many are inside; how many were hired, and how many went home; the
-# address of the function that lets another thread have the processor, or 0.
+# which group it is about, and whether the next one as well; how many are inside; how many were
+# hired, and how many went home; the address of the function that lets another thread have the
+# processor, or 0.
 ROUND, ITEM, INSIDE, HIRED, HOME, YIELD = (64 * k for k in range(6))
 HIRING = 1 << 32  # rounds
 PATIENCE = 1 << 17  # looks at the round without anything to do: a few milliseconds
@@ -38,26 +39,30 @@ def present(team: int) -> bool:
 
 
 @inline
-def _part(log: Log, cells: int, specs: Specs, plan: Plan, g: int, room: Room, threads: int) -> None:
-    """Take blocks of a group until none is left."""
+def _part(
+    log: Log, cells: int, specs: Specs, plan: Plan, g: int, both: int, room: Room, threads: int
+) -> None:
+    """Take blocks of a group, or of two, until none is left."""
     groups = plan.groups
     if groups[GROUP * g + G_KIND] == LANES:
-        width = groups[GROUP * g + G_WIDTH]
-        blocks = (groups[GROUP * g + G_SIZE] + width - 1) // width
+        blocks = count_blocks(plan, g)
         lanes(log, cells, specs, plan, g, room, max(1, blocks // (PARTS * threads)))
     else:
         count = groups[GROUP * g + G_WIDTH]
-        whole(log, cells, specs, plan, g, room.counter, max(1, count // (PARTS * threads)))
+        whole(log, cells, specs, plan, g, both, room, max(1, count // (PARTS * threads)))
 
 
 @jit
-def lead(log: Log, cells: int, specs: Specs, plan: Plan, g: int, room: Room, team: int) -> None:
-    """Compute a group together with those who wait for it."""
+def lead(
+    log: Log, cells: int, specs: Specs, plan: Plan, g: int, both: int, room: Room, team: int
+) -> None:
+    """Compute a group, or that and the next one, together with those who wait for it."""
     numbers(room.counter)[0] = 0
     numbers(team + ITEM)[0] = g
+    numbers(team + ITEM)[1] = both
     number = numbers(team + ROUND)[0] + 1
     exchange(team + ROUND, number)
-    _part(log, cells, specs, plan, g, room, numbers(team + HIRED)[0] + 1)
+    _part(log, cells, specs, plan, g, both, room, numbers(team + HIRED)[0] + 1)
     exchange(team + ROUND, number + 1)
     looks = 0
     while seen(team + INSIDE) > 0:
@@ -86,8 +91,9 @@ def assist(
         if number % 2 == 1 and number != last:
             fetch_add(team + INSIDE, 1)
             if seen(team + ROUND) == number:
-                group = numbers(team + ITEM)[0]
-                _part(log, cells, specs, plan, group, room, numbers(team + HIRED)[0] + 1)
+                group, both = numbers(team + ITEM)[0], numbers(team + ITEM)[1]
+                threads = numbers(team + HIRED)[0] + 1
+                _part(log, cells, specs, plan, group, both, room, threads)
                 last = number
                 looks = 0
             fetch_add(team + INSIDE, -1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..jit import inline, jit
 from .layout import (
+    G_BLOCKS,
     G_KIND,
     G_ROWS,
     G_ROWS_END,
@@ -22,15 +23,18 @@ from .rows import SEEN, VARIADIC
 
 
 @inline
-def _use(x: int, g: int, retain: int, work: Work) -> None:
-    """Note that group ``g`` reads ``x``: what another group made leaves it."""
+def _use(x: int, g: int, until: int, retain: int, work: Work) -> None:
+    """Note that group ``g`` reads ``x`` while groups up to ``until`` run.
+
+    What another group made leaves it.
+    """
     if x < 0:
         return
     if work.group[x] != g and work.escape[x] == IN_SLOT:
         work.escape[x] = KEPT if retain else TEMPORARY
     r = work.root[x]
     if r >= 0:
-        work.last[r] = max(work.last[r], g)
+        work.last[r] = max(work.last[r], until)
 
 
 @jit
@@ -45,6 +49,8 @@ def place_values(
     groups, escape, root = out.groups, work.escape, work.root
     for g in range(found):
         kind = groups[GROUP * g + G_KIND]
+        # A group that follows may begin while this one still reads.
+        until = g + groups[GROUP * g + G_BLOCKS]
         for k in range(groups[GROUP * g + G_ROWS], groups[GROUP * g + G_ROWS_END]):
             row = out.order[k]
             root[row] = row
@@ -64,10 +70,10 @@ def place_values(
                     escape[root[row]] = KEPT
             if codes.arity[log.code[row]] == VARIADIC:
                 for j in range(log.a[row], log.a[row] + log.b[row]):
-                    _use(work.many[j], g, retain, work)
+                    _use(work.many[j], g, until, retain, work)
             else:
                 for j in range(3):
-                    _use(work.operands[3 * row + j], g, retain, work)
+                    _use(work.operands[3 * row + j], g, until, retain, work)
 
 
 @inline

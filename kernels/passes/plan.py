@@ -37,6 +37,7 @@ from .layout import (
     WANTED,
     WHOLE,
 )
+from .near import bring_near
 from .places import place_temporaries, place_values
 from .program import row_of, write_program
 from .records import I64, U8, Asked, Calls, Codes, Lanes, Log, Plan, Specs, Work
@@ -392,6 +393,7 @@ def plan(
             work.mark[work.aliases[k]] = 0
         cursor[C_ROW] = ~found
         return NO_CALL
+    bring_near(log, codes, specs, work, out, found, asked.follow)
     place_values(log, codes, specs, want, asked.retain, work, out, found)
     allocated, arena = place_temporaries(log, codes, specs, work, out, found, left)
     low = asked.top

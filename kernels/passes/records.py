@@ -114,6 +114,7 @@ class Asked(NamedTuple):
     retain: int  # whether to keep what a tape may need
     widest: int  # elements of a block at most, a multiple of RUN
     few: int  # elements of a small row at most
+    follow: int  # whether groups are moved behind what they read, see passes/near.py
 
 
 class Plan(NamedTuple):

@@ -40,6 +40,7 @@ class Call(NamedTuple):
     work: int
     parameters: Array
     unsure: bool
+    part: int
 
 
 def call_of(code: Code, out: Spec, operands: list[Spec]) -> Call | None:
@@ -62,7 +63,7 @@ def call_of(code: Code, out: Spec, operands: list[Spec]) -> Call | None:
         kernel = array_kernel(native.kernel, native.dtypes)
         parameters = np.array([*native.parameters, 0], np.int64)
         found = Call(kernel, address_of(parameters), native.units, native.work, parameters,
-                     native.unsure)  # fmt: skip
+                     native.unsure, native.part)  # fmt: skip
     _calls[key] = found
     return found
 

@@ -93,7 +93,7 @@ def addresses(unit: str) -> dict[str, int]:
     """The addresses of a unit's passes, by symbol."""
     shared = (
         "compiler", "jit", "target", "passes.records", "passes.rows", "passes.layout",
-        "passes.places", "passes.program",
+        "passes.near", "passes.places", "passes.program",
     )  # fmt: skip
     source = kernel_source(*dict.fromkeys((*shared, *_PASSES.values()))) + compilers()
 

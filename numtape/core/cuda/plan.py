@@ -335,7 +335,7 @@ class GpuPlanner(Planner):
     """
 
     lanes = Lanes()
-    few = 1
+    few, follow = 1, False
     plan_type = GpuPlan
 
     def __init__(self, log: Log, replayed: bool = False) -> None:

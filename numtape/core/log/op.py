@@ -38,6 +38,8 @@ class Native:
       work: What all of them take, in elements.
       unsure: Whether the kernel of a variadic op may leave the row to Python; see
         ``kernels.cpu.calls``.
+      part: How many elements each unit gives, those of the first unit first; the last one may give
+        fewer. 0: units give others.
     """
 
     kernel: str
@@ -46,6 +48,7 @@ class Native:
     units: int
     work: int
     unsure: bool = False
+    part: int = 0
 
 
 @dataclass(eq=False, slots=True)

@@ -33,7 +33,7 @@ Array = np.ndarray[Any, Any]
 
 _INT32 = 2**31 - 1  # BLAS counts with these
 # About how many rows and columns of a product one call of BLAS computes: rows, if columns are few.
-TILE, NARROW = 256, 128
+TILE, NARROW, WIDE = 256, 128, 512
 TINY = 8  # rows and columns of matrices that are not worth calls of BLAS; as in kernels/cpu/tiny.py
 
 
@@ -111,17 +111,31 @@ def _matmul_native(out: Spec, a: Spec, b: Spec, ta: bool, tb: bool) -> Native | 
     threads = blas.threads()
     # Where BLAS cannot be told to take one thread, it takes its own for a product: one unit.
     alone = all(threads) and not turned
-    down, across = (_tile(m, n), _tile(n, m)) if alone else (m, n)
+    down, across = _tiles(m, n) if alone else (m, n)
     units = batches * -(-m // down) * -(-n // across) if alone else 1
     parameters = (function, *scalars, *steps, batches, out.dtype.size, down, across, *threads)
-    return Native(kernel, dtypes, parameters, units, m * n * k * batches // 64)
+    part = down * n if across == n and (batches == 1 or m % down == 0) else 0
+    return Native(kernel, dtypes, parameters, units, m * n * k * batches // 64, part=part)
 
 
-def _tile(size: int, other: int) -> int:
-    """Into how large parts an axis is divided: equal ones, in sixteens, at most some 16."""
-    most = NARROW if other <= NARROW else TILE
-    count = min(max(1, (size + most // 2) // most), 16)
-    return min(size, -(-size // (16 * count)) * 16)
+def _tiles(m: int, n: int) -> tuple[int, int]:
+    """Rows and columns of a tile.
+
+    Whole rows, where they are not long and there are many: BLAS packs what it reads of a matrix for
+    each tile, and these are few. Who reads the product can go on with a tile's elements at once.
+    """
+    if NARROW < n <= WIDE and m >= max(n, TILE):
+        return _part(m, max(2, 2 * round(m / (2 * TILE)))), n
+    return _about(m, NARROW if n <= NARROW else TILE), _about(n, NARROW if m <= NARROW else TILE)
+
+
+def _about(size: int, length: int) -> int:
+    return _part(size, (size + length // 2) // length)
+
+
+def _part(size: int, count: int) -> int:
+    """The length of so many equal parts of an axis, at most 16, in sixteens."""
+    return min(size, -(-size // (16 * min(max(1, count), 16))) * 16)
 
 
 # OpenBLAS has code for small matrices on processors with AVX-512. With the second one transposed

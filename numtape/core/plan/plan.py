@@ -22,9 +22,9 @@ NO_KERNEL, NO_CALL = 1, 2
 # Fields of the plan's report and of a group: as in kernels/passes/layout.py (a test compares).
 (C_ROW, C_LOW, C_ROWS, C_GROUPS, C_INSTRUCTIONS, C_ALLOC, C_ALIASES, C_ARENA, C_SCRATCH,
  C_PARTIALS, C_BODY, C_WORK) = range(12)
-GROUP = 10
+GROUP = 11
 (G_KIND, G_ROWS, G_ROWS_END, G_CODE, G_CODE_END, G_SIZE, G_WIDTH, G_BODY, G_STRIDE,
- G_PARAMETERS) = range(10)
+ G_PARAMETERS, G_BLOCKS) = range(11)
 STEP = 5
 SMALL, LANES_GROUP, WHOLE, SHARED = range(4)
 SPREAD, FUSED, PLACES, CALLED, JOINED, COPIED = 2, 3, 4, 5, 6, 7
@@ -109,7 +109,7 @@ class Plan:
                     kept = bool(work["kept"][begin] == KEPT)
                     self.views.append((row, inputs[0], spec, kept))
                 continue
-            call = None
+            call, follows = None, 0
             this = log.code[row]
             if inputs:
                 call = call_of(CODES[this], spec, [specs[spec_of[x]] for x in inputs])
@@ -120,13 +120,17 @@ class Plan:
             if call is None:
                 self.work += spec.size
             else:
-                program[code, 0], groups[g, G_PARAMETERS], units, size, parameters, unsure = call
-                self.unsure |= unsure
-                self.long |= unsure
-                self.tried |= {g} if unsure else set()
-                self.keeps.append(parameters)
-                groups[g, G_WIDTH], groups[g, G_SIZE] = units, size
-                self.work += size
+                program[code, 0], groups[g, G_PARAMETERS] = call.kernel, call.address
+                groups[g, G_WIDTH], groups[g, G_SIZE] = call.units, call.work
+                self.unsure |= call.unsure
+                self.long |= call.unsure
+                self.tried |= {g} if call.unsure else set()
+                self.keeps.append(call.parameters)
+                if groups[g, G_BLOCKS] and call.units > 1 and not call.unsure:
+                    blocks, rest = divmod(call.part, int(groups[g + 1, G_WIDTH]))
+                    follows = 0 if rest else blocks
+                self.work += call.work
+            groups[g, G_BLOCKS] = follows  # how many blocks each unit completes
 
     def _locate(self) -> None:
         self.addresses = [
@@ -166,12 +170,14 @@ class Planner:
     Attributes:
       lanes: The table of lane kernels.
       few: How many elements a row may have that is computed among other small ones.
+      follow: Whether lane groups come directly behind what they read; see kernels/passes/near.py.
       plan_type: What plans are.
       parameters: What calls in the plan that was made last refer to by address.
     """
 
     lanes = LANES
     few = FEW
+    follow = True
     plan_type: type[Plan] = Plan
 
     def __init__(self, log: Log) -> None:
@@ -280,6 +286,7 @@ class Planner:
             block.set[slots["asked.retain"]] = retain
             block.set[slots["asked.widest"]] = WIDEST
             block.set[slots["asked.few"]] = few
+            block.set[slots["asked.follow"]] = self.follow
             self.parameters = CALLS.lists()
             status = block.call()
             if CALLS.lists()[1] is not self.parameters[1]:  # forgotten meanwhile, and freed perhaps
