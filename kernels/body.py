@@ -1,17 +1,31 @@
-"""Bodies of ops as syntax trees."""
+"""Text as syntax trees: bodies of ops, kernel modules, functions of loops."""
 
 from __future__ import annotations
 
 import ast
-import threading
 from functools import cache
+from typing import Any
 
-# Python 3.11 cannot build two trees at once: one of them fails.
-_lock = threading.Lock()
+TRIES = 16
+
+
+def tree(text: str, mode: str = "exec") -> Any:
+    """The tree of a text.
+
+    Python 3.11 counts for all threads together how deep in a tree it is. Where another thread
+    builds one meanwhile, which may be anybody's, or a finalizer does, that fails for no reason,
+    and works when it is tried again.
+    """
+    for _ in range(TRIES - 1):
+        try:
+            return ast.parse(text, mode=mode)
+        except (SystemError, RecursionError):
+            pass
+    return ast.parse(text, mode=mode)
 
 
 @cache
 def parsed(body: str) -> ast.Expression:
     """The tree of an expression. It is shared: nobody may change it."""
-    with _lock:
-        return ast.parse(body, mode="eval")
+    found: ast.Expression = tree(body, "eval")
+    return found

@@ -1,6 +1,8 @@
 """Passes become machine code without Numba: the same functions, as Python carries them out."""
 
+import ast
 import ctypes
+import gc
 import itertools
 import os
 import subprocess
@@ -9,6 +11,7 @@ import sys
 import numpy as np
 import pytest
 from numtape.kernels import jit
+from together import together
 
 from numtape.core.compile import cache, expressions, llvm, passes, sources, translate
 from numtape.core.compile.expressions import INT, Fields, Unknown
@@ -175,6 +178,47 @@ def f(word) -> int:
         processor: [f"{name}({', '.join(f'i32 {word}' for word in words)})"]
         for processor, (name, words) in jit._PAUSES.items()
     }
+
+
+class Late:
+    """Something whose finalizer is Python's code: where it runs, another thread may go on."""
+
+    def __init__(self):
+        self.itself = self
+
+    def __del__(self):
+        sum(range(100))
+
+
+def test_threads_build_trees_at_once():
+    """Python 3.11 fails at it, one in ten times."""
+    text = sources.kernel_source("passes.looked")
+    expected, found = ast.dump(ast.parse(text)), []
+    interval, threshold = sys.getswitchinterval(), gc.get_threshold()
+    gc.freeze()
+    sys.setswitchinterval(1e-5)
+    gc.set_threshold(100)
+
+    def work(depth):
+        if depth:
+            work(depth - 1)
+            return
+        for _ in range(20):
+            Late()
+            found.append(sources.tree(text))
+
+    try:
+        together(3, lambda k: work(20 * k))
+    finally:
+        gc.set_threshold(*threshold)
+        sys.setswitchinterval(interval)
+    assert len(found) == 60
+    assert {ast.dump(tree) for tree in found} == {expected}
+
+
+def test_what_is_no_text_of_python_has_no_tree():
+    with pytest.raises(SyntaxError):
+        sources.tree("x +")
 
 
 @pytest.mark.parametrize("body", [

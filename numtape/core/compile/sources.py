@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -17,6 +18,11 @@ def kernel_source(*modules: str) -> str:
         (settings.kernels_folder() / Path(*module.split("."))).with_suffix(".py").read_text("utf-8")
         for module in modules
     )
+
+
+def tree(text: str, mode: str = "exec") -> Any:
+    """The syntax tree of a text; see `kernels/body.py`."""
+    return importlib.import_module("numtape.kernels.body").tree(text, mode)
 
 
 def _is_module(name: str) -> bool:
@@ -34,7 +40,7 @@ def imported(*modules: str) -> tuple[str, ...]:
     known, left = set(modules), list(modules)
     while left:
         module = left.pop()
-        for node in ast.walk(ast.parse(kernel_source(module))):
+        for node in ast.walk(tree(kernel_source(module))):
             if not isinstance(node, ast.ImportFrom) or not node.level:
                 continue
             package = _package(module, node)
@@ -91,7 +97,7 @@ def module(name: str) -> Module:
     that are known, are left out.
     """
     found = Module(name)
-    for node in ast.parse(kernel_source(name)).body:
+    for node in tree(kernel_source(name)).body:
         if isinstance(node, ast.ImportFrom) and node.level:
             origin = ".".join(_package(name, node))
             for alias in node.names:

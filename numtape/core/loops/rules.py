@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..compile.sources import tree
 from ..derive.transpose import run_rule
 from ..log.log import LEAF_CODE, Log
 from ..log.op import CODES, RULE
@@ -191,7 +192,7 @@ def _text(scratch: Log, row: int, places: tuple[str, ...], known: dict[int, ast.
         columns = (scratch.a, scratch.b, scratch.c)[:arity]
         operands = [_text(scratch, column[row], places, known) for column in columns]
         if op.name in _WRITTEN:
-            found = ast.Call(ast.parse(_WRITTEN[op.name], mode="eval").body, operands, [])
+            found = ast.Call(tree(_WRITTEN[op.name], "eval").body, operands, [])
         else:
             parsed = importlib.import_module("numtape.kernels.body").parsed
             found = _Filled(operands).visit(copy.deepcopy(parsed(op.body))).body

@@ -5,21 +5,20 @@ from __future__ import annotations
 import ast
 import builtins
 import inspect
-import threading
 from functools import lru_cache
 from types import FunctionType
 from typing import Any, NoReturn
 
 from ...errors import KernelError
+from ..compile.sources import tree
 
 MISSING = object()
-_lock = threading.Lock()  # Python 3.11 cannot build two trees at once
 
 
 @lru_cache(64)
 def _tree(text: str) -> ast.Module:
-    with _lock:
-        return ast.parse(text)
+    found: ast.Module = tree(text)
+    return found
 
 
 class Source:
