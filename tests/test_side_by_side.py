@@ -96,6 +96,7 @@ def test_determinants_of_matrices_without_an_inverse_are_0(tf):
     np.testing.assert_allclose(found, np.linalg.det(a), atol=1e-15)
 
 
+@pytest.mark.numtape_only(reason="TensorFlow takes numbers that small for 0")
 def test_tiny_and_huge_pivots_do_not_overflow(tf):
     """The reciprocal of the smallest number is infinite, its quotients are not."""
     for scale in (5e-324, 2.0**-1070, 1e-310, 1e300):
