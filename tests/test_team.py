@@ -2,6 +2,7 @@
 
 import os
 import queue
+import threading
 
 import numpy as np
 import pytest
@@ -149,3 +150,19 @@ def test_interrupted_teams_go_home(tf, monkeypatch):
         assert not local.looking
 
     interrupted_at_each_line(prepare, float, check)
+
+
+def test_a_passing_lack_of_threads_is_made_good(monkeypatch):
+    monkeypatch.setattr(workers, "_threads", found := [])
+    monkeypatch.setattr(workers, "_queue", tasks := queue.SimpleQueue())
+    with pytest.MonkeyPatch.context() as full:
+        def fails(thread):
+            raise RuntimeError("can't start new thread")
+
+        full.setattr(threading.Thread, "start", fails)
+        workers._start(1)
+    assert not found
+    workers._start(1)
+    assert [thread.is_alive() for thread in found] == [True]
+    tasks.put(None)  # it ends
+    found[0].join()

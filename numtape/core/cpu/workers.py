@@ -306,7 +306,8 @@ def _start(count: int) -> None:
                 _threads.append(thread)  # first: an interrupt may come while it starts
                 try:
                     thread.start()
-                except RuntimeError:  # no more threads: what nobody takes on is called off
+                except RuntimeError:  # none just now: what nobody takes on is called off
+                    _threads.remove(thread)
                     return
 
 
