@@ -201,15 +201,6 @@ LOG_ERFC: Coefficients = {
         7.911488968150874e-09, -4.733574277450014e-10, 1.2785868398029126e-11,
     ],
 }  # fmt: skip
-# As EXP, but for what is added to something larger.
-EXP_LESS: Coefficients = {
-    FLOAT32: EXP[FLOAT32],
-    FLOAT64: [
-        0.5000000000000012, 0.166666666666667, 0.04166666666651562, 0.008333333333306587,
-        0.001388888894697056, 0.0001984126991873623, 2.480148998190908e-05,
-        2.7557215101136613e-06, 2.7631268437016993e-07, 2.511823361846578e-08,
-    ],
-}  # fmt: skip
 # log((x + 3) * exp(x**2) * erfc(x)), in (x - 3) / (x + 3)
 ERFCX_32 = [
     0.07139642759864934, -0.8225221299840063, 0.21128593580153252, -0.022541409191415642,
@@ -239,7 +230,7 @@ def erf(x: Value) -> Value:
     # What is subtracted is less than 0.14: it need not be exact to its last digits.
     k, r, _ = _reduce(halves(size, LOG_ERFC[form]))
     power = (k << form.mantissa).number()
-    far = 1.0 - fma(power, fma(r * r, polynomial(r, EXP_LESS[form]), r), power)
+    far = 1.0 - fma(power, fma(r * r, polynomial(r, EXP[form]), r), power)
     return copysign(size.compare("<", ERF_NEAR).pick(near, far), x)
 
 
