@@ -24,6 +24,7 @@ from .log.record import (
     spec_of,
 )
 from .log.variable import Variable, _ops
+from .native import buffers
 from .ops import arithmetic, comparison, indexed_rows, indexing, matrix_products, tuples
 from .ops import elementwise as ew
 from .ops.creation import constant
@@ -153,5 +154,6 @@ def _executor(device: str) -> Any:
     return found
 
 
+buffers.begin()
 settings.usable = _usable
 look.module_of = _executor

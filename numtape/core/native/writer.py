@@ -165,9 +165,9 @@ class Writer:
         self.fill(scratch, *[none] * len(key))
         return found
 
-    def setup(self, count: int) -> None:
-        """``setup(words)`` takes the addresses."""
-        function = self.function("setup", 1)
+    def setup(self, count: int, name: str = "setup") -> None:
+        """``setup(words)`` takes the addresses. Functions of all units have different names."""
+        function = self.function(name, 1)
         for k in range(count):
             place = self.builder.gep(self.table, [HALF(0), HALF(k)], inbounds=True)
             self.builder.store(self.load(function.args[0], 8 * k), place)

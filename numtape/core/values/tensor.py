@@ -10,6 +10,7 @@ import numpy as np
 from .. import settings
 from .cells import CELLS
 from .dtypes import DType
+from .exported import FAILED, dropped_for
 from .habits import give_hints, refusing
 from .handed import own, read_only, view_of
 from .memory import copied
@@ -195,6 +196,8 @@ class Tensor(Operators):
         return own(self, array) if array.ndim else array[()]
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+        if FAILED and (error := dropped_for(self)):
+            raise error
         array = self._array()
         wanted = np.dtype(dtype) if dtype is not None else array.dtype
         same = wanted == array.dtype
