@@ -6,6 +6,7 @@ import gc
 import pickle
 import threading
 
+import numpy as np
 import pytest
 from checks import WATCHED_INTEGER, logged, same
 
@@ -489,6 +490,35 @@ def test_seeds_are_numbers_of_the_target(tf):
         w = tf.Variable(3.0)
         y = w * tf.ones(3)
     assert float(tape.gradient(y, w, output_gradients=2.0)) == 6.0
+
+
+@pytest.mark.numtape_only(reason="TensorFlow takes subnormal numbers for 0")
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_adjoints_of_extreme_quotients(tf, dtype):
+    """Against the formulas of TensorFlow, as NumPy computes them."""
+    known = np.finfo(dtype)
+    small = [0.0, known.smallest_subnormal, known.tiny / 8, known.tiny, 1e-3, 1.0]
+    values = np.array([*small, 3.0, float(known.max) ** 0.5, known.max, np.inf], dtype)
+    values = np.concatenate([values, -values, [np.nan]]).astype(dtype)
+    x, y, g = (a.ravel() for a in np.meshgrid(values, values, values))
+    operands = tf.constant(x), tf.constant(y)
+    with tf.GradientTape() as tape:
+        tape.watch(operands)
+        z = operands[0] / operands[1]
+    found = [a.numpy() for a in tape.gradient(z, operands, output_gradients=tf.constant(g))]
+    with np.errstate(all="ignore"):
+        shared, quotients, expected = g / y, (x / y, x / y / y), g * (-x / y / y)
+    np.testing.assert_array_equal(found[0], shared)
+    finite = np.isfinite(expected)
+    assert not np.isnan(found[1][finite]).any()
+    zero = finite & (x == 0.0) & (expected == 0.0)
+    assert zero.sum() > 100
+    assert (found[1][zero] == 0.0).all()
+    assert (np.signbit(found[1]) == np.signbit(expected))[zero].all()
+    large = [(abs(a) >= known.tiny) & np.isfinite(a) for a in (shared, *quotients, expected)]
+    usual = np.all(large, 0)
+    assert usual.sum() > 100
+    np.testing.assert_allclose(found[1][usual], expected[usual], rtol=8 * known.eps)
 
 
 @pytest.mark.numtape_only(reason="looks at numtape's rows")
