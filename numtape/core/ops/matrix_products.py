@@ -125,7 +125,7 @@ def _tiles(m: int, n: int) -> tuple[int, int]:
     each tile, and these are few. Who reads the product can go on with a tile's elements at once.
     """
     if NARROW < n <= WIDE and m >= max(n, TILE):
-        return _part(m, max(2, 2 * round(m / (2 * TILE)))), n
+        return _part(m, max(4, 2 * round(m / (2 * TILE)))), n  # four threads, or two
     return _about(m, NARROW if n <= NARROW else TILE), _about(n, NARROW if m <= NARROW else TILE)
 
 
