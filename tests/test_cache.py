@@ -316,6 +316,25 @@ def test_keys_of_kernels_hold_the_whole_source():
     assert {*sources.imported("loops.stack")} <= {*units._SOURCES}
 
 
+def test_keys_of_loops_of_floats_hold_what_compiles_them(monkeypatch):
+    from numtape.core.compile import lane_kernels
+    from numtape.core.cpu import fuse
+    from numtape.core.ops import elementwise
+    from numtape.core.values.dtypes import float32
+
+    keys, text = [], (settings.PACKAGE / "core" / "compile" / "llvm.py").read_text("utf-8")
+
+    def load(name, source, compile):
+        keys.append(source)
+        return {name: 0}
+
+    monkeypatch.setattr(cache, "load", load)
+    lane_kernels.compiled.__wrapped__(elementwise.exp.op, (float32,), float32)
+    monkeypatch.setattr(fuse, "_addresses", {})
+    fuse._compiled("a loop", False)
+    assert [text in key for key in keys] == [True, True]
+
+
 @pytest.mark.parametrize("unit", passes._UNITS)
 def test_keys_of_passes_hold_the_whole_source(monkeypatch, unit):
     """The text of each module of the unit's passes, and of each that these import."""

@@ -7,6 +7,7 @@ import copy
 import importlib
 from collections.abc import Callable
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 from ..log.log import Log
@@ -23,6 +24,11 @@ VECTOR_SOURCES = (
     "functions.exponential", "functions.logarithm", "functions.circular", "functions.elementary",
 )  # fmt: skip
 WRITERS = (*VECTOR_SOURCES, "body", "cpu.fused")  # what writes loops of floats
+
+
+def writers() -> str:
+    """The text of what writes loops of floats and compiles them: part of their key in the cache."""
+    return kernel_source(*WRITERS) + Path(__file__).with_name("llvm.py").read_text("utf-8")
 
 
 def lane_kernel(log: Log, row: int) -> None:
@@ -50,7 +56,7 @@ def compiled(op: Op, operands: tuple[DType, ...], result: DType) -> int:
         step = fused.Step(op.body, tuple(range(len(dtypes))), dtypes, result.name)
         return written(symbol, lambda module: fused.write_kernel(module, symbol, step))
 
-    return disk.load(symbol, kernel_source(*WRITERS) + source, build)[symbol]
+    return disk.load(symbol, writers() + source, build)[symbol]
 
 
 def lane_source(body: str, symbol: str, operands: tuple[DType, ...], result: DType) -> str:

@@ -25,8 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..compile import cache as disk
-from ..compile.lane_kernels import WRITERS, written
-from ..compile.sources import kernel_source
+from ..compile.lane_kernels import writers, written
 from ..log.log import Log
 from ..log.op import CODES, ELEMENTWISE
 from ..plan.plan import (
@@ -299,6 +298,6 @@ def _compiled(loop: Any, scalar: bool) -> int:
     def build() -> disk.Built:
         return written(symbol, lambda unit: write(unit, symbol, loop))
 
-    source = kernel_source(*WRITERS) + text
+    source = writers() + text
     found = _addresses[symbol] = disk.load(symbol, source, build)[symbol]
     return found
