@@ -141,3 +141,55 @@ def test_a_number_becomes_the_array_that_a_list_of_it_becomes(number, dtype):
     if not isinstance(found[0], type) and dtype is not None:
         with np.errstate(over="ignore"):
             assert found[0][1] == np.array(number).astype(dtype).tobytes()
+
+
+MOVED = COUNTED + """
+y = x + 1.0
+for most, program in (
+    (2, lambda: tf.reshape(y, (4,))), (2, lambda: tf.reshape(y, [-1, 1])),
+    (2, lambda: tf.reshape(y, y.shape)), (2, lambda: tf.cast(y, tf.float64)),
+    (4, lambda: tf.expand_dims(y, -1)), (4, lambda: tf.transpose(y)),
+    (4, lambda: tf.transpose(y, [1, 0])), (4, lambda: tf.squeeze(y)), (3, lambda: y[1:]),
+):
+    seen = [name for name in functions_run(program) if name not in ("shape", "Tensor.shape")]
+    assert len(seen) <= most, seen
+"""
+
+
+@usable
+def test_few_functions_move_elements():
+    assert run(MOVED, "machine code", NUMTAPE_RECORD="native") == ""
+
+
+@pytest.mark.parametrize("again", [1, 2, 3])
+def test_a_known_way_is_for_ints_alone(tf, again):
+    """Whatever equals them: 2 == 2.0, and 1 == True."""
+    value = np.arange(6, dtype="f").reshape(2, 3)
+    x = tf.constant(value)
+    for shape in ((3, 2), [3, -1], (-1,), (1, 6), (1, 2, 3), x.shape, np.array([3, 2]), 6):
+        np.testing.assert_array_equal(tf.reshape(x, shape), value.reshape(shape))
+    for shape in ((3.0, 2.0), (3, 2.0), (True, 6), [6.0], (4, 2), (-1, -1), (0,), "ab", 6.0):
+        with pytest.raises((tf.errors.InvalidArgumentError, TypeError, ValueError)):
+            tf.reshape(x, shape)
+    for perm in (None, (1, 0), [1, 0], (0, 1), (-1, 0), np.array([1, 0])):
+        np.testing.assert_array_equal(tf.transpose(x, perm), np.transpose(value, perm))
+    for perm in ((1.0, 0.0), (1, 1), (0,), [2, 0], 1.5):
+        with pytest.raises((tf.errors.InvalidArgumentError, TypeError, ValueError)):
+            tf.transpose(x, perm)
+    for axis in (0, 1, 2, -1, -2, -3):
+        np.testing.assert_array_equal(tf.expand_dims(x, axis), np.expand_dims(value, axis))
+    for axis in (3, -4, 1.0, "1"):
+        with pytest.raises((tf.errors.InvalidArgumentError, TypeError, ValueError)):
+            tf.expand_dims(x, axis)
+    np.testing.assert_array_equal(tf.squeeze(tf.expand_dims(x, 1)), value)
+    assert tf.transpose(x, (0, 1)) is not x and tf.reshape(x, (2, 3)) is not x
+
+
+def test_known_ways_stay_few(tf):
+    from numtape.core.ops import movement
+
+    for n in range(1, movement.MOST + 100):
+        tf.reshape(tf.zeros((1,)), (1,) * (n % 8))
+        movement.keep(movement._reshapes, (None, (n,)), None)
+    assert len(movement._reshapes) <= movement.MOST
+    movement._reshapes.clear()

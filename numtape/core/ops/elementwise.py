@@ -460,7 +460,9 @@ def cast(x: Any, dtype: Any, name: str | None = None) -> Tensor:
       >>> tf.cast([1.9, -1.9, 0.0], tf.bool).numpy()
       array([ True,  True, False])
     """
-    wanted: DType = as_dtype(dtype)
+    wanted: DType = dtype if type(dtype) is DType else as_dtype(dtype)
+    if type(x) is Tensor:
+        return x if x._spec.dtype is wanted else _CASTS[wanted](x)
     spec = spec_of(x)
     if spec is not None and spec.dtype is wanted:
         return x  # type: ignore[no-any-return]

@@ -17,8 +17,9 @@ from ..values.spec import TensorShape
 from ..values.tensor import Tensor
 from . import elementwise, movement
 from .indexing import boolean_mask
+from .movement import keep
 from .slice_rows import SLICE, Cut, slice_into_zeros, slices
-from .slicing import Way, keep, way_of
+from .slicing import Way, way_of
 
 _known: dict[Any, Way] = cache()  # what is recorded, by spec and key: programs repeat them
 

@@ -9,10 +9,11 @@ from typing import Any, Never
 import numpy as np
 
 from ...errors import AxisError, InvalidArgumentError
-from ..log.op import ARRAY, ELEMENTWISE, VIEW, Native, Op, defop
-from ..log.record import record, require
+from ..log.op import ARRAY, ELEMENTWISE, VIEW, Code, Native, Op, defop
+from ..log.record import append, record, require
 from ..log.tensors import as_tensor
 from ..values.dtypes import shown
+from ..values.interning import cache
 from ..values.spec import MAX_DIM, Spec, check_axis, intern
 from ..values.spelling import misspelled, spelled, suggesting
 from ..values.tensor import Tensor
@@ -21,6 +22,16 @@ from .conjugates import conjugate as conjugated
 from .define import named, unary_op
 
 Array = np.ndarray[Any, Any]
+
+MOST = 1024  # ways to move elements that are known, of one kind: programs may have any shapes
+_INT = frozenset({int})
+
+
+def keep(known: dict[Any, Any], key: Any, way: Any) -> None:
+    """Enter what is recorded for a spec and arguments in what is known, which is never much."""
+    if len(known) >= MOST:
+        known.clear()
+    known[key] = way
 
 
 def static(value: Any) -> Any:
@@ -72,6 +83,10 @@ RESHAPE = defop(
 )  # fmt: skip
 
 
+# By spec and shape, as it was given.
+_reshapes: dict[tuple[Spec, tuple[int, ...]], tuple[Code, Spec]] = cache()
+
+
 def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
     """The same elements in another shape, in the same order: the last axis runs fastest.
 
@@ -94,8 +109,17 @@ def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
              [3, 4],
              [5, 6]], dtype=int32)
     """
-    x = as_tensor(tensor)
-    return record(RESHAPE, (x,), shape=_reshaped(x, static_shape(shape)))
+    x = tensor if type(tensor) is Tensor else as_tensor(tensor)
+    if type(shape) is not tuple and isinstance(shape, list | tuple):
+        shape = (*shape,)
+    usual = type(shape) is tuple and set(map(type, shape)) <= _INT
+    way = _reshapes.get((x._spec, shape)) if usual else None
+    if way is None:
+        wanted = _reshaped(x, static_shape(shape))
+        way = RESHAPE.with_attributes({"shape": wanted}), intern(wanted, x.dtype)
+        if usual:
+            keep(_reshapes, (x._spec, shape), way)
+    return append(*way, x, RESHAPE)
 
 
 def shaped(x: Tensor, shape: tuple[int, ...]) -> Tensor:
@@ -157,9 +181,11 @@ def expand_dims(input: Any, axis: Any, name: str | None = None) -> Tensor:
       >>> tf.expand_dims(x, 0).shape, tf.expand_dims(x, -1).shape
       (TensorShape([1, 2, 3]), TensorShape([2, 3, 1]))
     """
-    x = as_tensor(input)
-    at = axis_of(axis, x.ndim + 1, "ExpandDims")
-    return reshape(x, (*x.shape[:at], 1, *x.shape[at:]))
+    x = input if type(input) is Tensor else as_tensor(input)
+    shape, rank = (*x._spec.shape,), x._spec.rank + 1
+    usual = type(axis) is int and -rank <= axis < rank
+    at = axis % rank if usual else axis_of(axis, rank, "ExpandDims")
+    return reshape(x, (*shape[:at], 1, *shape[at:]))
 
 
 @spelled
@@ -188,7 +214,7 @@ def squeeze(input: Any, axis: Any = None, name: str | None = None, **wrong: Neve
     x = as_tensor(input)
     named = () if axis is None else static_shape(axis)
     if not named:
-        return reshape(x, tuple(dim for dim in x.shape if dim != 1))
+        return reshape(x, (*filter((1).__ne__, x._spec.shape),))
     axes = {axis_of(one, x.ndim, "Squeeze") for one in named}
     for one in axes:
         require(
@@ -247,6 +273,10 @@ TRANSPOSE = defop(
 )  # fmt: skip
 
 
+# By spec and order, as it was given.
+_transposes: dict[tuple[Spec, tuple[int, ...] | None], tuple[Code, Spec]] = cache()
+
+
 @suggesting
 def transpose(a: Any, perm: Any = None, conjugate: bool = False, name: str = "transpose") -> Tensor:
     """The same elements with the axes in another order.
@@ -271,7 +301,13 @@ def transpose(a: Any, perm: Any = None, conjugate: bool = False, name: str = "tr
       >>> tf.transpose(tf.zeros((2, 3, 4)), (1, 0, 2)).shape
       TensorShape([3, 2, 4])
     """
-    x = as_tensor(a)
+    x = a if type(a) is Tensor else as_tensor(a)
+    if type(perm) is list:
+        perm = (*perm,)
+    usual = perm is None or (type(perm) is tuple and set(map(type, perm)) <= _INT)
+    way = _transposes.get((x._spec, perm)) if usual and not conjugate else None
+    if way is not None:
+        return append(*way, x, TRANSPOSE)
     order = tuple(range(x.ndim))[::-1] if perm is None else static_shape(perm)
     order = tuple(axis % x.ndim if -x.ndim <= axis < x.ndim else axis for axis in order)
     require(
@@ -283,7 +319,10 @@ def transpose(a: Any, perm: Any = None, conjugate: bool = False, name: str = "tr
         return permuted(conjugated(x), order)
     if order == tuple(range(x.ndim)):
         return identity(x)
-    return record(TRANSPOSE, (x,), perm=order)
+    way = TRANSPOSE.with_attributes({"perm": order}), _transpose_spec(TRANSPOSE, x._spec, order)
+    if usual:
+        keep(_transposes, (x._spec, perm), way)
+    return append(*way, x, TRANSPOSE)
 
 
 def permuted(x: Tensor, order: tuple[int, ...]) -> Tensor:

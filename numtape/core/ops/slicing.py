@@ -12,7 +12,7 @@ from ..values.interning import cache
 from ..values.spec import Spec, axes_of, intern
 from ..values.spelling import suggesting
 from ..values.tensor import Tensor
-from .movement import RESHAPE, axis_of, identity, shaped, static, static_shape
+from .movement import RESHAPE, axis_of, identity, keep, shaped, static, static_shape
 from .slice_rows import NUMBER, SLICE, SMALL_SLICE, Cut, Ints, small
 
 
@@ -129,15 +129,7 @@ class Way(NamedTuple):
     seen: tuple[Code, Spec] | None
 
 
-MOST = 1024  # slices that are known, of one kind: programs may begin anywhere
 _known: dict[Any, Way] = cache()
-
-
-def keep(known: dict[Any, Way], key: Any, way: Way) -> None:
-    """Enter a slice in what is known, of which there is never much."""
-    if len(known) >= MOST:
-        known.clear()
-    known[key] = way
 
 
 def way_of(x: Spec, cut: Cut, shape: Ints) -> Way | None:
