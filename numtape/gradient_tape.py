@@ -14,7 +14,7 @@ from typing import Any, NoReturn, overload
 
 import numpy as np
 
-from .core.derive import jacobians
+from .core.derive import jacobians, repeated
 from .core.derive.sparse import SUMS, slices_of
 from .core.derive.tape import Tape
 from .core.derive.transpose import transposed
@@ -351,6 +351,10 @@ class GradientTape(Explained):
           {'x': <tf.Tensor: shape=(2,), dtype=float32, numpy=array([ 2., 40.], dtype=float32)>}
         """
         tape = self._ready()
+        if output_gradients is None and unconnected_gradients is _NONE:
+            again = repeated.asked(tape, target, sources)
+            if again is not None:
+                return again
         if target is None:
             raise TypeError("Argument `target` should be a list or nested structure of Tensors, "
                             "Variables or CompositeTensors to be differentiated, but received "
@@ -365,7 +369,10 @@ class GradientTape(Explained):
         seeds = [] if output_gradients is None else _leaves(output_gradients)
         if tape.recording:
             self._suspend(tape)
+        first = (tape.log.n, tape.log.extra_n) if tape.log is not None else (0, 0)
         found = self._gradient(tape, targets, leaves, seeds, zero)
+        if tape.recalled is not None and not seeds and not zero:
+            repeated.note(tape, first, target, sources, found)
         if not tape.persistent:
             tape.release()
         return rebuild(found)

@@ -165,7 +165,9 @@ def kernel_modules():
         "along", "calls", "conv", "lanes", "lapack", "panels", "pool", "products", "slices",
         "systems", "tiny",
     )  # fmt: skip
-    later = {f"cpu/{name}.py" for name in later} | {"passes/direct.py", "passes/looked.py"}
+    later = {f"cpu/{name}.py" for name in later} | {
+        f"passes/{name}.py" for name in ("asked", "direct", "looked")
+    }
     return [
         name for name in found if not name.startswith(("cuda/", "loops/")) and name not in later
     ]

@@ -73,7 +73,11 @@ SIZE = object.__basicsize__  # at which byte a list has its size, which `core.na
 
 
 class _Process:
-    """The machine code, which is asked first when this is made."""
+    """The machine code, which is asked first when this is made.
+
+    Attributes:
+      words: What it is told of this process.
+    """
 
     def __init__(self) -> None:
         tape = Log.tape_type
@@ -106,13 +110,13 @@ class _Process:
             "AT_DATA": place(array, np.ndarray.__basicsize__, address_of(array), "an address"),
             "AT_TAPE_LOG": slot(tape, "log"), "AT_SPENT": slot(tape, "spent"),
         }  # fmt: skip
-        self._words = np.array([words[name] for name in _PROCESS], np.int64)
+        self.words = np.array([words[name] for name in _PROCESS], np.int64)
         keep(self)  # before anything refers to it
         first = disk.load("passes-looked", _source(), _built)["numtape_looked"]
         text = (settings.PACKAGE / "core" / "native" / "before.py").read_text("utf-8")
         entered = disk.load("before-look", text, lambda: _before("before_look"))
         setup = ctypes.CFUNCTYPE(*[ctypes.c_int64] * 4)(entered["before_look_setup"])
-        setup(address_of(self._words), first, 0)
+        setup(address_of(self.words), first, 0)
         method = Method(b"looked", entered["before_look"], 0x82, None)
         make = ctypes.PYFUNCTYPE(
             ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p
@@ -151,6 +155,12 @@ _once = Once("Looks are carried out", _Process)
 def _process(now: bool = False) -> _Process | str:
     """The machine code; or why Python carries out all looks."""
     return _once.found(now=now) if settings.native_recorders() else "NUMTAPE_RECORD=python"
+
+
+def words() -> Any:
+    """What machine code for looks is told of this process; or why there is none."""
+    found = _process()
+    return found if isinstance(found, str) else found.words
 
 
 def said() -> str:

@@ -27,11 +27,14 @@ class Adjoints:
       watched: Which variables the tape watched, after `follow`.
       extra_n, added: How many operands variadic rows had, and how many more were appended.
       templates: What the rows are made of, which holds the numbers in them.
+      turns, of: How often gradients appended them again in a log, and by which address its columns
+        are known.
       arguments: What `repeat` compares and appends.
     """
 
     __slots__ = (
-        "added", "arguments", "count", "extra_n", "found", "n", "templates", "watched",
+        "added", "arguments", "count", "extra_n", "found", "n", "of", "templates", "turns",
+        "watched",
     )  # fmt: skip
 
     def __init__(
@@ -39,7 +42,7 @@ class Adjoints:
         watched: list[int], templates: Any,
     ) -> None:  # fmt: skip
         self.n, self.count, self.found, self.watched = n, log.n - n, found, watched
-        self.templates = templates
+        self.templates, self.turns, self.of = templates, 0, 0
         self.extra_n, self.added = extra_n, log.extra_n - extra_n
         cells, states = log.columns.cell[n : log.n].copy(), log.columns.state[n : log.n].copy()
         self.arguments = packed(

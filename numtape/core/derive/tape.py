@@ -24,12 +24,13 @@ class Tape:
       ranges: Start and end of each recorded stretch in `log`; the last is open (-1) while
         recording.
       events: (position, row), or (position, variable), in order.
+      recalled: The adjoint rows that were appended again, as they were, when it was asked.
       seen: The variables a gradient found watched: all of the log's, and a flag for each.
     """
 
     __slots__ = (
-        "__weakref__", "events", "log", "persistent", "ranges", "seen", "spent", "thread",
-        "watch_accessed",
+        "__weakref__", "events", "log", "persistent", "ranges", "recalled", "seen", "spent",
+        "thread", "watch_accessed",
     )  # fmt: skip
 
     forward: ClassVar[bool] = False  # whether it is of forward mode, which goes through bodies
@@ -42,6 +43,7 @@ class Tape:
         self.events: list[tuple[int, int | Variable]] = []
         self.seen: tuple[list[Variable], Any] = [], ()
         self.spent = False
+        self.recalled: Any = None
         self.thread = 0
 
     @property

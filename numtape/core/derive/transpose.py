@@ -215,6 +215,7 @@ def _transposed(
     again = None if log.calls else remembered.recall(log, key)
     if again is not None:
         tape.seen = log.variables.copy(), again.watched
+        tape.recalled = again
         return again.found
     # Others of this thread, signal handlers and finalizers, have a workspace of their own.
     work = workspace.of_thread.__dict__.pop("work", None) or Workspace()

@@ -1,0 +1,398 @@
+"""A gradient whose rows and question are as they were before, where nothing is asked of Python.
+
+It does what `GradientTape.gradient` does for a tape that is asked once, for one target and no
+seeds. All that is made is made first. From there on Python carries out nothing in between: no
+collection, no finalizer, no handler of a signal, no other thread. Where something is not as it was,
+nothing has been changed, and Python answers.
+
+The caller holds the GIL. A word is eight bytes: a number, or the address of an object.
+"""
+
+from __future__ import annotations
+
+from ..jit import POINTERS, call1, call2, call3, call4, jit
+from .looked import (
+    AT_BUFFER,
+    AT_BUSY,
+    AT_CALLS,
+    AT_COLUMNS,
+    AT_CONST_ROWS,
+    AT_EAGER,
+    AT_EXTRA,
+    AT_EXTRA_N,
+    AT_HOME,
+    AT_ITEM,
+    AT_KEPT,
+    AT_LEAF_ROWS,
+    AT_LIMIT,
+    AT_N,
+    AT_ROW,
+    AT_SPEC,
+    AT_SPENT,
+    AT_TAPE_LOG,
+    AT_VARIABLE_INDEX,
+    AT_VARIABLES,
+    CALL,
+    CLEAR,
+    DECLINED,
+    DROP,
+    FALSE,
+    FROM_INT,
+    GET_ENTRY,
+    KEEP,
+    LIST,
+    LOG,
+    MAKE_LIST,
+    NONE,
+    TAPE,
+    TENSOR,
+    TO_INT,
+    TRUE,
+    _here,
+    _put,
+)
+from .recall import repeat
+from .records import Log
+from .unchanged import LIST_ITEMS, SIZE, TYPE, _at
+
+# What there is once in a process, behind that of looks; as in numtape/core/derive/repeated.py (a
+# test compares), like those of a gradient.
+(MAKE_TUPLE, COPY, APPEND, ADD, SET_ENTRY, CUT, VARIABLE, INT,
+ AT_PERSISTENT, AT_ACCESSED, AT_RANGES, AT_EVENTS, AT_SEEN, AT_THREAD, AT_TRAINABLE,
+ AT_VARIABLE_SPEC, AT_ASKED) = range(78, 95)
+# What there is of each gradient.
+(GENERATION, FREED, COLUMNS, EXTRA, CODE, A, B, C, SPEC, CELL, STATE, OPERANDS_HERE,
+ ROWS, STRUCTURE, OPERANDS, OPERAND_COUNT, ADDED, APPENDED, CELLS, STATES, MORE, MORE_COUNT,
+ AFTER, AFTER_OPERANDS, THREAD, ACCESSED, BOUNDS, BOUND_COUNT, EVENTS, EVENT_COUNT,
+ TRAINABLE, VARIABLE_COUNT, TARGET, TARGET_SPEC, SINGLE, SOURCES, SOURCE_COUNT,
+ KEY, SEED, SEED_ROW, WATCHED, HITS) = range(42)
+FIELDS = 5  # of a source: its row, or else a variable's number; its spec; the result's row, as an
+# object; and the result's spec
+
+_u8, _i32, _i64 = POINTERS["uint8"], POINTERS["int32"], POINTERS["int64"]
+
+
+@jit
+def _numbers(process: int, things: int, numbers: int, count: int) -> bool:
+    """Whether a list has these ints, none of them negative."""
+    p, expected = _at(process), _at(numbers)
+    if _at(things + SIZE)[0] != count:
+        return False
+    items = _at(_at(things + LIST_ITEMS)[0])
+    for k in range(count):
+        if call1(p[TO_INT], items[k]) != expected[k]:
+            return False
+    return True
+
+
+@jit
+def _events(process: int, things: int, numbers: int, count: int) -> bool:
+    """Whether a list of watch events has these positions and rows, and no variable."""
+    p, expected = _at(process), _at(numbers)
+    if _at(things + SIZE)[0] != count:
+        return False
+    items = _at(_at(things + LIST_ITEMS)[0])
+    for k in range(count):
+        position, row = _at(items[k] + p[AT_ITEM])[0], _at(items[k] + p[AT_ITEM])[1]
+        if _at(row + TYPE)[0] != p[INT] or call1(p[TO_INT], row) != expected[2 * k + 1]:
+            return False
+        if call1(p[TO_INT], position) != expected[2 * k]:
+            return False
+    return True
+
+
+@jit
+def _tape_as_before(process: int, address: int, log: int, tape: int) -> bool:
+    """Whether a tape of this log follows what it did."""
+    p, e = _at(process), _at(address)
+    if _at(tape + p[AT_TAPE_LOG])[0] != log or _at(tape + p[AT_SPENT])[0] != p[FALSE]:
+        return False
+    if _at(tape + p[AT_PERSISTENT])[0] != p[FALSE] or _at(tape + p[AT_ACCESSED])[0] != e[ACCESSED]:
+        return False
+    if call1(p[TO_INT], _at(tape + p[AT_THREAD])[0]) != e[THREAD]:
+        return False
+    if not _numbers(process, _at(tape + p[AT_RANGES])[0], e[BOUNDS], e[BOUND_COUNT]):
+        return False
+    return _events(process, _at(tape + p[AT_EVENTS])[0], e[EVENTS], e[EVENT_COUNT])
+
+
+@jit
+def _variables_as_before(process: int, address: int, log: int) -> bool:
+    """Whether the log has as many variables, each of them trainable or not as it was."""
+    p, e = _at(process), _at(address)
+    variables, expected = _at(log + p[AT_VARIABLES])[0], _at(e[TRAINABLE])
+    count, numbers = e[VARIABLE_COUNT], _at(log + p[AT_VARIABLE_INDEX])[0]
+    # A dictionary has its size where a list does.
+    if _at(variables + SIZE)[0] != count or _at(numbers + SIZE)[0] != count:
+        return False
+    items = _at(_at(variables + LIST_ITEMS)[0])
+    for k in range(count):
+        if _at(items[k] + p[AT_TRAINABLE])[0] != expected[k]:
+            return False
+    return True
+
+
+@jit
+def _source_as_before(process: int, expected: int, log: int, source: int) -> bool:
+    """Whether a source is the row, or the variable of the log, that it was."""
+    p, s = _at(process), _at(expected)
+    if s[1] >= 0:
+        if _at(source + TYPE)[0] != p[VARIABLE] or _at(source + p[AT_VARIABLE_SPEC])[0] != s[2]:
+            return False
+        variables = _at(log + p[AT_VARIABLES])[0]
+        return _at(_at(variables + LIST_ITEMS)[0])[s[1]] == source
+    if _at(source + TYPE)[0] != p[TENSOR] or _at(source + p[AT_SPEC])[0] != s[2]:
+        return False
+    if _at(source + p[AT_HOME])[0] == log:
+        return call1(p[TO_INT], _at(source + p[AT_ROW])[0]) == s[0]
+    key = call1(p[FROM_INT], source)
+    if key == 0:
+        return False
+    entered = call2(p[GET_ENTRY], _at(log + p[AT_LEAF_ROWS])[0], key)
+    call1(p[DROP], key)
+    return entered != 0 and call1(p[TO_INT], _at(entered + p[AT_ITEM])[0]) == s[0]
+
+
+@jit
+def _question_as_before(process: int, address: int, log: int, target: int, sources: int) -> bool:
+    """Whether target and sources are those that were asked for, and the seed is where it was."""
+    p, e = _at(process), _at(address)
+    if _at(target + TYPE)[0] != p[TENSOR] or _at(target + p[AT_SPEC])[0] != e[TARGET_SPEC]:
+        return False
+    if _at(target + p[AT_HOME])[0] != log:
+        return False
+    if call1(p[TO_INT], _at(target + p[AT_ROW])[0]) != e[TARGET]:
+        return False
+    if e[SINGLE] != 0:
+        if not _source_as_before(process, e[SOURCES], log, sources):
+            return False
+    else:
+        if _at(sources + TYPE)[0] != p[LIST] or _at(sources + SIZE)[0] != e[SOURCE_COUNT]:
+            return False
+        items = _at(_at(sources + LIST_ITEMS)[0])
+        for k in range(e[SOURCE_COUNT]):
+            if not _source_as_before(process, e[SOURCES] + 8 * FIELDS * k, log, items[k]):
+                return False
+    seed = call2(p[GET_ENTRY], _at(log + p[AT_CONST_ROWS])[0], e[KEY])
+    if e[SEED] != 0:  # it was new
+        return seed == 0
+    return seed != 0 and call1(p[TO_INT], seed) == e[SEED_ROW]
+
+
+@jit
+def _log_as_before(process: int, address: int, log: int) -> bool:
+    """Whether the log is whole, the thread's current one, and has as many rows as it had."""
+    p, e = _at(process), _at(address)
+    if _at(e[GENERATION])[0] != e[FREED]:
+        return False
+    if _at(log + p[AT_COLUMNS])[0] != e[COLUMNS] or _at(log + p[AT_EXTRA])[0] != e[EXTRA]:
+        return False
+    if _at(log + p[AT_BUSY])[0] != p[FALSE] or _at(_at(log + p[AT_CALLS])[0] + SIZE)[0] != 0:
+        return False
+    if _at(_at(log + p[AT_KEPT])[0] + TYPE)[0] != p[LIST]:
+        return False
+    if call1(p[TO_INT], _at(log + p[AT_N])[0]) != e[ROWS]:
+        return False
+    if call1(p[TO_INT], _at(log + p[AT_EXTRA_N])[0]) != e[OPERAND_COUNT]:
+        return False
+    if call1(p[TO_INT], _at(log + p[AT_LIMIT])[0]) <= e[ROWS] + e[ADDED]:
+        return False
+    return _here(process, log)
+
+
+@jit
+def _filled(process: int, things: int, count: int) -> int:
+    """Put None in all places of a list's items: a collection may show the list to a finalizer."""
+    p, items = _at(process), _at(things)
+    for k in range(count):
+        call1(p[KEEP], p[NONE])
+        items[k] = p[NONE]
+    return 0
+
+
+@jit
+def _made(process: int, address: int) -> int:
+    """A list of tensors, one for each source; 0 without memory."""
+    p, e = _at(process), _at(address)
+    found = call1(p[MAKE_LIST], e[SOURCE_COUNT])
+    if found == 0:
+        return 0
+    items = _at(_at(found + LIST_ITEMS)[0])
+    _filled(process, _at(found + LIST_ITEMS)[0], e[SOURCE_COUNT])
+    for k in range(e[SOURCE_COUNT]):
+        item = call1(p[CALL], p[TENSOR])
+        if item == 0:
+            call1(p[DROP], found)
+            return 0
+        items[k] = item
+        call1(p[DROP], p[NONE])
+    return found
+
+
+@jit
+def _room(process: int, address: int, log: int) -> int:
+    """What the tape gets: its ranges, its events, and a pair of variables and which are watched."""
+    p, e = _at(process), _at(address)
+    room = call1(p[MAKE_LIST], 3)
+    if room == 0:
+        return 0
+    items = _at(_at(room + LIST_ITEMS)[0])
+    _filled(process, _at(room + LIST_ITEMS)[0], 3)
+    for k in range(3):
+        item = call1(p[MAKE_LIST], 0) if k < 2 else call1(p[MAKE_TUPLE], 2)
+        if item == 0:
+            call1(p[DROP], room)
+            return 0
+        if k == 2:
+            _filled(process, item + p[AT_ITEM], 2)
+        items[k] = item
+        call1(p[DROP], p[NONE])
+    variables = _at(log + p[AT_VARIABLES])[0]
+    call1(p[KEEP], variables)
+    copy = call3(p[COPY], variables, 0, e[VARIABLE_COUNT])
+    call1(p[DROP], variables)
+    if copy == 0:
+        call1(p[DROP], room)
+        return 0
+    pair = _at(items[2] + p[AT_ITEM])
+    call1(p[KEEP], e[WATCHED])
+    pair[0], pair[1] = copy, e[WATCHED]
+    call1(p[DROP], p[NONE])
+    call1(p[DROP], p[NONE])
+    return room
+
+
+@jit
+def _entered(process: int, address: int, log: int, found: int) -> bool:
+    """Enter results and seed in the log's containers; False, and nothing, without memory."""
+    p, e = _at(process), _at(address)
+    items, sources = _at(_at(found + LIST_ITEMS)[0]), _at(e[SOURCES])
+    eager, kept = _at(log + p[AT_EAGER])[0], _at(log + p[AT_KEPT])[0]
+    before = _at(kept + SIZE)[0]
+    good = True
+    for k in range(e[SOURCE_COUNT]):
+        # A row that is welcome and not there is no harm: Python will make it.
+        if call2(p[ADD], eager, sources[FIELDS * k + 3]) << 32 != 0:
+            good = False
+        elif call2(p[APPEND], kept, items[k]) << 32 != 0:
+            good = False
+        if not good:
+            break
+    if good and e[SEED] != 0:
+        constants = _at(log + p[AT_CONST_ROWS])[0]
+        good = call3(p[SET_ENTRY], constants, e[KEY], e[SEED]) << 32 == 0
+    if not good:
+        call1(p[CLEAR], 0)
+        if _at(kept + SIZE)[0] > before:
+            call4(p[CUT], kept, before, _at(kept + SIZE)[0], 0)
+        for k in range(e[ROWS], e[ROWS] + e[ADDED]):  # constants of rows that do not exist
+            _u8(e[STATE])[k] = 0
+    return good
+
+
+@jit
+def _published(process: int, address: int, log: int, tape: int, found: int, room: int) -> int:
+    """Publish the rows, hand out the results, and let go of the tape."""
+    p, e = _at(process), _at(address)
+    items, sources = _at(_at(found + LIST_ITEMS)[0]), _at(e[SOURCES])
+    for k in range(e[SOURCE_COUNT]):
+        row, spec = sources[FIELDS * k + 3], sources[FIELDS * k + 4]
+        call1(p[KEEP], log)
+        call1(p[KEEP], row)
+        call1(p[KEEP], spec)
+        _at(items[k] + p[AT_HOME])[0] = log
+        _at(items[k] + p[AT_ROW])[0] = row
+        _at(items[k] + p[AT_SPEC])[0] = spec
+    _put(process, log + p[AT_N], e[AFTER])
+    _put(process, log + p[AT_EXTRA_N], e[AFTER_OPERANDS])
+    parts = _at(_at(room + LIST_ITEMS)[0])
+    _put(process, tape + p[AT_RANGES], parts[0])
+    _put(process, tape + p[AT_EVENTS], parts[1])
+    _put(process, tape + p[AT_SEEN], parts[2])
+    _put(process, tape + p[AT_SPENT], p[TRUE])
+    _put(process, tape + p[AT_TAPE_LOG], p[NONE])
+    return 0
+
+
+@jit
+def _as_before(
+    process: int, address: int, log: int, tape: int, target: int, sources: int
+) -> bool:  # fmt: skip
+    """Whether all is as it was; then the rows are there, but not published."""
+    e = _at(address)
+    if not _log_as_before(process, address, log):
+        return False
+    if not _tape_as_before(process, address, log, tape):
+        return False
+    if not _variables_as_before(process, address, log):
+        return False
+    if not _question_as_before(process, address, log, target, sources):
+        return False
+    rows = Log(
+        _i32(e[CODE]), _i32(e[A]), _i32(e[B]), _i32(e[C]), _i32(e[SPEC]), _i64(e[CELL]),
+        _u8(e[STATE]), _i32(e[OPERANDS_HERE]),
+    )  # fmt: skip
+    return repeat(
+        rows, e[ROWS], _i32(e[STRUCTURE]), _i32(e[OPERANDS]), e[OPERAND_COUNT], e[ADDED],
+        _i32(e[APPENDED]), _i64(e[CELLS]), _u8(e[STATES]), _i32(e[MORE]), e[MORE_COUNT],
+    ) == 1  # fmt: skip
+
+
+@jit
+def _answered(process: int, address: int, tape: int, target: int, sources: int, log: int) -> int:
+    """The gradient, all of which is recorded, or nothing."""
+    p, e = _at(process), _at(address)
+    if call1(p[TO_INT], _at(log + p[AT_N])[0]) != e[ROWS]:
+        return DECLINED
+    found = _made(process, address)
+    room = _room(process, address, log) if found != 0 else 0
+    if room == 0:
+        call1(p[CLEAR], 0)
+        if found != 0:
+            call1(p[DROP], found)
+        return DECLINED
+    # From here on Python carries out nothing.
+    good = False
+    if _as_before(process, address, log, tape, target, sources):
+        if _entered(process, address, log, found):
+            good = True
+            _published(process, address, log, tape, found, room)
+            e[HITS] += 1
+    # To here.
+    call1(p[DROP], room)
+    if not good:
+        call1(p[CLEAR], 0)
+        call1(p[DROP], found)
+        return DECLINED
+    if e[SINGLE] == 0:
+        return found
+    only = _at(_at(found + LIST_ITEMS)[0])[0]
+    call1(p[KEEP], only)
+    call1(p[DROP], found)
+    return only
+
+
+@jit
+def asked(process: int, given: int, count: int, names: int) -> int:
+    """``asked(tape, target, sources)``: what `gradient` gives, or None if Python has to answer."""
+    p, arguments = _at(process), _at(given)
+    tape = arguments[0]
+    if _at(tape + TYPE)[0] == p[TAPE]:
+        log = _at(tape + p[AT_TAPE_LOG])[0]
+        if _at(log + TYPE)[0] == p[LOG]:
+            call1(p[KEEP], log)
+            held = _at(log + p[AT_ASKED])[0]
+            call1(p[KEEP], held)  # others may put another one in its place meanwhile
+            found = DECLINED
+            for k in range(_at(held + SIZE)[0]):
+                pair = _at(held + p[AT_ITEM])[k]
+                address = _at(_at(pair + p[AT_ITEM])[0] + p[AT_BUFFER])[0]
+                found = _answered(process, address, tape, arguments[1], arguments[2], log)
+                if found != DECLINED or _at(tape + p[AT_TAPE_LOG])[0] != log:
+                    break
+            call1(p[DROP], held)
+            call1(p[DROP], log)
+            if found != DECLINED:
+                return found
+    call1(p[KEEP], p[NONE])
+    return p[NONE]

@@ -1,0 +1,241 @@
+"""Gradients that come again: from the question to the results in one call of machine code.
+
+Python's steps are the definition: `GradientTape.gradient`. Where the adjoint rows of a tape that is
+asked once were the same some times (`adjoints`), its log gets an entry: all that machine code
+(`kernels/passes/asked.py`) needs to do the same, for one target and no seeds of the caller's. It is
+asked first, and leaves to Python whatever is not as the entry says.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+import numpy as np
+
+from .. import settings
+from ..compile import cache as disk
+from ..compile.passes import compilers
+from ..compile.sources import kernel_source
+from ..cpu import looks
+from ..log.log import LEAF_CODE, SLACK, VALUE, Log
+from ..log.variable import Variable
+from ..native.install import Method
+from ..native.kept import Kept
+from ..native.layout import NotAsKnown, address_of_call, slot
+from ..native.once import Once, keep
+from ..plan.memo import columns_of, operands_of
+from ..values.interning import generation
+from ..values.memory import address_of, view
+from ..values.spec import SPECS, intern
+from ..values.tensor import Tensor
+from .adjoints import Adjoints
+from .tape import Tape
+
+# What there is once in a process, behind that of looks, and of each gradient; as in
+# kernels/passes/asked.py (a test compares).
+_API = {
+    "MAKE_TUPLE": "PyTuple_New", "COPY": "PyList_GetSlice", "APPEND": "PyList_Append",
+    "ADD": "PySet_Add", "SET_ENTRY": "PyDict_SetItem", "CUT": "PyList_SetSlice",
+}  # fmt: skip
+_OBJECTS = {"VARIABLE": Variable, "INT": int}
+_SLOTS: dict[str, tuple[type, str]] = {
+    "AT_PERSISTENT": (Tape, "persistent"), "AT_ACCESSED": (Tape, "watch_accessed"),
+    "AT_RANGES": (Tape, "ranges"), "AT_EVENTS": (Tape, "events"), "AT_SEEN": (Tape, "seen"),
+    "AT_THREAD": (Tape, "thread"), "AT_TRAINABLE": (Variable, "_trainable"),
+    "AT_VARIABLE_SPEC": (Variable, "_spec"), "AT_ASKED": (Log, "asked"),
+}  # fmt: skip
+_PROCESS = (*_API, *_OBJECTS, *_SLOTS)
+_GRADIENT = (
+    "GENERATION", "FREED", "COLUMNS", "EXTRA", "CODE", "A", "B", "C", "SPEC", "CELL", "STATE",
+    "OPERANDS_HERE", "ROWS", "STRUCTURE", "OPERANDS", "OPERAND_COUNT", "ADDED", "APPENDED", "CELLS",
+    "STATES", "MORE", "MORE_COUNT", "AFTER", "AFTER_OPERANDS", "THREAD", "ACCESSED", "BOUNDS",
+    "BOUND_COUNT", "EVENTS", "EVENT_COUNT", "TRAINABLE", "VARIABLE_COUNT", "TARGET", "TARGET_SPEC",
+    "SINGLE", "SOURCES", "SOURCE_COUNT", "KEY", "SEED", "SEED_ROW", "WATCHED", "HITS",
+)  # fmt: skip
+TURNS = 8  # how often Python appends adjoint rows again before machine code does
+MOST = 4  # gradients of one log
+SOURCES = 256  # of one gradient
+_KINDS = frozenset((Tensor, Variable))
+
+
+def asked(tape: Tape, target: Any, sources: Any) -> Any:
+    """What `gradient` gives, or None if Python has to answer. Machine code comes in its place."""
+    return None
+
+
+class _Process:
+    """The machine code, which is asked first when this is made."""
+
+    def __init__(self) -> None:
+        global asked
+        words = {
+            **{name: address_of_call(call) for name, call in _API.items()},
+            **{name: id(thing) for name, thing in _OBJECTS.items()},
+            **{name: slot(*of) for name, of in _SLOTS.items()},
+        }
+        of_looks = looks.words()
+        if isinstance(of_looks, str):
+            raise RuntimeError(of_looks)
+        self._words = np.append(of_looks, np.array([words[name] for name in _PROCESS], np.int64))
+        keep(self)  # before anything refers to it
+        first = disk.load("passes-asked", _source(), _built)["numtape_asked"]
+        text = (settings.PACKAGE / "core" / "native" / "before.py").read_text("utf-8")
+        entered = disk.load("before-gradient", text, _before)
+        setup = ctypes.CFUNCTYPE(*[ctypes.c_int64] * 4)(entered["before_gradient_setup"])
+        setup(address_of(self._words), first, 0)
+        self._method = Method(b"asked", entered["before_gradient"], 0x82, None)
+        make = ctypes.PYFUNCTYPE(
+            ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p
+        )(address_of_call("PyCFunction_NewEx"))
+        asked = make(ctypes.addressof(self._method), None, None)
+
+
+def _source() -> str:
+    names = "records", "rows", "recall", "unchanged", "looked", "asked"
+    return kernel_source("jit", *(f"passes.{name}" for name in names)) + compilers()
+
+
+def _built() -> disk.Built:
+    # Imported where it is compiled: where the cache has it, that would take longer than the rest.
+    from ..compile.expressions import INT, Unknown
+    from ..compile.llvm import compiled
+    from ..compile.translate import Entry, translated
+
+    entry = Entry("numtape_asked", "passes.asked", "asked", (INT,) * 4, block=False)
+    try:
+        return compiled(translated([entry]), [entry.symbol])
+    except Unknown as reason:
+        raise NotAsKnown(str(reason)) from None
+
+
+def _before() -> disk.Built:
+    from ..native.before import before
+
+    return before("before_gradient")
+
+
+_once = Once("Gradients that come again are recorded", _Process)
+
+
+def said() -> str:
+    """What records gradients that come again, and why not machine code."""
+    if not settings.native_recorders():
+        return "Python: NUMTAPE_RECORD=python"
+    found = _once.found(now=True)
+    return f"Python: {found}" if isinstance(found, str) else "machine code"
+
+
+def note(tape: Tape, first: tuple[int, int], target: Any, sources: Any, found: list[Any]) -> None:
+    """Have machine code do what was just done, if it came again some times and it can.
+
+    Args:
+      tape: Which recalled adjoint rows, and is not spent yet.
+      first: How many rows, and operands of variadic ones, there were before.
+      target, sources: What was asked for.
+      found: The results.
+    """
+    log, adjoints = tape.log, tape.recalled
+    assert log is not None and adjoints is not None
+    if type(log) is not Log or tape.persistent or not settings.native_recorders():
+        return
+    leaves = sources if type(sources) is list else [sources]
+    if type(target) is not Tensor or not _KINDS.issuperset(map(type, leaves)):
+        return
+    if any(type(event) is not int for _, event in tape.events):
+        return
+    if adjoints.of != id(log.columns):  # another log, which has no entry
+        adjoints.of, adjoints.turns = id(log.columns), 0
+    turns = adjoints.turns = adjoints.turns + 1
+    if turns < TURNS or turns & (turns - 1) or isinstance(_once.found(), str):
+        return
+    made = _entry(log, tape, adjoints, first, target, sources, found)
+    if made is not None:  # those of other columns have ended
+        others = [x for x in log.asked if x[1].of is log.columns and x[1].adjoints is not adjoints]
+        log.asked = ((made.words, made), *others[: MOST - 1])
+
+
+def _entry(
+    log: Log, tape: Tape, adjoints: Adjoints, first: tuple[int, int], target: Any, sources: Any,
+    found: list[Any],
+) -> Repeated | None:  # fmt: skip
+    """An entry, if what was recorded is a seed and the adjoint rows, and nothing else."""
+    leaves = sources if type(sources) is list else [sources]
+    if target._home is not log or not target._spec.inexact or not 0 < len(leaves) <= SOURCES:
+        return None
+    if any(type(x) is not Tensor or x._home is not log for x in found) or min(tape.ranges) < 0:
+        return None
+    rows, _ = first
+    if log.n != adjoints.n + adjoints.count or log.n + SLACK > log.columns.capacity:
+        return None
+    key = 1.0, intern((), target._spec.dtype)
+    seed = log._const_rows.get(key)
+    if seed is None or seed > rows:
+        return None
+    fresh, spread = int(seed == rows), int(target._spec.rank > 0)
+    if adjoints.n != rows + fresh + spread:
+        return None
+    if spread and (log.a[rows + fresh] != seed or log.spec[rows + fresh] != target._spec.id):
+        return None
+    columns = log.columns
+    values = rows + np.flatnonzero(columns.state[rows : log.n] == VALUE)
+    if not (columns.code[values] == LEAF_CODE).all():
+        return None
+    if not all(SPECS.specs[number].single for number in columns.spec[values].tolist()):
+        return None
+    return Repeated(log, tape, adjoints, first, target, leaves, leaves is sources, found, key)
+
+
+class Repeated(Kept):
+    """A gradient that comes again, and all that machine code refers to by address.
+
+    Attributes:
+      words: What machine code reads.
+      adjoints: The rows.
+      of: The columns.
+    """
+
+    def __init__(
+        self, log: Log, tape: Tape, adjoints: Adjoints, first: tuple[int, int], target: Tensor,
+        leaves: list[Any], listed: bool, found: list[Tensor], key: tuple[Any, ...],
+    ) -> None:  # fmt: skip
+        from .transpose import _places
+
+        columns, (rows, operands) = log.columns, first
+        self.adjoints, self.of = adjoints, columns
+        super().__init__(columns, log.extra, adjoints, key)
+        seed = log._const_rows[key]
+        sources: list[int] = []
+        for (row, number), leaf, result in zip(_places(log, leaves), leaves, found, strict=True):
+            sources += [row, number, self._id(leaf._spec), self._id(result._row)]
+            sources.append(self._id(result._spec))
+        watched = tape.seen[1]
+        self._numbers = {
+            "GENERATION": id(generation) + slot(type(generation), "number"),
+            "FREED": self._id(generation.number), "COLUMNS": id(columns), "EXTRA": id(log.extra),
+            **{name.upper(): address_of(getattr(columns, name)) for name in columns.NAMES},
+            "OPERANDS_HERE": address_of(log.extra), "ROWS": rows,
+            "STRUCTURE": self._array(columns_of(log, 0, rows)),
+            "OPERANDS": self._array(operands_of(log, 0, operands)), "OPERAND_COUNT": operands,
+            "ADDED": log.n - rows, "APPENDED": self._array(columns_of(log, rows, log.n)),
+            "CELLS": self._array(columns.cell[rows : log.n].copy()),
+            "STATES": self._array(columns.state[rows : log.n].copy()),
+            "MORE": self._array(operands_of(log, operands)), "MORE_COUNT": log.extra_n - operands,
+            "AFTER": self._id(log.n), "AFTER_OPERANDS": self._id(log.extra_n),
+            "THREAD": tape.thread, "ACCESSED": id(tape.watch_accessed),
+            "BOUNDS": self._table(tape.ranges), "BOUND_COUNT": len(tape.ranges),
+            "EVENTS": self._table([x for event in tape.events for x in event]),  # type: ignore[misc]
+            "EVENT_COUNT": len(tape.events),
+            "TRAINABLE": self._table([id(v._trainable) for v in log.variables]),
+            "VARIABLE_COUNT": len(log.variables), "TARGET": target._row,
+            "TARGET_SPEC": self._id(target._spec), "SINGLE": int(not listed),
+            "SOURCES": self._table(sources), "SOURCE_COUNT": len(leaves), "KEY": id(key),
+            "SEED": self._id(seed) if seed == rows else 0, "SEED_ROW": seed,
+            "WATCHED": self._id(watched), "HITS": 0,
+        }  # fmt: skip
+        self.words = view(np.array([self._numbers[name] for name in _GRADIENT], np.int64))
+
+    def _array(self, array: Any) -> int:
+        """The address of an array."""
+        self._kept.append(array)
+        return address_of(array)
