@@ -124,8 +124,8 @@ class GradientTape(Explained):
 
     def __exit__(self, kind: type[BaseException] | None = None, *_: object) -> None:
         tape = self._tape
-        if tape is not None and tape.recording:
-            self._stop(tape)
+        if tape is not None and tape.ranges and tape.ranges[-1] < 0:
+            tape.stop()
             if kind is not None and issubclass(kind, MemoryError) and tape.log is not None:
                 thin(tape.log)
 
@@ -138,9 +138,6 @@ class GradientTape(Explained):
             tape = self._tape = Tape(self._persistent, self._watch_accessed)
             self._watched = {}
         tape.start()
-
-    def _stop(self, tape: Tape) -> None:
-        tape.stop()
 
     def watch(self, tensor: Any) -> None:
         """Follow what is computed from a tensor, or a nest of tensors, from here on.
@@ -210,7 +207,7 @@ class GradientTape(Explained):
             raise RuntimeError("Trying to stop recording a tape which is not recording.")
         if not tape.recording:
             raise ValueError("Tape is not recording.")
-        self._stop(tape)
+        tape.stop()
         try:
             yield
         finally:
@@ -398,7 +395,7 @@ class GradientTape(Explained):
                     "derivatives.", 1,
                 )  # fmt: skip
             else:
-                self._stop(tape)
+                tape.stop()
 
     def _gradient(
         self, tape: Tape, targets: list[Any], sources: list[Any], seeds: list[Any], zero: bool

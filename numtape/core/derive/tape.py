@@ -93,7 +93,8 @@ class Tape:
                 log.tapes.append(reference)
         self.thread = threading.get_ident()
         self.ranges += (log.n, -1)
-        log.forget_reads()  # last: what a signal handler reads may be of use to it alone
+        if log.reads:  # last: what a signal handler reads may be of use to it alone
+            log.forget_reads()
         if local.log is log:
             return True
         del self.ranges[-2:]
@@ -109,9 +110,10 @@ class Tape:
 
     def stop(self) -> None:
         """Record no more."""
-        self.inside("stops a tape")
         log = self.log
         assert log is not None
+        if log is not local.log:
+            self.inside("stops a tape")
         self.ranges[-1] = log.n
 
     def clear(self) -> None:
