@@ -342,6 +342,7 @@ def test_a_finalizer_among_results_changes_nothing():
                 assert sine(x, k) == pytest.approx(sine_exactly(0.5), rel=1e-6)
         finally:
             gc.set_threshold(*before)
+            gc.collect()
     assert len(hurt) > MANY
     assert set(hurt) == {hurt[0]}
 

@@ -165,8 +165,10 @@ def _entry(
         return None
     if any(type(x) is not Tensor or x._home is not log for x in found) or min(tape.ranges) < 0:
         return None
-    rows, _ = first
-    if log.n != adjoints.n + adjoints.count or log.n + SLACK > log.columns.capacity:
+    rows, operands = first
+    if operands != adjoints.extra_n:
+        return None
+    if log.n != adjoints.n + adjoints.count or log.n + SLACK > log.columns.capacity or log.calls:
         return None
     key = 1.0, intern((), target._spec.dtype)
     seed = log._const_rows.get(key)
@@ -177,11 +179,9 @@ def _entry(
         return None
     if spread and (log.a[rows + fresh] != seed or log.spec[rows + fresh] != target._spec.id):
         return None
-    columns = log.columns
-    values = rows + np.flatnonzero(columns.state[rows : log.n] == VALUE)
-    if not (columns.code[values] == LEAF_CODE).all():
-        return None
-    if not all(SPECS.specs[number].single for number in columns.spec[values].tolist()):
+    columns, n = log.columns, adjoints.n + adjoints.count
+    constants = rows + np.flatnonzero(columns.code[rows:n] == LEAF_CODE)
+    if not all(SPECS.specs[number].single for number in columns.spec[constants].tolist()):
         return None
     return Repeated(log, tape, adjoints, first, target, leaves, leaves is sources, found, key)
 
@@ -202,6 +202,9 @@ class Repeated(Kept):
         from .transpose import _places
 
         columns, (rows, operands) = log.columns, first
+        # A finalizer may append rows meanwhile, and compute some: constants alone have values.
+        n, more = adjoints.n + adjoints.count, adjoints.extra_n + adjoints.added
+        states = np.where(columns.code[rows:n] == LEAF_CODE, VALUE, 0).astype(np.uint8)
         self.adjoints, self.of = adjoints, columns
         super().__init__(columns, log.extra, adjoints, key)
         seed = log._const_rows[key]
@@ -217,11 +220,10 @@ class Repeated(Kept):
             "OPERANDS_HERE": address_of(log.extra), "ROWS": rows,
             "STRUCTURE": self._array(columns_of(log, 0, rows)),
             "OPERANDS": self._array(operands_of(log, 0, operands)), "OPERAND_COUNT": operands,
-            "ADDED": log.n - rows, "APPENDED": self._array(columns_of(log, rows, log.n)),
-            "CELLS": self._array(columns.cell[rows : log.n].copy()),
-            "STATES": self._array(columns.state[rows : log.n].copy()),
-            "MORE": self._array(operands_of(log, operands)), "MORE_COUNT": log.extra_n - operands,
-            "AFTER": self._id(log.n), "AFTER_OPERANDS": self._id(log.extra_n),
+            "ADDED": n - rows, "APPENDED": self._array(columns_of(log, rows, n)),
+            "CELLS": self._array(columns.cell[rows:n].copy()), "STATES": self._array(states),
+            "MORE": self._array(operands_of(log, operands, more)), "MORE_COUNT": more - operands,
+            "AFTER": self._id(n), "AFTER_OPERANDS": self._id(more),
             "THREAD": tape.thread, "ACCESSED": id(tape.watch_accessed),
             "BOUNDS": self._table(tape.ranges), "BOUND_COUNT": len(tape.ranges),
             "EVENTS": self._table([x for event in tape.events for x in event]),  # type: ignore[misc]
