@@ -64,21 +64,21 @@ def _recorders() -> str:
 
 def _looks() -> str:
     """How looks that come again are carried out, and why not by machine code."""
-    from .core.cpu import looks
+    from .core.cpu import repeated_looks
 
     try:
-        return looks.said()
+        return repeated_looks.said()
     except ValueError as error:
         return f"none: {error}"
 
 
 def _replays() -> str:
     """How recorded functions are called again, and why not by machine code."""
-    from .core.replay import direct
+    from .core.replay import repeated_calls
     from .function import Function
 
     try:
-        return direct.said(Function)
+        return repeated_calls.said(Function)
     except ValueError as error:
         return f"none: {error}"
 

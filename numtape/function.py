@@ -135,8 +135,8 @@ class Function:
       (np.float32(6.0), 6.0)
     """
 
-    # _direct is what machine code needs to carry out a call like the last ones, or None.
-    __slots__ = ("__dict__", "__weakref__", "_direct")
+    # _repeated_call is what machine code needs to carry out a call like the last ones, or None.
+    __slots__ = ("__dict__", "__weakref__", "_repeated_call")
 
     def __init__(
         self, python_function: Callable[..., Any], input_signature: Sequence[Any] | None = None,
@@ -158,7 +158,7 @@ class Function:
         self._trained: dict[bool, Function] = {}  # the function under layers that were told
         self._attribute = ""  # its name in a class, which a class body tells
         self._call: Any = python_function
-        self._direct: tuple[Any, ...] | None = None
+        self._repeated_call: tuple[Any, ...] | None = None
         self._known: dict[Any, Any] = {}  # calls by their arguments' specs and values
         self._plain: dict[Any, Any] = {}  # those with tensors alone, by their specs
         self._budget = Budget()
@@ -230,9 +230,9 @@ class Function:
                 ):
                     calls.turn += 1
                     if not calls.turn % OFTEN:
-                        from .core.replay.direct import entry
+                        from .core.replay.repeated_calls import entry
 
-                        self._direct = entry(self, calls, alike, defaults)
+                        self._repeated_call = entry(self, calls, alike, defaults)
                     return calls(args)
         given = len(args)
         args, kwargs = self._parameters.complete(args, kwargs)

@@ -14,7 +14,7 @@ from typing import Any, NoReturn, overload
 
 import numpy as np
 
-from .core.derive import jacobians, repeated
+from .core.derive import jacobians, repeated_gradients
 from .core.derive.sparse import SUMS, slices_of
 from .core.derive.tape import Tape
 from .core.derive.transpose import transposed
@@ -349,7 +349,7 @@ class GradientTape(Explained):
         """
         tape = self._ready()
         if output_gradients is None and unconnected_gradients is _NONE:
-            again = repeated.asked(tape, target, sources)
+            again = repeated_gradients.repeated_gradient(tape, target, sources)
             if again is not None:
                 return again
         if target is None:
@@ -369,7 +369,7 @@ class GradientTape(Explained):
         first = (tape.log.n, tape.log.extra_n) if tape.log is not None else (0, 0)
         found = self._gradient(tape, targets, leaves, seeds, zero)
         if tape.recalled is not None and not seeds and not zero:
-            repeated.note(tape, first, target, sources, found)
+            repeated_gradients.prepare(tape, first, target, sources, found)
         if not tape.persistent:
             tape.release()
         return rebuild(found)

@@ -166,7 +166,7 @@ def kernel_modules():
         "systems", "tiny",
     )  # fmt: skip
     later = {f"cpu/{name}.py" for name in later} | {
-        f"passes/{name}.py" for name in ("asked", "direct", "looked")
+        f"passes/{name}.py" for name in ("repeated_call", "repeated_gradient", "repeated_look")
     }
     return [
         name for name in found if not name.startswith(("cuda/", "loops/")) and name not in later

@@ -497,9 +497,9 @@ info()
 """
 UNKNOWN = """
 from numtape.core.native import layout
-from numtape.core.replay import direct
+from numtape.core.replay import repeated_calls
 def unknown(): raise layout.NotAsKnown("nothing is known")
-direct.layout = unknown
+repeated_calls.layout = unknown
 """
 
 

@@ -96,10 +96,10 @@ FIRST = """
 import sys
 import numtape as tf
 from numtape.core.compile import cache
-from numtape.core.cpu import looks
+from numtape.core.cpu import repeated_looks
 from numtape.core.log.log import local
 from numtape.core.native import install
-from numtape.core.replay import direct
+from numtape.core.replay import repeated_calls
 
 sys.modules["numtape.function"].OFTEN = 1
 w = tf.Variable(3.0)
@@ -115,8 +115,8 @@ def deep(n):
     return program() if n == 0 else deep(n - 1)
 
 def said():
-    return {install.said(), looks._once.reason if looks._once.made is None else "machine code",
-            direct._once.reason if direct._once.made is None else "machine code"}
+    once = repeated_looks._once, repeated_calls._once
+    return {install.said(), *(x.reason if x.made is None else "machine code" for x in once)}
 
 if sys.argv[1] == "memory":
     need, errors = cache._need, []
@@ -142,8 +142,8 @@ elif sys.argv[1] == "stack":
 for op in (tf.exp, tf.cos, tf.tanh):  # asked when what they compute comes again
     program(op)
 assert said() == {"machine code"}, said()
-hits = looks._LOOK.index("HITS")
-assert sum(made.words[hits] for _, made in local.log.again) > 20
+hits = repeated_looks._LOOK.index("HITS")
+assert sum(made.words[hits] for _, made in local.log.repeated_looks) > 20
 """
 
 

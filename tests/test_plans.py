@@ -12,7 +12,7 @@ from test_random_programs import Program, differences, patterns, run
 
 from numtape.core import settings
 from numtape.core.compile.tables import CALLS
-from numtape.core.cpu import blas, buffers, looks, workers
+from numtape.core.cpu import blas, buffers, repeated_looks, workers
 from numtape.core.cpu import sweeper as cpu
 from numtape.core.derive import adjoints
 from numtape.core.ops import matrix_products
@@ -90,7 +90,8 @@ def recalls(monkeypatch):
         found.extend(["gradient"] * (result is not None))
         return result
 
-    monkeypatch.setattr(looks, "repeat", lambda *rest: None)  # machine code recalls by itself
+    # Machine code recalls by itself.
+    monkeypatch.setattr(repeated_looks, "prepare", lambda *rest: None)
     monkeypatch.setattr(plans.Planner, "_recalled", recalled)
     monkeypatch.setattr(adjoints.Memory, "recall", repeated)
     return found

@@ -17,7 +17,7 @@ SOURCES = sorted(PACKAGE.rglob("*.py"))
 LONGEST = 400  # lines: what is read in one sitting
 # Files that are one thing, with how long each may be: nobody would know in which half to look.
 LONGER = {
-    "kernels/passes/direct.py": 420,  # one call, from its arguments to what it assigns
+    "kernels/passes/repeated_call.py": 420,  # one call, from its arguments to what it assigns
     "kernels/passes/plan.py": 500,  # one pass, which is compiled as one function
     "kernels/cuda/simulated.py": 460,  # a GPU whose threads wait for each other: one machine
     "numtape/core/cuda/fused.py": 450,  # which groups become one kernel: one decision
@@ -27,7 +27,7 @@ LONGER = {
     "numtape/core/ops/elementwise.py": 540,  # a table of records, read like one of derivatives
     "numtape/core/ops/reduction.py": 515,  # ten ops of one kind, half of it documentation
     "numtape/core/replay/calls.py": 420,  # one call, from its signature to what it assigns
-    "numtape/core/replay/observe/looks.py": 430,  # a list: what each kind of object lets one see
+    "numtape/core/replay/observe/examined.py": 430,  # a list: what each kind of object lets one see
     "numtape/core/replay/observe/notes.py": 560,  # one class: all that a call's reads are noted in
     "numtape/core/values/dtypes.py": 430,  # one class, and what becomes of which value
     "numtape/keras/losses.py": 420,  # a list of classes, a few lines each

@@ -192,7 +192,7 @@ class Late:
 
 def test_threads_build_trees_at_once():
     """Python 3.11 fails at it, one in ten times."""
-    text = sources.kernel_source("passes.looked")
+    text = sources.kernel_source("passes.repeated_look")
     expected, found = ast.dump(ast.parse(text)), []
     interval, threshold = sys.getswitchinterval(), gc.get_threshold()
     gc.freeze()

@@ -13,7 +13,7 @@ from ..log.log import Log
 from ..plan.plan import Plan, Planner, finish, places
 from ..values.memory import LEAST, Array, address_of
 from ..values.spec import Spec
-from . import fuse, looks, sweeper
+from . import fuse, repeated_looks, sweeper
 from .buffers import POOL
 from .draws import drawn
 from .sweeper import LONG, Sweeper
@@ -62,8 +62,9 @@ class Executor:
             finish(log, plan)
         POOL.swept()
         plan.turns = turns = plan.turns + 1
-        if turns >= looks.TURNS and not (retain or plan.work > LONG or turns & (turns - 1)):
-            looks.repeat(log, work, plan, self, sweeper.HOT)
+        again = turns >= repeated_looks.TURNS and not turns & (turns - 1)
+        if again and not (retain or plan.work > LONG):
+            repeated_looks.prepare(log, work, plan, self, sweeper.HOT)
 
     def program(
         self, log: Log, wanted: list[int], compiled: bool = False, looked: bool = True,

@@ -78,11 +78,11 @@ class Log(Hooks):
     tape_type: ClassVar[type]  # set in `core.wiring`
 
     __slots__ = (
-        "__weakref__", "_const_rows", "_leaf_rows", "_spare", "a", "again", "asked", "b", "buffers",
+        "__weakref__", "_const_rows", "_leaf_rows", "_spare", "a", "b", "buffers",
         "busy", "bytes", "bytes_limit", "c", "calls", "code", "columns", "computations", "eager",
         "extra", "extra_n", "kept", "lazy", "left", "limit", "lock", "n", "owner", "patience",
-        "pending", "reads", "scanned", "settle", "spec", "tapes", "variable_index", "variables",
-        "workspace",
+        "pending", "reads", "repeated_gradients", "repeated_looks", "scanned", "settle", "spec",
+        "tapes", "variable_index", "variables", "workspace",
     )  # fmt: skip
 
     def __init__(self, capacity: int = 2 * SWEEP_ROWS) -> None:
@@ -116,8 +116,8 @@ class Log(Hooks):
         self._const_rows: dict[Any, int] = {}
         self._leaf_rows: dict[int, tuple[int, Any]] = {}
         self.workspace: Any = None  # the executor's
-        self.again: tuple[Any, ...] = ()  # looks that machine code carries out
-        self.asked: tuple[Any, ...] = ()  # gradients that it records
+        self.repeated_looks: tuple[Any, ...] = ()  # looks that machine code carries out
+        self.repeated_gradients: tuple[Any, ...] = ()  # gradients that it records
         self._spare: Log | None = None
         LOGS.add(self)
 

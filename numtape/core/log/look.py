@@ -49,8 +49,8 @@ def executor() -> Executor:
     return found
 
 
-def again(log: Log, tensor: Tensor) -> Any:
-    """The value, if machine code has it computed as it did before; see `core.cpu.looks`."""
+def repeated_look(log: Log, tensor: Tensor) -> Any:
+    """The value, if machine code has it computed as before; see `core.cpu.repeated_looks`."""
     return None
 
 
@@ -62,7 +62,7 @@ def look(log: Log, tensor: Tensor) -> np.ndarray[Any, Any]:
 
 def computed(log: Log, tensor: Tensor) -> Any:
     """As `look`; on a GPU, where a large value is."""
-    found = again(log, tensor)
+    found = repeated_look(log, tensor)
     if found is not None:
         return found
     looking = local.looking

@@ -19,7 +19,7 @@ from .ready import Failed
 from .recording import Recording
 
 if TYPE_CHECKING:
-    from .direct import Direct
+    from .repeated_calls import RepeatedCall
 
 LIMIT_IN_ALL = 1024  # of a function: each Variable or shape among the arguments is a signature
 
@@ -102,7 +102,7 @@ class Path:
       hits: How often it was right.
       nanoseconds: How long these calls took.
       counts: Both, of calls that machine code carried out.
-      direct: What that needs, if it does; see `direct`.
+      repeated_call: What that needs, if it does; see `repeated_calls`.
       effects: What the call did besides, which a replay does not do.
       as_it_is: Whether what the recording gives are the outputs, all of them, in their order.
     """
@@ -115,7 +115,7 @@ class Path:
         self.hits = 0
         self.nanoseconds = 0
         self.counts = np.zeros(2, np.int64)
-        self.direct: Direct | None = None
+        self.repeated_call: RepeatedCall | None = None
         outputs = recording.outputs
         self._count = len(outputs)
         self._only_rows = all(out.row >= 0 for out in outputs)

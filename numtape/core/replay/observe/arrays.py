@@ -10,9 +10,9 @@ import numpy as np
 from ...log.variable import Variable
 from ...values.tensor import Tensor
 from . import reads
+from .examined import examine_all, give, given, has, inside, name_of
 from .frames import Follower
 from .known import AS_IT_IS, OVERWRITING, made_by_python
-from .looks import give, given, has, inside, look_at_all, name_of
 from .reads import is_a
 from .steps import Step
 
@@ -46,7 +46,7 @@ def of_numpy(
         observer.mutates(args[0], f"writes to {observer.name_of(args[0])}", frame)
     observer.asks(reads.float_errors, (), "how NumPy treats errors", None, frame)
     dtypes(follower, frame, everything)
-    arrays = look_at_all(follower, frame, (function, *everything), name_of(function))
+    arrays = examine_all(follower, frame, (function, *everything), name_of(function))
     foreign = any(
         made_by_python(type(x)) or callable(x)
         for x in (*everything, *inside(everything)) if x is not None

@@ -21,6 +21,22 @@ import numpy as np
 from ...values.tensor import Tensor
 from . import reads
 from .arrays import dtypes, of_numpy
+from .examined import (
+    CONTAINERS,
+    OF_C,
+    examine,
+    examine_all,
+    give,
+    given,
+    identity,
+    is_plain,
+    iterate,
+    kind_of,
+    made,
+    name_of,
+    truth,
+    weak_to_own,
+)
 from .frames import Follower
 from .known import (
     DEEP,
@@ -33,22 +49,6 @@ from .known import (
     base_of,
     has_finalizer,
     made_by_python,
-)
-from .looks import (
-    CONTAINERS,
-    OF_C,
-    give,
-    given,
-    identity,
-    is_plain,
-    iterate,
-    kind_of,
-    look,
-    look_at_all,
-    made,
-    name_of,
-    truth,
-    weak_to_own,
 )
 from .methods import method, unknown
 from .reads import MISSING, is_a
@@ -148,7 +148,7 @@ def _class(
             if not (is_plain(base) or issubclass(base, (*SHALLOW, *DEEP))):
                 unknown(follower, frame, kind, args, named, dropped)
                 return
-            arrays = look_at_all(follower, frame, everything, kind.__name__, is_plain(base))
+            arrays = examine_all(follower, frame, everything, kind.__name__, is_plain(base))
         meta = is_a(in_class(type(kind), "__call__"), types.FunctionType)
         if not is_a(new, staticmethod) and not meta:
             follower.making = kind
@@ -170,11 +170,11 @@ def _class(
         for x in everything:
             if is_a(x, CONTAINERS) or is_a(x, ITERATORS) or not callable(x):
                 if of_c or kind in (dict, itertools.starmap):
-                    arrays |= look(follower, frame, x, kind.__name__)
+                    arrays |= examine(follower, frame, x, kind.__name__)
                 elif not is_constant(x):
                     iterate(follower, frame, x)
             else:
-                look(follower, frame, x, kind.__name__)
+                examine(follower, frame, x, kind.__name__)
         for x in arrays.values():
             observer.array(x, frame)
 
@@ -190,7 +190,7 @@ def _class(
     elif kind in DEEP or issubclass(kind, np.generic | type):
         if kind is np.dtype:
             dtypes(follower, frame, everything)
-        given(follower, look_at_all(follower, frame, everything, kind.__name__))
+        given(follower, examine_all(follower, frame, everything, kind.__name__))
     else:
         unknown(follower, frame, kind, args, named, dropped)
 
@@ -231,7 +231,7 @@ def _of_c(
         special(follower, frame, (*args, *named.values()) if function is print else args)
         return
     if id(function) in PURE:
-        arrays = look_at_all(follower, frame, (*args, *named.values()), name_of(function))
+        arrays = examine_all(follower, frame, (*args, *named.values()), name_of(function))
         # Some give one of what they get.
         new = function not in (max, min, sum, abs, functools.reduce)
         given(follower, arrays, new, False)
@@ -272,7 +272,7 @@ def _of_class_of_c(
             return
         arrays: dict[int, Any] = {}
         if kind is not object and not issubclass(kind, BaseException | type):
-            arrays = look_at_all(follower, frame, args[1:], name_of(function), False)
+            arrays = examine_all(follower, frame, args[1:], name_of(function), False)
         given(follower, arrays)
         return
     unknown(follower, frame, function, args, named, dropped)

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from . import functions, looks, reads
+from . import examined, functions, reads
 from .frames import NOTHING, Follower
 from .items import read_item, short
 from .known import made_by_python
@@ -39,7 +39,7 @@ def _slice(follower: Follower, frame: types.FrameType, step: Step) -> None:
 
 def _iterated(follower: Follower, frame: types.FrameType, step: Step) -> None:
     value = follower.peek(step, 0)
-    looks.iterate(follower, frame, value)
+    examined.iterate(follower, frame, value)
 
     def done(follower: Follower, frame: types.FrameType, after: Step | None) -> None:
         if after is not None:
@@ -55,20 +55,20 @@ def _iterated(follower: Follower, frame: types.FrameType, step: Step) -> None:
 
 
 def _unpacked(follower: Follower, frame: types.FrameType, step: Step) -> None:
-    looks.iterate(follower, frame, follower.peek(step, 0))
+    examined.iterate(follower, frame, follower.peek(step, 0))
 
 
 def _extended(follower: Follower, frame: types.FrameType, step: Step) -> None:
-    looks.iterate(follower, frame, follower.peek(step, 0))
+    examined.iterate(follower, frame, follower.peek(step, 0))
 
 
 def _contained(follower: Follower, frame: types.FrameType, step: Step) -> None:
     value, holder = follower.peek(step, 1), follower.peek(step, 0)
-    looks.contains(follower, frame, value, holder)
+    examined.contains(follower, frame, value, holder)
 
 
 def _length(follower: Follower, frame: types.FrameType, step: Step) -> None:
-    looks.length(follower, frame, follower.peek(step, 0))
+    examined.length(follower, frame, follower.peek(step, 0))
 
 
 def _match_keys(follower: Follower, frame: types.FrameType, step: Step) -> None:
@@ -96,7 +96,7 @@ def _match_kind(follower: Follower, frame: types.FrameType, step: Step) -> None:
 def _match_class(follower: Follower, frame: types.FrameType, step: Step) -> None:
     value, kind, names = follower.peek(step, 2), follower.peek(step, 1), follower.peek(step, 0)
     count = step.arg or 0
-    looks.kind_of(follower, frame, value)
+    examined.kind_of(follower, frame, value)
 
     def done(follower: Follower, frame: types.FrameType, after: Step | None) -> None:
         observer = follower.observer
@@ -127,7 +127,7 @@ def _match_class(follower: Follower, frame: types.FrameType, step: Step) -> None
 
 def _operated(follower: Follower, frame: types.FrameType, step: Step) -> None:
     operands = follower.peek(step, 1), follower.peek(step, 0)
-    looks.operate(follower, frame, operands, _in_place(step))
+    examined.operate(follower, frame, operands, _in_place(step))
 
 
 def _in_place(step: Step) -> bool:
@@ -135,13 +135,13 @@ def _in_place(step: Step) -> bool:
 
 
 def _compared(follower: Follower, frame: types.FrameType, step: Step) -> None:
-    looks.operate(follower, frame, (follower.peek(step, 1), follower.peek(step, 0)), False)
+    examined.operate(follower, frame, (follower.peek(step, 1), follower.peek(step, 0)), False)
 
 
 def _identical(follower: Follower, frame: types.FrameType, step: Step) -> None:
     one, other = follower.peek(step, 1), follower.peek(step, 0)
     kind = type(one)
-    looks.identical(follower, frame, (one, other))
+    examined.identical(follower, frame, (one, other))
     if kind is type(other) and not follower.observer.is_own(one) and (
         kind in (int, float, str, complex, bytes, slice, range, types.MethodType)
         or is_a(one, tuple | np.generic)
@@ -150,7 +150,7 @@ def _identical(follower: Follower, frame: types.FrameType, step: Step) -> None:
 
 
 def _alone(follower: Follower, frame: types.FrameType, step: Step) -> None:
-    looks.operate(follower, frame, (follower.peek(step, 0),), False)
+    examined.operate(follower, frame, (follower.peek(step, 0),), False)
 
 
 def _yielded(follower: Follower, frame: types.FrameType, step: Step) -> None:
@@ -160,18 +160,18 @@ def _yielded(follower: Follower, frame: types.FrameType, step: Step) -> None:
     if is_constant(value) or type(asking) is not Follower or asking.step is None:
         return
     if "CALL" in asking.step.name:
-        for x in looks.look(follower, frame, value, "what asks a generator").values():
+        for x in examined.examine(follower, frame, value, "what asks a generator").values():
             follower.observer.array(x, frame)
 
 
 def _truth(follower: Follower, frame: types.FrameType, step: Step) -> None:
-    looks.truth(follower, frame, follower.peek(step, 0))
+    examined.truth(follower, frame, follower.peek(step, 0))
 
 
 def _formatted(follower: Follower, frame: types.FrameType, step: Step) -> None:
     depth = 1 if step.name == "FORMAT_WITH_SPEC" or (
         step.name == "FORMAT_VALUE" and (step.arg or 0) & 4) else 0
-    looks.observed(follower, frame, follower.peek(step, depth), "the text")
+    examined.observed(follower, frame, follower.peek(step, depth), "the text")
 
 
 def _intrinsic(follower: Follower, frame: types.FrameType, step: Step) -> None:
@@ -224,7 +224,7 @@ def _call_with(follower: Follower, frame: types.FrameType, step: Step) -> None:
     args = follower.peek(step, below)
     function = follower.peek(step, below + (1 if _NULL_BELOW else 2))
     if type(args) is not tuple:
-        looks.iterate(follower, frame, args)
+        examined.iterate(follower, frame, args)
         if type(args) in (list, dict, set, frozenset, *VIEWS):
             args = tuple(args)
         else:
@@ -247,7 +247,7 @@ def _built(follower: Follower, frame: types.FrameType, step: Step) -> None:
 def _entered(follower: Follower, frame: types.FrameType, step: Step) -> None:
     """``with``: the object is asked to enter, and to leave at the end."""
     manager = follower.peek(step, 0)
-    looks.context(follower, frame, manager)
+    examined.context(follower, frame, manager)
 
 
 # Writing.
@@ -261,7 +261,7 @@ def _stored_item(follower: Follower, frame: types.FrameType, step: Step) -> None
     if is_a(holder, dict | list) and not is_a(key, slice):
         follower.observer.wrote(holder, key, value, label, frame)
         if is_a(holder, list):  # whether it has such an item
-            looks.length(follower, frame, holder)
+            examined.length(follower, frame, holder)
     else:
         part = f"a slice of {follower.observer.name_of(holder)}" if is_a(key, slice) else label
         follower.observer.mutates(holder, f"sets {part}", frame)
@@ -270,8 +270,8 @@ def _stored_item(follower: Follower, frame: types.FrameType, step: Step) -> None
 def _copied(follower: Follower, frame: types.FrameType, holder: Any, key: Any, value: Any) -> None:
     """What an item or slice becomes: arrays and lists copy what they are given."""
     if is_a(holder, np.ndarray) or is_a(key, slice):
-        arrays = looks.look(follower, frame, value, "a copy")
-        arrays |= looks.look(follower, frame, key, "an index")
+        arrays = examined.examine(follower, frame, value, "a copy")
+        arrays |= examined.examine(follower, frame, key, "an index")
         for x in arrays.values():
             follower.observer.array(x, frame)
     if is_a(holder, memoryview | bytearray) and not follower.observer.is_own(holder):

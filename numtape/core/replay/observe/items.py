@@ -9,7 +9,7 @@ import numpy as np
 
 from ...log.variable import Variable
 from ...values.tensor import Tensor
-from . import looks, reads
+from . import examined, reads
 from .frames import Follower
 from .known import made_by_python
 from .reads import MISSING, is_a
@@ -22,16 +22,16 @@ def read_item(follower: Follower, frame: types.FrameType, holder: Any, key: Any)
     observer = follower.observer
     kind = type(holder)
     if kind is Tensor or is_a(holder, Variable):
-        looks.give(follower, frame, "an index", (key,), {})
+        examined.give(follower, frame, "an index", (key,), {})
         return
     if made_by_python(kind) or is_a(holder, type):
         observer.class_of(holder, frame)
     if ours(kind) or is_a(holder, tuple | str | bytes | range):
-        looks.observed(follower, frame, key, "an index")
+        examined.observed(follower, frame, key, "an index")
         return
     if is_a(key, Tensor | np.integer):
         key = int(key)
-    arrays = looks.look(follower, frame, key, "an index")
+    arrays = examined.examine(follower, frame, key, "an index")
     lookup = in_class(kind, "__getitem__")
     followed = is_a(lookup, types.FunctionType)  # it is Python's own
     raw = MISSING
@@ -67,7 +67,7 @@ def read_item(follower: Follower, frame: types.FrameType, holder: Any, key: Any)
             if not follower.entered and not observer.items(holder, "an index", frame):
                 observer.refuse(f"it takes a slice of a {kind.__name__}", frame)
             return
-        if followed or (follower.entered and not is_a(holder, looks.INDEXED)):
+        if followed or (follower.entered and not is_a(holder, examined.INDEXED)):
             return
         if is_a(holder, dict) and hasattr(kind, "__missing__"):
             missing = in_class(kind, "__missing__")
@@ -76,7 +76,7 @@ def read_item(follower: Follower, frame: types.FrameType, holder: Any, key: Any)
                     observer.refuse(f"a __missing__ of C gives an item of a {kind.__name__}", frame)
             observer.read(reads.ENTRY, holder, key, raw, label, frame)
             return
-        if not is_a(holder, looks.INDEXED):
+        if not is_a(holder, examined.INDEXED):
             observer.refuse(f"it reads an item of a {kind.__name__}", frame)
             return
         observer.read(reads.ITEM, holder, key, value, label, frame)

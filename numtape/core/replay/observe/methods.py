@@ -16,6 +16,18 @@ from ...log.variable import Variable
 from ...values.tensor import Tensor
 from . import reads
 from .arrays import of_numpy, written
+from .examined import (
+    LOCKS,
+    contains,
+    examine,
+    examine_all,
+    give,
+    given,
+    inside,
+    length,
+    name_of,
+    observed,
+)
 from .frames import Follower
 from .known import (
     AS_THEY_ARE,
@@ -28,18 +40,6 @@ from .known import (
     VALUES,
     WRITING,
     made_by_python,
-)
-from .looks import (
-    LOCKS,
-    contains,
-    give,
-    given,
-    inside,
-    length,
-    look,
-    look_at_all,
-    name_of,
-    observed,
 )
 from .reads import MISSING, is_a
 from .special import get_attribute, get_item
@@ -95,7 +95,7 @@ def method(
             observer.refuse("it formats objects, whose attributes a format may reach", frame)
         if is_a(receiver, tuple) and name not in ("__new__", "__iter__", "__len__"):
             observed(follower, frame, receiver, what)
-        given(follower, look_at_all(follower, frame, everything, what), name != "__getitem__")
+        given(follower, examine_all(follower, frame, everything, what), name != "__getitem__")
         return
     if name in ("__getattribute__", "__getattr__") and args:
         if is_a(in_class(type(receiver), "__getattribute__"), types.FunctionType):
@@ -144,7 +144,7 @@ def _container(
     if kind is np.ndarray and name == "resize":  # which NumPy does where nobody else refers to it
         observer.releases(f"it resizes {label}", frame)
     elif kind is dict and name == "get" and args:
-        _get_entry(follower, frame, receiver, args[0], look(follower, frame, args[0], "get"))
+        _get_entry(follower, frame, receiver, args[0], examine(follower, frame, args[0], "get"))
     elif kind is dict and name in ("items", "keys", "values"):
 
         def done(follower: Follower, frame: Any, after: Step | None) -> None:
@@ -159,8 +159,8 @@ def _container(
         contains(follower, frame, args[0], receiver)
     elif name in METHODS.get(kind, ()) or is_a(receiver, VIEWS):
         what = f"{kind.__name__}.{name}"
-        arrays = look(follower, frame, receiver, what, name in ("index", "count"))
-        arrays |= look_at_all(follower, frame, args, what)
+        arrays = examine(follower, frame, receiver, what, name in ("index", "count"))
+        arrays |= examine_all(follower, frame, args, what)
         if kind is np.ndarray and not any(
             made_by_python(type(x)) or callable(x) for x in (*args, *inside(args)) if x is not None
         ):
@@ -170,13 +170,13 @@ def _container(
             written(follower, (receiver, *args))
     elif observer.is_own(receiver):
         if name in ("extend", "extendleft", "__init__", "fill") or name.endswith("update"):
-            for x in look_at_all(follower, frame, args, name).values():
+            for x in examine_all(follower, frame, args, name).values():
                 observer.array(x, frame)
     elif (dropped or name in GIVE_NONE) and name not in ONCE:
         observer.mutates(receiver, f"changes {label} by {name}", frame)
         observer.keeps(args, frame)
         if name in ("extend", "update", "extendleft"):
-            for x in look_at_all(follower, frame, args, name, False).values():
+            for x in examine_all(follower, frame, args, name, False).values():
                 observer.array(x, frame)
     else:
         observer.refuse(f"it changes {label} by {name}, and depends on what was there", frame)

@@ -10,10 +10,10 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from .examined import given, identical, identity, iterate, kind_of, length, name_of, observed
 from .frames import Follower
 from .items import read_item
 from .known import made_by_python
-from .looks import given, identical, identity, iterate, kind_of, length, name_of, observed
 from .reads import MISSING, is_a
 from .steps import Step
 from .whose import dict_of

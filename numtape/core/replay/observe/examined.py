@@ -57,11 +57,11 @@ def parts(value: Any) -> Iterable[Any]:
 
 def observed(follower: Follower, frame: Any, value: Any, what: str) -> None:
     """Something written in C looks into an object, and into arrays in it."""
-    for x in look(follower, frame, value, what).values():
+    for x in examine(follower, frame, value, what).values():
         follower.observer.array(x, frame)
 
 
-def look(
+def examine(
     follower: Follower, frame: Any, value: Any, what: str, deep: bool = True
 ) -> dict[int, Any]:
     """Something written in C looks into an object. Returns the arrays from outside in it."""
@@ -164,16 +164,16 @@ def _pure(function: Any) -> bool:
     return owner in (str, bytes, int, float, complex, tuple, bool, frozenset, range)
 
 
-def look_at_all(
+def examine_all(
     follower: Follower, frame: Any, args: Iterable[Any], what: str, deep: bool = True
 ) -> dict[int, Any]:
-    """`look` at several objects.
+    """`examine` at several objects.
 
     An array that is given twice is there twice: it may be looked at in one of two roles.
     """
     found: dict[int, Any] = {}
     for x in args:
-        for key, array in look(follower, frame, x, what, deep).items():
+        for key, array in examine(follower, frame, x, what, deep).items():
             found[-key if key in found else key] = array
     return found
 
@@ -223,7 +223,7 @@ def give(
 ) -> None:
     """Numtape is given objects: containers are looked into, arrays become inputs."""
     observer = follower.observer
-    arrays = look_at_all(follower, frame, (*args, *named.values()), what)
+    arrays = examine_all(follower, frame, (*args, *named.values()), what)
     taken = observer.inputs
     before = len(taken)
     containers = {id(x) for x in (*args, *named.values())}
@@ -320,7 +320,7 @@ def contains(follower: Follower, frame: Any, value: Any, holder: Any) -> None:
                 observer.read(reads.CONTAINS, holder, value, there, label, frame)
             return
     if is_a(holder, CONTAINERS):
-        arrays = look(follower, frame, holder, "in") | look(follower, frame, value, "in")
+        arrays = examine(follower, frame, holder, "in") | examine(follower, frame, value, "in")
         given(follower, arrays, False)
     elif is_a(holder, np.ndarray):
         observer.array(holder, frame)
@@ -403,7 +403,7 @@ def operate(follower: Follower, frame: Any, operands: tuple[Any, ...], in_place:
         return
     if in_place:
         observer.mutates(operands[0], f"changes {observer.name_of(operands[0])}", frame)
-    arrays = look_at_all(follower, frame, operands, "an operator")
+    arrays = examine_all(follower, frame, operands, "an operator")
     for x in operands:
         if made_by_python(type(x)):
             kind_of(follower, frame, x)

@@ -18,16 +18,16 @@ from .rows import VALUE
 from .unchanged import LIST_ITEMS, SIZE, TYPE, _at
 
 # What there is once in a process, by its place in a block of words: functions of the C API,
-# objects, and at which byte of an object something is. As in numtape/core/cpu/looks.py (a test
-# compares), like those of a look.
+# objects, and at which byte of an object something is. As in numtape/core/cpu/repeated_looks.py (a
+# test compares), like those of a look.
 (GET_ENTRY, GET_ATTRIBUTE, THREAD_DICT, MAKE_LIST, MAKE_DICT, NEXT_ENTRY, CLEAR_DICT, CLEAR_SET,
  HAS, REFERENT, CALL, CALL_WITH, CALL_WITH_ALL, TO_INT, FROM_INT, KEEP, DROP, CLEAR,
  LOG, TAPE, TENSOR, NONE, TRUE, FALSE, LIST, LOCAL, LOCAL_KEY, LOG_NAME, LOOKING_NAME, EMPTY, TEND,
  DROPPED, ZERO, LIMIT, BYTES_LIMIT, SCRATCH,
  AT_NAMES, AT_REFERENCES, AT_WEAK, AT_HOME, AT_ROW, AT_SPEC, AT_SINGLE, AT_VALUE, AT_READ, AT_ITEM,
  AT_BUFFER, AT_DATA, AT_TAPE_LOG, AT_SPENT,
- AT_AGAIN, AT_BUSY, AT_BYTES, AT_BYTES_LIMIT, AT_CALLS, AT_COLUMNS, AT_COMPUTATIONS, AT_EAGER,
- AT_EXTRA, AT_EXTRA_N, AT_KEPT, AT_LAZY, AT_LEFT, AT_LIMIT, AT_N, AT_PATIENCE, AT_SCANNED,
+ AT_REPEATED_LOOKS, AT_BUSY, AT_BYTES, AT_BYTES_LIMIT, AT_CALLS, AT_COLUMNS, AT_COMPUTATIONS,
+ AT_EAGER, AT_EXTRA, AT_EXTRA_N, AT_KEPT, AT_LAZY, AT_LEFT, AT_LIMIT, AT_N, AT_PATIENCE, AT_SCANNED,
  AT_SETTLE, AT_LOCK, AT_WORKSPACE, AT_CONST_ROWS,
  AT_VARIABLES, AT_TAPES, AT_READS, AT_VARIABLE_INDEX, AT_LEAF_ROWS, AT_PENDING,
  AT_BUFFERS) = range(78)
@@ -350,12 +350,12 @@ def _carried_out(process: int, address: int, log: int, tensor: int) -> int:
 
 
 @jit
-def looked(process: int, given: int, count: int, names: int) -> int:
-    """``looked(log, tensor)``: the tensor's value, or None if Python has to look; see above."""
+def repeated_look(process: int, given: int, count: int, names: int) -> int:
+    """``(log, tensor)``: the tensor's value, or None if Python has to look; see above."""
     p, arguments = _at(process), _at(given)
     log, tensor = arguments[0], arguments[1]
     if _at(log + TYPE)[0] == p[LOG] and _at(tensor + p[AT_HOME])[0] == log:
-        again = _at(log + p[AT_AGAIN])[0]
+        again = _at(log + p[AT_REPEATED_LOOKS])[0]
         for k in range(_at(again + SIZE)[0]):
             held = _at(again + p[AT_ITEM])[k]
             call1(p[KEEP], again)  # others may put another one in its place meanwhile
@@ -364,7 +364,7 @@ def looked(process: int, given: int, count: int, names: int) -> int:
             call1(p[DROP], again)
             if value != DECLINED:
                 return value
-            if _at(log + p[AT_AGAIN])[0] != again or _at(tensor + p[AT_HOME])[0] != log:
+            if _at(log + p[AT_REPEATED_LOOKS])[0] != again or _at(tensor + p[AT_HOME])[0] != log:
                 break
     call1(p[KEEP], p[NONE])
     return p[NONE]

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from .calls import Calls
     from .paths import Path
 
-# What there is once in a process, and of each call; as in kernels/passes/direct.py (a test
+# What there is once in a process, and of each call; as in kernels/passes/repeated_call.py (a test
 # compares).
 _PROCESS = (
     "GET_ENTRY", "GET_ATTRIBUTE", "THREAD_DICT", "MAKE", "MAKE_LIST", "AS_TUPLE", "CALL",
@@ -99,7 +99,7 @@ class _Process:
             **{name: address_of_call(call) for name, call in _API.items()},
             **{name: id(thing) for name, thing in self._held[1].items()},
             "LOCAL_KEY": known.known["key"], "ERROR": address_of(self._error),
-            "AT_CALL": slot(function, "_direct"), "AT_CELL": slot(Tensor, "_cell"),
+            "AT_CALL": slot(function, "_repeated_call"), "AT_CELL": slot(Tensor, "_cell"),
             "AT_HOME": of["tensor._home"], "AT_SPEC": of["tensor._spec"],
             "AT_VALUE": slot(Variable, "_value"), "AT_READ": of["variable._read"],
             "AT_TAPES": slot(Log, "tapes"), "AT_ITEM": of["tuple.items"],
@@ -108,7 +108,7 @@ class _Process:
         }  # fmt: skip
         self._words = np.array([words[name] for name in _PROCESS], np.int64)
         keep(self)  # before anything refers to it
-        first = disk.load("passes-direct", _source("direct"), _built)["numtape_replayed"]
+        first = disk.load("passes-repeated-call", _source("call"), _built)["numtape_repeated_call"]
         before = disk.load("before-call", _source("before"), _built_before)
         setup = ctypes.CFUNCTYPE(*[ctypes.c_int64] * 4)(before["before_call_setup"])
         setup(address_of(self._words), first, known.known["carry out"])
@@ -117,16 +117,17 @@ class _Process:
 
 
 def _source(name: str) -> str:
-    if name == "direct":
-        return kernel_source("compiler", "jit", "passes.unchanged", "passes.direct")
+    if name == "call":
+        return kernel_source("compiler", "jit", "passes.unchanged", "passes.repeated_call")
     return (settings.PACKAGE / "core" / "native" / "before.py").read_text("utf-8")
 
 
 def _built() -> disk.Built:
     from ..compile.unit import Function, compile_unit
 
-    kernel = importlib.import_module("numtape.kernels.passes.direct").replayed
-    built: disk.Built = compile_unit("direct", [Function("numtape_replayed", kernel, [""] * 4)])
+    kernel = importlib.import_module("numtape.kernels.passes.repeated_call").repeated_call
+    function = Function("numtape_repeated_call", kernel, [""] * 4)
+    built: disk.Built = compile_unit("repeated call", [function])
     return built
 
 
@@ -173,13 +174,13 @@ def entry(
       defaults: The defaults that complete the arguments; None if there are none to look at.
 
     Returns:
-      A tuple for the function's ``_direct``; None if Python has to carry these calls out.
+      A tuple for the function's ``_repeated_call``; None if Python has to carry these calls out.
     """
     tree = calls.tree
     path = tree.root.latest if tree is not None else None
     if path is None or calls.slow or settings.traceback:
         return None
-    known = path.direct
+    known = path.repeated_call
     if known is not None and known.holds():
         return known.entry
     if calls.turn & (calls.turn - 1) or isinstance(_process(type(function)), str):
@@ -190,13 +191,13 @@ def entry(
     if defaults is not None and type(inner) is not types.FunctionType:
         return None
     completed = [] if defaults is None else [(inner, code_fields()[1], defaults)]
-    path.direct = made = _direct(function, calls, path, apart, completed)
+    path.repeated_call = made = _made(function, calls, path, apart, completed)
     return None if made is None else made.entry
 
 
-def _direct(
+def _made(
     function: Any, calls: Calls, path: Path, apart: bool, completed: list[Any]
-) -> Direct | None:
+) -> RepeatedCall | None:
     recording = path.recording
     if recording.draws or recording._arrays:
         return None
@@ -216,10 +217,10 @@ def _direct(
     for at, spec in zip(ready.places, recording._specs, strict=True):
         if at >= 0 and (at not in specs or specs[at].shape != spec.shape):
             return None  # a constant, say, or an array in another shape
-    return Direct(function, calls, path, apart, completed, program, sweep)
+    return RepeatedCall(function, calls, path, apart, completed, program, sweep)
 
 
-class Direct(Kept):
+class RepeatedCall(Kept):
     """An entry, and all that it refers to by address.
 
     Attributes:

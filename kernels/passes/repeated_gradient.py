@@ -11,7 +11,9 @@ The caller holds the GIL. A word is eight bytes: a number, or the address of an 
 from __future__ import annotations
 
 from ..jit import POINTERS, call1, call2, call3, call4, jit
-from .looked import (
+from .recall import repeat
+from .records import Log
+from .repeated_look import (
     AT_BUFFER,
     AT_BUSY,
     AT_CALLS,
@@ -51,15 +53,13 @@ from .looked import (
     _here,
     _put,
 )
-from .recall import repeat
-from .records import Log
 from .unchanged import LIST_ITEMS, SIZE, TYPE, _at
 
-# What there is once in a process, behind that of looks; as in numtape/core/derive/repeated.py (a
-# test compares), like those of a gradient.
+# What there is once in a process, behind that of looks; as in
+# numtape/core/derive/repeated_gradients.py (a test compares), like those of a gradient.
 (MAKE_TUPLE, COPY, APPEND, ADD, SET_ENTRY, CUT, VARIABLE, INT,
  AT_PERSISTENT, AT_ACCESSED, AT_RANGES, AT_EVENTS, AT_SEEN, AT_THREAD, AT_TRAINABLE,
- AT_VARIABLE_SPEC, AT_ASKED) = range(78, 95)
+ AT_VARIABLE_SPEC, AT_REPEATED_GRADIENTS) = range(78, 95)
 # What there is of each gradient.
 (GENERATION, FREED, COLUMNS, EXTRA, CODE, A, B, C, SPEC, CELL, STATE, OPERANDS_HERE,
  ROWS, STRUCTURE, OPERANDS, OPERAND_COUNT, ADDED, APPENDED, CELLS, STATES, MORE, MORE_COUNT,
@@ -373,15 +373,15 @@ def _answered(process: int, address: int, tape: int, target: int, sources: int, 
 
 
 @jit
-def asked(process: int, given: int, count: int, names: int) -> int:
-    """``asked(tape, target, sources)``: what `gradient` gives, or None if Python has to answer."""
+def repeated_gradient(process: int, given: int, count: int, names: int) -> int:
+    """``(tape, target, sources)``: what `gradient` gives, or None if Python has to answer."""
     p, arguments = _at(process), _at(given)
     tape = arguments[0]
     if _at(tape + TYPE)[0] == p[TAPE]:
         log = _at(tape + p[AT_TAPE_LOG])[0]
         if _at(log + TYPE)[0] == p[LOG]:
             call1(p[KEEP], log)
-            held = _at(log + p[AT_ASKED])[0]
+            held = _at(log + p[AT_REPEATED_GRADIENTS])[0]
             call1(p[KEEP], held)  # others may put another one in its place meanwhile
             found = DECLINED
             for k in range(_at(held + SIZE)[0]):

@@ -13,7 +13,7 @@ from counting import fresh_log
 
 import numtape as tf
 from numtape.core import settings
-from numtape.core.derive import repeated
+from numtape.core.derive import repeated_gradients
 from numtape.core.derive.tape import Tape
 from numtape.core.log.log import Log, local
 from numtape.core.native import layout
@@ -24,23 +24,24 @@ pytestmark = [
     pytest.mark.skipif(bool(layout.unsupported()), reason=layout.unsupported() or "usable"),
     pytest.mark.skipif(settings.record() == "python", reason="NUMTAPE_RECORD=python"),
 ]
-MANY = 5 * repeated.TURNS
+MANY = 5 * repeated_gradients.TURNS
 
 
 @pytest.fixture(autouse=True)
 def usual():
     """A thread as at first: tests that were interrupted may have left another behind."""
-    assert repeated.said() == "machine code"
+    assert repeated_gradients.said() == "machine code"
     local.log, local.rule, local.looking = Log(), None, ()
 
 
 def by_machine(log=None):
     """How many gradients of a log machine code has recorded."""
-    return sum(made.words[repeated._GRADIENT.index("HITS")] for _, made in (log or local.log).asked)
+    hits, held = repeated_gradients._GRADIENT.index("HITS"), (log or local.log).repeated_gradients
+    return sum(made.words[hits] for _, made in held)
 
 
 def by_python(monkeypatch):
-    monkeypatch.setattr(repeated, "asked", lambda tape, target, sources: None)
+    monkeypatch.setattr(repeated_gradients, "repeated_gradient", lambda tape, target, sources: None)
 
 
 def network(k, w, b, u):
@@ -92,7 +93,7 @@ def test_machine_code_finds_what_python_does(step, monkeypatch):
             return found + [v.numpy().tobytes() for v in variables], by_machine(log)
 
     found, count = course()
-    assert count > (2 if step is second else 1) * (MANY - 3 * repeated.TURNS)
+    assert count > (2 if step is second else 1) * (MANY - 3 * repeated_gradients.TURNS)
     with monkeypatch.context() as patch:
         by_python(patch)
         expected, count = course()
@@ -318,8 +319,8 @@ def test_gradients_in_turn():
             with tf.GradientTape() as tape:
                 y = tf.exp(x) * x
             assert float(tape.gradient(y, x)) == pytest.approx(1.5 * math.exp(0.5), rel=1e-6)
-        assert by_machine(log) > 2 * (MANY - 3 * repeated.TURNS)
-        assert len(log.asked) == 2
+        assert by_machine(log) > 2 * (MANY - 3 * repeated_gradients.TURNS)
+        assert len(log.repeated_gradients) == 2
 
 
 def test_a_finalizer_among_results_changes_nothing():
@@ -360,7 +361,7 @@ def test_nothing_is_left_behind():
     def counts():
         # Of None, booleans and small ints others have some, too.
         things = [Log, Tape, tf.Tensor, tf.Variable, local.log, x, w, x._spec, w._spec]
-        held = [thing for _, made in local.log.asked for thing in made._kept]
+        held = [thing for _, made in local.log.repeated_gradients for thing in made._kept]
         return [sys.getrefcount(thing) for thing in things] + [
             sys.getrefcount(thing) for thing in held if not isinstance(thing, int | bool)
         ]
@@ -385,9 +386,9 @@ def test_nothing_is_left_behind():
 
 
 def test_constants_are_those_of_the_pass():
-    kernel = importlib.import_module("numtape.kernels.passes.asked")
-    looked = importlib.import_module("numtape.kernels.passes.looked")
-    found = [getattr(kernel, name) for name in repeated._PROCESS]
+    kernel = importlib.import_module("numtape.kernels.passes.repeated_gradient")
+    looked = importlib.import_module("numtape.kernels.passes.repeated_look")
+    found = [getattr(kernel, name) for name in repeated_gradients._PROCESS]
     assert found == list(range(looked.AT_BUFFERS + 1, looked.AT_BUFFERS + 1 + len(found)))
-    names = repeated._GRADIENT
+    names = repeated_gradients._GRADIENT
     assert [getattr(kernel, name) for name in names] == list(range(len(names)))

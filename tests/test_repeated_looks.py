@@ -15,7 +15,7 @@ import numtape as tf
 from numtape.core import settings
 from numtape.core.compile import passes
 from numtape.core.cpu import executor as cpu
-from numtape.core.cpu import looks
+from numtape.core.cpu import repeated_looks
 from numtape.core.log import look
 from numtape.core.log.log import Log, local
 from numtape.core.native import layout
@@ -26,20 +26,21 @@ pytestmark = [
     pytest.mark.skipif(bool(layout.unsupported()), reason=layout.unsupported() or "usable"),
     pytest.mark.skipif(settings.record() == "python", reason="NUMTAPE_RECORD=python"),
 ]
-MANY = 4 * looks.TURNS
+MANY = 4 * repeated_looks.TURNS
 
 
 @pytest.fixture(autouse=True)
 def usual(monkeypatch):
     """A thread as at first: tests that were interrupted may have left another behind."""
-    assert looks.said() == "machine code"
+    assert repeated_looks.said() == "machine code"
     local.log, local.rule, local.looking = Log(), None, ()
     monkeypatch.setattr(settings, "moved", False)
 
 
 def by_machine(log=None):
     """How many looks at a log machine code has carried out."""
-    return sum(made.words[looks._LOOK.index("HITS")] for _, made in (log or local.log).again)
+    hits, held = repeated_looks._LOOK.index("HITS"), (log or local.log).repeated_looks
+    return sum(made.words[hits] for _, made in held)
 
 
 def arrays():
@@ -89,9 +90,9 @@ def test_machine_code_finds_what_python_does(step, monkeypatch):
 
     found, log = course()
     if step is descend:
-        assert by_machine(log) > MANY - 3 * looks.TURNS
+        assert by_machine(log) > MANY - 3 * repeated_looks.TURNS
     with monkeypatch.context() as patch:
-        patch.setattr(look, "again", lambda log, tensor: None)
+        patch.setattr(look, "repeated_look", lambda log, tensor: None)
         expected, log = course()
     assert not by_machine(log)
     assert found == expected
@@ -108,7 +109,7 @@ def test_a_log_is_as_if_python_had_looked():
                         or log._const_rows or log._leaf_rows or log.eager)  # fmt: skip
             assert not log.columns.state.any()
             assert not log.workspace.want.any()
-        assert by_machine(log) > looks.TURNS
+        assert by_machine(log) > repeated_looks.TURNS
     assert [float(y) for y in kept] == [2.0 * k + 1.0 for k in range(MANY)]
 
 
@@ -195,8 +196,8 @@ def test_looks_in_turn():
             assert square(x, k) == 4.0 + k
             assert other_rows(x, k) == 2.0 * k
             assert float(tf.sqrt(x * float(k))) == np.sqrt(np.float32(2.0 * k))
-        assert by_machine(log) > 3 * looks.TURNS
-        assert len(log.again) == 3
+        assert by_machine(log) > 3 * repeated_looks.TURNS
+        assert len(log.repeated_looks) == 3
 
 
 def test_what_goes_with_the_rows_may_record():
@@ -214,7 +215,7 @@ def test_what_goes_with_the_rows_may_record():
             del v
             assert float(y) == 6.0 + 2.0 * k
             assert reference() is None
-        assert by_machine(log) > looks.TURNS
+        assert by_machine(log) > repeated_looks.TURNS
     assert found == [3.0] * MANY
 
 
@@ -229,8 +230,8 @@ def test_nothing_is_left_behind():
 
         def counts():
             gc.collect()
-            process = looks._process()._held[1]
-            things = [log, log.columns, log.lock, ones, x, x._spec, ones._spec, log.again,
+            process = repeated_looks._process()._held[1]
+            things = [log, log.columns, log.lock, ones, x, x._spec, ones._spec, log.repeated_looks,
                       np.dtype(np.float32), *process.values()]  # fmt: skip
             return [sys.getrefcount(thing) for thing in things]
 
@@ -248,12 +249,12 @@ def test_nothing_is_left_behind():
 
 
 def test_what_translates_the_pass_is_part_of_its_key_in_the_cache():
-    assert passes.compilers() in looks._source()
+    assert passes.compilers() in repeated_looks._source()
 
 
 def test_constants_are_those_of_the_pass():
-    kernel = importlib.import_module("numtape.kernels.passes.looked")
-    for names in (looks._PROCESS, looks._LOOK):
+    kernel = importlib.import_module("numtape.kernels.passes.repeated_look")
+    for names in (repeated_looks._PROCESS, repeated_looks._LOOK):
         assert [getattr(kernel, name) for name in names] == list(range(len(names)))
     plan = importlib.import_module("numtape.core.plan.plan")
     assert (kernel.WANTED, kernel.WELCOME) == (plan.WANTED, plan.WELCOME)

@@ -2,8 +2,8 @@
 
 Python's steps are the definition: `GradientTape.gradient`. Where the adjoint rows of a tape that is
 asked once were the same some times (`adjoints`), its log gets an entry: all that machine code
-(`kernels/passes/asked.py`) needs to do the same, for one target and no seeds of the caller's. It is
-asked first, and leaves to Python whatever is not as the entry says.
+(`kernels/passes/repeated_gradient.py`) needs to do the same, for one target and no seeds of the
+caller's. It is asked first, and leaves to Python whatever is not as the entry says.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from .. import settings
 from ..compile import cache as disk
 from ..compile.passes import compilers
 from ..compile.sources import kernel_source
-from ..cpu import looks
+from ..cpu import repeated_looks
 from ..log.log import LEAF_CODE, SLACK, VALUE, Log
 from ..log.variable import Variable
 from ..native.install import Method
@@ -33,7 +33,7 @@ from .adjoints import Adjoints
 from .tape import Tape
 
 # What there is once in a process, behind that of looks, and of each gradient; as in
-# kernels/passes/asked.py (a test compares).
+# kernels/passes/repeated_gradient.py (a test compares).
 _API = {
     "MAKE_TUPLE": "PyTuple_New", "COPY": "PyList_GetSlice", "APPEND": "PyList_Append",
     "ADD": "PySet_Add", "SET_ENTRY": "PyDict_SetItem", "CUT": "PyList_SetSlice",
@@ -43,7 +43,7 @@ _SLOTS: dict[str, tuple[type, str]] = {
     "AT_PERSISTENT": (Tape, "persistent"), "AT_ACCESSED": (Tape, "watch_accessed"),
     "AT_RANGES": (Tape, "ranges"), "AT_EVENTS": (Tape, "events"), "AT_SEEN": (Tape, "seen"),
     "AT_THREAD": (Tape, "thread"), "AT_TRAINABLE": (Variable, "_trainable"),
-    "AT_VARIABLE_SPEC": (Variable, "_spec"), "AT_ASKED": (Log, "asked"),
+    "AT_VARIABLE_SPEC": (Variable, "_spec"), "AT_REPEATED_GRADIENTS": (Log, "repeated_gradients"),
 }  # fmt: skip
 _PROCESS = (*_API, *_OBJECTS, *_SLOTS)
 _GRADIENT = (
@@ -59,7 +59,7 @@ SOURCES = 256  # of one gradient
 _KINDS = frozenset((Tensor, Variable))
 
 
-def asked(tape: Tape, target: Any, sources: Any) -> Any:
+def repeated_gradient(tape: Tape, target: Any, sources: Any) -> Any:
     """What `gradient` gives, or None if Python has to answer. Machine code comes in its place."""
     return None
 
@@ -68,31 +68,32 @@ class _Process:
     """The machine code, which is asked first when this is made."""
 
     def __init__(self) -> None:
-        global asked
+        global repeated_gradient
         words = {
             **{name: address_of_call(call) for name, call in _API.items()},
             **{name: id(thing) for name, thing in _OBJECTS.items()},
             **{name: slot(*of) for name, of in _SLOTS.items()},
         }
-        of_looks = looks.words()
+        of_looks = repeated_looks.words()
         if isinstance(of_looks, str):
             raise RuntimeError(of_looks)
         self._words = np.append(of_looks, np.array([words[name] for name in _PROCESS], np.int64))
         keep(self)  # before anything refers to it
-        first = disk.load("passes-asked", _source(), _built)["numtape_asked"]
+        loaded = disk.load("passes-repeated-gradient", _source(), _built)
+        first = loaded["numtape_repeated_gradient"]
         text = (settings.PACKAGE / "core" / "native" / "before.py").read_text("utf-8")
         entered = disk.load("before-gradient", text, _before)
         setup = ctypes.CFUNCTYPE(*[ctypes.c_int64] * 4)(entered["before_gradient_setup"])
         setup(address_of(self._words), first, 0)
-        self._method = Method(b"asked", entered["before_gradient"], 0x82, None)
+        self._method = Method(b"repeated_gradient", entered["before_gradient"], 0x82, None)
         make = ctypes.PYFUNCTYPE(
             ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p
         )(address_of_call("PyCFunction_NewEx"))
-        asked = make(ctypes.addressof(self._method), None, None)
+        repeated_gradient = make(ctypes.addressof(self._method), None, None)
 
 
 def _source() -> str:
-    names = "records", "rows", "recall", "unchanged", "looked", "asked"
+    names = "records", "rows", "recall", "unchanged", "repeated_look", "repeated_gradient"
     return kernel_source("jit", *(f"passes.{name}" for name in names)) + compilers()
 
 
@@ -102,7 +103,8 @@ def _built() -> disk.Built:
     from ..compile.llvm import compiled
     from ..compile.translate import Entry, translated
 
-    entry = Entry("numtape_asked", "passes.asked", "asked", (INT,) * 4, block=False)
+    name = "repeated_gradient"
+    entry = Entry(f"numtape_{name}", f"passes.{name}", name, (INT,) * 4, block=False)
     try:
         return compiled(translated([entry]), [entry.symbol])
     except Unknown as reason:
@@ -126,7 +128,9 @@ def said() -> str:
     return f"Python: {found}" if isinstance(found, str) else "machine code"
 
 
-def note(tape: Tape, first: tuple[int, int], target: Any, sources: Any, found: list[Any]) -> None:
+def prepare(
+    tape: Tape, first: tuple[int, int], target: Any, sources: Any, found: list[Any]
+) -> None:
     """Have machine code do what was just done, if it came again some times and it can.
 
     Args:
@@ -151,14 +155,15 @@ def note(tape: Tape, first: tuple[int, int], target: Any, sources: Any, found: l
         return
     made = _entry(log, tape, adjoints, first, target, sources, found)
     if made is not None:  # those of other columns have ended
-        others = [x for x in log.asked if x[1].of is log.columns and x[1].adjoints is not adjoints]
-        log.asked = ((made.words, made), *others[: MOST - 1])
+        before = log.repeated_gradients
+        others = [x for x in before if x[1].of is log.columns and x[1].adjoints is not adjoints]
+        log.repeated_gradients = ((made.words, made), *others[: MOST - 1])
 
 
 def _entry(
     log: Log, tape: Tape, adjoints: Adjoints, first: tuple[int, int], target: Any, sources: Any,
     found: list[Any],
-) -> Repeated | None:  # fmt: skip
+) -> RepeatedGradient | None:  # fmt: skip
     """An entry, if what was recorded is a seed and the adjoint rows, and nothing else."""
     leaves = sources if type(sources) is list else [sources]
     if target._home is not log or not target._spec.inexact or not 0 < len(leaves) <= SOURCES:
@@ -183,10 +188,11 @@ def _entry(
     constants = rows + np.flatnonzero(columns.code[rows:n] == LEAF_CODE)
     if not all(SPECS.specs[number].single for number in columns.spec[constants].tolist()):
         return None
-    return Repeated(log, tape, adjoints, first, target, leaves, leaves is sources, found, key)
+    listed = leaves is sources
+    return RepeatedGradient(log, tape, adjoints, first, target, leaves, listed, found, key)
 
 
-class Repeated(Kept):
+class RepeatedGradient(Kept):
     """A gradient that comes again, and all that machine code refers to by address.
 
     Attributes:

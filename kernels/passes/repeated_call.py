@@ -16,8 +16,8 @@ from ..jit import POINTERS, call0, call1, call2, call3, call4, jit
 from .unchanged import LIST_ITEMS, SIZE, TYPE, _at, unchanged
 
 # What there is once in a process, by its place in a block of words: functions of the C API,
-# objects, and at which byte of an object something is. As in numtape/core/replay/direct.py (a test
-# compares), like those of a call.
+# objects, and at which byte of an object something is. As in
+# numtape/core/replay/repeated_calls.py (a test compares), like those of a call.
 (GET_ENTRY, GET_ATTRIBUTE, THREAD_DICT, MAKE, MAKE_LIST, AS_TUPLE, CALL, CALL_WITH, CALL_WITH_ALL,
  TO_INT, FROM_INT, KEEP, DROP, CLEAR, TAKE_ERROR, SET_ERROR, ERROR,
  FUNCTION, TENSOR, ARRAY, LOG, NONE, TRUE, FALSE, CELLS, LOCAL, LOCAL_KEY, LOG_NAME, TRAINING_NAME,
@@ -370,7 +370,7 @@ def _replayed(process: int, address: int, given: int) -> int:
 
 
 @jit
-def replayed(process: int, given: int, count: int, names: int) -> int:
+def repeated_call(process: int, given: int, count: int, names: int) -> int:
     """The result of a call, `DECLINED` or `FAILED`.
 
     ``given`` is the address of the function and its arguments, ``count`` how many these are

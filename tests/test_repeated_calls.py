@@ -15,7 +15,7 @@ from numtape.core import settings
 from numtape.core.cpu import sweeper as cpu
 from numtape.core.log import variable as variables
 from numtape.core.native import layout
-from numtape.core.replay import direct
+from numtape.core.replay import repeated_calls
 
 pytestmark = [
     pytest.mark.numtape_only("how calls are carried out"),
@@ -373,7 +373,7 @@ def test_many_variables_are_assigned(monkeypatch):
     for k, w in enumerate(weights):
         assert w.numpy().tolist() == [k * 64.0 + 31.5] * (k % 3 + 1)
     assert carried_out(step) == 4 and last.numpy()[0] == weights[-1].numpy()[0]
-    monkeypatch.setattr(direct, "MOST", 99)
+    monkeypatch.setattr(repeated_calls, "MOST", 99)
     few = tf.function(lambda x: [w.assign_sub(w - x) for w in weights][-1])
     for _ in range(6):
         few(X)
@@ -392,7 +392,7 @@ def test_an_error_in_putting_a_result_together_assigns_nothing():
         raise ValueError("put together")
 
     (calls,) = recorded._known.values()
-    path.rebuild, path.direct, recorded._direct, calls.turn = failing, None, None, 0
+    path.rebuild, path.repeated_call, recorded._repeated_call, calls.turn = failing, None, None, 0
     done = carried_out(recorded)
     assert done == 3
     for _ in range(4):
@@ -440,7 +440,8 @@ def test_hot_functions_are_compiled(monkeypatch):
     (path,) = paths(function)
     assert path.recording._ready.program().plan.better is None
     assert path.recording._ready._first.plan.done == -1  # it is the better one
-    assert path.direct.holds() and path.direct._words[direct._CALL.index("LEFT")] > 1 << 61
+    made, left = path.repeated_call, repeated_calls._CALL.index("LEFT")
+    assert made.holds() and made._words[left] > 1 << 61
 
 
 def test_counts_of_references_stay():
@@ -456,7 +457,8 @@ def test_counts_of_references_stay():
 
     def counted():
         gc.collect()
-        kept = [x for f in (function, other, train) for path in paths(f) for x in path.direct.entry]
+        made = [path.repeated_call for f in (function, other, train) for path in paths(f)]
+        kept = [x for each in made for x in each.entry]
         return [sys.getrefcount(x) for x in [*things, *kept]], len(gc.get_objects())
 
     before, alive = counted()
@@ -574,7 +576,7 @@ print(wrong, [int(path.counts[0]) for calls in function._known.values() for tree
 
 
 def test_constants_are_those_of_the_pass():
-    kernel = importlib.import_module("numtape.kernels.passes.direct")
+    kernel = importlib.import_module("numtape.kernels.passes.repeated_call")
     kinds = "_ONE", "_CONSTANT", "_LIST", "_TUPLE", "_OTHER"
-    for names in (direct._PROCESS, direct._CALL, kinds):
+    for names in (repeated_calls._PROCESS, repeated_calls._CALL, kinds):
         assert [getattr(kernel, name.lstrip("_")) for name in names] == list(range(len(names)))

@@ -1,9 +1,9 @@
 """Looks in machine code, where a log's rows are as they were some times before.
 
 What a look does is said by `core.log.look` and by `Executor.compute`. A plan that came again some
-times gets an entry in its log: all that machine code (`kernels/passes/looked.py`) needs to do the
-same, where no value is large, no row is NumPy's, no array waits, and the log is let go of. It is
-asked first, and leaves to Python whatever is not as the entry says.
+times gets an entry in its log: all that machine code (`kernels/passes/repeated_look.py`) needs to
+do the same, where no value is large, no row is NumPy's, no array waits, and the log is let go of.
+It is asked first, and leaves to Python whatever is not as the entry says.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from ..values.spec import SPECS, Spec
 from ..values.tensor import Tensor
 from .buffers import POOL
 
-# What there is once in a process, and of each look; as in kernels/passes/looked.py (a test
+# What there is once in a process, and of each look; as in kernels/passes/repeated_look.py (a test
 # compares).
 _API = {
     "GET_ENTRY": "PyDict_GetItemWithError", "GET_ATTRIBUTE": "PyObject_GetAttr",
@@ -52,10 +52,10 @@ _PLACES = (
     "AT_READ", "AT_ITEM", "AT_BUFFER", "AT_DATA", "AT_TAPE_LOG", "AT_SPENT",
 )  # fmt: skip
 _OF_LOG = (
-    "again", "busy", "bytes", "bytes_limit", "calls", "columns", "computations", "eager", "extra",
-    "extra_n", "kept", "lazy", "left", "limit", "n", "patience", "scanned", "settle", "lock",
-    "workspace", "_const_rows", "variables", "tapes", "reads", "variable_index", "_leaf_rows",
-    "pending", "buffers",
+    "repeated_looks", "busy", "bytes", "bytes_limit", "calls", "columns", "computations", "eager",
+    "extra", "extra_n", "kept", "lazy", "left", "limit", "n", "patience", "scanned", "settle",
+    "lock", "workspace", "_const_rows", "variables", "tapes", "reads", "variable_index",
+    "_leaf_rows", "pending", "buffers",
 )  # fmt: skip
 _PROCESS = (*_API, *_OBJECTS, *_PLACES, *(f"AT_{name.lstrip('_').upper()}" for name in _OF_LOG))
 _LOOK = (
@@ -112,21 +112,21 @@ class _Process:
         }  # fmt: skip
         self.words = np.array([words[name] for name in _PROCESS], np.int64)
         keep(self)  # before anything refers to it
-        first = disk.load("passes-looked", _source(), _built)["numtape_looked"]
+        first = disk.load("passes-repeated-look", _source(), _built)["numtape_repeated_look"]
         text = (settings.PACKAGE / "core" / "native" / "before.py").read_text("utf-8")
         entered = disk.load("before-look", text, lambda: _before("before_look"))
         setup = ctypes.CFUNCTYPE(*[ctypes.c_int64] * 4)(entered["before_look_setup"])
         setup(address_of(self.words), first, 0)
-        method = Method(b"looked", entered["before_look"], 0x82, None)
+        method = Method(b"repeated_look", entered["before_look"], 0x82, None)
         make = ctypes.PYFUNCTYPE(
             ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p
         )(address_of_call("PyCFunction_NewEx"))
         self._method = method
-        look.again = make(ctypes.addressof(method), None, None)
+        look.repeated_look = make(ctypes.addressof(method), None, None)
 
 
 def _source() -> str:
-    names = "records", "rows", "recall", "unchanged", "looked"
+    names = "records", "rows", "recall", "unchanged", "repeated_look"
     return kernel_source("jit", *(f"passes.{name}" for name in names)) + compilers()
 
 
@@ -136,7 +136,8 @@ def _built() -> disk.Built:
     from ..compile.llvm import compiled
     from ..compile.translate import Entry, translated
 
-    entry = Entry("numtape_looked", "passes.looked", "looked", (INT,) * 4, block=False)
+    name = "repeated_look"
+    entry = Entry(f"numtape_{name}", f"passes.{name}", name, (INT,) * 4, block=False)
     try:
         return compiled(translated([entry]), [entry.symbol])
     except Unknown as reason:
@@ -182,7 +183,7 @@ def _names(kind: type) -> dict[str, Any]:
     return found
 
 
-def repeat(log: Log, work: Any, plan: Plan, executor: Any, hot: int) -> None:
+def prepare(log: Log, work: Any, plan: Plan, executor: Any, hot: int) -> None:
     """Have machine code carry out a plan that came again, if it can.
 
     Args:
@@ -192,19 +193,19 @@ def repeat(log: Log, work: Any, plan: Plan, executor: Any, hot: int) -> None:
       executor: Who has carried it out.
       hot: What it computes, as ``plan.work``, before it is compiled.
     """
-    for made in log.again:
+    for made in log.repeated_looks:
         if made[1].plan is plan:
             made[1].settle()
     # Those of other columns have ended.
-    others = [x for x in log.again if x[1].plan is not plan and x[1].of is log.columns]
+    others = [x for x in log.repeated_looks if x[1].plan is not plan and x[1].of is log.columns]
     made = None
     retry()
     if type(log) is Log and not isinstance(_process(), str):
         made = _entry(log, work, plan, executor, hot)
-    log.again = (*([] if made is None else [(made.words, made)]), *others[: MOST - 1])
+    log.repeated_looks = (*([] if made is None else [(made.words, made)]), *others[: MOST - 1])
 
 
-def _entry(log: Log, work: Any, plan: Plan, executor: Any, hot: int) -> Repeated | None:
+def _entry(log: Log, work: Any, plan: Plan, executor: Any, hot: int) -> RepeatedLook | None:
     compared = getattr(plan, "compared", None)
     if compared is None or settings.moved or plan.by_hand:
         return None
@@ -225,10 +226,10 @@ def _entry(log: Log, work: Any, plan: Plan, executor: Any, hot: int) -> Repeated
             return None  # a constant, say, or an array in another shape
     if len(values) + len(buffers) > ARRAYS:
         return None
-    return Repeated(log, work, plan, executor, hot, rows, values, at)
+    return RepeatedLook(log, work, plan, executor, hot, rows, values, at)
 
 
-class Repeated(Kept):
+class RepeatedLook(Kept):
     """A look that comes again, and all that machine code refers to by address.
 
     Attributes:
