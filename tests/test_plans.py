@@ -14,7 +14,7 @@ from numtape.core import settings
 from numtape.core.compile.tables import CALLS
 from numtape.core.cpu import blas, buffers, repeated_looks, workers
 from numtape.core.cpu import sweeper as cpu
-from numtape.core.derive import adjoints
+from numtape.core.derive import adjoints, repeated_gradients
 from numtape.core.ops import matrix_products
 from numtape.core.plan import memo
 from numtape.core.plan import plan as plans
@@ -91,7 +91,8 @@ def recalls(monkeypatch):
         return result
 
     # Machine code recalls by itself.
-    monkeypatch.setattr(repeated_looks, "prepare", lambda *rest: None)
+    for machine in (repeated_looks, repeated_gradients):
+        monkeypatch.setattr(machine, "prepare", lambda *rest: None)
     monkeypatch.setattr(plans.Planner, "_recalled", recalled)
     monkeypatch.setattr(adjoints.Memory, "recall", repeated)
     return found
