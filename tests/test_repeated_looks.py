@@ -18,7 +18,7 @@ from numtape.core.cpu import executor as cpu
 from numtape.core.cpu import repeated_looks
 from numtape.core.log import look
 from numtape.core.log.log import Log, local
-from numtape.core.native import layout
+from numtape.core.native import first, layout
 from numtape.core.values.interning import generation
 
 pytestmark = [
@@ -230,7 +230,7 @@ def test_nothing_is_left_behind():
 
         def counts():
             gc.collect()
-            process = repeated_looks._process()._held[1]
+            process = repeated_looks._code_or_reason()._held[1]
             things = [log, log.columns, log.lock, ones, x, x._spec, ones._spec, log.repeated_looks,
                       np.dtype(np.float32), *process.values()]  # fmt: skip
             return [sys.getrefcount(thing) for thing in things]
@@ -249,7 +249,7 @@ def test_nothing_is_left_behind():
 
 
 def test_what_translates_the_pass_is_part_of_its_key_in_the_cache():
-    assert passes.compilers() in repeated_looks._source()
+    assert passes.compilers() in first.pass_source("repeated_look")
 
 
 def test_constants_are_those_of_the_pass():

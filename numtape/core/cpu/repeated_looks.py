@@ -8,7 +8,6 @@ It is asked first, and leaves to Python whatever is not as the entry says.
 
 from __future__ import annotations
 
-import ctypes
 import gc
 import sys
 from typing import Any
@@ -16,12 +15,11 @@ from typing import Any
 import numpy as np
 
 from .. import settings
-from ..compile import cache as disk
-from ..compile.passes import addresses, compilers
-from ..compile.sources import kernel_source
+from ..compile.passes import addresses
 from ..log import look, references
 from ..log.log import SLACK, SWEEP_BYTES, SWEEP_ROWS, VALUE, Log, local
-from ..native.install import Method, retry
+from ..native.first import builtin, told, translated_pass
+from ..native.install import retry
 from ..native.kept import Kept
 from ..native.layout import NotAsKnown, address_of_call, layout, place, slot
 from ..native.once import Once, keep
@@ -72,7 +70,7 @@ FOREVER = 1 << 62
 SIZE = object.__basicsize__  # at which byte a list has its size, which `core.native.layout` checks
 
 
-class _Process:
+class _Code:
     """The machine code, which is asked first when this is made.
 
     Attributes:
@@ -112,61 +110,28 @@ class _Process:
         }  # fmt: skip
         self.words = np.array([words[name] for name in _PROCESS], np.int64)
         keep(self)  # before anything refers to it
-        first = disk.load("passes-repeated-look", _source(), _built)["numtape_repeated_look"]
-        text = (settings.PACKAGE / "core" / "native" / "before.py").read_text("utf-8")
-        entered = disk.load("before-look", text, lambda: _before("before_look"))
-        setup = ctypes.CFUNCTYPE(*[ctypes.c_int64] * 4)(entered["before_look_setup"])
-        setup(address_of(self.words), first, 0)
-        method = Method(b"repeated_look", entered["before_look"], 0x82, None)
-        make = ctypes.PYFUNCTYPE(
-            ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p
-        )(address_of_call("PyCFunction_NewEx"))
-        self._method = method
-        look.repeated_look = make(ctypes.addressof(method), None, None)
+        uses = "records", "rows", "recall", "unchanged"
+        address = told("repeated_look", translated_pass("repeated_look", *uses), self.words)
+        look.repeated_look = builtin("repeated_look", address)
 
 
-def _source() -> str:
-    names = "records", "rows", "recall", "unchanged", "repeated_look"
-    return kernel_source("jit", *(f"passes.{name}" for name in names)) + compilers()
+_once = Once("Looks are carried out", _Code)
 
 
-def _built() -> disk.Built:
-    # Imported where it is compiled: where the cache has it, that would take longer than the rest.
-    from ..compile.expressions import INT, Unknown
-    from ..compile.llvm import compiled
-    from ..compile.translate import Entry, translated
-
-    name = "repeated_look"
-    entry = Entry(f"numtape_{name}", f"passes.{name}", name, (INT,) * 4, block=False)
-    try:
-        return compiled(translated([entry]), [entry.symbol])
-    except Unknown as reason:
-        raise NotAsKnown(str(reason)) from None
-
-
-def _before(symbol: str) -> disk.Built:
-    from ..native.before import before
-
-    return before(symbol)
-
-
-_once = Once("Looks are carried out", _Process)
-
-
-def _process(now: bool = False) -> _Process | str:
+def _code_or_reason(now: bool = False) -> _Code | str:
     """The machine code; or why Python carries out all looks."""
     return _once.found(now=now) if settings.native_recorders() else "NUMTAPE_RECORD=python"
 
 
 def words() -> Any:
     """What machine code for looks is told of this process; or why there is none."""
-    found = _process()
+    found = _code_or_reason()
     return found if isinstance(found, str) else found.words
 
 
 def said() -> str:
     """What carries out looks that come again, and why not machine code."""
-    found = _process(now=True)
+    found = _code_or_reason(now=True)
     return f"Python: {found}" if isinstance(found, str) else "machine code"
 
 
@@ -200,7 +165,7 @@ def prepare(log: Log, work: Any, plan: Plan, executor: Any, hot: int) -> None:
     others = [x for x in log.repeated_looks if x[1].plan is not plan and x[1].of is log.columns]
     made = None
     retry()
-    if type(log) is Log and not isinstance(_process(), str):
+    if type(log) is Log and not isinstance(_code_or_reason(), str):
         made = _entry(log, work, plan, executor, hot)
     log.repeated_looks = (*([] if made is None else [(made.words, made)]), *others[: MOST - 1])
 

@@ -8,21 +8,17 @@ caller's. It is asked first, and leaves to Python whatever is not as the entry s
 
 from __future__ import annotations
 
-import ctypes
 from typing import Any
 
 import numpy as np
 
 from .. import settings
-from ..compile import cache as disk
-from ..compile.passes import compilers
-from ..compile.sources import kernel_source
 from ..cpu import repeated_looks
 from ..log.log import LEAF_CODE, SLACK, VALUE, Log
 from ..log.variable import Variable
-from ..native.install import Method
+from ..native.first import builtin, told, translated_pass
 from ..native.kept import Kept
-from ..native.layout import NotAsKnown, address_of_call, slot
+from ..native.layout import address_of_call, slot
 from ..native.once import Once, keep
 from ..plan.memo import columns_of, operands_of
 from ..values.interning import generation
@@ -64,7 +60,7 @@ def repeated_gradient(tape: Tape, target: Any, sources: Any) -> Any:
     return None
 
 
-class _Process:
+class _Code:
     """The machine code, which is asked first when this is made."""
 
     def __init__(self) -> None:
@@ -79,45 +75,13 @@ class _Process:
             raise RuntimeError(of_looks)
         self._words = np.append(of_looks, np.array([words[name] for name in _PROCESS], np.int64))
         keep(self)  # before anything refers to it
-        loaded = disk.load("passes-repeated-gradient", _source(), _built)
-        first = loaded["numtape_repeated_gradient"]
-        text = (settings.PACKAGE / "core" / "native" / "before.py").read_text("utf-8")
-        entered = disk.load("before-gradient", text, _before)
-        setup = ctypes.CFUNCTYPE(*[ctypes.c_int64] * 4)(entered["before_gradient_setup"])
-        setup(address_of(self._words), first, 0)
-        self._method = Method(b"repeated_gradient", entered["before_gradient"], 0x82, None)
-        make = ctypes.PYFUNCTYPE(
-            ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p
-        )(address_of_call("PyCFunction_NewEx"))
-        repeated_gradient = make(ctypes.addressof(self._method), None, None)
+        uses = "records", "rows", "recall", "unchanged", "repeated_look"
+        first = translated_pass("repeated_gradient", *uses)
+        address = told("repeated_gradient", first, self._words)
+        repeated_gradient = builtin("repeated_gradient", address)
 
 
-def _source() -> str:
-    names = "records", "rows", "recall", "unchanged", "repeated_look", "repeated_gradient"
-    return kernel_source("jit", *(f"passes.{name}" for name in names)) + compilers()
-
-
-def _built() -> disk.Built:
-    # Imported where it is compiled: where the cache has it, that would take longer than the rest.
-    from ..compile.expressions import INT, Unknown
-    from ..compile.llvm import compiled
-    from ..compile.translate import Entry, translated
-
-    name = "repeated_gradient"
-    entry = Entry(f"numtape_{name}", f"passes.{name}", name, (INT,) * 4, block=False)
-    try:
-        return compiled(translated([entry]), [entry.symbol])
-    except Unknown as reason:
-        raise NotAsKnown(str(reason)) from None
-
-
-def _before() -> disk.Built:
-    from ..native.before import before
-
-    return before("before_gradient")
-
-
-_once = Once("Gradients that come again are recorded", _Process)
+_once = Once("Gradients that come again are recorded", _Code)
 
 
 def said() -> str:

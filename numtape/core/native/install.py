@@ -23,6 +23,7 @@ from .. import settings
 from ..compile import cache as disk
 from ..log import record, references, ternary
 from ..log.outside import from_outside
+from .first import FAST, Method
 from .layout import Layout, address_of_call, layout
 from .once import Once, keep
 
@@ -72,15 +73,6 @@ def entries() -> list[Entry]:
     return found
 
 
-class Method(ctypes.Structure):
-    """Python's ``PyMethodDef``; its flags are those of ``METH_FASTCALL``."""
-
-    _fields_ = (
-        ("name", ctypes.c_char_p), ("address", ctypes.c_void_p), ("flags", ctypes.c_int),
-        ("text", ctypes.c_char_p),
-    )  # fmt: skip
-
-
 def pointer(layout: Layout) -> Callable[[Any, int], None]:
     """What sets the address of that which carries out a function."""
     if sys.version_info >= (3, 12):
@@ -123,15 +115,12 @@ class Code:
         setup = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(self.addresses["setup"])
         setup(ctypes.addressof(words))
         self._methods = {
-            name: Method(b"record", self.addresses[name], 0x80, None)
+            name: Method(b"record", self.addresses[name], FAST, None)
             for name in (*(maker.__name__ for maker in _RECORDERS), *_DEFINED)
         }  # fmt: skip
         self._entry = self.layout.known["carry out"]
         self.point = pointer(self.layout)
-        self._make = ctypes.PYFUNCTYPE(
-            ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p
-        )(address_of_call("PyCFunction_NewEx"))
-        self.functions = {name: self._function(name, None) for name in _DEFINED}
+        self.functions = {name: self._methods[name].function() for name in _DEFINED}
 
     def put(self, function: Any) -> None:
         """Put machine code behind a function that was offered."""
@@ -145,12 +134,8 @@ class Code:
             cell = _cell(function, "recorded")
             if isinstance(cell.cell_contents, types.FunctionType):
                 name = maker.removeprefix("_before_")
-                cell.cell_contents = self._function(name, cell.cell_contents)
+                cell.cell_contents = self._methods[name].function(cell.cell_contents)
         self.point(function, self.addresses[maker])
-
-    def _function(self, name: str, of: Any) -> Any:
-        """A built-in function of Python's, or a method of an object."""
-        return self._make(ctypes.addressof(self._methods[name]), of, None)
 
     def take(self, function: Any) -> None:
         """Have a function carried out by Python again."""

@@ -9,7 +9,6 @@ code stands before `Function.__call__` (see
 
 from __future__ import annotations
 
-import ctypes
 import importlib
 import sys
 import time
@@ -26,6 +25,7 @@ from ..cpu.buffers import POOL
 from ..log import variable as variables
 from ..log.log import Log, local
 from ..log.variable import Variable
+from ..native.first import told
 from ..native.install import pointer
 from ..native.kept import Kept
 from ..native.layout import NotAsKnown, address_of_call, layout, place, slot
@@ -76,7 +76,7 @@ FOREVER = 1 << 62
 MOST = 1024
 
 
-class _Process:
+class _Code:
     """The machine code before `Function.__call__`, which is put there when this is made."""
 
     def __init__(self, function: type) -> None:
@@ -108,18 +108,11 @@ class _Process:
         }  # fmt: skip
         self._words = np.array([words[name] for name in _PROCESS], np.int64)
         keep(self)  # before anything refers to it
-        first = disk.load("passes-repeated-call", _source("call"), _built)["numtape_repeated_call"]
-        before = disk.load("before-call", _source("before"), _built_before)
-        setup = ctypes.CFUNCTYPE(*[ctypes.c_int64] * 4)(before["before_call_setup"])
-        setup(address_of(self._words), first, known.known["carry out"])
+        source = kernel_source("compiler", "jit", "passes.unchanged", "passes.repeated_call")
+        first = disk.load("passes-repeated-call", source, _built)["numtape_repeated_call"]
+        address = told("repeated_call", first, self._words, known.known["carry out"])
         call: Any = function.__call__
-        pointer(known)(call, before["before_call"])
-
-
-def _source(name: str) -> str:
-    if name == "call":
-        return kernel_source("compiler", "jit", "passes.unchanged", "passes.repeated_call")
-    return (settings.PACKAGE / "core" / "native" / "before.py").read_text("utf-8")
+        pointer(known)(call, address)
 
 
 def _built() -> disk.Built:
@@ -131,23 +124,17 @@ def _built() -> disk.Built:
     return built
 
 
-def _built_before() -> disk.Built:
-    from ..native.before import before
-
-    return before("before_call")
+_once = Once("Replayed calls are carried out", _Code)
 
 
-_once = Once("Replayed calls are carried out", _Process)
-
-
-def _process(kind: type, now: bool = False) -> _Process | str:
+def _code_or_reason(kind: type, now: bool = False) -> _Code | str:
     """The machine code; or why Python carries out all calls of functions of this class."""
     return _once.found(kind, now=now) if settings.native_recorders() else "NUMTAPE_RECORD=python"
 
 
 def said(kind: type) -> str:
     """What carries out replayed calls of functions of this class, and why not machine code."""
-    found = _process(kind, now=True)
+    found = _code_or_reason(kind, now=True)
     return f"Python: {found}" if isinstance(found, str) else "machine code"
 
 
@@ -183,7 +170,7 @@ def entry(
     known = path.repeated_call
     if known is not None and known.holds():
         return known.entry
-    if calls.turn & (calls.turn - 1) or isinstance(_process(type(function)), str):
+    if calls.turn & (calls.turn - 1) or isinstance(_code_or_reason(type(function)), str):
         return None  # it was tried before: the next time after twice as many calls
     if known is not None:
         known.settle()

@@ -20,6 +20,7 @@ import numpy as np
 
 from ...compile import cache as disk
 from ...compile.sources import kernel_source
+from ...native.first import FAST, builtin
 from ...values.memory import Array, address_of
 from . import reads
 from .frames import WORD, word_at
@@ -54,18 +55,6 @@ def _api() -> Array:
     return np.array([*found, id(float), id(types.MethodType)], np.int64)
 
 
-class _Definition(ctypes.Structure):
-    """CPython's PyMethodDef."""
-
-    _fields_ = (
-        ("name", ctypes.c_char_p), ("function", ctypes.c_void_p), ("flags", ctypes.c_int),
-        ("text", ctypes.c_char_p),
-    )  # fmt: skip
-
-
-_DEFINITION: Any = _Definition()  # refers to the compiled pass for good
-
-
 @cache
 def _unchanged() -> Callable[[int, int], int]:
     """The compiled pass."""
@@ -81,10 +70,7 @@ def _unchanged() -> Callable[[int, int], int]:
     source = kernel_source("compiler", "jit", "target", "passes.unchanged")
     address = disk.load("passes-unchanged", source, build)[symbol]
     # A builtin function costs a tenth of a call by ctypes.
-    make: Any = ctypes.pythonapi.PyCFunction_NewEx
-    make.restype, make.argtypes = ctypes.py_object, [ctypes.c_void_p] * 3
-    _DEFINITION.name, _DEFINITION.function, _DEFINITION.flags = b"unchanged", address, 0x80
-    return make(ctypes.addressof(_DEFINITION), None, None)  # type: ignore[no-any-return]
+    return builtin("unchanged", address, FAST)  # type: ignore[no-any-return]
 
 
 @cache
