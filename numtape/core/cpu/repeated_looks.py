@@ -1,9 +1,9 @@
 """Looks in machine code, where a log's rows are as they were some times before.
 
 What a look does is said by `core.log.look` and by `Executor.compute`. A plan that came again some
-times gets an entry in its log: all that machine code (`kernels/passes/repeated_look.py`) needs to
-do the same, where no value is large, no row is NumPy's, no array waits, and the log is let go of.
-It is asked first, and leaves to Python whatever is not as the entry says.
+times gets a `RepeatedLook` in its log: all that machine code (`kernels/passes/repeated_look.py`)
+needs to do the same, where no value is large, no row is NumPy's, no array waits, and the log is let
+go of. It is asked first, and leaves to Python whatever is not as it was.
 """
 
 from __future__ import annotations
@@ -82,8 +82,9 @@ class _Code:
         known = layout()
         if sys.byteorder != "little":
             raise NotAsKnown("this processor has the bytes of numbers in another order")
-        of, array = known.offsets, np.zeros(3)
-        if of["list.size"] != SIZE or of["list.items"] != SIZE + 8 or of["type"] != 8:
+        offsets, array = known.offsets, np.zeros(3)
+        lists = offsets["list.size"], offsets["list.items"], offsets["type"]
+        if lists != (SIZE, SIZE + 8, 8):
             raise NotAsKnown("lists are not as they are known to be")
         self._scratch = np.zeros(3, np.int64)
         # What it refers to stays: finalizers look at values to the very end.
@@ -99,12 +100,12 @@ class _Code:
             **{name: id(thing) for name, thing in self._held[1].items()},
             **{f"AT_{name.lstrip('_').upper()}": slot(Log, name) for name in _OF_LOG},
             "LOCAL_KEY": known.known["key"], "SCRATCH": address_of(self._scratch),
-            "AT_NAMES": of.get("thread.names", -1), "AT_REFERENCES": of["references"],
-            "AT_WEAK": of["tensor.weak"], "AT_HOME": of["tensor._home"],
-            "AT_ROW": of["tensor._row"], "AT_SPEC": of["tensor._spec"],
-            "AT_SINGLE": of["spec.single"], "AT_VALUE": of["variable._value"],
-            "AT_READ": of["variable._read"], "AT_ITEM": of["tuple.items"],
-            "AT_BUFFER": of["memoryview.buffer"],
+            "AT_NAMES": offsets.get("thread.names", -1), "AT_REFERENCES": offsets["references"],
+            "AT_WEAK": offsets["tensor.weak"], "AT_HOME": offsets["tensor._home"],
+            "AT_ROW": offsets["tensor._row"], "AT_SPEC": offsets["tensor._spec"],
+            "AT_SINGLE": offsets["spec.single"], "AT_VALUE": offsets["variable._value"],
+            "AT_READ": offsets["variable._read"], "AT_ITEM": offsets["tuple.items"],
+            "AT_BUFFER": offsets["memoryview.buffer"],
             "AT_DATA": place(array, np.ndarray.__basicsize__, address_of(array), "an address"),
             "AT_TAPE_LOG": slot(tape, "log"), "AT_SPENT": slot(tape, "spent"),
         }  # fmt: skip
@@ -162,15 +163,20 @@ def prepare(log: Log, work: Any, plan: Plan, executor: Any, hot: int) -> None:
         if made[1].plan is plan:
             made[1].settle()
     # Those of other columns have ended.
-    others = [x for x in log.repeated_looks if x[1].plan is not plan and x[1].of is log.columns]
+    others = [
+        x for x in log.repeated_looks if x[1].plan is not plan and x[1].columns is log.columns
+    ]
     made = None
     retry()
     if type(log) is Log and not isinstance(_code_or_reason(), str):
-        made = _entry(log, work, plan, executor, hot)
+        made = _look_of(log, work, plan, executor, hot)
     log.repeated_looks = (*([] if made is None else [(made.words, made)]), *others[: MOST - 1])
 
 
-def _entry(log: Log, work: Any, plan: Plan, executor: Any, hot: int) -> RepeatedLook | None:
+def _look_of(
+    log: Log, work: Any, plan: Plan, executor: Any, hot: int
+) -> RepeatedLook | None:  # fmt: skip
+    """What machine code needs to carry out a plan; None if it cannot. See `prepare`."""
     compared = getattr(plan, "compared", None)
     if compared is None or settings.moved or plan.by_hand:
         return None
@@ -198,22 +204,22 @@ class RepeatedLook(Kept):
     """A look that comes again, and all that machine code refers to by address.
 
     Attributes:
-      words: What machine code reads.
+      words: What machine code reads, by the names in `_LOOK`.
       plan: The plan.
-      of: The columns.
+      columns: Of the log, when this was made: a log that has grown has others.
     """
 
     def __init__(
         self, log: Log, work: Any, plan: Plan, executor: Any, hot: int,
         rows: list[int], values: list[tuple[int, int, Spec]], at: dict[int, int],
     ) -> None:  # fmt: skip
-        self.plan, self.of = plan, log.columns
+        self.plan, self.columns = plan, log.columns
         columns, lock, compared = log.columns, log.lock, plan.compared
-        arrays, here = compared.arrays, work.sweeper
-        self._sweeper = sweeper = type(here)(log)
+        arrays, of_python = compared.arrays, work.sweeper
+        self._sweeper = sweeper = type(of_python)(log)  # its plan stays set
         sweeper._fit(plan)
         block, slots = sweeper.sweep, sweeper.sweep.slots
-        super().__init__(lock, work, log.extra, here, executor, compared)
+        super().__init__(lock, work, log.extra, of_python, executor, compared)
         self._limit = FOREVER
         if plan.done >= 0:
             self._limit = (hot - plan.done) // max(plan.work, 1) + 1
@@ -225,7 +231,7 @@ class RepeatedLook(Kept):
             index[row - plan.low] = len(numbers) + k
         kinds = [spec for _, spec in plan.buffers] + [spec for _, _, spec in values]
         pairs = [x for spec in kinds for x in (tuple(spec.shape), spec.dtype.numpy_dtype)]
-        words, entries = self._compared(here, plan, executor)
+        words, entries = self._compared(of_python, plan, executor)
         self._numbers = {
             "WORDS": self._table(words), "WORD_COUNT": len(words) // 2,
             "ENTRIES": self._table(entries), "ENTRY_COUNT": len(entries) // 3,
@@ -247,28 +253,37 @@ class RepeatedLook(Kept):
         self._kept.append(index)
         self.words = view(np.array([self._numbers[name] for name in _LOOK], np.int64))
 
-    def _compared(self, here: Any, plan: Plan, executor: Any) -> tuple[list[int], list[int]]:
-        """What must be as it is now: words in memory, and entries of dictionaries."""
-        running, size = here.running, SIZE
+    def _compared(self, sweeper: Any, plan: Plan, executor: Any) -> tuple[list[int], list[int]]:
+        """What must be as it is now: words in memory, and entries of dictionaries.
+
+        Who puts another function in the place of a method that Python would call, in a class or in
+        the executor itself, has Python call it: so the dictionaries are settings, what the sweeper
+        has, and the classes of both.
+
+        Returns:
+          Pairs of an address and the word there; a dictionary, a name and what it has under that
+          name, 0 if nothing, all by their addresses.
+        """
+        running, size = sweeper.running, SIZE
         words = [
             id(generation) + slot(type(generation), "number"), self._id(generation.number),
             id(plan) + slot(Plan, "better"), self._id(plan.better),
             id(running) + size, 0,
         ]  # fmt: skip
         self._id(running)
-        known, kind = vars(settings), type(here)
+        known, own, kind = vars(settings), vars(sweeper), type(sweeper)
         found: list[tuple[dict[str, Any], str, Any]] = [
             (known, name, known[name]) for name in ("moved", "chosen", "traceback")
         ]
-        found += [(vars(here), name, vars(here)[name]) for name in ("running", "left")]
+        found += [(own, name, own[name]) for name in ("running", "left")]
         found += [(_names(kind), name, _names(kind)[name]) for name in ("run", "_fit", "_until")]
-        executors, of = look._executors, type(executor)
+        executors, its_kind = look._executors, type(executor)
         found += [(vars(look), "_executors", executors), (executors, "cpu", executor)]
-        found += [(_names(of), "compute", _names(of)["compute"])]
+        found += [(_names(its_kind), "compute", _names(its_kind)["compute"])]
         self._kept.append(found)
         entries = [x for holder, name, value in found for x in (id(holder), id(name), id(value))]
-        own = vars(executor)  # who puts another `compute` there is asked
-        return words, [*entries, self._id(own), self._id(sys.intern("compute")), 0]
+        entries += [self._id(vars(executor)), self._id(sys.intern("compute")), 0]
+        return words, entries
 
     def settle(self) -> None:
         """Count what was swept."""

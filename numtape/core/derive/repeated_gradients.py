@@ -1,9 +1,9 @@
 """Gradients that come again: from the question to the results in one call of machine code.
 
 Python's steps are the definition: `GradientTape.gradient`. Where the adjoint rows of a tape that is
-asked once were the same some times (`adjoints`), its log gets an entry: all that machine code
-(`kernels/passes/repeated_gradient.py`) needs to do the same, for one target and no seeds of the
-caller's. It is asked first, and leaves to Python whatever is not as the entry says.
+asked once were the same some times (`adjoints`), its log gets a `RepeatedGradient`: all that
+machine code (`kernels/passes/repeated_gradient.py`) needs to do the same, for one target and no
+seeds of the caller's. It is asked first, and leaves to Python whatever is not as it was.
 """
 
 from __future__ import annotations
@@ -112,23 +112,25 @@ def prepare(
         return
     if any(type(event) is not int for _, event in tape.events):
         return
-    if adjoints.of != id(log.columns):  # another log, which has no entry
+    if adjoints.of != id(log.columns):  # another log, which has none yet
         adjoints.of, adjoints.turns = id(log.columns), 0
     turns = adjoints.turns = adjoints.turns + 1
     if turns < TURNS or turns & (turns - 1) or isinstance(_once.found(), str):
         return
-    made = _entry(log, tape, adjoints, first, target, sources, found)
+    made = _gradient_of(log, tape, adjoints, first, target, sources, found)
     if made is not None:  # those of other columns have ended
         before = log.repeated_gradients
-        others = [x for x in before if x[1].of is log.columns and x[1].adjoints is not adjoints]
+        others = [
+            x for x in before if x[1].columns is log.columns and x[1].adjoints is not adjoints
+        ]
         log.repeated_gradients = ((made.words, made), *others[: MOST - 1])
 
 
-def _entry(
+def _gradient_of(
     log: Log, tape: Tape, adjoints: Adjoints, first: tuple[int, int], target: Any, sources: Any,
     found: list[Any],
 ) -> RepeatedGradient | None:  # fmt: skip
-    """An entry, if what was recorded is a seed and the adjoint rows, and nothing else."""
+    """What machine code needs, if a seed and the adjoint rows are all that was recorded."""
     leaves = sources if type(sources) is list else [sources]
     if target._home is not log or not target._spec.inexact or not 0 < len(leaves) <= SOURCES:
         return None
@@ -160,9 +162,9 @@ class RepeatedGradient(Kept):
     """A gradient that comes again, and all that machine code refers to by address.
 
     Attributes:
-      words: What machine code reads.
+      words: What machine code reads, by the names in `_GRADIENT`.
       adjoints: The rows.
-      of: The columns.
+      columns: Of the log, when this was made: a log that has grown has others.
     """
 
     def __init__(
@@ -175,7 +177,7 @@ class RepeatedGradient(Kept):
         # A finalizer may append rows meanwhile, and compute some: constants alone have values.
         n, more = adjoints.n + adjoints.count, adjoints.extra_n + adjoints.added
         states = np.where(columns.code[rows:n] == LEAF_CODE, VALUE, 0).astype(np.uint8)
-        self.adjoints, self.of = adjoints, columns
+        self.adjoints, self.columns = adjoints, columns
         super().__init__(columns, log.extra, adjoints, key)
         seed = log._const_rows[key]
         sources: list[int] = []
