@@ -252,6 +252,18 @@ def _calling(code):
 
 
 @functools.cache
+def _entering(code):
+    """Lines of ``with`` statements, where their blocks end, too.
+
+    What a tracer raises at that end leaves locks taken; a handler of a signal is called behind it.
+    """
+    return {
+        step.positions.lineno for step in dis.get_instructions(code)
+        if step.opname in ("BEFORE_WITH", "LOAD_SPECIAL")
+    }  # fmt: skip
+
+
+@functools.cache
 def _whole(file):
     """Lines that are one step, for Python looks for signals at none of them."""
     found = stretches(Path(file))
@@ -269,7 +281,7 @@ def _interrupted(at, act, calls):
         # As above: no line that a comprehension jumps back to.
         back = lines.get(id(frame)) == line and sys.version_info >= (3, 12)
         lines[id(frame)] = line
-        if calls and (back or line not in _calling(code)):
+        if (calls and (back or line not in _calling(code))) or line in _entering(code):
             return trace
         if event == "line" and line not in _whole(code.co_filename):
             count += 1

@@ -304,7 +304,7 @@ def test_slices_are_those_of_numpy(tf, key):
 @pytest.mark.numtape_only("how slices are recorded")
 def test_slices_that_were_met_are_known(tf):
     from numtape.core.log.log import local
-    from numtape.core.ops import getitem, slicing
+    from numtape.core.ops import getitem, movement, slicing
 
     x = tf.exp(tf.ones((40, 100)))
     y = tf.exp(tf.ones(1500))
@@ -322,7 +322,7 @@ def test_slices_that_were_met_are_known(tf):
     for k in range(1500):
         y[k : k + 1], y[k]
     for known in (getitem._known, slicing._known):
-        assert 0 < len(known) <= slicing.MOST
+        assert 0 < len(known) <= movement.MOST
 
 
 def test_slices_by_tensors(tf):

@@ -19,7 +19,7 @@ from .comparison import not_equal_
 from .conjugates import conjugate
 from .define import binary_op, named, unary_op
 from .movement import broadcast_to
-from .quotients import of_quotient
+from .quotients import of_divisor
 
 # Arithmetic.
 
@@ -46,7 +46,9 @@ multiply = binary_op("Mul", "x * y", lambda g, z, x, y: (g * y, g * x), rules.nu
            [10, 20, 30]], dtype=int32)
 """)
 # A float quotient; `divide` below says what happens to integers.
-real_divide = binary_op("RealDiv", "x / y", of_quotient, rules.analytic)
+real_divide = binary_op(
+    "RealDiv", "x / y", lambda g, z, x, y: (gx := g / y, of_divisor(gx, z, g)), rules.analytic
+)
 floor_divide_float = binary_op("FloorDiv", "floor(x / y)", spec=rules.floating, gradient=STOP)
 floor_divide_int = binary_op("FloorDiv", "floor_divide(x, y)", spec=rules.integer, gradient=STOP)
 # Exact, unlike x - y * floor(x / y), and right for an infinite y.

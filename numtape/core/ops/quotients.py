@@ -1,4 +1,4 @@
-"""The adjoints of a quotient, which share a division."""
+"""The adjoint of a divisor, which shares a division with that of what is divided."""
 
 from __future__ import annotations
 
@@ -16,9 +16,6 @@ _shared = ternary(defop(
 ))  # fmt: skip
 
 
-def of_quotient(g: Tensor, z: Tensor, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-    """The adjoints of ``x`` and ``y`` of a quotient ``z``."""
-    quotient = g / y
-    if z.dtype.is_complex:
-        return quotient, -(quotient * z)
-    return quotient, _shared(quotient, z, g)
+def of_divisor(x: Tensor, z: Tensor, g: Tensor) -> Tensor:
+    """The adjoint of the divisor of a quotient ``z``, of which ``x`` is that of the other one."""
+    return -(x * z) if z.dtype.is_complex else _shared(x, z, g)
