@@ -44,6 +44,7 @@ def info() -> None:
         ("threads", f"{threads} share a large sweep, on {os.cpu_count()} cores"),
         ("recorders", _recorders()),
         ("looks", _looks()),
+        ("gradients", _gradients()),
         ("replays", _replays()),
         ("cache", f"{folder} ({files} kernels, {size / 1024:.0f} KiB, {most}){usable}"),
     ]  # fmt: skip
@@ -68,6 +69,16 @@ def _looks() -> str:
 
     try:
         return repeated_looks.said()
+    except ValueError as error:
+        return f"none: {error}"
+
+
+def _gradients() -> str:
+    """How gradients that come again are recorded, and why not by machine code."""
+    from .core.derive.repeated_gradients import said
+
+    try:
+        return said()
     except ValueError as error:
         return f"none: {error}"
 

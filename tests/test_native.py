@@ -495,6 +495,7 @@ from numtape.__main__ import info
 exec(sys.argv[1])
 info()
 """
+INFO_OF = "recorders", "replays", "looks", "gradients"
 UNKNOWN = """
 from numtape.core.native import layout
 from numtape.core.replay import repeated_calls
@@ -506,15 +507,15 @@ repeated_calls.layout = unknown
 @pytest.mark.parametrize(
     "change, variables, said",
     [
-        ("", NATIVE, ["machine code"] * 3),
-        ("", {**NATIVE, "PYTHONMALLOC": "debug"}, ["machine code"] * 3),  # freed memory is written
-        ("", PYTHON, ["Python: NUMTAPE_RECORD=python"] * 3),
-        (UNKNOWN, NATIVE, ["machine code", "Python: nothing is known", "machine code"]),
+        ("", NATIVE, ["machine code"] * 4),
+        ("", {**NATIVE, "PYTHONMALLOC": "debug"}, ["machine code"] * 4),  # freed memory is written
+        ("", PYTHON, ["Python: NUMTAPE_RECORD=python"] * 4),
+        (UNKNOWN, NATIVE, ["machine code", "Python: nothing is known", *["machine code"] * 2]),
     ],
 )
 def test_info_says_how_ops_are_recorded_and_calls_replayed(change, variables, said):
     lines = run(INFO, change, **variables).splitlines()
-    for name, expected in zip(("recorders", "replays", "looks"), said, strict=True):
+    for name, expected in zip(INFO_OF, said, strict=True):
         (line,) = (line for line in lines if line.startswith(name))
         if variables["NUMTAPE_RECORD"] == "native" and layout.unsupported():
             expected = expected.partition(":")[2] or layout.unsupported()
