@@ -75,13 +75,13 @@ def lead(
 
 @jit
 def assist(
-    log: Log, cells: int, specs: Specs, plan: Plan, room: Room, team: int, hiring: int, here: int
+    log: Log, cells: int, specs: Specs, plan: Plan, room: Room, team: int, hiring: int, begun: int
 ) -> int:
     """Take part in rounds from ``hiring`` on, until there was none for long, or never will be.
 
-    At address ``here`` it says that it has begun, and needs its parameters' places no more.
+    At address ``begun`` it says that it has begun, and needs its parameters' places no more.
     """
-    exchange(here, 1)
+    exchange(begun, 1)
     last = 0
     looks = 0
     while looks < PATIENCE:

@@ -16,7 +16,7 @@ from ..values.spec import Spec
 from . import fuse, repeated_looks, sweeper
 from .buffers import POOL
 from .draws import drawn
-from .sweeper import LONG, Sweeper
+from .sweeper import LONG_WORK, Sweeper
 from .workers import settle
 
 
@@ -42,7 +42,7 @@ class Executor:
             if before is not None:  # which rows are welcome
                 work.want[: before.want.size] = before.want
             log.workspace = work
-        if work.sweeper.left:
+        if work.sweeper.abandoned:
             work.sweeper = Sweeper(log)
         if work.sweeper.running:
             settle(work.sweeper.running)
@@ -63,7 +63,7 @@ class Executor:
         POOL.swept()
         plan.turns = turns = plan.turns + 1
         again = turns >= repeated_looks.TURNS and not turns & (turns - 1)
-        if again and not (retain or plan.work > LONG):
+        if again and not (retain or plan.work > LONG_WORK):
             repeated_looks.prepare(log, work, plan, self, sweeper.HOT)
 
     def program(
@@ -134,7 +134,7 @@ class Program:
             return Direct(0, 0, 0, 0, 0, None, ())
         plan = self.plan = plan.better or plan
         large = any(spec.size * spec.dtype.size >= LEAST for _, spec in plan.buffers)
-        if large or plan.by_hand or plan.work > LONG:
+        if large or plan.by_hand or plan.work > LONG_WORK:
             return None
         self.sweeper._fit(plan)
         block = self.sweeper.sweep

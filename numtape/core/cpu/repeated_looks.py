@@ -275,7 +275,7 @@ class RepeatedLook(Kept):
         found: list[tuple[dict[str, Any], str, Any]] = [
             (known, name, known[name]) for name in ("moved", "chosen", "traceback")
         ]
-        found += [(own, name, own[name]) for name in ("running", "left")]
+        found += [(own, name, own[name]) for name in ("running", "abandoned")]
         found += [(_names(kind), name, _names(kind)[name]) for name in ("run", "_fit", "_until")]
         executors, its_kind = look._executors, type(executor)
         found += [(vars(look), "_executors", executors), (executors, "cpu", executor)]

@@ -37,7 +37,7 @@ from . import fuse
 from .workers import Team, heard, share, watch
 
 # Elements from which a sweep is long enough to let other Python threads run meanwhile.
-LONG = 200_000
+LONG_WORK = 200_000
 
 # Nanoseconds from which it is, where only the time tells.
 LONG_TIME = 50_000
@@ -50,9 +50,9 @@ NEVER = 1 << 62
 # Rows times elements from which a plan that comes again is compiled: some 0.02 s of work.
 HOT = 1 << 26
 
-# Such work takes about 0.05 s. What takes longer is computed in stages and by other threads, so
-# that this one hears of interrupts; their pieces take a quarter of that. A kernel's unit, a call to
-# BLAS or NumPy, is not divided.
+# Instructions times elements that take about 0.05 s. A plan of more is swept in stages, and a group
+# of more by other threads, so that this one hears of interrupts; they take it in pieces, of a
+# quarter of that. A kernel's unit, a call to BLAS or NumPy, is not divided.
 WATCHED = 1 << 24
 PIECE = WATCHED // 4
 WATCHED_BY_HAND = 1 << 18  # elements of an array of NumPy's: a decomposition takes long by then
@@ -62,7 +62,7 @@ TEMPORARY = 1  # as in kernels/passes/layout.py: a row in the arena
 CHUNKS = 8  # a thread takes blocks so many times, so that a slow one does not keep the rest
 
 
-def _work(group: list[int]) -> int:
+def _work_of(group: list[int]) -> int:
     """About how many elements a group computes, those of each instruction."""
     kind = group[G_KIND]
     if kind == SHARED:
@@ -80,7 +80,7 @@ class Worker:
         self.columns, self.extra, self.counter = log.columns, log.extra, counter
         self.blocks: tuple[Block, Block] | None = None
         self.assisting: Block | None = None
-        self.here = np.zeros(8, np.int64)  # whether it has begun to assist: a cache line of its own
+        self.begun = np.zeros(8, np.int64)  # whether it assists now: a cache line of its own
         self.set_for: Any = None  # the plan
 
     def assist(self, plan: Plan, room: Block, team: int, hiring: int) -> Block:
@@ -92,7 +92,7 @@ class Worker:
             block.take("specs", SPECS)
             block.set[block.slots["cells"]] = self.columns.address
             block.set[block.slots["room.counter"]] = address_of(self.counter)
-            block.point("here", self.here, address_of(self.here))
+            block.point("begun", self.begun, address_of(self.begun))
             self.assisting = block
         self.fit(plan, block)
         for name, array, address in plan.addresses:
@@ -100,7 +100,7 @@ class Worker:
         for name in ("room.partials", "room.arena"):
             block.set[block.slots[name]] = room.set[room.slots[name]]
         block.set[block.slots["team"]], block.set[block.slots["hiring"]] = team, hiring
-        self.here[0] = 0
+        self.begun[0] = 0
         return block
 
     def shared(self) -> tuple[Block, Block]:
@@ -126,7 +126,13 @@ class Worker:
 
 
 class Sweeper:
-    """What it takes to sweep plans of one log: control blocks, slots, memory for temporaries."""
+    """What it takes to sweep plans of one log: control blocks, slots, memory for temporaries.
+
+    `run` has a plan swept by `_until`: machine code computes one group after the other, alone or
+    `_together` with other threads, and stops in front of what Python has to see to, a `_group`.
+    A plan that takes long is swept by `_staged` instead, which calls `_until` for a few groups at a
+    time; so does `timed`, for each group.
+    """
 
     def __init__(self, log: Log) -> None:
         self.sweep = Block("sweep")
@@ -140,7 +146,7 @@ class Sweeper:
         self.sweep.set[self.sweep.slots["room.counter"]] = address_of(self.counter)
         self.team: Team | None = None  # made when a group is first shared
         self.running: list[Any] = []  # calls of other threads
-        self.left = False  # whether others go on with it, and nobody waits for them
+        self.abandoned = False  # whether others go on with it, and nobody waits for them
         self.plan_set: Plan | None = None  # the one that the sweep is set up for
 
     def run(self, log: Log, plan: Plan) -> None:
@@ -161,19 +167,23 @@ class Sweeper:
         return [after - before for before, after in pairwise(times)]
 
     def _until(self, log: Log, plan: Plan, end: int) -> None:
-        """Sweep groups up to the one in front of which the sweep is set up to end."""
+        """Sweep groups up to ``end``, in front of which the sweep is set up to end.
+
+        Machine code sweeps by itself until it stops in front of a group: the last one, one that is
+        left to `_group`, or the first one that is worth waking other threads for.
+        """
         sweep, slots = self.sweep, self.sweep.slots
-        call = sweep.call_without_gil if plan.work > LONG or plan.long else sweep.call
+        call = sweep.call_without_gil if plan.work > LONG_WORK or plan.long else sweep.call
         began = perf_counter_ns() if plan.unsure else 0
         groups = plan.arrays["groups"]
         while (g := call()) < end:
             sweep.set[slots["begin_group"]] = g
-            alone = g in plan.by_hand or _work(groups[g].tolist()) >= WATCHED
+            alone = g in plan.by_hand or _work_of(groups[g].tolist()) >= WATCHED
             sweep.set[slots["computed"]] = int(alone)
             if alone:
                 with np.errstate(all="ignore"):  # inf and NaN are values like others
                     self._group(log, plan, g)
-            else:
+            else:  # from here on with other threads: they share this group, and what is large
                 call = partial(self._together, log, plan)
         if plan.unsure:
             plan.long = perf_counter_ns() - began > LONG_TIME
@@ -190,14 +200,15 @@ class Sweeper:
         def lead() -> None:
             found[0] = sweep.call_without_gil()
 
-        def stop(worker: Worker) -> bool:
+        def end(worker: Worker) -> bool:
+            """Have a thread leave the team. Returns whether nobody need wait: it has begun."""
             team.dismiss()
-            return bool(worker.here[0])
+            return bool(worker.begun[0])
 
         blocks = [worker.assist(plan, sweep, team.address, hiring) for worker in others]
         calls = [lead, *(block.call_without_gil for block in blocks)]
-        stops = [partial(stop, worker) for worker in others]
-        share(calls, self._keeps(log, plan), self.running, stops)
+        ends = [partial(end, worker) for worker in others]
+        share(calls, self._keeps(log, plan), self.running, ends)
         return found[0]
 
     def _crew(self, log: Log) -> list[Worker]:
@@ -221,7 +232,7 @@ class Sweeper:
         groups = plan.arrays["groups"]
         try:
             done = 0
-            for g, work in enumerate(map(_work, groups.tolist())):
+            for g, work in enumerate(map(_work_of, groups.tolist())):
                 done += work
                 if times is None and done < WATCHED and g + 1 < plan.found:
                     continue
@@ -278,7 +289,7 @@ class Sweeper:
         self.plan_set = plan
 
     def _group(self, log: Log, plan: Plan, g: int) -> None:
-        """Compute a group that the sweep left to us: NumPy's, or one that takes so long."""
+        """Compute a group in front of which the sweep stopped: NumPy's, or one that takes long."""
         found = plan.by_hand.get(g)
         if found is not None:
             row, inputs = found
@@ -300,7 +311,7 @@ class Sweeper:
         else:
             total = group[G_WIDTH]
             prepare = self._units
-        work = _work(group)
+        work = _work_of(group)
         chunk = max(1, min(total // (CHUNKS * threads), PIECE * total // max(work, 1)))
         calls = [
             prepare(log, plan, worker, g, chunk)
@@ -324,7 +335,7 @@ class Sweeper:
 
     def _leave(self) -> None:
         """Leave all of this to those who still compute: the log gets another one."""
-        self.left = True
+        self.abandoned = True
 
     def _stop(self) -> None:
         """Have the threads that compute a group end: there is nothing left for them."""

@@ -8,13 +8,11 @@ from __future__ import annotations
 
 import atexit
 import ctypes
-import math
 import sys
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from itertools import count, zip_longest
 from queue import SimpleQueue
-from time import perf_counter
 from typing import Any, TypeVar
 
 import numpy as np
@@ -33,22 +31,22 @@ class _Task:
     Attributes:
       call: The call.
       keeps: What keeps the memory alive that it works on.
-      stop: Has the call end soon, if that does not depend on it alone. Returns whether nobody need
-        wait for that.
+      end_soon: Has the call end soon, if that does not depend on it alone. Returns whether nobody
+        need wait for that.
       taken: By whom (`WORKER`, or, to call it off, `OWNER`), from then on: asking and taking are
         one step, which an interrupt cannot divide.
       done: Whether the call has ended.
       ended: Released then.
     """
 
-    __slots__ = ("call", "done", "ended", "keeps", "stop", "taken")
+    __slots__ = ("call", "done", "end_soon", "ended", "keeps", "taken")
 
     def __init__(
-        self, call: Callable[[], Any], keeps: Any, stop: Callable[[], bool] | None = None
+        self, call: Callable[[], Any], keeps: Any, end_soon: Callable[[], bool] | None = None
     ) -> None:
         self.call = call
         self.keeps = keeps
-        self.stop = stop
+        self.end_soon = end_soon
         self.taken: dict[str, str] = {}
         self.ended = threading.Lock()
         self.ended.acquire()
@@ -70,7 +68,7 @@ class _Task:
         interrupt = None
         while not self.done:
             try:
-                ending = self.stop is not None and self.stop()
+                ending = self.end_soon is not None and self.end_soon()
                 if self.taken.setdefault("by", OWNER) is OWNER or ending:
                     break
                 self.ended.acquire(timeout=PERIOD)
@@ -117,43 +115,52 @@ class Team:
 
 # Seconds: Windows hears of interrupts between two waits, and not while it waits.
 PERIOD = 0.1
-LONG = 0.05  # from which on a call is one that interrupts should not wait for
 
 _queue: SimpleQueue[_Task | None] = SimpleQueue()
 _threads: list[threading.Thread] = []
-_left: list[threading.Thread] = []  # those that are at something nobody waits for
+_abandoned: list[threading.Thread] = []  # they are at something that nobody waits for
 _starting = threading.RLock()  # a signal handler may come here as well
 
 
 def _forget() -> None:
     """Threads do not live on in a forked child, and locks may be held there for ever."""
-    global _queue, _threads, _left, _starting
-    _queue, _threads, _left, _starting = SimpleQueue(), [], [], threading.RLock()
+    global _queue, _threads, _abandoned, _starting
+    _queue, _threads, _abandoned, _starting = SimpleQueue(), [], [], threading.RLock()
 
 
 after_fork_in_child(_forget)
 
 
-def _work(queue: SimpleQueue[_Task | None]) -> None:
+def _serve(queue: SimpleQueue[_Task | None]) -> None:
     while (task := queue.get()) is not None:
         task.run()
         del task  # its memory is not kept while there is no work
 
 
+def settle(running: list[_Task]) -> None:
+    """Wait for calls that `share` made; raise what interrupted the waiting."""
+    interrupt = None
+    for task in running:
+        interrupt = task.finish() or interrupt
+    running.clear()
+    if interrupt is not None:
+        raise interrupt
+
+
 def share(
     calls: Sequence[Callable[[], Any]], keeps: Any, running: list[_Task],
-    stops: Sequence[Callable[[], bool]] = (),
+    ends: Sequence[Callable[[], bool]] = (),
 ) -> None:  # fmt: skip
     """Make all calls at once, the first one here; return when all have ended.
 
     A call that no worker takes on before the first one ends is not made: so each must do as
     much as is left to do. ``keeps`` is kept alive until the last one has ended. ``running`` lists
     the other calls until then. Should an interrupt hit the waiting itself, they are still there,
-    and `settle` waits for them. ``stops`` are called when the first one has ended: the other calls
-    end then, and are not waited for if that is so said.
+    and `settle` waits for them. ``ends``, one for each other call, are called when the first one
+    has ended: then the call ends soon, and is not waited for if that returns True.
     """
     _start(len(calls) - 1)
-    running += [_Task(call, keeps, stop) for call, stop in zip_longest(calls[1:], stops)]
+    running += [_Task(call, keeps, end) for call, end in zip_longest(calls[1:], ends)]
     try:
         for task in running:
             _queue.put(task)
@@ -216,60 +223,11 @@ def heard(
     return found.pop()
 
 
-class Listening:
-    """Calls that are left to other threads if they may take long: interrupts are heard then.
-
-    An interrupt is raised at once. The call goes on, and nobody waits for it: so it must not write
-    to what others have.
-
-    A call may take long if the last one did, or if its size, by which `largest` number or array is
-    among its arguments, is more than twice that of any short call: so the first one may.
-
-    Attributes:
-      long: Whether the last call took long.
-      most: Up to which size calls are taken for short.
-    """
-
-    def __init__(self) -> None:
-        self.long, self.most = False, -math.inf
-
-    def __call__(self, size: float, function: Callable[..., T], *arguments: Any) -> T:
-        """What a function returns, or raises."""
-        began = perf_counter()
-        try:
-            if self.long or size > self.most:
-                found = heard_here(lambda: function(*arguments))
-            else:
-                found = function(*arguments)
-        except Exception:
-            raise  # that it was short says nothing of others
-        except BaseException:  # an interrupt: the next one as well
-            self.long = True
-            raise
-        self.long = perf_counter() - began > LONG
-        if not self.long and size > self.most:
-            self.most = 2.0 * size
-        return found
-
-
-def largest(arguments: Iterable[Any]) -> float:
-    """The largest number, or count of an array's elements, among arguments."""
-    return max([x.size if isinstance(x, np.ndarray) and x.ndim else x for x in arguments],
-               default=0.0)  # fmt: skip
-
-
-def heard_here(compute: Callable[[], T]) -> T:
-    """What a function returns, which another thread calls if this is the one of interrupts."""
-    if threading.current_thread() is threading.main_thread():
-        return heard(compute)
-    return compute()
-
-
 def _dismiss() -> None:
     """Let the workers end once they have done what they are at; the next ones are new."""
-    global _queue, _threads, _left
+    global _queue, _threads, _abandoned
     queue, threads = _queue, _threads
-    _left = [thread for thread in (*_left, *threads) if thread.is_alive()]
+    _abandoned = [thread for thread in (*_abandoned, *threads) if thread.is_alive()]
     _queue, _threads = SimpleQueue(), []
     for _ in threads:
         queue.put(None)
@@ -284,14 +242,14 @@ def _end() -> None:
     C does at the end is to flush its files, once Python is done; where that cannot be, the work is
     waited for, as NumPy does.
     """
-    if sys.platform == "win32" or not any(thread.is_alive() for thread in _left):
+    if sys.platform == "win32" or not any(thread.is_alive() for thread in _abandoned):
         return  # Windows ends all other threads first
     c = ctypes.CDLL(None)
     if hasattr(c, "on_exit") and not inside_another():
         c.on_exit(c._exit, None)  # is called with the process's exit status, after what follows
         c["__cxa_atexit"](c.fflush, None, None)
     else:
-        for thread in _left:
+        for thread in _abandoned:
             thread.join()
 
 
@@ -301,7 +259,7 @@ def _start(count: int) -> None:
         with _starting:
             while len(_threads) < count:
                 thread = threading.Thread(
-                    target=_work, args=(_queue,), name="numtape worker", daemon=True
+                    target=_serve, args=(_queue,), name="numtape worker", daemon=True
                 )
                 _threads.append(thread)  # first: an interrupt may come while it starts
                 try:
@@ -309,13 +267,3 @@ def _start(count: int) -> None:
                 except RuntimeError:  # none just now: what nobody takes on is called off
                     _threads.remove(thread)
                     return
-
-
-def settle(running: list[_Task]) -> None:
-    """Wait for calls that `share` made; raise what interrupted the waiting."""
-    interrupt = None
-    for task in running:
-        interrupt = task.finish() or interrupt
-    running.clear()
-    if interrupt is not None:
-        raise interrupt

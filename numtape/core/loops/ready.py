@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..cpu.workers import Listening
+from ..cpu.listening import Listening
 from ..values.memory import address_of, view
 from . import stack
 from .program import Program
@@ -38,7 +38,7 @@ class Layout:
       wanted: The numbers of the arguments whose adjoints are given.
       single: Whether one adjoint is given, and not a tuple.
       limit: How many bytes of stack a call may take; None for half of the machine's memory.
-      listening: Up to which size calls are short, as `workers.largest` measures it.
+      listening: Up to which size calls are short, as `listening.largest` measures it.
     """
 
     def __init__(

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import KernelError
-from ..cpu.workers import Listening, largest
+from ..cpu.listening import Listening, largest
 from .activity import written
 from .call import Kinds, kinds_of
 from .normal import normal
@@ -29,7 +29,7 @@ class Watched:
       kernel: The kernel.
 
     Attributes:
-      most: Up to which size, see `workers.largest`, its calls are short, or cannot be watched.
+      most: Up to which size, see `listening.largest`, its calls are short, or cannot be watched.
     """
 
     def __init__(self, kernel: Any) -> None:
