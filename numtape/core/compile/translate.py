@@ -6,8 +6,10 @@ calls of each other. For so little, Numba's inference of types takes ten times a
 LLVM does. What is not known here is left to Numba (`Unknown`), which means the same by it; and
 what a pass does is what it does as a function of Python: a test compares.
 
-A function is written once for each kinds of its arguments. Its variables are places on the stack,
-of which LLVM makes registers.
+A value's kind is the type of a number or of a pointer, or the record that it is. A function is
+written anew for arguments of other kinds, and for the same ones once. One that calls itself is
+unknown: what kind its result has is seen when it is written. Variables are places on the stack, of
+which LLVM makes registers.
 """
 
 from __future__ import annotations
@@ -55,7 +57,7 @@ class _Unit:
         key = (definition, *kinds)
         if key not in self._known:
             name = f"{definition.node.name}.{len(self._known)}"
-            self._known[key] = name, None  # its own calls are not known
+            self._known[key] = name, None  # until it is written: only its own calls ask before
             body = _Body(self, definition, kinds)
             self.texts.append(body.written(name))
             self._known[key] = name, body.returns
@@ -250,7 +252,7 @@ class _Body(Expressions):
         bounds = [self._as(INT, self._value(x), x) for x in call.args]
         start, end = bounds if len(bounds) == 2 else ("0", bounds[0])
         again, body, more, after = self._labels("again", "body", "more", "done")
-        place = f"%.{again}"
+        place = f"%.{again}"  # which no variable has: their places are called %name.at
         self._places.append(f"  {place} = alloca i64")
         self._line(f"store i64 {start}, ptr {place}")
         self._jump(again)
