@@ -1,0 +1,42 @@
+"""Random loops with tapes: the same bits, whether machine code repeats steps or Python does all."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+from processes import environment, output
+
+from numtape.core.native import layout
+
+BLOCK = 50  # programs; two processes of 4 s
+pytestmark = [
+    pytest.mark.numtape_only("how gradients are recorded"),
+    pytest.mark.skipif(bool(layout.unsupported()), reason=layout.unsupported() or "usable"),
+]
+
+
+def course(first, how):
+    """What programs computed in a process of their own."""
+    script = os.path.join(os.path.dirname(__file__), "tape_programs.py")
+    child = subprocess.Popen(
+        [sys.executable, script, str(first), str(first + BLOCK)], text=True,
+        env=environment(NUMTAPE_RECORD=how), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    return [json.loads(line) for line in output(child).splitlines()]
+
+
+@pytest.mark.parametrize("first", [
+    pytest.param(first, marks=[pytest.mark.slow] * (first > 0)) for first in range(0, 400, BLOCK)
+])  # fmt: skip
+def test_machine_code_gives_the_same_bits(first):
+    machine, python = course(first, "native"), course(first, "python")
+    assert len(machine) == len(python) == BLOCK
+    for found, expected in zip(machine, python, strict=True):
+        assert found["hash"] == expected["hash"], f"seed {found['seed']}"
+        assert found["errors"] == expected["errors"]
+    assert not any(found["gradients"] or found["looks"] for found in python)
+    # That machine code does something is what makes this a comparison.
+    assert sum(found["gradients"] > 0 for found in machine) > BLOCK // 4
+    assert sum(found["looks"] for found in machine) > 2 * BLOCK
