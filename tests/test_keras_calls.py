@@ -152,6 +152,34 @@ def test_numbers_of_classes_of_every_dtype(tf, dtype, ignored, isolated):
             loss([0, 2, 1, bad], tf.constant(logits))
 
 
+@pytest.mark.parametrize("ignored", [None, 1])
+@pytest.mark.parametrize("dtype", ["int32", "int64", "uint8", "float32"])
+def test_a_loss_of_ones_own_is_given_floats(tf, dtype, ignored, isolated):
+    class Later(tf.keras.losses.SparseCategoricalCrossentropy):
+        def call(self, y_true, y_pred):
+            assert y_true.dtype is tf.float32
+            return super().call(y_true, y_pred) * (1.0 + y_true)
+
+    logits = np.random.default_rng(0).normal(size=(4, 3)).astype("f")
+    labels = np.array([0, 2, 1, 1], dtype)
+    kept = [k for k in range(4) if labels[k] != ignored]
+    normal = logits - np.log(np.exp(logits).sum(-1, keepdims=True))
+    wanted = np.mean([-normal[k, int(labels[k])] * (1 + labels[k]) for k in kept])
+    found = Later(from_logits=True, ignore_class=ignored)(labels, tf.constant(logits))
+    np.testing.assert_allclose(found, wanted, rtol=1e-5)
+
+
+def test_a_list_for_a_dense_layer_is_one_more_axis(tf):
+    x = np.arange(6, dtype="f").reshape(2, 3)
+    layer = tf.keras.layers.Dense(2)
+    layer(x)
+    kernel, bias = (v.numpy() for v in layer.weights)
+    for given in ([x], (tf.constant(x),)):
+        np.testing.assert_allclose(layer(given), (x @ kernel + bias)[None], rtol=1e-6)
+    with pytest.raises((TypeError, ValueError), match="dict"):
+        layer({"x": tf.constant(x)})
+
+
 @pytest.mark.parametrize("dtype", ["int32", "int64"])
 def test_labels_that_are_known_are_checked_without_a_look(tf, dtype, isolated):
     loss = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)

@@ -1,5 +1,7 @@
 """What eager programs call most runs few functions of Python; what it does is NumPy's."""
 
+import re
+
 import numpy as np
 import pytest
 from processes import run
@@ -181,6 +183,10 @@ def test_a_known_way_is_for_ints_alone(tf, again):
     for axis in (3, -4, 1.0, "1"):
         with pytest.raises((tf.errors.InvalidArgumentError, TypeError, ValueError)):
             tf.expand_dims(x, axis)
+    for wrong in ([[3], [2]], ([1, 0], [0, 1])):  # what is told is what was given
+        for move in (tf.reshape, tf.transpose):
+            with pytest.raises(tf.errors.InvalidArgumentError, match=re.escape(f"got {wrong}")):
+                move(x, wrong)
     np.testing.assert_array_equal(tf.squeeze(tf.expand_dims(x, 1)), value)
     assert tf.transpose(x, (0, 1)) is not x and tf.reshape(x, (2, 3)) is not x
 

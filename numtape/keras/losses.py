@@ -347,7 +347,8 @@ class SparseCategoricalCrossentropy(LossFunction):
 
     def _wanted(self, x: Any) -> Tensor:
         labels = as_tensor(x)
-        return labels if labels._spec.dtype.is_integer else self._found(labels)  # as they are
+        own = type(self).call is LossFunction.call  # which takes ints: others may compute with them
+        return labels if own and labels._spec.dtype.is_integer else self._found(labels)
 
     def _mask(self, y_true: Any) -> Tensor | None:
         ignored = self._arguments["ignore_class"]

@@ -110,15 +110,14 @@ def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
              [5, 6]], dtype=int32)
     """
     x = tensor if type(tensor) is Tensor else as_tensor(tensor)
-    if type(shape) is not tuple and isinstance(shape, list | tuple):
-        shape = (*shape,)
-    usual = type(shape) is tuple and set(map(type, shape)) <= _INT
-    way = _reshapes.get((x._spec, shape)) if usual else None
+    usual = isinstance(shape, list | tuple) and set(map(type, shape)) <= _INT
+    sizes = (*shape,) if usual else ()
+    way = _reshapes.get((x._spec, sizes)) if usual else None
     if way is None:
         wanted = _reshaped(x, static_shape(shape))
         way = RESHAPE.with_attributes({"shape": wanted}), intern(wanted, x.dtype)
         if usual:
-            keep(_reshapes, (x._spec, shape), way)
+            keep(_reshapes, (x._spec, sizes), way)
     return append(*way, x, RESHAPE)
 
 
@@ -302,10 +301,9 @@ def transpose(a: Any, perm: Any = None, conjugate: bool = False, name: str = "tr
       TensorShape([3, 2, 4])
     """
     x = a if type(a) is Tensor else as_tensor(a)
-    if type(perm) is list:
-        perm = (*perm,)
-    usual = perm is None or (type(perm) is tuple and set(map(type, perm)) <= _INT)
-    way = _transposes.get((x._spec, perm)) if usual and not conjugate else None
+    axes = (*perm,) if type(perm) is list else perm
+    usual = axes is None or (type(axes) is tuple and set(map(type, axes)) <= _INT)
+    way = _transposes.get((x._spec, axes)) if usual and not conjugate else None
     if way is not None:
         return append(*way, x, TRANSPOSE)
     order = tuple(range(x.ndim))[::-1] if perm is None else static_shape(perm)
@@ -321,7 +319,7 @@ def transpose(a: Any, perm: Any = None, conjugate: bool = False, name: str = "tr
         return identity(x)
     way = TRANSPOSE.with_attributes({"perm": order}), _transpose_spec(TRANSPOSE, x._spec, order)
     if usual:
-        keep(_transposes, (x._spec, perm), way)
+        keep(_transposes, (x._spec, axes), way)
     return append(*way, x, TRANSPOSE)
 
 

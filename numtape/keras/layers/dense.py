@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...core.log.tensors import as_tensor
 from ...core.log.variable import original
 from ...core.ops.matrix_products import tensordot
 from ...core.values.dtypes import shown
@@ -62,6 +63,8 @@ class Dense(ConfiguredLayer):
 
     def call(self, inputs: Tensor) -> Tensor:
         """Give ``activation(inputs @ kernel + bias)``, of shape (..., units)."""
+        if type(inputs) is not Tensor:
+            inputs = as_tensor(inputs)  # a list is one more axis, as in Keras
         if not inputs._spec.dtype.is_floating:
             inputs = self._floats(inputs)
         kernel = original(self.kernel)  # variables themselves are recorded faster than aliases
