@@ -13,6 +13,7 @@ from counting import fresh_log
 
 import numtape as tf
 from numtape.core import settings
+from numtape.core.cpu import repeated_looks
 from numtape.core.derive import repeated_gradients
 from numtape.core.derive.tape import Tape
 from numtape.core.log.log import Log, local
@@ -346,6 +347,37 @@ def test_a_finalizer_among_results_changes_nothing():
             gc.collect()
     assert len(hurt) > MANY
     assert set(hurt) == {hurt[0]}
+
+
+@pytest.mark.parametrize("module", [repeated_gradients, repeated_looks])
+def test_operands_that_move_while_addresses_are_taken_are_not_referred_to(module, monkeypatch):
+    """A finalizer that records many operands gives the log another array of them."""
+    x, words = tf.Variable(0.5), repeated_gradients._GRADIENT
+    held = "repeated_gradients"
+    if module is repeated_looks:
+        words, held = repeated_looks._LOOK, "repeated_looks"
+    with fresh_log() as log:
+        slot, moved = module.slot, []
+
+        def moves(*given):
+            moved.append(log.extra)
+            log.reserve_operands(2 * log.extra.size)
+            return slot(*given)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(module, "slot", moves)
+            for k in range(MANY):
+                assert sine(x, k) == pytest.approx(sine_exactly(0.5), rel=1e-6)
+                if moved:
+                    break
+        assert moved and moved[0] is not log.extra
+        for numbers, made in getattr(log, held):
+            kept = {id(thing) for thing in made._kept}
+            assert numbers[words.index("EXTRA")] in kept
+            addresses = {thing.ctypes.data for thing in made._kept if isinstance(thing, np.ndarray)}
+            assert numbers[words.index("OPERANDS_HERE")] in addresses
+        for k in range(MANY):
+            assert sine(x, k) == pytest.approx(sine_exactly(0.5), rel=1e-6)
 
 
 def test_nothing_is_left_behind():

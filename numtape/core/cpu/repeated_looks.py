@@ -214,12 +214,12 @@ class RepeatedLook(Kept):
         rows: list[int], values: list[tuple[int, int, Spec]], at: dict[int, int],
     ) -> None:  # fmt: skip
         self.plan, self.columns = plan, log.columns
-        columns, lock, compared = log.columns, log.lock, plan.compared
+        columns, extra, lock, compared = log.columns, log.extra, log.lock, plan.compared
         arrays, of_python = compared.arrays, work.sweeper
         self._sweeper = sweeper = type(of_python)(log)  # its plan stays set
         sweeper._fit(plan)
         block, slots = sweeper.sweep, sweeper.sweep.slots
-        super().__init__(lock, work, log.extra, of_python, executor, compared)
+        super().__init__(lock, work, extra, of_python, executor, compared)
         self._limit = FOREVER
         if plan.done >= 0:
             self._limit = (hot - plan.done) // max(plan.work, 1) + 1
@@ -236,9 +236,9 @@ class RepeatedLook(Kept):
             "WORDS": self._table(words), "WORD_COUNT": len(words) // 2,
             "ENTRIES": self._table(entries), "ENTRY_COUNT": len(entries) // 3,
             "LOCK": id(lock), "ACQUIRE": self._id(lock.acquire), "RELEASE": self._id(lock.release),
-            "COLUMNS": id(columns), "EXTRA": id(log.extra), "WORKSPACE": id(work),
+            "COLUMNS": id(columns), "EXTRA": id(extra), "WORKSPACE": id(work),
             **{name.upper(): address_of(getattr(columns, name)) for name in columns.NAMES},
-            "OPERANDS_HERE": address_of(log.extra), "WANT": address_of(work.want),
+            "OPERANDS_HERE": address_of(extra), "WANT": address_of(work.want),
             "LOW": plan.low, "COUNT": len(index), "STRUCTURE": address_of(arrays["columns"]),
             "FLAGS": address_of(arrays["flags"]), "OPERANDS": address_of(arrays["operands"]),
             "OPERAND_COUNT": plan.operand_count, "ORDER": address_of(arrays["order"]),

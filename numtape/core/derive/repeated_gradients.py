@@ -173,12 +173,12 @@ class RepeatedGradient(Kept):
     ) -> None:  # fmt: skip
         from .transpose import _places
 
-        columns, (rows, operands) = log.columns, first
+        columns, extra, (rows, operands) = log.columns, log.extra, first
         # A finalizer may append rows meanwhile, and compute some: constants alone have values.
         n, more = adjoints.n + adjoints.count, adjoints.extra_n + adjoints.added
         states = np.where(columns.code[rows:n] == LEAF_CODE, VALUE, 0).astype(np.uint8)
         self.adjoints, self.columns = adjoints, columns
-        super().__init__(columns, log.extra, adjoints, key)
+        super().__init__(columns, extra, adjoints, key)
         seed = log._const_rows[key]
         sources: list[int] = []
         for (row, number), leaf, result in zip(_places(log, leaves), leaves, found, strict=True):
@@ -187,9 +187,9 @@ class RepeatedGradient(Kept):
         watched = tape.seen[1]
         self._numbers = {
             "GENERATION": id(generation) + slot(type(generation), "number"),
-            "FREED": self._id(generation.number), "COLUMNS": id(columns), "EXTRA": id(log.extra),
+            "FREED": self._id(generation.number), "COLUMNS": id(columns), "EXTRA": id(extra),
             **{name.upper(): address_of(getattr(columns, name)) for name in columns.NAMES},
-            "OPERANDS_HERE": address_of(log.extra), "ROWS": rows,
+            "OPERANDS_HERE": address_of(extra), "ROWS": rows,
             "STRUCTURE": self._array(columns_of(log, 0, rows)),
             "OPERANDS": self._array(operands_of(log, 0, operands)), "OPERAND_COUNT": operands,
             "ADDED": n - rows, "APPENDED": self._array(columns_of(log, rows, n)),
