@@ -521,6 +521,26 @@ def test_adjoints_of_extreme_quotients(tf, dtype):
     np.testing.assert_allclose(found[1][usual], expected[usual], rtol=8 * known.eps)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64"])
+@pytest.mark.parametrize("name", ["sqrt", "rsqrt", "reciprocal"])
+def test_an_incoming_gradient_of_0_stays_0(tf, name, dtype):
+    """Whatever the derivative is: the other branch of a `where` must not give NaN."""
+    function = getattr(tf.math, name)
+    x = tf.constant(np.array([0.0, -0.0, np.inf, np.nan, -1.0, 4.0]).astype(dtype))
+    g = tf.constant(np.array([0.0, 0.0, -0.0, 0.0, 0.0, 1.0]).astype(dtype))
+
+    def derivative(x, g):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = function(x)
+        return tape.gradient(y, x, output_gradients=g)
+
+    last = {"sqrt": 0.25, "rsqrt": -0.0625, "reciprocal": -0.0625}[name]
+    replayed = tf.function(derivative)
+    for form in (derivative, replayed, replayed, replayed):
+        assert form(x, g).numpy().tolist() == [0, 0, 0, 0, 0, last]
+
+
 @pytest.mark.numtape_only(reason="looks at numtape's rows")
 def test_the_adjoints_of_a_quotient_share_a_division(tf):
     from counting import fresh_log

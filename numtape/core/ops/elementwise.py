@@ -150,9 +150,11 @@ square = unary_op("Square", "x * x", lambda g, y, x: (g * (2.0 * x),), rules.num
     >>> tf.square([1, -2, 3]).numpy()
     array([1, 4, 9], dtype=int32)
 """)
-reciprocal = unary_op("Reciprocal", "1.0 / x", lambda g, y, x: (negative(g * y * y),),
-    rules.analytic, doc="""
+reciprocal = unary_op("Reciprocal", "1.0 / x",
+    lambda g, y, x: (negative(multiply_no_nan(y, multiply_no_nan(y, g))),), rules.analytic, doc="""
     ``1 / x``, elementwise; infinite where ``x`` is 0.
+
+    The derivative at 0 is infinite; times an incoming gradient of 0 it counts as 0, and not as NaN.
 
     >>> tf.math.reciprocal([2.0, -4.0]).numpy()
     array([ 0.5 , -0.25], dtype=float32)
@@ -182,9 +184,11 @@ sqrt = unary_op("Sqrt", "sqrt(x)", lambda g, y, x: (ratio_or_zero(0.5 * g, y),),
     >>> tf.sqrt([4.0, 2.25]).numpy()
     array([2. , 1.5], dtype=float32)
 """)
-rsqrt = unary_op("Rsqrt", "1.0 / sqrt(x)", lambda g, y, x: (-0.5 * g * (y * y * y),),
-    rules.analytic, doc="""
+rsqrt = unary_op("Rsqrt", "1.0 / sqrt(x)",
+    lambda g, y, x: (multiply_no_nan(y * y * y, -0.5 * g),), rules.analytic, doc="""
     ``1 / sqrt(x)``, elementwise; infinite where ``x`` is 0, NaN where it is negative.
+
+    The derivative at 0 is infinite; times an incoming gradient of 0 it counts as 0, and not as NaN.
 
     >>> tf.math.rsqrt([4.0, 0.25]).numpy()
     array([0.5, 2. ], dtype=float32)
