@@ -195,3 +195,26 @@ try:
 except TypeError as error:
     print(error)
 """
+
+
+def test_what_kept_it_from_being_made_may_pass():
+    assert "[1.0, 2.0]" in run(LATE, NUMTAPE_RECORD="native")
+
+
+LATE = """
+import llvmlite.binding as llvm
+
+def without(data):
+    raise MemoryError
+
+loaded, llvm.ObjectFileRef.from_data = llvm.ObjectFileRef.from_data, without
+import numtape as tf
+llvm.ObjectFileRef.from_data = loaded
+x = tf.constant([1.0, 2.0])
+try:
+    memoryview(x)
+except TypeError:
+    for _ in range(100):
+        float(tf.reduce_sum(x * x))
+    print(memoryview(x).tolist())
+"""

@@ -151,6 +151,7 @@ def _executor(device: str) -> Any:
         from .native import install
 
         install.begin()
+        buffers.begin()  # if it could not be before
     return found
 
 

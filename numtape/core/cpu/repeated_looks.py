@@ -18,6 +18,7 @@ from .. import settings
 from ..compile.passes import addresses
 from ..log import look, references
 from ..log.log import SLACK, SWEEP_BYTES, SWEEP_ROWS, VALUE, Log, local
+from ..native import buffers
 from ..native.first import builtin, told, translated_pass
 from ..native.install import retry
 from ..native.kept import Kept
@@ -116,7 +117,7 @@ class _Code:
         look.repeated_look = builtin("repeated_look", address)
 
 
-_once = Once("Looks are carried out", _Code)
+_once = Once("Looks are carried out by Python", _Code)
 
 
 def _code_or_reason(now: bool = False) -> _Code | str:
@@ -168,6 +169,7 @@ def prepare(log: Log, work: Any, plan: Plan, executor: Any, hot: int) -> None:
     ]
     made = None
     retry()
+    buffers.begin()
     if type(log) is Log and not isinstance(_code_or_reason(), str):
         made = _look_of(log, work, plan, executor, hot)
     log.repeated_looks = (*([] if made is None else [(made.words, made)]), *others[: MOST - 1])

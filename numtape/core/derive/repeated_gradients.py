@@ -81,7 +81,7 @@ class _Code:
         repeated_gradient = builtin("repeated_gradient", address)
 
 
-_once = Once("Gradients that come again are recorded", _Code)
+_once = Once("Gradients that come again are recorded by Python", _Code)
 
 
 def said() -> str:

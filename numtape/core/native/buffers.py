@@ -10,7 +10,6 @@ Variables do not support it, as in TensorFlow: NumPy's arrays of them are copies
 from __future__ import annotations
 
 import ctypes
-import logging
 import sys
 from pathlib import Path
 from typing import Any, cast
@@ -20,6 +19,7 @@ from ..compile import cache as disk
 from ..values.exported import FAILED, array_of
 from ..values.tensor import Tensor
 from .layout import NotAsKnown, address_of_call, unsupported, word_at
+from .once import Once, keep
 
 AS_BUFFER = 160  # at which byte of a type the address of its slots for the protocol is
 GETBUFFER = 1  # the number under which Python's `PyType_GetSlot` knows the slot
@@ -31,8 +31,6 @@ CALLS = (
 )  # fmt: skip
 NAMES = (*CALLS, "array_of", "FAILED")
 SYMBOLS = ["getbuffer", "getbuffer_setup"]
-
-_messages = logging.getLogger("numtape")
 
 
 def _built() -> disk.Built:
@@ -79,7 +77,6 @@ def _code() -> int:
     words = (ctypes.c_int64 * len(known))(*known)
     setup = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(found[SYMBOLS[1]])
     setup(ctypes.addressof(words))
-    keep = ctypes.PYFUNCTYPE(None, ctypes.py_object)(address_of_call("Py_IncRef"))
     for thing in objects.values():  # to the very end, when modules have nothing any more
         keep(thing)
     return found[SYMBOLS[0]]
@@ -117,27 +114,32 @@ def _exported(value: Any, flags: int, /) -> memoryview[Any]:
     return memoryview(array_of(value))  # type: ignore[arg-type]
 
 
-def begin() -> None:
-    """Have tensors support the protocol, where that can be."""
-    try:
-        if not settings.native_recorders():
-            raise NotAsKnown("NUMTAPE_RECORD=python")
-        if reason := unsupported():
-            raise NotAsKnown(reason)
-        _check()
-        with disk.in_this_thread():  # an import waits for no other thread
-            address = _code()
-    except (NotAsKnown, MemoryError, OSError, RuntimeError, ValueError) as error:
-        _messages.info("memoryview(tensor) is a TypeError: %s.", error)
-        return
-    if sys.version_info >= (3, 12):
-        Tensor.__buffer__ = _exported  # type: ignore[method-assign]
-    _fill(Tensor, address)
-
-
 def _fill(kind: type, address: int) -> None:
     """Fill the slot of a class, and of those that were made of it."""
     _slot(kind).value = address
     derived: list[type] = type.__subclasses__(kind)
     for each in derived:
         _fill(each, address)
+
+
+def _used() -> int:
+    """Have tensors support the protocol. Returns the address of what does."""
+    if not settings.native_recorders():
+        raise NotAsKnown("NUMTAPE_RECORD=python")
+    if reason := unsupported():
+        raise NotAsKnown(reason)
+    _check()
+    with disk.in_this_thread():  # an import waits for no other thread
+        address = _code()
+    if sys.version_info >= (3, 12):
+        Tensor.__buffer__ = _exported  # type: ignore[method-assign]
+    _fill(Tensor, address)
+    return address
+
+
+_once = Once("memoryview(tensor) is a TypeError", _used)
+
+
+def begin() -> None:
+    """Have tensors support the protocol, where that can be; if not now, then when asked again."""
+    _once.found()

@@ -160,7 +160,7 @@ class _State:
     """What there is of it in this process."""
 
     def __init__(self) -> None:
-        self.once = Once("Ops are recorded", Code)
+        self.once = Once("Ops are recorded by Python", Code)
         self.wanted = self.used = False
 
 

@@ -40,14 +40,18 @@ def keep(thing: Any) -> None:
 class Once(Generic[Made]):
     """What is made once. Two threads that ask at the same time may make one each.
 
+    Args:
+      otherwise: What holds without it, to be told with the reason.
+      make: Makes it.
+
     Attributes:
       made: It, once it is made.
       reason: Why it is not, or what came of the last try.
       never: Whether that stays so.
     """
 
-    def __init__(self, what: str, make: Callable[..., Made]) -> None:
-        self._what, self._make = what, make
+    def __init__(self, otherwise: str, make: Callable[..., Made]) -> None:
+        self._otherwise, self._make = otherwise, make
         self.made: Made | None = None
         self.reason, self.never = "nobody has asked yet", False
         self._failures = self._wait = 0
@@ -78,4 +82,4 @@ class Once(Generic[Made]):
             self._failures += 1
             self._wait = (1 << min(self._failures, 40)) - 1
         if self.made is None:
-            _messages.info("%s by Python: %s.", self._what, self.reason)
+            _messages.info("%s: %s.", self._otherwise, self.reason)

@@ -124,7 +124,7 @@ def _built() -> disk.Built:
     return built
 
 
-_once = Once("Replayed calls are carried out", _Code)
+_once = Once("Replayed calls are carried out by Python", _Code)
 
 
 def _code_or_reason(kind: type, now: bool = False) -> _Code | str:
