@@ -166,7 +166,11 @@ def map_fn(
     signature = dtype if fn_output_signature is None else fn_output_signature
     if signature is None:
         signature = nest.map_structure(lambda x: as_tensor(x).dtype, elems)
-    wanted = [as_dtype(getattr(x, "dtype", x)) for x in nest.flatten(signature)]
+    # A class of NumPy's is a dtype, though it has an attribute of that name.
+    wanted = [
+        as_dtype(x if isinstance(x, type) else getattr(x, "dtype", x))
+        for x in nest.flatten(signature)
+    ]
     columns: list[list[Tensor]] = [[] for _ in wanted]
     for k in range(count):
         found = fn(nest.pack_sequence_as(elems, [x[k] for x in tensors]))

@@ -581,3 +581,12 @@ def test_recorded_loops_are_recorded_once_for_each_number_of_turns(tf):
     for n in (3, 5, 3, 5, 0, 3, 0):
         same(power(tf.constant(2.0), tf.constant(n)), 2.0**n)
     assert power.experimental_get_tracing_count() == 3
+
+
+@pytest.mark.parametrize("wanted", [np.float32, np.dtype("float32"), "float32"], ids=str)
+def test_map_fn_takes_dtypes_of_numpy(tf, wanted):
+    elements = tf.range(1, 3)
+    found = tf.map_fn(
+        lambda x: tf.cast(x, tf.float32) / 2, elements, fn_output_signature=wanted
+    )
+    assert found.numpy().tolist() == [0.5, 1.0]
