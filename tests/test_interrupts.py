@@ -228,18 +228,19 @@ def test_interrupt_at_every_place_of_a_step(events, stride, recorder):
 # An interrupt at each line of what notes that something is up to date: then it is.
 
 
-def interrupted_at_each_line(prepare, act, check, calls=False):
+def interrupted_at_each_line(prepare, act, check):
     """`act` on something new again and again, interrupted one line later each time.
 
-    With ``calls``, only at lines that call something or jump back: where Python looks for signals.
+    Only at lines that call something or jump back: where Python looks for signals. What a tracer
+    raises elsewhere, at a ``try`` for instance, can go past what lets go of locks.
     """
     at, hit = 0, True
     while hit:
         at += 1
         state = prepare()
-        hit = _interrupted(at, lambda: act(state), calls)  # noqa: B023
+        hit = _interrupted(at, lambda: act(state))  # noqa: B023
         check(state)
-    assert at > 4
+    assert at > 2
 
 
 @functools.cache
@@ -270,7 +271,7 @@ def _whole(file):
     return {line for start, end in found for line in range(start + 2, end)}
 
 
-def _interrupted(at, act, calls):
+def _interrupted(at, act):
     count, lines = 0, {}
 
     def trace(frame, event, _):
@@ -281,7 +282,7 @@ def _interrupted(at, act, calls):
         # As above: no line that a comprehension jumps back to.
         back = lines.get(id(frame)) == line and sys.version_info >= (3, 12)
         lines[id(frame)] = line
-        if (calls and (back or line not in _calling(code))) or line in _entering(code):
+        if back or line not in _calling(code) or line in _entering(code):
             return trace
         if event == "line" and line not in _whole(code.co_filename):
             count += 1
@@ -321,9 +322,7 @@ def test_interrupted_rules_give_the_thread_its_log_back(ruled):
         assert local.rule is None
 
     rest = [(True,)] if ruled is forward._ruled else [[True]]
-    interrupted_at_each_line(
-        lambda: None, lambda _: ruled(op, {}, spec, [spec], *rest), check, calls=True
-    )
+    interrupted_at_each_line(lambda: None, lambda _: ruled(op, {}, spec, [spec], *rest), check)
 
 
 def test_interrupted_layers_leave_the_thread_outside_of_them(tf):
@@ -335,7 +334,7 @@ def test_interrupted_layers_leave_the_thread_outside_of_them(tf):
         assert (local.layers, local.training) == ((), None)
         assert model(x).numpy().tolist() == [[1.0, 1.0]]  # not as in training
 
-    interrupted_at_each_line(lambda: None, lambda _: model(x, training=True), check, calls=True)
+    interrupted_at_each_line(lambda: None, lambda _: model(x, training=True), check)
 
 
 def test_interrupted_transposing_binds_the_memory_of_its_log():
