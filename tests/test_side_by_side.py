@@ -176,3 +176,17 @@ def test_sizes_are_those_of_the_kernels(tf):
 
     assert systems.MOST == routines.ROWS
     assert tiny.MOST == matrix_products.TINY
+
+
+@pytest.mark.numtape_only("what a GPU's products read")
+@pytest.mark.parametrize("n", [2, 8, 9, 64])
+@pytest.mark.parametrize("turned", [False, True])
+def test_products_of_any_size_say_how_many_there_are(n, turned):
+    from numtape.core.ops.matrix_products import MATMUL
+    from numtape.core.values.dtypes import float32
+    from numtape.core.values.spec import intern
+
+    for count in (1, 5):
+        spec = intern((count, n, n), float32)
+        found = MATMUL.native(spec, spec, spec, False, turned)
+        assert found.parameters[14] == count  # behind the function, BLAS's numbers and three steps

@@ -104,7 +104,7 @@ def _matmul_native(out: Spec, a: Spec, b: Spec, ta: bool, tb: bool) -> Native | 
     letters = ord("T" if tb else "N"), ord("T" if ta else "N")
     scalars = (*letters, n, m, k, one, b.shape[-1], a.shape[-1], 0, n)
     if batches > 1 and max(m, n, k) <= TINY:
-        parameters = (0, *scalars, *steps)
+        parameters = (0, *scalars, *steps, batches)  # as below: a GPU reads them, too
         work = batches * (4 + m * k // 2)
         return Native("tiny.product", (out.dtype.name,), parameters, batches, work)
     kernel, dtypes = ("products.transposed", (out.dtype.name,)) if turned else ("gemm", ())
