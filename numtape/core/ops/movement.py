@@ -28,7 +28,7 @@ _INT = frozenset({int})
 
 
 def keep(known: dict[Any, Any], key: Any, way: Any) -> None:
-    """Enter what is recorded for a spec and arguments in what is known, which is never much."""
+    """Enter what is recorded for a spec and arguments; a full table is emptied first."""
     if len(known) >= MOST:
         known.clear()
     known[key] = way
