@@ -14,28 +14,6 @@ pytestmark = pytest.mark.numtape_only("reads the source")
 
 KERNELS = numtape.kernels_folder()
 SOURCES = sorted(PACKAGE.rglob("*.py"))
-LONGEST = 400  # lines: what is read in one sitting
-# Files that are one thing, with how long each may be: nobody would know in which half to look.
-LONGER = {
-    "kernels/passes/repeated_call.py": 420,  # one call, from its arguments to what it assigns
-    "kernels/passes/plan.py": 500,  # one pass, which is compiled as one function
-    "kernels/cuda/simulated.py": 460,  # a GPU whose threads wait for each other: one machine
-    "numtape/core/cuda/fused.py": 450,  # which groups become one kernel: one decision
-    "numtape/core/interop.py": 430,  # one protocol in both directions, with the same structures
-    "numtape/core/log/log.py": 535,  # the log: everything that appends rows or drops them
-    "numtape/core/log/variable.py": 570,  # one class, half of it documentation
-    "numtape/core/ops/elementwise.py": 540,  # a table of records, read like one of derivatives
-    "numtape/core/ops/reduction.py": 515,  # ten ops of one kind, half of it documentation
-    "numtape/core/replay/calls.py": 420,  # one call, from its signature to what it assigns
-    "numtape/core/replay/observe/examined.py": 430,  # a list: what each kind of object lets one see
-    "numtape/core/replay/observe/notes.py": 560,  # one class: all that a call's reads are noted in
-    "numtape/core/values/dtypes.py": 430,  # one class, and what becomes of which value
-    "numtape/keras/losses.py": 420,  # a list of classes, a few lines each
-    "numtape/function.py": 435,  # one class, and what type checkers are told of it
-    "numtape/demo.py": 450,  # one program to read from top to bottom
-    "numtape/linear_operators/base.py": 440,  # one class, most of it documentation
-    "numtape/gradient_tape.py": 680,  # one class, most of it documentation
-}
 
 
 def place(path):
@@ -194,18 +172,6 @@ def test_environment_variables_are_read_in_settings_alone():
         # CUDA's own variables say where its toolkit is, and numba-cuda is told by them.
         if path.parent.name != "datasets" and path.name != "toolkit.py":
             assert not re.search(r"\bos\.(environ|getenv)\b", path.read_text("utf-8")), place(path)
-
-
-def test_no_long_file():
-    lengths = {place(path): len(path.read_text("utf-8").splitlines())
-               for path in {*SOURCES, *KERNELS.rglob("*.py")}}  # fmt: skip
-    assert {name: n for name, n in lengths.items() if n > LONGER.get(name, LONGEST)} == {}
-
-
-def test_exceptions_for_long_files_are_needed():
-    sources = {place(path): path for path in {*SOURCES, *KERNELS.rglob("*.py")}}
-    for name in LONGER:
-        assert len(sources[name].read_text("utf-8").splitlines()) > LONGEST, name
 
 
 def test_nobody_asks_which_kind_of_log_it_is():
