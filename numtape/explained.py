@@ -23,6 +23,8 @@ class Explained:
         """Why the gradient of a target by a source is None, or has NaN or infinity.
 
         With ``NUMTAPE_TRACEBACK=1`` or `config.set_record_traceback` it names the program's lines.
+        A tape that is not persistent releases its rows at `gradient`; afterwards it still explains
+        the gradients that were None in that call.
 
         Args:
           target: A tensor.
@@ -32,7 +34,8 @@ class Explained:
           A text: the op where the path ends, or the first ones that gave NaN or infinity.
 
         Raises:
-          RuntimeError: If the tape was asked already and is not persistent, or never recorded.
+          RuntimeError: If the tape never recorded; or if it is not persistent, computed gradients
+            already, and the one by this source was not None.
           LookupError: If a path leads through an op that has no gradient registered.
           TypeError: If they are no tensors.
 

@@ -14,6 +14,7 @@ from typing import Any, NoReturn, overload
 
 import numpy as np
 
+from .core import settings
 from .core.derive import jacobians, repeated_gradients
 from .core.derive.sparse import SUMS, slices_of
 from .core.derive.tape import Tape
@@ -59,6 +60,12 @@ class UnconnectedGradients(enum.Enum):
 _SPENT = (
     "A non-persistent GradientTape can only be used to compute one set of gradients (or "
     "jacobians). Make it with persistent=True to ask more often."
+)
+
+_RELEASED = (
+    "This tape is not persistent and released its rows when it computed gradients. It can still "
+    "explain each gradient that was None in that call, and this was none of them. Make it with "
+    "persistent=True to ask about other gradients, NaN and infinity afterwards."
 )
 
 _warned: Counter[tuple[str, int, str]] = Counter()
@@ -277,10 +284,16 @@ class GradientTape(Explained):
     def _why(self, target: Any, source: Any) -> str:
         from .core.derive.why import explain
 
-        tape = self._ready()
         if target is None or source is None:
             raise TypeError("A target and a source are tensors or variables.")
         target, source = _checked([target, source])
+        if self._tape is not None and self._tape.spent:
+            unconnected = self._tape.unconnected
+            reason = None if unconnected is None else unconnected.explain(target, source)
+            if reason is None:
+                raise RuntimeError(_RELEASED)
+            return reason
+        tape = self._ready()
         log = _home(tape)
         busy, log.busy = log.busy, True
         try:
@@ -371,6 +384,8 @@ class GradientTape(Explained):
         if tape.recalled is not None and not seeds and not zero:
             repeated_gradients.prepare(tape, first, target, sources, found)
         if not tape.persistent:
+            if not zero and any([x is None for x in found]):
+                _keep_reasons(tape, targets, leaves, found)
             tape.release()
         return rebuild(found)
 
@@ -489,6 +504,9 @@ class GradientTape(Explained):
             self._suspend(tape)
             found = self._asked(tape, lambda log: jacobians.jacobian(log, tape, target, leaves))
         if not tape.persistent:
+            if not zero and any([x is None for x in found]):
+                tape.recalled = None  # its rows are those of a column
+                _keep_reasons(tape, [target], leaves, found)
             tape.release()
         shape = tuple(target.shape)
         return rebuild([
@@ -568,6 +586,20 @@ def _whole(found: Tensor | None, shape: tuple[int, ...], source: Any, zero: bool
     if found is None:
         return zeros(shape, source.dtype) if zero else None
     return jacobians.of_its_own(shaped(found, shape))
+
+
+def _keep_reasons(tape: Tape, targets: list[Any], sources: list[Any], found: list[Any]) -> None:
+    """Keep what explains the gradients that are None, before the tape releases its rows."""
+    from .core.derive.why import Unconnected
+
+    log, recalled = tape.log, tape.recalled
+    assert log is not None
+    # Equal rows share one recording, so that a training loop copies its rows once.
+    shared = None if recalled is None or settings.traceback else recalled.recording
+    missing = [source for source, x in zip(sources, found, strict=True) if x is None]
+    tape.unconnected = Unconnected(log, tape, targets, missing, shared)
+    if recalled is not None and not settings.traceback:
+        recalled.recording = tape.unconnected.recording
 
 
 def _home(tape: Tape) -> Log:

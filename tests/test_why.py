@@ -1,5 +1,7 @@
 """`GradientTape.why`, `summary`, `to_dot`: what they say."""
 
+import weakref
+
 import numpy as np
 import pytest
 
@@ -108,3 +110,38 @@ def test_integers_lead_back_to_where_they_were_made(tf):
         y = tf.cast(v, tf.int32)[:1] * 2
     said = str(tape.why(y, v))
     assert "the target is of int32" in said and "Cast" in said and "Mul" not in said
+
+
+def test_a_none_is_explained_after_the_gradient(x):
+    w, c = tf.Variable(1.0), tf.constant(3.0)
+    recordings = set()
+    for _ in range(6):  # rows that repeat are copied once
+        with tf.GradientTape() as tape:
+            y = tf.reduce_sum(tf.floor(x) * 2.0) * w
+            z = tf.cast(y, tf.int32)
+        dx, dw, dc = tape.gradient([y, z], [x, w, c])
+        assert dx is None and dc is None and float(dw) == 10.0  # the log is rewound here
+        assert "Floor (shape [2], float32): it has no derivative" in tape.why(y, x)
+        assert "not among what the target is computed from" in tape.why(y, c)
+        assert "int32, not of floats" in tape.why(z, x)
+        with pytest.raises(RuntimeError, match="persistent=True"):
+            tape.why(y, w)  # was not None
+        with pytest.raises(RuntimeError, match="persistent=True"):
+            tape.why(y * 2.0, x)  # was not asked for
+        recordings.add(id(tape._tape.unconnected.recording))
+    assert len(recordings) < 6
+    with tf.GradientTape() as tape:
+        y = tf.floor(x)
+    assert tape.jacobian(y, x) is None and "Floor" in tape.why(y, x)
+
+
+def test_an_explained_none_keeps_no_tensor_alive():
+    x = tf.Variable(np.ones(1000, np.float32))
+    with tf.GradientTape() as tape:
+        y = tf.floor(x)
+    assert tape.gradient(y, x) is None
+    reference = weakref.ref(y)
+    del y
+    float(tf.reduce_sum(x))  # an evaluation rewinds the log, which refers to its tensors
+    assert reference() is None
+    assert tape._tape.unconnected is not None

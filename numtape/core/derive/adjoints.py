@@ -30,11 +30,12 @@ class Adjoints:
       turns, of: How often gradients appended them again in a log, and by which address its columns
         are known.
       arguments: What `repeat` compares and appends.
+      recording: A copy of the rows, once a gradient by one of them was None (see `why`).
     """
 
     __slots__ = (
-        "added", "arguments", "count", "extra_n", "found", "n", "of", "templates", "turns",
-        "watched",
+        "added", "arguments", "count", "extra_n", "found", "n", "of", "recording", "templates",
+        "turns", "watched",
     )  # fmt: skip
 
     def __init__(
@@ -43,6 +44,7 @@ class Adjoints:
     ) -> None:  # fmt: skip
         self.n, self.count, self.found, self.watched = n, log.n - n, found, watched
         self.templates, self.turns, self.of = templates, 0, 0
+        self.recording: Any = None
         self.extra_n, self.added = extra_n, log.extra_n - extra_n
         cells, states = log.columns.cell[n : log.n].copy(), log.columns.state[n : log.n].copy()
         self.arguments = packed(

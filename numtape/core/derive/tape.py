@@ -25,12 +25,13 @@ class Tape:
         recording.
       events: (position, row), or (position, variable), in order.
       recalled: The adjoint rows that were appended again, as they were, when it was asked.
+      unconnected: After a gradient that was None: what explains it.
       seen: The variables a gradient found watched: all of the log's, and a flag for each.
     """
 
     __slots__ = (
         "__weakref__", "events", "log", "persistent", "ranges", "recalled", "seen", "spent",
-        "thread", "watch_accessed",
+        "thread", "unconnected", "watch_accessed",
     )  # fmt: skip
 
     forward: ClassVar[bool] = False  # whether it is of forward mode, which goes through bodies
@@ -44,6 +45,7 @@ class Tape:
         self.seen: tuple[list[Variable], Any] = [], ()
         self.spent = False
         self.recalled: Any = None
+        self.unconnected: Any = None
         self.thread = 0
 
     @property

@@ -1,11 +1,14 @@
 """Why a gradient is None, NaN or infinite: what `GradientTape.why` says.
 
-The rows from a source to a target are gone through once more, in Python. Lines of the program stand
-there if `noting` has them.
+The rows from a source to a target are walked again, in Python. Source lines are shown if `noting`
+recorded them. A tape that is not persistent releases its rows at `gradient`; if a result is None,
+it keeps a `Recording` of them, which explains that None afterwards.
 """
 
 from __future__ import annotations
 
+import weakref
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -35,9 +38,15 @@ def described(log: Log, row: int) -> str:
     """A row: its op, its shape and dtype, and its line if it was noted."""
     op, _ = CODES.entries[log.code[row]]
     spec: Spec = SPECS.specs[log.spec[row]]
-    line = getattr(log.kept, "lines", {}).get(row)
+    line = _lines(log).get(row)
     at = f" at {line}" if line else ""
     return f"{op.name} (shape {list(spec.shape)}, {spec.dtype.name}){at}"
+
+
+def _lines(log: Any) -> dict[int, str]:
+    """The source lines that were recorded, by row."""
+    lines: dict[int, str] = getattr(log.kept, "lines", {})
+    return lines
 
 
 def _inputs(log: Log, row: int) -> list[int]:
@@ -64,7 +73,7 @@ def between(log: Log, n: int, target: int, sources: set[int]) -> set[int]:
 
 
 def broken(
-    log: Log, tape: Tape, flags: Any, target: int, path: set[int], sources: set[int]
+    log: Log, bounds: list[int], flags: Any, target: int, path: set[int], sources: set[int]
 ) -> list[str]:
     """Where a gradient on its way back from a target along a path ends, the last row first."""
     found, seen, pending = [], set[int](), {target}
@@ -74,7 +83,7 @@ def broken(
         if row in seen or row in sources:
             continue
         seen.add(row)
-        reason = _reason(log, tape, row)
+        reason = _reason(log, bounds, row)
         before = [x for x in _inputs(log, row) if x in path]
         integers = not is_float(log, row) and before and not any(is_float(log, x) for x in before)
         if reason and not integers:  # else it was lost in a row before this one
@@ -95,11 +104,10 @@ def is_float(log: Log, row: int) -> bool:
     return bool(SPECS.specs[log.spec[row]].inexact)
 
 
-def _reason(log: Log, tape: Tape, row: int) -> str:
+def _reason(log: Log, bounds: list[int], row: int) -> str:
     """Why no gradient flows back through a row; "" if one may."""
     code, spec = log.code[row], SPECS.specs[log.spec[row]]
     op, _ = CODES.entries[code]
-    bounds = tape.closed_ranges(log)
     if row < bounds[0]:
         return "it was computed before the tape recorded"
     if row >= bounds[-1]:
@@ -168,30 +176,12 @@ def explain(
     (place,) = _places(log, [source])
     work.refresh(log)
     first = _follow(log, work, n, [place], _asked(log, tape))
-    flags = work.flags[:n].copy()
+    path, sources, ends, reason = _disconnected(
+        log, tape.closed_ranges(log), work.flags[:n].copy(), target, place, of, source
+    )
+    if reason:
+        return Why(reason)
     row, number = place
-    sources = {row} if row >= 0 else {
-        k for k in range(n)
-        if CODES.kind[log.code[k]] == READ and number >= 0 and log.b[k] == number
-    }  # fmt: skip
-    kind = "variable" if isinstance(source, Variable) else "tensor"
-    what = f"the source, a {kind} of shape {source.shape} and dtype {source.dtype.name},"
-    if not source.dtype.is_floating:
-        return Why(f"The gradient is None: {what} is not of floats.")
-    path = between(log, n, target, sources)
-    if not path:
-        return Why(_apart(log, target, what))
-    if not is_float(log, target):
-        ends = broken(log, tape, flags, target, path, sources)
-        lines = "\n".join(["", *ends[:3]])
-        return Why(
-            f"The gradient is None: the target is of {of.dtype.name}, not of floats.{lines}"
-        )
-    ends = broken(log, tape, flags, target, path, sources)
-    if not any(flags[k] & FOLLOWED for k in sources):
-        still = isinstance(source, Variable) and not source.trainable
-        why = "is not trainable, and not watched" if still else "is not watched"
-        return Why(f"The gradient is None: {what} {why} by this tape. Call tape.watch with it.")
     work.adjoint[:n] = -1
     work.adjoint[target] = seed
     outer = local.log
@@ -207,11 +197,116 @@ def explain(
     adjoint = work.adjoint[:n].copy()
     result = adjoint[row] if row >= 0 else work.variable_adjoint.view[number]
     if result < 0:
-        lines = "\n".join(ends[:3]) or "no derivative leads from the target to the source."
-        return Why(f"The gradient is None: the path ends at\n{lines}")
+        return Why(_path_end(ends))
     if first_bad(log, [int(result)]) is None:
         return Why("The gradient is there, and finite.")
     return Why("The gradient has NaN or infinity.\n" + values(log, target, path, adjoint))
+
+
+def _disconnected(
+    log: Log, bounds: list[int], flags: Any, target: int, place: tuple[int, int],
+    of: Tensor | Variable, source: Tensor | Variable,
+) -> tuple[set[int], set[int], list[str], str]:  # fmt: skip
+    """What the rows alone say of a path, without their adjoints.
+
+    Args:
+      log: The rows: a log, or a `Recording`.
+      bounds: Where the stretches that the tape recorded start and end.
+      flags: What the tape follows and recorded, by row.
+      target, place: The row of ``of``, and the row or variable number of ``source``.
+      of, source: The tensors or variables.
+
+    Returns:
+      The rows on the path, the rows of the source, where the path ends, and why the gradient is
+      None ("" if these rows do not say so).
+    """
+    row, number = place
+    sources = {row} if row >= 0 else {
+        k for k in range(log.n)
+        if CODES.kind[log.code[k]] == READ and number >= 0 and log.b[k] == number
+    }  # fmt: skip
+    kind = "variable" if isinstance(source, Variable) else "tensor"
+    what = f"the source, a {kind} of shape {source.shape} and dtype {source.dtype.name},"
+    if not source.dtype.is_floating and not source.dtype.is_complex:
+        return set(), sources, [], f"The gradient is None: {what} is not of floats."
+    path = between(log, log.n, target, sources)
+    if not path:
+        return path, sources, [], _apart(log, target, what)
+    ends = broken(log, bounds, flags, target, path, sources)
+    reason = ""
+    if not is_float(log, target):
+        lines = "\n".join(["", *ends[:3]])
+        reason = f"The gradient is None: the target is of {of.dtype.name}, not of floats.{lines}"
+    elif not any(flags[k] & FOLLOWED for k in sources):
+        still = isinstance(source, Variable) and not source.trainable
+        why = "is not trainable, and not watched" if still else "is not watched"
+        reason = f"The gradient is None: {what} {why} by this tape. Call tape.watch with it."
+    return path, sources, ends, reason
+
+
+def _path_end(ends: list[str]) -> str:
+    """The text for a path that ends at some rows."""
+    lines = "\n".join(ends[:3]) or "no derivative leads from the target to the source."
+    return f"The gradient is None: the path ends at\n{lines}"
+
+
+class Recording:
+    """A copy of the rows of a log, without their values: what explains a gradient that is None.
+
+    It has the attributes of a `Log` that `_disconnected` reads.
+    """
+
+    def __init__(self, log: Log, tape: Tape, places: list[tuple[int, int]]) -> None:
+        work = Workspace()
+        work.refresh(log)
+        n = self.n = log.n
+        _follow(log, work, n, places, _asked(log, tape))
+        self.flags = work.flags[:n].copy()
+        columns = log.columns
+        self.code, self.spec = columns.code[:n].copy(), columns.spec[:n].copy()
+        self.a, self.b, self.c = (x[:n].copy() for x in (columns.a, columns.b, columns.c))
+        self.extra = log.extra[: log.extra_n].copy()
+        self.kept = SimpleNamespace(lines=dict(_lines(log)))
+        # Numbers of codes and specs are reused when nothing refers to their objects.
+        self._numbered = [CODES[k] for k in set(self.code.tolist())]
+        self._specs = [SPECS[k] for k in set(self.spec.tolist())]
+        self.bounds = tape.closed_ranges(log)
+
+
+class Unconnected:
+    """The sources whose gradient was None, and the rows that say why.
+
+    Targets and sources are referred to weakly: their values do not live longer because of it.
+    """
+
+    def __init__(
+        self, log: Log, tape: Tape, targets: list[Any], sources: list[Any], recording: Any = None
+    ) -> None:
+        places = _places(log, [*targets, *sources])
+        if recording is None:
+            recording = Recording(log, tape, places[len(targets) :])
+        self.recording: Recording = recording
+        self._places = {
+            id(x): (weakref.ref(x), place)
+            for x, place in zip([*targets, *sources], places, strict=True)
+        }
+
+    def _place(self, x: Any) -> tuple[int, int] | None:
+        reference, place = self._places.get(id(x), (None, None))
+        return place if reference is not None and reference() is x else None
+
+    def explain(self, target: Any, source: Any) -> Why | None:
+        """Why the gradient of ``target`` by ``source`` was None; None if it is not known."""
+        end, start = self._place(target), self._place(source)
+        if end is None or start is None:
+            return None
+        if isinstance(target, Variable):
+            return Why("The target is a variable, which depends on itself alone.")
+        rows: Any = self.recording
+        _, _, ends, reason = _disconnected(
+            rows, rows.bounds, rows.flags, end[0], start, target, source
+        )
+        return Why(reason or _path_end(ends))
 
 
 def _apart(log: Log, target: int, what: str) -> str:
