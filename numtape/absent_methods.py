@@ -88,11 +88,8 @@ METHODS: dict[str, dict[str, str]] = {
         "stateless_reset_state stateless_result stateless_update_state": _STATELESS,
     },
     "TensorShape": {
-        "as_proto": _PROTO,
-        "assert_has_rank with_rank with_rank_at_least with_rank_at_most": "use `len(shape)`",
-        "assert_is_compatible_with assert_is_fully_defined assert_same_rank is_compatible_with "
-        "merge_with most_specific_compatible_shape": "shapes are known, and tuples: compare them",
-        **_TRACED,
+        "as_proto experimental_as_proto experimental_from_proto": _PROTO,
+        "cast experimental_type_proto flatten from_tensors placeholder_value to_tensors": _TYPES,
     },
     "TensorSpec": {
         "from_spec": "use `tf.TensorSpec(spec.shape, spec.dtype)`",

@@ -15,6 +15,7 @@ from .core.log.tensors import as_tensor
 from .core.ops import comparison
 from .core.ops.checks import every
 from .core.ops.elementwise import abs_
+from .core.values.spec import intern
 from .core.values.tensor import Tensor
 from .errors import InvalidArgumentError
 
@@ -228,7 +229,7 @@ def assert_near(
     """Raise unless ``|x - y| <= atol + rtol * |y|`` for all elements.
 
     Args:
-      x: A tensor of floats.
+      x: A tensor of floats or complex numbers.
       y: Another.
       rtol: The relative tolerance; 10 times the dtype's resolution.
       atol: The absolute tolerance; likewise.
@@ -238,18 +239,19 @@ def assert_near(
 
     Raises:
       InvalidArgumentError: If they differ more.
-      ValueError: If they are no floats.
+      ValueError: If they are integers or bools.
 
     Example:
       >>> tf.debugging.assert_near(tf.constant([1.0]), [1.0000001])
     """
     x = as_tensor(x)
     y = as_tensor(y, x._spec)
-    if not x.dtype.is_floating:
+    if not x.dtype.is_floating and not x.dtype.is_complex:
         raise ValueError(f"data type {x.dtype.as_numpy_dtype} not inexact")
-    eps = 10 * np.finfo(x.dtype.numpy_dtype).eps
-    rtol = as_tensor(eps if rtol is None else rtol, x._spec)
-    atol = as_tensor(eps if atol is None else atol, x._spec)
+    real = intern((), x.dtype.real_dtype)
+    eps = 10 * np.finfo(real.dtype.numpy_dtype).eps
+    rtol = as_tensor(eps if rtol is None else rtol, real)
+    atol = as_tensor(eps if atol is None else atol, real)
     test = comparison.less_equal(abs_(x - y), atol + rtol * abs_(y))
     if not _holds(test):
         raise _refused(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import functools
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, overload
@@ -292,7 +293,7 @@ class Function:
         from .core.replay.calls import Calls
 
         return Calls(
-            self._call, functools.partial(self._run, values, named), self._budget,
+            self._call, functools.partial(_run, weakref.ref(self), values, named), self._budget,
             self._jit_compile, self._freeze,
         )  # fmt: skip
 
@@ -425,6 +426,16 @@ if TYPE_CHECKING:
         def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> R:
             """Replay the function, or run and record it."""
             ...
+
+
+def _run(
+    function: Callable[[], Function | None], values: list[Any], named: dict[str, Any],
+    tensors: Sequence[Tensor], leaves: Sequence[Tensor],
+) -> Any:  # fmt: skip
+    """Run a function that its calls refer to weakly: it is freed when the program drops it."""
+    called = function()
+    assert called is not None, "a function that is called is alive"
+    return called._run(values, named, tensors, leaves)
 
 
 BY_VALUE[TensorSpec] = lambda x: x

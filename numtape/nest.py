@@ -1,4 +1,4 @@
-"""Nested structures: lists, tuples, namedtuples and dicts of tensors."""
+"""Nested structures: lists, tuples, namedtuples, dicts and other mappings and sequences."""
 
 from __future__ import annotations
 
@@ -10,8 +10,16 @@ from typing import Any
 import optree
 
 from .core.values.dtypes import shown
-from .core.values.nests import LEAVES, by_key, has_ordered
-from .core.values.nests import flatten_with as flatten_with
+from .core.values.nests import (
+    LEAVES,
+    by_key,
+    has_containers,
+    has_ordered,
+    is_container,
+    restored,
+    standard,
+)
+from .core.values.nests import flatten_with as _flatten_with
 from .names import getter as _getter
 from .tracebacks import guard_module as _guard_module
 
@@ -27,10 +35,12 @@ if not _typing.TYPE_CHECKING:
 
 
 def flatten(structure: Any, expand_composites: bool = False) -> list[Any]:
-    """The leaves of a structure, in order; dicts by sorted key. ``None`` is a leaf.
+    """The leaves of a structure, in order; mappings by sorted key. ``None`` is a leaf.
 
     Args:
-      structure: Lists, tuples, namedtuples and dicts, nested; anything else is a leaf.
+      structure: Lists, tuples, namedtuples, dicts, other mappings and sequences, views of
+        mappings, and objects with ``__tf_flatten__`` and ``__tf_unflatten__``, nested; anything
+        else is a leaf, strings and arrays too.
       expand_composites: Whether `IndexedSlices` are taken apart as well.
 
     Returns:
@@ -41,6 +51,16 @@ def flatten(structure: Any, expand_composites: bool = False) -> list[Any]:
       [3, None, 1, 2]
     """
     return flatten_with(structure, expand_composites)[0]
+
+
+def flatten_with(
+    structure: Any, expand_composites: bool = False
+) -> tuple[list[Any], Callable[[list[Any]], Any]]:
+    """The leaves, as `flatten` gives them, and a function that puts others in their places."""
+    if not has_containers(structure):
+        return _flatten_with(structure, expand_composites)
+    leaves, rebuild = _flatten_with(standard(structure), expand_composites)
+    return leaves, lambda values: restored(structure, rebuild(values))
 
 
 def map_structure(
@@ -73,6 +93,9 @@ def map_structure(
     if len(structures) == 1:
         leaves, rebuild = flatten_with(structures[0])
         return rebuild([func(x) for x in leaves])
+    if any(map(has_containers, structures)):
+        standards = map(standard, structures)
+        return restored(structures[0], map_structure(func, *standards, check_types=check_types))
     plain = structures if check_types else tuple(map(_loose, structures))
     try:
         corresponding = _up_to(*plain)
@@ -148,7 +171,7 @@ def _loose(structure: Any) -> Any:
 
 
 def is_nested(structure: Any) -> bool:
-    """Whether a value is a list, tuple or dict.
+    """Whether a value is a list, tuple, dict or another container that `flatten` takes apart.
 
     Args:
       structure: Anything.
@@ -160,7 +183,7 @@ def is_nested(structure: Any) -> bool:
       >>> tf.nest.is_nested([1]), tf.nest.is_nested(1)
       (True, False)
     """
-    return not optree.tree_is_leaf(structure, none_is_leaf=True)
+    return not optree.tree_is_leaf(structure, none_is_leaf=True) or is_container(structure)
 
 
 def pack_sequence_as(

@@ -262,3 +262,16 @@ def test_training_on_batches(tf):
                 loss = tf.reduce_mean(tf.square(tf.linalg.matvec(inputs, w) - wanted))
             w.assign_sub(0.1 * tape.gradient(loss, w))
     np.testing.assert_allclose(w.numpy(), [1.0, -2.0, 0.5], atol=1e-3)
+
+
+def test_a_cache_is_filled_when_all_elements_were_read(tf):
+    dataset = tf.data.Dataset.range(10).shuffle(10).cache()
+    orders = []
+    for _ in range(3):
+        iterator = iter(dataset)
+        orders.append([int(next(iterator)) for _ in range(10)])  # the end is not asked for
+    assert orders[0] == orders[1] == orders[2]
+    assert [int(x) for x in dataset] == orders[0]
+    iterator = iter(partly := tf.data.Dataset.range(10).shuffle(10).cache())
+    next(iterator)  # a cache that is not full is not used
+    assert sorted(int(x) for x in partly) == list(range(10))

@@ -8,6 +8,7 @@ import sys
 import threading
 import tracemalloc
 import warnings
+import weakref
 
 import numpy as np
 import pytest
@@ -1153,3 +1154,40 @@ def test_hessian_vector_products(tf):
         a, b = np.asarray(v)
         same(product(tf.constant(u)), np.array([[6 * a, 1], [1, 6 * b]]) @ u)
         v.assign_add([1.0, -0.5])
+
+
+DROPPED = {
+    "never called": lambda f, x: None,
+    "called once": lambda f, x: f(x),
+    "replayed": lambda f, x: [f(x) for _ in range(50)],
+    "of numbers": lambda f, x: [f(float(k)) for k in range(50)],
+    "made concrete": lambda f, x: f.get_concrete_function(x)(x),
+    "asked for its paths": lambda f, x: (f(x), f.paths()),
+}
+
+
+@pytest.mark.parametrize("use", DROPPED)
+def test_a_function_that_is_dropped_is_freed_at_once(tf, use):
+    v = tf.Variable(3.0)
+
+    def step(x):
+        with tf.GradientTape() as tape:
+            y = x * v if x > 0 else -x * v
+        v.assign_sub(0.01 * tape.gradient(y, v))
+        return y
+
+    function = tf.function(step)
+    DROPPED[use](function, tf.constant(2.0))
+    reference = weakref.ref(function)
+    gc.disable()
+    try:
+        del function
+        assert reference() is None
+    finally:
+        gc.enable()
+
+
+def test_a_concrete_function_keeps_its_function_alive(tf):
+    concrete = tf.function(lambda x: x * 2.0).get_concrete_function(tf.constant(1.0))
+    gc.collect()
+    assert [float(concrete(tf.constant(float(k)))) for k in range(5)] == [0.0, 2.0, 4.0, 6.0, 8.0]

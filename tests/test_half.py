@@ -97,3 +97,13 @@ def test_variables_train(tf, dtype, name):
         step()
     assert v.dtype == dtype
     assert float(loss()) < 0.5 * before
+
+
+@pytest.mark.parametrize("dtype", [*HALVES, "float32", "float64", "int32", "uint8"])
+def test_an_empty_segment_has_the_limit_of_its_dtype(tf, dtype):
+    x = tf.cast([1, 2], dtype)
+    dtype = tf.as_dtype(dtype)
+    largest = tf.math.unsorted_segment_max(x, [0, 0], 2)
+    smallest = tf.math.unsorted_segment_min(x, [0, 0], 2)
+    assert largest.numpy().tolist() == [2, dtype.min] and largest.dtype == dtype
+    assert smallest.numpy().tolist() == [1, dtype.max] and smallest.dtype == dtype

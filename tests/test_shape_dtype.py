@@ -123,3 +123,56 @@ def test_bools_beside_others_in_a_grid(tf):
     np.testing.assert_array_equal(truth, [[True, True], [False, False]])
     with pytest.raises(tf.errors.InvalidArgumentError, match="int32"):
         tf.meshgrid([1.0, 2.0], [1, 2])
+
+
+def test_shapes_are_joined_from_both_sides(tf):
+    x = tf.zeros([2, 3, 4]).shape
+    for five in ([5], (5,), 5, tf.TensorShape([5])):
+        for joined, sizes in ((five + x, [5, 2, 3, 4]), (x + five, [2, 3, 4, 5])):
+            assert isinstance(joined, tf.TensorShape) and joined == sizes
+        assert x.concatenate(five) == [2, 3, 4, 5]
+    sizes = [5]
+    sizes += x
+    assert list(sizes) == [5, 2, 3, 4]
+
+
+COMPATIBLE = [  # one, other, whether they are, and what they merge to
+    ([2, 3], [2, 3], [2, 3]), ([2, None], [2, 3], [2, 3]), ([None, 3], [2, None], [2, 3]),
+    ([2, 3], [2, 4], None), ([2, 3], [2], None), ([], [], []), ([None], [None], [None]),
+    ([2, 3], None, [2, 3]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("one, other, merged", COMPATIBLE)
+def test_compatible_shapes(tf, one, other, merged):
+    shape = tf.TensorShape(one)
+    assert shape.is_compatible_with(other) is (merged is not None)
+    if merged is None:
+        for refusing in (shape.merge_with, shape.assert_is_compatible_with):
+            with pytest.raises(ValueError, match="compatible"):
+                refusing(other)
+    else:
+        assert shape.merge_with(other).as_list() == merged
+        shape.assert_is_compatible_with(other)
+
+
+def test_ranks_and_sizes_of_shapes(tf):
+    shape = tf.TensorShape([2, None, 4])
+    assert shape.with_rank(3) == shape.with_rank_at_least(3) == shape.with_rank_at_most(3) == shape
+    shape.assert_has_rank(3), shape.assert_same_rank([1, 1, 1])
+    for refusing in (shape.with_rank, shape.assert_has_rank, shape.with_rank_at_most):
+        with pytest.raises(ValueError, match="must have rank"):
+            refusing(2)
+    with pytest.raises(ValueError, match="rank at least 4"):
+        shape.with_rank_at_least(4)
+    with pytest.raises(ValueError, match="same rank"):
+        shape.assert_same_rank([1, 1])
+    assert not shape.is_fully_defined() and shape.num_elements() is None
+    with pytest.raises(ValueError, match="not fully defined"):
+        shape.assert_is_fully_defined()
+    known = tf.TensorShape([2, 3, 4])
+    known.assert_is_fully_defined()
+    assert known.is_fully_defined() and known.num_elements() == 24
+    assert known.is_subtype_of(shape) and not shape.is_subtype_of(known)
+    assert known.most_specific_compatible_shape([2, 5, 4]).as_list() == [2, None, 4]
+    assert known.most_specific_common_supertype([shape]).as_list() == [2, None, 4]

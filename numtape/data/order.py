@@ -218,7 +218,7 @@ class Order(Sources):
         )
 
     def cache(self, filename: str = "", name: str | None = None) -> Self:
-        """The elements, kept in memory once they have been gone through to the end.
+        """The elements, kept in memory once all of them have been read.
 
         Args:
           filename: Empty: files are not written.
@@ -242,12 +242,14 @@ class Order(Sources):
             return whole[0] if whole else gone_through()
 
         def gone_through() -> Elements[Any]:
-            kept = []
+            elements: list[Any] = []
             for element in self._start():
-                kept.append(element)
+                elements.append(element)
+                if len(elements) == self._count and not whole:
+                    whole.append(elements)  # the caller need not ask for one more
                 yield element
             if not whole:
-                whole.append(kept)
+                whole.append(elements)
 
         return self._like("CacheDataset", start, self._count)
 

@@ -176,7 +176,7 @@ def explain(
     (place,) = _places(log, [source])
     work.refresh(log)
     first = _follow(log, work, n, [place], _asked(log, tape))
-    path, sources, ends, reason = _disconnected(
+    path, _, ends, reason = _disconnected(
         log, tape.closed_ranges(log), work.flags[:n].copy(), target, place, of, source
     )
     if reason:

@@ -236,16 +236,17 @@ def _listed(t_list: Any) -> list[Any]:
 
 def _length(tensors: list[Any]) -> Tensor:
     given = [x for x in tensors if x is not None]
-    for k, x in enumerate(given):
+    for x in given:
         if not x._spec.is_float:
             raise InvalidArgumentError(
                 f"Value for attr 'T' of {x.dtype.name} is not in the list of allowed values: "
                 "float, double [Op:L2Loss]"
             )
-        if x.dtype is not given[0].dtype:
-            raise mismatch("Pack", k, given[0].dtype, x.dtype)
     if not given:
         return as_tensor(np.float32(0))
+    if len({x.dtype for x in given}) > 1:
+        wide = dtypes.float64 if any(x.dtype is dtypes.float64 for x in given) else dtypes.float32
+        given = [elementwise.cast(x, wide) for x in given]
     return elementwise.sqrt(add_n([reduce_sum(elementwise.square(x)) for x in given]))
 
 
@@ -257,11 +258,11 @@ def global_norm(t_list: Any, name: str | None = None) -> Tensor:
       name: Not used.
 
     Returns:
-      A scalar.
+      A scalar, of the widest dtype if these differ.
 
     Raises:
       TypeError: If it is no list or tuple.
-      InvalidArgumentError: If elements are no floats, or dtypes differ.
+      InvalidArgumentError: If elements are no floats.
 
     Example:
       >>> tf.linalg.global_norm([tf.constant([3.0]), tf.constant([[4.0]])]).numpy()
@@ -284,11 +285,12 @@ def clip_by_global_norm(
       name: Not used.
 
     Returns:
-      The list of shortened tensors, and the length before.
+      The list of shortened tensors, each of its own dtype, and the length before, which is of the
+      widest one.
 
     Raises:
       TypeError: If it is no list or tuple.
-      InvalidArgumentError: If elements are no floats, or dtypes differ.
+      InvalidArgumentError: If elements are no floats.
 
     Example:
       >>> clipped, length = tf.clip_by_global_norm([tf.constant([3.0]), tf.constant([4.0])], 1.0)
@@ -301,7 +303,7 @@ def clip_by_global_norm(
     scale = limit * elementwise.minimum(1.0 / length, 1.0 / limit)
     scale = elementwise.select(comparison.is_finite(length), scale, np.nan)
     clipped = [
-        None if x is None else _like(given, x * scale)
+        None if x is None else _like(given, x * elementwise.cast(scale, x.dtype))
         for given, x in zip(t_list, tensors, strict=True)
     ]
     return clipped, length

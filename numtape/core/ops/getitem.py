@@ -110,7 +110,7 @@ def _cut(whole: TensorShape, key: Any) -> tuple[Cut, tuple[int, ...]]:
         if k is Ellipsis:
             rest = whole[axis : axis + rank - used]
             cut += ((0, dim, 1) for dim in rest)
-            shape += rest
+            shape.extend(rest)
         elif k is None:
             shape.append(1)
         elif isinstance(k, slice):

@@ -80,7 +80,8 @@ def _of_dtype(value: Any, x: Variable) -> Tensor:
 
 def updated_nd(x: Variable, indices: Any, updates: Any, how: str) -> Tensor:
     """The value of a variable, but for what lies at tuples of indices."""
-    return scattered(x, indices, _of_dtype(updates, x), how, f"ResourceScatterNd{how.capitalize()}")
+    op = f"ResourceScatterNd{how.capitalize()}"
+    return scattered(x, indices, _of_dtype(updates, x), how, op, vector=True)
 
 
 def updated_in_batch(x: Variable, indices: Any, updates: Any) -> Tensor:

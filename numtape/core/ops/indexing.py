@@ -12,6 +12,7 @@ from ..log.op import ARRAY, Native, Op, defop
 from ..log.record import binary, record, require
 from ..log.tensors import as_tensor
 from ..values import dtypes
+from ..values.convert import NUMPY
 from ..values.spec import Spec, intern, one_axis
 from ..values.spelling import suggesting
 from ..values.tensor import Tensor
@@ -313,7 +314,7 @@ def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None)
     all the same: its own derivative is multiplied by 0, and infinity times 0 is NaN.
 
     Args:
-      condition: A tensor of bools.
+      condition: A tensor of bools, or a NumPy array of numbers, which holds where it is not 0.
       x: A tensor; all three broadcast.
       y: Another of the same dtype.
       name: Not used.
@@ -338,6 +339,8 @@ def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None)
         return as_tensor(found.astype(np.int64))
     if x is None or y is None:
         raise ValueError("x and y must both be non-None or both be None.")
+    if isinstance(condition, NUMPY) and condition.dtype.kind in "iufc":
+        condition = condition != 0
     return elementwise.select(condition, x, y)
 
 

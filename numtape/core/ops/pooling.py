@@ -57,6 +57,12 @@ def windows_of(
         tuple(x.shape[1:-1]), kernel[1:-1], in_space(steps, op, "strides"), rates, padding, pairs,
         1, op,
     )  # fmt: skip
+    for size, count in zip(found.inner, found.outer, strict=True):
+        require(
+            count > 0 or size == 0 or op != "MaxPool", op,
+            f"Computed output size would be zero: a window of size {kernel[1:-1]} does not fit "
+            f"into an input of shape {x.shape}",
+        )  # fmt: skip
     return x, found
 
 

@@ -23,12 +23,21 @@ Shape = tuple[int, ...]
 
 
 def _parts(
-    indices: Any, updates: Any, shape: Shape, like: Spec | None, op: str, policy: str = ""
-) -> tuple[Tensor, Tensor, int, Shape]:
-    """Flat places, updates in a row of slices, how many slices there are, and their shape."""
+    indices: Any, updates: Any, shape: Shape, like: Spec | None, op: str, policy: str = "",
+    vector: bool = False,
+) -> tuple[Tensor, Tensor, int, Shape]:  # fmt: skip
+    """Flat places, updates in a row of slices, how many slices there are, and their shape.
+
+    With ``vector``, each number in a vector of indices is a tuple of one.
+    """
     ignore = is_lenient(policy, op)
     found, given = of_integers(indices, op), as_tensor(updates, like, op)
-    if found.ndim == 1:  # of a vector each number is a tuple of one
+    require(
+        found.ndim > 1 or vector, op,
+        f"indices must have shape [..., depth] with at least two axes, got shape {found.shape}; "
+        f"write [[0], [3]] for the elements 0 and 3 of a vector",
+    )  # fmt: skip
+    if found.ndim == 1:
         found = movement.expand_dims(found, -1)
     depth = found.shape[-1]
     said = f"The inner {depth} dimensions of indices {found.shape} do not index into shape {shape}"
@@ -137,9 +146,10 @@ INTO = defop(
 
 
 def scattered(
-    tensor: Any, indices: Any, updates: Any, how: str, op: str, policy: str = ""
-) -> Tensor:
-    """A tensor with updates at tuples of indices."""
+    tensor: Any, indices: Any, updates: Any, how: str, op: str, policy: str = "",
+    vector: bool = False,
+) -> Tensor:  # fmt: skip
+    """A tensor with updates at tuples of indices. See `_parts` for ``vector``."""
     x = as_tensor(tensor, spec_of(updates), op)
     shape = tuple(x.shape)
     require(how == "update" or not x.dtype.is_bool, op, "bools are not added or compared")
@@ -147,7 +157,7 @@ def scattered(
         how not in ("max", "min") or not x.dtype.is_complex, op, "complex numbers have no order"
     )
     require(x.ndim > 0, op, "the tensor must be at least a vector")
-    at, given, size, rest = _parts(indices, updates, shape, x._spec, op, policy)
+    at, given, size, rest = _parts(indices, updates, shape, x._spec, op, policy, vector)
     if given.dtype is not x.dtype:
         raise dtypes.mismatch(op, 2, x.dtype, given.dtype)
     flat = movement.reshape(x, (size, *rest))

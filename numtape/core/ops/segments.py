@@ -23,18 +23,13 @@ from .slicing import strided_slice
 Array = np.ndarray[Any, Any]
 
 
-def _segment_spec(op: Op, x: Spec, ids: Spec, size: int) -> Spec:
+def _segment_spec(op: Op, x: Spec, ids: Spec, size: int, empty: float = 1) -> Spec:
     return intern((size, *x.shape[1:]), x.dtype)
 
 
-def _limit(dtype: Any, lowest: bool) -> Any:
-    limits = np.finfo(dtype) if dtype.kind == "f" else np.iinfo(dtype)
-    return limits.min if lowest else limits.max
-
-
-def _combined(ufunc: Any, start: Any) -> Any:
-    def compute(out: Array, x: Array, ids: Array, size: int) -> None:
-        out[...] = start(out.dtype)
+def _combined(ufunc: Any) -> Any:
+    def compute(out: Array, x: Array, ids: Array, size: int, empty: float = 1) -> None:
+        out[...] = empty  # half floats are computed as float32: `out` does not know their limits
         here = ids >= 0
         ufunc.at(out, ids[here], x[here])
 
@@ -51,7 +46,7 @@ def _counted(ids: Tensor, like: Tensor) -> Tensor:
     return movement.reshape(ids >= 0, (*ids.shape, *[1] * (like.ndim - 1)))
 
 
-def _extreme_vjp(g: Tensor, y: Tensor, x: Tensor, ids: Tensor, size: int) -> Any:
+def _extreme_vjp(g: Tensor, y: Tensor, x: Tensor, ids: Tensor, size: int, empty: float) -> Any:
     """As in `reduce_max`, several extreme elements share the adjoint evenly."""
     here = comparison.logical_and(x == _taken(y, ids), _counted(ids, x))
     number = _sum(elementwise.cast(here, x.dtype), ids, size)
@@ -74,15 +69,15 @@ def _prod_vjp(g: Tensor, y: Tensor, x: Tensor, ids: Tensor, size: int) -> Any:
 
 MAX: Op = defop(
     "UnsortedSegmentMax", ARRAY, 2, _segment_spec, vjp=_extreme_vjp, on_host=True,
-    compute=_combined(np.maximum, lambda dtype: _limit(dtype, True)),
+    compute=_combined(np.maximum),
 )  # fmt: skip
 MIN: Op = defop(
     "UnsortedSegmentMin", ARRAY, 2, _segment_spec, vjp=_extreme_vjp, on_host=True,
-    compute=_combined(np.minimum, lambda dtype: _limit(dtype, False)),
+    compute=_combined(np.minimum),
 )  # fmt: skip
 PROD: Op = defop(
     "UnsortedSegmentProd", ARRAY, 2, _segment_spec, vjp=_prod_vjp, on_host=True,
-    of_complex="analytic", compute=_combined(np.multiply, lambda dtype: 1),
+    of_complex="analytic", compute=_combined(np.multiply),
 )  # fmt: skip
 
 
@@ -93,6 +88,22 @@ def _sum(x: Tensor, ids: Tensor, size: int, signed: bool = True) -> Tensor:
     ids = elementwise.select(ids < 0, size, ids)
     found = record(SCATTER_ADD, (x, ids), axis=0, size=size + 1)
     return strided_slice(found, tuple((0, dim, 1) for dim in (size, *found.shape[1:])))
+
+
+def _largest(x: Tensor, ids: Tensor, size: int) -> Tensor:
+    """The largest of each segment; the lowest finite number of an empty one."""
+    return record(MAX, (x, ids), size=size, empty=_finite(x.dtype.min))
+
+
+def _smallest(x: Tensor, ids: Tensor, size: int) -> Tensor:
+    """The smallest of each segment; the highest finite number of an empty one."""
+    return record(MIN, (x, ids), size=size, empty=_finite(x.dtype.max))
+
+
+def _finite(limit: Any) -> float:
+    """A limit of a dtype as a number of Python's, which attributes are."""
+    number: float = limit.item() if hasattr(limit, "item") else limit
+    return number
 
 
 def _operands(data: Any, segment_ids: Any, op: str) -> tuple[Tensor, Tensor]:
@@ -194,7 +205,7 @@ def segment_max(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
       array([2., 0., 3.], dtype=float32)
     """
     x, ids, count = _of_sorted(data, segment_ids, "SegmentMax")
-    return _filled(record(MAX, (x, ids), size=len(count)), count)
+    return _filled(_largest(x, ids, len(count)), count)
 
 
 @document(_IDS)
@@ -210,7 +221,7 @@ def segment_min(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
       array([1., 0., 3.], dtype=float32)
     """
     x, ids, count = _of_sorted(data, segment_ids, "SegmentMin")
-    return _filled(record(MIN, (x, ids), size=len(count)), count)
+    return _filled(_smallest(x, ids, len(count)), count)
 
 
 @document(_IDS)
@@ -306,7 +317,7 @@ def unsorted_segment_max(
       array([2., 3.], dtype=float32)
     """
     x, ids, size = _of_unsorted(data, segment_ids, num_segments, "UnsortedSegmentMax")
-    return record(MAX, (x, ids), size=size)
+    return _largest(x, ids, size)
 
 
 @document(_UNSORTED)
@@ -324,7 +335,7 @@ def unsorted_segment_min(
       array([2., 1.], dtype=float32)
     """
     x, ids, size = _of_unsorted(data, segment_ids, num_segments, "UnsortedSegmentMin")
-    return record(MIN, (x, ids), size=size)
+    return _smallest(x, ids, size)
 
 
 @document(_UNSORTED)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, MappingView, Sequence
 from typing import Any
 
 import numpy as np
 import optree
 
 from .indexed_slices import IndexedSlices
+from .spec import TensorShape
 from .tensor import Tensor
 
 COMPOSITES = "numtape.composites"  # where Optree takes slices apart
@@ -48,6 +49,69 @@ def _alone(values: list[Any]) -> Any:
     if len(values) != 1:
         raise ValueError(f"A structure that is one leaf takes one value, and not {len(values)}.")
     return values[0]
+
+
+# Sequences that TensorFlow takes for leaves.
+_ATOMS = str, bytes, bytearray, memoryview, TensorShape
+
+
+def is_container(x: Any) -> bool:
+    """Whether a leaf of Optree's is a container for TensorFlow.
+
+    These are mappings and sequences of other classes than Python's own, views of mappings, and
+    objects with ``__tf_flatten__`` and ``__tf_unflatten__``.
+    """
+    return type(x) not in LEAVES and (
+        (isinstance(x, Mapping | MappingView | Sequence) and not isinstance(x, _ATOMS))
+        or (hasattr(type(x), "__tf_flatten__") and hasattr(type(x), "__tf_unflatten__"))
+    )
+
+
+def has_containers(structure: Any) -> bool:
+    """Whether a structure has containers that Optree takes for leaves."""
+    if type(structure) in LEAVES:
+        return False
+    leaves = optree.tree_leaves(structure, none_is_leaf=True)
+    return not LEAVES.issuperset(map(type, leaves)) and any(map(is_container, leaves))
+
+
+def standard(structure: Any) -> Any:
+    """A structure with dicts, lists and tuples in the place of the containers of `is_container`."""
+    return optree.tree_map(_standard_leaf, structure, none_is_leaf=True)
+
+
+def _standard_leaf(x: Any) -> Any:
+    if not is_container(x):
+        return x
+    if isinstance(x, Mapping):
+        return {key: standard(value) for key, value in x.items()}
+    if isinstance(x, Sequence | MappingView):
+        return [standard(value) for value in x]
+    _, components = x.__tf_flatten__()
+    return tuple(map(standard, components))
+
+
+def restored(structure: Any, plain: Any) -> Any:
+    """A result in the form of ``standard(structure)``, with containers as in ``structure``.
+
+    Mappings are made by their class from a dict, other sequences from a list. Views of mappings
+    and ranges become lists.
+    """
+    return optree.tree_map(_restored_leaf, structure, plain, none_is_leaf=True)
+
+
+def _restored_leaf(x: Any, plain: Any) -> Any:
+    if not is_container(x):
+        return plain
+    if isinstance(x, Mapping):
+        values = {key: restored(value, plain[key]) for key, value in x.items()}
+        return type(x)(values)  # type: ignore[call-arg]
+    if isinstance(x, Sequence | MappingView):
+        parts = [restored(part, y) for part, y in zip(x, plain, strict=True)]
+        return parts if isinstance(x, MappingView | range) else type(x)(parts)  # type: ignore[call-arg]
+    metadata, components = x.__tf_flatten__()
+    parts = [restored(part, y) for part, y in zip(components, plain, strict=True)]
+    return type(x).__tf_unflatten__(metadata, tuple(parts))
 
 
 def has_ordered(structure: Any) -> bool:

@@ -77,21 +77,217 @@ class TensorShape(tuple[int, ...]):
         """
         return list(self)
 
-    def num_elements(self) -> int:
-        """The number of elements of a tensor of this shape.
+    def num_elements(self) -> int | None:
+        """The number of elements of a tensor of this shape; None if a size is not known.
 
         Example:
           >>> tf.TensorShape((2, 3)).num_elements()
           6
         """
-        size = 1
-        for dim in self:
-            size *= dim
-        return size
+        return math.prod(self) if self.is_fully_defined() else None
 
     def is_fully_defined(self) -> bool:
-        """Whether every size is known: always."""
-        return True
+        """Whether every size is known: those of a tensor are.
+
+        Example:
+          >>> tf.TensorShape([None, 2]).is_fully_defined()
+          False
+        """
+        return None not in tuple(self)
+
+    def is_compatible_with(self, other: Any) -> bool:
+        """Whether two shapes could be the same, where a size that is None could be any.
+
+        Args:
+          other: A shape, or None for any shape.
+
+        Example:
+          >>> tf.TensorShape([None, 2]).is_compatible_with([3, 2])
+          True
+        """
+        if other is None:
+            return True
+        other = TensorShape(other)
+        return len(self) == len(other) and all(
+            a is None or b is None or a == b for a, b in zip(self, other, strict=True)
+        )
+
+    def is_subtype_of(self, other: TensorShape) -> bool:
+        """Whether each tensor of this shape is one of another shape, too.
+
+        Args:
+          other: A `TensorShape`, maybe with sizes that are None.
+
+        Example:
+          >>> tf.TensorShape([3, 2]).is_subtype_of(tf.TensorShape([None, 2]))
+          True
+        """
+        return len(self) == len(other) and all(
+            b is None or a == b for a, b in zip(self, other, strict=True)
+        )
+
+    def merge_with(self, other: Any) -> TensorShape:
+        """The sizes that are known in either of two compatible shapes.
+
+        Args:
+          other: A shape, or None for any shape.
+
+        Raises:
+          ValueError: If the shapes are not compatible.
+
+        Example:
+          >>> tf.TensorShape([None, 2]).merge_with([3, None])
+          TensorShape([3, 2])
+        """
+        if other is None:
+            return self
+        other = TensorShape(other)
+        if not self.is_compatible_with(other):
+            raise ValueError(f"Shapes {self} and {other} are not compatible")
+        return TensorShape([b if a is None else a for a, b in zip(self, other, strict=True)])
+
+    def most_specific_compatible_shape(self, other: Any) -> TensorShape:
+        """The sizes that two shapes of the same rank share, and None for the others.
+
+        Args:
+          other: A shape.
+
+        Raises:
+          ValueError: If the ranks differ: a shape of unknown rank is not supported.
+
+        Example:
+          >>> tf.TensorShape([3, 2]).most_specific_compatible_shape([4, 2])
+          TensorShape([None, 2])
+        """
+        other = TensorShape(other)
+        self.assert_same_rank(other)
+        return TensorShape([a if a == b else None for a, b in zip(self, other, strict=True)])
+
+    def most_specific_common_supertype(self, others: Iterable[Any]) -> TensorShape:
+        """The sizes that all of some shapes share, and None for the others.
+
+        Args:
+          others: Shapes of the same rank.
+
+        Raises:
+          ValueError: If the ranks differ: a shape of unknown rank is not supported.
+
+        Example:
+          >>> tf.TensorShape([3, 2]).most_specific_common_supertype([tf.TensorShape([4, 2])])
+          TensorShape([None, 2])
+        """
+        shape = self
+        for other in others:
+            shape = shape.most_specific_compatible_shape(other)
+        return shape
+
+    def with_rank(self, rank: int) -> TensorShape:
+        """This shape, if it has so many axes.
+
+        Args:
+          rank: The number of axes.
+
+        Raises:
+          ValueError: If it has another number.
+
+        Example:
+          >>> tf.TensorShape([3, 2]).with_rank(2)
+          TensorShape([3, 2])
+        """
+        if len(self) != rank:
+            raise ValueError(f"Shape {self} must have rank {rank}")
+        return self
+
+    def with_rank_at_least(self, rank: int) -> TensorShape:
+        """This shape, if it has at least so many axes.
+
+        Args:
+          rank: The smallest number of axes.
+
+        Raises:
+          ValueError: If it has fewer.
+
+        Example:
+          >>> tf.TensorShape([3, 2]).with_rank_at_least(1)
+          TensorShape([3, 2])
+        """
+        if len(self) < rank:
+            raise ValueError(f"Shape {self} must have rank at least {rank}")
+        return self
+
+    def with_rank_at_most(self, rank: int) -> TensorShape:
+        """This shape, if it has at most so many axes.
+
+        Args:
+          rank: The largest number of axes.
+
+        Raises:
+          ValueError: If it has more.
+
+        Example:
+          >>> tf.TensorShape([3, 2]).with_rank_at_most(4)
+          TensorShape([3, 2])
+        """
+        if len(self) > rank:
+            raise ValueError(f"Shape {self} must have rank at most {rank}")
+        return self
+
+    def assert_has_rank(self, rank: int) -> None:
+        """Raise unless the shape has so many axes.
+
+        Args:
+          rank: The number of axes.
+
+        Raises:
+          ValueError: If it has another number.
+
+        Example:
+          >>> tf.TensorShape([3, 2]).assert_has_rank(2)
+        """
+        self.with_rank(rank)
+
+    def assert_same_rank(self, other: Any) -> None:
+        """Raise unless two shapes have the same number of axes.
+
+        Args:
+          other: A shape.
+
+        Raises:
+          ValueError: If the numbers differ.
+
+        Example:
+          >>> tf.TensorShape([3, 2]).assert_same_rank([1, 1])
+        """
+        other = TensorShape(other)
+        if len(self) != len(other):
+            raise ValueError(f"Shapes {self} and {other} must have the same rank")
+
+    def assert_is_compatible_with(self, other: Any) -> None:
+        """Raise unless two shapes could be the same.
+
+        Args:
+          other: A shape, or None for any shape.
+
+        Raises:
+          ValueError: If they could not.
+
+        Example:
+          >>> tf.TensorShape([3, 2]).assert_is_compatible_with([None, 2])
+        """
+        if not self.is_compatible_with(other):
+            raise ValueError(f"Shapes {self} and {other} are incompatible")
+
+    def assert_is_fully_defined(self) -> None:
+        """Raise unless every size is known.
+
+        Raises:
+          ValueError: If a size is None.
+
+        Example:
+          >>> tf.TensorShape([3, 2]).assert_is_fully_defined()
+        """
+        if not self.is_fully_defined():
+            raise ValueError(f"Shape {self} is not fully defined")
 
     def __getitem__(self, key: Any) -> Any:
         found = tuple.__getitem__(self, key)
@@ -107,8 +303,11 @@ class TensorShape(tuple[int, ...]):
 
     __hash__ = tuple.__hash__
 
-    def __add__(self, other: Iterable[int]) -> TensorShape:  # type: ignore[override]
-        return TensorShape(tuple(self) + tuple(other))
+    def __add__(self, other: Any) -> TensorShape:
+        return TensorShape((*self, *TensorShape(other)))
+
+    def __radd__(self, other: Any) -> TensorShape:
+        return TensorShape((*TensorShape(other), *self))
 
     concatenate = __add__
 
