@@ -289,7 +289,7 @@ class GradientTape(Explained):
         target, source = _checked([target, source])
         if self._tape is not None and self._tape.spent:
             unconnected = self._tape.unconnected
-            reason = None if unconnected is None else unconnected.explain(target, source)
+            reason: str | None = unconnected and unconnected.explain(target, source)
             if reason is None:
                 raise RuntimeError(_RELEASED)
             return reason

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, MappingView, Sequence
+from collections.abc import Callable, ItemsView, KeysView, Mapping, Sequence, ValuesView
 from typing import Any
 
 import numpy as np
@@ -51,6 +51,8 @@ def _alone(values: list[Any]) -> Any:
     return values[0]
 
 
+_VIEWS = ItemsView, KeysView, ValuesView
+_SEQUENCES = Sequence, *_VIEWS
 # Sequences that TensorFlow takes for leaves.
 _ATOMS = str, bytes, bytearray, memoryview, TensorShape
 
@@ -62,7 +64,7 @@ def is_container(x: Any) -> bool:
     objects with ``__tf_flatten__`` and ``__tf_unflatten__``.
     """
     return type(x) not in LEAVES and (
-        (isinstance(x, Mapping | MappingView | Sequence) and not isinstance(x, _ATOMS))
+        (isinstance(x, (Mapping, *_SEQUENCES)) and not isinstance(x, _ATOMS))
         or (hasattr(type(x), "__tf_flatten__") and hasattr(type(x), "__tf_unflatten__"))
     )
 
@@ -85,7 +87,7 @@ def _standard_leaf(x: Any) -> Any:
         return x
     if isinstance(x, Mapping):
         return {key: standard(value) for key, value in x.items()}
-    if isinstance(x, Sequence | MappingView):
+    if isinstance(x, _SEQUENCES):
         return [standard(value) for value in x]
     _, components = x.__tf_flatten__()
     return tuple(map(standard, components))
@@ -106,9 +108,9 @@ def _restored_leaf(x: Any, plain: Any) -> Any:
     if isinstance(x, Mapping):
         values = {key: restored(value, plain[key]) for key, value in x.items()}
         return type(x)(values)  # type: ignore[call-arg]
-    if isinstance(x, Sequence | MappingView):
+    if isinstance(x, _SEQUENCES):
         parts = [restored(part, y) for part, y in zip(x, plain, strict=True)]
-        return parts if isinstance(x, MappingView | range) else type(x)(parts)  # type: ignore[call-arg]
+        return parts if isinstance(x, (*_VIEWS, range)) else type(x)(parts)  # type: ignore[call-arg]
     metadata, components = x.__tf_flatten__()
     parts = [restored(part, y) for part, y in zip(components, plain, strict=True)]
     return type(x).__tf_unflatten__(metadata, tuple(parts))

@@ -77,7 +77,7 @@ class TensorShape(tuple[int, ...]):
         """
         return list(self)
 
-    def num_elements(self) -> int | None:
+    def num_elements(self) -> Any:
         """The number of elements of a tensor of this shape; None if a size is not known.
 
         Example:
@@ -345,7 +345,7 @@ class Spec:
         self.id = number
         self.shape = shape
         self.dtype = dtype
-        self.size = shape.num_elements()
+        self.size: int = shape.num_elements()
         self.rank = len(shape)
         self.is_float = dtype.is_floating
         self.inexact = dtype.is_floating or dtype.is_complex
