@@ -107,5 +107,5 @@ def test_sources_in_a_mapping(tf):
     x = tf.Variable(3.0)
     with tf.GradientTape() as tape:
         y = x * x
-    gradients = tape.gradient(y, types.MappingProxyType({"x": x}))
+    gradients = tape.gradient(y, collections.ChainMap({"x": x}))
     assert float(tf.nest.flatten(gradients)[0]) == 6.0
