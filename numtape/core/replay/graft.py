@@ -88,29 +88,34 @@ def _graft(source: Log, target: Log, to: Array, block: Block) -> None:
     put[slots["n"]], put[slots["extra_n"]] = target.n, target.extra_n
     specs = SPECS.specs
     calls = [(link, call) for link, call in source.calls.items() if to[link] < 0]
+    n, extra_n = target.n, target.extra_n
     try:
         end = block.call()
         for row, buffer in source.buffers.items():
             if row not in fixed:
                 target.put(int(to[row]), buffer, specs[source.spec[row]])
-        target.extra_n += source.extra_n
-        target.n = end
         for link, call in calls:
             target.calls[int(to[link])] = Again(source, to, call)
         target.same_lines(source, to)
+        target.extra_n = extra_n + source.extra_n
+        target.n = end  # last: the rows exist from here on
     except BaseException:
-        target.columns.state[target.n :] = 0  # those rows do not exist
+        retract(target, n, extra_n)
         raise
 
 
 def retract(log: Log, n: int, extra_n: int) -> None:
-    """Take rows back: the log has ``n`` again. Nobody refers to those that go."""
-    state = log.columns.state
-    state[n : log.n] = 0
+    """Take rows back: the log has ``n`` again.
+
+    Nothing may refer to the rows that go: no tensor, and none of the log's tables, such as those of
+    constants, of leaves and of what variables were read as. So only rows that `graft` appended can
+    be taken back.
+    """
+    log.columns.state[n:] = 0  # rows that were written and not published are among them
     for row in [row for row in log.buffers if row >= n]:
         log.bytes -= log.buffers.pop(row).nbytes
+    log.calls = {link: call for link, call in log.calls.items() if link < n}
     if log.workspace is not None:
         log.workspace.forget(log.n)
     log.n, log.extra_n = n, extra_n
-    log.calls = {link: call for link, call in log.calls.items() if link < n}
 

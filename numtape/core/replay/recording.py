@@ -216,8 +216,8 @@ class Recording:
         log.reserve(
             len(self.arguments) + len(self.variables) + len(self.inputs) + len(self.draws)
         )
-        n, extra_n = log.n, log.extra_n
         busy, log.busy = log.busy, True
+        appended_at: tuple[int, int] | None = None
         try:
             to = np.full(self.log.n, -1, np.int32)
             for k, row in self.arguments:
@@ -235,15 +235,16 @@ class Recording:
                 to[row] = log.leaf(_input(array, spec)._stored(), spec)
             for row, k, draw in self.draws:
                 to[row] = log.leaf(draws.take(k, draw), SPECS.specs[self.log.spec[row]])
-            n, extra_n = log.n, log.extra_n
+            # Leaves stay, whatever happens: the log's tables refer to them.
+            appended_at = log.n, log.extra_n
             graft(self.log, log, to)
             failed = self._failed_on(log, to)
             if failed is not None:
-                retract(log, n, extra_n)
+                retract(log, *appended_at)
                 return failed
         except BaseException:
-            if log.n > n:
-                retract(log, n, extra_n)
+            if appended_at is not None and log.n > appended_at[0]:
+                retract(log, *appended_at)
             raise
         finally:
             log.busy = busy
