@@ -511,12 +511,22 @@ _get_value: Any = vars(Variable)["_value"].__get__
 _set_read: Any = vars(Variable)["_read"].__set__
 
 
-def assign_all(variables: Sequence[Variable], values: Sequence[Tensor]) -> None:
+def assign_all(variables: Sequence[Variable], values: Sequence[Any]) -> None:
     """Assign all variables at once, or, if anything goes wrong or interrupts, none.
 
-    The variables are no aliases, and values have their specs. Values that an earlier assign left
-    to be computed are computed first, in one sweep.
+    The variables are no aliases, and values have their specs once they are tensors; a variable
+    among the values is read. Values that an earlier assign left to be computed are computed first,
+    in one sweep.
+
+    Raises:
+      InvalidArgumentError: If a value has another spec.
+      TypeError, ValueError: If a value does not become a tensor.
     """
+    # All that is assigned is a tensor: evaluating pending assigns takes that for granted.
+    values = [
+        value if type(value) is Tensor else variable._operand(value)
+        for variable, value in zip(variables, values, strict=True)
+    ]
     for variable, value in zip(variables, values, strict=True):
         if value._spec is not variable._spec:
             raise InvalidArgumentError(
