@@ -19,7 +19,8 @@ class Model:
     def __init__(self):
         self.v = tf.Variable([1.0, 2.0])
         self.w = tf.Variable([3.0, 4.0])
-        self.adam, self.other, self.sgd = K.optimizers.Adam(), K.optimizers.Adam(), K.optimizers.SGD()
+        self.adam, self.other = K.optimizers.Adam(), K.optimizers.Adam()
+        self.sgd = K.optimizers.SGD()
         for optimizer in (self.adam, self.other, self.sgd):
             optimizer.build([self.v])
             optimizer.apply_gradients([(tf.constant([0.0, 0.0]), self.v)])
