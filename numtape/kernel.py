@@ -118,6 +118,20 @@ class Kernel:
         finally:
             self._most = self._watched.most
 
+    def _written_arguments(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> list[Any] | None:
+        """Those arguments that a call may write to, or None if that is not known.
+
+        With a tensor among them there are none: such a call works on copies.
+        """
+        args = self._bound(args, kwargs)
+        if any(isinstance(x, Tensor | Variable) for x in args):
+            return []
+        effects = importlib.import_module("numtape.core.loops.effects")
+        written = effects.written_arguments(self.python_function, args)
+        return None if written is None else [args[j] for j in written]
+
     def _run(self, kinds: Any, wanted: tuple[int, ...], kept: bool) -> Any:
         """What computes the rows of calls with arguments of some kinds."""
         try:

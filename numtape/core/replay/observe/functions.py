@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from ....errors import KernelError
 from ...values.tensor import Tensor
 from . import reads
 from .arrays import dtypes, of_numpy
@@ -73,10 +74,15 @@ def call(
         follower.calls = function.__code__
         _of_python(follower, frame, function, args, named, dropped)
     elif is_a(function, type):
+        if not ours(function):
+            _hand_over(observer, frame, function, (*args, *named.values()))
         _class(follower, frame, function, args, named, dropped)
     elif is_a(function, OF_C):
+        _hand_over(observer, frame, function, (*args, *named.values()))
         _of_c(follower, frame, function, args, named, dropped)
     elif ours(kind):
+        if hasattr(kind, "_written_arguments"):
+            _of_kernel(follower, frame, function, args, named)
         give(follower, frame, kind.__name__, args, named)
     elif is_a(function, np.ufunc):
         of_numpy(follower, frame, function, args, named)
@@ -97,6 +103,31 @@ def call(
         kind_of(follower, frame, function)
     else:
         unknown(follower, frame, function, args, named, dropped)
+
+
+def _hand_over(observer: Any, frame: Any, function: Any, arguments: tuple[Any, ...]) -> None:
+    """Something of C gets arguments: kernels among them may be called with any arrays."""
+    for x in arguments:
+        if ours(type(x)) and hasattr(type(x), "_written_arguments"):
+            kernel = name_of(x.python_function)
+            observer.refuse(f"it gives the kernel {kernel} to {name_of(function)}", frame)
+
+
+def _of_kernel(
+    follower: Follower, frame: Any, kernel: Any, args: tuple[Any, ...], named: dict[str, Any]
+) -> None:
+    """A kernel of native loops is about to be called: it may write to arrays."""
+    try:
+        written = kernel._written_arguments(args, named)
+    except (KernelError, TypeError):  # the call itself is going to raise
+        return
+    observer, name = follower.observer, name_of(kernel.python_function)
+    if written is None:
+        observer.refuse(f"it calls the kernel {name}, of which it is not known what it does", frame)
+        return
+    for array in written:
+        what = f"calls the kernel {name}, which writes to {observer.name_of(array)}"
+        observer.mutates(array, what, frame)
 
 
 def _of_python(
