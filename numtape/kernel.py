@@ -49,7 +49,10 @@ class Kernel:
         memory.
       error_model: "numpy": a division by 0 is infinite or NaN; "python": it raises.
       fastmath: Numba's option of this name, for calls and for the forward sweep.
-      boundscheck: Whether an index that is out of bounds raises IndexError.
+      boundscheck: Whether an index that is out of bounds raises IndexError. By default it does so
+        in derivatives and in calls with tensors, whose reverse sweep would write there otherwise,
+        and plain calls are Numba's: as ``NUMBA_BOUNDSCHECK`` says. Checks that can be proved, as of
+        ``x[i]`` in a loop over ``range(len(x))``, are left out.
 
     Attributes:
       python_function: The function.
@@ -73,7 +76,8 @@ class Kernel:
         self.python_function = function
         self._recompute = bool(recompute)
         self._limit, self._fastmath = memory_limit, bool(fastmath)
-        self._checked, self._model = bool(boundscheck), error_model
+        self._boundscheck = None if boundscheck is None else bool(boundscheck)
+        self._model = error_model
         self._gradients: dict[Any, Any] = {}
         self._jacobians: dict[Any, Any] = {}
         self._runs: dict[Any, Any] = {}
@@ -159,7 +163,7 @@ class Kernel:
             make = importlib.import_module("numtape.core.loops.jitted").plain
             self._call = make(self.python_function, {
                 "error_model": self._model, "fastmath": self._fastmath, "nogil": True,
-                "boundscheck": self._checked,
+                "boundscheck": self._boundscheck,
             }, {}, kernels)  # fmt: skip
         return self._call
 
@@ -267,9 +271,9 @@ class Kernel:
                 raise KernelError(f"a derivative by argument {j}, of dtype {kinds[j][0]}",
                                   way="Pass it as floats.")  # fmt: skip
         make = importlib.import_module("numtape.core.loops.program").program
-        return make(self.python_function, list(kinds), list(wanted), boundscheck=self._checked,
-                    divisions=self._model == "python", several=several,
-                    rule=self._rule)  # fmt: skip
+        return make(self.python_function, list(kinds), list(wanted),
+                    boundscheck=self._boundscheck is not False, divisions=self._model == "python",
+                    several=several, rule=self._rule)  # fmt: skip
 
     def _gradient(self, args: tuple[Any, ...], argnums: Any) -> Any:
         """What differentiates for such arguments."""
@@ -335,7 +339,10 @@ def kernel(
         memory.
       error_model: "numpy": a division by 0 is infinite or NaN; "python": it raises.
       fastmath: Numba's option of this name, for calls and for the forward sweep.
-      boundscheck: Whether an index that is out of bounds raises IndexError.
+      boundscheck: Whether an index that is out of bounds raises IndexError. By default it does so
+        in derivatives and in calls with tensors, whose reverse sweep would write there otherwise,
+        and plain calls are Numba's: as ``NUMBA_BOUNDSCHECK`` says. Checks that can be proved, as of
+        ``x[i]`` in a loop over ``range(len(x))``, are left out.
 
     Returns:
       A `Kernel`; or without a function, a decorator that makes one.

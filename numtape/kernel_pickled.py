@@ -38,7 +38,7 @@ def reduced(kernel: Any) -> Any:
              if (lines := linecache.getlines(file))}  # fmt: skip
     options = {"recompute": kernel._recompute, "memory_limit": kernel._limit,
                "error_model": kernel._model, "fastmath": kernel._fastmath,
-               "boundscheck": kernel._checked}  # fmt: skip
+               "boundscheck": kernel._boundscheck}  # fmt: skip
     return restored, (type(kernel), given, options, rule, kernel._key, texts)
 
 

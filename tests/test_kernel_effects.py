@@ -159,7 +159,7 @@ def test_a_kernel_that_only_reads_is_replayed():
 def test_a_kernel_that_draws_draws_in_each_call():
     @tf.kernel
     def draws(a):
-        return a * np.random.random()
+        return a * np.random.random()  # noqa: NPY002 - what Numba has
 
     f = tf.function(lambda x: x * draws(2.0))
     with pytest.warns(RuntimeWarning, match="kernel .*draws, of which it is not known"):

@@ -6,6 +6,7 @@ Start with `written_arguments`.
 from __future__ import annotations
 
 import ast
+import inspect
 import math
 from types import FunctionType
 from typing import Any
@@ -17,10 +18,12 @@ from ..compile.sources import tree
 from .activity import written
 from .call import kinds_of
 from .normal import normal
-from .source import source_lines
 from .types import infer
 
-_READING = {"range", "len", "abs", "min", "max", "float", "int", "bool", "round", "enumerate", "zip"}
+# Functions of Python that read their arguments and do nothing else.
+_READING = frozenset(
+    ("range", "len", "abs", "min", "max", "float", "int", "bool", "round", "enumerate", "zip")
+)
 
 
 def written_arguments(function: FunctionType, arguments: tuple[Any, ...]) -> list[int] | None:
@@ -42,7 +45,7 @@ def written_arguments(function: FunctionType, arguments: tuple[Any, ...]) -> lis
 def _only_reads(function: FunctionType) -> bool:
     """Whether a function has no statement that could write to the memory of an argument."""
     try:
-        _, lines = source_lines(function)
+        lines, _ = inspect.findsource(function)
         whole = tree("".join(lines))
     except (OSError, TypeError, SyntaxError):
         return False

@@ -234,6 +234,7 @@ class Forward(Steps):
         parts: list[Any] = []
         self.put(f"# line {loop.line}")
         self.put(rounds(loop, k))
+        self.check_before(loop, k)
         mark = len(self.lines)
         self.put(f"for K{k} in range(N{k}):")
         self.depth += 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .bounds import Bounds
 from .layout import DIVISION, EMPTY, INDEX, LINES, RAISED, SHAPES, Text, failed, number, rounds
 from .nodes import Body, Branch, Count, Node, Repeat, Step, address
 from .store import element, shown
@@ -12,15 +13,16 @@ class Steps(Text):
 
     def __init__(self, body: Body, checked: bool, divisions: bool) -> None:
         super().__init__()
-        self.body, self.checked, self.divisions = body, checked, divisions
+        self.body, self.divisions = body, divisions
         self._loops = 0
+        self.bounds = Bounds(body) if checked else None
 
     def step(self, step: Step) -> None:
         """One step."""
         line, arrays = step.line, self.body.arrays
         names = [shown(a) for a in step.args]
         if step.op == "check":
-            if self.checked:
+            if self.bounds is not None and id(step) not in self.bounds.left_out:
                 self.put(f"if not 0 <= {names[0]} < {names[1]}: return {failed(INDEX, line)}")
             return
         if step.op == "raise":
@@ -46,6 +48,23 @@ class Steps(Text):
         sign = {"store": "=", "acc": "+=", "sub": "-="}[step.op]
         self.put(f"{base}[{names[0]}] {sign} {names[1]}")
 
+    def check_before(self, loop: Count, k: int) -> None:
+        """The checks of indices in all rounds, before the loop with a number."""
+        written = set()
+        for check in [] if self.bounds is None else self.bounds.hoisted.get(id(loop), []):
+            indices = [check.rest]
+            if check.factor:
+                last = f"N{k} - 1" if loop.step == 1 else f"(N{k} - 1) * ({loop.step})"
+                ends = loop.low, last if loop.low == "0" else f"{loop.low} + {last}"
+                factor = "" if check.factor == 1 else f"{check.factor} * "
+                rest = "" if check.rest == "0" else f" + {check.rest}"
+                indices = [f"{factor}({end}){rest}" for end in ends]
+            test = " and ".join(f"{check.low} <= {x} < {check.length}" for x in indices)
+            if test not in written:
+                written.add(test)
+                status = failed(INDEX, check.step.line)
+                self.put(f"if N{k} > 0 and not ({test}): return {status}")
+
     def plain(self, nodes: list[Node]) -> None:
         """What only computes a condition: nothing is stored."""
         for node in nodes:
@@ -62,6 +81,7 @@ class Steps(Text):
                 self._loops += 1
                 k = self._loops
                 self.put(rounds(node, k))
+                self.check_before(node, k)
                 self.put(f"for K{k} in range(N{k}):")
                 self.depth += 1
                 self.put(number(node, k))
