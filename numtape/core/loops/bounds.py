@@ -295,6 +295,8 @@ class Bounds:
             scope.facts += [_sum(form, value, -1) for form in known]
         elif step.op == "max":
             scope.facts += [_sum(value, form, -1) for form in known]
+        elif step.op == "//" and natural[0] and positive:
+            scope.facts += [_sum(known[0], value, -1), _sum(known[0], value, -numbers[1])]  # type: ignore[operator]
         elif step.op == "%" and positive:
             scope.facts.append(_sum({ONE: numbers[1] - 1}, value, -1))  # type: ignore[operator]
         return value

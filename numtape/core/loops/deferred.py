@@ -18,7 +18,7 @@ import numpy as np
 from ..values.memory import Array, address_of, array_at
 from . import stack
 from .call import raise_status
-from .layout import LINES, NO_ROOM
+from .layout import INDEX, LINES, NO_ROOM
 from .outs import Out, words_of
 from .program import Program
 from .units import compiled
@@ -144,6 +144,7 @@ class Deferred:
 
         Raises:
           ResourceExhaustedError: If the stack is full.
+          IndexError: If an index is out of bounds.
         """
         pile = _pile()
         try:
@@ -166,6 +167,8 @@ class Deferred:
             if status & ((1 << LINES) - 1) == NO_ROOM:
                 top = end
                 raise_status(self.program, status, end - start)
+            if status & ((1 << LINES) - 1) == INDEX:  # Numba's call may not check it
+                raise_status(self.program, status, 0)
             if status:
                 return [], None
             top = int(result[1:].view(np.int64)[0])
