@@ -18,7 +18,7 @@ from .core.log.variable import Variable
 from .core.ops import kernel as rows
 from .core.values.tensor import Tensor
 from .errors import KernelError
-from .kernel_pickled import reduced
+from .kernel_pickled import locate, reduced
 from .pickled import stand_in
 from .tracebacks import guard
 
@@ -86,6 +86,7 @@ class Kernel:
         self._most = -math.inf  # up to which size plain calls are short
         self._rule: FunctionType | None = None
         self._key: str | None = None  # under which other processes know it
+        self._sources: dict[str, tuple[str, list[str]]] | None = None  # until it is compiled
         functools.update_wrapper(self, function)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -116,6 +117,7 @@ class Kernel:
         if any(isinstance(x, Tensor | Variable) for x in args):
             return rows.call(self, self._bound(args, {}))
         if self._watched is None:
+            locate(self)
             self._watched = importlib.import_module("numtape.core.loops.watched").Watched(self)
         try:
             return self._watched(args)
@@ -160,6 +162,7 @@ class Kernel:
     def _jitted(self, kernels: dict[Any, Any]) -> Any:
         """The same; ``kernels`` has those that are being made: they may call each other."""
         if self._call is None:
+            locate(self)
             make = importlib.import_module("numtape.core.loops.jitted").plain
             self._call = make(self.python_function, {
                 "error_model": self._model, "fastmath": self._fastmath, "nogil": True,
@@ -270,6 +273,7 @@ class Kernel:
             if not kinds[j][0].startswith("float"):
                 raise KernelError(f"a derivative by argument {j}, of dtype {kinds[j][0]}",
                                   way="Pass it as floats.")  # fmt: skip
+        locate(self)
         make = importlib.import_module("numtape.core.loops.program").program
         return make(self.python_function, list(kinds), list(wanted),
                     boundscheck=self._boundscheck is not False, divisions=self._model == "python",

@@ -30,6 +30,12 @@ def stand_in(function: Callable[..., Any]) -> Any:
     return made
 
 
+def real_name(function: Any) -> str:
+    """The qualified name of a function, without what a stand-in's name ends in."""
+    name: str = function.__qualname__
+    return name.removesuffix(_ENDING)
+
+
 def at_module_level(function: Any) -> bool:
     """Whether a `tf.function` or kernel is found by its module and name."""
     inner = function.python_function
@@ -49,7 +55,7 @@ def _found(module: str | None, name: str) -> Any:
 def again(kind: Any, function: Any, *options: Any, **named: Any) -> Any:
     """The `tf.function` or kernel that a stand-in is of: the one that is there, or a new one."""
     if isinstance(function, types.FunctionType) and function.__qualname__.endswith(_ENDING):
-        name = function.__qualname__.removesuffix(_ENDING)
+        name = real_name(function)
         known = _found(function.__module__, name)
         if isinstance(known, kind) and known._stand_in is function:
             return known
