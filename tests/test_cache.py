@@ -28,6 +28,7 @@ posix = pytest.mark.skipif(os.name == "nt", reason="no owners and modes as on PO
 USE = """
 import os, sys
 import numtape as tf
+from numtape.core import settings
 x = tf.Variable(3.0)
 with tf.GradientTape() as tape:
     y = tf.sin(x) * x
@@ -36,7 +37,7 @@ assert tf.reduce_sum(tf.ones((2, 3)), 0).numpy().tolist() == [2.0, 2.0, 2.0]
 assert abs(found - (3 * -0.9899925 + 0.14112)) < 1e-5, found
 replayed = tf.function(lambda x: x * x + x, jit_compile=True)
 assert [replayed(tf.ones(100)).numpy().tolist() for _ in range(2)] == [[2.0] * 100] * 2
-place = os.environ["NUMTAPE_CACHE_DIR"]
+place = settings.cache_dir()
 count = len(os.listdir(place)) if os.path.isdir(place) else 0
 print(count, *(name for name in ("numba", "scipy") if name in sys.modules))
 """
