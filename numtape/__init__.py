@@ -150,6 +150,7 @@ from .core.ops.slicing import reverse, split, unstack
 from .core.ops.slicing import slice_ as slice
 from .core.ops.tuples import gather_nd
 from .core.settings import kernels_folder as kernels_folder
+from .core.settings import warn_of_unknown_variables as _warn_of_unknown_variables
 from .core.values.dtypes import (
     DType,
     as_dtype,
@@ -332,3 +333,4 @@ _guard_module(__name__)
 _guard([_found, _Function, _ConcreteFunction, _Elsewhere, Variable._assign_slice])
 for _kind in (Tensor, Variable, TensorShape, TensorSpec, DType, _Function, _ConcreteFunction):
     _tell(_kind, _kind.__name__)
+_warn_of_unknown_variables()

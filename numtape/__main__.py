@@ -8,6 +8,8 @@ import platform
 import sys
 from collections.abc import Callable
 
+_UNUSABLE = ", cannot be used: each process compiles its kernels anew"
+
 
 def info() -> None:
     """Print versions, the device, threads, and the cache folder and its size."""
@@ -16,6 +18,7 @@ def info() -> None:
     from . import __version__
     from .core import settings
     from .core.compile import cache
+    from .core.compile.processor import processor
     from .errors import DeviceError
 
     folder = settings.cache_dir() or "no home folder"
@@ -31,14 +34,19 @@ def info() -> None:
     try:
         limit = settings.cache_limit()
         most = "no limit" if limit is None else f"of {limit / 2**20:.0f} MiB"
+        usable = "" if cache.writable() else _UNUSABLE
     except ValueError as error:
-        most = f"no limit: {error}"
-    usable = "" if cache.writable() else ", cannot be used: each process compiles its kernels anew"
+        most, usable = f"cannot be used: {error}", ""
+    try:
+        cpu = processor().name + (" of NUMTAPE_CPU" if settings.cpu() else "")
+    except (ValueError, RuntimeError) as error:
+        cpu = f"none: {error}"
     rows = [
         ("numtape", __version__),
         ("Python", f"{platform.python_version()} on {platform.platform()}"),
         *((name, importlib.metadata.version(name))
           for name in ("numpy", "numba", "llvmlite", "scipy", "optree")),
+        ("processor", cpu),
         ("device", device),
         ("GPU", _gpu()),
         ("threads", f"{threads} share a large sweep, on {os.cpu_count()} cores"),

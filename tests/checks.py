@@ -1,15 +1,12 @@
 """What the behaviour tests share: comparing, differentiating, listening to the log."""
 
 import contextlib
-import datetime
 import logging
-import os
 
 import numpy as np
 
-# Tests that do a part of what there is do another part each day; NUMTAPE_TEST_DAY=k, that of
-# another day: any number will do.
-TODAY = int(os.environ.get("NUMTAPE_TEST_DAY") or datetime.date.today().toordinal())
+# What pytest's `--seed` says: some tests do a part of what there is, another part for each seed.
+SEED = 0
 
 WATCHED_INTEGER = "The dtype of the watched tensor must be floating (e.g. tf.float32), got tf.int32"
 

@@ -9,8 +9,8 @@ import os
 import sys
 from pathlib import Path
 
+import checks
 import pytest
-from checks import TODAY
 from counting import fresh_log
 from devices import CHOSEN, DEVICES, EXECUTORS
 
@@ -25,9 +25,11 @@ sys.path.append(str(Path(__file__).resolve().parents[1]))
 collect_ignore_glob = [] if importlib.util.find_spec("tensorflow") else ["test_parity*.py"]
 
 
-def pytest_report_header():
-    """Say what is left out in silence otherwise."""
-    return [f"not installed, so left out: {name}" for name in collect_ignore_glob]
+def pytest_terminal_summary(terminalreporter, config):
+    """Say what was left out, and the seed: `-q` hides the header that pytest has for this."""
+    for name in collect_ignore_glob:
+        terminalreporter.write_line(f"not installed, so left out: {name}")
+    terminalreporter.write_line(f"seed: {checks.SEED} (--seed {checks.SEED})")
 
 
 def pytest_addoption(parser):
@@ -44,6 +46,13 @@ def pytest_addoption(parser):
         help="only every N-th test, from the K-th on: N processes side by side run all of them",
     )
     parser.addoption(
+        "--seed",
+        type=int,
+        default=0,
+        metavar="K",
+        help="which part is done by tests that do a part, and which random programs are run",
+    )
+    parser.addoption(
         "--slow",
         action="store_true",
         help="also what takes minutes: a million rounds, a handler at every place",
@@ -52,7 +61,7 @@ def pytest_addoption(parser):
         "--programs",
         type=int,
         default=60,
-        help="how many random programs are replayed, half of them new in every run",
+        help="how many random programs are replayed, half of them those of --seed",
     )
     parser.addoption(
         "--parity-seconds", type=float, default=5.0,
@@ -64,6 +73,7 @@ def pytest_addoption(parser):
 
 
 def pytest_configure(config):
+    checks.SEED = config.getoption("--seed")  # before any module of tests is imported
     tracebacks.enable(False)  # a failed test shows where within an error came up
     sys.modules["numtape.function"].OFTEN = 1  # machine code replays what it can from then on
     os.environ["NUMTAPE_QUIET"] = "1"  # what tests' processes say does not depend on the cache
@@ -96,9 +106,9 @@ def later_rows():
 
 
 def is_in_turn(case, dtype):
-    """Whether values are computed in a dtype today: floats always, of others one each day."""
+    """Whether values are computed in a dtype: floats always, of others one for each seed."""
     others = [name for name in case.dtypes if "float" not in name]
-    return dtype not in others or others[(places()[id(case)] + TODAY) % len(others)] == dtype
+    return dtype not in others or others[(places()[id(case)] + checks.SEED) % len(others)] == dtype
 
 
 def is_thorough(item):

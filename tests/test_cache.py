@@ -300,7 +300,8 @@ def test_file_of_another_unit_is_compiled_again(place):
 def test_key_holds_source_versions_and_cpu(place, monkeypatch):
     tiny = Tiny()
     assert [tiny.use("text"), tiny.use("other"), tiny.use("text")] == [1, 2, 2]
-    for name in (cache.llvmlite.__version__, llvm.get_host_cpu_name(), llvm.get_process_triple()):
+    versions = cache.llvmlite.__version__, llvm.get_process_triple()
+    for name in (*versions, *cache.processor()):
         assert name in cache._environment()
     monkeypatch.setattr(cache, "_environment", lambda: "another machine")
     assert tiny.use("text") == 3

@@ -172,7 +172,7 @@ def test_info_shows_size_and_limit(place, monkeypatch, capsys):
     assert re.search(r"1 kernels, 1 KiB, of 100 MiB\)", capsys.readouterr().out)
     monkeypatch.setenv("NUMTAPE_CACHE_LIMIT", "much")
     main(["info"])
-    assert "no limit: NUMTAPE_CACHE_LIMIT='much'" in capsys.readouterr().out
+    assert "cannot be used: NUMTAPE_CACHE_LIMIT='much'" in capsys.readouterr().out
 
 
 def test_each_compile_is_logged_with_its_seconds(place, caplog):

@@ -261,7 +261,7 @@ def test_cubins_are_used_on_another_host(monkeypatch, tmp_path):
     content = path.read_bytes()
     assert b"\x7fELF" in content
     before = cache._file("unit", "text")
-    monkeypatch.setattr(cache.llvm, "get_host_cpu_name", lambda: "another")
+    monkeypatch.setattr(cache, "processor", lambda: ("another", "+feature"))
     monkeypatch.setattr(cache.llvm, "get_process_triple", lambda: "another-host")
     monkeypatch.setattr(cache.llvmlite, "__version__", "0.0")
     cache._environment.cache_clear()

@@ -54,7 +54,9 @@ def test_commands_of_a_new_user():
     ci = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
     for command in ("pip install . && python -m numtape demo", 'pip install ".[test]" && pytest'):
         assert command in README
-        assert command in ci
+        assert f"\n{command}\n" in ci
+        before = ci.partition(f"\n{command}\n")[0]
+        assert not re.search(r"^\s*(export )?(NUMTAPE|XDG|NUMBA)_\w+=", before, re.MULTILINE)
 
 
 def headings(text):

@@ -1,17 +1,16 @@
 """`tf.function` and plain Python do the same: random programs, step by step in two worlds."""
 
-import os
-import random
 
 import pytest
 import replay_programs
+from checks import SEED
 from devices import SIMULATED
 from replay_programs import Program, compare, script, shrunk
 
-# Half of the programs are the same in every run, the others new; the latter's seed is in a
-# failure's message. `--programs` says how many there are.
+# Half of the programs are the same in every run, the others follow `--seed`. `--programs` says how
+# many there are.
 CHUNKS = 10
-SEED = int(os.environ.get("REPLAY_SEED") or random.SystemRandom().randrange(1, 10**6)) * 10**6
+FIRST = (SEED + 1) * 10**6
 
 pytestmark = pytest.mark.numtape_only(reason="TensorFlow does not replay")
 
@@ -28,7 +27,7 @@ def check(seeds):
         if wrong is not None:
             small = shrunk(*world, program.look, program.check)
             pytest.fail(
-                f"seed {seed} (REPLAY_SEED={SEED // 10**6}): {wrong}\n\nAs a script:\n\n"
+                f"seed {seed} (--seed {SEED}): {wrong}\n\nAs a script:\n\n"
                 f"{script(*small, program.look, program.check)}"
             )
 
@@ -51,7 +50,7 @@ def test_programs(count, k):
 
 @pytest.mark.parametrize("k", range(CHUNKS))
 def test_new_programs(count, k):
-    check(range(SEED + k, SEED + count, CHUNKS))
+    check(range(FIRST + k, FIRST + count, CHUNKS))
 
 
 def broken_guards(monkeypatch):

@@ -15,14 +15,30 @@ from numba import types
 from numba.extending import intrinsic
 
 from ..jit import INT64, POINTERS, inline, jit, stack
+from ..target import KernelDispatcher
 
 number, words = POINTERS["int64"], POINTERS["int32"]
 TAPS, PIXELS, ROWS, COLUMNS = 512, 96, 96, 32  # as in core/ops/conv_products.py
 DEEP = 48  # pixels that are added up at once in the gradient of a filter
 
-_FEATURES = binding.get_host_cpu_features()
-_WIDE = bool(_FEATURES.get("avx512f"))
-BYTES = 64 if _WIDE else 32 if _FEATURES.get("avx2") else 16  # of a vector
+
+def _vector_size() -> int:
+    """The bytes of a vector register of the processor that Numba compiles for.
+
+    Features that its name implies are in no list: the code for a sum shows them.
+    """
+    module = binding.parse_assembly("""
+        define void @add(ptr %p) {
+          %x = load <16 x float>, ptr %p
+          %y = fadd <16 x float> %x, %x
+          store <16 x float> %y, ptr %p
+          ret void
+        }""")
+    assembly = KernelDispatcher.targetdescr.target_context.codegen()._tm.emit_assembly(module)
+    return 64 if "zmm" in assembly else 32 if "ymm" in assembly else 16
+
+
+BYTES = _vector_size()
 TILE = 6 if BYTES == 32 else 12  # rows of a tile, each of one or two vectors
 BLOCK = 1024  # bytes of a panel's row that are multiplied at once
 PITCH = BLOCK + 64  # bytes from one row of a panel to the next: rows do not share cache lines

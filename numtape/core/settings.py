@@ -1,6 +1,7 @@
 """Every ``NUMTAPE_*`` variable, read here and nowhere else, and the switches of a process.
 
-Nothing of numtape is imported here: every room may ask.
+Nothing of numtape is imported here: every room may ask. A value that is not valid is a ValueError
+where it is first needed, and a variable that is none of these a warning when numtape is imported.
 
 ==========================  ============================================================
 ``NUMTAPE_DEVICE``          ``cpu`` (default), ``cuda``, ``auto`` (``cuda`` if there is a GPU that
@@ -16,6 +17,9 @@ Nothing of numtape is imported here: every room may ask.
                             ``python``: by functions of Python
 ``NUMTAPE_CHECK_REPLAY``    ``k``: run every k-th call of a `function` as Python as well, and raise
                             if the replay differs (default: never)
+``NUMTAPE_TRACEBACK``       ``1``: note the program's line of each operation
+``NUMTAPE_CPU``             the processor that code is compiled for: LLVM's name of it, or ``host``
+                            (default), then features, as in ``haswell`` or ``host,-avx512f``
 ==========================  ============================================================
 
 Attributes:
@@ -38,7 +42,8 @@ import os
 import re
 import sys
 import threading
-from collections.abc import Callable, Iterator
+import warnings
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -65,9 +70,78 @@ _threads: int | None = None
 _check_replay: int | None = None
 
 
+VARIABLES = (
+    "NUMTAPE_CACHE_DIR", "NUMTAPE_CACHE_LIMIT", "NUMTAPE_CHECK_REPLAY", "NUMTAPE_CPU",
+    "NUMTAPE_DEVICE", "NUMTAPE_NUM_THREADS", "NUMTAPE_QUIET", "NUMTAPE_RECORD", "NUMTAPE_TRACEBACK",
+)  # fmt: skip
+CPU = "NUMTAPE_CPU"
+# Numba's variables that its object code depends on.
+_NUMBA = (
+    "NUMBA_CPU_FEATURES", "NUMBA_CPU_NAME", "NUMBA_DISABLE_INTEL_SVML", "NUMBA_ENABLE_AVX",
+    "NUMBA_LOOP_VECTORIZE", "NUMBA_OPT", "NUMBA_SLP_VECTORIZE",
+)  # fmt: skip
+
+
+def warn_of_unknown_variables() -> None:
+    """Warn of each ``NUMTAPE_*`` variable that is no setting: it is misspelled, or was renamed."""
+    for name in sorted(os.environ):
+        if name.upper().startswith("NUMTAPE_") and name not in VARIABLES:
+            warnings.warn(
+                f"The environment variable {name} is no setting of numtape, and is ignored."
+                f"{_nearest(name.upper(), VARIABLES) or f' The settings are {VARIABLES}.'}",
+                stacklevel=3,
+            )
+
+
+def _nearest(name: str, known: Sequence[str]) -> str:
+    """A question that names what is most like a name; "" if nothing is."""
+    import difflib
+
+    near = difflib.get_close_matches(name, known, 1)
+    return f" Did you mean {near[0]}?" if near else ""
+
+
+def wrong_value(variable: str, why: str, part: str = "", known: Sequence[str] = ()) -> ValueError:
+    """The error of a variable whose value is not valid.
+
+    Args:
+      variable: Its name.
+      why: What is wrong with the value.
+      part: The part that is wrong.
+      known: Values that are valid in its place; the nearest is named.
+
+    Returns:
+      A ValueError.
+    """
+    value = os.environ.get(variable, "")
+    return ValueError(f"{variable}={value!r}: {why}.{_nearest(part, known)}")
+
+
+def _flag(variable: str) -> bool:
+    value = os.environ.get(variable, "").strip()
+    if value not in ("", "0", "1"):
+        raise ValueError(f"{variable}={value!r} is neither 0 nor 1.")
+    return value == "1"
+
+
 def traceback_wanted() -> bool:
     """Whether the environment asks for the program's lines."""
-    return os.environ.get("NUMTAPE_TRACEBACK") == "1"
+    return _flag("NUMTAPE_TRACEBACK")
+
+
+def cpu() -> str | None:
+    """The processor to compile for, ``NUMTAPE_CPU``; None for this one."""
+    return os.environ.get(CPU, "").strip() or None
+
+
+def set_numba_cpu(name: str, features: str) -> None:
+    """Set the variables that Numba reads when it is imported, in child processes as well."""
+    os.environ["NUMBA_CPU_NAME"], os.environ["NUMBA_CPU_FEATURES"] = name, features
+
+
+def numba_options() -> str:
+    """Numba's variables that its object code depends on, as a text."""
+    return repr([(name, os.environ[name]) for name in _NUMBA if name in os.environ])
 
 
 def kernels_folder() -> Path:
@@ -273,7 +347,7 @@ def cache_limit() -> int | None:
 
 def quiet() -> bool:
     """Whether nothing is to be said on stderr: ``NUMTAPE_QUIET``."""
-    return os.environ.get("NUMTAPE_QUIET", "0") not in ("", "0")
+    return _flag("NUMTAPE_QUIET")
 
 
 def after_fork_in_child(renew: Callable[[], None]) -> None:

@@ -1,11 +1,11 @@
 """Object code on disk, loaded with llvmlite alone.
 
 A *unit* is a set of functions compiled together. Its key holds everything the object code
-depends on: the source text, the versions of Numba and llvmlite, and the CPU's features; or, if it
-runs elsewhere than on the host, its source alone, in which its compilers are named. A file is used
-only if nobody else can have written it (see `folder`), its checksum is right, and every symbol it
-needs is there; anything else counts as absent, because a truncated object or a missing symbol
-would end the process.
+depends on: the source text, the versions of Numba and llvmlite, the CPU's features and Numba's
+options; or, if it runs elsewhere than on the host, its source alone, in which its compilers are
+named. A file is used only if nobody else can have written it (see `folder`), its checksum is right,
+and every symbol it needs is there; anything else counts as absent, because a truncated object or a
+missing symbol would end the process.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ import llvmlite.binding as llvm
 
 from .. import settings
 from .folder import PART, Folder, opened, say_once
+from .processor import processor
 
 FORMAT = 3
 # Bytes that it takes to load a unit, besides its own, and to compile one.
@@ -70,8 +71,8 @@ def _environment() -> str:
     if spec is not None and spec.origin is not None:
         version = (Path(spec.origin).parent / "_version.py").read_text(encoding="utf-8")
     return "\n".join((
-        str(FORMAT), version, llvmlite.__version__, llvm.get_process_triple(),
-        llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten(),
+        str(FORMAT), version, llvmlite.__version__, llvm.get_process_triple(), *processor(),
+        settings.numba_options(),
     ))  # fmt: skip
 
 
@@ -115,6 +116,7 @@ def _file(name: str, source: str, for_host: bool = True) -> str:
 
 def _folder(make: bool = False) -> AbstractContextManager[Folder | None]:
     """The cache folder, while it is used; None if there is none, or none to be trusted."""
+    settings.cache_limit()  # a wrong one is an error before anything needs to be written
     path = settings.cache_dir()
     if path is not None:
         return opened(path, make=make)
@@ -180,6 +182,7 @@ def _compiled(file: str, compile_unit: Callable[[], Built]) -> Built:
     errors: list[BaseException] = []
     began = time.monotonic()
 
+    settings.quiet()  # a wrong value is an error before the compiler runs
     _need(COMPILING)
 
     def work() -> None:

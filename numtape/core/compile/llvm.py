@@ -7,6 +7,7 @@ from typing import Any
 import llvmlite.binding as llvm
 
 from .cache import Built
+from .processor import processor
 
 # The C functions behind LLVM's math intrinsics, which the code generator may call.
 _LIBM = ("sin", "cos", "tan", "exp", "exp2", "log", "log2", "log10", "pow", "floor", "ceil",
@@ -14,7 +15,7 @@ _LIBM = ("sin", "cos", "tan", "exp", "exp2", "log", "log2", "log10", "pow", "flo
 
 
 def assembled(module: Any, symbols: list[str]) -> Built:
-    """Optimise a module of llvmlite's and compile it for this processor."""
+    """Optimise a module of llvmlite's and compile it for the processor."""
     machine = _machine()
     module.triple = machine.triple
     module.data_layout = str(machine.target_data)
@@ -47,10 +48,8 @@ def _machine() -> Any:
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     target = llvm.Target.from_default_triple()
-    return target.create_target_machine(
-        cpu=llvm.get_host_cpu_name(), features=llvm.get_host_cpu_features().flatten(), opt=3,
-        jit=True,
-    )  # fmt: skip
+    name, features = processor()
+    return target.create_target_machine(cpu=name, features=features, opt=3, jit=True)
 
 
 def needs(module: Any) -> list[str]:

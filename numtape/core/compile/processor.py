@@ -1,0 +1,123 @@
+"""The processor that machine code is compiled for: this one, or the one of ``NUMTAPE_CPU``."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from contextlib import suppress
+from functools import cache
+from typing import Any, NamedTuple
+
+import llvmlite.binding as llvm
+
+from .. import settings
+
+# Every processor of the architecture has these, and LLVM ends the process without them.
+_BASELINE = {
+    "x86_64": ("64bit", "cmov", "cx8", "fxsr", "sse", "sse2"), "aarch64": ("fp-armv8", "neon"),
+}  # fmt: skip
+
+
+class Processor(NamedTuple):
+    """A processor as LLVM knows it."""
+
+    name: str
+    features: str
+
+
+def host() -> Processor:
+    """The processor of this machine."""
+    return Processor(llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten())
+
+
+@cache
+def processor() -> Processor:
+    """The processor that code is compiled for. Numba is told of ``NUMTAPE_CPU`` as well.
+
+    A named processor has no features that this machine lacks: code for it runs here.
+
+    Raises:
+      ValueError: If ``NUMTAPE_CPU`` names no processor or feature, or a feature that this machine
+        lacks.
+      RuntimeError: If Numba has compiled code for another processor before.
+    """
+    text = settings.cpu()
+    if text is None:
+        return host()
+    name, *changes = (part.strip() for part in text.split(","))
+    own = dict(llvm.get_host_cpu_features())
+    baseline = _BASELINE.get(llvm.get_process_triple().partition("-")[0], ())
+    if name == "host":
+        name, features = host()
+    elif name in (names := known_names()):
+        without = [f"-{feature}" for feature, present in own.items() if not present]
+        features = ",".join((*without, *(f"+{feature}" for feature in baseline)))
+    else:
+        raise settings.wrong_value(
+            settings.CPU, f"LLVM knows no processor {name!r} of this architecture", name,
+            ("host", *names),
+        )  # fmt: skip
+    for change in changes:
+        sign, feature = change[:1], change[1:]
+        if sign not in ("+", "-"):
+            raise settings.wrong_value(settings.CPU, f"{change!r} does not begin with + or -")
+        if feature not in own:
+            raise settings.wrong_value(
+                settings.CPU, f"LLVM knows no feature {feature!r} of this architecture", feature,
+                tuple(own),
+            )  # fmt: skip
+        if sign == "+" and not own[feature]:
+            raise settings.wrong_value(settings.CPU, f"this processor lacks {feature}")
+        if sign == "-" and feature in baseline:
+            raise settings.wrong_value(settings.CPU, f"no code can do without {feature}")
+    chosen = Processor(name, ",".join((features, *changes)))
+    _tell_numba(chosen)
+    return chosen
+
+
+@cache
+def known_names() -> tuple[str, ...]:
+    """LLVM's names of the processors of this architecture.
+
+    It lists them on stderr only, and once in a process. A name that it does not know it would
+    ignore, with a message there for each function.
+    """
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    target = llvm.Target.from_default_triple()
+    with tempfile.TemporaryFile() as file:
+        saved = None
+        with suppress(OSError):  # stderr may be closed
+            saved = os.dup(2)
+        os.dup2(file.fileno(), 2)
+        try:
+            target.create_target_machine(cpu="help")
+        finally:
+            os.close(2) if saved is None else os.dup2(saved, 2)
+            if saved is not None:
+                os.close(saved)
+        file.seek(0)
+        text = file.read().decode()
+    table = text.partition("Available features")[0].splitlines()[1:]
+    return tuple(words[0] for line in table if (words := line.split()))
+
+
+def _tell_numba(chosen: Processor) -> None:
+    """Have Numba compile for it: kernels, and the program's own functions."""
+    config: Any = sys.modules.get("numba.core.config")
+    registry: Any = sys.modules.get("numba.core.registry")
+    if config is not None and (config.CPU_NAME, config.CPU_FEATURES) != chosen:
+        if registry is not None and "_toplevel_target_context" in vars(registry.cpu_target):
+            raise RuntimeError(
+                f"{settings.CPU} comes too late: Numba has compiled code for another processor. "
+                f"Import numtape before that."
+            )
+        config.CPU_NAME, config.CPU_FEATURES = chosen
+    settings.set_numba_cpu(*chosen)
+
+
+# Before a program can call what Numba compiles. What is wrong is raised where code is needed.
+if settings.cpu() is not None:
+    with suppress(ValueError, RuntimeError):
+        processor()
