@@ -6,7 +6,9 @@ import gc
 import importlib
 import importlib.util
 import os
+import shutil
 import sys
+import tempfile
 from pathlib import Path
 
 import checks
@@ -15,6 +17,7 @@ from counting import fresh_log
 from devices import CHOSEN, DEVICES, EXECUTORS
 
 from numtape import tracebacks
+from numtape.core.compile import cache
 
 LIBRARIES = ("numtape", "tensorflow")
 
@@ -74,6 +77,10 @@ def pytest_addoption(parser):
 
 def pytest_configure(config):
     checks.SEED = config.getoption("--seed")  # before any module of tests is imported
+    if "NUMTAPE_CACHE_DIR" not in os.environ and not cache.writable():  # in a home, or without one
+        folder = tempfile.mkdtemp(prefix="numtape-tests-")  # which processes of tests share
+        os.environ["NUMTAPE_CACHE_DIR"] = folder
+        config.add_cleanup(functools.partial(shutil.rmtree, folder, ignore_errors=True))
     tracebacks.enable(False)  # a failed test shows where within an error came up
     sys.modules["numtape.function"].OFTEN = 1  # machine code replays what it can from then on
     os.environ["NUMTAPE_QUIET"] = "1"  # what tests' processes say does not depend on the cache
@@ -214,6 +221,14 @@ def device(tf, request):
 def executor(request):
     """The name of each device that compiles, for tests that choose devices themselves."""
     return request.param
+
+
+@pytest.fixture(scope="session", autouse=True)
+def usual_terminal():
+    """What is printed, here and in tests' processes, does not depend on the terminal's width."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("COLUMNS", "80")
+        yield
 
 
 @pytest.fixture(scope="module", autouse=True)
