@@ -145,6 +145,7 @@ class Function:
         freeze: bool = False,
     ) -> None:  # fmt: skip
         from .core.replay.calls import Budget
+        from .core.replay.observe.frames import unsupported
 
         if not callable(python_function):
             raise TypeError(f"{python_function!r} is not a callable object.")
@@ -155,6 +156,8 @@ class Function:
         self.name = getattr(python_function, "__name__", type(python_function).__name__)
         self._jit_compile = jit_compile
         self._freeze = freeze
+        # Why nothing is recorded: reads of Python's state that matter could not be observed.
+        self._unobserved = "" if freeze else unsupported()
         self._training: bool | None = None  # what the layer that calls it was told
         self._trained: dict[bool, Function] = {}  # the function under layers that were told
         self._attribute = ""  # its name in a class, which a class body tells
@@ -235,6 +238,12 @@ class Function:
 
                         self._repeated_call = entry(self, calls, alike, defaults)
                     return calls(args)
+        if self._unobserved:
+            from .core.replay.paths import warn_unobserved
+
+            warn_unobserved(self._unobserved)
+            with self._inside(args, kwargs) as (args, kwargs, as_returned):
+                return as_returned(self._call(*args, **kwargs))
         given = len(args)
         args, kwargs = self._parameters.complete(args, kwargs)
         leaves = Arguments(args, kwargs, self._parameters.kept)
@@ -393,7 +402,7 @@ class Function:
         """
         from .core.replay.report import Paths
 
-        return Paths(self._known.values())
+        return Paths(self._known.values(), self._unobserved)
 
     def __deepcopy__(self, memo: Any) -> Function:
         made = Function(

@@ -18,6 +18,7 @@ from devices import CHOSEN, DEVICES, EXECUTORS
 
 from numtape import tracebacks
 from numtape.core.compile import cache
+from numtape.core.replay.observe.frames import unsupported
 
 LIBRARIES = ("numtape", "tensorflow")
 
@@ -86,6 +87,8 @@ def pytest_configure(config):
     os.environ["NUMTAPE_QUIET"] = "1"  # what tests' processes say does not depend on the cache
     if config.getoption("--against") == "tensorflow":
         config.addinivalue_line("filterwarnings", "ignore")
+    if unsupported():  # said once in a process, wherever the first function is called
+        config.addinivalue_line("filterwarnings", "ignore:numtape.function records nothing here")
 
 
 # What the rows of subjects are tried with besides values and derivatives.

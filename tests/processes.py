@@ -10,10 +10,15 @@ import pytest
 
 import numtape
 from numtape.core import settings
+from numtape.core.replay.observe.frames import unsupported
 
 # The child imports the numtape that this process has imported, installed or checked out.
 PACKAGE = Path(numtape.__file__).resolve().parent
 ROOT = Path(__file__).resolve().parents[1]
+# Errors, but for what is said wherever the first function is called in a Python that is not known.
+STRICT = ["-W", "error"]
+if unsupported():
+    STRICT += ["-W", "ignore:numtape.function records nothing here:RuntimeWarning"]
 
 
 def environment(folder=PACKAGE.parent, **variables):
@@ -27,7 +32,7 @@ def environment(folder=PACKAGE.parent, **variables):
 def start(script, *arguments, **options):
     """A child that runs `script`, a program's text."""
     return subprocess.Popen(
-        [sys.executable, "-P", "-W", "error", "-c", script, *map(str, arguments)],
+        [sys.executable, "-P", *STRICT, "-c", script, *map(str, arguments)],
         env=environment(**options), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
 

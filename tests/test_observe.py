@@ -142,6 +142,7 @@ def test_what_is_on_a_stack():
 
 def test_a_version_that_is_not_known_runs_as_python(tf, monkeypatch):
     monkeypatch.setattr(sys, "version_info", (3, 99, 0, "final", 0))
+    monkeypatch.setattr("numtape.core.replay.paths._told_unobserved", [])
     frames.unsupported.cache_clear()
     try:
         rates = [2.0]

@@ -83,7 +83,7 @@ def traced(
         local.log = trace
         trace.observer, observer.inputs = observer, trace.inputs
         if not frozen:
-            observer.restart = trace.refuse
+            observer.restart, observer.retry = trace.refuse, trace.retry
         observer.starts(function)
         for one, other in zip(stand_ins, getattr(leaves, "objects", leaves), strict=True):
             if type(other) is Tensor:  # of what is none, Python gets a tensor as well
@@ -97,6 +97,7 @@ def traced(
         if trace.refused or observer.repeated:
             raise NotReplayable(trace.refused or observer.repeated)
         if not frozen:
+            observer.retry = None  # the call has ended, and all of it was observed
             observer.returns(result, sys._getframe())
             observer.conclude()
         trace.reason = trace.reason or observer.reason

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..values.tensor import Tensor
+from .observe.frames import unsupported
 from .observe.guards import Guards
 from .observe.reads import CODE, KIND, METHOD, MISSING, Read
 from .observe.touched import Touched
@@ -59,6 +60,8 @@ class Budget:
         if not self.told:
             self.told = True
             names = list(dict.fromkeys(read.name for read in found if _interesting(read)))
+            if unsupported():
+                names = ["everything"]  # nobody knows what it read
             _logger.warning(
                 "numtape.function %r keeps what it read when it was recorded: %s",
                 getattr(function, "__qualname__", repr(function)),
@@ -76,6 +79,21 @@ class Budget:
                 f"on: {reason}.",
                 RuntimeWarning, place.file, place.line,
             )  # fmt: skip
+
+
+_told_unobserved: list[str] = []  # at most one reason
+
+
+def warn_unobserved(reason: str) -> None:
+    """Say, once in a process, why all functions run as Python."""
+    if not _told_unobserved:
+        _told_unobserved.append(reason)
+        place = caller()
+        warnings.warn_explicit(
+            f"numtape.function records nothing here, and functions run as plain Python: {reason}. "
+            f"`tf.function(freeze=True)` records.",
+            RuntimeWarning, place.file, place.line,
+        )  # fmt: skip
 
 
 def _interesting(read: Read) -> bool:

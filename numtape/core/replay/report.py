@@ -68,13 +68,15 @@ class Paths(list[RecordedPath]):
 
     Attributes:
       reasons: Why it runs as Python, for some arguments or all.
+      unobserved: Why nothing is recorded in this Python; "" if functions are.
       advice: What can be mended where calls are recorded again and again.
     """
 
-    def __init__(self, calls: Iterable[Any]) -> None:
+    def __init__(self, calls: Iterable[Any], unobserved: str = "") -> None:
         super().__init__()
         calls = list(calls)
         self.reasons = [one.reason for one in calls if one.reason]
+        self.unobserved = unobserved
         self.advice: list[str] = []
         for one in calls:
             read = []
@@ -113,6 +115,8 @@ class Paths(list[RecordedPath]):
         for reason, times in Counter(self.reasons).items():
             several = f", for {times} kinds of arguments" if times > 1 else ""
             lines.append(f"runs as Python: {reason}{several}")
+        if self.unobserved:
+            lines.append(f"runs as Python: {self.unobserved}")
         if self.reasons:
             lines.append("to mend: take that out of the function; what it calls is replayed then")
         lines += [f"to mend: {text}" for text in self.advice]

@@ -339,6 +339,11 @@ class Trace(Log):
         self.refused = reason
         raise NotReplayable(reason)
 
+    def retry(self, reason: str) -> None:
+        """Give up if the call can begin again: layers may have variables that it has made."""
+        if not self.created:
+            self.refuse(reason)
+
     def inherits(self, array: Array) -> None:
         """Arrays of defaults are observed."""
         self.observer.inherits(array)

@@ -124,6 +124,7 @@ def method(
     if (name in HARMLESS and made_by_python(type(receiver))) or name == "__init__":
         return
     if is_a(receiver, LOCKS) and (dropped or name in ("release", "__exit__", "__enter__")):
+        observer.has_done()
         return
     if is_a(receiver, contextvars.ContextVar) and name == "get":
         observer.asks(

@@ -11,9 +11,9 @@ from typing import Any
 from ...values.tensor import Tensor
 from . import reads
 from .frames import NOTHING, Follower, scope_of
-from .reads import MISSING, contents
+from .reads import MISSING, contents, is_a
 from .steps import Step
-from .whose import PACKAGE, is_constant, put_there
+from .whose import PACKAGE, dict_of, is_constant, put_there
 
 
 def _global(follower: Follower, frame: types.FrameType, step: Step) -> None:
@@ -153,17 +153,35 @@ def _deleted(follower: Follower, frame: types.FrameType, step: Step) -> None:
         holder = frame.f_globals if step.name == "DELETE_GLOBAL" else scope_of(frame)
     if follower.observer.is_own(holder):
         return
+    deletes = f"it deletes what {follower.observer.name_of(holder)} has"
+    if _has(follower, step, holder):
+        follower.observer.refuse(deletes, frame)
+        return
 
     def done(follower: Follower, frame: types.FrameType, after: Step | None) -> None:
         if after is not None:  # it can be done once only
-            name = follower.observer.name_of(holder)
-            follower.observer.refuse(f"it deletes what {name} has", frame)
+            follower.observer.has_done()
+            follower.observer.refuse(deletes, frame)
         elif step.name == "DELETE_ATTR":
             follower.observer.attribute(holder, step.value, MISSING, follower.entered, frame)
         else:
             follower.observer.refuse("it tries to delete something", frame)
 
     follower.pending = done
+
+
+def _has(follower: Follower, step: Step, holder: Any) -> bool:
+    """Whether what is to be deleted is there, where that can be said without Python."""
+    if step.name == "DELETE_DEREF":
+        return contents(holder) is not MISSING
+    if step.name == "DELETE_ATTR":
+        return is_a(dict_of(holder), dict) and step.value in dict_of(holder)
+    if step.name == "DELETE_SUBSCR":
+        key = follower.peek(step, 0)
+        if type(holder) is list and type(key) is int:
+            return -len(holder) <= key < len(holder)
+        return type(holder) is dict and type(key) in (str, int) and key in holder
+    return type(holder) is dict and step.value in holder
 
 
 Handler = Callable[[Follower, Any, Step], None]

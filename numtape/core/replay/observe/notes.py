@@ -15,11 +15,7 @@ import numpy as np
 
 from ...values.tensor import Tensor
 from . import reads
-from .frames import (
-    NOTHING,
-    Follower,
-    unsupported,
-)
+from .frames import NOTHING, Follower
 from .known import has_finalizer, made_by_python
 from .reads import MISSING, Read, answer, bits_of, form_of, is_a, written_to
 from .steps import known_steps, names_in
@@ -59,6 +55,7 @@ class Notes:
       repeated: Why this call has to be made again as Python: something was not as it is there.
       replaced: Objects of the caller's, by the ids of what the call got in their places.
       restart: Gives the call up, which begins again as Python.
+      retry: Likewise, if nothing is left of what it did; for a call that has had no effects.
       ran: The code that it ran.
       inputs: Rows that were made of arrays from outside, and these arrays.
       made: References to what the call made itself, by id: it changes nobody else's state.
@@ -78,12 +75,13 @@ class Notes:
 
     def __init__(self, frozen: bool) -> None:
         self.found: dict[tuple[Any, ...], Read] = {}
-        self.reason = "" if frozen else unsupported()
+        self.reason = ""
         self.frozen = frozen
         self.changes = ""
         self.repeated = ""
         self.replaced: dict[int, Any] = {}
         self.restart: Callable[[str], Any] | None = None
+        self.retry: Callable[[str], Any] | None = None
         self.ran: set[types.CodeType] = set()
         self.inputs: list[Any] = []
         self.made: dict[int, Callable[[], Any]] = {}
@@ -110,10 +108,14 @@ class Notes:
         )  # fmt: skip
         for one in held:
             one.clear()
-        self.printing = self.effecting = self.restart = None
+        self.printing = self.effecting = self.restart = self.retry = None
 
     def refuse(self, reason: str, frame: types.FrameType | None = None) -> None:
-        """The function runs as Python from now on; this call goes on."""
+        """The function runs as Python from now on.
+
+        This call as well, from its beginning, with the caller's own objects: nobody would see that
+        it has others if it asks for them later. It goes on if it has done what would be done twice.
+        """
         if self.effecting is not None:
             return
         if not self.reason:
@@ -123,7 +125,13 @@ class Notes:
                 self._note(reason)
                 return
             self.reason = reason
+            if self.retry is not None and not self.effects:
+                self.retry(reason)
         self.stop()
+
+    def has_done(self) -> None:
+        """The call has done something that must not be done twice."""
+        self.retry = None
 
     def prints(self, follower: Follower, args: Iterable[Any], what: str, frame: Any) -> None:
         """A frame is about to print or log something, by what objects and their classes say."""
@@ -181,6 +189,7 @@ class Notes:
         """Note that an object is the call's own."""
         if not is_constant(value):
             if has_finalizer(type(value)):
+                self.has_done()  # its end would be seen twice
                 self.releases(f"it makes a {type(value).__name__}, which has a __del__", None)
                 return value
             try:  # what it drops goes as it would otherwise
