@@ -158,6 +158,10 @@ def pytest_collection_modifyitems(config, items):
         for item in items:
             if item.get_closest_marker("gpu"):
                 item.add_marker(pytest.mark.skip(reason=reason))
+    if unsupported():
+        for item in items:
+            if item.get_closest_marker("records"):
+                item.add_marker(pytest.mark.skip(reason=unsupported()))
     names = []
     if config.getoption("--against") == "tensorflow":
         from tensorflow_rows import reason as why

@@ -12,8 +12,6 @@ from numtape.core.replay.observe.frames import unsupported
 pure = pytest.mark.numtape_only("TensorFlow's functions keep what names meant at first")
 gives_up = pytest.mark.numtape_only("TensorFlow records whatever happens, or refuses")
 check = pytest.mark.numtape_only("a check of numtape's own")
-# Of tests that ask what is recorded, or why it is not. What functions give is tested anywhere.
-recording = pytest.mark.skipif(bool(unsupported()), reason=unsupported() or "recorded")
 
 
 @contextlib.contextmanager

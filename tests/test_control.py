@@ -572,6 +572,7 @@ def test_control_flow_inside_control_flow(tf, run):
     same(run(program, [1.0, -1.0, 3.0]), [16.0, -3.0, 12.0], "float32")
 
 
+@pytest.mark.records
 @pytest.mark.numtape_only("how often TensorFlow records is its own affair")
 def test_recorded_loops_are_recorded_once_for_each_number_of_turns(tf):
     @tf.function

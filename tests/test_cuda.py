@@ -297,6 +297,7 @@ def replayed(**variables):
     assert counts == " ".join(map(str, map(float, range(12))))
 
 
+@pytest.mark.records
 @simulator
 def test_replays_in_the_simulator_wait_for_nothing():
     """Steps that look at nothing are launched as graphs, and no value crosses to the host."""
@@ -408,6 +409,7 @@ print(len(failed), found.shape)
 """
 
 
+@pytest.mark.records
 @simulator
 def test_lifetimes_in_the_simulator():
     assert run(LIFETIMES, **SIMULATED) == "1 (5,)"
@@ -514,6 +516,7 @@ for counter, key, words in KNOWN:
     assert run(tests + script, **SIMULATED).split() == ["True"] * 3
 
 
+@pytest.mark.records
 @simulator
 def test_draws_stay_on_the_gpu():
     """A launch each, and nothing is copied there."""

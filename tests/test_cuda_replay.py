@@ -53,6 +53,7 @@ def on_stub(script):
     return run(script, NUMTAPE_DEVICE="cuda", NUMBA_ENABLE_CUDASIM=None)
 
 
+@pytest.mark.records
 def test_a_step_on_the_same_arrays_is_one_launch_of_a_graph():
     script = """
 x, y = map(tf.constant, batch(1.0))
@@ -61,12 +62,14 @@ print(*calls(step, *[(x, y)] * 14))
     assert on_stub(TRAINING + script) == "cuGraphLaunch"
 
 
+@pytest.mark.records
 def test_a_new_small_batch_is_two_uploads_and_a_graph():
     script = "print(*calls(step, *map(batch, range(14))))"
     found = "cuGraphLaunch cuMemcpyHtoDAsync cuMemcpyHtoDAsync"
     assert on_stub(TRAINING + script) == found
 
 
+@pytest.mark.records
 def test_a_new_number_is_one_upload_of_cells():
     script = """
 x, y = map(tf.constant, batch(1.0))
@@ -75,6 +78,7 @@ print(*calls(step, *((x, y, tf.constant(float(k))) for k in range(14))))
     assert on_stub(TRAINING + script) == "cuGraphLaunch cuMemcpyHtoDAsync"
 
 
+@pytest.mark.records
 def test_losses_that_are_kept():
     """Each has an address of its own: it is copied there, and the graph is the same."""
     script = """
@@ -86,6 +90,7 @@ print(*(name for name in found if name != "cuMemcpyHtoDAsync"))
     assert on_stub(TRAINING + script) == found
 
 
+@pytest.mark.records
 def test_arrays_of_the_gpu_at_ever_other_addresses():
     """They are copied to one address, and results from one, unless that takes longer."""
     script = """
@@ -124,6 +129,7 @@ print(any(steady.wanders(1, address) for address in range(4)))
     assert on_stub(ON_STUB + script).split() == ["False", "True", "False", "False"]
 
 
+@pytest.mark.records
 def test_few_launches_of_many_arrays_are_a_graph():
     script = """
 weights = [tf.Variable(tf.ones((5, k))) for k in range(2, 10)]
@@ -141,6 +147,7 @@ print(*calls(step, *((tf.constant(2.0),) for k in range(14))))
     assert on_stub(ON_STUB + script) == "cuGraphLaunch"
 
 
+@pytest.mark.records
 def test_more_memory_than_there_is():
     """What only waits for use is freed, and the pool's; then it is said, and all goes on."""
     script = """
@@ -295,6 +302,7 @@ print(computed(steps[2]).numpy(), int(count))
 """
 
 
+@pytest.mark.records
 def test_indices_are_checked_without_waiting():
     found = run(CHECKS, NUMTAPE_DEVICE="cuda", NUMBA_ENABLE_CUDASIM="1", timeout=300)
     said = "an index is not in [0, 3) [Op:GatherV2], in a call that was replayed since"
@@ -327,6 +335,7 @@ VERDICTS.look()
 """
 
 
+@pytest.mark.records
 def test_what_a_check_finds_is_said_whatever_comes_in_between():
     """A look of another thread's before the check is launched, and one that is interrupted."""
     found = run(BETWEEN, NUMTAPE_DEVICE="cuda", NUMBA_ENABLE_CUDASIM="1", timeout=300)
@@ -357,6 +366,7 @@ def launched(step, *batch):
 """
 
 
+@pytest.mark.records
 def test_what_one_block_reduces_is_the_result():
     script = """
 loss = tf.function(lambda x: tf.reduce_sum(tf.square(x)) + tf.reduce_max(x))
@@ -397,6 +407,7 @@ for step in descent, adam:
 """
 
 
+@pytest.mark.records
 def test_what_shares_much_memory_among_threads_stays_alone():
     script = """
 turned = tf.function(lambda x: tf.exp(tf.transpose(x)) + tf.sin(tf.transpose(tf.tanh(x))))
@@ -405,6 +416,7 @@ print(*launched(turned, tf.ones((64, 64))))
     assert on_stub(SMALL + script) == "0 4 4"
 
 
+@pytest.mark.records
 def test_small_launches_that_follow_each_other_are_one():
     """So are all updates of variables of more than one element: six for all but the products."""
     assert on_stub(SMALL + NETWORK).splitlines() == ["8 6 14"] * 2

@@ -151,6 +151,7 @@ def test_loops():
     assert tape.gradient(y, x).numpy() == pytest.approx(10 * first**2 * 10 * 1.5**2)
 
 
+@pytest.mark.records
 def test_recorded_calls():
     f = cubed()
 

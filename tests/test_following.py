@@ -102,6 +102,7 @@ def test_same_bits_whoever_follows_and_as_numpy(tf, monkeypatch, following, mode
     assert all(found == known[0] for found in known)
 
 
+@pytest.mark.records
 @pytest.mark.parametrize("how", ["eager", "replayed", "compiled"])
 def test_updates_follow_their_gradients(tf, monkeypatch, following, how):
     monkeypatch.setattr(settings, "_threads", 2)

@@ -87,6 +87,7 @@ def pickled(x):
     return pickle.loads(pickle.dumps(x))
 
 
+@pytest.mark.records
 @pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, pickled])
 def test_copies_begin_without(tf, made, again):
     point = made(Point, 5.0)
@@ -124,6 +125,7 @@ def test_a_method_keeps_its_object(tf, made):
         same(made(cls, 6).moved(tf.constant(3.0)), 20.0)
 
 
+@pytest.mark.records
 @pytest.mark.parametrize("how", ["itself", "method", "closure", "child", "list"])
 def test_objects_that_lead_to_themselves_go(tf, how):
     """What is recorded of them refers to their attributes, and so to them."""
@@ -229,6 +231,7 @@ def test_threads_that_call_methods_of_the_same_objects(tf, made):
     assert [point.moved.experimental_get_tracing_count() for point in points] <= [6] * 8
 
 
+@pytest.mark.records
 def test_methods_compare_and_are_arguments_as_those_of_python(tf, made):
     point, other = made(Point, 5.0), made(Point, 5.0)
     assert point.moved == point.moved

@@ -50,6 +50,7 @@ def test_jit_compile(tf):
         same(f(tf.constant(value)), np.sin(value) * value)
 
 
+@pytest.mark.records
 def test_python_runs_when_it_is_recorded_alone(tf):
     ran = []
 
@@ -1075,6 +1076,7 @@ def test_function_defined_inside_a_function(tf):
 # --- Eagerly -------------------------------------------------------------------------------------
 
 
+@pytest.mark.records
 def test_run_functions_eagerly(tf):
     ran = []
 
@@ -1119,6 +1121,7 @@ def test_eager_calls_assign_all_or_nothing(tf):
 # --- paths ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.records
 @pytest.mark.numtape_only("TensorFlow has no paths")
 def test_paths_say_what_was_recorded(tf):
     settings = types.SimpleNamespace(rate=2.0)
@@ -1155,6 +1158,7 @@ def test_paths_say_what_was_recorded(tf):
     assert "with settings.rate = 2.0" in text
 
 
+@pytest.mark.records
 @gives_up
 def test_paths_say_why_there_are_none(tf):
     kept = []

@@ -72,6 +72,7 @@ def test_many_signatures_are_many_recordings(tf):
     assert all(float(tf.reduce_sum(v)) == -2.0 * (k % 10) for k, v in enumerate(variables))
 
 
+@pytest.mark.records
 @pytest.mark.numtape_only("about numtape's memory")
 def test_signatures_without_recordings_are_forgotten(tf, monkeypatch):
     """Ever new arguments, for which the function raises."""
@@ -343,6 +344,7 @@ def test_variable_that_a_thread_assigns_while_the_function_runs(tf):
             assert len(ran) == k
 
 
+@pytest.mark.records
 @pytest.mark.numtape_only("TensorFlow's functions run once")
 @pytest.mark.parametrize("taped", [False, True])
 @pytest.mark.parametrize("looks", [False, True])
@@ -384,6 +386,7 @@ def test_variable_that_a_handler_assigns_before_a_call_commits(tf, monkeypatch, 
     same(v, before + 2.0)
 
 
+@pytest.mark.records
 @gives_up
 def test_thread_goes_on_after_giving_up(tf):
     tape = tf.GradientTape()
@@ -492,6 +495,7 @@ def test_exception_while_recording_leaves_everything_as_before(tf, error):
     same(f(tf.constant(1.0)), 3.0)
 
 
+@pytest.mark.records
 @pytest.mark.numtape_only("about numtape's programs")
 @pytest.mark.parametrize("error", [KeyError, KeyboardInterrupt])
 @pytest.mark.parametrize("when", ["before", "after"])
@@ -729,6 +733,7 @@ def test_check_finds_other_variables_assigned(tf, checked):
     assert [float(v) for v in variables] == [1.0, 0.0]
 
 
+@pytest.mark.records
 @check
 def test_check_of_what_is_refused_now(tf, checked):
     from numtape.errors import ReplayError
@@ -953,6 +958,7 @@ def test_large_arrays_in_threads(tf):
     np.testing.assert_allclose(found, [[2e6] * 5, [4e6] * 5, [6e6] * 5], rtol=1e-9)
 
 
+@pytest.mark.records
 @pytest.mark.numtape_only("about numtape's memory")
 def test_memory_stays_flat(tf):
     from numtape.core.log.log import local
@@ -1044,6 +1050,7 @@ def test_executor_changes_between_calls(tf):
             same(a, b, rtol=1e-5)
 
 
+@pytest.mark.records
 @pytest.mark.numtape_only("about numtape's executors")
 def test_replays_run_on_the_executor_of_the_moment(tf, monkeypatch):
     ran = []
@@ -1099,6 +1106,7 @@ def test_recorded_on_one_executor_replayed_on_another(tf, first):
     assert recordings(f) == 1
 
 
+@pytest.mark.records
 @pytest.mark.numtape_only("paths() is numtape's own")
 def test_threads_that_record_the_same_at_once(tf):
     f = tf.function(lambda x: x * 2.0)

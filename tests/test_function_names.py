@@ -608,6 +608,7 @@ def test_attributes_of_the_same_name_of_several_objects(tf, where):
     same(f(one), 5.0)
 
 
+@pytest.mark.records
 def test_names_that_are_set_and_not_read(tf):
     """That is done when the function is recorded, as in TensorFlow."""
     state, best, log = types.SimpleNamespace(mode=1.0), None, []
@@ -637,6 +638,7 @@ def test_names_that_are_set_and_not_read(tf):
     assert (state.mode, best, scope["level"], log) == (None, None, None, ["called"])
 
 
+@pytest.mark.records
 @pure
 def test_what_is_done_once_is_listed(tf, capsys):
     state, log = types.SimpleNamespace(), []
@@ -792,6 +794,7 @@ def test_too_many_values_of_a_name(tf, world):
             same(f(tf.constant(2.0)), 2.0 * k)
 
 
+@pytest.mark.records
 def test_structures_within_structures_that_a_call_makes_are_its_own(tf):
     v, w = tf.Variable(1.0), tf.Variable(2.0)
 

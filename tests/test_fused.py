@@ -60,6 +60,7 @@ def operands_of(case, dtype):
     return drawn
 
 
+@pytest.mark.records
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "bool"])
 def test_every_op(tf, dtype):
     cases = [case for case in CASES if case.elementwise and dtype in case.dtypes]
@@ -109,6 +110,7 @@ def chain(tf, count):
     return function
 
 
+@pytest.mark.records
 @pytest.mark.parametrize("count", [2, 40, 150])
 def test_values_that_cross_from_loop_to_loop(tf, count):
     """Through slots that a loop reads are not written by it."""
@@ -120,6 +122,7 @@ def test_values_that_cross_from_loop_to_loop(tf, count):
     assert len(loops(calls)) == -(-4 * count // fuse.LONGEST) or count == 2
 
 
+@pytest.mark.records
 def test_loads_of_every_kind(tf):
     """Elements, scalars, rows and columns that are broadcast, integers between floats."""
     rng = np.random.default_rng(0)
@@ -178,6 +181,7 @@ def test_what_llvm_makes_of_a_loop(monkeypatch):
     assert "alignstack=64" in seen[0] or "alignstack(64)" in seen[0]
 
 
+@pytest.mark.records
 def test_what_is_hot_is_fused_while_it_runs(tf, monkeypatch):
     monkeypatch.setattr(cpu, "HOT", 50_000)
     x = tf.constant(np.linspace(-1.0, 1.0, 1000))

@@ -331,6 +331,7 @@ def counted():
     signal.signal(signal.SIGUSR1, before)
 
 
+@pytest.mark.records
 @pytest.mark.filterwarnings("ignore:.*runs as plain Python")
 @pytest.mark.parametrize(
     ("end", "signals"), [(_raises, 3), (_keeps_a_tape, 6), (_raises_inside, 6)]

@@ -75,13 +75,15 @@ def divided(path):
                 if i.positions.lineno is not None and start < i.positions.lineno < end
             ]  # fmt: skip
             last = max((i.positions.lineno for i in found), default=0)
-            for i in found:
+            for before, i in zip(["", *(i.opname for i in found)], found, strict=False):
                 if i.opname.startswith("POP_JUMP") and "BACKWARD" not in i.opname:
                     continue
                 if i.opname in ("PRECALL", "CALL") and i.positions.lineno == last:
                     continue
                 if i is found[-1] and i.opname == "JUMP_BACKWARD":
                     continue
+                if i.opname == "JUMP_BACKWARD" and before == "NOT_TAKEN":
+                    continue  # half of a condition since Python 3.14: it begins anew
                 if i.opname not in UNDIVIDED:
                     yield f"{path.name}:{i.positions.lineno} {i.opname}"
 

@@ -459,6 +459,7 @@ def test_steps_see_what_has_changed(tf):
         same(model.predict(X, verbose=0), factor * X)
 
 
+@pytest.mark.records
 @pytest.mark.numtape_only(reason="looks into the recordings")
 def test_steps_are_replayed(tf):
     model = linear(tf)

@@ -63,6 +63,7 @@ def replayed(tf, function, *args):
 X = np.linspace(-1.0, 1.0, 24, dtype=np.float32).reshape(2, 4, 3)
 
 
+@pytest.mark.records
 @pytest.mark.parametrize("row", [
     ("Dense", (2,), {}), ("Masking", (), {}), ("LSTM", (2,), {}), ("BatchNormalization", (), {}),
     ("LayerNormalization", (), {}),
@@ -74,6 +75,7 @@ def test_a_layer_without_variables_yet_is_replayed(tf, row):
     np.testing.assert_allclose(found.numpy(), layer(tf.constant(X)).numpy(), 1e-6, 1e-6)
 
 
+@pytest.mark.records
 def test_masks_of_a_recorded_call_are_those_of_an_eager_one(tf):
     layers = tf.keras.layers
     masking, lstm, softmax = layers.Masking(), layers.LSTM(2), layers.Softmax()
@@ -88,6 +90,7 @@ def test_masks_of_a_recorded_call_are_those_of_an_eager_one(tf):
     np.testing.assert_allclose(found, e / e.sum(1, keepdims=True), 1e-6, 1e-6)
 
 
+@pytest.mark.records
 def test_states_given_from_cell_to_cell_are_replayed(tf):
     inputs = tf.keras.Input((4, 3))
     _, *states = tf.keras.layers.LSTM(2, return_state=True)(inputs)
@@ -96,6 +99,7 @@ def test_states_given_from_cell_to_cell_are_replayed(tf):
     np.testing.assert_allclose(found.numpy(), model(tf.constant(X)).numpy(), 1e-6, 1e-6)
 
 
+@pytest.mark.records
 def test_an_attribute_that_a_call_sets_and_none_reads_is_set_when_it_is_recorded(tf):
     class Noting(tf.keras.layers.Layer):
         def __init__(self):
@@ -116,6 +120,7 @@ def test_an_attribute_that_a_call_sets_and_none_reads_is_set_when_it_is_recorded
         assert "1 recorded path" in paths
 
 
+@pytest.mark.records
 def test_a_class_that_one_call_sets_and_another_one_reads(tf):
     """The class of an object is read by each call of it: to set its attributes is no conflict."""
     scaled = Scaled()

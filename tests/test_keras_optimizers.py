@@ -394,6 +394,7 @@ def test_variables_are_what_attributes_give(tf):
     assert optimizer.variables[2] is own
 
 
+@pytest.mark.records
 def test_steps_that_leave_variables_out_are_replayed(tf):
     used, unused = tf.Variable(1.0), tf.Variable(1.0)
     optimizer = tf.keras.optimizers.SGD(0.5)

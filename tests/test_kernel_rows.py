@@ -141,6 +141,7 @@ def flat(y):
     return [x for part in y for x in flat(part)] if isinstance(y, tuple) else [y]
 
 
+@pytest.mark.records
 @pytest.mark.parametrize(("kernel", "ints"), PACKED)
 def test_rows_of_several_results(kernel, ints):
     def total(values):
@@ -201,6 +202,7 @@ def test_a_result_of_another_shape_than_before_runs_again():
         assert count.numpy() == n
 
 
+@pytest.mark.records
 @pytest.mark.parametrize("case", CASES)
 def test_replays_compute_what_calls_do(case):
     kernel, arguments, wanted = CASES[case]
@@ -248,6 +250,7 @@ def test_a_full_stack_is_an_error_in_a_replay():
             np.testing.assert_allclose(found, tf.grad(chain)(X, n), rtol=1e-13)
 
 
+@pytest.mark.records
 def test_without_a_free_pile_python_computes(monkeypatch):
     both = value_and_grad(chain, (0,))
     x, n = tf.constant(X), tf.constant(3)
@@ -268,6 +271,7 @@ def test_without_a_free_pile_python_computes(monkeypatch):
     assert (used() - before).tolist() == [1, 1]
 
 
+@pytest.mark.records
 def test_pages_that_are_not_needed_go():
     both = value_and_grad(chain, (0,))
     x = tf.constant(np.linspace(0, 1, 1000))

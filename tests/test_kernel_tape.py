@@ -188,6 +188,7 @@ def test_without_a_tape_no_sweep_runs(sweeps):
     assert sweeps == [0, 0]
 
 
+@pytest.mark.records
 def test_a_replay_runs_each_sweep_once(sweeps):
     @tf.function
     def step(x, k):

@@ -248,6 +248,7 @@ def at_once(calls, keeps, running, stops):
         thread.join()
 
 
+@pytest.mark.records
 @pytest.mark.cpu_only("they are the CPU executor's")
 def test_undecorated_passes_give_the_same_bits(tf, plain, monkeypatch):
     """And stay inside every array: jitted code does not check."""

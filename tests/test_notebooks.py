@@ -39,8 +39,17 @@ def test_notebook_is_clean(path: Path) -> None:
 LATER = "02_performance", "04_gpu", "03_native_loops", "05_derivatives", "06_training"
 
 
+RECORDING = ("08_internals",)  # shows what functions recorded
+
+
+def _marks(path: Path) -> list[pytest.MarkDecorator]:
+    return [pytest.mark.slow] * (path.stem in LATER) + [pytest.mark.records] * (
+        path.stem in RECORDING
+    )
+
+
 @pytest.mark.parametrize("path", [
-    pytest.param(path, marks=[pytest.mark.slow] * (path.stem in LATER)) for path in NOTEBOOKS
+    pytest.param(path, marks=_marks(path)) for path in NOTEBOOKS
 ], ids=lambda path: path.stem)  # fmt: skip
 def test_notebook_runs(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each cell runs, in a kernel of the interpreter that runs this test."""

@@ -24,7 +24,10 @@ from numtape.core.replay.observe import frames, guards, known, reads, steps
 from numtape.core.replay.observe.guards import Guards
 from numtape.core.replay.observe.reads import MISSING, Read
 
-pytestmark = pytest.mark.numtape_only("TensorFlow's functions keep what Python's state was")
+pytestmark = [
+    pytest.mark.numtape_only("TensorFlow's functions keep what Python's state was"),
+    pytest.mark.records,  # and what reads frames where they are known
+]
 
 
 # Ways whose state changes with every call, or is out of reach: plain Python, with a reason.

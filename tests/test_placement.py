@@ -91,7 +91,7 @@ print(float(tf.constant(2.0)))
 @pytest.mark.numtape_only(reason="TensorFlow chooses devices otherwise")
 def test_the_cpu_takes_the_place_of_a_gpu_only_if_it_may():
     here = {"NUMTAPE_DEVICE": "cpu", "NUMBA_ENABLE_CUDASIM": None}
-    said, where, error, after = run(NO_GPU, **here).splitlines()
+    *_, said, where, error, after = run(NO_GPU, **here).splitlines()
     assert said.startswith("INFO:numtape:/GPU:0 is not there; the CPU takes its place")
     assert where == "CPU:0"
     assert "packages that are not installed" in error
@@ -163,6 +163,7 @@ def moved(here, there, **variables):
     return run(MOVED.format(here=here, there=there), **variables).splitlines()
 
 
+@pytest.mark.records
 @pytest.mark.numtape_only(reason="numtape's own simulator")
 @pytest.mark.parametrize("device", ["cuda", "cpu"])
 def test_both_devices_in_one_program(device):

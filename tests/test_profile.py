@@ -67,6 +67,7 @@ def test_lines_ops_and_how_they_were_computed(tf):
     assert "    Tanh, lane kernel\n" in below
 
 
+@pytest.mark.records
 def test_parts_add_up(tf):
     @tf.function
     def step(x):
@@ -90,6 +91,7 @@ def test_parts_add_up(tf):
     assert data["memory"]["log"] > 0
 
 
+@pytest.mark.records
 def test_lines_within_functions_that_are_replayed(tf):
     @tf.function
     def step(x):
@@ -124,6 +126,7 @@ def test_results_are_the_same(tf):
     assert {"array kernel", "lane kernel"} <= {line["how"] for line in lines(profile)}
 
 
+@pytest.mark.records
 def test_compiled_loops_are_told_apart(tf):
     @tf.function(jit_compile=True)
     def f(x):
@@ -231,6 +234,7 @@ def persistent(tf):
         tape.gradient(y, x)
 
 
+@pytest.mark.records
 @pytest.mark.parametrize(("program", "pattern"), ADVICE)
 def test_advice(tf, program, pattern):
     with tf.experimental.profile() as profile:
@@ -240,6 +244,7 @@ def test_advice(tf, program, pattern):
     assert len(found) == 1, profile.advice()
 
 
+@pytest.mark.records
 def test_no_advice_where_nothing_is_to_be_mended(tf):
     x, optimizer = tf.Variable(tf.ones((50, 40))), tf.keras.optimizers.Adam(0.01)
 
@@ -260,6 +265,7 @@ def test_no_advice_where_nothing_is_to_be_mended(tf):
     assert profile.advice() == []
 
 
+@pytest.mark.records
 def test_half_of_the_floats_of_another_dtype(tf):
     with tf.experimental.profile() as profile:
         tf.reduce_sum(tf.ones(500) * 2.0).numpy()
@@ -403,6 +409,7 @@ def paths_of(function):
     return text, [line for line in text.split("\n") if line.startswith("to mend: ")]
 
 
+@pytest.mark.records
 def test_paths_are_aligned(tf):
     f = tf.function(lambda x: x * 2.0 if x > 0.0 else tf.exp(tf.sin(x)) / 3.0 + tf.cos(x))
     for x in [1.0] * 12 + [-1.0, 2.0]:
@@ -414,6 +421,7 @@ def test_paths_are_aligned(tf):
     assert advice == []
 
 
+@pytest.mark.records
 def test_paths_of_a_value_that_is_another_one_each_time(tf):
     def repeat(x):
         for _ in range(int(x[0])):  # repeated
@@ -433,6 +441,7 @@ def test_paths_of_a_value_that_is_another_one_each_time(tf):
     assert paths_of(f)[1] == []
 
 
+@pytest.mark.records
 def test_paths_of_a_name_that_is_another_one_each_time(tf):
     class State:
         rate = 0.0
@@ -446,6 +455,7 @@ def test_paths_of_a_name_that_is_another_one_each_time(tf):
     assert advice.startswith("to mend: state.rate had 4 values")
 
 
+@pytest.mark.records
 def test_paths_of_ever_new_arguments(tf):
     f = tf.function(lambda x, n: x * n)
     for n in range(20):
@@ -456,6 +466,7 @@ def test_paths_of_ever_new_arguments(tf):
     assert len(f.paths()) == 20
 
 
+@pytest.mark.records
 def test_paths_of_functions_that_run_as_python(tf):
     kept = []
     f = tf.function(lambda x: kept.append(x * 2.0) or x)
@@ -467,6 +478,7 @@ def test_paths_of_functions_that_run_as_python(tf):
     assert advice == ["to mend: take that out of the function; what it calls is replayed then"]
 
 
+@pytest.mark.records
 def test_paths_say_what_numpy_computes(tf):
     f = tf.function(lambda x: tf.linalg.eigvalsh(x) + tf.cast(tf.argmax(x[0]), tf.float64))
     for _ in range(2):

@@ -154,6 +154,7 @@ def test_replayed_calls_give_the_same(tf, kind):
     same(tf.function(layer)(tf.constant(X)), layer(tf.constant(X)).numpy(), rtol=1e-6)
 
 
+@pytest.mark.records
 @pytest.mark.filterwarnings("error")
 def test_masks_of_layers_reach_them_in_replayed_calls(tf):
     words = np.array([[1, 2, 3, 0, 0], [4, 0, 0, 0, 0]], np.int32)

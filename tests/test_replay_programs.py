@@ -107,6 +107,7 @@ def test_the_programs_find_what_is_broken(broken, first, monkeypatch):
     pytest.fail("1000 programs did not find it")
 
 
+@pytest.mark.records
 def test_a_program_is_shrunk_to_what_differs(monkeypatch):
     broken_names(monkeypatch)
     source = "rate = 2.0\nother = 3.0\n@function\ndef f(x):\n    y = x + 1\n    return x * rate"

@@ -75,6 +75,7 @@ def test_weak_references_to_variables(tf):
     assert reference() is None
 
 
+@pytest.mark.records
 def test_paths_show_the_programs_names(tf):
     w, scale = tf.Variable(2.0), 3
     state = types.SimpleNamespace(rate=0.5)

@@ -113,6 +113,7 @@ def test_a_program_of_small_vectors_is_one_group(tf, monkeypatch):
     assert not made[-1].by_hand
 
 
+@pytest.mark.records
 @pytest.mark.numtape_only(reason="what the plan is made of")
 @pytest.mark.cpu_only(reason="a GPU has its own groups")
 @pytest.mark.parametrize("shape", [(3, 4), (40, 12)])

@@ -2371,4 +2371,6 @@ def test_arrays_that_numpy_writes_to(name):
 @pytest.mark.filterwarnings("ignore:.*runs as plain Python", "ignore:Setting the shape")
 @pytest.mark.parametrize("make", CASES, ids=lambda make: make.__name__)
 def test_as_plain_python(make):
+    if make is property_of_a_module and sys.version_info >= (3, 14):
+        pytest.skip("whether CPython 3.14 sees the new class depends on how often the line ran")
     assert make(tf.function) == make(lambda f: f)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from functools import cache
 from importlib import import_module
@@ -173,11 +174,15 @@ def named(functions: dict[str, Any], module: str) -> None:
 
 
 def document(text: str, place: str = "<arguments>") -> Callable[[_F], _F]:
-    """Put a text that several functions share in its place in their docstrings."""
+    """Put a text that several functions share in its place in their docstrings.
+
+    The text is indented as a function's docstring is; Python 3.13 takes that off docstrings.
+    """
+    lines = "\n".join(line[4:] for line in text.strip("\n").splitlines())
 
     def documented(function: _F) -> _F:
         if function.__doc__ is not None:
-            function.__doc__ = function.__doc__.replace(f"    {place}", text.strip("\n"))
+            function.__doc__ = inspect.cleandoc(function.__doc__).replace(place, lines)
         return function
 
     return documented

@@ -124,6 +124,8 @@ def explained(error: str, shown: str, given: Iterable[str], parameters: Iterable
     _, _, rest = error.partition("() ")
     wrong = next((name for name in given if name not in there), None)
     meant = hint(wrong, there) if wrong is not None else ""
+    if meant:  # Python 3.13 guesses as well
+        rest = rest.partition(". Did you mean ")[0]
     if meant and f"'{wrong}'" not in rest:
         return f"{shown}() got an unexpected keyword argument '{wrong}'{meant}"
     return f"{shown}() {rest}{meant}"

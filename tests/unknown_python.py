@@ -1,0 +1,12 @@
+"""A plugin of pytest's: numtape takes this Python for one whose internals it does not know.
+
+``pytest -p unknown_python`` runs the tests as they run under the next version of Python.
+"""
+
+from numtape.core.native import layout
+from numtape.core.replay.observe import frames
+
+frames.VERSIONS = layout.VERSIONS = ()
+frames.unsupported.cache_clear()
+assert frames.unsupported()
+assert layout.unsupported()
