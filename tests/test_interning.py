@@ -73,6 +73,7 @@ def divided(path):
             found = [
                 i for i in dis.get_instructions(code)
                 if i.positions.lineno is not None and start < i.positions.lineno < end
+                and i.opname != "EXTENDED_ARG"
             ]  # fmt: skip
             last = max((i.positions.lineno for i in found), default=0)
             for before, i in zip(["", *(i.opname for i in found)], found, strict=False):

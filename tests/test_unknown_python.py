@@ -99,8 +99,17 @@ def questions():
         "id": lambda x, items, x0, items0: id(x) == id(x0),
         "any": lambda x, items, x0, items0: any(x is y for y in [x0]),
         "another name": lambda x, items, x0, items0: items0.append(x) or len(items),
+        "read by another name": lambda x, items, x0, items0: items.append(x) or len(items0),
+        "set": lambda x, items, x0, items0: items.__setitem__(0, x) or float(items0[0]),
+        "slices": lambda x, items, x0, items0: change(items) or sum(map(float, items0)),
         "kept": keep,
     }
+
+
+def change(items):
+    items[1:] = [3.0, 4.0]
+    items += [5.0]
+    del items[0]
 
 
 def outcome(decorate, reason, question, before):

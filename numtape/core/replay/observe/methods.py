@@ -170,6 +170,7 @@ def _container(
         if kind is np.ndarray and name not in AS_THEY_ARE:
             written(follower, (receiver, *args))
     elif observer.is_own(receiver):
+        observer.alters(receiver)
         if name in ("extend", "extendleft", "__init__", "fill") or name.endswith("update"):
             for x in examine_all(follower, frame, args, name).values():
                 observer.array(x, frame)

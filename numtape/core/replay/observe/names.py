@@ -151,6 +151,7 @@ def _deleted(follower: Follower, frame: types.FrameType, step: Step) -> None:
         holder = follower.slot(step.arg or 0)
     else:
         holder = frame.f_globals if step.name == "DELETE_GLOBAL" else scope_of(frame)
+    follower.observer.alters(holder)
     if follower.observer.is_own(holder):
         return
     deletes = f"it deletes what {follower.observer.name_of(holder)} has"

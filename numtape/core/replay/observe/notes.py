@@ -54,6 +54,7 @@ class Notes:
       changes: Why this call is not kept, but perhaps the next one: what it does.
       repeated: Why this call has to be made again as Python: something was not as it is there.
       replaced: Objects of the caller's, by the ids of what the call got in their places.
+      altered: Containers of the caller's whose copies the call has changed.
       restart: Gives the call up, which begins again as Python.
       retry: Likewise, if nothing is left of what it did; for a call that has had no effects.
       ran: The code that it ran.
@@ -80,6 +81,7 @@ class Notes:
         self.changes = ""
         self.repeated = ""
         self.replaced: dict[int, Any] = {}
+        self.altered: list[Any] = []
         self.restart: Callable[[str], Any] | None = None
         self.retry: Callable[[str], Any] | None = None
         self.ran: set[types.CodeType] = set()
@@ -108,6 +110,7 @@ class Notes:
         )  # fmt: skip
         for one in held:
             one.clear()
+        self.altered.clear()
         self.printing = self.effecting = self.restart = self.retry = None
 
     def refuse(self, reason: str, frame: types.FrameType | None = None) -> None:
@@ -161,6 +164,16 @@ class Notes:
         """What the caller has changes: the call, which has a copy, would not see that."""
         if any(holder is x for x in self.replaced.values()):
             self._gives_up("it changes a container that is among its arguments as well", frame)
+
+    def alters(self, holder: Any) -> None:
+        """Something is changed, of which the caller may have the original."""
+        if id(holder) in self.replaced and type(holder) is not Tensor:
+            self.altered.append(self.replaced[id(holder)])
+
+    def _as_it_was(self, holder: Any, frame: types.FrameType) -> None:
+        """Something is read: not what the caller has, where the call's copy was changed."""
+        if any(holder is x for x in self.altered):
+            self._gives_up("it reads what it changes among its arguments by another name", frame)
 
     def _gives_up(self, what: str, frame: types.FrameType) -> None:
         """What the program is about to do is for Python alone: this call ends, unless frozen."""
@@ -228,6 +241,8 @@ class Notes:
         self, kind: int, holder: Any, key: Any, value: Any, name: str, frame: types.FrameType
     ) -> None:
         """Note a read."""
+        if self.altered:
+            self._as_it_was(holder, frame)
         if self.is_own(holder) or self.effecting is not None:
             return
         if type(value) is Tensor and getattr(value._home, "tracing", False):
@@ -444,6 +459,8 @@ class Notes:
         frame: types.FrameType,
     ) -> None:  # fmt: skip
         """What a function of C says, to be asked again; it changes with the object ``of``."""
+        if self.altered:
+            self._as_it_was(of, frame)
         if self.effecting is not None:
             return
         mark = reads.ANSWER, id(of), id(function), *map(marked, args)
@@ -497,6 +514,7 @@ class Notes:
         self.class_of(holder, frame)
         self._not_by_proxy(holder, what, frame)
         self._not_an_argument(holder, frame)
+        self.alters(holder)
         if self.is_own(holder) or (ours(type(holder)) and not put_there(holder, key)):
             return
         self.keeps((value,), frame)
@@ -516,6 +534,7 @@ class Notes:
 
     def mutates(self, value: Any, what: str, frame: types.FrameType) -> None:
         """An object of somebody else's is changed."""
+        self.alters(value)
         if is_constant(value) or self.is_own(value):
             return
         self._not_by_proxy(value, what, frame)
