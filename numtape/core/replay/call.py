@@ -54,6 +54,7 @@ class Traced:
     def __init__(self, trace: Trace) -> None:
         self.trace = trace
         self.reads: list[Read] = []
+        self.of_temporary: list[tuple[int, list[Read]]] = []  # as in `Notes`, for `lasting`
         self.effects: list[str] = []
         self.sets: list[Set] = []
         self.changed = ""
@@ -104,10 +105,14 @@ def traced(
         found.effects = observer.effects
         if not trace.reason:
             found.reads, found.sets = list(observer.found.values()), observer.sets
+            found.of_temporary = [
+                (key, list(part.values())) for key, part in observer.of_temporary.items()
+            ]
         observer.sets = []
         observer.forget()
         if not frozen:
-            changed = (read.name for read in found.reads if not read.holds())
+            parts = (found.reads, *(part for _, part in found.of_temporary))
+            changed = (read.name for part in parts for read in part if not read.holds())
             found.changed = observer.changes or next((f"changes {name}" for name in changed), "")
         if observer.lost:
             found.changed = "changes Python's trace function"

@@ -233,7 +233,7 @@ class Calls:
         taped = bool(log.tapes) and log.recorded()
         to = grafted(trace, log, leaves) if taped else None
         values: list[Tensor] | None = values_of(call, log, to)
-        found, call.reads = lasting(call.reads), []
+        found, call.reads = lasting(call.reads, call.of_temporary), []
         sets, call.sets = call.sets, []
         assigned = [variable for variable, _ in call.assigned]
         with variables._updating, STATE.lock:

@@ -33,6 +33,7 @@ OF_C = (
     types.BuiltinFunctionType, types.MethodDescriptorType, types.WrapperDescriptorType,
     types.MethodWrapperType, types.ClassMethodDescriptorType,
 )  # fmt: skip
+_NOT_PYTHON = (*OF_C, type(MISSING), type(None))
 LOCKS = (type(_thread.allocate_lock()), _thread.RLock)
 DISPATCHED = type(np.mean)  # functions of NumPy that look at the types of their arguments
 
@@ -76,6 +77,8 @@ def examine(
         seen.add(id(x))
         kind = type(x)
         if is_a(x, np.ndarray):
+            if made_by_python(kind):
+                observer.class_of(x, frame)
             if observer.outside(x):
                 arrays[id(x)] = x
         elif is_a(x, CONTAINERS):
@@ -111,6 +114,52 @@ def examine(
         else:
             observer.refuse(f"{what} looks into a {kind.__name__}", frame)
     return arrays
+
+
+def computes(key: Any) -> bool:
+    """Whether functions of Python say which item a key stands for."""
+    left = [key]
+    while left:
+        x = left.pop()
+        kind = type(x)
+        if is_a(x, tuple | frozenset):
+            left += x
+        methods = [in_class(kind, name) for name in ("__index__", "__hash__", "__eq__")]
+        if made_by_python(kind) and not all(is_a(x, _NOT_PYTHON) for x in methods):
+            return True
+    return False
+
+
+def hashed(follower: Follower, frame: Any, keys: Iterable[Any]) -> None:
+    """Objects become keys, or are ordered: their classes say how they are compared."""
+    left = list(keys)
+    while left:
+        x = left.pop()
+        if is_a(x, tuple | frozenset):
+            left += x
+        if made_by_python(type(x)) or is_a(x, type):
+            follower.observer.class_of(x, frame)
+
+
+def mapped(follower: Follower, frame: Any, value: Any) -> None:
+    """Somebody takes an object's keys and items, as ``dict`` does."""
+    observer, kind = follower.observer, type(value)
+    if not made_by_python(kind):
+        return
+    if is_a(in_class(kind, "keys"), types.FunctionType):
+        observer.attribute(value, "keys", MISSING, True, frame)
+    elif not is_a(value, dict):
+        observer.refuse(f"it goes through a {kind.__name__} by its keys", frame)
+    if is_a(value, dict):
+        observer.of_class(kind, "keys", "keys", frame)
+        hashed(follower, frame, dict.keys(value))
+
+
+def named(observer: Any, kind: type, frame: Any) -> None:
+    """A class was made: what it has was told its name, by ``__set_name__``."""
+    for value in list(vars(kind).values()):
+        if made_by_python(type(value)):
+            observer.class_of(value, frame)
 
 
 def _read_by_numpy(x: Any) -> bool:

@@ -7,6 +7,7 @@ them. Numtape's own read what they are given and nothing else.
 from __future__ import annotations
 
 import abc
+import builtins
 import functools
 import itertools
 import logging
@@ -29,11 +30,13 @@ from .examined import (
     examine_all,
     give,
     given,
+    hashed,
     identity,
     is_plain,
     iterate,
     kind_of,
     made,
+    mapped,
     name_of,
     truth,
     weak_to_own,
@@ -208,6 +211,11 @@ def _class(
                 examine(follower, frame, x, kind.__name__)
         for x in arrays.values():
             observer.array(x, frame)
+        for x in args if issubclass(kind, dict) else ():
+            mapped(follower, frame, x)
+        if kind in (set, frozenset, dict):
+            for x in args:
+                hashed(follower, frame, list(x) if is_a(x, CONTAINERS) else ())
 
         def done(follower: Follower, frame: Any, after: Step | None) -> None:
             if after is not None:
@@ -221,6 +229,8 @@ def _class(
     elif kind in DEEP or issubclass(kind, np.generic | type):
         if kind is np.dtype:
             dtypes(follower, frame, everything)
+        if issubclass(kind, type):
+            hashed(follower, frame, everything)  # the classes that the new one is made of
         given(follower, examine_all(follower, frame, everything, kind.__name__))
     else:
         unknown(follower, frame, kind, args, named, dropped)
@@ -259,7 +269,8 @@ def _of_c(
     observer = follower.observer
     special = SPECIAL.get(function) if _of_module(function) else None
     if special is not None:
-        special(follower, frame, (*args, *named.values()) if function is print else args)
+        whole = function is print or function is builtins.__build_class__
+        special(follower, frame, (*args, *named.values()) if whole else args)
         return
     if id(function) in PURE:
         arrays = examine_all(follower, frame, (*args, *named.values()), name_of(function))

@@ -44,6 +44,8 @@ def _iterated(follower: Follower, frame: types.FrameType, step: Step) -> None:
     def done(follower: Follower, frame: types.FrameType, after: Step | None) -> None:
         if after is not None:
             fresh, found = follower.fresh(after), follower.peek(after, 0)
+            if found is not value:
+                follower.observer.class_of(found, frame)
             if fresh and found is not value:
                 follower.observer.make(found)
             elif is_a(found, (*ITERATORS, types.GeneratorType)):
@@ -59,7 +61,12 @@ def _unpacked(follower: Follower, frame: types.FrameType, step: Step) -> None:
 
 
 def _extended(follower: Follower, frame: types.FrameType, step: Step) -> None:
-    examined.iterate(follower, frame, follower.peek(step, 0))
+    value = follower.peek(step, 0)
+    examined.iterate(follower, frame, value)
+    if step.name == "SET_UPDATE" and is_a(value, examined.CONTAINERS):
+        examined.hashed(follower, frame, value)
+    elif step.name != "LIST_EXTEND":
+        examined.mapped(follower, frame, value)
 
 
 def _contained(follower: Follower, frame: types.FrameType, step: Step) -> None:
@@ -97,13 +104,16 @@ def _match_class(follower: Follower, frame: types.FrameType, step: Step) -> None
     value, kind, names = follower.peek(step, 2), follower.peek(step, 1), follower.peek(step, 0)
     count = step.arg or 0
     examined.kind_of(follower, frame, value)
+    follower.observer.class_of(kind, frame)
 
     def done(follower: Follower, frame: types.FrameType, after: Step | None) -> None:
         observer = follower.observer
         matched = getattr(kind, "__match_args__", ())
         if is_a(kind, type):
             observer.of_class(kind, "__match_args__", "__match_args__", frame)
-        if not is_a(value, kind):
+        if not is_a(value, kind) and (after is None or follower.peek(after, 0) is None):
+            if follower.entered:  # which may say that it is one
+                observer.refuse("it matches a class that functions answer for", frame)
             return
         found_by_python = any(
             is_a(in_class(type(value), name), types.FunctionType)
@@ -235,13 +245,35 @@ def _call_with(follower: Follower, frame: types.FrameType, step: Step) -> None:
 
 
 def _built(follower: Follower, frame: types.FrameType, step: Step) -> None:
-    """Something new, whose parts nobody looks into."""
+    """Something new: only keys and what is in a set are looked at."""
+    count = step.arg or 0
+    if step.name in ("BUILD_SET", "BUILD_MAP"):
+        apart = 1 if step.name == "BUILD_SET" else 2
+        keys = [follower.peek(step, apart * (k + 1) - 1) for k in range(count)]
+        examined.hashed(follower, frame, keys)
 
     def done(follower: Follower, frame: types.FrameType, after: Step | None) -> None:
         if after is not None:
             follower.observer.make(follower.peek(after, 0))
 
     follower.pending = done
+
+
+def _added(follower: Follower, frame: types.FrameType, step: Step) -> None:
+    """A set or dict comprehension gets an item."""
+    key = follower.peek(step, 0 if step.name == "SET_ADD" else 1)
+    examined.hashed(follower, frame, (key,))
+
+
+def _raised(follower: Follower, frame: types.FrameType, step: Step) -> None:
+    """``raise``: classes are called."""
+    for k in range(step.arg or 0):
+        follower.observer.class_of(follower.peek(step, k), frame)
+
+
+def _caught(follower: Follower, frame: types.FrameType, step: Step) -> None:
+    """``except``: whether the error's class is made of one of these."""
+    examined.hashed(follower, frame, (follower.peek(step, 1), follower.peek(step, 0)))
 
 
 def _entered(follower: Follower, frame: types.FrameType, step: Step) -> None:
@@ -257,6 +289,7 @@ def _stored_item(follower: Follower, frame: types.FrameType, step: Step) -> None
     value, holder, key = follower.peek(step, 2), follower.peek(step, 1), follower.peek(step, 0)
     label = f"{follower.observer.name_of(holder)}[{short(key)}]"
     follower.observer.class_of(holder, frame)
+    examined.hashed(follower, frame, (key,))
     _copied(follower, frame, holder, key, value)
     if is_a(holder, dict | list) and not is_a(key, slice):
         follower.observer.wrote(holder, key, value, label, frame)
@@ -280,6 +313,9 @@ def _copied(follower: Follower, frame: types.FrameType, holder: Any, key: Any, v
 
 def _stored_slice(follower: Follower, frame: types.FrameType, step: Step) -> None:
     holder = follower.peek(step, 2)
+    follower.observer.class_of(holder, frame)
+    bounds = slice(follower.peek(step, 1), follower.peek(step, 0))
+    examined.observed(follower, frame, bounds, "an index")
     _copied(follower, frame, holder, slice(None), follower.peek(step, 3))
     follower.observer.mutates(holder, f"sets a slice of {follower.observer.name_of(holder)}", frame)
 
@@ -314,6 +350,9 @@ _HANDLERS: dict[Handler, str] = HANDLERS | {
         "BUILD_LIST BUILD_SET BUILD_MAP BUILD_CONST_KEY_MAP BUILD_TUPLE LIST_TO_TUPLE "
         "MAKE_FUNCTION SET_FUNCTION_ATTRIBUTE"
     ),
+    _added: "SET_ADD MAP_ADD",
+    _raised: "RAISE_VARARGS",
+    _caught: "CHECK_EXC_MATCH CHECK_EG_MATCH",
     _entered: "BEFORE_WITH",
     _stored_item: "STORE_SUBSCR",
     _stored_slice: "STORE_SLICE",
@@ -327,9 +366,9 @@ _HARMLESS = """
     JUMP_FORWARD JUMP_BACKWARD JUMP_BACKWARD_NO_INTERRUPT POP_JUMP_IF_NONE POP_JUMP_IF_NOT_NONE
     POP_JUMP_FORWARD_IF_NONE POP_JUMP_FORWARD_IF_NOT_NONE POP_JUMP_BACKWARD_IF_NONE
     POP_JUMP_BACKWARD_IF_NOT_NONE RETURN_VALUE RETURN_GENERATOR SEND FOR_ITER END_FOR
-    END_SEND CLEANUP_THROW POP_EXCEPT PUSH_EXC_INFO CHECK_EXC_MATCH RERAISE RAISE_VARARGS
+    END_SEND CLEANUP_THROW POP_EXCEPT PUSH_EXC_INFO RERAISE
     WITH_EXCEPT_START LOAD_ASSERTION_ERROR LOAD_BUILD_CLASS LOAD_LOCALS SETUP_ANNOTATIONS
-    BUILD_STRING BUILD_SLICE LIST_APPEND SET_ADD MAP_ADD
+    BUILD_STRING BUILD_SLICE LIST_APPEND
     CALL_INTRINSIC_2 EXIT_INIT_CHECK
 """  # noqa: E501
 

@@ -34,11 +34,18 @@ def read_item(follower: Follower, frame: types.FrameType, holder: Any, key: Any)
     arrays = examined.examine(follower, frame, key, "an index")
     lookup = in_class(kind, "__getitem__")
     followed = is_a(lookup, types.FunctionType)  # it is Python's own
+    # Functions of Python say which item it is: their own reads are not enough, and guards do not
+    # call them.
+    computed = type(key) is not slice and examined.computes(key)
     raw = MISSING
-    if is_a(holder, dict) and not followed:
+    if is_a(holder, dict) and not followed and not computed:
         raw = dict.get(holder, key, MISSING)  # what is there before a __missing__ comes
 
     def done(follower: Follower, frame: types.FrameType, after: Step | None) -> None:
+        by_python = followed or (
+            follower.entered and made_by_python(kind) and not is_a(lookup, examined.OF_C)
+            and lookup is not MISSING
+        )
         fresh = after is not None and follower.fresh(after)
         value = MISSING if after is None else follower.peek(after, 0)
         label = f"{observer.name_of(holder)}[{short(key)}]"
@@ -64,10 +71,14 @@ def read_item(follower: Follower, frame: types.FrameType, holder: Any, key: Any)
         if type(key) is slice:
             if fresh:
                 observer.made_result(value, frame)
-            if not follower.entered and not observer.items(holder, "an index", frame):
+            if not by_python and not observer.items(holder, "an index", frame):
                 observer.refuse(f"it takes a slice of a {kind.__name__}", frame)
             return
-        if followed or (follower.entered and not is_a(holder, examined.INDEXED)):
+        if by_python:
+            return
+        if computed:
+            if not observer.items(holder, "an index", frame):
+                observer.refuse(f"it reads an item of a {kind.__name__}", frame)
             return
         if is_a(holder, dict) and hasattr(kind, "__missing__"):
             missing = in_class(kind, "__missing__")

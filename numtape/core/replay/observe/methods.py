@@ -23,8 +23,10 @@ from .examined import (
     examine_all,
     give,
     given,
+    hashed,
     inside,
     length,
+    mapped,
     name_of,
     observed,
 )
@@ -171,6 +173,13 @@ def _container(
             written(follower, (receiver, *args))
     elif observer.is_own(receiver):
         observer.alters(receiver)
+        if kind is not np.ndarray:  # which keys are equal, how items are ordered
+            hashed(follower, frame, args)
+            if name in ("sort", "remove"):
+                hashed(follower, frame, list(receiver))
+        if name == "update" and kind is dict:
+            for x in args[:1]:
+                mapped(follower, frame, x)
         if name in ("extend", "extendleft", "__init__", "fill") or name.endswith("update"):
             for x in examine_all(follower, frame, args, name).values():
                 observer.array(x, frame)

@@ -9,7 +9,7 @@ from importlib.util import resolve_name
 from typing import Any
 
 from ...values.tensor import Tensor
-from . import reads
+from . import examined, reads
 from .frames import NOTHING, Follower, scope_of
 from .reads import MISSING, contents, is_a
 from .steps import Step
@@ -152,6 +152,9 @@ def _deleted(follower: Follower, frame: types.FrameType, step: Step) -> None:
     else:
         holder = frame.f_globals if step.name == "DELETE_GLOBAL" else scope_of(frame)
     follower.observer.alters(holder)
+    follower.observer.class_of(holder, frame)
+    if step.name == "DELETE_SUBSCR":
+        examined.hashed(follower, frame, (follower.peek(step, 0),))
     if follower.observer.is_own(holder):
         return
     deletes = f"it deletes what {follower.observer.name_of(holder)} has"

@@ -72,6 +72,7 @@ class Notes:
       sources: Iterators, and what each goes through, by id.
       generators: Frames of generators that the call made, and who follows each, by id.
       names: What the program calls an object, by id.
+      of_temporary: Reads of an object's classes, by its id: compared if it goes with the call.
     """
 
     def __init__(self, frozen: bool) -> None:
@@ -98,6 +99,7 @@ class Notes:
         self.sources: dict[int, tuple[Any, tuple[Any, ...]]] = {}
         self.generators: dict[int, tuple[Any, Follower | None]] = {}
         self.names: dict[int, str] = {}
+        self.of_temporary: dict[int, dict[tuple[Any, ...], Read]] = {}
 
     def stop(self) -> None:
         """Nothing more is to be noted."""
@@ -106,7 +108,7 @@ class Notes:
         """Let go of what the call made."""
         held: tuple[dict[Any, Any], ...] = (
             self.found, self.made, self.written, self.mutated, self.views, self.sources,
-            self.generators, self.names, self.replaced, self.hidden,
+            self.generators, self.names, self.replaced, self.hidden, self.of_temporary,
         )  # fmt: skip
         for one in held:
             one.clear()
@@ -304,24 +306,35 @@ class Notes:
         if name == "__dict__" and is_a(owner, type):
             self.refuse(f"it reads all names of the class {owner.__name__}", frame)
             return
-        if unknown_descriptor(in_class(kind, name), entered):
+        static = in_class(kind, name)
+        if unknown_descriptor(static, entered):
             self.refuse(f"it reads {label}, which a descriptor of C finds", frame)
             return
-        if self.is_own(owner) and not is_a(owner, type):
-            if name not in dict_of(owner):
+        own = dict_of(owner) if not is_a(owner, type) else {}
+        there = name in own and not is_data(static)
+        if not there:
+            for value_of_class in (static, in_class(owner, name) if is_a(owner, type) else MISSING):
+                self._class(type(value_of_class), frame)  # whether it is a descriptor
+        if self.is_own(owner):
+            if is_a(owner, type):
+                self.of_class(owner, name, label, frame)
+            if not there:
                 self.of_class(kind, name, label, frame)
             return
+        if entered and there and not is_a(in_class(kind, "__getattribute__"), types.FunctionType):
+            entered, value = False, own[name]  # what ran did not find it: a finalizer, say
         if entered:
             if is_a(owner, type):  # found by its metaclass, as long as it has none itself
                 self.of_class(owner, name, label, frame)
             self.of_class(kind, name, label, frame)
             self.read(reads.KIND, owner, None, kind, f"type({self.name_of(owner)})", frame)
-            static = in_class(kind, name)
             if is_a(static, types.MemberDescriptorType):  # a slot, which is empty
                 self.asks(reads.filled, (static, owner), label, None, frame)
             elif not is_data(static):
                 self._not_of_object(owner, name, label, frame)
             return
+        if not there:
+            self._of_classes(owner, name, label, frame)
         if type(value) is types.MethodType and value.__self__ is owner:
             if type(value.__func__) is types.FunctionType:
                 self.read(reads.METHOD, owner, name, value.__func__, label, frame)
@@ -344,9 +357,24 @@ class Notes:
             return
         if type(function) is types.FunctionType and not self.is_own(owner):
             label = f"{self.name_of(owner)}.{name}"
+            self._of_classes(owner, name, label, frame)
             self.read(reads.METHOD, owner, name, function, label, frame)
         else:
             self.attribute(owner, name, getattr(owner, name, MISSING), False, frame)
+
+    def _of_classes(self, owner: Any, name: str, label: str, frame: types.FrameType) -> None:
+        """What the classes of an object have under a name: compared if the object is temporary."""
+        kinds = [owner, type(owner)] if is_a(owner, type) else [type(owner)]
+        noted = self.found
+        unknown = [kind for kind in kinds if _mark_of_class(kind) not in noted]
+        self.found = self.of_temporary.setdefault(id(owner), {})
+        try:
+            for kind in kinds:
+                self.of_class(kind, name, label, frame)
+            for kind in unknown:
+                self._class(kind, frame)
+        finally:
+            self.found = noted
 
     def class_of(self, value: Any, frame: types.FrameType) -> None:
         """An object is used: what its class is made of, and its special methods."""
@@ -357,17 +385,29 @@ class Notes:
             if made_by_python(kind) and not ours(kind):
                 self.class_of(kind, frame)  # what the class itself is made of
             kind = value
-        if not made_by_python(kind) or ours(kind):
-            return
-        for name, method in reads.class_of(kind)[1:]:
-            if is_a(method, BOUND) and name != "__new__":
-                self.refuse(f"{name} of the class {kind.__name__} is no function of Python", frame)
-        if self.is_own(kind):
-            for base in kind.__bases__:
-                self.class_of(base, frame)
-            return
-        name = f"the class {kind.__name__}"
-        self.read(reads.CLASS, kind, None, reads.class_of(kind), name, frame)
+        self._class(kind, frame)
+
+    def _class(self, kind: type, frame: types.FrameType) -> None:
+        """The special methods of a class, and of objects that are special methods."""
+        left, seen = [kind], set()
+        while left:
+            kind = left.pop()
+            if kind in seen or not made_by_python(kind) or ours(kind):
+                continue
+            seen.add(kind)
+            if _mark_of_class(kind) in self.found:
+                continue
+            special = reads.class_of(kind)
+            for name, method in special[1:]:
+                if is_a(method, BOUND) and name != "__new__":
+                    reason = f"{name} of the class {kind.__name__} is no function of Python"
+                    self.refuse(reason, frame)
+                left.append(type(method))
+            if self.is_own(kind):
+                left += kind.__bases__
+            else:
+                label = f"the class {kind.__name__}"
+                self.read(reads.CLASS, kind, None, special, label, frame)
 
     def of_class(self, kind: type, name: str, label: str, frame: types.FrameType) -> None:
         """What a class has under a name, wherever it finds it."""
@@ -515,6 +555,8 @@ class Notes:
         self._not_by_proxy(holder, what, frame)
         self._not_an_argument(holder, frame)
         self.alters(holder)
+        if key == "__dict__" and not self.is_own(value):
+            self.refuse(f"it sets {what}, to names that others may change", frame)
         if self.is_own(holder) or (ours(type(holder)) and not put_there(holder, key)):
             return
         self.keeps((value,), frame)
@@ -577,3 +619,8 @@ class Notes:
             if (name if key is None else key) in may_read and not read_first:
                 self.changes = f"changes {name}"
                 return
+
+
+def _mark_of_class(kind: type) -> tuple[Any, ...]:
+    """What tells the read of a class apart."""
+    return reads.CLASS, id(kind), marked(None)

@@ -9,7 +9,7 @@ import sys
 import types
 from typing import Any
 
-from . import reads
+from . import examined, reads
 from .frames import (
     NOTHING,
     WORD,
@@ -26,6 +26,7 @@ from .notes import Notes
 from .reads import contents, is_a
 from .steps import known_steps
 from .whose import (
+    ITERATORS,
     PACKAGE,
     collectors,
     handlers,
@@ -36,6 +37,9 @@ from .whose import (
     written_for,
 )
 
+# Special methods whose results C goes on with: it asks for their truth, or for their methods.
+_TRUTHS = {f"__{name}__" for name in (
+    "eq ne lt le gt ge contains instancecheck subclasscheck".split())}  # fmt: skip
 _DEBUGGERS = (bdb.__file__, os.path.join(os.path.dirname(bdb.__file__), "pdb.py"))
 _GENERATOR = 0x20 | 0x80 | 0x200  # flags of code: generators and coroutines
 
@@ -126,6 +130,18 @@ class Observer(Notes):
         """Let go of what the call made."""
         super().forget()
         self.muted = self.importing = self._tracer = None
+
+    def converted(self, value: Any, follower: Follower, frame: types.FrameType) -> None:
+        """A special method of Python gives a value to an instruction or to a function of C."""
+        examined.hashed(follower, frame, (value,))
+        name = frame.f_code.co_name
+        if name in _TRUTHS and type(value) is not bool and value is not NotImplemented:
+            above = frame.f_back
+            asking = getattr(above, "f_trace", None)
+            if type(asking) is Follower and asking.step and asking.step.name != "COMPARE_OP":
+                examined.truth(follower, frame, value)
+        if name == "__iter__" and is_a(value, ITERATORS) and not self.is_own(value):
+            self.refuse(f"it goes on with a {type(value).__name__} from outside", frame)
 
     # What Python calls.
 

@@ -117,7 +117,8 @@ def class_of(kind: type) -> tuple[Any, ...]:
     return kinds, *(
         (name, value) for one in kinds if one.__flags__ & 1 << 9
         for name, value in list(type.__dict__["__dict__"].__get__(one).items())
-        if (name.startswith("__") or hasattr(type(value), "__set__") or kind in OWN)
+        if (name.startswith("__") or kind in OWN
+            or hasattr(type(value), "__set__") or hasattr(type(value), "__delete__"))
         and name not in _UNINTERESTING
     )  # fmt: skip
 
@@ -126,7 +127,7 @@ OWN = (Tensor, Variable, Tape)  # numtape's classes that a program may patch
 
 
 _UNINTERESTING = {"__doc__", "__annotations__", "__static_attributes__", "__firstlineno__",
-                  "__abstractmethods__", "__dict__", "__weakref__", "__annotate__"}  # fmt: skip
+                  "__dict__", "__weakref__", "__annotate__"}  # fmt: skip
 
 NOW: dict[int, Callable[[Any, Any], Any]] = {
     ENTRY: lambda holder, key: dict.get(holder, key, MISSING),
@@ -238,15 +239,31 @@ def _probed() -> int:
 _BESIDES = _probed()
 
 
-def lasting(found: list[Read]) -> list[Read]:
+def lasting(found: list[Read], of_temporary: list[tuple[int, list[Read]]]) -> list[Read]:
     """The reads of what still is there when the call has ended.
 
-    What only reads refer to, the call made for itself: nobody can change it. The others are taken
-    out of the list: what they referred to may be held by them alone, and goes in the next round.
+    What only reads refer to, the call made for itself: nobody can change it, but for its classes.
+    The others are taken out of the list: what they referred to may be held by them alone, and goes
+    in the next round.
+
+    Args:
+      found: The reads. The list is changed.
+      of_temporary: Ids of objects, and reads of what their classes have: reads of those objects
+        that go. The list is emptied.
     """
+    before = {id(read.holder) for read in found}
+    found[:] = _held_by_others(found, [read for _, part in of_temporary for read in part])
+    gone = before - {id(read.holder) for read in found}
+    found += (read for owner, part in of_temporary if owner in gone for read in part)
+    of_temporary.clear()
+    return _held_by_others(found, [])
+
+
+def _held_by_others(found: list[Read], besides: list[Read]) -> list[Read]:
+    """Of reads, those of objects to which more than these and other reads refer."""
     while True:
         held: Counter[int] = Counter()
-        for read in found:
+        for read in (*found, *besides):
             held.update((id(read.holder), id(read.key), id(read.value)))
             if read.kind in (ITEMS, KEYS, ENTRIES):
                 held.update(map(id, read.value))

@@ -7,9 +7,11 @@ import builtins
 import operator
 import os
 import sys
-from collections.abc import Callable
+import types
+from collections.abc import Callable, Iterator
 from typing import Any
 
+from . import examined
 from .examined import given, identical, identity, iterate, kind_of, length, name_of, observed
 from .frames import Follower
 from .items import read_item
@@ -36,6 +38,7 @@ def _set_attribute(follower: Follower, frame: Any, args: tuple[Any, ...]) -> Non
 
 
 def _delete_attribute(follower: Follower, frame: Any, args: tuple[Any, ...]) -> None:
+    follower.observer.class_of(args[0], frame)
     if not follower.observer.is_own(args[0]):
         follower.observer.refuse(f"it deletes what {follower.observer.name_of(args[0])} has", frame)
 
@@ -76,7 +79,7 @@ def _iter(follower: Follower, frame: Any, args: tuple[Any, ...]) -> None:
         observed(follower, frame, value, "iter")
 
     def done(follower: Follower, frame: Any, after: Step | None) -> None:
-        if after is not None and follower.peek(after, 0) is not value:
+        if after is not None and follower.peek(after, 0) is not value and follower.fresh(after):
             follower.observer.make(follower.peek(after, 0))
 
     follower.pending = done
@@ -89,17 +92,41 @@ def _next(follower: Follower, frame: Any, args: tuple[Any, ...]) -> None:
         follower.observer.refuse(f"it goes on with a {type(value).__name__} from outside", frame)
 
 
+def _kinds(asked: Any) -> Iterator[Any]:
+    """What `isinstance` asks, which gets classes, tuples and unions of them."""
+    if is_a(asked, tuple | types.UnionType):
+        for kind in asked if is_a(asked, tuple) else asked.__args__:
+            yield from _kinds(kind)
+    else:
+        yield asked
+
+
 def _is_subclass(follower: Follower, frame: Any, args: tuple[Any, ...]) -> None:
-    for kind in args[1] if is_a(args[1], tuple) else args[1:]:
+    for kind in _kinds(args):
         follower.observer.class_of(kind, frame)
-    follower.observer.class_of(args[0], frame)
 
 
 def _is_instance(follower: Follower, frame: Any, args: tuple[Any, ...]) -> None:
     kind_of(follower, frame, args[0])
-    for kind in args[1] if is_a(args[1], tuple) else args[1:]:
+    for kind in _kinds(args[1:]):
+        follower.observer.class_of(kind, frame)
+
+
+def _build_class(follower: Follower, frame: Any, args: tuple[Any, ...]) -> None:
+    """A ``class`` statement: the classes that the new one is made of take part."""
+    for kind in args[1:]:
+        follower.observer.class_of(kind, frame)
+
+    def done(follower: Follower, frame: Any, after: Step | None) -> None:
+        if after is None:
+            return
+        kind = follower.peek(after, 0)
         if is_a(kind, type):
-            follower.observer.class_of(kind, frame)
+            examined.named(follower.observer, kind, frame)
+            if not made_by_python(type(kind)):
+                follower.observer.make(kind)
+
+    follower.pending = done
 
 
 def _printed(follower: Follower, frame: Any, args: tuple[Any, ...]) -> None:
@@ -133,6 +160,6 @@ SPECIAL: dict[Any, Callable[[Follower, Any, tuple[Any, ...]], None]] = {
     builtins.isinstance: _is_instance, builtins.issubclass: _is_subclass, builtins.id: identity,
     operator.is_: identical, operator.is_not: identical,
     builtins.compile: _own_names, builtins.exec: _nothing, builtins.eval: _nothing,
-    builtins.__build_class__: _own_names, operator.getitem: get_item, sys.intern: _nothing,
+    builtins.__build_class__: _build_class, operator.getitem: get_item, sys.intern: _nothing,
     **{f: _asked(f) for f in (os.getpid, os.getcwd, _thread.get_ident, sys.getrecursionlimit)},
 }  # fmt: skip

@@ -15,7 +15,7 @@ import numpy as np
 
 from . import reads
 from .reads import Read
-from .whose import dict_of
+from .whose import HEAP, dict_of, names_of, ours
 
 ANY: Any = object()  # in the place of a key: all that an object holds
 
@@ -108,12 +108,15 @@ class Touched:
                 key = "__class__"
             if self._note(holder, key, False) or self._as_dict(holder, key):
                 both = both or read.name
+            if read.kind in (reads.ATTRIBUTE, reads.METHOD) and self._of_classes(holder, key):
+                both = both or read.name
             unchanged.add((id(holder), marked(key)))
         for holder, key, name in sets:
             # What was read before and is the same afterwards is not changed.
             if (id(holder), marked(key)) in unchanged:
                 continue
-            names = dict_of(holder)  # where its attributes are found as well
+            # where its attributes are found as well
+            names = names_of(holder) if reads.is_a(holder, type) else dict_of(holder)
             if self._note(holder, key, True) or (names and self._note(names, key, True)):
                 both = both or name
             if type(holder) is dict:
@@ -132,6 +135,15 @@ class Touched:
         names = dict_of(holder)
         known = self._objects.get(id(names))
         return known is not None and known[0]() is names and self._note(names, key, False)
+
+    def _of_classes(self, holder: Any, key: Any) -> bool:
+        """Note a read of an attribute, which its classes may have."""
+        kinds = type(holder).__mro__ + (holder.__mro__ if reads.is_a(holder, type) else ())
+        both = [
+            self._note(names_of(kind), key, False) for kind in kinds
+            if kind.__flags__ & HEAP and not ours(kind)
+        ]  # fmt: skip
+        return any(both)
 
     def _note(self, holder: Any, key: Any, sets: bool) -> bool:
         known = self._objects.get(id(holder))

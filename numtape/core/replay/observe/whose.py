@@ -189,7 +189,7 @@ def unknown_descriptor(value: Any, entered: bool) -> bool:
 
 def is_data(descriptor: Any) -> bool:
     """Whether a descriptor comes before what an object has itself."""
-    return hasattr(type(descriptor), "__set__")
+    return hasattr(type(descriptor), "__set__") or hasattr(type(descriptor), "__delete__")
 
 
 def handlers() -> set[types.CodeType]:
