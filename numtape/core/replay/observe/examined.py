@@ -116,6 +116,15 @@ def examine(
     return arrays
 
 
+def shown(follower: Follower, frame: Any, value: Any) -> None:
+    """An object becomes a text, which may have the name of its class."""
+    observer = follower.observer
+    for kind in (type(value), value):
+        if is_a(kind, type) and made_by_python(kind):
+            for name in ("__name__", "__qualname__", "__module__"):
+                observer.attribute(kind, name, getattr(kind, name, MISSING), False, frame)
+
+
 def computes(key: Any) -> bool:
     """Whether functions of Python say which item a key stands for."""
     left = [key]
@@ -151,6 +160,7 @@ def mapped(follower: Follower, frame: Any, value: Any) -> None:
     elif not is_a(value, dict):
         observer.refuse(f"it goes through a {kind.__name__} by its keys", frame)
     if is_a(value, dict):
+        observer.entries(value, False, frame)
         observer.of_class(kind, "keys", "keys", frame)
         hashed(follower, frame, dict.keys(value))
 

@@ -38,6 +38,7 @@ from .examined import (
     made,
     mapped,
     name_of,
+    shown,
     truth,
     weak_to_own,
 )
@@ -229,6 +230,8 @@ def _class(
     elif kind in DEEP or issubclass(kind, np.generic | type):
         if kind is np.dtype:
             dtypes(follower, frame, everything)
+        if kind is str and args:
+            shown(follower, frame, args[0])
         if issubclass(kind, type):
             hashed(follower, frame, everything)  # the classes that the new one is made of
         given(follower, examine_all(follower, frame, everything, kind.__name__))
@@ -274,6 +277,8 @@ def _of_c(
         return
     if id(function) in PURE:
         arrays = examine_all(follower, frame, (*args, *named.values()), name_of(function))
+        if function in (repr, ascii, format):
+            shown(follower, frame, args[0])
         # Some give one of what they get.
         new = function not in (max, min, sum, abs, functools.reduce)
         given(follower, arrays, new, False)

@@ -182,6 +182,7 @@ def _formatted(follower: Follower, frame: types.FrameType, step: Step) -> None:
     depth = 1 if step.name == "FORMAT_WITH_SPEC" or (
         step.name == "FORMAT_VALUE" and (step.arg or 0) & 4) else 0
     examined.observed(follower, frame, follower.peek(step, depth), "the text")
+    examined.shown(follower, frame, follower.peek(step, depth))
 
 
 def _intrinsic(follower: Follower, frame: types.FrameType, step: Step) -> None:

@@ -303,6 +303,13 @@ class Notes:
         if kind is super:
             self._by_super(owner, name, label, frame)
             return
+        if is_a(owner, types.MethodType | types.GenericAlias):  # which have what these have
+            of = owner.__func__ if is_a(owner, types.MethodType) else owner.__origin__
+            if in_class(kind, name) is MISSING:
+                self.attribute(of, name, getattr(of, name, MISSING), entered, frame)
+                return
+        if id(owner) in self.views and name == "mapping":
+            self.entries(self.views[id(owner)][1], False, frame)
         if name == "__dict__" and is_a(owner, type):
             self.refuse(f"it reads all names of the class {owner.__name__}", frame)
             return
@@ -464,7 +471,7 @@ class Notes:
             if len(value) > LONGEST:
                 self.refuse(f"it goes through a list of {len(value)} items", frame)
             self.read(reads.ITEMS, value, None, tuple(list.__iter__(value)), label, frame)
-        elif is_a(value, dict) and kind.__iter__ is dict.__iter__:
+        elif is_a(value, dict) and kind.__iter__ in (dict.__iter__, OrderedDict.__iter__):
             self.entries(value, False, frame)
         elif is_a(value, _COMPARED):
             self.answer(tuple, value, label, frame)
@@ -513,9 +520,15 @@ class Notes:
         """A function of Python gives a value to C or to numtape, which may look into it."""
         if is_a(value, (*ITERATORS, types.GeneratorType)) and not self.is_own(value):
             self.refuse(f"it goes on with a {type(value).__name__} from outside", frame)
-        for x in value if is_a(value, list | tuple) else (value,):
+        left, seen = [value], set()
+        while left:
+            x = left.pop()
             if is_a(x, np.ndarray):
                 self.array(x, frame)
+            elif is_a(x, (list, tuple, dict, *_COMPARED)) and id(x) not in seen:
+                seen.add(id(x))
+                if self.items(x, "what a function gives", frame):
+                    left += dict.values(x) if is_a(x, dict) else x
 
     def returns(self, value: Any, frame: types.FrameType) -> None:
         """The call returns something: numtape looks through nests, and takes arrays."""

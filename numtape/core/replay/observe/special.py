@@ -8,6 +8,7 @@ import operator
 import os
 import sys
 import types
+import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -137,6 +138,11 @@ def _len(follower: Follower, frame: Any, args: tuple[Any, ...]) -> None:
     length(follower, frame, args[0])
 
 
+def _proxy(follower: Follower, frame: Any, args: tuple[Any, ...]) -> None:
+    if not examined.weak_to_own(follower, frame, args):
+        follower.observer.refuse("it makes a weak proxy", frame)
+
+
 def _nothing(follower: Follower, frame: Any, args: tuple[Any, ...]) -> None:
     """What it gives is an object that others can reach, or has no state."""
 
@@ -158,7 +164,7 @@ SPECIAL: dict[Any, Callable[[Follower, Any, tuple[Any, ...]], None]] = {
     builtins.vars: _vars, builtins.globals: _nothing, builtins.locals: _own_names,
     builtins.len: _len, builtins.iter: _iter, builtins.next: _next, builtins.print: _printed,
     builtins.isinstance: _is_instance, builtins.issubclass: _is_subclass, builtins.id: identity,
-    operator.is_: identical, operator.is_not: identical,
+    weakref.proxy: _proxy, operator.is_: identical, operator.is_not: identical,
     builtins.compile: _own_names, builtins.exec: _nothing, builtins.eval: _nothing,
     builtins.__build_class__: _build_class, operator.getitem: get_item, sys.intern: _nothing,
     **{f: _asked(f) for f in (os.getpid, os.getcwd, _thread.get_ident, sys.getrecursionlimit)},
