@@ -544,6 +544,21 @@ s.c = 4.0
 ---
 S.c = 9.0
 
+=== cached property of an own object
+class V:
+    k = 2.0
+    @functools.cached_property
+    def c(self): return self.k
+def f(x):
+    v = V()
+    v.__dict__ = {'j': 1.0}
+    w = V()
+    w.j = 1.0
+    return x * v.c * w.c
+---
+V.c = 5.0
+---
+V.c = property(lambda s: 7.0)
 === descriptor replaced get
 class D:
     def __get__(self, o, t): return 2.0

@@ -319,13 +319,15 @@ class Notes:
             return
         own = dict_of(owner) if not is_a(owner, type) else {}
         there = name in own and not is_data(static)
-        if not there:
+        # A cached property puts there what it finds.
+        by_class = not there or (entered and hasattr(type(static), "__get__"))
+        if by_class:
             for value_of_class in (static, in_class(owner, name) if is_a(owner, type) else MISSING):
                 self._class(type(value_of_class), frame)  # whether it is a descriptor
         if self.is_own(owner):
             if is_a(owner, type):
                 self.of_class(owner, name, label, frame)
-            if not there:
+            if by_class:
                 self.of_class(kind, name, label, frame)
             return
         if entered and there and not is_a(in_class(kind, "__getattribute__"), types.FunctionType):
@@ -340,7 +342,7 @@ class Notes:
             elif not is_data(static):
                 self._not_of_object(owner, name, label, frame)
             return
-        if not there:
+        if by_class:
             self._of_classes(owner, name, label, frame)
         if type(value) is types.MethodType and value.__self__ is owner:
             if type(value.__func__) is types.FunctionType:
