@@ -2599,6 +2599,457 @@ l = L(3.0)
 def f(x): return x * l.k * l
 ---
 L.k = 5.0
+=== ufunc duck
+class S:
+    def sqrt(self): return G
+def f(x): return x * np.sqrt(S())
+---
+G = 5.0
+---
+S.sqrt = lambda s: 9.0
+=== ufunc duck outside
+class S:
+    def exp(self): return G
+s = S()
+def f(x): return x * np.exp(s)
+---
+G = 5.0
+---
+S.exp = lambda s: 9.0
+---
+s.exp = lambda: 11.0
+=== ufunc add
+class S:
+    def __radd__(self, o): return G
+def f(x): return x * np.add(1, S())
+---
+G = 5.0
+---
+S.__radd__ = lambda s, o: 9.0
+=== array times
+class S:
+    def __rmul__(self, o): return float(o.sum()) * G
+a = np.ones(3)
+def f(x): return x * (a * S()).sum()
+---
+G = 5.0
+---
+S.__rmul__ = lambda s, o: o
+---
+S.__array_ufunc__ = None
+---
+a[0] = 7.0
+=== bytes
+class S:
+    def __bytes__(self): return b'ab'
+def f(x): return x * len(bytes(S()))
+---
+S.__bytes__ = lambda s: b'abc'
+=== iter sentinel
+class S:
+    def __eq__(self, o): return G > 2
+class N0:
+    n = 0
+    def __call__(self):
+        self.n += 1
+        return S() if self.n < 5 else 1
+def f(x): return x * (1 + len(list(iter(N0(), 1))))
+---
+G = 1.0
+---
+G = 5.0
+---
+S.__eq__ = lambda s, o: False
+=== hex
+class S:
+    def __index__(self): return int(G)
+def f(x): return x * len(hex(S())) * len(bin(S()))
+---
+G = 500.0
+---
+S.__index__ = lambda s: 70
+=== str methods
+class S:
+    def __index__(self): return int(G)
+def f(x): return x * len('a'.ljust(S())) * len('a'.zfill(S()))
+---
+G = 5.0
+---
+S.__index__ = lambda s: 7
+=== list methods
+class S:
+    def __index__(self): return int(G)
+def f(x):
+    l = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0]
+    a = l.pop(S())
+    l.insert(S(), 9.0)
+    return x * a * l[2]
+---
+G = 2.0
+---
+G = 5.0
+---
+S.__index__ = lambda s: 0
+=== islice
+class S:
+    def __index__(self): return int(G)
+def f(x): return x * sum(itertools.islice(range(1, 20), S()))
+---
+G = 2.0
+---
+G = 5.0
+---
+S.__index__ = lambda s: 1
+=== percent
+class S:
+    def __getitem__(self, k): return G
+def f(x): return x * float('%(k)s' % S())
+---
+G = 2.0
+---
+S.__getitem__ = lambda s, k: 7
+=== join (other changes)
+class S:
+    def __iter__(self): return iter(['a'] * int(G))
+def f(x): return x * len(''.join(S()))
+---
+G = 2.0
+---
+S.__iter__ = lambda s: iter('abc')
+=== dict fromkeys of an iterable
+class S:
+    def __iter__(self): return iter(range(int(G)))
+def f(x): return x * len(dict.fromkeys(S()))
+---
+G = 2.0
+---
+S.__iter__ = lambda s: iter('abc')
+=== set update
+class S:
+    def __iter__(self): return iter(range(int(G)))
+def f(x):
+    s = set()
+    s.update(S())
+    s |= set(S())
+    l = []
+    l.extend(S())
+    l += S()
+    d = collections.deque()
+    d.extend(S())
+    return x * len(s) * len(l) * len(d)
+---
+G = 2.0
+---
+S.__iter__ = lambda s: iter('abc')
+=== sum start
+class S:
+    def __add__(self, o): return G
+def f(x): return x * sum([1, 2], S())
+---
+G = 2.0
+---
+S.__add__ = lambda s, o: 7.0
+=== nested own
+class S:
+    k = 2.0
+    def __new__(cls): return object.__new__(cls)
+class H:
+    def __init__(self): self.s = S()
+def f(x): return x * H().s.k
+---
+S.k = 5.0
+---
+H.s = property(lambda s: S1())
+class S1: k = 9.0
+=== dict ior
+class S: pass
+d = {'k': 2.0}
+def f(x):
+    s = S()
+    s.__dict__ |= d
+    return x * s.k
+---
+d['k'] = 5.0
+=== stored own
+class S:
+    k = 2.0
+    def __new__(cls): return object.__new__(cls)
+out = []
+def f(x):
+    s = S()
+    out.append(s)
+    return x * s.k
+---
+S.k = 5.0
+---
+out[-1].k = 7.0
+=== returned by tf.nest
+class S(typing.NamedTuple):
+    a: float
+S.k = 2.0
+def f(x): return x * tf.nest.map_structure(lambda a: a, S(1.0)).k
+---
+S.k = 5.0
+=== in tf.cond
+class S:
+    k = 2.0
+    def __new__(cls): return object.__new__(cls)
+def f(x): return tf.cond(x > 0, lambda: x * S().k, lambda: x - S().k)
+---
+S.k = 5.0
+=== in while_loop
+class S:
+    k = 2.0
+    def __new__(cls): return object.__new__(cls)
+def f(x): return tf.while_loop(lambda i, y: i < 3, lambda i, y: (i + 1, y * S().k), (0, x))[1]
+---
+S.k = 5.0
+=== in map_fn
+class S:
+    k = 2.0
+    def __new__(cls): return object.__new__(cls)
+def f(x): return tf.reduce_sum(tf.map_fn(lambda y: y * S().k, tf.stack([x, x])))
+---
+S.k = 5.0
+=== in custom_gradient
+class S:
+    k = 2.0
+    def __new__(cls): return object.__new__(cls)
+@tf.custom_gradient
+def g(x): return x * S().k, lambda u: u * S().k
+def f(x):
+    with tf.GradientTape() as t:
+        t.watch(x)
+        y = g(x)
+    return t.gradient(y, x) + y
+---
+S.k = 5.0
+=== callable class of temp
+class S:
+    k = 2.0
+    def __new__(cls): return object.__new__(cls)
+    def __call__(self, a): return a * self.k
+def f(x): return S()(x) * sum(map(S(), [1.0]))
+---
+S.k = 5.0
+---
+S.__call__ = lambda s, a: a * 9.0
+=== sorted by temp key
+class S:
+    k = 1.0
+    def __new__(cls): return object.__new__(cls)
+    def __call__(self, a): return a * self.k
+def f(x): return x * sorted([1.0, 2.0], key=S())[0] * max([1.0, 2.0], key=S())
+---
+S.k = -1.0
+---
+S.__call__ = lambda s, a: a
+=== inherited dataclass default
+@dataclasses.dataclass
+class A0:
+    a: float = 2.0
+@dataclasses.dataclass
+class S(A0):
+    b: float = 1.0
+    def __new__(cls, *a): return object.__new__(cls)
+def f(x): return x * S.__new__(S).a
+---
+A0.a = 5.0
+---
+S.a = 6.0
+=== init not run
+class A0:
+    a = 2.0
+    def __init__(self): self.a = 9.0
+class S(A0): pass
+def f(x): return x * A0.__new__(S).a
+---
+A0.a = 5.0
+---
+S.a = 6.0
+---
+del S.a
+=== exc class attr of builtin raise
+class E(KeyError): k = 2.0
+class D0(dict):
+    def __missing__(self, k): raise E
+def f(x):
+    try: return x * D0()[1]
+    except KeyError as e: return x * e.k
+---
+E.k = 5.0
+---
+D0.__missing__ = lambda s, k: 7.0
+=== exc note
+class E(Exception): k = 2.0
+def f(x):
+    try:
+        try: 1 / 0
+        except ZeroDivisionError as z: raise E('a') from z
+    except E as e: return x * e.k * len(e.args) * len(type(e.__cause__).__name__)
+---
+E.k = 5.0
+=== throw
+class E(Exception): k = 2.0
+def g():
+    try: yield 1
+    except E as e: yield e.k
+def f(x):
+    i = g()
+    next(i)
+    return x * i.throw(E)
+---
+E.k = 5.0
+---
+E.__init__ = lambda s: setattr(s, 'k', 8.0)
+=== generator throw new
+class E(Exception): k = 2.0
+def g():
+    try: yield 1
+    except Exception as e: yield getattr(e, 'k', 4.0)
+def f(x):
+    i = g()
+    next(i)
+    return x * i.throw(E())
+---
+E.k = 5.0
+---
+del E.k
+=== class body name
+K0 = 2.0
+def f(x):
+    class V: a = K0
+    return x * V.a
+---
+K0 = 3.0
+=== local class dunder
+def mk(k):
+    class V:
+        def __mul__(self, o): return k * G
+    return V
+def f(x): return x * (mk(2.0)() * 1)
+---
+G = 4.0
+=== own meta conflict
+class M(type): k = 2.0
+class A0(metaclass=M): pass
+def f(x): return x * type(A0).k * type(type('Z', (A0,), {})).k
+---
+M.k = 5.0
+=== type three with meta
+class M(type):
+    def __new__(m, n, b, d):
+        d['k'] = G
+        return super().__new__(m, n, b, d)
+def f(x): return x * M('Z', (), {}).k
+---
+G = 5.0
+---
+M.__new__ = staticmethod(lambda m, n, b, d: type(n, b, {'k': 9.0}))
+=== meta init
+class M(type):
+    def __init__(c, *a): c.k = G
+def f(x):
+    class Z(metaclass=M): pass
+    return x * Z.k
+---
+G = 5.0
+---
+M.__init__ = lambda c, *a: setattr(c, 'k', 8.0)
+=== setattr on class in call
+class S: pass
+def f(x):
+    class Z(S): pass
+    Z.k = 3.0
+    setattr(Z, 'j', 2.0)
+    return x * Z.k * Z().j
+---
+S.k = 5.0
+=== singleton module
+class S:
+    k = 2.0
+    @classmethod
+    def get(cls):
+        q = cls.__dict__.get('i')
+        return q or cls.__new__(cls)
+def f(x): return x * S.get().k
+---
+S.k = 5.0
+---
+S.i = S()
+S.i.k = 8.0
+=== hasattr class
+class S: pass
+def f(x): return x * (2.0 if hasattr(S, 'k') else 3.0)
+---
+S.k = 1
+---
+del S.k
+=== hasattr slot
+class S:
+    __slots__ = ('k',)
+    def __new__(cls): return object.__new__(cls)
+def f(x): return x * (2.0 if hasattr(S(), 'k') else 3.0)
+---
+S.k = 1
+---
+S.__getattr__ = lambda s, n: 1
+=== lambda class attr
+class S:
+    fn = lambda self: G
+    def __new__(cls): return object.__new__(cls)
+def f(x): return x * S().fn()
+---
+G = 5.0
+---
+S.fn = lambda s: 7.0
+---
+S.fn.__code__ = (lambda s: 8.0).__code__
+=== builtin as class attr
+class S:
+    fn = abs
+    def __new__(cls): return object.__new__(cls)
+def f(x): return x * S().fn(-2.0)
+---
+S.fn = float
+=== tf fn as class attr
+class S:
+    fn = staticmethod(tf.sin)
+    def __new__(cls): return object.__new__(cls)
+def f(x): return S().fn(x)
+---
+S.fn = staticmethod(tf.cos)
+=== class attr var
+class S:
+    v = tf.Variable(2.0)
+    def __new__(cls): return object.__new__(cls)
+def f(x): return S().v * x
+---
+S.v.assign(5.0)
+---
+S.v = tf.Variable(7.0)
+---
+S.v = 3.0
+=== class attr array
+class S:
+    v = np.ones(2)
+    def __new__(cls): return object.__new__(cls)
+def f(x): return tf.reduce_sum(S().v * x)
+---
+S.v[0] = 5.0
+---
+S.v = np.zeros(2)
+=== class attr list
+class S:
+    v = [1.0]
+    def __new__(cls): return object.__new__(cls)
+def f(x): return S().v[0] * x * sum(S().v)
+---
+S.v[0] = 5.0
+---
+S.v = [3.0]
+---
+S.v.append(4.0)
 '''
 
 CASES = {

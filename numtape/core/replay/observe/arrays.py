@@ -53,6 +53,10 @@ def of_numpy(
     )  # fmt: skip
     if any(x.dtype.hasobject for x in (*arrays.values(), *everything) if is_a(x, np.ndarray)):
         observer.refuse("it computes with an array of objects", frame)
+    for x in everything if is_a(function, np.ufunc) else ():
+        if made_by_python(type(x)) and not is_a(x, np.ndarray):
+            if not (has(x, "__array__") or has(x, "__array_ufunc__")):
+                observer.refuse("it computes with an array of objects", frame)  # by their methods
     if not foreign:
         observer.muted = follower  # Python of NumPy's
     given(follower, arrays, not foreign)

@@ -570,7 +570,7 @@ class Notes:
         self._not_by_proxy(holder, what, frame)
         self._not_an_argument(holder, frame)
         self.alters(holder)
-        if key == "__dict__" and not self.is_own(value):
+        if key == "__dict__" and not self.is_own(value) and value is not dict_of(holder):
             self.refuse(f"it sets {what}, to names that others may change", frame)
         if self.is_own(holder) or (ours(type(holder)) and not put_there(holder, key)):
             return
