@@ -1,7 +1,7 @@
-"""Ways to reach what a class has, or what a special method does, each with changes of it.
+"""Ways to read what a class has or what a special method gives, each with changes between calls.
 
-A case is a heading, what defines ``f``, and changes, each behind a line of dashes. The names of
-`birth_programs` are there.
+A case is a heading, the definition of ``f``, and changes, each behind a line of dashes. The names
+that `birth_programs.BEGIN` defines can be used.
 """
 
 # ruff: noqa: E501
@@ -3050,6 +3050,441 @@ S.v[0] = 5.0
 S.v = [3.0]
 ---
 S.v.append(4.0)
+=== property setter own
+class S:
+    @property
+    def p(self): return self.q
+    @p.setter
+    def p(self, v): self.q = v * G
+def f(x):
+    s = S()
+    s.p = 2.0
+    return x * s.p
+---
+G = 5.0
+---
+S.p = property(lambda s: 3.0, lambda s, v: None)
+=== __set__ own
+class D0:
+    def __set__(self, o, v): o.__dict__['k'] = v * G
+    def __get__(self, o, t): return o.__dict__['k']
+class S: k = D0()
+def f(x):
+    s = S()
+    s.k = 2.0
+    return x * s.k
+---
+G = 5.0
+---
+D0.__set__ = lambda s, o, v: o.__dict__.update(k=7.0)
+---
+del D0.__set__
+=== __delete__
+class D0:
+    def __delete__(self, o): o.j = G
+class S: k = D0()
+def f(x):
+    s = S()
+    del s.k
+    return x * s.j
+---
+G = 5.0
+---
+D0.__delete__ = lambda s, o: setattr(o, 'j', 8.0)
+=== __delitem__
+class S:
+    def __delitem__(self, i): self.j = G
+def f(x):
+    s = S()
+    del s[0]
+    return x * s.j
+---
+G = 5.0
+---
+S.__delitem__ = lambda s, o: setattr(s, 'j', 8.0)
+=== __setitem__
+class S:
+    def __setitem__(self, i, v): self.j = G
+def f(x):
+    s = S()
+    s[0] = 1
+    s[1:2] = 3
+    return x * s.j
+---
+G = 5.0
+---
+S.__setitem__ = lambda s, o, v: setattr(s, 'j', 8.0)
+=== getitem int default
+class S(dict):
+    def __getitem__(self, k): return G
+def f(x): return x * S(a=1)['a'] * S(a=1).get('a')
+---
+G = 5.0
+---
+S.__getitem__ = lambda s, k: 8.0
+---
+S.get = lambda s, k: 11.0
+=== list subclass getitem
+class S(list):
+    def __getitem__(self, k): return G
+def f(x): return x * S([1.0])[0] * sum(S([1.0])) * S([1.0])[0:1]
+---
+G = 5.0
+---
+S.__getitem__ = lambda s, k: 8.0
+---
+del S.__getitem__
+=== tuple subclass
+class S(tuple):
+    k = 2.0
+s = S((1.0, 2.0))
+def f(x): return x * s[0] * s.k * sum(s) * len(s) * (s + (1,)).count(1)
+---
+S.k = 5.0
+---
+S.__len__ = lambda s: 7
+---
+S.__getitem__ = lambda s, i: 3.0
+---
+S.__iter__ = lambda s: iter([8.0])
+---
+S.__add__ = lambda s, o: (1, 1)
+=== str subclass outside
+class S(str): pass
+s = S('abc')
+def f(x): return x * len(s) * len(s + 'd') * len(f'{s}') * len(s.upper())
+---
+S.__len__ = lambda s: 7
+---
+S.__add__ = lambda s, o: 'a'
+---
+S.__format__ = lambda s, o: 'abcdefg'
+---
+S.upper = lambda s: 'abcdefgh'
+=== int subclass outside
+class S(int): k = 2.0
+s = S(3)
+def f(x): return x * (s + 1) * s.k * values[s] * (2.0 if s else 1.0) * float(f'{s}')
+---
+S.__add__ = lambda s, o: 7
+---
+S.k = 5.0
+---
+S.__index__ = lambda s: 1
+---
+S.__bool__ = lambda s: False
+---
+S.__format__ = lambda s, o: '11'
+---
+values[3] = 77.0
+=== bool of list subclass
+class S(list): pass
+s = S([1])
+def f(x): return x * (2.0 if s else 3.0) * (2.0 if S() else 3.0)
+---
+s.clear()
+---
+S.__bool__ = lambda s: True
+---
+S.__len__ = lambda s: 0
+=== contains list subclass
+class S(list): pass
+s = S([1])
+def f(x): return x * (2.0 if 1 in s else 3.0)
+---
+s.clear()
+---
+S.__contains__ = lambda s, o: True
+=== own in outside list
+class S:
+    def __eq__(self, o): return o == 2
+l = [1]
+def f(x): return x * (2.0 if S() in l else 3.0) * (1 + l.count(S()))
+---
+l.append(2)
+---
+S.__eq__ = lambda s, o: True
+=== defaultdict factory
+class S: k = 2.0
+d = collections.defaultdict(S)
+def f(x): return x * d[1].k
+---
+S.k = 5.0
+---
+d[1].k = 7.0
+---
+d.clear()
+=== counter missing
+class Co(collections.Counter): pass
+c = Co('aab')
+def f(x): return x * (1 + c['a'] + c['z'])
+---
+c['a'] = 5
+---
+c['z'] = 3
+---
+Co.__missing__ = lambda s, k: 9
+=== super in property
+class A0:
+    @property
+    def p(self): return G
+class S(A0):
+    @property
+    def p(self): return super().p * 2
+def f(x): return x * S().p
+---
+G = 5.0
+---
+A0.p = property(lambda s: 7.0)
+---
+A0.p = 3.0
+=== cooperative
+class A0:
+    def m(self): return 1.0
+class B1(A0):
+    def m(self): return super().m() * 2
+class B2(A0):
+    def m(self): return super().m() + 5
+class S(B1, B2): pass
+def f(x): return x * S().m()
+---
+B2.m = lambda s: 7.0
+---
+S.__bases__ = (B2, B1)
+---
+del B1.m
+---
+A0.m = lambda s: 3.0
+=== super class changes
+class A0:
+    k = 1.0
+class A2:
+    k = 9.0
+class B1(A0):
+    def m(self): return super().k
+def f(x): return x * B1().m()
+---
+B1.__bases__ = (A2,)
+---
+A2.k = 4.0
+=== class via closure
+def mk():
+    class S: k = 2.0
+    def g(): return S.__new__(S).k
+    return g, S
+g, S0 = mk()
+def f(x): return x * g()
+---
+S0.k = 5.0
+=== instance via generator expr state
+class S:
+    k = 2.0
+    def __iter__(self):
+        for i in range(2): yield self.k * i
+def f(x): return x * (1 + sum(v for v in S() if v > 0))
+---
+S.k = 5.0
+---
+S.k = -5.0
+=== any with getattr
+class S: pass
+def f(x): return x * sum(getattr(S(), n, 1.0) for n in ('a', 'b'))
+---
+S.a = 5.0
+---
+S.b = 7.0
+---
+del S.a
+=== map attrgetter
+class S: k = 2.0
+def f(x): return x * sum(map(operator.attrgetter('k'), [S(), S()]))
+---
+S.k = 5.0
+=== map attrgetter outside
+class S: k = 2.0
+s = S()
+def f(x): return x * sum(map(operator.attrgetter('k'), [s])) * sorted([s, s], key=operator.attrgetter('k'))[0].k
+---
+S.k = 5.0
+---
+s.k = 7.0
+=== map methodcaller
+class S:
+    def m(self): return G
+def f(x): return x * sum(map(operator.methodcaller('m'), [S()]))
+---
+G = 5.0
+---
+S.m = lambda s: 8.0
+=== map method
+class S:
+    def m(self): return G
+def f(x): return x * sum(map(S.m, [S(), S()])) * sum(map(getattr, [S()], ['k'], [3.0]))
+---
+G = 5.0
+---
+S.m = lambda s: 8.0
+---
+S.k = 11.0
+=== reduce getattr
+class S: k = 2.0
+S.me = S
+def f(x): return x * functools.reduce(getattr, ['me', 'k'], S())
+---
+S.k = 5.0
+=== map hasattr
+class S: pass
+def f(x): return x * (1 + sum(map(hasattr, [S()], ['k'])))
+---
+S.k = 5.0
+=== map isinstance
+class S: pass
+def f(x): return x * (1 + sum(map(isinstance, [S()], [Shape])))
+---
+Shape.register(S)
+=== map len
+class S:
+    def __len__(self): return 2
+def f(x): return x * sum(map(len, [S()])) * max([S()], key=len).__len__()
+---
+S.__len__ = lambda s: 5
+=== map vars
+class S:
+    def __init__(self): self.k = 2.0
+s = S()
+def f(x): return x * sum(sum(d.values()) for d in map(vars, [s]))
+---
+s.k = 5.0
+---
+s.j = 3.0
+=== map next
+class It:
+    def __next__(self): return G
+def f(x): return x * sum(map(next, [It()]))
+---
+G = 5.0
+---
+It.__next__ = lambda s: 9.0
+=== map iter
+class It:
+    def __iter__(self): return iter([G])
+def f(x): return x * sum(map(sum, [It()]))
+---
+G = 5.0
+---
+It.__iter__ = lambda s: iter([9.0])
+=== starmap
+class S:
+    def __call__(self, a): return G * a
+def f(x): return x * sum(itertools.starmap(S(), [(1,)]))
+---
+G = 5.0
+---
+S.__call__ = lambda s, a: 9.0
+=== map class
+class S:
+    def __init__(self, a): self.a = a * G
+def f(x): return x * sum(s.a for s in map(S, [1.0, 2.0]))
+---
+G = 5.0
+---
+S.__init__ = lambda s, a: setattr(s, 'a', 3.0)
+=== map class attr
+class S:
+    k = 2.0
+    def __init__(self, a): pass
+def f(x): return x * sum(s.k for s in map(S, [1.0, 2.0]))
+---
+S.k = 5.0
+=== sorted class key
+class S:
+    def __init__(self, a): self.a = a
+    def __lt__(self, o): return self.a < o.a
+def f(x): return x * sorted([1.0, 2.0], key=S)[0]
+---
+S.__lt__ = lambda s, o: s.a > o.a
+---
+S.__init__ = lambda s, a: setattr(s, 'a', -a)
+=== groupby
+class S:
+    def __eq__(self, o): return G > 2
+    def __init__(self, a): pass
+def f(x): return x * len(list(itertools.groupby([1, 2, 3], key=S)))
+---
+G = 1.0
+---
+G = 5.0
+---
+S.__eq__ = lambda s, o: False
+=== accumulate
+class S:
+    def __add__(self, o): return S()
+    k = 2.0
+def f(x): return x * list(itertools.accumulate([S(), S()]))[-1].k
+---
+S.k = 5.0
+---
+S.__add__ = lambda s, o: E0()
+class E0: k = 9.0
+=== product
+class S:
+    def __iter__(self): return iter([G])
+def f(x): return x * sum(a * b for a, b in itertools.product(S(), S())) * sum(itertools.chain(S(), S()))
+---
+G = 5.0
+---
+S.__iter__ = lambda s: iter([2.0, 3.0])
+=== zip_longest
+class S:
+    def __iter__(self): return iter([G])
+def f(x): return x * sum(a + b for a, b in itertools.zip_longest(S(), [1.0, 2.0], fillvalue=1.0))
+---
+G = 5.0
+---
+S.__iter__ = lambda s: iter([2.0, 3.0])
+=== chain from_iterable
+class S:
+    def __iter__(self): return iter([G])
+def f(x): return x * sum(itertools.chain.from_iterable([S(), S()]))
+---
+G = 5.0
+---
+S.__iter__ = lambda s: iter([2.0, 3.0])
+=== special methods that are other functions
+L = []
+def has(self, o): return L
+class S:
+    __contains__ = has
+    __eq__ = lambda s, o: L
+    __lt__ = lambda s, o: L
+    def __init__(self, v=1.0): self.v = v
+def f(x):
+    l = [S(1.0), S(2.0)]
+    l.sort()
+    return x * (2.0 if 1 in S() else 3.0) * (2.0 if 1 in [S()] else 5.0) * l[0].v * max(S(1.0), S(2.0)).v
+---
+L.append(1)
+---
+L.clear()
+=== iterators kept behind other functions
+class S:
+    def __init__(self): self.it = iter([1.0, 2.0, 3.0, 4.0] * 20)
+    __iter__ = lambda s: s.it
+s = S()
+class Two:
+    __iter__ = lambda a: itertools.islice(s.it, 2)
+def f(x):
+    a, b = Two()
+    c, *_ = [*Two()]
+    return x * a * c
+=== iterator kept, unpacked
+class S:
+    def __init__(self): self.it = iter([1.0, 2.0])
+    __iter__ = lambda s: s.it
+s = S()
+def f(x):
+    a, b = s
+    return x * a
 '''
 
 CASES = {

@@ -222,8 +222,7 @@ class Follower:
         elif event == "return":
             if self.asked:
                 observer.gives(arg, frame)
-            if self.code.co_name.startswith("__"):
-                observer.converted(arg, self, frame)
+            observer.converted(arg, self, frame)
             if self.beneath is not None:
                 observer.effecting, self.beneath = self.beneath, None
         elif event == "exception" and pending is not None:

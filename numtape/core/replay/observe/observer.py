@@ -37,9 +37,11 @@ from .whose import (
     written_for,
 )
 
-# Special methods whose results C goes on with: it asks for their truth, or for their methods.
-_TRUTHS = {f"__{name}__" for name in (
-    "eq ne lt le gt ge contains instancecheck subclasscheck".split())}  # fmt: skip
+# Instructions that give what special methods return as it is; ask for its truth; go through it.
+_AS_IT_IS = set("LOAD_ATTR LOAD_METHOD LOAD_SUPER_ATTR BINARY_OP BINARY_SUBSCR BINARY_SLICE "
+                "COMPARE_OP FOR_ITER SEND BEFORE_WITH".split())  # fmt: skip
+_TRUTHS = set("CONTAINS_OP MATCH_CLASS".split())
+_ITERATED = set("UNPACK_SEQUENCE UNPACK_EX LIST_EXTEND SET_UPDATE DICT_UPDATE".split())
 _DEBUGGERS = (bdb.__file__, os.path.join(os.path.dirname(bdb.__file__), "pdb.py"))
 _GENERATOR = 0x20 | 0x80 | 0x200  # flags of code: generators and coroutines
 
@@ -133,14 +135,16 @@ class Observer(Notes):
 
     def converted(self, value: Any, follower: Follower, frame: types.FrameType) -> None:
         """A special method of Python gives a value to an instruction or to a function of C."""
+        asking: Any = getattr(frame.f_back, "f_trace", None)
+        if type(asking) is not Follower or asking.step is None:
+            return
+        name = asking.step.name
+        if name in _AS_IT_IS or ("CALL" in name and asking.calls is frame.f_code):
+            return
         examined.hashed(follower, frame, (value,))
-        name = frame.f_code.co_name
-        if name in _TRUTHS and type(value) is not bool and value is not NotImplemented:
-            above = frame.f_back
-            asking = getattr(above, "f_trace", None)
-            if type(asking) is Follower and asking.step and asking.step.name != "COMPARE_OP":
-                examined.truth(follower, frame, value)
-        if name == "__iter__" and is_a(value, ITERATORS) and not self.is_own(value):
+        if name in _TRUTHS:
+            examined.truth(follower, frame, value)
+        if name in _ITERATED and is_a(value, ITERATORS) and not self.is_own(value):
             self.refuse(f"it goes on with a {type(value).__name__} from outside", frame)
 
     # What Python calls.
