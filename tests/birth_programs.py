@@ -244,7 +244,8 @@ BIRTHS = {
     "yielded": "def g(): yield C()\nq = [*g()][0]",
 }  # fmt: skip
 
-# How it is read: the result is v. What this depends on, of the object and its classes.
+# How it is read: the result is v. (CPython 3.12 and 3.13 raise one error for ``super(C, None).m``
+# at first, and another one later.) The words say what it depends on.
 READS = {
     "v = q.k": "k", "v = q.n": "n", "v = q.i": "i k", "v = q.p": "p k", "v = q.d": "d Field",
     "v = q.u.v": "u Shown", "v = q.r": "r Mix", "v = q.cp": "cp k",
@@ -321,8 +322,8 @@ READS = {
     "v = Iter.v if P else 0": "Iter", "v = list(zip(Goes(), [1]))[0][0]": "Iter",
     "class E(C):\n    w = Field()\nv = E.w": "Field __init_subclass__",
     "class E(A): pass\nv = E.k": "k __init_subclass__",
-    "v = getattr(type('E', (C,), {}), 'k')": "k", "v = super(C, q).k": "k",
-    "v = super(C, q).m()": "m k", "v = getattr(C, 'mk', P)": "mk", "v = getattr(C, 'mm', lambda: P)()": "mm k",
+    "v = getattr(type('E', (C,), {}), 'k')": "k", "v = super(C, q).k if q is not None else P": "k",
+    "v = super(C, q).m() if q is not None else P": "m k", "v = getattr(C, 'mk', P)": "mk", "v = getattr(C, 'mm', lambda: P)()": "mm k",
     "v = getattr(C, 'z3', P)": "z3", "v = len(q.__doc__ or '')": "__doc__",
     "v = len(type(q).__mro__)": "Mix", "v = len(C.__annotations__)": "__annotations__",
     "v = copy.copy(q).k": "k", "v = (lambda: (yield from q))().__next__()": "__iter__ k",
