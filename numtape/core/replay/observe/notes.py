@@ -322,8 +322,9 @@ class Notes:
         # A cached property puts there what it finds.
         by_class = not there or (entered and hasattr(type(static), "__get__"))
         if by_class:
-            for value_of_class in (static, in_class(owner, name) if is_a(owner, type) else MISSING):
-                self._class(type(value_of_class), frame)  # whether it is a descriptor
+            self._class(type(static), frame)  # whether it is a descriptor
+            if is_a(owner, type):
+                self._class(type(in_class(owner, name)), frame)
         if self.is_own(owner):
             if is_a(owner, type):
                 self.of_class(owner, name, label, frame)
