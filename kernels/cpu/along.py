@@ -10,19 +10,21 @@ from typing import Any
 
 from numba import types
 
-from ..jit import POINTERS
-from .reduce import identity
+from ..jit import POINTERS, stack
+from .reduce import PANEL, identity
 
 number = POINTERS["int64"]
 
 
 def cumsum(dtype: str) -> Any:
-    """Running sums, each from the one before it, as NumPy adds.
+    """Running sums, those of float32 added in float64 and rounded once each.
 
     Parameters: n, inner, whether (1 or 0) an element is left out of its own sum, and whether the
     sums run from the last element to the first.
     """
     at, size = POINTERS[dtype], getattr(types, dtype).bitwidth // 8
+    wide = _wider(dtype)
+    totals, memory = POINTERS[wide], stack(8 * PANEL)
 
     def kernel(
         out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int
@@ -32,20 +34,65 @@ def cumsum(dtype: str) -> Any:
             number(parameters)[3],
         )  # fmt: skip
         back = -inner * size if reverse else inner * size
+        total = totals(memory())
+        panels = (inner + PANEL - 1) // PANEL
         for unit in range(begin, end):
-            first = (unit * n + (n - 1 if reverse else 0)) * inner * size
-            for k in range(n):
-                out, before = at(out_ + first + k * back), at(out_ + first + (k - 1) * back)
-                x = at(x_ + first + (k - left_out) * back)
-                if k < left_out:
-                    for j in range(inner):
-                        out[j] = 0
-                elif k == left_out:
-                    for j in range(inner):
-                        out[j] = x[j]
-                else:
-                    for j in range(inner):
-                        out[j] = before[j] + x[j]
+            start = (unit * n + (n - 1 if reverse else 0)) * inner * size
+            for panel in range(panels):
+                first = start + panel * PANEL * size
+                width = min(PANEL, inner - panel * PANEL)
+                for k in range(n):
+                    out = at(out_ + first + k * back)
+                    x = at(x_ + first + (k - left_out) * back)
+                    if k < left_out:
+                        for j in range(width):
+                            out[j] = 0
+                    elif k == left_out:
+                        for j in range(width):
+                            total[j] = x[j]
+                            out[j] = x[j]
+                    else:
+                        for j in range(width):
+                            total[j] += x[j]
+                            out[j] = total[j]
+
+    return kernel
+
+
+def _wider(dtype: str) -> str:
+    """The dtype in which elements are added."""
+    return "float64" if dtype == "float32" else dtype
+
+
+def recurrence(dtype: str) -> Any:
+    """``out[k] = x[k] + decay[k] * out[k - 1]`` for the operands decay and x.
+
+    That of float32 is computed in float64. Parameters: n, inner, and whether it runs from the last
+    element to the first.
+    """
+    at, size = POINTERS[dtype], getattr(types, dtype).bitwidth // 8
+    totals, memory = POINTERS[_wider(dtype)], stack(8 * PANEL)
+
+    def kernel(
+        out_: int, decay_: int, x_: int, z_: int, parameters: int, begin: int, end: int
+    ) -> None:
+        n, inner, reverse = number(parameters)[0], number(parameters)[1], number(parameters)[2]
+        back = -inner * size if reverse else inner * size
+        total = totals(memory())
+        panels = (inner + PANEL - 1) // PANEL
+        for unit in range(begin, end):
+            start = (unit * n + (n - 1 if reverse else 0)) * inner * size
+            for panel in range(panels):
+                first = start + panel * PANEL * size
+                width = min(PANEL, inner - panel * PANEL)
+                for j in range(width):
+                    total[j] = 0
+                for k in range(n):
+                    place = first + k * back
+                    out, decay, x = at(out_ + place), at(decay_ + place), at(x_ + place)
+                    for j in range(width):
+                        total[j] = x[j] + decay[j] * total[j]
+                        out[j] = total[j]
 
     return kernel
 
@@ -80,4 +127,6 @@ def _first(name: str) -> Any:
 # The first of the largest, or smallest, elements. NaN is none. Parameters: n and inner.
 argmax, argmin = _first("max"), _first("min")
 
-KERNELS: dict[str, Callable[..., Any]] = {"cumsum": cumsum, "argmax": argmax, "argmin": argmin}
+KERNELS: dict[str, Callable[..., Any]] = {
+    "cumsum": cumsum, "recurrence": recurrence, "argmax": argmax, "argmin": argmin,
+}  # fmt: skip

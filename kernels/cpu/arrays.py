@@ -138,31 +138,67 @@ def log_softmax(dtype: str) -> Any:
     return _by_rows(dtype, row)
 
 
+@jit
+def _first(x: Any, value: Any) -> int:
+    """The first place of a value that ``x`` has."""
+    j = 0
+    while x[j] != value:
+        j += 1
+    return j
+
+
 def softmax_grad(dtype: str) -> Any:
-    """``y * (g - sum(g * y))`` of each row, for the operands y and g."""
-    at, total = POINTERS[dtype], reduce.row_reducer("sum", dtype)
+    """``y * (g - sum(g * y))`` of each row, for the operands y and g.
+
+    Where a y is nearly 1, its adjoint is taken off all: what is left are terms with the other y,
+    which keep their digits.
+    """
+    at, kind, total = POINTERS[dtype], getattr(types, dtype), reduce.row_reducer("sum", dtype)
+    largest = reduce.row_reducer("max", dtype)
 
     def row(out_: int, y_: int, g_: int, n: int, epsilon: float) -> None:
         y, g, out = at(y_), at(g_), at(out_)
+        top, base = largest(y_, n), kind(0)
+        if top > kind(0.5):
+            base = g[_first(y, top)]
         for j in range(n):
-            out[j] = g[j] * y[j]
+            out[j] = (g[j] - base) * y[j]
         whole = total(out_, n)
         for j in range(n):
-            out[j] = y[j] * (g[j] - whole)
+            out[j] = y[j] * ((g[j] - base) - whole)
 
     return _by_rows(dtype, row)
 
 
 def log_softmax_grad(dtype: str) -> Any:
-    """``g - exp(y) * sum(g)`` of each row, for the operands y and g."""
-    at, exp = POINTERS[dtype], vector.FUNCTIONS["exp"]
-    total = reduce.row_reducer("sum", dtype)
+    """``g - exp(y) * sum(g)`` of each row, for the operands y and g.
+
+    Where an exp(y) is nearly 1, ``1 - exp(y)`` is the sum of the others, which keeps its digits.
+    """
+    at, kind, exp = POINTERS[dtype], getattr(types, dtype), vector.FUNCTIONS["exp"]
+    total, largest = reduce.row_reducer("sum", dtype), reduce.row_reducer("max", dtype)
+    half = math.log(0.5)
 
     def row(out_: int, y_: int, g_: int, n: int, epsilon: float) -> None:
         y, g, out = at(y_), at(g_), at(out_)
-        whole = total(g_, n)
-        for j in range(n):
-            out[j] = g[j] - exp(y[j]) * whole
+        whole, top = total(g_, n), largest(y_, n)
+        if top > kind(half):
+            place = _first(y, top)
+            for j in range(n):
+                out[j] = g[j]
+            out[place] = 0
+            others = total(out_, n)
+            for j in range(n):
+                out[j] = exp(y[j])
+            power = out[place]
+            out[place] = 0
+            rest = total(out_, n)
+            for j in range(n):
+                out[j] = g[j] - out[j] * whole
+            out[place] = g[place] * rest - power * others
+        else:
+            for j in range(n):
+                out[j] = g[j] - exp(y[j]) * whole
 
     return _by_rows(dtype, row)
 

@@ -13,10 +13,11 @@ from typing import Any, NamedTuple
 from llvmlite import ir
 
 from ..body import parsed
-from ..functions.elementary import ELEMENTARY, LIMITED
+from ..functions.elementary import ELEMENTARY, LIMITED, QUICK
 from ..functions.value import FLOAT32, FLOAT64, Value, wide_vectors
 
 INT64, INT8, BIT = ir.IntType(64), ir.IntType(8), ir.IntType(1)
+BEYOND, STEEP = 1, 2  # what a loop returns: a sum of these
 FORMATS = {"float32": FLOAT32, "float64": FLOAT64}
 # What a value of a dtype is in memory.
 STORED = {"float32": FLOAT32.number, "float64": FLOAT64.number, "bool": INT8}
@@ -68,14 +69,20 @@ def fits(body: str, dtypes: tuple[str, ...], dtype: str) -> bool:
 
 
 class _Writer(ast.NodeVisitor):
-    """Writes the instructions of one body."""
+    """Writes the instructions of one body.
+
+    Attributes:
+      limited: Conditions under which a function is beyond its reach.
+      steep: Conditions under which the quick way to compute a function is not right.
+    """
 
     def __init__(
-        self, builder: Any, names: dict[str, Any], literal: str, result: str, far: bool
+        self, builder: Any, names: dict[str, Any], literal: str, result: str, way: str
     ) -> None:
         self.builder, self.names, self.literal, self.result = builder, names, literal, result
-        self.far = far  # whether to write what is right for any argument, and slow
-        self.limited: list[Any] = []  # conditions under which a function is not right
+        self.way = way  # "quick", "whole" or "far": right for any argument, and slow
+        self.limited: list[Any] = []
+        self.steep: list[Any] = []
 
     def visit_Expression(self, node: ast.Expression) -> Any:
         return self.visit(node.body)
@@ -128,7 +135,11 @@ class _Writer(ast.NodeVisitor):
         if name in _INTRINSICS:
             return values[0].call(_INTRINSICS[name]).ir
         index = format is FLOAT64
-        if self.far and name in LIMITED:
+        if name in QUICK and self.way == "quick":
+            value, steep = QUICK[name](*values)
+            self.steep.append(steep.ir)
+            return value.ir
+        if name in LIMITED and self.way == "far":
             return values[0].call(f"llvm.{name}").ir
         if name in LIMITED:
             self.limited.append(ELEMENTARY["beyond"][index](*values).ir)
@@ -145,19 +156,30 @@ class _Writer(ast.NodeVisitor):
 
 
 def _elements(
-    loop: Loop, builder: Any, values: list[Any], far: bool = False
-) -> tuple[list[Any], list[Any]]:
+    loop: Loop, builder: Any, values: list[Any], way: str = "quick"
+) -> tuple[list[Any], Any, Any]:
     """Write all steps for one element, whose loads are ``values``.
 
-    Returns all values, and the conditions under which they are not right.
+    Returns all values, and whether some are beyond the reach of a function, or too steep.
     """
-    values, limited = list(values), []
+    values, beyond, steep = list(values), BIT(0), BIT(0)
     for step in loop.steps:
         names = dict(zip("xyz", [values[k] for k in step.operands], strict=False))
-        writer = _Writer(builder, names, step.dtypes[-1], step.dtype, far)
+        writer = _Writer(builder, names, step.dtypes[-1], step.dtype, way)
         values.append(writer.visit(parsed(step.body)))
-        limited += writer.limited
-    return values, limited
+        for condition in writer.limited:
+            beyond = builder.or_(beyond, condition)
+        for condition in writer.steep:
+            steep = builder.or_(steep, condition)
+    return values, beyond, steep
+
+
+def _called(loop: Loop) -> set[str]:
+    """The functions that the steps call."""
+    return {
+        getattr(x.func, "id", "")
+        for step in loop.steps for x in ast.walk(parsed(step.body)) if isinstance(x, ast.Call)
+    }  # fmt: skip
 
 
 def _loaded(builder: Any, pointer: Any, dtype: str) -> Any:
@@ -187,15 +209,15 @@ def _loop_function(module: Any, name: str, loop: Loop) -> Any:
 def write_kernel(module: Any, symbol: str, step: Step) -> None:
     """Write the lane kernel of an op: ``symbol(out, x, y, z, n)``, four addresses and a number.
 
-    Elements that are beyond the reach of a function are computed again: one branch an element
-    would keep the first loop from being vectorised.
+    Elements that are beyond the reach of a function are computed again, and all elements if one is
+    too steep for the quick way: one branch an element would keep the first loop from being
+    vectorised.
     """
     loop = Loop(tuple((dtype, False) for dtype in step.dtypes), (step,), (len(step.dtypes),))
     body = _loop_function(module, f"{symbol}_loop", loop)
-    called = {getattr(x.func, "id", "") for x in ast.walk(parsed(step.body))
-              if isinstance(x, ast.Call)}  # fmt: skip
+    called = _called(loop)
     entry = ir.Function(module, ir.FunctionType(INT64, [INT64] * 5), symbol)
-    if called & ELEMENTARY.keys():
+    if called & (ELEMENTARY.keys() - QUICK.keys()):
         wide_vectors(body)
         wide_vectors(entry)  # of which it becomes a part
     _write_loop(body, loop)
@@ -204,14 +226,33 @@ def write_kernel(module: Any, symbol: str, step: Step) -> None:
     places = [*operands[: len(step.dtypes)], out]
     kinds = body.type.pointee.args
     pointers = [builder.inttoptr(x, kind) for x, kind in zip(places, kinds, strict=False)]
-    beyond = builder.call(body, [*pointers, entry.args[4]])
+    found = builder.call(body, [*pointers, entry.args[4]])
+    if called & QUICK.keys():
+        _if_steep(builder, found, _whole(module, symbol, loop), [*pointers, entry.args[4]])
     if called & {*LIMITED}:
         again = _loop_function(module, f"{symbol}_far", loop)
         again.attributes.add("noinline")
         _write_far(again, loop)
+        beyond = builder.and_(found, INT64(BEYOND))
         with builder.if_then(builder.icmp_unsigned("!=", beyond, INT64(0)), likely=False):
             builder.call(again, [*pointers, entry.args[4]])
     builder.ret(INT64(0))
+
+
+def _whole(module: Any, symbol: str, loop: Loop) -> Any:
+    """Write a loop whose functions are right for steep elements, too."""
+    function = _loop_function(module, f"{symbol}_whole", loop)
+    function.attributes.add("noinline")
+    wide_vectors(function)
+    _write_loop(function, loop, way="whole")
+    return function
+
+
+def _if_steep(builder: Any, found: Any, whole: Any, args: list[Any]) -> None:
+    """Compute all elements again if a quick loop ``found`` steep ones."""
+    steep = builder.and_(found, INT64(STEEP))
+    with builder.if_then(builder.icmp_unsigned("!=", steep, INT64(0)), likely=False):
+        builder.call(whole, args)
 
 
 def _write_far(function: Any, loop: Loop) -> None:
@@ -225,12 +266,9 @@ def _write_far(function: Any, loop: Loop) -> None:
         _loaded(builder, builder.gep(pointer, [i]), dtype)
         for pointer, (dtype, _) in zip(pointers, loop.loads, strict=False)
     ]
-    found: Any = BIT(0)
-    for condition in _elements(loop, builder, values)[1]:
-        found = builder.or_(found, condition)
-    builder.cbranch(found, beyond, after)
+    builder.cbranch(_elements(loop, builder, values)[1], beyond, after)
     builder = ir.IRBuilder(beyond)
-    values, _ = _elements(loop, builder, values, far=True)
+    values, _, _ = _elements(loop, builder, values, "far")
     _stored(builder, values[-1], builder.gep(pointers[-1], [i]))
     builder.branch(after)
     builder = ir.IRBuilder(after)
@@ -260,7 +298,10 @@ def write_lanes(module: Any, symbol: str, loop: Loop) -> None:
         begin, step = (builder.load(builder.gep(places, [INT64(2 * k + j)])) for j in (0, 1))
         at = builder.add(begin, builder.mul(step, entry.args[1]))
         pointers.append(builder.inttoptr(at, kind))
-    builder.ret(builder.call(body, [*pointers, entry.args[2]]))
+    found = builder.call(body, [*pointers, entry.args[2]])
+    if _called(loop) & QUICK.keys():
+        _if_steep(builder, found, _whole(module, symbol, loop), [*pointers, entry.args[2]])
+    builder.ret(builder.and_(found, INT64(BEYOND)))
 
 
 def write_scalars(module: Any, symbol: str, loop: Loop) -> None:
@@ -282,13 +323,16 @@ def write_scalars(module: Any, symbol: str, loop: Loop) -> None:
         _loaded(builder, pointer, dtype)
         for pointer, (dtype, _) in zip(pointers, loop.loads, strict=False)
     ]
-    values, limited = _elements(loop, builder, values)
-    for pointer, k in zip(pointers[len(loop.loads) :], loop.stores, strict=True):
-        _stored(builder, values[k], pointer)
-    found: Any = BIT(0)
-    for condition in limited:
-        found = builder.or_(found, condition)
-    builder.ret(builder.zext(found, INT64))
+    quick, beyond, steep = _elements(loop, builder, values)
+    stores = list(zip(pointers[len(loop.loads) :], loop.stores, strict=True))
+    for pointer, k in stores:
+        _stored(builder, quick[k], pointer)
+    if _called(loop) & QUICK.keys():
+        with builder.if_then(steep, likely=False):
+            whole, _, _ = _elements(loop, builder, values, "whole")
+            for pointer, k in stores:
+                _stored(builder, whole[k], pointer)
+    builder.ret(builder.zext(beyond, INT64))
 
 
 def _interleaved(module: Any) -> Any:
@@ -303,7 +347,8 @@ def _interleaved(module: Any) -> Any:
     return loop
 
 
-def _write_loop(function: Any, loop: Loop, turns: bool = False) -> None:
+def _write_loop(function: Any, loop: Loop, turns: bool = False, way: str = "quick") -> None:
+    """Write a loop, which returns `BEYOND` and `STEEP` as they hold for one of the elements."""
     *pointers, n = function.args
     start = function.append_basic_block("start")
     inside = function.append_basic_block("inside")
@@ -315,26 +360,31 @@ def _write_loop(function: Any, loop: Loop, turns: bool = False) -> None:
     }  # fmt: skip
     builder.cbranch(builder.icmp_signed(">", n, INT64(0)), inside, end)
     builder = ir.IRBuilder(inside)
-    i, beyond = builder.phi(INT64), builder.phi(BIT)
+    i, beyond, steep = builder.phi(INT64), builder.phi(BIT), builder.phi(BIT)
     values = [
         once[k] if uniform else _loaded(builder, builder.gep(pointers[k], [i]), dtype)
         for k, (dtype, uniform) in enumerate(loop.loads)
     ]
-    values, limited = _elements(loop, builder, values)
+    values, *conditions = _elements(loop, builder, values, way)
     for pointer, k in zip(pointers[len(loop.loads) :], loop.stores, strict=True):
         _stored(builder, values[k], builder.gep(pointer, [i]))
-    found: Any = beyond
-    for condition in limited:
-        found = builder.or_(found, condition)
+    found = [builder.or_(*pair) for pair in zip((beyond, steep), conditions, strict=True)]
     following = builder.add(i, INT64(1))
-    for phi, first, then in ((i, INT64(0), following), (beyond, BIT(0), found)):
+    for phi, first, then in (
+        (i, INT64(0), following), (beyond, BIT(0), found[0]), (steep, BIT(0), found[1])
+    ):  # fmt: skip
         phi.add_incoming(first, start)
         phi.add_incoming(then, inside)
     back = builder.cbranch(builder.icmp_signed("<", following, n), inside, end)
     if turns:
         back.set_metadata("llvm.loop", _interleaved(function.module))
     builder = ir.IRBuilder(end)
-    result = builder.phi(BIT)
-    result.add_incoming(BIT(0), start)
-    result.add_incoming(found, inside)
-    builder.ret(builder.zext(result, INT64))
+    results = [builder.phi(BIT) for _ in found]
+    for result, value in zip(results, found, strict=True):
+        result.add_incoming(BIT(0), start)
+        result.add_incoming(value, inside)
+    flags = [
+        builder.select(result, INT64(flag), INT64(0))
+        for result, flag in zip(results, (BEYOND, STEEP), strict=True)
+    ]
+    builder.ret(builder.or_(*flags))

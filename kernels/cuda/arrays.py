@@ -89,7 +89,10 @@ def log_softmax(out: str, x: str) -> Any:
 
 
 def softmax_grad(out: str, y: str, g: str) -> Any:
-    """``y * (g - sum(g * y))`` of each row, for the operands y and g."""
+    """``y * (g - sum(g * y))`` of each row, for the operands y and g.
+
+    Where a y is nearly 1, its adjoint is taken off all; see ``kernels.cpu.arrays``.
+    """
     kind, total, _ = _sums(out)
 
     def kernel(units: Any, n: Any, out: Any, y: Any, g: Any) -> None:
@@ -98,12 +101,20 @@ def softmax_grad(out: str, y: str, g: str) -> Any:
             part = kind(0)
             i = cuda.threadIdx.x
             while i < n:
-                part = kind(part + y[row * n + i] * g[row * n + i])
+                if y[row * n + i] > kind(0.5):  # of one at most
+                    part = g[row * n + i]
+                i += THREADS
+            base = total(part)
+            part = kind(0)
+            i = cuda.threadIdx.x
+            while i < n:
+                part = kind(part + y[row * n + i] * kind(g[row * n + i] - base))
                 i += THREADS
             whole = total(part)
             i = cuda.threadIdx.x
             while i < n:
-                out[row * n + i] = kind(y[row * n + i] * kind(g[row * n + i] - whole))
+                distance = kind(kind(g[row * n + i] - base) - whole)
+                out[row * n + i] = kind(y[row * n + i] * distance)
                 i += THREADS
             row += cuda.gridDim.x
 
@@ -111,22 +122,35 @@ def softmax_grad(out: str, y: str, g: str) -> Any:
 
 
 def log_softmax_grad(out: str, y: str, g: str) -> Any:
-    """``g - exp(y) * sum(g)`` of each row, for the operands y and g."""
+    """``g - exp(y) * sum(g)`` of each row, for the operands y and g.
+
+    Where an exp(y) is nearly 1, it is computed from the others; see ``kernels.cpu.arrays``.
+    """
     kind, total, _ = _sums(out)
     exp = FUNCTIONS[f"exp_{out}"]
 
     def kernel(units: Any, n: Any, out: Any, y: Any, g: Any) -> None:
         row = cuda.blockIdx.x
         while row < units:
-            part = kind(0)
+            part, rest, near = kind(0), kind(0), kind(0)
             i = cuda.threadIdx.x
             while i < n:
-                part = kind(part + g[row * n + i])
+                power = exp(y[row * n + i])
+                if power > kind(0.5):  # of one at most
+                    near = g[row * n + i]
+                else:
+                    part = kind(part + g[row * n + i])
+                    rest = kind(rest + power)
                 i += THREADS
-            whole = total(part)
+            others, rest = total(part), total(rest)
+            whole = kind(others + total(near))
             i = cuda.threadIdx.x
             while i < n:
-                out[row * n + i] = kind(g[row * n + i] - exp(y[row * n + i]) * whole)
+                own, power = g[row * n + i], exp(y[row * n + i])
+                if power > kind(0.5):
+                    out[row * n + i] = kind(kind(own * rest) - kind(power * others))
+                else:
+                    out[row * n + i] = kind(own - kind(power * whole))
                 i += THREADS
             row += cuda.gridDim.x
 

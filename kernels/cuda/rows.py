@@ -8,6 +8,7 @@ what each of its threads holds to what each of them will hold. Of the ``n`` elem
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -79,10 +80,15 @@ def softmax_grad(dtype: str, way: Way) -> Any:
         mask(g, kind(0), count, lane)
         part = kind(0)
         for k in range(size):
-            part = kind(part + kind(y[k] * g[k]))
+            if y[k] > kind(0.5):  # of one at most
+                part = g[k]
+        base = total(part)
+        part = kind(0)
+        for k in range(size):
+            part = kind(part + kind(y[k] * kind(g[k] - base)))
         along = total(part)
         for k in range(size):
-            out[k] = kind(y[k] * kind(g[k] - along))
+            out[k] = kind(y[k] * kind(kind(g[k] - base) - along))
 
     return device(apply)
 
@@ -93,13 +99,24 @@ def log_softmax_grad(dtype: str, way: Way) -> Any:
     exp = FUNCTIONS[f"exp_{dtype}"]
 
     def apply(out: Any, y: Any, g: Any, count: Any, n: Any, lane: Any, epsilon: Any) -> None:
+        mask(y, kind(-math.inf), count, lane)
         mask(g, kind(0), count, lane)
-        part = kind(0)
+        part, rest, near = kind(0), kind(0), kind(0)
         for k in range(size):
-            part = kind(part + g[k])
-        level = total(part)
+            power = exp(y[k])
+            if power > kind(0.5):  # of one at most
+                near = g[k]
+            else:
+                part = kind(part + g[k])
+                rest = kind(rest + power)
+        others, rest = total(part), total(rest)
+        level = kind(others + total(near))
         for k in range(size):
-            out[k] = kind(g[k] - kind(exp(y[k]) * level))
+            power = exp(y[k])
+            if power > kind(0.5):
+                out[k] = kind(kind(g[k] * rest) - kind(power * others))
+            else:
+                out[k] = kind(g[k] - kind(power * level))
 
     return device(apply)
 

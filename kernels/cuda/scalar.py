@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..functions.elementary import TABLE
+from ..functions.exponential import STEEP
 from .target import KINDS, SIMULATED, device
 
 # libdevice's names, and NumPy's, for the simulator.
@@ -48,6 +49,45 @@ def _sigmoid(dtype: str) -> Any:
         return (kind(1) if x >= kind(0) else e) / (e + kind(1))
 
     return device(sigmoid)
+
+
+def _divisor_adjoint(dtype: str) -> Any:
+    kind = KINDS[dtype]
+
+    def divisor_adjoint(x: Any, y: Any, z: Any) -> Any:
+        """``-(x / z) * y``, or ``-(x * y) / z`` where x / z overflows; 0 where x or y is 0."""
+        found = -(x / z * y)
+        if abs(found) < kind(math.inf):
+            return found
+        return kind(0) if x == kind(0) or y == kind(0) else -(x * y) / z
+
+    return device(divisor_adjoint)
+
+
+def _tanh_slope(dtype: str) -> Any:
+    exp, kind = _math("exp", dtype), KINDS[dtype]
+
+    def tanh_slope(x: Any, y: Any) -> Any:
+        """The derivative of ``y = tanh(x)``; see kernels/functions/exponential.py."""
+        if abs(y) > kind(STEEP):
+            e = exp(kind(-2) * abs(x))
+            return kind(4) * e / ((kind(1) + e) * (kind(1) + e))
+        return kind(1) - y * y
+
+    return device(tanh_slope)
+
+
+def _sigmoid_slope(dtype: str) -> Any:
+    exp, kind = _math("exp", dtype), KINDS[dtype]
+
+    def sigmoid_slope(x: Any, y: Any) -> Any:
+        """The derivative of ``y = sigmoid(x)``; see kernels/functions/exponential.py."""
+        if y > kind(STEEP):
+            e = exp(-abs(x))
+            return e / ((kind(1) + e) * (kind(1) + e))
+        return y * (kind(1) - y)
+
+    return device(sigmoid_slope)
 
 
 def _sincos(dtype: str) -> Any:
@@ -112,6 +152,9 @@ def _functions() -> dict[str, Any]:
         for name in ("isnan", "isinf", "isfinite"):
             found[f"{name}_{dtype}"] = getattr(np if SIMULATED else math, name)
         found[f"sigmoid_{dtype}"] = _sigmoid(dtype)
+        found[f"divisor_adjoint_{dtype}"] = _divisor_adjoint(dtype)
+        found[f"tanh_slope_{dtype}"] = _tanh_slope(dtype)
+        found[f"sigmoid_slope_{dtype}"] = _sigmoid_slope(dtype)
         found[f"sincos_{dtype}"] = _sincos(dtype)
         for name in INTEGERS:
             found[f"to_{name}_{dtype}"] = _saturating(name, dtype)

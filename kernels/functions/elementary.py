@@ -6,10 +6,11 @@ CUDA's libdevice call it.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
-from . import circular, exponential, logarithm
-from .value import Function, widened
+from . import circular, exponential, logarithm, value
+from .value import Function, Value, widened
 
 
 class Row(NamedTuple):
@@ -42,6 +43,9 @@ TABLE = {
     "erf": _of_both(exponential.erf, "", "erf"),
     "erfc": Row(widened(exponential.erfc_32), exponential.erfc_64, "", "erfc"),
     "sigmoid": _of_both(exponential.sigmoid, "", ""),
+    "divisor_adjoint": _of_both(value.divisor_adjoint, "", "", 3),
+    "tanh_slope": _of_both(exponential.tanh_slope, "", "", 2),
+    "sigmoid_slope": _of_both(exponential.sigmoid_slope, "", "", 2),
     "log": _of_both(logarithm.log, "log", "log"),
     "log1p": _of_both(logarithm.log1p, "log1p", "log1p"),
     "asinh": _of_both(logarithm.asinh, "arcsinh", "asinh"),
@@ -68,3 +72,9 @@ ELEMENTARY: dict[str, tuple[Function, Function]] = {
     name: (row.narrow, row.wide) for name, row in TABLE.items() if row.narrow and row.wide
 }
 LIMITED = ("sin", "cos", "tan")  # to arguments that are not `beyond`
+# What takes less for most operands: it writes a value, and the condition under which that value is
+# not the function's.
+QUICK: dict[str, Callable[..., tuple[Value, Value]]] = {
+    "divisor_adjoint": value.divisor_adjoint_quick, "tanh_slope": exponential.tanh_slope_quick,
+    "sigmoid_slope": exponential.sigmoid_slope_quick,
+}  # fmt: skip

@@ -28,8 +28,13 @@ from .value import (
 LOG2_E = 1 / math.log(2)
 # Where exp has become 0, and inf.
 ENDS = {FLOAT32: (-105.0, 89.0), FLOAT64: (-746.0, 710.0)}
-# Where tanh has become 1.
-ONE = {FLOAT32: 10.0, FLOAT64: 20.0}
+# Where expm1 has become -1.
+MINUS_ONE = {FLOAT32: -20.0, FLOAT64: -40.0}
+# Where exp(2 * x) has become inf, and the slope of tanh less than all normal numbers.
+FLAT = {FLOAT32: 44.6, FLOAT64: 355.1}
+# Values of tanh and sigmoid beyond which their slopes are not computed from them: too few digits
+# of 1 - y are left.
+STEEP = 1.0 - 2.0**-10
 # (exp(r) - 1 - r) / r**2 for |r| <= ln 2 / 2
 EXP: Coefficients = {
     FLOAT32: [
@@ -119,7 +124,7 @@ def exp(x: Value) -> Value:
 def expm1(x: Value) -> Value:
     """At most 1.2 ulp off."""
     form = x.format
-    k, r, lost = _reduce(below(above(x, -2.0 * ONE[form]), ENDS[form][1]))
+    k, r, lost = _reduce(below(above(x, MINUS_ONE[form]), ENDS[form][1]))
     # Half of 2**k, because k reaches the exponent of inf.
     half = (k - 1 << form.mantissa).number()
     # A sum of three, from large to small; the product is exact.
@@ -130,15 +135,33 @@ def expm1(x: Value) -> Value:
     return absolute(x).compare("<", 2.0 ** -(form.mantissa + 2)).pick(x, found)
 
 
+def _distance(size: Value) -> Value:
+    """``1 - tanh(size)`` for a positive ``size``: ``2 / (exp(2 * size) + 1)``."""
+    form = size.format
+    k, r, lost = _reduce(below(size, FLAT[form]) * 2.0)
+    # Half of 2**k, because k reaches the exponent of inf.
+    half = (k - 1 << form.mantissa).number()
+    return 1.0 / fma((r + _more(r, lost)) + 1.0, half, 0.5)
+
+
 def tanh(x: Value) -> Value:
     """At most 1.5 ulp off: 0.8 up to 0.55, then ``1 - 2 / (exp(2 * x) + 1)``."""
-    form = x.format
     size = absolute(x)
     z = size * size
-    near = fma(size * z, polynomial(z, TANH[form]), size)
-    k, r, lost = _reduce(below(size, ONE[form]) * 2.0)
-    e = fma((r + _more(r, lost)) + 1.0, (k << form.mantissa).number(), 1.0)
-    return copysign(z.compare("<", 0.55**2).pick(near, 1.0 - 2.0 / e), x)
+    near = fma(size * z, polynomial(z, TANH[x.format]), size)
+    return copysign(z.compare("<", 0.55**2).pick(near, 1.0 - _distance(size)), x)
+
+
+def tanh_slope(x: Value, y: Value) -> Value:
+    """The derivative of ``y = tanh(x)``: of ``x`` where ``y`` is near -1 or 1."""
+    quick, steep = tanh_slope_quick(x, y)
+    t = _distance(absolute(x))
+    return steep.pick(t * (2.0 - t), quick)
+
+
+def tanh_slope_quick(x: Value, y: Value) -> tuple[Value, Value]:
+    """``1 - y * y``, and whether `tanh_slope` is something else."""
+    return 1.0 - y * y, absolute(y).compare(">", STEEP)
 
 
 def _hyperbolic(x: Value) -> tuple[Value, Value, Value, Value]:
@@ -269,13 +292,31 @@ def erfc_64(x: Value) -> Value:
 
 def sigmoid(x: Value) -> Value:
     """At most 1.2 ulp off: ``1 / (1 + e)`` or ``e / (1 + e)`` where ``e = exp(-|x|)``."""
-    size = below(absolute(x), -ENDS[x.format][0])
-    e, rest, first, second = _exp_parts(-size)
-    e, rest = e + rest, (e - (e + rest)) + rest
-    e, rest = e * first * second, rest * first * second
+    e, rest = _decay(x)
     total = e + 1.0
     lost = (e - (total - 1.0)) + rest
     left = x.compare("<", 0.0)
     found = left.pick(e, 1.0) / total
     # The first order of what is left out; 1 / total is found, or 1 - found.
     return fma(left.pick(rest, 0.0) - found * lost, left.pick(1.0 - found, found), found)
+
+
+def _decay(x: Value) -> tuple[Value, Value]:
+    """``exp(-|x|)`` as a sum of two."""
+    size = below(absolute(x), -ENDS[x.format][0])
+    e, rest, first, second = _exp_parts(-size)
+    e, rest = e + rest, (e - (e + rest)) + rest
+    return e * first * second, rest * first * second
+
+
+def sigmoid_slope(x: Value, y: Value) -> Value:
+    """The derivative of ``y = sigmoid(x)``: of ``x`` where ``y`` is near 1."""
+    quick, steep = sigmoid_slope_quick(x, y)
+    e, _ = _decay(x)
+    total = e + 1.0
+    return steep.pick(e / (total * total), quick)
+
+
+def sigmoid_slope_quick(x: Value, y: Value) -> tuple[Value, Value]:
+    """``y * (1 - y)``, and whether `sigmoid_slope` is something else."""
+    return y * (1.0 - y), y.compare(">", STEEP)

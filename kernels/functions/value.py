@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -220,6 +221,20 @@ def below(x: Value, limit: float) -> Value:
 def above(x: Value, limit: float) -> Value:
     """``x``, at least ``limit``; NaN stays NaN."""
     return x.compare("<", limit).pick(limit, x)
+
+
+def divisor_adjoint(x: Value, y: Value, z: Value) -> Value:
+    """``-(x / z) * y``, or ``-(x * y) / z`` where x / z overflows; 0 where x or y is 0."""
+    quick, steep = divisor_adjoint_quick(x, y, z)
+    zero = x.compare("==", 0.0) | y.compare("==", 0.0)
+    slow = zero.pick(0.0, -(x * y) / z)
+    return steep.pick(slow, quick)
+
+
+def divisor_adjoint_quick(x: Value, y: Value, z: Value) -> tuple[Value, Value]:
+    """``-(x / z) * y``, and whether `divisor_adjoint` may be something else."""
+    found = -(x / z * y)
+    return found, absolute(found).compare("<", math.inf) ^ True
 
 
 def upper(x: Value) -> Value:

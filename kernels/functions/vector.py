@@ -44,7 +44,10 @@ def _compiled(name: str, narrow: Function, wide: Function, result: Any = None) -
     def binary(typingctx: Any, x: Any, y: Any) -> Any:
         return write((x, y))
 
-    typed = binary if TABLE[name].arity == 2 else unary
+    def ternary(typingctx: Any, x: Any, y: Any, z: Any) -> Any:
+        return write((x, y, z))
+
+    typed = (unary, binary, ternary)[TABLE[name].arity - 1]
     typed.__name__ = typed.__qualname__ = name
     return intrinsic(typed)
 

@@ -6,6 +6,8 @@ import math
 
 import numpy as np
 
+STEEP = 1 - 2.0**-10  # as in kernels/functions/exponential.py
+
 # The terms of digamma's asymptotic series: Bernoulli's numbers B(2k) over 2k, from k = 1 on.
 _TERMS = (1 / 12, -1 / 120, 1 / 252, -1 / 240, 1 / 132, -691 / 32760, 1 / 12)
 
@@ -32,3 +34,37 @@ def digamma(x: float) -> float:
         found -= term * power
         power *= square
     return found + math.log(z) - 0.5 / z
+
+
+def tanh_slope(x: float, y: float) -> float:
+    """The derivative of ``y = tanh(x)``: of ``x`` where too few digits of ``1 - y`` are left."""
+    if abs(y) > STEEP:
+        e = math.exp(-2.0 * abs(x))
+        return 4.0 * e / ((1.0 + e) * (1.0 + e))
+    return 1.0 - y * y
+
+
+def sigmoid_slope(x: float, y: float) -> float:
+    """The derivative of ``y = sigmoid(x)``: of ``x`` where too few digits of ``1 - y`` are left."""
+    if y > STEEP:
+        e = math.exp(-abs(x))
+        return e / ((1.0 + e) * (1.0 + e))
+    return y * (1.0 - y)
+
+
+def ratio_or_zero(x: float, y: float) -> float:
+    """``x / y``, or 0 where ``x`` is 0. The division is not a branch's: loops stay vectors."""
+    found = x / y
+    return found if x != 0.0 else 0.0
+
+
+def divisor_adjoint(x: float, y: float, z: float) -> float:
+    """``-(x / z) * y``, or ``-(x * y) / z`` where x / z overflows; 0 where x or y is 0."""
+    found = -(x / z * y)
+    if not abs(found) < math.inf:
+        found = 0.0 if x == 0.0 or y == 0.0 else -(x * y) / z
+    return found
+
+
+# What derivatives call by name.
+NAMED = (digamma, tanh_slope, sigmoid_slope, ratio_or_zero, divisor_adjoint)

@@ -11,7 +11,7 @@ from numba.extending import intrinsic
 
 from ..compiler import LoopCompiler
 from ..jit import INT64, POINTERS
-from .functions import digamma
+from .functions import NAMED
 
 # Sums of adjoints have no order that anybody asked for.
 REORDERED = {"reassoc", "nsz", "contract"}
@@ -69,4 +69,8 @@ def jit_sweep(function: Any, fastmath: Any, **options: Any) -> Any:
     )(function)  # fmt: skip
 
 
-SCOPE |= {"address_of": address_of, "digamma": jit_sweep(digamma, False, forceinline=True)}
+SCOPE |= {"address_of": address_of}
+SCOPE |= {
+    function.__name__: jit_sweep(function, False, forceinline=True)
+    for function in NAMED
+}

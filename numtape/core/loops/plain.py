@@ -35,7 +35,8 @@ def run(
     memory = np.zeros(stack, np.uint8)
     views = {name: memory.view(name) for name in SIZES if name != "bool"} | {"bool": memory}
     scope: dict[str, Any] = {"math": math, "np": np}
-    scope["digamma"] = importlib.import_module("numtape.kernels.loops.functions").digamma
+    functions = importlib.import_module("numtape.kernels.loops.functions")
+    scope |= {function.__name__: function for function in functions.NAMED}
     others: list[Array] = []  # arguments that the text has the address of
 
     def address_of(array: Array) -> int:

@@ -174,7 +174,12 @@ def derivative(name: str) -> tuple[str, ...]:
     )
 
 
-_WRITTEN = {"Hypot": "math.hypot", "Digamma": "digamma"}  # ops that are called by a name
+# Ops that are called by a name.
+_WRITTEN = {
+    "Hypot": "math.hypot", "Digamma": "digamma", "TanhSlope": "tanh_slope",
+    "SigmoidSlope": "sigmoid_slope", "RatioOrZero": "ratio_or_zero",
+    "DivisorAdjoint": "divisor_adjoint",
+}  # fmt: skip
 
 
 def _text(scratch: Log, row: int, places: tuple[str, ...], known: dict[int, ast.expr]) -> ast.expr:

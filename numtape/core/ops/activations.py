@@ -26,6 +26,7 @@ from .elementwise import (
     erfc,
     exp,
     maximum,
+    multiply_no_nan,
     negative,
     select,
     tanh,
@@ -37,7 +38,12 @@ from .reduction import reduce_sum
 
 Array = np.ndarray[Any, Any]
 
-sigmoid = unary_op("Sigmoid", "sigmoid(x)", lambda g, y, x: (g * (y * (1.0 - y)),),
+# The derivative of ``y = sigmoid(x)``: it is computed from x where y is near 1.
+sigmoid_slope: Recorder = binary_op(
+    "SigmoidSlope", "sigmoid_slope(x, y)",
+    lambda g, z, x, y: (negative(g * z * tanh(0.5 * x)), None), rules.analytic,
+)  # fmt: skip
+sigmoid = unary_op("Sigmoid", "sigmoid(x)", lambda g, y, x: (g * sigmoid_slope(x, y),),
     rules.analytic, doc="""
     ``1 / (1 + exp(-x))``, elementwise: from 0 to 1.
 
@@ -176,7 +182,9 @@ def log_sigmoid(x: Any, name: str | None = None) -> Tensor:
 
 _silu = unary_op(
     "Silu", "x * sigmoid(x)",
-    lambda g, y, x: (g * (sigmoid(x) * (1.0 + x * (1.0 - sigmoid(x)))),),
+    lambda g, y, x: (
+        g * (sigmoid(x) + multiply_no_nan(x, sigmoid_slope(x, sigmoid(x)))),
+    ),
 )  # fmt: skip
 
 
@@ -244,7 +252,8 @@ def gelu(features: Any, approximate: bool = False, name: str | None = None) -> T
         )
     if not approximate:
         return _gelu(x)
-    return 0.5 * x * (1.0 + tanh(0.7978845608028654 * (x + 0.044715 * (x * x * x))))
+    # 1 + tanh(z) is 2 * sigmoid(2 * z), which keeps its digits where it is small.
+    return x * sigmoid(1.5957691216057308 * (x + 0.044715 * (x * x * x)))
 
 
 def crelu(features: Any, axis: int = -1, name: str | None = None) -> Tensor:

@@ -142,18 +142,26 @@ def argmin(
     return _arg(ARGMIN, input, axis, output_type)
 
 
+_WIDER = {"f": np.float64, "c": np.complex128}
+
+
+def _accumulated(ufunc: Any, x: Array, axis: int) -> Array:
+    """Running results. Those of float32 are rounded once each: all else is done in float64."""
+    found: Array = ufunc.accumulate(x, axis, _WIDER.get(x.dtype.kind, x.dtype))
+    return found
+
+
 def _scan(ufunc: Any) -> Any:
     def compute(out: Array, x: Array, axis: int, exclusive: bool, reverse: bool) -> None:
         flip = slice(None, None, -1) if reverse else slice(None)
         at = (slice(None),) * axis
         source, target = x[(*at, flip)], out[(*at, flip)]
         if not exclusive:
-            ufunc.accumulate(source, axis, out=target)
+            target[...] = _accumulated(ufunc, source, axis)
         elif x.size:
             target[(*at, slice(0, 1))] = ufunc.identity
-            ufunc.accumulate(
-                source[(*at, slice(0, -1))], axis, out=target[(*at, slice(1, None))]
-            )
+            before = source[(*at, slice(0, -1))]
+            target[(*at, slice(1, None))] = _accumulated(ufunc, before, axis)
 
     return compute
 
@@ -208,9 +216,14 @@ def cumsum(
 def _cumprod_vjp(
     g: Tensor, y: Tensor, x: Tensor, axis: int, exclusive: bool, reverse: bool
 ) -> tuple[Tensor]:
-    """As in TensorFlow: 0 where ``x`` is 0, whatever the products of the other elements are."""
-    later = record(CUMSUM, (g * y,), axis=axis, exclusive=exclusive, reverse=not reverse)
-    return (elementwise.real_divide_no_nan(later, x),)
+    """The product of the elements before ``x``, times the sum of what each later result adds.
+
+    The sum is a recurrence, and nothing is divided by ``x``, which may be 0.
+    """
+    before = record(CUMPROD, (x,), axis=axis, exclusive=True, reverse=reverse)
+    later = _moved(g, axis, not reverse) if exclusive else g
+    decay = _moved(x, axis, not reverse)
+    return (before * record(RECURRENCE, (decay, later), axis=axis, reverse=not reverse),)
 
 
 CUMPROD: Op = defop(
@@ -224,7 +237,7 @@ def cumprod(
 ) -> Tensor:
     """Running products along an axis.
 
-    The derivative divides by the elements, and is 0 where one is 0, as in TensorFlow.
+    Derivatives of every order are right where elements are 0, too.
 
     Args:
       x: A tensor of numbers, of at least one axis.
@@ -254,10 +267,16 @@ def _recurrence(out: Array, decay: Array, x: Array, axis: int, reverse: bool) ->
     """``out[i] = x[i] + decay[i] * out[i - 1]``; in reverse, of the element behind."""
     out, decay, x = (np.moveaxis(each, axis, 0) for each in (out, decay, x))
     order = range(len(x))
-    before = None
+    before = np.zeros(x.shape[1:], _WIDER[x.dtype.kind])
     for i in reversed(order) if reverse else order:
-        out[i] = x[i] if before is None else x[i] + decay[i] * out[before]
-        before = i
+        before = x[i] + decay[i] * before
+        out[i] = before
+
+
+def _recurrence_native(out: Spec, decay: Spec, x: Spec, axis: int, reverse: bool) -> Native:
+    n, inner = _around(x, axis)
+    units = x.size // max(1, n * inner)
+    return Native("along.recurrence", (x.dtype.name,), (n, inner, int(reverse)), units, x.size)
 
 
 def _shift(out: Array, x: Array, axis: int, reverse: bool) -> None:
@@ -290,14 +309,14 @@ def _recurrence_vjp(
 
 # A linear recurrence: its derivative is one in the other direction.
 RECURRENCE: Op = defop(
-    "LinearRecurrence", ARRAY, 2, rules.floating, compute=_recurrence, vjp=_recurrence_vjp,
-    on_host=True,
+    "LinearRecurrence", ARRAY, 2, rules.analytic, compute=_recurrence, vjp=_recurrence_vjp,
+    native=_recurrence_native, on_host=True,
 )  # fmt: skip
 
 
 def _running_logsumexp(out: Array, x: Array, axis: int, reverse: bool) -> None:
     flip = (*(slice(None),) * axis, slice(None, None, -1) if reverse else slice(None))
-    np.logaddexp.accumulate(x[flip], axis, out=out[flip])
+    out[flip] = _accumulated(np.logaddexp, x[flip], axis)
 
 
 def _running_logsumexp_vjp(

@@ -124,7 +124,9 @@ def accumulate_n(
 def reduce_euclidean_norm(
     input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
-    """The square root of the sum of squares over axes; its gradient at 0 is NaN.
+    """The square root of the sum of squares over axes.
+
+    Where all elements are 0 it has no derivative: the gradient there is 0, a subgradient.
 
     Args:
       input_tensor: A tensor of numbers.
@@ -144,10 +146,10 @@ def reduce_euclidean_norm(
     """
     x = as_tensor(input_tensor)
     if x.dtype.is_complex:
-        length = elementwise.sqrt(reduce_sum(real(x * conj(x)), axis, keepdims))
+        length = elementwise.root_of_squares(reduce_sum(real(x * conj(x)), axis, keepdims))
         return elementwise.cast(length, x.dtype)
     if x._spec.is_float or x.dtype.is_bool:
-        return elementwise.sqrt(reduce_sum(elementwise.square(x), axis, keepdims))
+        return elementwise.root_of_squares(reduce_sum(elementwise.square(x), axis, keepdims))
     wide = elementwise.cast(x, dtypes.float64)
     return elementwise.cast(reduce_euclidean_norm(wide, axis, keepdims), x.dtype)
 

@@ -47,7 +47,8 @@ multiply = binary_op("Mul", "x * y", lambda g, z, x, y: (g * y, g * x), rules.nu
 """)
 # A float quotient; `divide` below says what happens to integers.
 real_divide = binary_op(
-    "RealDiv", "x / y", lambda g, z, x, y: (gx := g / y, of_divisor(gx, z, g)), rules.analytic
+    "RealDiv", "x / y", lambda g, z, x, y: (ratio_or_zero(g, y), of_divisor(g, z, y)),
+    rules.analytic,
 )
 floor_divide_float = binary_op("FloorDiv", "floor(x / y)", spec=rules.floating, gradient=STOP)
 floor_divide_int = binary_op("FloorDiv", "floor_divide(x, y)", spec=rules.integer, gradient=STOP)
@@ -70,7 +71,10 @@ truncate_mod_float = binary_op("TruncateMod", "fmod(x, y)", spec=rules.floating)
 floor_mod_int = binary_op("FloorMod", "x % y", spec=rules.integer, gradient=STOP)
 pow_float: Recorder = binary_op(
     "Pow", "power(x, y)",
-    lambda g, z, x, y: (g * y * pow_float(x, y - 1.0), g * z * log_or_zero(x)), rules.analytic,
+    lambda g, z, x, y: (
+        multiply_no_nan(multiply_no_nan(pow_float(x, y - 1.0), y), g),
+        multiply_no_nan(z * log_or_zero(x), g),
+    ), rules.analytic,
 )  # fmt: skip
 pow_int = binary_op("Pow", "int_power(x, y)", spec=rules.integer, gradient=STOP)
 squared_difference = binary_op(
@@ -82,11 +86,12 @@ squared_difference = binary_op(
     >>> tf.math.squared_difference([1.0, 5.0], [4.0, 4.0]).numpy()
     array([9., 1.], dtype=float32)
 """)  # fmt: skip
-# 0 where the numerator is 0, whatever the denominator; 0 where the denominator is 0.
+# Rules divide with this one: an adjoint of 0 stays 0 where the derivative is infinite or NaN. It is
+# 0 where nothing depends on the element: in other rows of a Jacobian, behind a slice or a `where`.
 ratio_or_zero: Recorder = binary_op(
-    "RatioOrZero", "select(x == 0, 0.0, x / y)",
-    lambda g, z, x, y: (g / y, negative(ratio_or_zero(g * z, y))), rules.analytic,
-)  # fmt: skip
+    "RatioOrZero", "select(x == 0, x, x / y)",
+    lambda g, z, x, y: (ratio_or_zero(g, y), of_divisor(g, z, y)), rules.analytic,
+)
 real_divide_no_nan: Recorder = binary_op(
     "DivNoNan", "select(y == 0, 0.0, x / y)",
     lambda g, z, x, y: (real_divide_no_nan(g, y), negative(real_divide_no_nan(g * z, y))),
@@ -184,6 +189,10 @@ sqrt = unary_op("Sqrt", "sqrt(x)", lambda g, y, x: (ratio_or_zero(0.5 * g, y),),
     >>> tf.sqrt([4.0, 2.25]).numpy()
     array([2. , 1.5], dtype=float32)
 """)
+# The square root of a sum of squares: 0 is a subgradient where all of them are 0.
+root_of_squares = unary_op(
+    "RootOfSquares", "sqrt(x)", lambda g, y, x: (real_divide_no_nan(0.5 * g, y),), rules.analytic
+)
 rsqrt = unary_op("Rsqrt", "1.0 / sqrt(x)",
     lambda g, y, x: (multiply_no_nan(y * y * y, -0.5 * g),), rules.analytic, doc="""
     ``1 / sqrt(x)``, elementwise; infinite where ``x`` is 0, NaN where it is negative.
@@ -193,7 +202,7 @@ rsqrt = unary_op("Rsqrt", "1.0 / sqrt(x)",
     >>> tf.math.rsqrt([4.0, 0.25]).numpy()
     array([0.5, 2. ], dtype=float32)
 """)
-exp = unary_op("Exp", "exp(x)", lambda g, y, x: (g * y,), rules.analytic, doc="""
+exp = unary_op("Exp", "exp(x)", lambda g, y, x: (multiply_no_nan(y, g),), rules.analytic, doc="""
     The exponential, elementwise.
 
     In float32 it is infinite from about 88.7 on, in float64 from about 709.8 on. The argument is
@@ -203,19 +212,21 @@ exp = unary_op("Exp", "exp(x)", lambda g, y, x: (g * y,), rules.analytic, doc=""
     >>> tf.exp([0.0, 1.0]).numpy()
     array([1.       , 2.7182817], dtype=float32)
 """)
-expm1 = unary_op("Expm1", "expm1(x)", lambda g, y, x: (g * exp(x),), rules.analytic, doc="""
+expm1 = unary_op("Expm1", "expm1(x)", lambda g, y, x: (multiply_no_nan(exp(x), g),),
+    rules.analytic, doc="""
     ``exp(x) - 1``, elementwise, exact to the last digits where ``x`` is small.
 
     >>> tf.math.expm1([0.0, 1e-10]).numpy()
     array([0.e+00, 1.e-10], dtype=float32)
 """)
-log = unary_op("Log", "log(x)", lambda g, y, x: (g / x,), rules.analytic, doc="""
+log = unary_op("Log", "log(x)", lambda g, y, x: (ratio_or_zero(g, x),), rules.analytic, doc="""
     The natural logarithm, elementwise; minus infinity where ``x`` is 0, NaN where it is negative.
 
     >>> tf.math.log([1.0, np.e]).numpy()
     array([0., 1.], dtype=float32)
 """)
-log1p = unary_op("Log1p", "log1p(x)", lambda g, y, x: (g / (1.0 + x),), rules.analytic, doc="""
+log1p = unary_op("Log1p", "log1p(x)", lambda g, y, x: (ratio_or_zero(g, 1.0 + x),),
+    rules.analytic, doc="""
     ``log(1 + x)``, elementwise, exact to the last digits where ``x`` is small.
 
     >>> tf.math.log1p([0.0, 1e-10]).numpy()
@@ -249,13 +260,14 @@ tan = unary_op("Tan", "tan(x)", lambda g, y, x: (g * (1.0 + y * y),), rules.anal
     >>> tf.tan([0.0, 0.5]).numpy()
     array([0.       , 0.5463025], dtype=float32)
 """)
-asin = unary_op("Asin", "asin(x)", lambda g, y, x: (g / sqrt(1.0 - x * x),), rules.analytic, doc="""
+asin = unary_op("Asin", "asin(x)", lambda g, y, x: (ratio_or_zero(g, _beside(x)),),
+    rules.analytic, doc="""
     Arc sine in radians, from -pi/2 to pi/2, elementwise; NaN outside of [-1, 1].
 
     >>> tf.asin([0.0, 1.0]).numpy()
     array([0.       , 1.5707963], dtype=float32)
 """)
-acos = unary_op("Acos", "acos(x)", lambda g, y, x: (negative(g / sqrt(1.0 - x * x)),),
+acos = unary_op("Acos", "acos(x)", lambda g, y, x: (negative(ratio_or_zero(g, _beside(x))),),
     rules.analytic, doc="""
     Arc cosine in radians, from 0 to pi, elementwise; NaN outside of [-1, 1].
 
@@ -267,7 +279,7 @@ _LARGER = "select(absolute(x) > absolute(y), absolute(x), absolute(y))"
 _RATIO = f"select(absolute(x) > absolute(y), y, x) / {_LARGER}"
 hypot: Recorder = binary_op(
     "Hypot", f"select({_LARGER} == 0, 0.0, {_LARGER} * sqrt(1.0 + ({_RATIO}) * ({_RATIO})))",
-    lambda g, z, x, y: (g * (x / z), g * (y / z)), rules.floating,
+    lambda g, z, x, y: (g * ratio_or_zero(x, z), g * ratio_or_zero(y, z)), rules.floating,
 )  # fmt: skip
 atan = unary_op("Atan", "atan(x)", lambda g, y, x: (_over_circle(g, x),), rules.analytic, doc="""
     Arc tangent in radians, from -pi/2 to pi/2, elementwise.
@@ -278,7 +290,8 @@ atan = unary_op("Atan", "atan(x)", lambda g, y, x: (_over_circle(g, x),), rules.
 atan2 = binary_op(
     "Atan2", "atan2(x, y)",
     lambda g, z, x, y: (
-        g * (y / hypot(x, y)) / hypot(x, y), negative(g * (x / hypot(x, y)) / hypot(x, y)),
+        ratio_or_zero(multiply_no_nan(y / hypot(x, y), g), hypot(x, y)),
+        negative(ratio_or_zero(multiply_no_nan(x / hypot(x, y), g), hypot(x, y))),
     ), rules.floating, "y x", doc="""
     The angle in radians, from -pi to pi, of the point whose coordinates are (x, y), elementwise.
 
@@ -287,19 +300,25 @@ atan2 = binary_op(
     >>> tf.atan2([1.0, 1.0], [1.0, -1.0]).numpy()
     array([0.7853982, 2.3561945], dtype=float32)
 """)  # fmt: skip
-sinh = unary_op("Sinh", "sinh(x)", lambda g, y, x: (g * cosh(x),), rules.analytic, doc="""
+sinh = unary_op("Sinh", "sinh(x)", lambda g, y, x: (multiply_no_nan(cosh(x), g),),
+    rules.analytic, doc="""
     Hyperbolic sine, elementwise.
 
     >>> tf.sinh([0.0, 1.0]).numpy()
     array([0.       , 1.1752012], dtype=float32)
 """)
-cosh: Recorder = unary_op("Cosh", "cosh(x)", lambda g, y, x: (g * sinh(x),), rules.analytic, doc="""
+cosh: Recorder = unary_op("Cosh", "cosh(x)", lambda g, y, x: (multiply_no_nan(sinh(x), g),),
+    rules.analytic, doc="""
     Hyperbolic cosine, elementwise.
 
     >>> tf.cosh([0.0, 1.0]).numpy()
     array([1.       , 1.5430806], dtype=float32)
 """)
-tanh = unary_op("Tanh", "tanh(x)", lambda g, y, x: (g * (1.0 - y * y),), rules.analytic, doc="""
+# The derivative of ``y = tanh(x)``: it is computed from x where y is near 1 or -1.
+tanh_slope: Recorder = binary_op(
+    "TanhSlope", "tanh_slope(x, y)", lambda g, z, x, y: (None, g * (-2.0 * y)), rules.analytic
+)
+tanh = unary_op("Tanh", "tanh(x)", lambda g, y, x: (g * tanh_slope(x, y),), rules.analytic, doc="""
     Hyperbolic tangent, elementwise: from -1 to 1.
 
     >>> tf.tanh([0.0, 0.5, 100.0]).numpy()
@@ -311,14 +330,15 @@ asinh = unary_op("Asinh", "asinh(x)", lambda g, y, x: (_over_root(g, x),), rules
     >>> tf.asinh([0.0, 1.0]).numpy()
     array([0.       , 0.8813736], dtype=float32)
 """)
-acosh = unary_op("Acosh", "acosh(x)", lambda g, y, x: (g / (sqrt(x - 1.0) * sqrt(x + 1.0)),),
-    rules.analytic, doc="""
+acosh = unary_op("Acosh", "acosh(x)",
+    lambda g, y, x: (ratio_or_zero(g, sqrt(x - 1.0) * sqrt(x + 1.0)),), rules.analytic, doc="""
     Inverse hyperbolic cosine, elementwise; NaN where ``x`` is less than 1.
 
     >>> tf.acosh([1.0, 2.0]).numpy()
     array([0.      , 1.316958], dtype=float32)
 """)
-atanh = unary_op("Atanh", "atanh(x)", lambda g, y, x: (g / (1.0 - x * x),), rules.analytic, doc="""
+atanh = unary_op("Atanh", "atanh(x)", lambda g, y, x: (ratio_or_zero(g, (1.0 - x) * (1.0 + x)),),
+    rules.analytic, doc="""
     Inverse hyperbolic tangent, elementwise; infinite at -1 and 1, NaN beyond.
 
     >>> tf.atanh([0.0, 0.5]).numpy()
@@ -500,6 +520,11 @@ def _has_log(x: Tensor) -> Tensor:
 def _over_circle(g: Tensor, x: Tensor) -> Tensor:
     """``g / (1 + x * x)``, of real numbers without overflow."""
     return g / (1.0 + x * x) if x.dtype.is_complex else g / hypot(x, 1.0) / hypot(x, 1.0)
+
+
+def _beside(x: Tensor) -> Tensor:
+    """``sqrt(1 - x * x)``, with all digits where ``x`` is near 1 or -1."""
+    return sqrt((1.0 - x) * (1.0 + x))
 
 
 def _over_root(g: Tensor, x: Tensor) -> Tensor:

@@ -75,7 +75,11 @@ def weighted_cross_entropy_with_logits(
     _same_shape(x, z, "logits", "labels")
     q = as_tensor(pos_weight, x._spec, "WeightedCrossEntropyWithLogits")
     weight = 1.0 + (q - 1.0) * z
-    return (1.0 - z) * x + weight * activations.softplus(elementwise.negative(x))
+    # One product, so that nothing cancels where x is large.
+    positive = x >= 0.0
+    rest = activations.softplus(elementwise.select(positive, elementwise.negative(x), x))
+    slope = elementwise.select(positive, 1.0 - z, elementwise.negative(q * z))
+    return x * slope + weight * rest
 
 
 def log_poisson_loss(

@@ -26,7 +26,7 @@ def norm(
 ) -> Tensor:  # fmt: skip
     """The norm of a vector: of all elements, or along an axis. With two axes, that of a matrix.
 
-    Its derivative at 0 is NaN.
+    Where all elements are 0 it has no derivative: the gradient there is 0, a subgradient.
 
     Args:
       tensor: A tensor of floats or complex numbers.
@@ -66,9 +66,9 @@ def norm(
         raise ValueError(f"'ord' must be a supported vector norm, got {shown(ord)}")
     if ord in ("euclidean", "fro", 2) and not (ord == 2 and pair):
         if not x.dtype.is_complex:
-            return elementwise.sqrt(reduction.reduce_sum(x * x, axis, keepdims))
+            return elementwise.root_of_squares(reduction.reduce_sum(x * x, axis, keepdims))
         square = reduction.reduce_sum(real(x * conj(x)), axis, keepdims)
-        return elementwise.cast(elementwise.sqrt(square), x.dtype)
+        return elementwise.cast(elementwise.root_of_squares(square), x.dtype)
     magnitude = elementwise.abs_(x)
     if pair:
         first, second = axes_of("Norm", axis, x.ndim)
@@ -86,8 +86,10 @@ def norm(
         raise ValueError(f"'ord' must be a supported vector norm, got {shown(ord)}")
     if ord == 1:
         return reduction.reduce_sum(magnitude, axis, keepdims)
-    power = arithmetic.pow_(magnitude, float(ord))
-    return arithmetic.pow_(reduction.reduce_sum(power, axis, keepdims), 1.0 / ord)
+    total = reduction.reduce_sum(arithmetic.pow_(magnitude, float(ord)), axis, keepdims)
+    zero = total == 0.0
+    root = arithmetic.pow_(elementwise.select(zero, 1.0, total), 1.0 / ord)
+    return elementwise.select(zero, 0.0, root)
 
 
 def _largest_singular_value(x: Tensor, first: int, second: int, keepdims: bool) -> Tensor:

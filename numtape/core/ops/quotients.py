@@ -1,4 +1,4 @@
-"""The adjoint of a divisor, which shares a division with that of what is divided."""
+"""The adjoint of a divisor."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from ..log.ternary import ternary
 from ..values.tensor import Tensor
 from . import rules
 
-# ``-x * y``, where x is ``z / divisor`` and y another quotient by the same divisor. Where that is
-# 0, x may be infinite though z is not: then z takes its place, and the zero keeps its sign.
-_shared = ternary(defop(
-    "SharedQuotient", ELEMENTWISE, 3, rules.analytic,
-    body="-(select(y == 0, copysign(z, x), x) * y)",
-    vjp=lambda g, s, x, y, z: (-(g * y), -(g * x), None),
+# ``-(x / z) * y`` for the adjoint x of a quotient y by z. Where x / z overflows and the result does
+# not, it is ``-(x * y) / z``; where x or y is 0 it is 0, whatever the others are. A loop computes
+# x / z once for both operands' adjoints.
+_adjoint = ternary(defop(
+    "DivisorAdjoint", ELEMENTWISE, 3, rules.analytic, body="divisor_adjoint(x, y, z)",
+    vjp=lambda g, s, x, y, z: (of_divisor(g, y, z), of_divisor(g, x, z), of_divisor(g, s, z)),
 ))  # fmt: skip
 
 
-def of_divisor(x: Tensor, z: Tensor, g: Tensor) -> Tensor:
-    """The adjoint of the divisor of a quotient ``z``, of which ``x`` is that of the other one."""
-    return -(x * z) if z.dtype.is_complex else _shared(x, z, g)
+def of_divisor(g: Tensor, quotient: Tensor, divisor: Tensor) -> Tensor:
+    """The adjoint of a divisor, for the adjoint ``g`` of the quotient."""
+    return _adjoint(g, quotient, divisor)

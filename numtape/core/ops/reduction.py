@@ -454,6 +454,8 @@ def reduce_std(
 ) -> Tensor:  # fmt: skip
     """The standard deviation over axes: the square root of `reduce_variance`.
 
+    Where all elements are equal it has no derivative: the gradient there is 0, a subgradient.
+
     Args:
       input_tensor: A tensor of floats or complex numbers.
       axis: The axes to reduce: an int, a list of them, or None for all.
@@ -473,7 +475,7 @@ def reduce_std(
     """
     if wrong:
         misspelled(reduce_std, wrong)
-    return elementwise.sqrt(reduce_variance(input_tensor, axis, keepdims))
+    return elementwise.root_of_squares(reduce_variance(input_tensor, axis, keepdims))
 
 
 @spelled

@@ -12,7 +12,7 @@ from typing import Any
 from ..log.op import ELEMENTWISE, Op
 from . import rules
 from .comparison import equal_
-from .elementwise import exp, negative, rint, select
+from .elementwise import exp, negative, ratio_or_zero, rint, select
 from .gamma import digamma
 
 
@@ -22,9 +22,9 @@ def _record(name: str, arity: int, rule: Callable[..., Any]) -> Op:
 
 LOG_2, LOG_10 = math.log(2.0), math.log(10.0)
 exp2 = _record("Exp2", 1, lambda g, z, x: (g * (z * LOG_2),))
-log2 = _record("Log2", 1, lambda g, z, x: (g / (x * LOG_2),))
-log10 = _record("Log10", 1, lambda g, z, x: (g / (x * LOG_10),))
-cbrt = _record("Cbrt", 1, lambda g, z, x: (g / (3.0 * (z * z)),))
+log2 = _record("Log2", 1, lambda g, z, x: (ratio_or_zero(g, x * LOG_2),))
+log10 = _record("Log10", 1, lambda g, z, x: (ratio_or_zero(g, x * LOG_10),))
+cbrt = _record("Cbrt", 1, lambda g, z, x: (ratio_or_zero(g, 3.0 * (z * z)),))
 degrees = _record("Degrees", 1, lambda g, z, x: (g * (180.0 / math.pi),))
 radians = _record("Radians", 1, lambda g, z, x: (g * (math.pi / 180.0),))
 gamma = _record("Gamma", 1, lambda g, z, x: (g * (z * digamma(x)),))

@@ -14,7 +14,8 @@ from ..log.op import ARRAY, STOP, Op, defop
 from ..log.record import Recorder, record
 from . import rules
 from .define import binary_op, host_op, named, unary_op
-from .elementwise import cos, exp, negative, sin, square
+from .elementwise import cos, exp, multiply_no_nan, ratio_or_zero, sin, square
+from .quotients import of_divisor
 
 Array = np.ndarray[Any, Any]
 
@@ -23,7 +24,9 @@ Array = np.ndarray[Any, Any]
 _counts = unary_op("NonZero", "select(x == 0, 0, 1)", spec=rules.analytic, gradient=STOP)
 xlogy: Recorder = binary_op(
     "Xlogy", "select(x == 0, x, x * log(y))",
-    lambda g, z, x, y: (g * xlogy(_counts(x), y), g * xdivy(x, y)), rules.analytic, doc="""
+    lambda g, z, x, y: (
+        multiply_no_nan(xlogy(_counts(x), y), g), multiply_no_nan(xdivy(x, y), g)
+    ), rules.analytic, doc="""
     ``x * log(y)``, but 0 where ``x`` is 0, whatever ``y`` is, elementwise.
 
     The derivatives follow the same rule.
@@ -33,7 +36,9 @@ xlogy: Recorder = binary_op(
 """)  # fmt: skip
 xlog1py: Recorder = binary_op(
     "Xlog1py", "select(x == 0, x, x * log1p(y))",
-    lambda g, z, x, y: (g * xlog1py(_counts(x), y), g * xdivy(x, y + 1.0)), rules.analytic, doc="""
+    lambda g, z, x, y: (
+        multiply_no_nan(xlog1py(_counts(x), y), g), multiply_no_nan(xdivy(x, y + 1.0), g)
+    ), rules.analytic, doc="""
     ``x * log(1 + y)``, but 0 where ``x`` is 0, whatever ``y`` is, elementwise.
 
     The derivatives follow the same rule.
@@ -43,8 +48,9 @@ xlog1py: Recorder = binary_op(
 """)  # fmt: skip
 xdivy: Recorder = binary_op(
     "Xdivy", "select(x == 0, x, x / y)",
-    lambda g, z, x, y: (g * xdivy(_counts(x), y), g * xdivy(negative(x), square(y))),
-    rules.analytic, doc="""
+    lambda g, z, x, y: (
+        multiply_no_nan(xdivy(_counts(x), y), g), of_divisor(g, z, y)
+    ), rules.analytic, doc="""
     ``x / y``, but 0 where ``x`` is 0, whatever ``y`` is, elementwise.
 
     The derivatives follow the same rule.
@@ -72,7 +78,7 @@ nextafter = host_op(
 
 erfinv = host_op(
     "Erfinv", "scipy.special.erfinv",
-    lambda g, y, x: (g * (math.sqrt(math.pi) / 2 * exp(square(y))),), doc="""
+    lambda g, y, x: (multiply_no_nan(math.sqrt(math.pi) / 2 * exp(square(y)), g),), doc="""
     The inverse of `erf`, elementwise: infinite at -1 and 1, NaN beyond.
 
     >>> tf.math.erfinv([0.0, 0.5, 1.0]).numpy()
@@ -80,7 +86,7 @@ erfinv = host_op(
 """)  # fmt: skip
 erfcinv = host_op(
     "Erfcinv", "scipy.special.erfcinv",
-    lambda g, y, x: (g * (-math.sqrt(math.pi) / 2 * exp(square(y))),), doc="""
+    lambda g, y, x: (multiply_no_nan(-math.sqrt(math.pi) / 2 * exp(square(y)), g),), doc="""
     The inverse of `erfc`, elementwise, with all its digits near 0; infinite at 0 and 2.
 
     >>> tf.math.erfcinv([1.0, 1e-5]).numpy()
@@ -88,7 +94,7 @@ erfcinv = host_op(
 """)  # fmt: skip
 ndtri = host_op(
     "Ndtri", "scipy.special.ndtri",
-    lambda g, y, x: (g * (math.sqrt(2 * math.pi) * exp(0.5 * square(y))),), doc="""
+    lambda g, y, x: (multiply_no_nan(math.sqrt(2 * math.pi) * exp(0.5 * square(y)), g),), doc="""
     The quantile of the standard normal distribution, elementwise; infinite at 0 and 1.
 
     >>> tf.math.ndtri([0.5, 0.975]).numpy()
@@ -122,7 +128,7 @@ dawsn = host_op("Dawsn", "scipy.special.dawsn", lambda g, y, x: (g * (1.0 - 2.0 
     >>> tf.math.special.dawsn([0.0, 1.0]).numpy()
     array([0.        , 0.53807951], dtype=float32)
 """)
-expint = host_op("Expint", _expint, lambda g, y, x: (g * exp(x) / x,), doc="""
+expint = host_op("Expint", _expint, lambda g, y, x: (ratio_or_zero(g * exp(x), x),), doc="""
     The exponential integral, elementwise: ``exp(t) / t`` from minus infinity to ``x``.
 
     It is for positive numbers; minus infinity at 0, NaN for negative ones, as in TensorFlow.

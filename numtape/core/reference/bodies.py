@@ -21,6 +21,7 @@ from ..log.op import ELEMENTWISE, Op
 from ..values.memory import converted
 
 Array = Any
+_STEEP = 1 - 2.0**-10  # as in kernels/functions/exponential.py
 
 
 @cache
@@ -34,12 +35,35 @@ def _functions(of_complex: bool) -> dict[str, Any]:
     found |= {
         # SciPy's erfc is hundreds of units in the last place off in its tail.
         "erf": special.erf, "erfc": np.vectorize(math.erfc, otypes=["float64"]),
-        "sigmoid": special.expit, "int_power": np.power, "floor_divide": np.floor_divide,
+        "sigmoid": special.expit, "tanh_slope": _tanh_slope, "sigmoid_slope": _sigmoid_slope,
+        "divisor_adjoint": _divisor_adjoint, "int_power": np.power, "floor_divide": np.floor_divide,
         "unit": np.sign,  # of a complex number: on the unit circle, or 0
     }  # fmt: skip
     if of_complex:
         found["sigmoid"] = lambda x: 1 / (1 + np.exp(-x))
     return found
+
+
+def _divisor_adjoint(x: Array, y: Array, z: Array) -> Array:
+    """``-(x / z) * y``, or ``-(x * y) / z`` where x / z overflows; 0 where x or y is 0."""
+    quick = -(x / z * y)
+    return np.where(np.isfinite(quick), quick, np.where((x == 0) | (y == 0), x * 0, -(x * y) / z))
+
+
+def _tanh_slope(x: Array, y: Array) -> Array:
+    """The derivative of ``y = tanh(x)``; of complex numbers, of ``x`` alone."""
+    left = np.real(x) < 0 if x.dtype.kind == "c" else x < 0
+    e = np.exp(2 * np.where(left, x, -x))
+    steep = 4 * e / (1 + e) ** 2
+    return steep if x.dtype.kind == "c" else np.where(np.abs(y) > _STEEP, steep, 1 - y * y)
+
+
+def _sigmoid_slope(x: Array, y: Array) -> Array:
+    """The derivative of ``y = sigmoid(x)``; of complex numbers, of ``x`` alone."""
+    left = np.real(x) < 0 if x.dtype.kind == "c" else x < 0
+    e = np.exp(np.where(left, x, -x))
+    steep = e / (1 + e) ** 2
+    return steep if x.dtype.kind == "c" else np.where(y > _STEEP, steep, y * (1 - y))
 
 
 @cache
