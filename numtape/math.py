@@ -116,7 +116,7 @@ from .core.ops.segments import (
 )
 from .core.ops.softmax_losses import log_softmax, softmax
 from .core.ops.sorting import in_top_k, top_k
-from .core.ops.special import erfcinv, erfinv, ndtri, nextafter, xdivy, xlog1py, xlogy
+from .core.ops.special import erfcinv, erfinv, ndtri, nextafter, sinc, xdivy, xlog1py, xlogy
 from .names import getter as _getter
 
 __all__ = [
@@ -135,7 +135,7 @@ __all__ = [
     "reduce_logsumexp", "reduce_max", "reduce_mean", "reduce_min", "reduce_prod", "reduce_std",
     "reduce_sum", "reduce_variance", "rint", "round", "rsqrt", "scalar_mul", "segment_max",
     "segment_mean", "segment_min", "segment_prod", "segment_sum", "sigmoid", "sign", "sin",
-    "sinh", "softmax", "softplus", "softsign", "special", "sqrt", "square",
+    "sinc", "sinh", "softmax", "softplus", "softsign", "special", "sqrt", "square",
     "squared_difference", "subtract", "tan", "tanh", "top_k", "truediv", "unsorted_segment_max",
     "unsorted_segment_mean", "unsorted_segment_min", "unsorted_segment_prod",
     "unsorted_segment_sqrt_n", "unsorted_segment_sum", "xdivy", "xlog1py", "xlogy",

@@ -508,7 +508,7 @@ def test_adjoints_of_extreme_quotients(tf, dtype):
     found = [a.numpy() for a in tape.gradient(z, operands, output_gradients=tf.constant(g))]
     with np.errstate(all="ignore"):
         shared, quotients, expected = g / y, (x / y, x / y / y), g * (-x / y / y)
-    np.testing.assert_array_equal(found[0], shared)
+    np.testing.assert_array_equal(found[0], np.where(g == 0, 0, shared))
     finite = np.isfinite(expected)
     assert not np.isnan(found[1][finite]).any()
     zero = finite & (x == 0.0) & (expected == 0.0)
@@ -554,7 +554,9 @@ def test_the_adjoints_of_a_quotient_share_a_division(tf):
             z = x / y
         gradients = tape.gradient(z, (x, y))
         ops = [CODES.entries[code][0].name for code in log.code[: log.n]]
-        assert ops.count("RealDiv") == 2  # one of them is z
+        # In a loop the adjoints' divisions are one: both divide the same values.
+        known = "RealDiv", "RatioOrZero", "DivisorAdjoint"
+        assert [ops.count(name) for name in known] == [1, 1, 1]
         assert [g.numpy().tolist() for g in gradients] == [
             pytest.approx([1 / 3, 1 / 4]), pytest.approx([-1 / 9, -1 / 8]),
         ]  # fmt: skip

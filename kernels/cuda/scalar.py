@@ -52,14 +52,17 @@ def _sigmoid(dtype: str) -> Any:
 
 
 def _divisor_adjoint(dtype: str) -> Any:
-    kind = KINDS[dtype]
+    copysign, kind = _math("copysign", dtype), KINDS[dtype]
 
     def divisor_adjoint(x: Any, y: Any, z: Any) -> Any:
         """``-(x / z) * y``, or ``-(x * y) / z`` where x / z overflows; 0 where x or y is 0."""
         found = -(x / z * y)
         if abs(found) < kind(math.inf):
             return found
-        return kind(0) if x == kind(0) or y == kind(0) else -(x * y) / z
+        if x == kind(0) or y == kind(0):
+            one = kind(-1)
+            return kind(0) * (copysign(one, x) * copysign(one, y) * copysign(one, z))
+        return -(x * y) / z
 
     return device(divisor_adjoint)
 

@@ -227,7 +227,8 @@ def divisor_adjoint(x: Value, y: Value, z: Value) -> Value:
     """``-(x / z) * y``, or ``-(x * y) / z`` where x / z overflows; 0 where x or y is 0."""
     quick, steep = divisor_adjoint_quick(x, y, z)
     zero = x.compare("==", 0.0) | y.compare("==", 0.0)
-    slow = zero.pick(0.0, -(x * y) / z)
+    sign = (x.bits() ^ y.bits() ^ z.bits() ^ x.format.sign) & x.format.sign
+    slow = zero.pick(sign.number(), -(x * y) / z)
     return steep.pick(slow, quick)
 
 

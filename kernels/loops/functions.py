@@ -62,7 +62,9 @@ def divisor_adjoint(x: float, y: float, z: float) -> float:
     """``-(x / z) * y``, or ``-(x * y) / z`` where x / z overflows; 0 where x or y is 0."""
     found = -(x / z * y)
     if not abs(found) < math.inf:
-        found = 0.0 if x == 0.0 or y == 0.0 else -(x * y) / z
+        found = -(x * y) / z
+        if x == 0.0 or y == 0.0:
+            found = -0.0 * math.copysign(1.0, x) * math.copysign(1.0, y) * math.copysign(1.0, z)
     return found
 
 

@@ -116,6 +116,8 @@ def sparse_categorical_crossentropy(
 ) -> Tensor:  # fmt: skip
     """The cross-entropy of labels that are numbers of classes: minus ``log(y_pred[y_true])``.
 
+    A label that is no class is an error, and so is one that is NaN.
+
     >>> tf.keras.losses.sparse_categorical_crossentropy([1], [[0.25, 0.75]]).numpy()
     array([0.2876821], dtype=float32)
     """
@@ -132,7 +134,7 @@ def sparse_categorical_crossentropy(
         )
     labels = y_true
     if ignore_class is not None or y_true._spec.dtype not in (int32, int64):
-        labels = elementwise.cast(y_true, int64)
+        labels = elementwise.as_indices(y_true, int64)
     logits = _logits(y_pred, "Softmax", from_logits) if ignore_class is None else None
     if logits is not None:
         y_pred, from_logits = logits, True

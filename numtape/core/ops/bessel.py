@@ -17,7 +17,7 @@ from ..log.record import Recorder, record
 from ..values.tensor import Tensor
 from . import rules
 from .define import host_op, named
-from .elementwise import negative, reciprocal, sign
+from .elementwise import multiply_no_nan, negative, reciprocal, sign
 
 Array = np.ndarray[Any, Any]
 Higher = Callable[[Any, int], Tensor]
@@ -47,7 +47,7 @@ def _higher(
         out[...] = known(order, np.asarray(x, np.float64))
 
     def vjp(g: Tensor, y: Tensor, x: Tensor, order: int) -> tuple[Tensor]:
-        return (g * slope(x, y, order),)
+        return (multiply_no_nan(slope(x, y, order), g),)
 
     op = defop(
         name, ARRAY, 1, rules.floating, compute=compute, vjp=vjp, on_host=True, elementwise=True
@@ -57,7 +57,9 @@ def _higher(
 
 # Modified, of the first kind.
 
-bessel_i0 = host_op("BesselI0", "scipy.special.i0", lambda g, y, x: (g * bessel_i1(x),), doc="""
+bessel_i0 = host_op(
+    "BesselI0", "scipy.special.i0",
+    lambda g, y, x: (multiply_no_nan(bessel_i1(x), g),), doc="""
     The modified Bessel function of the first kind of order 0, elementwise.
 
     >>> tf.math.bessel_i0([0.0, 1.0]).numpy()
@@ -65,7 +67,7 @@ bessel_i0 = host_op("BesselI0", "scipy.special.i0", lambda g, y, x: (g * bessel_
 """)
 bessel_i1: Recorder = host_op(
     "BesselI1", "scipy.special.i1",
-    lambda g, y, x: (g * (0.5 * (bessel_i0(x) + _iv(x, 2))),), doc="""
+    lambda g, y, x: (multiply_no_nan(0.5 * (bessel_i0(x) + _iv(x, 2)), g),), doc="""
     The modified Bessel function of the first kind of order 1, elementwise.
 
     Its derivative at 0 is 1/2.
@@ -76,7 +78,8 @@ bessel_i1: Recorder = host_op(
 _iv: Higher = _higher("BesselIv", "iv", lambda x, y, n: 0.5 * (
     (bessel_i1(x) if n == 2 else _iv(x, n - 1)) + _iv(x, n + 1)))  # fmt: skip
 bessel_i0e: Recorder = host_op(
-    "BesselI0e", "scipy.special.i0e", lambda g, y, x: (g * (bessel_i1e(x) - sign(x) * y),), doc="""
+    "BesselI0e", "scipy.special.i0e",
+    lambda g, y, x: (multiply_no_nan(bessel_i1e(x) - sign(x) * y, g),), doc="""
     ``exp(-|x|) * bessel_i0(x)``, elementwise, without overflow.
 
     >>> tf.math.bessel_i0e([0.0, 1.0]).numpy()
@@ -84,7 +87,7 @@ bessel_i0e: Recorder = host_op(
 """)  # fmt: skip
 bessel_i1e: Recorder = host_op(
     "BesselI1e", "scipy.special.i1e",
-    lambda g, y, x: (g * (0.5 * (bessel_i0e(x) + _ive(x, 2)) - sign(x) * y),), doc="""
+    lambda g, y, x: (multiply_no_nan(0.5 * (bessel_i0e(x) + _ive(x, 2)) - sign(x) * y, g),), doc="""
     ``exp(-|x|) * bessel_i1(x)``, elementwise, without overflow. Its derivative at 0 is 1/2.
 
     >>> tf.math.bessel_i1e([0.0, 1.0]).numpy()
@@ -108,7 +111,8 @@ _ive: Higher = _higher("BesselIve", _scaled, lambda x, y, n: 0.5 * (
 # Modified, of the second kind.
 
 bessel_k0 = host_op(
-    "BesselK0", _positive("k0", np.inf), lambda g, y, x: (negative(g * bessel_k1(x)),), doc="""
+    "BesselK0", _positive("k0", np.inf),
+    lambda g, y, x: (negative(multiply_no_nan(bessel_k1(x), g)),), doc="""
     The modified Bessel function of the second kind of order 0, elementwise.
 
     It is infinite at 0, and for negative numbers, too.
@@ -117,7 +121,8 @@ bessel_k0 = host_op(
     array([0.42102444, 0.11389387], dtype=float32)
 """)  # fmt: skip
 bessel_k1: Recorder = host_op(
-    "BesselK1", _positive("k1", np.inf), lambda g, y, x: (negative(g * (bessel_k0(x) + y / x)),),
+    "BesselK1", _positive("k1", np.inf),
+    lambda g, y, x: (negative(multiply_no_nan(bessel_k0(x) + y / x, g)),),
     doc="""
     The modified Bessel function of the second kind of order 1, elementwise.
 
@@ -127,7 +132,8 @@ bessel_k1: Recorder = host_op(
     array([0.6019072 , 0.13986588], dtype=float32)
 """)  # fmt: skip
 bessel_k0e = host_op(
-    "BesselK0e", _positive("k0e", np.inf), lambda g, y, x: (g * (y - bessel_k1e(x)),), doc="""
+    "BesselK0e", _positive("k0e", np.inf),
+    lambda g, y, x: (multiply_no_nan(y - bessel_k1e(x), g),), doc="""
     ``exp(x) * bessel_k0(x)``, elementwise, without underflow.
 
     >>> tf.math.special.bessel_k0e([1.0, 2.0]).numpy()
@@ -135,7 +141,7 @@ bessel_k0e = host_op(
 """)  # fmt: skip
 bessel_k1e: Recorder = host_op(
     "BesselK1e", _positive("k1e", np.inf),
-    lambda g, y, x: (g * (y * (1.0 - reciprocal(x)) - bessel_k0e(x)),), doc="""
+    lambda g, y, x: (multiply_no_nan(y * (1.0 - reciprocal(x)) - bessel_k0e(x), g),), doc="""
     ``exp(x) * bessel_k1(x)``, elementwise, without underflow.
 
     >>> tf.math.special.bessel_k1e([1.0, 2.0]).numpy()
@@ -145,7 +151,8 @@ bessel_k1e: Recorder = host_op(
 # Of the first and of the second kind.
 
 bessel_j0 = host_op(
-    "BesselJ0", "scipy.special.j0", lambda g, y, x: (negative(g * bessel_j1(x)),), doc="""
+    "BesselJ0", "scipy.special.j0",
+    lambda g, y, x: (negative(multiply_no_nan(bessel_j1(x), g)),), doc="""
     The Bessel function of the first kind of order 0, elementwise.
 
     >>> tf.math.special.bessel_j0([0.0, 1.0]).numpy()
@@ -153,7 +160,7 @@ bessel_j0 = host_op(
 """)  # fmt: skip
 bessel_j1: Recorder = host_op(
     "BesselJ1", "scipy.special.j1",
-    lambda g, y, x: (g * (0.5 * (bessel_j0(x) - _jv(x, 2))),), doc="""
+    lambda g, y, x: (multiply_no_nan(0.5 * (bessel_j0(x) - _jv(x, 2)), g),), doc="""
     The Bessel function of the first kind of order 1, elementwise.
 
     >>> tf.math.special.bessel_j1([0.0, 1.0]).numpy()
@@ -162,7 +169,8 @@ bessel_j1: Recorder = host_op(
 _jv: Higher = _higher("BesselJv", "jv", lambda x, y, n: 0.5 * (
     (bessel_j1(x) if n == 2 else _jv(x, n - 1)) - _jv(x, n + 1)))  # fmt: skip
 bessel_y0 = host_op(
-    "BesselY0", _positive("y0", -np.inf), lambda g, y, x: (negative(g * bessel_y1(x)),), doc="""
+    "BesselY0", _positive("y0", -np.inf),
+    lambda g, y, x: (negative(multiply_no_nan(bessel_y1(x), g)),), doc="""
     The Bessel function of the second kind of order 0, elementwise.
 
     It is minus infinity at 0, and for negative numbers, too.
@@ -171,7 +179,8 @@ bessel_y0 = host_op(
     array([0.08825696, 0.51037567], dtype=float32)
 """)  # fmt: skip
 bessel_y1: Recorder = host_op(
-    "BesselY1", _positive("y1", -np.inf), lambda g, y, x: (g * (bessel_y0(x) - y / x),), doc="""
+    "BesselY1", _positive("y1", -np.inf),
+    lambda g, y, x: (multiply_no_nan(bessel_y0(x) - y / x, g),), doc="""
     The Bessel function of the second kind of order 1, elementwise.
 
     It is minus infinity at 0, and for negative numbers, too.

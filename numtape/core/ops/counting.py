@@ -105,7 +105,7 @@ def bincount(
         )
     op = "DenseBincount"
     x = as_tensor(arr)
-    x = x if x.dtype in _INTEGERS else elementwise.cast(x, dtypes.int32)
+    x = x if x.dtype in _INTEGERS else elementwise.as_indices(x, dtypes.int32)
     heavy = None if weights is None else as_tensor(weights)
     if heavy is not None:
         require(
@@ -281,7 +281,7 @@ def confusion_matrix(
         f"labels of shape {pair[0].shape} and predictions of shape {pair[1].shape} do not match",
     )  # fmt: skip
     size = None if num_classes is None else movement.static(num_classes)
-    flat = [movement.reshape(elementwise.cast(x, dtypes.int64), (-1,)) for x in pair]
+    flat = [movement.reshape(elementwise.as_indices(x, dtypes.int64), (-1,)) for x in pair]
     for what, x in zip(("labels", "predictions"), flat, strict=True):
         said = f"`{what}` contains negative values."
         require(every(x, lambda v: v >= 0, lambda rows: rows >= 0, f"{said} [Op:{op}]"), op, said)

@@ -498,6 +498,16 @@ def cast(x: Any, dtype: Any, name: str | None = None) -> Tensor:
     return _CASTS[wanted](tensor)
 
 
+def as_indices(x: Tensor, dtype: Any) -> Tensor:
+    """Numbers as integers that name things; NaN is the least one, which no check of a range takes.
+
+    `cast` makes 0 of NaN, which is the number of the first class.
+    """
+    if x._spec.is_float:
+        x = select(x == x, x, -math.inf)
+    return cast(x, dtype)
+
+
 def _real_part(x: Tensor) -> Tensor:
     return cast(cast(x, x.dtype.real_dtype), x.dtype) if x.dtype.is_complex else x
 

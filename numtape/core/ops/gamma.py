@@ -12,7 +12,7 @@ from ..log.tensors import as_tensor
 from ..values.tensor import Tensor
 from . import rules
 from .define import host_op, named
-from .elementwise import exp, log, negative
+from .elementwise import exp, log, multiply_no_nan, negative
 from .gamma_moments import moment
 from .reduction import reduce_sum
 
@@ -81,7 +81,7 @@ def _betainc(a: Array, b: Array, x: Array) -> Array:
     return np.where((a <= 0) | (b <= 0), np.nan, found)
 
 
-lgamma = host_op("Lgamma", _lgamma, lambda g, y, x: (g * digamma(x),), doc="""
+lgamma = host_op("Lgamma", _lgamma, lambda g, y, x: (multiply_no_nan(digamma(x), g),), doc="""
     The logarithm of the absolute value of the gamma function, elementwise.
 
     It is infinite at 0 and at negative integers.
@@ -89,14 +89,16 @@ lgamma = host_op("Lgamma", _lgamma, lambda g, y, x: (g * digamma(x),), doc="""
     >>> tf.math.lgamma([0.5, 1.0, 5.0]).numpy()
     array([0.5723649, 0.       , 3.1780539], dtype=float32)
 """)
-digamma: Recorder = host_op("Digamma", _digamma, lambda g, y, x: (g * polygamma(1.0, x),), doc="""
+digamma: Recorder = host_op(
+    "Digamma", _digamma,
+    lambda g, y, x: (multiply_no_nan(polygamma(1.0, x), g),), doc="""
     The derivative of `lgamma`, elementwise; NaN at 0 and at negative integers.
 
     >>> tf.math.digamma([0.5, 1.0, 5.0]).numpy()
     array([-1.9635101 , -0.57721567,  1.5061177 ], dtype=float32)
 """)
 polygamma: Recorder = host_op(
-    "Polygamma", _polygamma, lambda g, y, a, x: (None, g * polygamma(a + 1.0, x)),
+    "Polygamma", _polygamma, lambda g, y, a, x: (None, multiply_no_nan(polygamma(a + 1.0, x), g)),
     arguments="a x", doc="""
     The derivative of order ``a`` of `digamma` at ``x``, elementwise.
 
@@ -107,7 +109,7 @@ polygamma: Recorder = host_op(
     array([-0.57721567,  1.6449341 , -2.4041138 ], dtype=float32)
 """)  # fmt: skip
 zeta: Recorder = host_op(
-    "Zeta", _zeta, lambda g, y, x, q: (None, g * (negative(x) * zeta(x + 1.0, q))),
+    "Zeta", _zeta, lambda g, y, x, q: (None, multiply_no_nan(negative(x) * zeta(x + 1.0, q), g)),
     arguments="x q", doc="""
     Hurwitz's zeta function, elementwise: the sum over all n from 0 on of ``(q + n) ** -x``.
 
@@ -129,7 +131,10 @@ def _density(a: Any, x: Any) -> Tensor:
 
 igamma = host_op(
     "Igamma", _igamma,
-    lambda g, y, a, x: (g * igamma_moment(a, x, 1), g * _density(a, x)), arguments="a x", doc="""
+    lambda g, y, a, x: (
+        multiply_no_nan(igamma_moment(a, x, 1), g),
+        multiply_no_nan(_density(a, x), g),
+    ), arguments="a x", doc="""
     The lower incomplete gamma function, regularised, elementwise.
 
     It is the integral from 0 to ``x`` of ``t ** (a - 1) * exp(-t) / gamma(a)``: the probability
@@ -142,7 +147,8 @@ igamma = host_op(
 igammac = host_op(
     "Igammac", _igammac,
     lambda g, y, a, x: (
-        negative(g * igamma_moment(a, x, 1)), negative(g * _density(a, x)),
+        negative(multiply_no_nan(igamma_moment(a, x, 1), g)),
+        negative(multiply_no_nan(_density(a, x), g)),
     ), arguments="a x", doc="""
     The upper incomplete gamma function, regularised, elementwise: ``1 - igamma(a, x)``.
 
@@ -153,9 +159,9 @@ igammac = host_op(
 """)  # fmt: skip
 betainc = host_op(
     "Betainc", _betainc,
-    lambda g, y, a, b, x: (None, None, g * exp(
+    lambda g, y, a, b, x: (None, None, multiply_no_nan(exp(
         (b - 1.0) * log(1.0 - x) + (a - 1.0) * log(x) + lgamma(a + b) - lgamma(a) - lgamma(b)
-    )), arguments="a b x", doc="""
+    ), g)), arguments="a b x", doc="""
     The incomplete beta function, regularised, elementwise.
 
     It is the integral from 0 to ``x`` of ``t ** (a - 1) * (1 - t) ** (b - 1)``, divided by that to
@@ -177,7 +183,7 @@ def _moment_vjp(g: Tensor, y: Tensor, a: Tensor, x: Tensor, order: int) -> tuple
         power = power * level
     below = igamma_moment(a, x, order - 1) if order > 1 else igamma(a, x)
     slope = igamma_moment(a, x, order + 1) - order * (polygamma(1.0, a) * below)
-    return g * slope, g * (power * _density(a, x))
+    return multiply_no_nan(slope, g), multiply_no_nan(power * _density(a, x), g)
 
 
 IGAMMA_MOMENT: Op = defop(

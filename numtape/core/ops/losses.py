@@ -79,7 +79,7 @@ def weighted_cross_entropy_with_logits(
     positive = x >= 0.0
     rest = activations.softplus(elementwise.select(positive, elementwise.negative(x), x))
     slope = elementwise.select(positive, 1.0 - z, elementwise.negative(q * z))
-    return x * slope + weight * rest
+    return elementwise.multiply_no_nan(x, slope) + weight * rest
 
 
 def log_poisson_loss(

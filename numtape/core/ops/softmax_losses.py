@@ -281,4 +281,5 @@ def sigmoid_cross_entropy_with_logits(
     # One product, so that nothing cancels in the derivative where x is large.
     positive = x >= 0.0
     rest = activations.softplus(elementwise.select(positive, negative(x), x))
-    return x * elementwise.select(positive, 1.0 - z, negative(z)) + rest
+    slope = elementwise.select(positive, 1.0 - z, negative(z))
+    return elementwise.multiply_no_nan(x, slope) + rest

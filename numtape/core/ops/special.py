@@ -12,10 +12,11 @@ import numpy as np
 
 from ..log.op import ARRAY, STOP, Op, defop
 from ..log.record import Recorder, record
+from ..log.tensors import as_tensor
+from ..values.tensor import Tensor
 from . import rules
 from .define import binary_op, host_op, named, unary_op
-from .elementwise import cos, exp, multiply_no_nan, ratio_or_zero, sin, square
-from .quotients import of_divisor
+from .elementwise import cos, exp, multiply_no_nan, negative, ratio_or_zero, sin, square
 
 Array = np.ndarray[Any, Any]
 
@@ -49,7 +50,7 @@ xlog1py: Recorder = binary_op(
 xdivy: Recorder = binary_op(
     "Xdivy", "select(x == 0, x, x / y)",
     lambda g, z, x, y: (
-        multiply_no_nan(xdivy(_counts(x), y), g), of_divisor(g, z, y)
+        multiply_no_nan(xdivy(_counts(x), y), g), multiply_no_nan(negative(xdivy(z, y)), g),
     ), rules.analytic, doc="""
     ``x / y``, but 0 where ``x`` is 0, whatever ``y`` is, elementwise.
 
@@ -169,6 +170,58 @@ _LOG_RATIO: Op = defop(
     "LogRatio", ARRAY, 1, rules.floating, compute=_log_ratio, on_host=True, elementwise=True,
     vjp=lambda g, y, x, order: (g * record(_LOG_RATIO, (x,), order=order + 1),),
 )  # fmt: skip
+
+
+def _sinc(out: Array, x: Array, order: int) -> None:
+    """The derivative of this order of ``sin(pi * x) / (pi * x)``; by its series near 0."""
+    x = np.asarray(x, np.float64)
+    t = np.pi * x
+    turn = np.pi * np.fmod(x, 2.0)  # exact, where t is not
+    sine, cosine = np.sin(turn), np.cos(turn)
+    turns = sine, cosine, -sine, -cosine
+    far = sine / t
+    for n in range(1, order + 1):
+        far = (turns[n % 4] - n * far) / t
+    limit = order + 2.0  # up to here the series loses less
+    z = np.where(np.abs(t) < limit, t, 0.0)
+    series = np.zeros_like(z)
+    for k in range(30 + 2 * order, -1, -1):
+        power = 2 * k - order
+        if power >= 0:
+            factor = (-1) ** k / ((2 * k + 1) * math.factorial(power))
+            series = series + factor * z**power
+    found = np.where(np.abs(t) < limit, series, far) * np.pi**order
+    out[...] = np.where(np.isinf(x), 0.0, found)
+
+
+_SINC: Op = defop(
+    "Sinc", ARRAY, 1, rules.floating, compute=_sinc, on_host=True, elementwise=True,
+    vjp=lambda g, y, x, order: (g * record(_SINC, (x,), order=order + 1),),
+)  # fmt: skip
+
+
+def sinc(x: Any, name: str | None = None) -> Tensor:
+    """``sin(pi * x) / (pi * x)``, elementwise; 1 where ``x`` is 0, as in NumPy.
+
+    At 0 it has its limits, in derivatives of every order as well.
+
+    Args:
+      x: A tensor of floats.
+      name: Not used.
+
+    Returns:
+      A tensor of the shape and dtype of ``x``.
+
+    Raises:
+      InvalidArgumentError: If the elements are no floats.
+
+    Example:
+      >>> tf.math.sinc([0.0, 0.5, 1.5]).numpy()
+      array([ 1.        ,  0.63661975, -0.21220659], dtype=float32)
+    """
+    return record(_SINC, (as_tensor(x),), order=0)
+
+
 spence = host_op(
     "Spence", "scipy.special.spence",
     lambda g, y, x: (g * record(_LOG_RATIO, (x,), order=0),), doc="""

@@ -47,7 +47,12 @@ def _functions(of_complex: bool) -> dict[str, Any]:
 def _divisor_adjoint(x: Array, y: Array, z: Array) -> Array:
     """``-(x / z) * y``, or ``-(x * y) / z`` where x / z overflows; 0 where x or y is 0."""
     quick = -(x / z * y)
-    return np.where(np.isfinite(quick), quick, np.where((x == 0) | (y == 0), x * 0, -(x * y) / z))
+    zero = x * 0
+    if x.dtype.kind != "c":
+        for each in (x, y, z):
+            zero = np.copysign(zero, np.where(np.signbit(each), -1, 1) * np.copysign(1, zero))
+    slow = np.where((x == 0) | (y == 0), -zero, -(x * y) / z)
+    return np.where(np.isfinite(quick), quick, slow)
 
 
 def _tanh_slope(x: Array, y: Array) -> Array:

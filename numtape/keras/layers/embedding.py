@@ -6,7 +6,7 @@ from typing import Any
 
 from ...core.log.variable import original
 from ...core.ops.comparison import not_equal
-from ...core.ops.elementwise import cast
+from ...core.ops.elementwise import as_indices
 from ...core.ops.indexing import gather
 from ...core.values.dtypes import int32
 from ...core.values.tensor import Tensor
@@ -53,7 +53,7 @@ class Embedding(ConfiguredLayer):
 
     def call(self, inputs: Tensor) -> Tensor:
         """Give the vectors of the inputs."""
-        whole = inputs if inputs.dtype.is_integer else cast(inputs, int32)
+        whole = inputs if inputs.dtype.is_integer else as_indices(inputs, int32)
         return gather(original(self.embeddings), whole)
 
     def compute_mask(self, inputs: Any, previous_mask: Any = None) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 from ...core.log.tensors import as_tensor
 from ...core.ops.along_axis import argmax
 from ...core.ops.comparison import equal, greater
-from ...core.ops.elementwise import cast
+from ...core.ops.elementwise import as_indices, cast
 from ...core.ops.movement import expand_dims, reshape, squeeze
 from ...core.ops.reduction import reduce_any
 from ...core.ops.sorting import in_top_k
@@ -88,7 +88,7 @@ def _among(labels: Tensor, y_pred: Tensor, k: Any) -> Tensor:
     """Where labels are among the ``k`` classes of the largest predictions."""
     shape = labels.shape
     rows = reshape(cast(y_pred, float32), (-1, y_pred.shape[-1])) if y_pred.ndim > 2 else y_pred
-    found = in_top_k(reshape(cast(labels, int32), (-1,)), rows, k)
+    found = in_top_k(reshape(as_indices(labels, int32), (-1,)), rows, k)
     return reshape(cast(found, float32), shape)
 
 
