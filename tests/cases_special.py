@@ -55,6 +55,7 @@ CASES = [
     unary("math.erfinv", sp.erfinv, -0.9, 0.9),
     unary("math.erfcinv", sp.erfcinv, 0.1, 1.9),
     unary("math.ndtri", sp.ndtri, 0.1, 0.9),
+    unary("math.sinc", np.sinc, -2.5, 2.5),
     Case("math.nextafter", np.nextafter, ((-2.0, 2.0),) * 2, variants=PAIRS, ulp=0),
     binary("math.xlogy", no_product(sp.xlogy), (-2.0, 2.0), (0.3, 3.0), special=ZERO),
     binary("math.xlog1py", no_product(sp.xlog1py), (-2.0, 2.0), (-0.6, 3.0), special=ZERO),

@@ -260,15 +260,19 @@ tan = unary_op("Tan", "tan(x)", lambda g, y, x: (g * (1.0 + y * y),), rules.anal
     >>> tf.tan([0.0, 0.5]).numpy()
     array([0.       , 0.5463025], dtype=float32)
 """)
-asin = unary_op("Asin", "asin(x)", lambda g, y, x: (ratio_or_zero(g, _beside(x)),),
+# With all digits where x is near 1 or -1, and its derivative with all where x is near 0.
+one_less_square = unary_op(
+    "OneLessSquare", "(1.0 - x) * (1.0 + x)", lambda g, y, x: (g * (-2.0 * x),), rules.analytic
+)
+asin = unary_op("Asin", "asin(x)", lambda g, y, x: (ratio_or_zero(g, sqrt(one_less_square(x))),),
     rules.analytic, doc="""
     Arc sine in radians, from -pi/2 to pi/2, elementwise; NaN outside of [-1, 1].
 
     >>> tf.asin([0.0, 1.0]).numpy()
     array([0.       , 1.5707963], dtype=float32)
 """)
-acos = unary_op("Acos", "acos(x)", lambda g, y, x: (negative(ratio_or_zero(g, _beside(x))),),
-    rules.analytic, doc="""
+acos = unary_op("Acos", "acos(x)",
+    lambda g, y, x: (negative(ratio_or_zero(g, sqrt(one_less_square(x)))),), rules.analytic, doc="""
     Arc cosine in radians, from 0 to pi, elementwise; NaN outside of [-1, 1].
 
     >>> tf.acos([1.0, 0.0]).numpy()
@@ -337,7 +341,7 @@ acosh = unary_op("Acosh", "acosh(x)",
     >>> tf.acosh([1.0, 2.0]).numpy()
     array([0.      , 1.316958], dtype=float32)
 """)
-atanh = unary_op("Atanh", "atanh(x)", lambda g, y, x: (ratio_or_zero(g, (1.0 - x) * (1.0 + x)),),
+atanh = unary_op("Atanh", "atanh(x)", lambda g, y, x: (ratio_or_zero(g, one_less_square(x)),),
     rules.analytic, doc="""
     Inverse hyperbolic tangent, elementwise; infinite at -1 and 1, NaN beyond.
 
@@ -530,11 +534,6 @@ def _has_log(x: Tensor) -> Tensor:
 def _over_circle(g: Tensor, x: Tensor) -> Tensor:
     """``g / (1 + x * x)``, of real numbers without overflow."""
     return g / (1.0 + x * x) if x.dtype.is_complex else g / hypot(x, 1.0) / hypot(x, 1.0)
-
-
-def _beside(x: Tensor) -> Tensor:
-    """``sqrt(1 - x * x)``, with all digits where ``x`` is near 1 or -1."""
-    return sqrt((1.0 - x) * (1.0 + x))
 
 
 def _over_root(g: Tensor, x: Tensor) -> Tensor:
