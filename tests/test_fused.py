@@ -211,3 +211,22 @@ def test_an_eager_loop_is_fused_as_well(tf, monkeypatch):
         found |= {(tf.exp(x) * x + tf.sin(x) / (x * x + 1.0)).numpy().tobytes() for _ in range(20)}
     assert len(found) == 1
     assert plans.FUSED in better.arrays["program"][:, 0]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("size", [(), (5000,)])
+def test_steep_elements_are_the_same_in_a_fused_loop(tf, dtype, size):
+    """A loop that met one computes all of them again; the bits are those of single ops."""
+    random = np.random.default_rng(0)
+
+    def slopes(x):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = tf.tanh(x) * 2.0 + tf.sigmoid(x) / x
+        return tape.gradient(y, x)
+
+    fused = tf.function(slopes, jit_compile=True)
+    for scale in (0.1, 30.0, 0.1):
+        x = tf.constant((random.normal(size=size) * scale).astype(dtype))
+        for _ in range(3):
+            np.testing.assert_array_equal(fused(x).numpy(), slopes(x).numpy())
